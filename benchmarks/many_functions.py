@@ -1,0 +1,98 @@
+"""A C++ program with very many functions, as large services have them.
+
+Each source file makes its own types, so that the templates of the standard library are compiled
+into it once more, and its own functions, which call each other across files.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+FILES, TYPES = 8, 24
+FLAGS = (
+    "-w",
+    "-O2",
+    "-g1",
+    "-fdebug-info-for-profiling",
+    "-std=c++17",
+    "-fPIE",
+    "-ffunction-sections",
+)
+
+_HEAD = """#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+#include <unordered_map>
+#include <vector>
+"""
+_TYPE = """
+struct T{f}_{t} {{
+  long key; std::string name;
+  bool operator<(const T{f}_{t} &o) const {{
+    return key % {p} < o.key % {p} || (key % {p} == o.key % {p} && name < o.name);
+  }}
+}};
+static long fold{t}(std::vector<T{f}_{t}> &v, long n) {{
+  std::map<T{f}_{t}, long> seen; std::unordered_map<std::string, std::vector<T{f}_{t}>> by;
+  for (auto &x : v) {{ seen[x] += x.key; by[x.name].push_back(x); }}
+  for (auto &[name, all] : by) std::stable_sort(all.begin(), all.end());
+  std::sort(v.begin(), v.end());
+  auto end = std::unique(v.begin(), v.end(), [](auto &a, auto &b) {{ return a.key == b.key; }});
+  return std::accumulate(v.begin(), end, n,
+                         [&](long s, auto &x) {{ return s * {p} + seen[x] + x.key; }});
+}}
+long run{f}_{t}(long n) {{
+  std::vector<T{f}_{t}> v;
+  for (long i = 0; i < 6 + n % 5; i++)
+    v.push_back({{(n * {p} + i * 7919) % 97, std::string(1 + (n + i) % 3, 'a' + i % 5)}});
+  return fold{t}(v, n);
+}}
+"""
+
+
+def _sources() -> Iterator[tuple[str, str]]:
+    """Name and text of each file."""
+    for f in range(FILES):
+        types = "".join(
+            _TYPE.format(f=f, t=t, p=3 + 2 * (f * TYPES + t) % 89) for t in range(TYPES)
+        )
+        yield f"part{f}.cc", _HEAD + types
+    names = [f"run{f}_{t}" for f in range(FILES) for t in range(TYPES)]
+    declared = "".join(f"long {name}(long);\n" for name in names)
+    table = ", ".join(names)
+    yield (
+        "main.cc",
+        (
+            f"#include <cstdlib>\n{declared}static long (*const all[])(long) = {{{table}}};\n"
+            "int main(int, char **argv) {\n  long sum = 0, rounds = std::atol(argv[1]);\n"
+            f"  for (long r = 0; r < rounds; r++)\n    for (int i = 0; i < {len(names)}; i++)\n"
+            "      sum = sum / 3 + all[i](std::labs(sum % 1000) + r + i);\n  return sum == 42;\n}\n"
+        ),
+    )
+
+
+def build(folder: Path) -> Path:
+    """The program, built if it is not there; needs clang-22 and lld-22."""
+    program = folder / "many"
+    if program.exists():
+        return program
+    folder.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(2) as pool:
+        objects = list(pool.map(lambda part: _compile(folder, *part), _sources()))
+    link = ["clang++-22", "-fuse-ld=lld", "-pie", "-Wl,--emit-relocs,--build-id", *objects]
+    subprocess.run([*link, "-o", str(program)], check=True)
+    return program
+
+
+def _compile(folder: Path, name: str, text: str) -> str:
+    source, target = folder / name, folder / f"{name}.o"
+    if not target.exists():
+        source.write_text(text)
+        subprocess.run(
+            ["clang++-22", *FLAGS, "-c", name, "-o", target.name], cwd=folder, check=True
+        )
+    return str(target)

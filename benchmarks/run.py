@@ -1,0 +1,65 @@
+"""Measure lbr2pgo and its peers on the same files, in turn; `make bench` calls this."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import tempfile
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import measure
+import table
+from inputs import cases
+from tools import Case, commands
+
+HERE = Path(__file__).parent
+DOCUMENT = HERE.parent / "docs" / "performance.md"
+
+
+def compare(case: Case, times: int) -> dict[str, Any]:
+    """Medians of what each tool costs; the first, warming round does not count."""
+    with tempfile.TemporaryDirectory() as folder:
+        tools = commands(case, Path(folder))
+        costs: dict[str, list[measure.Cost]] = {name: [] for name in tools}
+        for turn in range(times + 1):
+            for name, command in tools.items():
+                cost = measure.run(command)
+                if turn:
+                    costs[name].append(cost)
+    found = {name: asdict(measure.medians(each)) for name, each in costs.items()}
+    return {"case": case.name, "bytes": case.profile.stat().st_size, "tools": found}
+
+
+def main() -> None:
+    """Run all cases; print and store the results."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--times", type=int, default=5, help="runs of each tool that count")
+    parser.add_argument("--only", default="", help="only inputs whose name contains this")
+    parser.add_argument("--inputs", type=Path, default=HERE.parent / "build" / "bench")
+    args = parser.parse_args()
+    results = []
+    for case in cases(args.inputs):
+        if args.only in case.name:
+            print(f"measuring: {case.name}", file=sys.stderr)
+            results.append(compare(case, args.times))
+    print(*table.rows(results), sep="\n")
+    if not args.only:
+        _store(results)
+
+
+def _store(results: table.Results) -> None:
+    now = datetime.now(UTC)
+    path = HERE / "results" / f"{now:%Y-%m-%d}.json"
+    path.parent.mkdir(exist_ok=True)
+    facts = {"date": f"{now:%Y-%m-%d}", "machine": platform.machine(), "results": results}
+    path.write_text(json.dumps(facts, indent=1) + "\n")
+    table.put_into(DOCUMENT, results)
+
+
+if __name__ == "__main__":
+    main()

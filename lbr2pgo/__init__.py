@@ -1,0 +1,95 @@
+"""Branch-stack samples in; compiler profiles, BOLT fdata and branch reports out.
+
+>>> import lbr2pgo
+>>> options = lbr2pgo.ConvertOptions(profiles=(path,), binary=elf, llvm=out)  # doctest: +SKIP
+>>> done = lbr2pgo.convert(options)  # doctest: +SKIP
+>>> for row in lbr2pgo.waterfall_rows(done.tallies)[:3]:  # doctest: +SKIP
+...     print(row.count, row.step.title)
+128 samples read
+128 chosen by event and process
+128 with a branch stack
+
+Everything here is loaded when it is first used, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lbr2pgo.counting import CountingOptions, count
+    from lbr2pgo.counts import BranchCounts, merge
+    from lbr2pgo.errors import InputError, Lbr2pgoError, MissingToolError, OutputError
+    from lbr2pgo.pipeline import (
+        Conversion,
+        ConvertOptions,
+        EmptyProfileError,
+        IncompleteError,
+        convert,
+    )
+    from lbr2pgo.program.debug_info import DebugInfo
+    from lbr2pgo.program.program import Program
+    from lbr2pgo.replay import Flow, ReplayOptions
+    from lbr2pgo.sources import open_source
+    from lbr2pgo.stacks import BranchStacks
+    from lbr2pgo.waterfall import rows as waterfall_rows
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Conversion": "pipeline",
+    "ConvertOptions": "pipeline",
+    "EmptyProfileError": "pipeline",
+    "IncompleteError": "pipeline",
+    "convert": "pipeline",
+    "CountingOptions": "counting",
+    "count": "counting",
+    "BranchCounts": "counts",
+    "merge": "counts",
+    "InputError": "errors",
+    "Lbr2pgoError": "errors",
+    "MissingToolError": "errors",
+    "OutputError": "errors",
+    "DebugInfo": "program.debug_info",
+    "Program": "program.program",
+    "Flow": "replay",
+    "ReplayOptions": "replay",
+    "open_source": "sources",
+    "BranchStacks": "stacks",
+    "waterfall_rows": "waterfall",
+}
+
+__all__ = [
+    "BranchCounts",
+    "BranchStacks",
+    "Conversion",
+    "ConvertOptions",
+    "CountingOptions",
+    "DebugInfo",
+    "EmptyProfileError",
+    "Flow",
+    "IncompleteError",
+    "InputError",
+    "Lbr2pgoError",
+    "MissingToolError",
+    "OutputError",
+    "Program",
+    "ReplayOptions",
+    "convert",
+    "count",
+    "merge",
+    "open_source",
+    "waterfall_rows",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(f"{__name__}.{_HOMES[name]}")
+    return getattr(module, "rows" if name == "waterfall_rows" else name)

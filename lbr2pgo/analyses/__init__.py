@@ -1,0 +1,1 @@
+"""Questions about branches: one module each, plain tables out."""

@@ -1,0 +1,289 @@
+"""How close a sampled profile comes to the exact counts of the same run.
+
+Both are laid over the same edges and blocks, and normalised, because a sample stands for an
+unknown number of events. Their *overlap* is the sum of the smaller weights: 1 if the
+distributions are equal, 0 if they share nothing.
+
+An edge is a taken branch or a conditional branch that fell through (its target is then the next
+instruction). A block starts wherever an edge arrives and behind every branch that is not a call;
+its weight is how often its first instruction ran.
+
+>>> import numpy as np
+>>> overlap(np.array([60, 30, 10]), np.array([5, 5, 0]))
+0.8
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from lbr2pgo.counts import FROM, TO, U8, Bools
+from lbr2pgo.program.instructions import InstructionTable, Kind
+from lbr2pgo.stacks import I64, U64
+
+if TYPE_CHECKING:
+    from lbr2pgo.program.functions import Functions
+    from lbr2pgo.program.program import Program
+    from lbr2pgo.replay import Flow
+
+Counts = npt.NDArray[np.uint64] | npt.NDArray[np.int64]
+
+WORST = 10
+"""How many of the worst functions are listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """Control transfers of one image; columns of equal length n, each pair once.
+
+    `known` holds FROM and TO of `counts`: without one of them that end lies outside the image and
+    its address is 0.
+    """
+
+    source: U64
+    target: U64
+    known: U8
+    count: U64
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    @property
+    def inside(self) -> Bools:
+        """(n,): whether both ends lie in the image."""
+        both: Bools = self.known & (FROM | TO) == FROM | TO
+        return both
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionAccuracy:
+    """How one function fares."""
+
+    name: str
+    share: float
+    """Of all edges that were executed."""
+    estimated_share: float
+    """Of all edges that the profile counts."""
+    overlap: float
+    """Of its edges alone, each side normalised within the function."""
+    error: float
+    """What the function takes away from the edge overlap; over all functions it makes up what
+    is missing to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How an estimate compares with the truth over the same keys."""
+
+    overlap: float
+    coverage: float
+    """Share of what was executed that lies on keys the profile saw at all."""
+    executed: int
+    """How many different keys were executed."""
+    seen: int
+    """How many of them the profile saw."""
+    unreal: int
+    """How many keys the profile holds that were never executed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """A profile judged by the exact counts."""
+
+    edges: Agreement
+    blocks: Agreement
+    worst: tuple[FunctionAccuracy, ...]
+    """Largest error first, no more than `WORST`, none without an error."""
+
+
+def overlap(a: Counts, b: Counts) -> float:
+    """Sum of the minima of two distributions over the same keys; 1 if both are empty."""
+    a_total, b_total = float(a.sum()), float(b.sum())
+    if a_total == 0 or b_total == 0:
+        return float(a_total == b_total)
+    return float(np.minimum(a / a_total, b / b_total).sum())
+
+
+def compare(truth: Counts, guess: Counts) -> Agreement:
+    """Compare an estimate with the truth; columns of equal length, one row a key."""
+    ran, seen = truth > 0, guess > 0
+    total = int(truth.sum())
+    return Agreement(
+        overlap=overlap(truth, guess),
+        coverage=int(truth[seen].sum()) / total if total else 1.0,
+        executed=int(ran.sum()),
+        seen=int((ran & seen).sum()),
+        unreal=int((seen & ~ran).sum()),
+    )
+
+
+def sum_edges(source: U64, target: U64, known: U8, count: U64) -> Edges:
+    """Edges in any order, repeated or not, as `Edges`: sorted, added up, without empty ones."""
+    rows = count > 0
+    keys = np.stack([source[rows], target[rows], known[rows].astype(np.uint64)], axis=1)
+    unique, place = np.unique(keys, axis=0, return_inverse=True)
+    total = np.zeros(len(unique), dtype=np.uint64)
+    np.add.at(total, place.reshape(-1), count[rows])
+    return Edges(unique[:, 0], unique[:, 1], unique[:, 2].astype(np.uint8), total)
+
+
+def exact_edges(
+    source: U64, target: U64, source_inside: Bools, target_inside: Bools, count: U64
+) -> Edges:
+    """The edges of one image out of exact counts of several; columns of equal length.
+
+    Addresses are the image's where `…_inside` says so; edges that don't touch it are left out.
+    """
+    known = np.where(source_inside, FROM, 0) | np.where(target_inside, TO, 0)
+    return sum_edges(
+        np.where(source_inside, source, np.uint64(0)),
+        np.where(target_inside, target, np.uint64(0)),
+        known.astype(np.uint8),
+        np.where(known > 0, count, np.uint64(0)),
+    )
+
+
+def estimated_edges(flow: Flow) -> Edges:
+    """The edges that a replayed profile counts, fall-throughs of conditional branches included."""
+    code, branches = flow.instructions, flow.branches
+    fell = flow.not_taken > 0
+    inside = np.full(int(fell.sum()), FROM | TO, dtype=np.uint8)
+    return sum_edges(
+        np.concatenate((branches.from_, code.address[fell])),
+        np.concatenate((branches.to, code.address[fell] + code.size[fell])),
+        np.concatenate((branches.known, inside)),
+        np.concatenate((branches.count, flow.not_taken[fell])),
+    )
+
+
+def executions(edges: Edges, instructions: InstructionTable) -> U64:
+    """(m,): how often each instruction ran, from exact edges.
+
+    What arrives at an instruction runs straight on until an edge leaves. The sum starts anew
+    behind instructions that end the straight line, so the few transfers that are no branch (the
+    program's start, its last system call, a signal) mislead no further than that.
+    """
+    size = len(instructions)
+    if size == 0:
+        return np.zeros(0, dtype=np.uint64)
+    arrived = _sum_at(instructions, edges.target, edges.count, edges.known & TO != 0)
+    left = _sum_at(instructions, edges.source, edges.count, edges.known & FROM != 0)
+    running = np.cumsum(arrived) - np.cumsum(left) + left
+    starts = _starts_line(instructions)
+    before = np.where(starts, running - arrived, 0)[_latest(starts)]
+    executed: U64 = np.maximum(running - before, 0).astype(np.uint64)
+    return executed
+
+
+def _sum_at(instructions: InstructionTable, address: U64, count: U64, rows: Bools) -> I64:
+    place = np.where(rows, instructions.index_of(address), -1)
+    total = np.zeros(len(instructions), dtype=np.int64)
+    np.add.at(total, place[place >= 0], count[place >= 0].astype(np.int64))
+    return total
+
+
+def _starts_line(instructions: InstructionTable) -> Bools:
+    """(m,): whether execution can't run straight into each instruction."""
+    starts = np.ones(len(instructions), dtype=np.bool_)
+    same_run = instructions.run[1:] == instructions.run[:-1]
+    starts[1:] = instructions.ends_line[:-1] | ~same_run
+    return starts
+
+
+def _latest(starts: Bools) -> I64:
+    """(m,): index of the last start at or before each place; the first place is one."""
+    return np.maximum.accumulate(np.where(starts, np.arange(len(starts)), 0))
+
+
+def block_starts(instructions: InstructionTable, *edges: Edges) -> I64:
+    """(k,): numbers of the instructions that begin a block, given all edges that are known."""
+    starts = _starts_line(instructions)
+    starts[1:] |= instructions.kind[:-1] == Kind.COND
+    for each in edges:
+        place = instructions.index_of(each.target[each.known & TO != 0])
+        starts[place[place >= 0]] = True
+    return np.flatnonzero(starts).astype(np.int64)
+
+
+def measure(flow: Flow, exact: Edges, program: Program) -> Accuracy:
+    """Judge a replayed profile by the exact edges of the same run."""
+    estimate = estimated_edges(flow)
+    instructions = program.instructions_for(_touched(exact, estimate))
+    source, truth, guess = _align(exact, estimate)
+    blocks = block_starts(instructions, exact, estimate)
+    return Accuracy(
+        edges=compare(truth, guess),
+        blocks=compare(
+            executions(exact, instructions)[blocks],
+            _executed_at(flow, instructions.address[blocks]),
+        ),
+        worst=_worst(program.functions, source, truth, guess),
+    )
+
+
+def _touched(*edges: Edges) -> U64:
+    """Every image address that edges name, once."""
+    columns = [each.source[each.known & FROM != 0] for each in edges]
+    columns += [each.target[each.known & TO != 0] for each in edges]
+    addresses: U64 = np.unique(np.concatenate(columns))
+    return addresses
+
+
+def _executed_at(flow: Flow, addresses: U64) -> U64:
+    """How often the profile says that each instruction ran; 0 where it knows none."""
+    place = flow.instructions.index_of(addresses)
+    found = np.zeros(len(addresses), dtype=np.uint64)
+    found[place >= 0] = flow.executed[place[place >= 0]]
+    return found
+
+
+def _align(exact: Edges, estimate: Edges) -> tuple[U64, U64, U64]:
+    """Source, exact and estimated count of every edge inside the image that either has."""
+    a, b = exact.inside, estimate.inside
+    keys = np.concatenate(
+        (
+            np.stack((exact.source[a], exact.target[a]), axis=1),
+            np.stack((estimate.source[b], estimate.target[b]), axis=1),
+        )
+    )
+    unique, place = np.unique(keys, axis=0, return_inverse=True)
+    place = place.reshape(-1)
+    counts = np.zeros((2, len(unique)), dtype=np.uint64)
+    counts[0, place[: a.sum()]] = exact.count[a]
+    counts[1, place[a.sum() :]] = estimate.count[b]
+    return unique[:, 0], counts[0], counts[1]
+
+
+def _worst(
+    functions: Functions, source: U64, truth: U64, guess: U64
+) -> tuple[FunctionAccuracy, ...]:
+    """The functions that take most away from the overlap."""
+    owner = functions.containing(source)
+    p = truth / max(int(truth.sum()), 1)
+    q = guess / max(int(guess.sum()), 1)
+    numbers, place = np.unique(owner, return_inverse=True)
+    error = np.bincount(place, weights=np.abs(p - q), minlength=len(numbers)) / 2
+    order = np.argsort(-error, kind="stable")[:WORST]
+    found = []
+    for i in order[error[order] > 0].tolist():
+        rows = place == i
+        found.append(
+            FunctionAccuracy(
+                name=_name(functions, int(numbers[i])),
+                share=float(p[rows].sum()),
+                estimated_share=float(q[rows].sum()),
+                overlap=overlap(truth[rows], guess[rows]),
+                error=float(error[i]),
+            )
+        )
+    return tuple(found)
+
+
+def _name(functions: Functions, number: int) -> str:
+    if number < 0:
+        return "(no function)"
+    return functions.name[number] or f"{int(functions.start[number]):#x}"

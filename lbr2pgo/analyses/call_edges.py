@@ -1,0 +1,73 @@
+"""Who called whom how often, from branches: direct, indirect and tail calls."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lbr2pgo.analyses.evidence import TOP, Evidence
+from lbr2pgo.analyses.places import OUTSIDE
+from lbr2pgo.analyses.table import Column, Kind, Table, build
+from lbr2pgo.counts import FROM, TO, Bools
+from lbr2pgo.program.instructions import Kind as Instruction
+from lbr2pgo.stacks import I64
+
+NAME = "call-edges"
+TITLE = "Call edges"
+
+_CALLS = (Instruction.CALL, Instruction.INDIRECT_CALL)
+_JUMPS = (Instruction.COND, Instruction.JUMP, Instruction.INDIRECT_JUMP)
+_WARNING = (
+    "Counts of call edges say how often a call was taken, and not how long it took: a function "
+    "that is called rarely and runs long has a small count."
+)
+
+
+def call_edges(evidence: Evidence, top: int | None = TOP) -> Table:
+    """Calls by caller and callee, most frequent first; shares are of all calls."""
+    flow, branches = evidence.flow, evidence.flow.branches
+    caller, callee = _families(evidence)
+    is_call = _is_call(evidence, caller, callee)
+    rows = np.flatnonzero(is_call & evidence.about(branches))
+    pairs, place = np.unique(np.stack((caller[rows], callee[rows])), axis=1, return_inverse=True)
+    count = np.zeros(pairs.shape[1], dtype=np.int64)
+    np.add.at(count, place.reshape(-1), branches.count[rows].astype(np.int64))
+    order = np.argsort(-count, kind="stable")[:top]
+    total = int(flow.branches.count[is_call].sum())
+    columns = [
+        (Column("share", "share", Kind.SHARE), (count[order] / max(total, 1)).tolist()),
+        (Column("count", "count", Kind.COUNT), count[order].tolist()),
+        (Column("caller", "caller", Kind.FUNCTION), _names(evidence, pairs[0, order])),
+        (Column("callee", "callee", Kind.FUNCTION), _names(evidence, pairs[1, order])),
+    ]
+    notes = (_WARNING, *evidence.branch_notes())
+    return build(NAME, TITLE, columns, notes=notes, found=len(count))
+
+
+def _families(evidence: Evidence) -> tuple[I64, I64]:
+    """(b,) each: the function that each branch leaves and reaches, -1 outside the image."""
+    branches, regions = evidence.flow.branches, evidence.program.regions
+    found = []
+    for addresses, bit in ((branches.from_, FROM), (branches.to, TO)):
+        region = regions.containing(addresses)
+        inside = (branches.known & bit != 0) & (region >= 0)
+        found.append(np.where(inside, regions.parent[region], -1) if len(regions) else region)
+    return found[0], found[1]
+
+
+def _is_call(evidence: Evidence, caller: I64, callee: I64) -> Bools:
+    """(b,): calls, and jumps to the start of another function.
+
+    What comes from outside is a call if it goes to the start of a function.
+    """
+    flow = evidence.flow
+    kind = np.append(flow.instructions.kind, np.uint8(Instruction.OTHER))[flow.branch_from]
+    regions = evidence.program.regions
+    starts = np.isin(flow.branches.to, regions.start) & (flow.branches.known & TO != 0)
+    jumps = np.isin(kind, _JUMPS) & (caller != callee) & starts
+    enters = (flow.branches.known & FROM == 0) & starts
+    found: Bools = np.isin(kind, _CALLS) | jumps | enters
+    return found
+
+
+def _names(evidence: Evidence, regions: I64) -> list[str]:
+    return [evidence.names.region(r) if r >= 0 else OUTSIDE for r in regions.tolist()]

@@ -1,0 +1,136 @@
+"""Who was running, called by whom, from call-stack recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from lbr2pgo.analyses.evidence import TOP, Evidence
+from lbr2pgo.analyses.places import OUTSIDE
+from lbr2pgo.analyses.table import Column, Kind, Table, empty
+
+NAME = "call-stacks"
+TITLE = "Call stacks"
+
+ROOT = "[all]"
+SMALLEST = 0.005
+"""Branches of the tree with a smaller share of all samples are not listed."""
+
+_FUNCTIONS = (
+    Column("total_share", "with callees", Kind.SHARE),
+    Column("own_share", "itself", Kind.SHARE),
+    Column("total", "samples with callees", Kind.COUNT),
+    Column("own", "samples itself", Kind.COUNT),
+    Column("function", "function", Kind.FUNCTION),
+)
+_NOT_RECORDED = (
+    "The recording holds no call stacks: record with perf record --call-graph lbr (Intel), or "
+    "lbr2pgo record --call-stack."
+)
+
+
+@dataclass(slots=True)
+class Node:
+    """One function, called the way down from the root."""
+
+    name: str
+    total: int = 0
+    """Samples in it and in what it called."""
+    own: int = 0
+    callees: dict[str, Node] = field(default_factory=dict)
+
+    def ordered(self) -> list[Node]:
+        """Callees, largest total first."""
+        return sorted(self.callees.values(), key=lambda node: (-node.total, node.name))
+
+
+def named_stacks(evidence: Evidence) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Each call stack by names, outermost caller first, and how many samples had it."""
+    if evidence.stacks is None:
+        return
+    chosen = evidence.function
+    root = None if chosen is None else int(evidence.program.regions.parent[chosen])
+    names: dict[int, str] = {-1: OUTSIDE}
+    for stack, count in zip(evidence.stacks.stacks, evidence.stacks.count, strict=True):
+        if root is None or root in stack:
+            for region in stack:
+                names.setdefault(region, evidence.names.region(region))
+            yield tuple(names[region] for region in stack), count
+
+
+def tree(evidence: Evidence) -> Node:
+    """All call stacks as one tree below `ROOT`."""
+    root = Node(ROOT)
+    for stack, count in named_stacks(evidence):
+        root.total += count
+        node = root
+        for name in stack:
+            node = node.callees.setdefault(name, Node(name))
+            node.total += count
+        node.own += count
+    return root
+
+
+def folded(evidence: Evidence) -> list[tuple[str, int]]:
+    """Call stacks as `outer;inner`, with their samples: what flame graph tools read."""
+    lines: dict[str, int] = {}
+    for stack, count in named_stacks(evidence):
+        text = ";".join(name.replace(";", ":") for name in stack)
+        lines[text] = lines.get(text, 0) + count
+    return sorted(lines.items())
+
+
+def call_stacks(evidence: Evidence, top: int | None = TOP) -> tuple[Table, ...]:
+    """Tables of functions with and without their callees, of the tree, and of folded stacks."""
+    if evidence.stacks is None:
+        return (empty(NAME, TITLE, _FUNCTIONS, _NOT_RECORDED),)
+    root = tree(evidence)
+    notes = (
+        "Stacks are as deep as the recorder's ring: callers further out are cut off. Samples "
+        "without any recorded call are left out.",
+    )
+    return _functions(evidence, root.total, top, notes), _tree(root), _folded(evidence, top)
+
+
+def _functions(evidence: Evidence, all_: int, top: int | None, notes: tuple[str, ...]) -> Table:
+    """As `perf report --children`: a function counts once a stack, however often it is in it."""
+    total: dict[str, int] = {}
+    own: dict[str, int] = {}
+    for stack, count in named_stacks(evidence):
+        for name in set(stack):
+            total[name] = total.get(name, 0) + count
+        own[stack[-1]] = own.get(stack[-1], 0) + count
+    ordered = sorted(total, key=lambda name: (-total[name], name))
+    shown = ordered[:top]
+    rows = tuple((total[n] / all_, own.get(n, 0) / all_, total[n], own.get(n, 0), n) for n in shown)
+    return Table(NAME, TITLE, _FUNCTIONS, rows, notes, len(ordered))
+
+
+def _tree(root: Node) -> Table:
+    """Callers above what they called, with depth; small branches left out."""
+    rows: list[tuple[int, str, float, int, int]] = []
+    waiting = [(0, node) for node in reversed(root.ordered())]
+    while waiting:
+        depth, node = waiting.pop()
+        if node.total >= SMALLEST * root.total:
+            share = node.total / root.total
+            rows.append((depth, node.name, share, node.total, node.own))
+            waiting += [(depth + 1, callee) for callee in reversed(node.ordered())]
+    columns = (
+        Column("depth", "depth", Kind.COUNT),
+        Column("function", "function", Kind.FUNCTION),
+        Column("total_share", "with callees", Kind.SHARE),
+        Column("total", "samples with callees", Kind.COUNT),
+        Column("own", "samples itself", Kind.COUNT),
+    )
+    return Table(f"{NAME}-tree", "Call tree", columns, tuple(rows))
+
+
+def _folded(evidence: Evidence, top: int | None) -> Table:
+    lines = sorted(folded(evidence), key=lambda line: (-line[1], line[0]))
+    columns = (
+        Column("samples", "samples", Kind.COUNT),
+        Column("stack", "stack, outermost first", Kind.TEXT),
+    )
+    rows = tuple((count, text) for text, count in lines[:top])
+    return Table(f"{NAME}-folded", "Most frequent call stacks", columns, rows, (), len(lines))

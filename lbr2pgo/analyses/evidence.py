@@ -1,0 +1,163 @@
+"""`Evidence`: everything that the analyses look at, gathered once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from lbr2pgo.analyses.places import PlaceNames
+from lbr2pgo.call_stacks import StackCounts
+from lbr2pgo.counts import FROM, TO, Bools, BranchCounts, Branches, merge
+from lbr2pgo.cycle_counts import CycleCounts
+from lbr2pgo.program.debug_info import DebugInfo
+from lbr2pgo.program.program import Program
+from lbr2pgo.replay import Flow
+from lbr2pgo.single_branches import SingleBranches
+from lbr2pgo.spread import Spread
+from lbr2pgo.stacks import U64
+
+TOP = 20
+"""How many rows a table has where nobody asks for more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a recording leaves out, by what its files say of themselves and by their entries."""
+
+    is_filtered: bool = False
+    """Some branches were kept by type: neighbours in a stack are not neighbours in time."""
+    is_single: bool = False
+    """Branches were sampled one by one: the entries are no stacks."""
+    is_call_stack: bool = False
+    """The stacks are call stacks: neither branches nor fall-throughs."""
+    is_amd: bool = False
+    """Recorded on an AMD processor."""
+    has_samples: bool = True
+    """False for inputs that were counts already."""
+    entries: int = 0
+    """Entries that were looked at."""
+    with_prediction: int = 0
+    """Those that say whether their branch was predicted."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A replayed recording with its program: what every analysis takes."""
+
+    program: Program
+    debug: DebugInfo
+    flow: Flow
+    limits: Limits = field(default_factory=Limits)
+    cycles: CycleCounts | None = None
+    """Cycles of runs; None for inputs without samples."""
+    iterations: CycleCounts | None = None
+    """Cycles from one back edge to the next; None for inputs without samples."""
+    stacks: StackCounts | None = None
+    """Call stacks; None for other recordings."""
+    copies: BranchCounts | None = None
+    """Copies of the newest entry, which `flow` leaves out; None if there are none."""
+    singles: SingleBranches | None = None
+    """Outcomes of branches that were sampled one by one; None or empty for real stacks."""
+    spread: Spread | None = None
+    """How much observations tell; None if they are taken as independent."""
+    function: int | None = None
+    """Only what concerns this region of the program (with its fragments); None for all."""
+
+    @cached_property
+    def names(self) -> PlaceNames:
+        """Names of addresses."""
+        return PlaceNames(self.program, self.debug)
+
+    @cached_property
+    def indirect_targets(self) -> dict[int, list[int]]:
+        """Recorded targets of every indirect branch, by its address."""
+        return self.flow.indirect_targets()
+
+    def concerns(self, addresses: U64) -> Bools:
+        """(n,): which addresses lie in the function that was asked for; all if none was."""
+        if self.function is None:
+            return np.ones(len(addresses), dtype=np.bool_)
+        regions = self.program.regions
+        family = regions.families(np.array([self.function]))
+        inside: Bools = np.isin(regions.containing(addresses), family)
+        return inside
+
+    @cached_property
+    def recorded(self) -> Branches:
+        """All branches as `perf report` counts them: with the copies."""
+        if self.copies is None:
+            return self.flow.branches
+        return merge([self.flow.counts, self.copies]).branches()
+
+    def about(self, branches: Branches) -> Bools:
+        """(b,): which branches leave or reach the function that was asked for."""
+        leaves = self.concerns(branches.from_) & (branches.known & FROM != 0)
+        reaches = self.concerns(branches.to) & (branches.known & TO != 0)
+        both: Bools = leaves | reaches
+        return both
+
+    def copy_notes(self) -> tuple[str, ...]:
+        """How many of `recorded` are copies, if any are."""
+        if self.copies is None:
+            return ()
+        return (
+            f"{int(self.copies.count.sum()):,} of these entries are copies of their sample's "
+            "newest one, a known fault of the recorder: counted here, as perf report does, and "
+            "nowhere else.",
+        )
+
+    @property
+    def says_predictions(self) -> bool:
+        """Whether the input tells mispredicted branches from others at all."""
+        if self.limits.has_samples:
+            return self.limits.with_prediction > 0
+        return bool(self.flow.branches.mispredicted.any())
+
+    def sample_notes(self) -> tuple[str, ...]:
+        """How the intervals were found."""
+        if self.spread is not None:
+            return (
+                "Intervals hold the true share in 95 of 100 cases; entries of one sample are "
+                "alike, so they count for less than independent ones.",
+            )
+        return (
+            "Intervals hold the true share in 95 of 100 cases if observations are independent: "
+            "this input does not show how alike those of one sample are.",
+        )
+
+    def line_notes(self) -> tuple[str, ...]:
+        """Why there are no source lines, if there are none."""
+        if self.debug.present:
+            return ()
+        return (f"No source lines: {self.debug.missing_reason}.",)
+
+    def branch_notes(self) -> tuple[str, ...]:
+        """Why branches are missing, if they are."""
+        if self.limits.is_call_stack:
+            return (
+                "A call-stack recording holds calls that have not returned yet, and no branches: "
+                "record with perf record -b, without --call-graph lbr.",
+            )
+        if self.limits.is_single:
+            return ("The recording samples branches one by one: its entries are no stacks.",)
+        if self.limits.is_filtered:
+            return (
+                "The recording was filtered by branch type: other branches are missing, and "
+                "shares are shares of what was kept.",
+            )
+        return ()
+
+    def run_notes(self) -> tuple[str, ...]:
+        """Why nothing is known of straight lines between branches, if so."""
+        if self.limits.is_single:
+            return ("What ran between branches is not known: no block counts, no cycles.",)
+        if self.limits.is_call_stack or self.limits.is_filtered:
+            return (
+                "The recording was filtered, so what ran between two entries is not known: "
+                "no block counts, no branches not taken, no cycles of blocks.",
+            )
+        if not len(self.flow.judged.runs):
+            return ("The input holds branches only, and not what ran between them.",)
+        return ()

@@ -1,0 +1,95 @@
+"""Weights on a function's control-flow graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from lbr2pgo.analyses.evidence import Evidence
+from lbr2pgo.block_counts import count_blocks
+from lbr2pgo.program.cfg import EdgeKind, FunctionCFG
+from lbr2pgo.stacks import I64, U64
+
+F64 = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowGraph:
+    """A graph with how often each block ran, and how often each edge was seen."""
+
+    cfg: FunctionCFG
+    block_count: U64
+    """(n,): valid fall-throughs over each block, see `BlockCounts`."""
+    edge_count: U64
+    """(m,): taken branches, or fall-throughs past the end of the source block."""
+    edge_share: F64
+    """(m,): of all that left the source block, calls aside; NaN where nothing did."""
+
+    @property
+    def sizes(self) -> I64:
+        """(n,): bytes of each block."""
+        size: I64 = (self.cfg.block_end - self.cfg.block_start).astype(np.int64)
+        return size
+
+
+def flow_graph(evidence: Evidence, region: int) -> FlowGraph:
+    """Weigh the graph of a region of the program, fragments included.
+
+    The part of a block's executions that left it by a taken branch is counted over whole runs, as
+    in `outcomes`, and divided among the targets as they were seen.
+    """
+    flow = evidence.flow
+    cfg = evidence.program.cfg(region, evidence.indirect_targets)
+    counts = count_blocks(flow, cfg)
+    last = flow.instructions.index_of(cfg.block_last)
+    executed, ended = _at(flow.executed, last), _at(flow.ended, last)
+    shares = _shares(cfg, counts.edge, executed - ended, ended)
+    return FlowGraph(cfg, counts.block, counts.edge, shares)
+
+
+def _at(column: U64, rows: I64) -> U64:
+    found = np.zeros(len(rows), dtype=np.uint64)
+    found[rows >= 0] = column[rows[rows >= 0]]
+    return found
+
+
+def _shares(cfg: FunctionCFG, count: U64, past: U64, ended: U64) -> F64:
+    """Shares of what left each block: fall-throughs whole, taken branches as parts of `ended`.
+
+    What ended in a block whose targets are unknown, in a return say, went along no edge.
+    """
+    is_fall = cfg.edge_kind == EdgeKind.FALLTHROUGH
+    source = cfg.edge_source
+    taken = np.zeros(len(cfg))
+    np.add.at(taken, source[~is_fall], count[~is_fall].astype(np.float64))
+    falls = np.zeros(len(cfg), dtype=np.bool_)
+    falls[source[is_fall]] = True
+    left = np.where(falls, past, 0) + ended.astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_run = count / taken[source] * ended[source] / left[source]
+        by_fall = past[source] / left[source]
+        by_count = count / taken[source]
+    share = np.where(is_fall, by_fall, np.where(left[source] > 0, by_run, by_count))
+    return np.where(np.isinf(share), np.nan, share)
+
+
+def hottest_regions(evidence: Evidence, top: int | None) -> list[tuple[int, float]]:
+    """Functions by their share of all executed instructions, hottest first.
+
+    Without fall-throughs (a filtered recording) by their share of taken branches.
+    """
+    flow, regions = evidence.flow, evidence.program.regions
+    weight = flow.executed if flow.executed.any() else flow.taken
+    rows = np.flatnonzero(weight > 0)
+    region = regions.containing(flow.instructions.address[rows])
+    inside = region >= 0
+    family = regions.parent[region[inside]] if len(regions) else region[inside]
+    total = np.bincount(family, weights=weight[rows[inside]], minlength=len(regions))
+    everything = float(total.sum())
+    order = np.argsort(-total, kind="stable")
+    if evidence.function is not None:
+        order = regions.parent[np.array([evidence.function])]
+    order = order[total[order] > 0] if evidence.function is None else order
+    return [(int(i), float(total[i]) / max(everything, 1)) for i in order[:top]]

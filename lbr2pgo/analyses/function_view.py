@@ -1,0 +1,115 @@
+"""One function's code with its counts, and its control-flow graph with weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lbr2pgo.analyses.evidence import Evidence
+from lbr2pgo.analyses.flow_graph import FlowGraph, flow_graph
+from lbr2pgo.analyses.table import Column, Kind, Table, Value
+from lbr2pgo.program.cfg import EdgeKind
+from lbr2pgo.program.instructions import Kind as Instruction
+from lbr2pgo.program.instructions import text
+from lbr2pgo.stacks import I64, U64
+
+NAME = "function"
+
+_COLUMNS = (
+    Column("count", "executed", Kind.COUNT),
+    Column("block", "block", Kind.COUNT),
+    Column("address", "address", Kind.ADDRESS),
+    Column("instruction", "instruction", Kind.TEXT),
+    Column("line", "source line", Kind.LOCATION),
+    Column("taken_share", "taken", Kind.SHARE),
+    Column("leads_to", "leads to", Kind.TEXT),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Annotated:
+    """A function's code as a table, and its graph."""
+
+    name: str
+    start: int
+    code: Table
+    graph: FlowGraph
+
+
+def function_view(evidence: Evidence, region: int) -> Annotated:
+    """Annotate a region of the program with its fragments.
+
+    Taken is the share in which a conditional branch was taken; “leads to” names blocks with the
+    share of what left for them.
+    """
+    graph = flow_graph(evidence, region)
+    name = evidence.names.region(region)
+    rows = _code(evidence, region, graph)
+    notes = (*evidence.run_notes(), *evidence.line_notes())
+    code = Table(NAME, f"Function {name}", _COLUMNS, tuple(rows), notes)
+    return Annotated(name, int(evidence.program.regions.start[region]), code, graph)
+
+
+def _code(evidence: Evidence, region: int, graph: FlowGraph) -> list[tuple[Value, ...]]:
+    regions, image = evidence.program.regions, evidence.program.image
+    family = regions.families(np.array([region]))
+    lines = [
+        (address, words)
+        for part in family.tolist()
+        for address, _, words in text(image, int(regions.start[part]), int(regions.end[part]))
+    ]
+    addresses = np.array([address for address, _ in lines], dtype=np.uint64)
+    flow = evidence.flow
+    row = flow.instructions.index_of(addresses)
+    counts = np.append(flow.executed, np.uint64(0))[row].tolist()
+    is_last = np.isin(addresses, graph.cfg.block_last).tolist()
+    blocks = graph.cfg.block_of(addresses).tolist()
+    shares = _taken_shares(evidence, row)
+    exits = _exits(graph)
+    source = evidence.names.lines(addresses)
+    return [
+        (
+            counts[i],
+            blocks[i] if blocks[i] >= 0 else None,
+            address,
+            words,
+            source[i],
+            shares[i],
+            exits.get(blocks[i], "") if is_last[i] else "",
+        )
+        for i, (address, words) in enumerate(lines)
+    ]
+
+
+def _taken_shares(evidence: Evidence, rows: I64) -> list[float | None]:
+    """Of conditional branches that ran, as in `outcomes`; None for all else."""
+    flow = evidence.flow
+    shares: list[float | None] = []
+    for row in rows.tolist():
+        ran = row >= 0 and flow.executed[row] and flow.instructions.kind[row] == Instruction.COND
+        shares.append(float(flow.ended[row] / flow.executed[row]) if ran else None)
+    return shares
+
+
+def _exits(graph: FlowGraph) -> dict[int, str]:
+    """Where each block goes on, with shares, as text."""
+    cfg = graph.cfg
+    found: dict[int, list[str]] = {}
+    for source, target, share in zip(
+        cfg.edge_source.tolist(), cfg.edge_target.tolist(), graph.edge_share.tolist(), strict=True
+    ):
+        part = "" if np.isnan(share) else f" {share:.1%}"
+        found.setdefault(source, []).append(f"{target}{part}")
+    return {block: ", ".join(parts) for block, parts in found.items()}
+
+
+def kind_name(kind: int) -> str:
+    """`fallthrough`, `taken`, `jump` or `indirect`."""
+    return EdgeKind(kind).name.lower()
+
+
+def heat(counts: U64) -> list[float]:
+    """Each count as a part of the largest."""
+    largest = int(counts.max(initial=0))
+    return [count / max(largest, 1) for count in counts.tolist()]

@@ -1,0 +1,40 @@
+"""Which taken branches were seen most often, from where to where.
+
+The counts are those of `perf report --sort symbol_from,symbol_to,srcline_from,srcline_to`, by
+address.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lbr2pgo.analyses.evidence import TOP, Evidence
+from lbr2pgo.analyses.table import Column, Kind, Table, build
+from lbr2pgo.counts import FROM, TO
+
+NAME = "hot-branches"
+TITLE = "Hot branches"
+
+
+def hot_branches(evidence: Evidence, top: int | None = TOP) -> Table:
+    """Taken branches by count; shares are of all taken branches in the image."""
+    branches = evidence.recorded
+    total = int(branches.count.sum())
+    rows = np.flatnonzero(evidence.about(branches))
+    order = np.lexsort((branches.to[rows], branches.from_[rows], -branches.count[rows].view("i8")))
+    chosen = rows[order][:top]
+    count = branches.count[chosen].tolist()
+    source = evidence.names.of(branches.from_[chosen], branches.known[chosen] & FROM != 0)
+    target = evidence.names.of(branches.to[chosen], branches.known[chosen] & TO != 0)
+    return build(
+        NAME,
+        TITLE,
+        [
+            (Column("share", "share", Kind.SHARE), [n / total for n in count]),
+            (Column("count", "count", Kind.COUNT), count),
+            *source.columns("from_", "from "),
+            *target.columns("to_", "to "),
+        ],
+        notes=(*evidence.branch_notes(), *evidence.copy_notes(), *evidence.line_notes()),
+        found=len(rows),
+    )

@@ -1,0 +1,129 @@
+"""Where indirect jumps and calls went: switches, virtual calls, function pointers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lbr2pgo.analyses.evidence import TOP, Evidence
+from lbr2pgo.analyses.table import Column, Kind, Table, build
+from lbr2pgo.counts import TO
+from lbr2pgo.program.instructions import Kind as Instruction
+from lbr2pgo.replay import INDIRECT
+from lbr2pgo.stacks import I64, U64
+
+NAME = "indirect-targets"
+TITLE = "Indirect jumps and calls"
+
+_PROMOTED = (1, 2, 3)
+"""How many targets of a site a compiler may promote to direct calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sites:
+    """Indirect branches and their targets, hottest site first, then hottest target first."""
+
+    rows: I64
+    """Rows of `Flow.branches`."""
+    site: I64
+    """For each row its site."""
+    address: U64
+    """Of each site."""
+    count: I64
+    """Of each site."""
+    targets: I64
+    """How many targets each site has."""
+    rank: I64
+    """For each row how many hotter targets its site has."""
+
+
+def _sites(evidence: Evidence) -> _Sites:
+    flow, branches = evidence.flow, evidence.flow.branches
+    is_indirect = np.append(np.isin(flow.instructions.kind, INDIRECT), False)
+    rows = np.flatnonzero(is_indirect[flow.branch_from] & evidence.about(branches))
+    address, place = np.unique(branches.from_[rows], return_inverse=True)
+    place = place.reshape(-1)
+    count = branches.count[rows].astype(np.int64)
+    total = np.zeros(len(address), dtype=np.int64)
+    np.add.at(total, place, count)
+    hottest = np.argsort(-total, kind="stable")
+    position = np.empty_like(hottest)
+    position[hottest] = np.arange(len(hottest))
+    order = np.lexsort((branches.to[rows], -count, position[place]))
+    site = position[place][order]
+    targets = np.bincount(site, minlength=len(address)).astype(np.int64)
+    first = np.cumsum(targets) - targets
+    rank = np.arange(len(site)) - first[site]
+    return _Sites(rows[order], site, address[hottest], total[hottest], targets, rank)
+
+
+def indirect_targets(evidence: Evidence, top: int | None = TOP) -> tuple[Table, ...]:
+    """A table of sites, and one of all their targets with shares."""
+    sites = _sites(evidence)
+    notes = (*evidence.branch_notes(), *evidence.line_notes())
+    return _by_site(evidence, sites, top, notes), _by_target(evidence, sites, top, notes)
+
+
+def _covered(evidence: Evidence, sites: _Sites, promoted: int) -> I64:
+    """How often each site went to one of its hottest targets inside the image."""
+    branches = evidence.flow.branches
+    hot = (sites.rank < promoted) & (branches.known[sites.rows] & TO != 0)
+    covered = np.zeros(len(sites.address), dtype=np.int64)
+    np.add.at(covered, sites.site[hot], branches.count[sites.rows[hot]].astype(np.int64))
+    return covered
+
+
+def _by_site(evidence: Evidence, sites: _Sites, top: int | None, notes: tuple[str, ...]) -> Table:
+    covered = [_covered(evidence, sites, promoted) for promoted in _PROMOTED]
+    places = evidence.names.of(sites.address[:top])
+    shares = [
+        (
+            Column(f"top_{promoted}_share", f"top {promoted}", Kind.SHARE),
+            (each / sites.count)[:top].tolist(),
+        )
+        for promoted, each in zip(_PROMOTED, covered, strict=True)
+    ]
+    columns = [
+        (Column("kind", "kind", Kind.TEXT), _kinds(evidence, sites.address[:top])),
+        (Column("count", "count", Kind.COUNT), sites.count[:top].tolist()),
+        (Column("targets", "targets", Kind.COUNT), sites.targets[:top].tolist()),
+        *shares,
+        *places.columns(),
+    ]
+    total = int(sites.count.sum())
+    promotion = tuple(
+        f"Promoting the hottest {promoted} of each site would cover "
+        f"{each.sum() / total:.1%} of all {total:,} indirect jumps and calls."
+        for promoted, each in zip(_PROMOTED, covered, strict=True)
+        if total
+    )
+    return build(NAME, TITLE, columns, notes=(*notes, *promotion), found=len(sites.address))
+
+
+def _kinds(evidence: Evidence, addresses: U64) -> list[str]:
+    code = evidence.flow.instructions
+    kinds = code.kind[code.index_of(addresses)]
+    return ["call" if kind == Instruction.INDIRECT_CALL else "jump" for kind in kinds.tolist()]
+
+
+def _by_target(evidence: Evidence, sites: _Sites, top: int | None, notes: tuple[str, ...]) -> Table:
+    """All targets of the hottest sites."""
+    shown = sites.site < (len(sites.address) if top is None else top)
+    rows, site = sites.rows[shown], sites.site[shown]
+    branches = evidence.flow.branches
+    count = branches.count[rows]
+    source = evidence.names.of(branches.from_[rows])
+    target = evidence.names.of(branches.to[rows], branches.known[rows] & TO != 0)
+    columns = [
+        *source.columns("site_", "site "),
+        (Column("share", "share", Kind.SHARE), (count / sites.count[site]).tolist()),
+        (Column("count", "count", Kind.COUNT), count.tolist()),
+        (
+            Column("mispredicted", "mispredicted", Kind.COUNT),
+            branches.mispredicted[rows].tolist(),
+        ),
+        *target.columns("target_", "target "),
+    ]
+    title = "Targets of indirect jumps and calls"
+    return build(f"{NAME}-by-site", title, columns, notes=notes, found=len(sites.rows))

@@ -1,0 +1,271 @@
+"""How many cycles code took: each block that starts at a recorded target, and each loop's round.
+
+A recorder with cycle counts says with each entry how long it is since the one before: that is the
+time of the straight run in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lbr2pgo.analyses.distributions import F64, Distribution
+from lbr2pgo.analyses.evidence import TOP, Evidence
+from lbr2pgo.analyses.source_lines import SourceLines
+from lbr2pgo.analyses.table import Column, Kind, Table, Value, build, empty
+from lbr2pgo.cycle_counts import MISSING, SATURATED, CycleCounts
+from lbr2pgo.program.instructions import Kind as Instruction
+from lbr2pgo.stacks import I64, U64
+
+NAME = "latency"
+TITLE = "Cycles of blocks"
+
+Columns = list[tuple[Column, list[Value]]]
+
+_PERCENTILES = (50, 90, 99)
+_JUMPS = (Instruction.COND, Instruction.JUMP)
+_HEAD = (Column("count", "measured", Kind.COUNT), Column("mean", "mean cycles", Kind.CYCLES))
+_COLUMNS = (
+    *_HEAD,
+    *(Column(f"p{p}", f"{p} %", Kind.CYCLES) for p in _PERCENTILES),
+    Column("modes", "humps at", Kind.TEXT),
+    Column("missing", "missing", Kind.COUNT),
+    Column("saturated", "saturated", Kind.COUNT),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TimedRun:
+    """Times of one straight run, or of one loop's rounds."""
+
+    start: int
+    end: int
+    times: Distribution
+
+
+def timed_blocks(evidence: Evidence, top: int | None = TOP) -> list[TimedRun]:
+    """Blocks from a recorded target to the next taken branch, most time altogether first."""
+    return _timed(_valid_cycles(evidence), top)
+
+
+def timed_loops(evidence: Evidence, top: int | None = TOP) -> list[TimedRun]:
+    """Rounds of loops, from one back edge to its next occurrence in a stack.
+
+    `start` is the loop's head, `end` the branch that goes back to it.
+    """
+    return _timed(_loop_cycles(evidence), top)
+
+
+def _valid_cycles(evidence: Evidence) -> CycleCounts:
+    """Cycles of runs that replay found valid, in the function that was asked for."""
+    cycles = evidence.cycles
+    if cycles is None:
+        return _none()
+    judged = evidence.flow.judged
+    valid = np.stack((judged.runs.start[judged.valid], judged.runs.end[judged.valid]), axis=1)
+    keys = np.stack((cycles.start, cycles.end), axis=1)
+    pair = np.dtype([("start", "u8"), ("end", "u8")])
+    is_valid = np.isin(
+        np.ascontiguousarray(keys).view(pair).ravel(),
+        np.ascontiguousarray(valid).view(pair).ravel(),
+    )
+    return _rows(cycles, np.flatnonzero(is_valid & evidence.concerns(cycles.start)))
+
+
+def _loop_cycles(evidence: Evidence) -> CycleCounts:
+    """Cycles of back edges: direct jumps backwards within one function.
+
+    An indirect jump backwards, in an interpreter say, is no edge of one loop.
+    """
+    cycles = evidence.iterations
+    if cycles is None:
+        return _none()
+    code, regions = evidence.flow.instructions, evidence.program.regions
+    row = code.index_of(cycles.end)
+    is_jump = np.append(np.isin(code.kind, _JUMPS), False)[row]
+    same = regions.containing(cycles.start) == regions.containing(cycles.end)
+    return _rows(cycles, np.flatnonzero(is_jump & same & evidence.concerns(cycles.end)))
+
+
+def _time(cycles: CycleCounts) -> F64:
+    """Cycles of each row altogether, as far as they are known."""
+    measured = np.where(cycles.cycles == SATURATED, np.uint64(0), cycles.cycles)
+    time: F64 = (measured * cycles.count).astype(np.float64)
+    return time
+
+
+def _none() -> CycleCounts:
+    return CycleCounts(*(np.empty(0, np.uint64) for _ in range(4)))
+
+
+def _rows(cycles: CycleCounts, rows: I64) -> CycleCounts:
+    return CycleCounts(
+        cycles.start[rows], cycles.end[rows], cycles.cycles[rows], cycles.count[rows]
+    )
+
+
+def _timed(cycles: CycleCounts, top: int | None) -> list[TimedRun]:
+    """Group by start and end; those without any cycles at all are left out."""
+    if not len(cycles):
+        return []
+    first = np.ones(len(cycles), dtype=np.bool_)
+    first[1:] = np.diff(cycles.start).astype(bool) | np.diff(cycles.end).astype(bool)
+    starts = np.flatnonzero(first)
+    bounds = np.append(starts, len(cycles))
+    weight = np.add.reduceat(_time(cycles), starts)
+    known = np.add.reduceat((cycles.cycles != MISSING).astype(np.int64), starts) > 0
+    order = np.argsort(np.where(known, -weight, 1), kind="stable")[: int(known.sum())][:top]
+    return [
+        TimedRun(
+            int(cycles.start[bounds[i]]),
+            int(cycles.end[bounds[i]]),
+            Distribution.of(
+                cycles.cycles[bounds[i] : bounds[i + 1]], cycles.count[bounds[i] : bounds[i + 1]]
+            ),
+        )
+        for i in order.tolist()
+    ]
+
+
+def _timed_pairs(cycles: CycleCounts) -> int:
+    """How many runs or loops have any cycles."""
+    known = cycles.cycles != MISSING
+    return len(np.unique(np.stack((cycles.start[known], cycles.end[known])), axis=1).T)
+
+
+def latency(evidence: Evidence, top: int | None = TOP) -> tuple[Table, ...]:
+    """Tables of blocks, of source lines, of loop rounds, and of the rate of each cycle count."""
+    cycles = _valid_cycles(evidence)
+    if not (cycles.cycles != MISSING).any():
+        return (empty(NAME, TITLE, _COLUMNS, *evidence.run_notes(), _why_none(evidence)),)
+    blocks = _timed(cycles, top)
+    notes = (*evidence.line_notes(), *_missing_notes(cycles))
+    found = _timed_pairs(cycles)
+    return (
+        _table(evidence, NAME, TITLE, blocks, notes, found),
+        _by_line(evidence, cycles, top, notes),
+        _loops(evidence, top, notes),
+        _rates(evidence, blocks),
+    )
+
+
+def _why_none(evidence: Evidence) -> str:
+    if evidence.limits.is_amd:
+        return "Branch records of AMD processors have no cycles: their time is not known."
+    if not evidence.limits.has_samples:
+        return "The input holds counts of branches, and no cycles: give the recording itself."
+    return (
+        "The recording has no cycles: Intel processors from Skylake on and Arm's BRBE count them, "
+        "unless the filter says no_cycles; AMD's do not."
+    )
+
+
+def _missing_notes(cycles: CycleCounts) -> tuple[str, ...]:
+    whole = Distribution.of(cycles.cycles, cycles.count)
+    notes = []
+    if whole.missing:
+        notes.append(
+            f"{whole.missing:,} of {whole.measured + whole.missing + whole.saturated:,} entries "
+            "have no cycle count; they are left out of every figure but “missing”."
+        )
+    if whole.saturated:
+        notes.append(
+            f"{whole.saturated:,} counts are saturated (65,535 cycles or more); they are left out "
+            "of every figure but “saturated”."
+        )
+    return tuple(notes)
+
+
+def _statistics(distributions: Sequence[Distribution]) -> Columns:
+    rows = [
+        (
+            each.measured,
+            each.mean,
+            *(each.percentile(p) for p in _PERCENTILES),
+            " · ".join(map(str, each.modes())),
+            each.missing,
+            each.saturated,
+        )
+        for each in distributions
+    ]
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(_COLUMNS)
+    return [(column, list(values)) for column, values in zip(_COLUMNS, columns, strict=True)]
+
+
+def _table(
+    evidence: Evidence,
+    name: str,
+    title: str,
+    runs: Sequence[TimedRun],
+    notes: tuple[str, ...],
+    found: int,
+) -> Table:
+    places = evidence.names.of(_addresses([run.start for run in runs]))
+    columns = [
+        *_statistics([run.times for run in runs]),
+        *places.columns(),
+        (Column("end_address", "ends at", Kind.ADDRESS), [run.end for run in runs]),
+    ]
+    return build(name, title, columns, notes=notes, found=found)
+
+
+def _addresses(addresses: Sequence[int]) -> U64:
+    return np.array(addresses, dtype=np.uint64)
+
+
+def _by_line(
+    evidence: Evidence, cycles: CycleCounts, top: int | None, notes: tuple[str, ...]
+) -> Table:
+    """Blocks together by the source line on which they start."""
+    starts, place = np.unique(cycles.start, return_inverse=True)
+    lines = SourceLines.of(evidence.names, starts)
+    group = lines.group[place.reshape(-1)]
+    weight = np.bincount(group, weights=_time(cycles), minlength=len(lines))
+    order = np.argsort(-weight, kind="stable")
+    rows = order[(weight[order] > 0) & lines.known[order]]
+    shown = rows[:top]
+    members = [np.flatnonzero(group == line) for line in shown]
+    columns: Columns = [
+        *_statistics([Distribution.of(cycles.cycles[m], cycles.count[m]) for m in members]),
+        (Column("line", "source line", Kind.LOCATION), list(lines.texts(shown))),
+    ]
+    title = "Cycles of blocks by source line"
+    notes += lines.notes(weight, "cycles")
+    return build(f"{NAME}-by-line", title, columns, notes=notes, found=len(rows))
+
+
+def _loops(evidence: Evidence, top: int | None, notes: tuple[str, ...]) -> Table:
+    cycles = _loop_cycles(evidence)
+    shown, found = _timed(cycles, top), _timed_pairs(cycles)
+    note = (
+        "A round is timed if the stack holds its back edge twice: rounds with more taken branches "
+        "than the stack is deep are not seen."
+    )
+    title = "Cycles of loop rounds"
+    return _table(evidence, f"{NAME}-loops", title, shown, (*notes, note), found)
+
+
+def _rates(evidence: Evidence, blocks: Sequence[TimedRun]) -> Table:
+    """How often each block took how many cycles: the numbers behind the charts."""
+    names = evidence.names.functions(_addresses([run.start for run in blocks]))
+    rows = tuple(
+        (name, run.start, run.end, cycles, count, rate)
+        for name, run in zip(names, blocks, strict=True)
+        for cycles, count, rate in zip(
+            run.times.cycles.tolist(),
+            run.times.count.tolist(),
+            run.times.rates.tolist(),
+            strict=True,
+        )
+    )
+    columns = (
+        Column("function", "function", Kind.FUNCTION),
+        Column("address", "address", Kind.ADDRESS),
+        Column("end_address", "ends at", Kind.ADDRESS),
+        Column("cycles", "cycles", Kind.CYCLES),
+        Column("count", "count", Kind.COUNT),
+        Column("rate", "occurrence rate", Kind.SHARE),
+    )
+    return Table(f"{NAME}-rates", "Occurrence rates", columns, rows)

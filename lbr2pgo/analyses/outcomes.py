@@ -1,0 +1,160 @@
+"""How often each conditional branch was taken, and which had better be turned round.
+
+Both outcomes are counted over the straight runs between neighbouring entries of a stack. The
+oldest entry of a stack is left out: had that branch not been taken, the stack would not show it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from lbr2pgo.analyses.evidence import TOP, Evidence
+from lbr2pgo.analyses.intervals import wilson
+from lbr2pgo.analyses.source_lines import SourceLines
+from lbr2pgo.analyses.table import Column, Kind, Table, Value, build
+from lbr2pgo.program.instructions import Kind as Instruction
+from lbr2pgo.stacks import I64, U64
+
+NAME = "outcomes"
+TITLE = "Branch outcomes"
+
+F64 = npt.NDArray[np.float64]
+Columns = list[tuple[Column, list[Value]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """Conditional branches that ran, ordered by address; columns of equal length."""
+
+    address: U64
+    target: U64
+    taken: U64
+    not_taken: U64
+    probability: F64
+    """Of being taken."""
+    low: F64
+    high: F64
+
+    def __len__(self) -> int:
+        return len(self.address)
+
+    @property
+    def count(self) -> U64:
+        """How often each was seen."""
+        count: U64 = self.taken + self.not_taken
+        return count
+
+    def columns(self, rows: I64) -> Columns:
+        """Six columns of a table."""
+        return [
+            (Column("taken", "taken", Kind.COUNT), self.taken[rows].tolist()),
+            (Column("not_taken", "not taken", Kind.COUNT), self.not_taken[rows].tolist()),
+            (Column("probability", "taken share", Kind.SHARE), self.probability[rows].tolist()),
+            (Column("probability_low", "at least", Kind.SHARE), self.low[rows].tolist()),
+            (Column("probability_high", "at most", Kind.SHARE), self.high[rows].tolist()),
+            (Column("target_address", "target", Kind.ADDRESS), self.target[rows].tolist()),
+        ]
+
+
+def estimate(evidence: Evidence) -> Outcomes:
+    """Outcome probabilities of every conditional branch that was seen, with their intervals."""
+    flow = evidence.flow
+    code = flow.instructions
+    alone, alone_taken = _one_by_one(evidence)
+    ran = (code.kind == Instruction.COND) & (flow.executed + alone > 0)
+    rows = np.flatnonzero(ran & evidence.concerns(code.address))
+    taken, count = flow.ended[rows] + alone_taken[rows], flow.executed[rows] + alone[rows]
+    probability = taken / np.maximum(count, 1)
+    parts = np.ones(len(rows)) if evidence.spread is None else evidence.spread.outcome[rows]
+    low, high = wilson(probability, count * parts)
+    return Outcomes(
+        address=code.address[rows],
+        target=code.target[rows],
+        taken=taken,
+        not_taken=count - taken,
+        probability=probability,
+        low=low,
+        high=high,
+    )
+
+
+def _one_by_one(evidence: Evidence) -> tuple[U64, U64]:
+    """For each instruction of the flow: how often it was sampled alone, and how often taken."""
+    code, singles = evidence.flow.instructions, evidence.singles
+    alone, taken = np.zeros(len(code), np.uint64), np.zeros(len(code), np.uint64)
+    if singles is not None and len(singles):
+        at = code.index_of(singles.address)
+        known = at >= 0
+        alone[at[known]] = (singles.taken + singles.not_taken)[known]
+        taken[at[known]] = singles.taken[known]
+    return alone, taken
+
+
+def outcomes(evidence: Evidence, top: int | None = TOP) -> tuple[Table, ...]:
+    """Tables by branch, by source line, and of branches worth inverting; hottest first."""
+    found = estimate(evidence)
+    notes = (
+        *evidence.branch_notes(), *evidence.run_notes(), *evidence.line_notes(),
+        *(evidence.sample_notes() if len(found) else ()),
+    )  # fmt: skip
+    return (
+        _by_branch(evidence, found, top, notes),
+        _by_line(evidence, found, top, notes),
+        _worth_inverting(evidence, found, top, notes),
+    )
+
+
+def _by_branch(
+    evidence: Evidence, found: Outcomes, top: int | None, notes: tuple[str, ...]
+) -> Table:
+    rows = np.argsort(-found.count.astype(np.int64), kind="stable")[:top]
+    places = evidence.names.of(found.address[rows]).columns()
+    columns = [*found.columns(rows), *places]
+    return build(NAME, TITLE, columns, notes=notes, found=len(found))
+
+
+def _by_line(evidence: Evidence, found: Outcomes, top: int | None, notes: tuple[str, ...]) -> Table:
+    """The lines with the most outcomes; the branches of a line one below the other."""
+    lines = SourceLines.of(evidence.names, found.address)
+    size = len(lines)
+    heat = np.bincount(lines.group, weights=found.count, minlength=size)
+    known = lines.known
+    hottest = np.argsort(np.where(known, -heat, 1), kind="stable")[: int(known.sum())][:top]
+    members = [np.flatnonzero(lines.group == line) for line in hottest]
+    rows = np.concatenate([np.empty(0, np.int64), *members])
+    places = evidence.names.of(found.address[rows])
+    columns: Columns = [
+        (Column("line", "source line", Kind.LOCATION), list(places.line)),
+        (
+            Column("branch", "branch of the line", Kind.TEXT),
+            [f"{i + 1} of {len(each)}" for each in members for i in range(len(each))],
+        ),
+        *found.columns(rows),
+        (Column("function", "function", Kind.FUNCTION), list(places.function)),
+        (Column("address", "address", Kind.ADDRESS), list(places.address)),
+    ]
+    lines_known = np.isin(lines.group, np.flatnonzero(known))
+    total = int(lines_known.sum())
+    title = "Branch outcomes by source line"
+    notes += lines.notes(heat, "outcomes")
+    return build(f"{NAME}-by-line", title, columns, notes=notes, found=total)
+
+
+def _worth_inverting(
+    evidence: Evidence, found: Outcomes, top: int | None, notes: tuple[str, ...]
+) -> Table:
+    """Forward branches that are surely taken more often than not."""
+    wrong_way = (found.target > found.address) & (found.low > 0.5)
+    saved = found.taken.astype(np.int64) - found.not_taken.astype(np.int64)
+    rows = np.flatnonzero(wrong_way)
+    chosen = rows[np.argsort(-saved[rows], kind="stable")][:top]
+    columns: Columns = [
+        (Column("saved", "taken branches saved", Kind.COUNT), saved[chosen].tolist()),
+        *found.columns(chosen),
+        *((column, list(v)) for column, v in evidence.names.of(found.address[chosen]).columns()),
+    ]
+    title = "Forward branches worth inverting"
+    return build(f"{NAME}-to-invert", title, columns, notes=notes, found=len(rows))

@@ -1,0 +1,57 @@
+"""Group addresses by source line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from lbr2pgo.analyses.places import PlaceNames, short_paths
+from lbr2pgo.counts import Bools
+from lbr2pgo.stacks import I64, U64
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLines:
+    """The source lines of some addresses, as groups in the order of file and line."""
+
+    group: I64
+    """For each address its line, an index below the length."""
+    files: tuple[str, ...]
+    file: I64
+    line: I64
+
+    def __len__(self) -> int:
+        return len(self.file)
+
+    @classmethod
+    def of(cls, names: PlaceNames, addresses: U64) -> SourceLines:
+        """Lines of image addresses (n,)."""
+        found = names.raw_lines(addresses)
+        pairs = np.stack((found.file.astype(np.int64), found.line.astype(np.int64)))
+        unique, group = np.unique(pairs, axis=1, return_inverse=True)
+        return cls(group.reshape(-1), tuple(short_paths(found.files)), unique[0], unique[1])
+
+    @property
+    def known(self) -> Bools:
+        """Which groups are lines.
+
+        Line 0 is none: compilers give it to code that they merged from several lines.
+        """
+        known: Bools = (self.file >= 0) & (self.line > 0)
+        return known
+
+    def texts(self, rows: I64) -> list[str]:
+        """`file:line` of known groups."""
+        pairs = zip(self.file[rows].tolist(), self.line[rows].tolist(), strict=True)
+        return [f"{self.files[file]}:{line}" for file, line in pairs]
+
+    def notes(self, weight: npt.NDArray[np.generic], what: str) -> tuple[str, ...]:
+        """How much of a weight of groups has no line, if any; `what` names its unit."""
+        lost, total = int(weight[~self.known].sum()), int(weight.sum())
+        if not lost:
+            return ()
+        if lost == total:
+            return ("None of this code has a source line.",)
+        return (f"{lost:,} of {total:,} {what} are of code that has no source line.",)

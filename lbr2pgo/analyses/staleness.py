@@ -1,0 +1,174 @@
+"""How much of a profile speaks of code that a binary does not have (any more)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from lbr2pgo.correlate import sample_profile
+from lbr2pgo.counts import END, TO, BranchCounts, aggregate
+from lbr2pgo.profiles.fdata_tables import NOT_A_SYMBOL, Fdata
+from lbr2pgo.profiles.sample_names import Location, canonical_name, guid
+from lbr2pgo.profiles.sample_profile import FunctionSamples, SampleProfile
+from lbr2pgo.program.bolt_functions import discover
+from lbr2pgo.program.debug_info import DebugInfo
+from lbr2pgo.program.program import Program
+from lbr2pgo.replay import Flow, replay
+from lbr2pgo.stacks import I64, U64
+
+_NAMED = 5
+"""How many of the missing functions are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Staleness:
+    """What of a profile the binary does not have; shares of all counts, from 0 to 1."""
+
+    share: float
+    """Counts at places that are not there, or runs that the code can't have made."""
+    functions: float
+    """Counts in functions that are not there, a part of the above."""
+    missing: tuple[str, ...] = ()
+    """The heaviest of those functions."""
+
+
+def of_flow(flow: Flow) -> Staleness:
+    """Of a recording: the fall-throughs that contradict the code."""
+    count = flow.judged.runs.count
+    total, valid = int(count.sum()), int(count[flow.judged.valid].sum())
+    return Staleness(1 - valid / total if total else 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Weights:
+    """Counts of a profile that still have a place to go to, or have none."""
+
+    total: int
+    placed: int
+    missing: dict[str, int]
+    """Counts of each function that is not there."""
+
+    def result(self) -> Staleness:
+        if not self.total:
+            return Staleness(0.0, 0.0)
+        heaviest = sorted(self.missing, key=lambda name: (-self.missing[name], name))
+        return Staleness(
+            share=1 - self.placed / self.total,
+            functions=sum(self.missing.values()) / self.total,
+            missing=tuple(heaviest[:_NAMED]),
+        )
+
+
+# ---------------------------------------------------------------------------- sample profiles
+
+
+def of_sample_profile(profile: SampleProfile, program: Program, debug: DebugInfo) -> Staleness:
+    """Of a sample profile: counts at names and locations that the binary's DWARF lacks.
+
+    Where a function is inlined plays no part: the compiler follows that. Locations of pseudo
+    probes stand in no DWARF; of such profiles only the names are looked at.
+    """
+    wanted = {guid(name) for name, _, _ in _places(profile)}
+    known = _locations(wanted, program, debug)
+    if wanted - known.keys():
+        known = _locations(None, program, debug)  # some are only inlined, anywhere
+    total, placed = 0, 0
+    missing: dict[str, int] = {}
+    for name, location, count in _places(profile):
+        total += count
+        there = known.get(guid(name))
+        if there is None:
+            missing[str(name)] = missing.get(str(name), 0) + count
+        elif profile.is_probe_based or location in there:
+            placed += count
+    return _Weights(total, placed, missing).result()
+
+
+def _places(profile: SampleProfile) -> Iterator[tuple[str | int, Location, int]]:
+    for function in profile.functions.values():
+        yield from _function_places(function)
+
+
+def _function_places(function: FunctionSamples) -> Iterator[tuple[str | int, Location, int]]:
+    for location, count in function.body.items():
+        yield function.name, location, count
+    for _, callee in function.inlined():
+        yield from _function_places(callee)
+
+
+def _locations(
+    wanted: set[int] | None, program: Program, debug: DebugInfo
+) -> dict[int, set[Location]]:
+    """Locations of each function's code, inlined copies included, by the hash of its name.
+
+    Only the code of wanted functions is looked at, or all.
+    """
+    ranges = debug.functions()
+    chosen = [
+        wanted is None or guid(canonical_name(ranges.names[i])) in wanted
+        for i in ranges.function.tolist()
+    ]
+    rows = np.flatnonzero(np.array(chosen, dtype=np.bool_))
+    everything = _all_run(program, ranges.range_start[rows], ranges.range_end[rows])
+    profile, _ = sample_profile(replay(everything, program), program, debug)
+    found: dict[int, set[Location]] = {}
+    for name, location, _ in _places(profile):
+        found.setdefault(guid(name), set()).add(location)
+    return found
+
+
+def _all_run(program: Program, starts: U64, ends: U64) -> BranchCounts:
+    """Counts as if each instruction in these ranges had run once."""
+    table = program.instructions_for(starts)
+    row = np.searchsorted(starts, table.address, side="right") - 1
+    inside = (row >= 0) & (table.address < ends[np.maximum(row, 0)]) if len(starts) else row >= 0
+    address = table.address[inside]
+    nothing = np.zeros(len(address), dtype=np.uint64)
+    known = np.full(len(address), TO | END, dtype=np.uint8)
+    return aggregate(nothing, address, address, known, nothing + np.uint64(1), nothing)
+
+
+# ---------------------------------------------------------------------------- fdata
+
+
+def of_fdata(fdata: Fdata, program: Program) -> Staleness:
+    """Of an fdata file: counts of branches or samples at names and offsets without code."""
+    name, offset, is_symbol, count = _fdata_places(fdata)
+    functions = discover(program.image, program.symbols)
+    number = {text: i for i, text in enumerate(functions.name)}
+    at = np.array([number.get(text, -1) for text in fdata.names], dtype=np.int64)
+    owner = np.where(is_symbol != NOT_A_SYMBOL, at[name], -1) if len(at) else name
+    inside = is_symbol != NOT_A_SYMBOL
+    placed = inside & (owner >= 0)
+    placed[placed] = offset[placed] < functions.reach[owner[placed]]
+    start = functions.start[owner[placed]]
+    placed[placed] = program.instructions_for(start).index_of(start + offset[placed]) >= 0
+    missing: dict[str, int] = {}
+    for i in np.flatnonzero(inside & (owner < 0)).tolist():
+        text = fdata.names[name[i]]
+        missing[text] = missing.get(text, 0) + int(count[i])
+    return _Weights(int(count[inside].sum()), int(count[placed].sum()), missing).result()
+
+
+def _fdata_places(fdata: Fdata) -> tuple[I64, U64, I64, U64]:
+    """Name, offset, kind and count of both ends of each branch, and of each sample."""
+    columns = []
+    if fdata.branches is not None:
+        b = fdata.branches
+        columns.append((b.from_name, b.from_offset, b.from_is_symbol, b.count))
+        columns.append((b.to_name, b.to_offset, b.to_is_symbol, b.count))
+    if fdata.samples is not None:
+        s = fdata.samples
+        columns.append((s.name, s.offset, s.is_symbol, s.count))
+    empty = (np.empty(0, np.int64),) * 4
+    name, offset, kind, count = (
+        np.concatenate(parts) for parts in zip(*columns, empty, strict=True)
+    )
+    return (
+        name.astype(np.int64),
+        offset.astype(np.uint64),
+        kind.astype(np.int64),
+        count.astype(np.uint64),
+    )

@@ -1,0 +1,98 @@
+"""`Table`: what every analysis returns, whoever shows it.
+
+A table names its columns and says what kind of value each holds; a kind fixes the unit and the
+JSON type, so that scripts and pages need to know kinds only, and not analyses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+Value = str | int | float | None
+"""None where something can't be known; the table's notes say why."""
+
+
+class Kind(StrEnum):
+    """What a column's values are."""
+
+    TEXT = "text"
+    FUNCTION = "function"
+    """A function's name, as linked, or a word in brackets (`[outside]`): data, never markup."""
+    LOCATION = "location"
+    """`file:line` in source code: data too."""
+    ADDRESS = "address"
+    """An image address, an int; `0x…` in JSON, CSV and on screens."""
+    COUNT = "count"
+    """A whole number of events, an int."""
+    SHARE = "share"
+    """A part of a whole, a float from 0 to 1."""
+    RATE = "rate"
+    """A float per unit that the title names."""
+    CYCLES = "cycles"
+    """Clock cycles, an int or a float."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: `name` is for scripts and never changes, `title` is for people."""
+
+    name: str
+    title: str
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of values under typed columns, most important first."""
+
+    name: str
+    """Unique in a report, of the form `analysis` or `analysis-part`; for scripts and links."""
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    notes: tuple[str, ...] = ()
+    """What can't be known and why, and how to read the numbers; whole sentences."""
+    found: int = 0
+    """How many rows there are in all; `rows` may hold only the first of them."""
+
+    def __post_init__(self) -> None:
+        widths = {len(row) for row in self.rows} - {len(self.columns)}
+        if widths:
+            raise ValueError(f"{self.name}: rows of {sorted(widths)} values, {self.columns}")
+        if self.found < len(self.rows):
+            object.__setattr__(self, "found", len(self.rows))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def column(self, name: str) -> tuple[Value, ...]:
+        """All values of one column."""
+        at = [column.name for column in self.columns].index(name)
+        return tuple(row[at] for row in self.rows)
+
+    def records(self) -> Iterator[dict[str, Value]]:
+        """Each row by its columns' names."""
+        names = [column.name for column in self.columns]
+        for row in self.rows:
+            yield dict(zip(names, row, strict=True))
+
+
+def build(
+    name: str,
+    title: str,
+    columns: Sequence[tuple[Column, Sequence[Value]]],
+    *,
+    notes: Sequence[str] = (),
+    found: int = 0,
+) -> Table:
+    """A table from columns of equal length, each with its values as plain Python objects."""
+    values = [values for _, values in columns]
+    rows = tuple(zip(*values, strict=True))
+    return Table(name, title, tuple(column for column, _ in columns), rows, tuple(notes), found)
+
+
+def empty(name: str, title: str, columns: Sequence[Column], *notes: str) -> Table:
+    """A table that can't be filled, and why."""
+    return Table(name, title, tuple(columns), (), notes)

@@ -1,0 +1,114 @@
+"""The command line: one thin module per command.
+
+Exit codes: 0 good; 1 a quality gate refused the profile; 2 bad input, options or surroundings;
+3 an error of ours. `record` passes the program's own exit code on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from lbr2pgo.errors import Lbr2pgoError, OutputError
+
+_COMMANDS = (
+    "convert",
+    "record",
+    "doctor",
+    "dump",
+    "report",
+    "accuracy",
+    "check",
+    "msr",
+    "warmup",
+)
+
+BAD_INPUT, OUR_ERROR, INTERRUPTED = 2, 3, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; gives its exit code."""
+    _prepare_streams()
+    # Millions of small objects are made and hardly one of them in a cycle: a sixth of a short
+    # run would go into looking for those.
+    gc.set_threshold(100_000, 20, 20)
+    args = _parser().parse_args(arguments)
+    try:
+        code = int(args.run(args))
+        sys.stdout.flush()
+        return code
+    except Lbr2pgoError as error:
+        return _complain(error)
+    except (BrokenPipeError, SystemExit):
+        # The reader of our output has seen enough (rich turns that into an exit).
+        _drop_output()
+        return 0
+    except OSError as error:
+        _drop_output()
+        return _complain(OutputError(error.strerror or str(error), where=error.filename))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:
+        return _report(error)
+
+
+def _prepare_streams() -> None:
+    """Let printing never end the run: streams may be closed, names may hold any bytes."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - until the process ends
+        stream = getattr(sys, name)
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _parser() -> argparse.ArgumentParser:
+    from lbr2pgo import __version__
+
+    parser = argparse.ArgumentParser(
+        prog="lbr2pgo",
+        description="Turn branch-stack samples into compiler profiles, BOLT fdata and reports.",
+    )
+    parser.add_argument("--version", action="version", version=f"lbr2pgo {__version__}")
+    subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name in _COMMANDS:
+        import_module(f"lbr2pgo.cli.{name}").add_parser(subparsers)
+    return parser
+
+
+def _drop_output() -> None:
+    """Lead what is still to be written nowhere, so that Python does not fail over it at its end."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        return  # not a file: nothing is left over
+
+
+def _complain(error: Lbr2pgoError) -> int:
+    from lbr2pgo.printable import printable
+
+    print(f"lbr2pgo: error: {printable(error.headline)}", file=sys.stderr)
+    if error.cure:
+        print(printable(error.cure), file=sys.stderr)
+    return error.exit_code
+
+
+def _report(error: Exception) -> int:
+    import traceback
+
+    from lbr2pgo.printable import printable
+
+    if os.environ.get("LBR2PGO_TRACEBACK"):
+        traceback.print_exc()
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    print(
+        f"lbr2pgo: internal error: {type(error).__name__}: {printable(str(error))} "
+        f"({os.path.basename(place.filename)}:{place.lineno})\n"
+        "This is a fault of lbr2pgo. Run again with LBR2PGO_TRACEBACK=1 and report what it prints.",
+        file=sys.stderr,
+    )
+    return OUR_ERROR

@@ -1,0 +1,153 @@
+"""`lbr2pgo check`: is a profile good enough to ship."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lbr2pgo.analyses.quality import Profile, Quality
+    from lbr2pgo.program.program import Program
+
+REFUSED = 1
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the command."""
+    parser = subparsers.add_parser(
+        "check",
+        help="tell whether a profile is good enough to ship",
+        description="Measure a profile: density, coverage of hot functions, conservation of flow, "
+        "staleness against the binary, overlap with another profile. Ends with 1 if a gate fails, "
+        "or if the measure that it is about can't be taken.",
+    )
+    parser.add_argument("profile", metavar="PROFILE", help="a recording, sample profile or fdata")
+    parser.add_argument("--binary", required=True, type=Path, metavar="ELF")
+    parser.add_argument(
+        "--against", metavar="OLD", help="compare with this recording of the binary, or profile"
+    )
+    gates = parser.add_argument_group("gates")
+    gates.add_argument(
+        "--min-density", type=_number, metavar="X", help="samples per location (llvm-profgen: 50)"
+    )
+    gates.add_argument("--min-coverage", type=_share, metavar="X", help="from 0 to 1")
+    gates.add_argument("--min-conservation", type=_share, metavar="X", help="from 0 to 1")
+    gates.add_argument("--max-stale", type=_share, metavar="X", help="from 0 to 1")
+    gates.add_argument("--min-overlap", type=_share, metavar="X", help="from 0 to 1")
+    parser.add_argument("--format", choices=("table", "json"), default="table")
+    parser.set_defaults(run=run)
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if not 0 <= number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is no number from 0 on")
+    return number
+
+
+def _share(text: str) -> float:
+    number = float(text)
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
+    return number
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure, print, and give the verdict as exit code."""
+    from lbr2pgo.analyses.quality import MEASURES, Gates, measure
+    from lbr2pgo.program.program import Program
+
+    limits = {name: _limit(args, name) for name in MEASURES}
+    gates = Gates({name: limit for name, limit in limits.items() if limit is not None})
+    _refuse_without_old(args)
+    program = Program.open(args.binary)
+    profile = load(args.profile, program)
+    old = None if args.against is None else load(args.against, program)
+    quality = measure(profile, program, old)
+    failed = list(gates.failed(quality))
+    show = _print_json if args.format == "json" else _print_table
+    show(quality, gates.limits, failed)
+    return REFUSED if failed else 0
+
+
+def _limit(args: argparse.Namespace, name: str) -> float | None:
+    limit: float | None = getattr(args, f"max_{name}", None)
+    return getattr(args, f"min_{name}", limit)
+
+
+def _refuse_without_old(args: argparse.Namespace) -> None:
+    from lbr2pgo.errors import InputError
+
+    if args.min_overlap is not None and args.against is None:
+        raise InputError(
+            "--min-overlap needs another profile to compare with",
+            cure="Name it with --against.",
+        )
+
+
+def load(path: str, program: Program) -> Profile:
+    """Read a profile, and derive what can be derived of a recording."""
+    from lbr2pgo.analyses.quality import Profile
+    from lbr2pgo.profiles.fdata_tables import Fdata
+    from lbr2pgo.profiles.recognize import read_written
+
+    written = None if path == "-" else read_written(Path(path))
+    if isinstance(written, Fdata):
+        return Profile(fdata=written)
+    return _replayed(path, program) if written is None else Profile(samples=written)
+
+
+def _replayed(path: str, program: Program) -> Profile:
+    from lbr2pgo.analyses.quality import Profile
+    from lbr2pgo.correlate import sample_profile
+    from lbr2pgo.pipeline import ConvertOptions, read_and_replay
+    from lbr2pgo.profiles.bolt import fdata_from_counts
+    from lbr2pgo.program.debug_info import DebugInfo
+
+    options = ConvertOptions(profiles=(Path(path),), binary=Path(program.image.path))
+    found = read_and_replay(options)
+    debug = DebugInfo.open(found.program.image)
+    samples = sample_profile(found.flow, found.program, debug)[0] if debug.present else None
+    fdata, _ = fdata_from_counts(found.counts, found.program)
+    return Profile(samples, fdata, found.flow)
+
+
+def _print_json(quality: Quality, limits: Mapping[str, float], failed: list[str]) -> None:
+    measures: dict[str, dict[str, object]] = {}
+    for name, value in quality.values().items():
+        passed = None if name not in limits else name not in failed
+        measures[name] = {"value": value, "limit": limits.get(name), "passed": passed}
+    if quality.stale is not None:
+        measures["stale"]["details"] = asdict(quality.stale)
+    if quality.overlap is not None:
+        measures["overlap"]["details"] = asdict(quality.overlap)
+    print(json.dumps({"passed": not failed, "measures": measures}, indent=2))
+
+
+def _print_table(quality: Quality, limits: Mapping[str, float], failed: list[str]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from lbr2pgo.analyses.quality import MEASURES
+    from lbr2pgo.printable import printable
+
+    table = Table(box=None, pad_edge=False)
+    for name in ("measure", "value", "gate", "", "meaning"):
+        table.add_column(name, justify="right" if name in ("value", "gate") else "left")
+    values = quality.values()
+    for name, meaning in MEASURES.items():
+        verdict = ("failed" if name in failed else "passed") if name in limits else ""
+        table.add_row(name, _text(values[name]), _text(limits.get(name), ""), verdict, meaning)
+    console = Console(highlight=False, markup=False)
+    console.print(table)
+    if quality.stale is not None and quality.stale.missing:
+        names = ", ".join(map(printable, quality.stale.missing))
+        console.print(f"not in the binary: {names}", soft_wrap=True)
+
+
+def _text(value: float | None, nothing: str = "unknown") -> str:
+    return nothing if value is None else f"{value:.4g}"

@@ -1,0 +1,76 @@
+"""`lbr2pgo doctor`: what this machine can record, why not, and the command to use."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lbr2pgo.record.doctor import Diagnosis
+
+_COLOURS = {"yes": "green", "no": "red", "limited": "yellow", "info": "default"}
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the command."""
+    parser = subparsers.add_parser(
+        "doctor",
+        help="tell what this machine can record, and why not",
+        description="Tell which branch recorder this machine has, what it can do, what stands in "
+        "its way, and the exact command to use.",
+    )
+    parser.add_argument("--format", choices=("table", "json"), default="table")
+    parser.add_argument("--root", type=Path, default=Path("/"), help=argparse.SUPPRESS)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the diagnosis of this machine."""
+    from lbr2pgo.record.doctor import diagnose
+    from lbr2pgo.record.machine import read_machine
+
+    diagnosis = diagnose(read_machine(args.root))
+    if args.format == "json":
+        import json
+
+        print(json.dumps(as_dict(diagnosis), indent=2))
+    else:
+        _print_table(diagnosis)
+    return 0
+
+
+def as_dict(diagnosis: Diagnosis) -> dict[str, Any]:
+    """The diagnosis as JSON values."""
+    from lbr2pgo.record.doctor import command_line
+
+    return {
+        "recorder": "hardware" if diagnosis.choice.hardware else "software",
+        "reason": diagnosis.choice.reason,
+        "command": list(diagnosis.command),
+        "command_line": command_line(diagnosis.command),
+        "rows": [
+            {"name": r.name, "status": r.status.value, "value": r.value, "reason": r.reason}
+            for r in diagnosis.rows
+        ],
+    }
+
+
+def _print_table(diagnosis: Diagnosis) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from lbr2pgo.record.doctor import command_line
+
+    table = Table(box=None, pad_edge=False)
+    for column in ("what", "", "value", "why"):
+        table.add_column(column)
+    for row in diagnosis.rows:
+        status = f"[{_COLOURS[row.status.value]}]{row.status.value}[/]"
+        table.add_row(escape(row.name), status, escape(row.value), escape(row.reason))
+    console = Console(highlight=False)
+    console.print(table)
+    recorder = "perf" if diagnosis.choice.hardware else "the software LBR"
+    console.print(f"\nlbr2pgo record uses {recorder}: {escape(diagnosis.choice.reason)}")
+    console.print(f"To record: {escape(command_line(diagnosis.command))}", soft_wrap=True)

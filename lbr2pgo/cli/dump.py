@@ -1,0 +1,211 @@
+"""`lbr2pgo dump`: each stage of the road as text, for one file or function."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lbr2pgo.cli.selection import add_pids, add_selection, counting_options
+
+if TYPE_CHECKING:
+    from lbr2pgo.pipeline import ConvertOptions, Replayed
+    from lbr2pgo.program.program import Program
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the command."""
+    parser = subparsers.add_parser(
+        "dump",
+        help="show each stage, to see why a number is what it is",
+        description="Show what a stage of the road holds: samples as they were recorded, counted "
+        "traces, instructions and graph of a function with their counts, or a written profile.",
+    )
+    stages = parser.add_subparsers(metavar="STAGE", required=True)
+    _add_stacks(stages)
+    _add_counts(stages)
+    _add_disasm(stages)
+    _add_cfg(stages)
+    _add_profile(stages)
+
+
+_Stages = argparse._SubParsersAction
+
+
+def _add_stacks(stages: _Stages[argparse.ArgumentParser]) -> None:
+    parser = stages.add_parser("stacks", help="samples, and what was mapped before them")
+    parser.add_argument("profile", metavar="PROFILE", help="as of convert; - is standard input")
+    parser.add_argument("--limit", type=_count, metavar="N", help="at most so many samples")
+    add_pids(parser)
+    parser.add_argument(
+        "--binary", type=Path, metavar="ELF", help="finds addresses for inputs that hold names"
+    )
+    parser.set_defaults(run=run_stacks)
+
+
+def _add_counts(stages: _Stages[argparse.ArgumentParser]) -> None:
+    parser = stages.add_parser("counts", help="traces, and why a fall-through was rejected")
+    _add_input(parser, nargs="+")
+    parser.add_argument("--function", metavar="F", help="only what touches this function")
+    parser.set_defaults(run=run_counts)
+
+
+def _add_disasm(stages: _Stages[argparse.ArgumentParser]) -> None:
+    parser = stages.add_parser("disasm", help="a function's instructions, source lines and counts")
+    _add_input(parser, nargs="*")
+    _add_function(parser)
+    parser.set_defaults(run=run_disasm)
+
+
+def _add_cfg(stages: _Stages[argparse.ArgumentParser]) -> None:
+    parser = stages.add_parser("cfg", help="a function's blocks and edges, with counts")
+    _add_input(parser, nargs="*")
+    _add_function(parser)
+    parser.add_argument(
+        "--format", choices=("text", "dot"), default="text", help="dot is for Graphviz"
+    )
+    parser.set_defaults(run=run_cfg)
+
+
+def _add_profile(stages: _Stages[argparse.ArgumentParser]) -> None:
+    parser = stages.add_parser("profile", help="a sample profile (text or binary) or fdata")
+    parser.add_argument("file", type=Path, metavar="FILE")
+    parser.add_argument("--function", metavar="F", help="only this function")
+    parser.set_defaults(run=run_profile)
+
+
+def _add_input(parser: argparse.ArgumentParser, nargs: str) -> None:
+    parser.add_argument(
+        "profiles", nargs=nargs, metavar="PROFILE", help="as of convert; - is standard input"
+    )
+    parser.add_argument(
+        "--binary", required=True, type=Path, metavar="ELF", help="the program that was recorded"
+    )
+    add_selection(parser)
+    parser.add_argument("--strict", action="store_true", help="reject fall-throughs over a call")
+
+
+def _add_function(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--function", required=True, metavar="F", help="linkage name, or an address in it (0x…)"
+    )
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError("must not be negative")
+    return number
+
+
+def run_stacks(args: argparse.Namespace) -> int:
+    """Show samples."""
+    from lbr2pgo.dumping import stacks
+    from lbr2pgo.errors import InputError
+    from lbr2pgo.program.program import Program
+    from lbr2pgo.sources import open_source
+    from lbr2pgo.sources.base import StackSource
+
+    source = open_source(args.profile)
+    if not isinstance(source, StackSource):
+        raise InputError(
+            f"is of the format {source.info.format}, which holds counts and no stacks",
+            where=source.info.path,
+            cure="Show it with `lbr2pgo dump counts` or `lbr2pgo report`.",
+        )
+    resolve = None if args.binary is None else Program.open(args.binary).address_of
+    _print(stacks.lines(source, stacks.Selection(args.limit, tuple(args.pid)), resolve))
+    _note(f"{number:,} {reason}" for reason, number in source.health().items() if number)
+    return 0
+
+
+def run_counts(args: argparse.Namespace) -> int:
+    """Show traces with their verdicts."""
+    from lbr2pgo.dumping import counts
+    from lbr2pgo.program.lookup import find_function
+    from lbr2pgo.replay import ReplayOptions
+
+    found = _replayed(args)
+    function = None if args.function is None else find_function(found.program, args.function)
+    options = ReplayOptions(strict=args.strict)
+    _print(counts.lines(found.flow, found.program, options, function))
+    return 0
+
+
+def run_disasm(args: argparse.Namespace) -> int:
+    """Show a function's instructions."""
+    from lbr2pgo.dumping import disasm
+    from lbr2pgo.program.debug_info import DebugInfo
+
+    program, function, found = _function(args)
+    flow = None if found is None else found.flow
+    _print(disasm.lines(program, DebugInfo.open(program.image), function, flow))
+    return 0
+
+
+def run_cfg(args: argparse.Namespace) -> int:
+    """Show a function's graph."""
+    from lbr2pgo.dumping.cfg import CfgDump
+
+    program, function, found = _function(args)
+    dump = CfgDump(program, function, None if found is None else found.flow)
+    _print(dump.dot() if args.format == "dot" else dump.lines())
+    return 0
+
+
+def run_profile(args: argparse.Namespace) -> int:
+    """Show a written profile."""
+    from lbr2pgo.dumping import profile
+
+    _print(profile.lines(args.file, args.function))
+    return 0
+
+
+def _function(args: argparse.Namespace) -> tuple[Program, int, Replayed | None]:
+    """The program, the function asked for, and what was recorded of it, if a profile is given."""
+    from lbr2pgo.program.lookup import find_function
+    from lbr2pgo.program.program import Program
+
+    if not args.profiles:
+        program = Program.open(args.binary)
+        return program, find_function(program, args.function), None
+    found = _replayed(args)
+    return found.program, find_function(found.program, args.function), found
+
+
+def _replayed(args: argparse.Namespace) -> Replayed:
+    from lbr2pgo.cli.progress import SampleProgress
+    from lbr2pgo.pipeline import read_and_replay
+    from lbr2pgo.timings import Timings
+
+    with SampleProgress() as progress:
+        found = read_and_replay(_options(args), progress, Timings(progress.stage))
+    _note(found.notes)
+    return found
+
+
+def _options(args: argparse.Namespace) -> ConvertOptions:
+    from lbr2pgo.pipeline import ConvertOptions
+
+    return ConvertOptions(
+        profiles=tuple(map(Path, args.profiles)),
+        binary=args.binary,
+        counting=counting_options(args),
+        strict=args.strict,
+    )
+
+
+def _print(lines: Iterator[str]) -> None:
+    from lbr2pgo.printable import printable
+
+    for line in lines:
+        print(printable(line))
+
+
+def _note(notes: Iterable[str]) -> None:
+    from lbr2pgo.printable import printable
+
+    for note in notes:
+        print(f"note: {printable(note)}", file=sys.stderr)

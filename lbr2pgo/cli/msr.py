@@ -1,0 +1,247 @@
+"""`lbr2pgo msr`: Intel's last-branch registers, decoded, planned and read."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from lbr2pgo.errors import InputError, MissingToolError
+
+if TYPE_CHECKING:
+    from lbr2pgo.record.machine import Machine
+    from lbr2pgo.sources.intel_lbr import Bank, Entry
+    from lbr2pgo.sources.intel_msr import Ring
+    from lbr2pgo.sources.intel_msr_plan import Write
+    from lbr2pgo.sources.register_dump import Register
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the command and its three parts."""
+    parser = subparsers.add_parser(
+        "msr",
+        help="decode, plan and read Intel's last-branch registers",
+        description="Work with dumps of Intel's last-branch registers (model-specific registers).",
+    )
+    parser.set_defaults(run=run)
+    parts = parser.add_subparsers(dest="part", required=True)
+    _add_decode(parts)
+    _add_plan(parts)
+    _add_snapshot(parts)
+
+
+def _add_decode(parts: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    decode = parts.add_parser("decode", help="print the branches that a register dump holds")
+    decode.add_argument("dump", nargs="?", type=Path, help="text or JSON: a register a line")
+    _add_device_options(decode)
+    decode.add_argument("--format", choices=("table", "json"), default="table")
+
+
+def _add_plan(parts: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    plan = parts.add_parser("plan", help="print the register writes that set up a recording")
+    plan.add_argument(
+        "-j", "--filter", default="any", help="kinds of branches, as perf record -j names them"
+    )
+    plan.add_argument("--kernel", action="store_true", help="record kernel code too")
+    plan.add_argument("--no-user", action="store_true", help="record no user code")
+    plan.add_argument("--call-stack", action="store_true", help="keep the open calls only")
+    _add_ring_options(plan)
+    plan.add_argument("--format", choices=("table", "json"), default="table")
+
+
+def _add_snapshot(parts: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    snapshot = parts.add_parser("snapshot", help="read the registers of one core (root)")
+    snapshot.add_argument("--cpu", type=int, default=0, help="number of the core (0)")
+    _add_device_options(snapshot)
+    snapshot.add_argument("-o", "--output", default="-", help="where to write the dump (stdout)")
+
+
+def _add_device_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--device",
+        type=Path,
+        help="read from this instead of /dev/cpu/N/msr; register r of a regular file is at 8 * r",
+    )
+    _add_ring_options(parser)
+
+
+def _add_ring_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--depth", type=int, help="entries of the ring (this machine's)")
+    parser.add_argument(
+        "--architectural",
+        action=argparse.BooleanOptionalAction,
+        help="architectural LBR, or the model-specific one before it (this machine's)",
+    )
+    parser.add_argument("--root", type=Path, default=Path("/"), help=argparse.SUPPRESS)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do the part that was asked for."""
+    part = {"decode": run_decode, "plan": run_plan, "snapshot": run_snapshot}[args.part]
+    return part(args)
+
+
+def run_decode(args: argparse.Namespace) -> int:
+    """Print the branches of a dump or of a device."""
+    from lbr2pgo.sources.intel_msr import decode
+    from lbr2pgo.sources.register_dump import parse, read_text
+
+    if (args.dump is None) == (args.device is None):
+        raise InputError(
+            "there must be one thing to decode",
+            cure="Give a dump: lbr2pgo msr decode FILE, or a device with --device.",
+        )
+    if args.dump is not None:
+        where, registers = str(args.dump), parse(read_text(args.dump), str(args.dump))
+    else:
+        where, registers = str(args.device), _read_device(args, args.device)
+    _print_ring(decode(registers, where), args.format)
+    return 0
+
+
+def run_plan(args: argparse.Namespace) -> int:
+    """Print the writes that would configure a recording."""
+    from lbr2pgo.sources.intel_msr_plan import TRAPS, Wanted, plan
+
+    bank, depth = _bank_and_depth(args, default_depth=32)
+    kinds = tuple(name for name in args.filter.split(",") if name)
+    wanted = Wanted(kinds, not args.no_user, args.kernel, args.call_stack)
+    _print_plan(plan(bank, depth, wanted), TRAPS, args.format)
+    return 0
+
+
+def run_snapshot(args: argparse.Namespace) -> int:
+    """Read the registers of one core and print them as a dump."""
+    from lbr2pgo.output import write_atomically
+
+    device = args.device or args.root / f"dev/cpu/{args.cpu}/msr"
+    registers = _read_device(args, device)
+    text = "".join(f"{register.key} {register.value:#018x}\n" for register in registers)
+
+    def write(stream: BinaryIO) -> None:
+        stream.write(text.encode())
+
+    write_atomically(args.output, write)
+    return 0
+
+
+def _read_device(args: argparse.Namespace, device: Path) -> tuple[Register, ...]:
+    from lbr2pgo.sources.msr_device import read_registers
+
+    if args.device is None:
+        _refuse_foreign(_machine(args))
+    bank, depth = _bank_and_depth(args)
+    return read_registers(device, bank, depth)
+
+
+def _machine(args: argparse.Namespace) -> Machine:
+    from lbr2pgo.record.machine import read_machine
+
+    return read_machine(args.root)
+
+
+def _refuse_foreign(machine: Machine) -> None:
+    if machine.cpu.vendor != "GenuineIntel":
+        raise MissingToolError(
+            f"this machine has no Intel processor but one of {machine.cpu.vendor}: "
+            "the same register numbers mean other things here",
+            cure="Take the snapshot on an Intel machine; `lbr2pgo doctor` tells what this one has.",
+        )
+
+
+def _bank_and_depth(args: argparse.Namespace, default_depth: int | None = None) -> tuple[Bank, int]:
+    """As the options say, or else as this machine has them."""
+    from lbr2pgo.record.facility import Recorder, find_facility
+    from lbr2pgo.sources import intel_lbr
+
+    facility = find_facility(_machine(args))
+    architectural = args.architectural
+    if architectural is None:
+        architectural = facility.recorder is Recorder.INTEL_ARCH_LBR
+    intel = facility.recorder in (Recorder.INTEL_LBR, Recorder.INTEL_ARCH_LBR)
+    depth = args.depth or (facility.depth if intel else None) or default_depth
+    if depth is None:
+        raise InputError(
+            "this machine doesn't tell how many entries its ring has",
+            cure="Say it: --depth 32 on Skylake and later, 16 before.",
+        )
+    return (intel_lbr.ARCHITECTURAL if architectural else intel_lbr.MODEL_SPECIFIC), depth
+
+
+def _print_ring(ring: Ring, form: str) -> None:
+    from lbr2pgo.sources.intel_msr import facts
+
+    if form == "json":
+        entries = [_entry_fields(entry) for entry in ring.entries]
+        _print_json({"facts": facts(ring), "entries": entries})
+        return
+    rows = [
+        (str(i), *(_shown(value) for value in _entry_fields(entry).values()))
+        for i, entry in enumerate(ring.entries)
+    ]
+    notes = [f"{name}: {words}" for name, words in facts(ring).items()]
+    columns = ("#", "from", "to", "mispredicted", "in transaction", "abort", "cycles", "type")
+    _print_table(columns, rows, notes)
+
+
+def _entry_fields(entry: Entry) -> dict[str, Any]:
+    """One branch as JSON values; None where the registers don't say."""
+    from lbr2pgo import stacks
+
+    flags = entry.flags
+    tells = flags & (stacks.MISPREDICTED | stacks.PREDICTED)
+    cycles = flags >> stacks.CYCLES_SHIFT & stacks.CYCLES_MASK
+    kind = stacks.BRANCH_TYPES[flags >> stacks.TYPE_SHIFT & stacks.TYPE_MASK]
+    return {
+        "from": f"{entry.source:#x}",
+        "to": f"{entry.target:#x}",
+        "mispredicted": bool(flags & stacks.MISPREDICTED) if tells else None,
+        "in_transaction": bool(flags & stacks.IN_TRANSACTION),
+        "abort": bool(flags & stacks.ABORT),
+        "cycles": cycles or None,
+        "type": None if kind == "UNKNOWN" else kind,
+    }
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    return "-" if value is None else str(value)
+
+
+def _print_plan(writes: Sequence[Write], traps: Sequence[str], form: str) -> None:
+    if form == "json":
+        fields = [
+            {"name": w.name, "register": f"{w.number:#x}", "value": f"{w.value:#x}", "why": w.why}
+            for w in writes
+        ]
+        _print_json({"writes": fields, "traps": list(traps)})
+        return
+    rows = [(w.name, f"{w.number:#x}", f"{w.value:#x}", w.why) for w in writes]
+    notes = [f"Trap {i}: {trap}" for i, trap in enumerate(traps, 1)]
+    _print_table(("register", "number", "value", "why"), rows, notes)
+
+
+def _print_json(value: object) -> None:
+    import json
+
+    print(json.dumps(value, indent=2))
+
+
+def _print_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str]
+) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*map(escape, row))
+    console = Console(highlight=False)
+    console.print(table)
+    for note in notes:
+        console.print(escape(note), soft_wrap=True)

@@ -1,0 +1,86 @@
+"""A progress bar: only on a terminal, only for what takes longer than a second."""
+
+from __future__ import annotations
+
+import sys
+from threading import Lock, Timer
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+_PATIENCE = 1.0
+"""Seconds after which a waiting person wants to see something."""
+
+
+class SampleProgress:
+    """Shows the stage at hand and how many samples were read so far.
+
+    Call it with the number of samples that came since the last call.
+    """
+
+    def __init__(self) -> None:
+        self._samples = 0
+        self._stage = "reading"
+        self._bar: Progress | None = None
+        self._is_over = False
+        self._lock = Lock()
+        self._timer = Timer(_PATIENCE, self._show)
+        self._timer.daemon = True
+
+    def __enter__(self) -> SampleProgress:
+        if sys.stderr.isatty():
+            self._timer.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._timer.cancel()
+        with self._lock:
+            self._is_over = True
+            if self._bar is not None:
+                self._bar.stop()
+
+    def __call__(self, samples: int) -> None:
+        """Take note of samples that were read."""
+        self._samples += samples
+        self._update()
+
+    def stage(self, name: str) -> None:
+        """Take note of what is done from now on."""
+        self._stage = name
+        self._update()
+
+    def _show(self) -> None:
+        bar = _new_bar()
+        with self._lock:
+            if self._is_over:
+                return
+            bar.add_task(self._stage, total=None)
+            bar.start()
+            self._bar = bar
+        self._update()
+
+    def _update(self) -> None:
+        if self._bar is not None:
+            (task,) = self._bar.task_ids
+            self._bar.update(task, description=self._stage, completed=self._samples)
+
+
+def _new_bar() -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:,} samples"),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )

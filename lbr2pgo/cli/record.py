@@ -1,0 +1,143 @@
+"""`lbr2pgo record`: record a command's branches, in hardware or under emulation."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lbr2pgo.record.options import RecordOptions
+    from lbr2pgo.record.software import RecordResult
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the command."""
+    from lbr2pgo.record.options import DEPTHS, FILTERS
+
+    parser = subparsers.add_parser(
+        "record",
+        help="record a command's branches",
+        description="Record the branch stacks of a command with perf where the processor can, and "
+        "elsewhere with the software LBR, which emulates the program under QEMU. The program's "
+        "exit code is passed on.",
+    )
+    parser.add_argument("-o", "--output", type=Path, default=Path("perf.data"), metavar="FILE")
+    parser.add_argument(
+        "-c",
+        "--period",
+        type=int,
+        metavar="N",
+        help="taken branches between samples (software LBR: 10007 unless given, with jitter)",
+    )
+    parser.add_argument(
+        "-j",
+        "--filter",
+        action="append",
+        default=[],
+        metavar="NAMES",
+        help=f"which branches to keep, separated by commas: {', '.join(FILTERS)}",
+    )
+    parser.add_argument(
+        "--depth", type=int, metavar="N", help=f"entries a sample: {', '.join(map(str, DEPTHS))}"
+    )
+    parser.add_argument(
+        "--call-stack", action="store_true", help="keep the open calls instead of the last branches"
+    )
+    parser.add_argument(
+        "--cycles",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="keep cycle counts, which the software LBR simulates (default: yes)",
+    )
+    parser.add_argument(
+        "--exact",
+        type=Path,
+        metavar="FILE",
+        help="also write the exact counts of the whole run (software LBR only)",
+    )
+    parser.add_argument(
+        "--emulate", action="store_true", help="use the software LBR even if there is hardware"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="of the software LBR's jitter"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="print the command, run nothing")
+    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- CMD …")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Record, and give the program's exit code."""
+    from lbr2pgo.record.hardware import build_commands, choose_recorder, record_hardware
+    from lbr2pgo.record.machine import read_machine
+
+    options = _options(args)
+    machine = read_machine()
+    choice = choose_recorder(machine, options)
+    if choice.hardware:
+        if options.dry_run:
+            _print_command(build_commands(machine, options)[0])
+            return 0
+        return record_hardware(machine, options)
+    _say(f"Using the software LBR: {choice.reason}.")
+    return _record_software(options)
+
+
+def _options(args: argparse.Namespace) -> RecordOptions:
+    from lbr2pgo.record.options import RecordOptions
+
+    program = args.program[1:] if args.program[:1] == ["--"] else args.program
+    names = (name.strip() for part in args.filter for name in part.split(","))
+    return RecordOptions(
+        output=args.output,
+        period=args.period,
+        filters=tuple(name for name in names if name),
+        depth=args.depth,
+        call_stack=args.call_stack,
+        cycles=args.cycles,
+        emulate=args.emulate,
+        dry_run=args.dry_run,
+        exact=args.exact,
+        seed=args.seed,
+        command=tuple(program),
+    )
+
+
+def _record_software(options: RecordOptions) -> int:
+    from lbr2pgo.record.software import planned_command, record_software
+
+    if options.dry_run:
+        _print_command(planned_command(options))
+        return 0
+    result = record_software(options)
+    for warning in result.warnings:
+        _say(f"Warning: {warning}")
+    _say(_summary(result, options.exact))
+    return result.exit_code
+
+
+def _summary(result: RecordResult, exact: Path | None) -> str:
+    totals = result.totals
+    lines = [f"{result.samples:,} samples in {result.output}"]
+    if exact is not None:
+        lines += [
+            f"Exact counts in {exact}:",
+            f"  {totals.instructions:,} instructions",
+            f"  {totals.taken:,} taken branches",
+            f"  {totals.not_taken:,} conditional branches not taken",
+            f"  {totals.mispredicted:,} mispredictions (simulated)",
+        ]
+    return "\n".join(lines)
+
+
+def _print_command(command: tuple[str, ...]) -> None:
+    import shlex
+
+    print(shlex.join(command))
+
+
+def _say(text: str) -> None:
+    """Beside the program's own output, as perf does."""
+    print(text, file=sys.stderr)

@@ -1,0 +1,120 @@
+"""`lbr2pgo report`: what a recording shows, in the terminal, for scripts, or on one page."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from lbr2pgo.cli.selection import add_selection, counting_options
+
+if TYPE_CHECKING:
+    from lbr2pgo.reports.build import ReportOptions
+    from lbr2pgo.reports.model import Report
+
+_PAGE_VIEWS, _PAGE_TOP = 12, 500
+"""How many functions and rows a page shows where nobody says."""
+_TOP = 20
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the command."""
+    parser = subparsers.add_parser(
+        "report",
+        help="show hot branches, mispredictions, latencies, outcomes, targets and more",
+        description="Answer questions about a recording: hot-branches, mispredictions, latency, "
+        "outcomes, indirect-targets, hyperblocks, call-stacks, call-edges, function.",
+    )
+    parser.add_argument("profiles", nargs="+", metavar="PROFILE", help="- is standard input")
+    parser.add_argument(
+        "--binary", type=Path, metavar="ELF", help="needed for all inputs with addresses"
+    )
+    parser.add_argument(
+        "--only", nargs="+", action="extend", default=[], metavar="NAME",
+        help="only these analyses",
+    )  # fmt: skip
+    parser.add_argument("--function", metavar="F", help="only this function, with its code")
+    parser.add_argument("--top", type=_count, metavar="N", help="rows of each table (20; 0: all)")
+    parser.add_argument("--format", choices=("table", "json", "csv"), default="table")
+    parser.add_argument("--html", type=Path, metavar="OUT", help="write one page instead")
+    add_selection(parser)
+    parser.set_defaults(run=run)
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{number} is negative")
+    return number
+
+
+def run(args: argparse.Namespace) -> int:
+    """Make the report and show it."""
+    from lbr2pgo.cli.progress import SampleProgress
+    from lbr2pgo.reports.build import make_report
+
+    report = _line_report(args)
+    if report is None:
+        with SampleProgress() as progress:
+            report = make_report(_options(args), progress)
+    if args.html is not None:
+        from lbr2pgo.reports import html
+
+        html.write(report, args.html)
+        return 0
+    _show(report, args.format)
+    return 0
+
+
+def _line_report(args: argparse.Namespace) -> Report | None:
+    """The report of inputs without addresses; None for others, which need a binary."""
+    from lbr2pgo.errors import InputError
+    from lbr2pgo.reports.lines import holds_lines_only, make_line_report
+
+    if holds_lines_only([Path(profile) for profile in args.profiles]):
+        options = _options(args)
+        return make_line_report(options.profiles, options.only, options.top)
+    if args.binary is None:
+        raise InputError(
+            "its addresses mean nothing without the program that was recorded",
+            where=args.profiles[0],
+            cure="Add --binary ELF.",
+        )
+    return None
+
+
+def _options(args: argparse.Namespace) -> ReportOptions:
+    from lbr2pgo.reports.build import ReportOptions
+
+    is_page = args.html is not None
+    top = (_PAGE_TOP if is_page else _TOP) if args.top is None else args.top
+    return ReportOptions(
+        profiles=tuple(map(Path, args.profiles)),
+        binary=args.binary,
+        only=tuple(name for word in args.only for name in word.split(",") if name),
+        function=args.function,
+        top=top or None,
+        views=_PAGE_VIEWS if is_page else 0,
+        counting=counting_options(args),
+    )
+
+
+def _show(report: Report, form: str) -> None:
+    if form == "table":
+        from lbr2pgo.reports.terminal import show
+
+        show(report)
+        return
+    from lbr2pgo.output import write_to
+    from lbr2pgo.reports import data
+
+    text = (data.as_json(report) if form == "json" else data.as_csv(report)).encode(
+        "utf-8", "backslashreplace"
+    )
+
+    def write(stream: BinaryIO) -> None:
+        stream.write(text)
+
+    sys.stdout.flush()
+    write_to("-", write)

@@ -1,0 +1,42 @@
+"""Options that choose which samples count, the same for every command that counts."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lbr2pgo.counting import CountingOptions
+
+
+def add_selection(parser: argparse.ArgumentParser) -> None:
+    """Add --event, --pid and --build-id."""
+    selection = parser.add_argument_group("what to count")
+    selection.add_argument("--event", metavar="NAME", help="only samples of this event")
+    add_pids(selection)
+    selection.add_argument(
+        "--build-id", type=_build_id, metavar="HEX",
+        help="the binary's build-id in the recording, if not its own",
+    )  # fmt: skip
+
+
+def add_pids(parser: argparse._ActionsContainer) -> None:
+    """Add --pid alone."""
+    parser.add_argument(
+        "--pid", type=int, nargs="+", action="extend", default=[], metavar="N",
+        help="only samples of these processes",
+    )  # fmt: skip
+
+
+def _build_id(text: str) -> str:
+    if not re.fullmatch("(?:[0-9a-f]{2})+", text.lower()):
+        raise argparse.ArgumentTypeError("must be whole bytes in hexadecimal")
+    return text.lower()
+
+
+def counting_options(args: argparse.Namespace) -> CountingOptions:
+    """What the options of `add_selection` say."""
+    from lbr2pgo.counting import CountingOptions
+
+    return CountingOptions(args.event, tuple(args.pid), args.build_id)

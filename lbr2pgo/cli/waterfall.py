@@ -1,0 +1,36 @@
+"""The loss waterfall for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TextIO
+
+from rich.console import Console
+
+from lbr2pgo import waterfall
+
+_TITLE, _COUNT = 34, 16
+
+
+def print_waterfall(tallies: Mapping[str, int], stream: TextIO) -> None:
+    """Print each step: how many, which share, why others were lost, and what to do about it."""
+    console = Console(file=stream, highlight=False, markup=False, soft_wrap=True)
+    for row in waterfall.rows(tallies):
+        console.print(f"{row.step.title:<{_TITLE}}{row.count:>{_COUNT},}  {_share(row):>9}")
+        if row.losses:
+            reason, count = row.losses[0]
+            console.print(f"    lost {count:,}: {reason.title}", style="yellow")
+            console.print(f"    → {reason.cure}", style="dim")
+    suspicious = tallies.get("runs_suspicious", 0)
+    if suspicious:
+        console.print(
+            f"{suspicious:,} valid fall-throughs run over a call or an indirect jump that was not "
+            "logged (--strict rejects them)"
+        )
+
+
+def _share(row: waterfall.Row) -> str:
+    if row.share is None:
+        return ""
+    # A loss must show, however small: 100 % is kept for no loss at all.
+    return "100 %" if row.count == row.before else f"{min(row.share * 100, 99.99):.2f} %"

@@ -1,0 +1,45 @@
+"""The copies of a stack's newest entry that some recorders make.
+
+Counting leaves them out, since the branch was taken once. `perf report` counts every entry of the
+recording; a report that is laid beside it must do so too.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lbr2pgo.address_spaces import AddressSpaces
+from lbr2pgo.counting import TraceTable
+from lbr2pgo.counts import U8, BranchCounts
+from lbr2pgo.stacks import I64, BranchStacks
+
+
+class CopyTable:
+    """Counts the entries that `kernels.traces` takes for copies, as branches of their own."""
+
+    def __init__(self, spaces: AddressSpaces) -> None:
+        self._table = TraceTable(spaces)
+        self._bounds = spaces.bounds
+
+    def add(self, batch: BranchStacks, spaces: I64, modes: U8) -> None:
+        """Look at a batch, given each sample's space and mode (`counting.Reading.batches`)."""
+        from lbr2pgo.kernels.neighbours import list_copies
+
+        rows = np.empty(len(batch), dtype=np.int64)
+        found = list_copies(batch.entries, batch.offsets, spaces, modes, self._bounds, rows)
+        rows = rows[:found]
+        copies = BranchStacks(
+            entries=batch.entries[batch.offsets[rows] + 1],
+            offsets=np.arange(len(rows) + 1, dtype=np.int64),
+            pid=batch.pid[rows],
+            tid=batch.tid[rows],
+            time=batch.time[rows],
+            event=batch.event[rows],
+            ip=batch.ip[rows],
+            weight=batch.weight[rows],
+        )
+        self._table.add(copies, spaces[rows], modes[rows])
+
+    def counts(self) -> BranchCounts:
+        """The copies in image addresses."""
+        return self._table.counts()[0]

@@ -1,0 +1,105 @@
+"""A function's control-flow graph, as text or for Graphviz, with counts from a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from lbr2pgo.block_counts import BlockCounts, count_blocks
+from lbr2pgo.dumping.labels import Labels
+from lbr2pgo.printable import printable
+from lbr2pgo.program.cfg import EdgeKind, FunctionCFG, Transfers
+from lbr2pgo.program.instructions import Kind
+from lbr2pgo.program.program import Program
+from lbr2pgo.replay import Flow
+
+_KINDS = {
+    EdgeKind.FALLTHROUGH: "falls through to",
+    EdgeKind.TAKEN: "branches to",
+    EdgeKind.JUMP: "jumps to",
+    EdgeKind.INDIRECT: "jumps indirectly to",
+}
+_STYLES = {
+    EdgeKind.FALLTHROUGH: "solid",
+    EdgeKind.TAKEN: "bold",
+    EdgeKind.JUMP: "bold",
+    EdgeKind.INDIRECT: "dashed",
+}
+
+
+class CfgDump:
+    """One region of a program, with the pieces that were split off it."""
+
+    def __init__(self, program: Program, function: int, flow: Flow | None = None) -> None:
+        targets = {} if flow is None else flow.indirect_targets()
+        self._labels = Labels(program)
+        self._cfg: FunctionCFG = program.cfg(function, targets)
+        self._counts: BlockCounts | None = None
+        if flow is not None:
+            self._counts = count_blocks(flow, self._cfg)
+        self._name = self._labels.name(int(program.regions.start[self._cfg.function]))
+        self._loops = {block for loop in self._cfg.loops for block in loop}
+
+    def lines(self) -> Iterator[str]:
+        """Blocks in the order of their addresses; below each its edges, calls and ways out."""
+        cfg = self._cfg
+        yield (
+            f"{self._name}: {len(cfg)} blocks, {len(cfg.edge_source)} edges, "
+            f"{len(cfg.calls)} calls, {len(cfg.exits)} ways out, {len(cfg.loops)} loops"
+        )
+        for block in range(len(cfg)):
+            yield self._block_text(block)
+            for edge in np.flatnonzero(cfg.edge_source == block).tolist():
+                kind = _KINDS[EdgeKind(cfg.edge_kind[edge])]
+                yield f"    {kind} block {cfg.edge_target[edge]}{self._edge_count(edge)}"
+            yield from self._transfers("calls", cfg.calls, block)
+            yield from self._transfers("leaves", cfg.exits, block)
+
+    def _block_text(self, block: int) -> str:
+        cfg = self._cfg
+        start, end = int(cfg.block_start[block]), int(cfg.block_end[block])
+        marks = [word for word, is_true in (
+            ("entry", block in cfg.entries), ("in a loop", block in self._loops),
+        ) if is_true]  # fmt: skip
+        count = [] if self._counts is None else [f"ran {self._counts.block[block]:,} times"]
+        facts = "".join(f", {fact}" for fact in (*count, *marks))
+        return f"block {block}: {self._labels.of(start)} to {end:#x}{facts}"
+
+    def _edge_count(self, edge: int) -> str:
+        return "" if self._counts is None else f": {self._counts.edge[edge]:,}"
+
+    def _transfers(self, verb: str, transfers: Transfers, block: int) -> Iterator[str]:
+        for i in np.flatnonzero(transfers.block == block).tolist():
+            kind = Kind(transfers.kind[i]).name.lower().replace("_", " ")
+            known = transfers.has_target[i]
+            target = self._labels.of(int(transfers.target[i])) if known else "target unknown"
+            yield f"    {verb} at {int(transfers.address[i]):#x} ({kind}): {target}"
+
+    def dot(self) -> Iterator[str]:
+        """The graph in Graphviz's language (dot -Tsvg)."""
+        cfg = self._cfg
+        yield f"digraph {_quoted(self._name)} {{"
+        yield '  node [shape=box, fontname="monospace"];'
+        for block in range(len(cfg)):
+            label = self._labels.of(int(cfg.block_start[block]))
+            if self._counts is not None:
+                label += f"\n{self._counts.block[block]:,}"
+            yield f"  b{block} [label={_quoted(label)}];"
+        for edge, (source, target) in enumerate(
+            zip(cfg.edge_source.tolist(), cfg.edge_target.tolist(), strict=True)
+        ):
+            style = _STYLES[EdgeKind(cfg.edge_kind[edge])]
+            label = self._edge_count(edge).removeprefix(": ")
+            yield f"  b{source} -> b{target} [style={style}, label={_quoted(label)}];"
+        yield "}"
+
+
+def _quoted(text: str) -> str:
+    r"""A string of Graphviz; line breaks stay line breaks, all else that could steer is shown.
+
+    >>> print(_quoted('a"b\x1b') + _quoted("1\n2"))
+    "a\"b\\x1b""1\n2"
+    """
+    shown = (printable(line) for line in text.split("\n"))
+    return '"' + r"\n".join(s.replace("\\", "\\\\").replace('"', '\\"') for s in shown) + '"'

@@ -1,0 +1,270 @@
+"""Cut branch stacks into traces and count them in a hash table, without leaving arrays.
+
+The rules are those of `lbr2pgo.counting`, whose docstring shows them on a small stack. All
+integers are uint64: Numba turns a mix of signed and unsigned into floating point.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lbr2pgo.counts import BRANCH, END, FROM, TO, U8
+from lbr2pgo.kernels.jit import compiled_leaf
+from lbr2pgo.stacks import (
+    ABORT,
+    I64,
+    MISPREDICTED,
+    NOT_TAKEN,
+    SPEC_MASK,
+    SPEC_SHIFT,
+    SPEC_WRONG_PATH,
+    TYPE_MASK,
+    TYPE_SHIFT,
+    U64,
+)
+
+Word = np.uint64
+
+# What became of an entry: rows of the tally array. Every entry read is in exactly one.
+(
+    COUNTED, OUTSIDE, EMPTY, POISON, WRONG_PATH, DUPLICATE, EXCEPTION, NOT_TAKEN_ENTRY, CALL_STACK,
+    BOGUS_TARGET,
+) = range(10)  # fmt: skip
+FATES = 10
+
+# What an event's branch filter allows: chains, single branches, or nothing. JOINED believes all
+# entries and joins what stands around those outside the image, as llvm-profgen does (LLVM:
+# tools/llvm-profgen/PerfReader.cpp, extractLBRStack).
+CHAINS, BRANCHES_ONLY, NOTHING, JOINED = 0, 1, 2, 3
+
+# AMD Zen 3 BRS fills unused entries with this (Linux: arch/x86/events/amd/brs.c).
+POISON_ADDRESS = np.uint64(0xFFFFFFFFFFFFFFFE)
+# AMD erratum 1452: an entry is bogus if the reserved bit of its LBR_TO register is set (Linux:
+# arch/x86/events/amd/lbr.c, struct branch_entry). Where a reader handed the register on as it was,
+# the bit stands in the address, and tells as long as the bits below say that it is a user's.
+RESERVED_BIT, TOP_ADDRESS_BIT = np.uint64(1 << 61), np.uint64(1 << 57)
+_BOGUS_MASK = RESERVED_BIT | TOP_ADDRESS_BIT
+# A repeat of the newest entry is an artefact of the recorder unless a tight loop explains it;
+# the limit is the one that google/autofdo uses.
+STRIDE_LIMIT = np.uint64(0x1000)
+
+KNOWN_BITS = np.uint64(4)
+"""A key's last column is `space << KNOWN_BITS | known` (see `counts` for the known bits)."""
+
+_ZERO = np.uint64(0)
+_ONE = np.uint64(1)
+_FROM, _TO, _END, _BRANCH = np.uint64(FROM), np.uint64(TO), np.uint64(END), np.uint64(BRANCH)
+_MISPREDICTED, _ABORT, _NOT_TAKEN = np.uint64(MISPREDICTED), np.uint64(ABORT), np.uint64(NOT_TAKEN)
+_TYPE_SHIFT, _TYPE_MASK = np.uint64(TYPE_SHIFT), np.uint64(TYPE_MASK)
+_SPEC_SHIFT, _SPEC_MASK = np.uint64(SPEC_SHIFT), np.uint64(SPEC_MASK)
+_WRONG_PATH = np.uint64(SPEC_WRONG_PATH)
+# PERF_BR_ERET, PERF_BR_IRQ, PERF_BR_SERROR, PERF_BR_NO_TX and PERF_BR_EXTEND_ABI (faults, fast
+# interrupts and debug exceptions): transfers that no instruction of the program asked for, see
+# `stacks.BRANCH_TYPES`.
+_FIRST_EXCEPTION, _LAST_EXCEPTION = np.uint64(11), np.uint64(15)
+_MIX_A, _MIX_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
+_MIX_C, _MIX_D = np.uint64(0x165667B19E3779F9), np.uint64(0xBF58476D1CE4E5B9)
+_HALF = np.uint64(32)
+
+
+@compiled_leaf
+def _place(keys: U64, occupied: U8, a: Word, b: Word, c: Word, d: Word) -> Word:
+    """Index of the key (a, b, c, d), or of the free place where it belongs."""
+    mask = np.uint64(len(occupied) - 1)
+    h = (a * _MIX_A) ^ ((b + _MIX_B) * _MIX_C) ^ (c * _MIX_D) ^ (d * _MIX_B)
+    h ^= h >> _HALF
+    h *= _MIX_D
+    i = (h ^ (h >> _HALF)) & mask
+    while occupied[i] and (
+        keys[i, 0] != a or keys[i, 1] != b or keys[i, 2] != c or keys[i, 3] != d
+    ):
+        i = (i + _ONE) & mask
+    return i
+
+
+@compiled_leaf
+def add(
+    keys: U64,
+    values: U64,
+    occupied: U8,
+    key: tuple[Word, Word, Word, Word],
+    value: tuple[Word, Word],
+) -> int:
+    """Add to a key's count and mispredictions; 1 if the key is new, else 0."""
+    a, b, c, d = key
+    i = _place(keys, occupied, a, b, c, d)
+    is_new = not occupied[i]
+    if is_new:
+        occupied[i] = 1
+        keys[i, 0], keys[i, 1], keys[i, 2], keys[i, 3] = a, b, c, d
+    values[i, 0] += value[0]
+    values[i, 1] += value[1]
+    return 1 if is_new else 0
+
+
+@compiled_leaf
+def rehash(
+    old_keys: U64, old_values: U64, old_occupied: U8, keys: U64, values: U64, occupied: U8
+) -> None:
+    """Move a table into a larger, empty one."""
+    for i in range(len(old_occupied)):
+        if old_occupied[i]:
+            k, v = old_keys[i], old_values[i]
+            add(keys, values, occupied, (k[0], k[1], k[2], k[3]), (v[0], v[1]))
+
+
+@compiled_leaf
+def is_duplicate(newest: U64, second: U64) -> bool:
+    """Whether the second entry is the recorder's copy of the newest one.
+
+    Skylake and its descendants can record the newest branch twice, the copy with another cycle
+    count. A loop of straight code shorter than STRIDE_LIMIT repeats legitimately; in a recording
+    that kept branches of some types only, any branch may, with others in between.
+    """
+    if newest[0] != second[0] or newest[1] != second[1]:
+        return False
+    return bool(newest[1] > newest[0] or newest[0] - newest[1] >= STRIDE_LIMIT)
+
+
+@compiled_leaf
+def _is_exception(flags: Word) -> bool:
+    kind = (flags >> _TYPE_SHIFT) & _TYPE_MASK
+    return bool(_FIRST_EXCEPTION <= kind <= _LAST_EXCEPTION)
+
+
+@compiled_leaf
+def _is_removed(source: Word, target: Word, flags: Word) -> int:
+    """Why an entry is no branch that was executed and taken, or COUNTED."""
+    if source == _ZERO and target == _ZERO:
+        return EMPTY
+    if source == POISON_ADDRESS or target == POISON_ADDRESS:
+        return POISON
+    if (flags >> _SPEC_SHIFT) & _SPEC_MASK == _WRONG_PATH:
+        return WRONG_PATH
+    if target & _BOGUS_MASK == RESERVED_BIT:
+        return BOGUS_TARGET
+    return NOT_TAKEN_ENTRY if flags & _NOT_TAKEN else COUNTED
+
+
+@compiled_leaf
+def fate_of(source: Word, target: Word, flags: Word, inside: bool, mode: int) -> int:
+    """Judge one entry by itself."""
+    if mode == JOINED:
+        return COUNTED if inside else OUTSIDE
+    if mode == NOTHING:
+        return CALL_STACK
+    fate = _is_removed(source, target, flags)
+    if fate != COUNTED:
+        return fate
+    if not inside:
+        return OUTSIDE
+    return EXCEPTION if _is_exception(flags) else COUNTED
+
+
+@compiled_leaf
+def _known(fate: int, from_in: bool, to_in: bool, has_end: bool) -> Word:
+    """The `known` bits of an entry's trace; 0 if it tells nothing."""
+    known = _ZERO
+    if fate == COUNTED:
+        known |= _BRANCH
+        if from_in:
+            known |= _FROM
+    if to_in and (fate == COUNTED or has_end):
+        known |= _TO
+        if has_end:
+            known |= _END
+    return known
+
+
+@compiled_leaf
+def _count_stack(
+    stack: U64,
+    weight: Word,
+    space: Word,
+    mode: int,
+    low: Word,
+    high: Word,
+    keys: U64,
+    values: U64,
+    occupied: U8,
+    tallies: U64,
+) -> int:
+    """Count one stack, newest entry first; the number of keys that were new."""
+    new = 0
+    has_end, end, newer_fate = False, _ZERO, EMPTY
+    for k in range(len(stack)):
+        source, target, flags = stack[k, 0], stack[k, 1], stack[k, 2]
+        from_in, to_in = bool(low <= source < high), bool(low <= target < high)
+        fate = fate_of(source, target, flags, from_in or to_in, mode)
+        may_repeat = k == 1 and fate == newer_fate == COUNTED and mode == CHAINS
+        if may_repeat and is_duplicate(stack[0], stack[1]):
+            tallies[DUPLICATE] += weight
+            continue
+        tallies[fate] += weight
+        newer_fate = fate
+        if fate != COUNTED and fate != EXCEPTION:
+            has_end = has_end and mode == JOINED
+            continue
+        known = _known(fate, from_in, to_in, has_end)
+        if known:
+            key = (
+                source if known & _FROM else _ZERO,
+                target if known & _TO else _ZERO,
+                end if known & _END else _ZERO,
+                space << KNOWN_BITS | known,
+            )
+            missed = weight if known & _BRANCH and flags & _MISPREDICTED else _ZERO
+            new += add(keys, values, occupied, key, (weight, missed))
+        # The older entry's straight line ends at this branch, unless nothing of the program's
+        # own ended it here.
+        is_end = fate == COUNTED and mode == CHAINS and not flags & _ABORT
+        has_end = from_in and (is_end or mode == JOINED)
+        end = source
+    return new
+
+
+@compiled_leaf
+def count_stacks(
+    entries: U64,
+    offsets: I64,
+    spaces: I64,
+    modes: U8,
+    weights: U64,
+    bounds: U64,
+    keys: U64,
+    values: U64,
+    occupied: U8,
+    tallies: U64,
+    first: int,
+    used: int,
+) -> tuple[int, int]:
+    """Count the stacks of samples `first`… into the table, as far as it has room.
+
+    entries (m, 3) and offsets (n + 1,) as in `BranchStacks`; spaces (n,), negative to skip the
+    sample; modes (n,), such as CHAINS; bounds (s, 2): half-open run-time span
+    that holds the whole image in each space. Table, capacity a power of two: keys (c, 4) with
+    from, to, end, `space << KNOWN_BITS | known`; values (c, 2) with count and mispredictions;
+    occupied (c,). tallies (FATES,) counts entries. Returns (first sample not counted, used
+    places); the caller grows the table and calls again until all samples are counted.
+    """
+    room = len(occupied) - len(occupied) // 4
+    for i in range(first, len(spaces)):
+        if spaces[i] < 0:
+            continue
+        stack = entries[offsets[i] : offsets[i + 1]]
+        if used + len(stack) > room:
+            return i, used
+        space = np.uint64(spaces[i])
+        used += _count_stack(
+            stack,
+            weights[i],
+            space,
+            modes[i],
+            bounds[space, 0],
+            bounds[space, 1],
+            keys,
+            values,
+            occupied,
+            tallies,
+        )
+    return len(spaces), used

@@ -1,0 +1,149 @@
+"""Numbers of perf.data files, shared by the reader and the writer.
+
+Kernel records and sample fields: include/uapi/linux/perf_event.h. Records that perf itself adds:
+tools/lib/perf/include/perf/event.h. File header and its features: tools/perf/util/header.h and
+tools/perf/Documentation/perf.data-file-format.txt. All fields are little-endian here.
+"""
+
+from __future__ import annotations
+
+import struct
+
+MAGIC = b"PERFILE2"
+MAGIC_BIG_ENDIAN = MAGIC[::-1]
+MAGIC_VERSION_1 = b"PERFFILE"
+
+FILE_HEADER = struct.Struct("<8s8Q32s")
+"""Magic, header size, attr entry size, (offset, size) of attrs, data and event types, features."""
+PIPE_HEADER = struct.Struct("<8sQ")
+SECTION = struct.Struct("<QQ")
+RECORD_HEADER = struct.Struct("<IHH")
+"""Type, misc, size."""
+MAX_RECORD_SIZE = 0xFFFF
+
+# PERF_RECORD_*
+RECORD_MMAP = 1
+RECORD_LOST = 2
+RECORD_COMM = 3
+RECORD_EXIT = 4
+RECORD_THROTTLE = 5
+RECORD_UNTHROTTLE = 6
+RECORD_FORK = 7
+RECORD_SAMPLE = 9
+RECORD_MMAP2 = 10
+RECORD_AUX = 11
+RECORD_LOST_SAMPLES = 13
+RECORD_CALLCHAIN_DEFERRED = 22
+RECORD_LAST_KERNEL_TYPE = RECORD_CALLCHAIN_DEFERRED
+RECORD_HEADER_ATTR = 64
+RECORD_HEADER_EVENT_TYPE = 65
+RECORD_HEADER_TRACING_DATA = 66
+RECORD_HEADER_BUILD_ID = 67
+RECORD_FINISHED_ROUND = 68
+RECORD_AUXTRACE = 71
+RECORD_EVENT_UPDATE = 78
+RECORD_HEADER_FEATURE = 80
+RECORD_COMPRESSED = 81
+RECORD_COMPRESSED2 = 83
+RECORD_FIRST_PERF_TYPE = RECORD_HEADER_ATTR
+RECORD_LAST_PERF_TYPE = 86
+KNOWN_RECORDS = frozenset(
+    (
+        *range(1, RECORD_LAST_KERNEL_TYPE + 1),
+        *range(RECORD_FIRST_PERF_TYPE, RECORD_LAST_PERF_TYPE + 1),
+    )
+)
+
+# PERF_RECORD_MISC_*
+MISC_CPUMODE_MASK = 7
+MISC_KERNEL = 1
+MISC_USER = 2
+MISC_MMAP_DATA = 1 << 13
+MISC_COMM_EXEC = 1 << 13
+MISC_MMAP_BUILD_ID = 1 << 14
+MISC_BUILD_ID_SIZE = 1 << 15
+
+# PERF_SAMPLE_*
+SAMPLE_IP = 1 << 0
+SAMPLE_TID = 1 << 1
+SAMPLE_TIME = 1 << 2
+SAMPLE_ADDR = 1 << 3
+SAMPLE_READ = 1 << 4
+SAMPLE_CALLCHAIN = 1 << 5
+SAMPLE_ID = 1 << 6
+SAMPLE_CPU = 1 << 7
+SAMPLE_PERIOD = 1 << 8
+SAMPLE_STREAM_ID = 1 << 9
+SAMPLE_RAW = 1 << 10
+SAMPLE_BRANCH_STACK = 1 << 11
+SAMPLE_IDENTIFIER = 1 << 16
+
+# PERF_SAMPLE_BRANCH_*: the rest are in `stacks.BRANCH_FILTER_BITS`.
+BRANCH_HW_INDEX = 1 << 17
+BRANCH_COUNTERS = 1 << 19
+
+# PERF_FORMAT_*
+FORMAT_TOTAL_TIME_ENABLED = 1 << 0
+FORMAT_TOTAL_TIME_RUNNING = 1 << 1
+FORMAT_ID = 1 << 2
+FORMAT_GROUP = 1 << 3
+FORMAT_LOST = 1 << 4
+
+# struct perf_event_attr, up to branch_sample_type: type, size, config, period, sample_type,
+# read_format, flag bits, wakeup, bp_type, config1, config2, branch_sample_type.
+ATTR = struct.Struct("<II5QIIQQQ")
+ATTR_SIZE_FIRST = 64
+"""Linux 2.6.31 to 2.6.34: up to and without config2."""
+ATTR_SIZE = 128
+"""The newest size that perf 6.1 takes (PERF_ATTR_SIZE_VER7); a longer one makes it give up."""
+
+# Bits of the flag word of struct perf_event_attr.
+ATTR_DISABLED = 1 << 0
+ATTR_INHERIT = 1 << 1
+ATTR_EXCLUDE_USER = 1 << 4
+ATTR_EXCLUDE_KERNEL = 1 << 5
+ATTR_EXCLUDE_HV = 1 << 6
+ATTR_MMAP = 1 << 8
+ATTR_COMM = 1 << 9
+ATTR_FREQ = 1 << 10
+ATTR_TASK = 1 << 13
+ATTR_SAMPLE_ID_ALL = 1 << 18
+ATTR_EXCLUDE_GUEST = 1 << 20
+ATTR_MMAP2 = 1 << 23
+ATTR_COMM_EXEC = 1 << 24
+
+# PERF_TYPE_*
+TYPE_HARDWARE = 0
+TYPE_SOFTWARE = 1
+TYPE_TRACEPOINT = 2
+TYPE_HW_CACHE = 3
+TYPE_RAW = 4
+TYPE_BREAKPOINT = 5
+
+# HEADER_*: bits of the feature map.
+FEATURE_BUILD_ID = 2
+FEATURE_HOSTNAME = 3
+FEATURE_OSRELEASE = 4
+FEATURE_VERSION = 5
+FEATURE_ARCH = 6
+FEATURE_NRCPUS = 7
+FEATURE_CPUDESC = 8
+FEATURE_CPUID = 9
+FEATURE_TOTAL_MEM = 10
+FEATURE_CMDLINE = 11
+FEATURE_EVENT_DESC = 12
+FEATURE_BRANCH_STACK = 15
+FEATURE_SAMPLE_TIME = 21
+FEATURE_DIR_FORMAT = 24
+FEATURE_COMPRESSED = 27
+FEATURE_BITS = 256
+
+BUILD_ID_BYTES = 20
+"""Room for a build-id in records; perf cuts longer ones."""
+NAME_ALIGN = 64
+"""perf pads the strings of its header to this."""
+
+
+def align(size: int, to: int) -> int:
+    """`size` rounded up to a multiple of `to`, a power of two."""
+    return (size + to - 1) & -to

@@ -1,0 +1,1 @@
+"""Profile formats, one module each, read and written over one in-memory model."""

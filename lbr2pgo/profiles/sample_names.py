@@ -1,0 +1,81 @@
+"""Function names in LLVM sample profiles: their hashes, their order, their canonical form.
+
+A name is a string, or, in profiles that store hashes only, the 64-bit number that
+LLVM calls GUID. Bytes that are no UTF-8 stand in strings as surrogates (`os.fsdecode`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import Literal, NamedTuple
+
+Name = str | int
+Location = tuple[int, int]
+"""Line less the function's first line, and discriminator; or probe number and 0."""
+SuffixPolicy = Literal["selected", "all", "none"]
+
+UNIQUE_SUFFIX = ".__uniq."
+"""What -funique-internal-linkage-names appends, before a number."""
+_SELECTED_SUFFIXES = (".llvm.", ".part.", UNIQUE_SUFFIX)  # the last appended comes first
+
+
+class Frame(NamedTuple):
+    """A frame of a calling context: a function, and where in it the next frame was called."""
+
+    function: Name
+    location: Location = (0, 0)
+
+
+Context = tuple[Frame, ...]
+"""Calling context, outermost caller first; the last frame is the function itself, at (0, 0)."""
+Key = Name | Context
+"""What tells the functions of a profile apart: a name, or a whole context."""
+
+
+def guid(name: Name) -> int:
+    """LLVM's 64-bit hash of a name: the low half of its MD5 (LLVM: Function::getGUID)."""
+    if isinstance(name, int):
+        return name
+    digest = hashlib.md5(os.fsencode(name), usedforsecurity=False).digest()
+    return int.from_bytes(digest[:8], "little")
+
+
+def order_key(name: Name) -> tuple[int, bytes]:
+    """Sorts names as LLVM does: numbers first, strings by their bytes (LLVM: FunctionId.h)."""
+    if isinstance(name, int):
+        return 0, name.to_bytes(8, "big")
+    return 1, os.fsencode(name)
+
+
+def context_order_key(context: Context) -> list[tuple[tuple[int, bytes], Location]]:
+    """Sorts calling contexts as LLVM does: frame by frame, then shorter ones first."""
+    return [(order_key(frame.function), frame.location) for frame in context]
+
+
+def canonical_name(
+    name: str, policy: SuffixPolicy = "selected", *, keep_unique: bool = True
+) -> str:
+    """The name under which clang looks a function up (LLVM: FunctionSamples::getCanonicalFnName).
+
+    `all` cuts at the first dot, `none` keeps everything, `selected` drops what passes append for
+    their own use; `keep_unique` says that the profile's names hold the `.__uniq.` suffix.
+
+    >>> canonical_name("f.__uniq.123.llvm.456")
+    'f.__uniq.123'
+    >>> canonical_name("f.__uniq.123.llvm.456", keep_unique=False)
+    'f'
+    >>> canonical_name("f.part.0"), canonical_name("f.cold"), canonical_name("f.cold", "all")
+    ('f', 'f.cold', 'f')
+    """
+    if policy == "none":
+        return name
+    if policy == "all":
+        return name.partition(".")[0]
+    for suffix in _SELECTED_SUFFIXES:
+        if suffix == UNIQUE_SUFFIX and keep_unique:
+            continue
+        start = name.rfind(suffix)
+        if start >= 0 and name.rfind(".") in (start, start + len(suffix) - 1):
+            name = name[:start]
+    return name

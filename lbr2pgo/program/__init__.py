@@ -1,0 +1,1 @@
+"""The binary: ELF layout, symbols, instructions, control-flow graphs and debug information."""

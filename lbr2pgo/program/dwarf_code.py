@@ -1,0 +1,80 @@
+"""The functions and inlined calls of one unit, and which of them an address is in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lbr2pgo.kernels import dwarf_dies, dwarf_inlining
+from lbr2pgo.program.dwarf_container import I64, U64, Container, Records
+
+DEEPEST = 256
+"""Frames of one address that are kept at most; compilers stop inlining long before."""
+
+ENDINGS = {
+    dwarf_dies.DAMAGED: "units cut off by damage in .debug_info",
+    dwarf_dies.NO_DECLARATION: "units cut off by an abbreviation that is not declared",
+    dwarf_dies.TOO_MANY_RANGES: "units cut off by more address ranges than the file can hold",
+    dwarf_dies.UNKNOWN_FORM: "units cut off by an attribute form that is not known",
+}
+"""In words, how reading a unit ended if not at its end."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """Function DIEs of a unit, and the map from addresses to them."""
+
+    container: Container
+    dies: Records
+    """(n,) rows of `dwarf_dies.DIE`."""
+    ranges: U64
+    """(m, 3): low, high, row of the DIE, in the order of the DIEs."""
+    starts: U64
+    ends: U64
+    owners: I64
+    """Intervals by their starts, each with the row of the innermost DIE."""
+    ending: int
+    """`dwarf_dies.COMPLETE`, or a key of `ENDINGS`."""
+
+    def leaves(self, addresses: U64) -> I64:
+        """Row of the innermost DIE around each address, -1 where there is none."""
+        if len(self.starts) == 0:
+            return np.full(len(addresses), -1)
+        at = np.searchsorted(self.starts, addresses, side="right") - 1
+        inside = (at >= 0) & (addresses < self.ends[at])
+        return np.where(inside, self.owners[at], -1)
+
+    def chains(self, addresses: U64) -> tuple[I64, npt.NDArray[Any], int]:
+        """DIEs around each address: (offsets (n + 1,), rows outermost first, chains cut)."""
+        leaves = self.leaves(addresses)
+        offsets, cut = dwarf_inlining.chain_lengths(leaves, self.dies, DEEPEST)
+        return offsets, dwarf_inlining.fill_chains(leaves, self.dies, offsets), cut
+
+    def function_ranges(self) -> tuple[U64, U64, I64]:
+        """(starts, ends, offset of the DIE) of each range of a function that is not inlined."""
+        rows = self.ranges[:, 2].astype(np.int64)
+        own = self.dies["is_subprogram"][rows]
+        low, high = self.ranges[own, 0], self.ranges[own, 1]
+        return low, high, self.dies["offset"][rows[own]]
+
+
+def read_code(container: Container, unit: int) -> Code:
+    """Decode the DIEs of a unit."""
+    sections = container.sections
+    # Lists of ranges are not shared: so many can't be there, unless one is used over and over.
+    limit = 4096 + sum(len(s) for s in (sections.info, sections.ranges, sections.rnglists))
+    dies, ranges, ending = dwarf_dies.walk_unit(
+        sections, container.units[unit], container.declarations(unit), limit
+    )
+    keys, ranks = np.unique(ranges[:, :2].ravel(), return_inverse=True)
+    # Each contiguous, whatever their number: other strides would be compiled anew.
+    lows, highs = np.ascontiguousarray(ranks.reshape(-1, 2).T)
+    rows = ranges[:, 2].astype(np.int64)
+    ends, owners = dwarf_inlining.build_map(lows, highs, rows, len(keys))
+    known = owners >= 0
+    # Copied: these are views of arrays that were grown by doubling.
+    dies, ranges = dies.copy(), ranges.copy()
+    return Code(container, dies, ranges, keys[known], keys[ends[known]], owners[known], ending)

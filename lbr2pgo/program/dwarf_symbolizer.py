@@ -1,0 +1,136 @@
+"""Questions about addresses over all units of a file; units are decoded on demand.
+
+Source: LLVM: DWARFContext.cpp getInliningInfoForAddress; ProfiledBinary.cpp for functions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import groupby
+
+import numpy as np
+
+from lbr2pgo.program.debug_info import U32, DwarfFunctions, Frames, Lines
+from lbr2pgo.program.dwarf_code import ENDINGS, Code, read_code
+from lbr2pgo.program.dwarf_container import I64, U64, Container, runs
+from lbr2pgo.program.dwarf_cover import Claims, Cover, read_claims, resolve
+from lbr2pgo.program.dwarf_frames import Group, Interned, assemble, name_files
+from lbr2pgo.program.dwarf_functions import describe
+from lbr2pgo.program.dwarf_lines import LineTable, read_line_table
+from lbr2pgo.program.dwarf_split import SplitUnits
+
+
+class Symbolizer:
+    """All that is known of one file; decodes a unit when an address in it is first asked for."""
+
+    def __init__(self, container: Container, problems: Counter[str]) -> None:
+        self.container = container
+        self._problems = problems
+        self._code: dict[int, Code] = {}
+        self._lines: dict[int, LineTable | None] = {}
+        self._split = SplitUnits(container, problems)
+        if container.unread:
+            reason = "bytes of .debug_info behind a unit header that makes no sense"
+            problems[reason] += container.unread
+
+    @cached_property
+    def claims(self) -> Claims:
+        """The units that say an address is theirs."""
+        return read_claims(self.container)
+
+    @cached_property
+    def _cover(self) -> Cover:
+        """The unit of each address."""
+        return resolve(self.claims)
+
+    @property
+    def units_decoded(self) -> int:
+        """How many units' DIEs were read so far."""
+        return len(self._code)
+
+    def code(self, unit: int) -> Code:
+        """A unit's functions, from its split half if it has one."""
+        if unit not in self._code:
+            code = read_code(*(self._split.find(unit) or (self.container, unit)))
+            if code.ending in ENDINGS:
+                self._problems[ENDINGS[code.ending]] += 1
+            self._code[unit] = code
+        return self._code[unit]
+
+    def line_table(self, unit: int) -> LineTable | None:
+        """A unit's line table, None if it has none."""
+        if unit not in self._lines:
+            table = read_line_table(self.container, unit)
+            if table is not None and not table.is_complete:
+                self._problems["line tables cut off by damage"] += 1
+            self._lines[unit] = table
+        return self._lines[unit]
+
+    def frames(self, addresses: U64) -> Frames:
+        """See `DebugInfo.frames`."""
+        groups = [self._group(unit, rows, addresses) for unit, rows in self._by_unit(addresses)]
+        return assemble(groups, len(addresses), self.line_table)
+
+    def lines(self, addresses: U64) -> Lines:
+        """See `DebugInfo.lines`."""
+        columns = np.zeros((4, len(addresses)), np.uint32)
+        units = np.zeros(len(addresses), np.int32)
+        for unit, rows in self._by_unit(addresses):
+            units[rows] = unit
+            columns[:, rows] = self._look_up(unit, addresses[rows])
+        found = columns[0] > 0
+        file = np.full(len(addresses), -1, np.int32)
+        file[found], files = name_files(units[found], columns[1, found], self.line_table)
+        return Lines(file, columns[2], columns[3], files)
+
+    def functions(self, units: I64, lowest: int) -> DwarfFunctions:
+        """The functions of some units; ranges that start below `lowest` are left out."""
+        codes = [self.code(unit) for unit in units.tolist()]
+        # LLVM takes all units of the file itself before those of split files.
+        codes.sort(key=lambda code: code.container is not self.container)
+        names = Interned()
+        parts = [(np.zeros(0, np.uint64), np.zeros(0, np.uint64), np.zeros(0, np.int32))]
+        for container, same in groupby(codes, key=lambda code: code.container):
+            ranges = zip(*(code.function_ranges() for code in same), strict=True)
+            starts, ends, dies = map(np.concatenate, ranges)
+            known, back = np.unique(dies, return_inverse=True)
+            parts.append((starts, ends, names.indices(describe(container, known).names)[back]))
+        starts, ends, function = map(np.concatenate, zip(*parts, strict=True))
+        named = np.array([text != "" for text in names.texts], np.bool_)
+        kept = (ends > starts) & (starts >= np.uint64(lowest)) & named[function]
+        _, first = np.unique(starts[kept], return_index=True)
+        starts, ends, function = (column[kept][first] for column in (starts, ends, function))
+        used, function = np.unique(function, return_inverse=True)
+        texts = tuple(names.texts[i] for i in used.tolist())
+        return DwarfFunctions(starts, ends, function.astype(np.int32), texts)
+
+    def _by_unit(self, addresses: U64) -> Iterator[tuple[int, I64]]:
+        """Each unit that covers some of the addresses, and which ones."""
+        unit_of = self._cover.unit_of(addresses)
+        order = np.argsort(unit_of, kind="stable")
+        for unit, start, end in runs(unit_of[order]):
+            if unit >= 0:
+                yield unit, order[start:end]
+
+    def _look_up(self, unit: int, addresses: U64) -> U32:
+        """(4, k): whether a line was found, file number, line, discriminator."""
+        table = self.line_table(unit)
+        if table is None:
+            return np.zeros((4, len(addresses)), np.uint32)
+        return np.array(table.look_up(addresses), np.uint32)
+
+    def _group(self, unit: int, rows: I64, addresses: U64) -> Group:
+        """The frames of the addresses at `rows`, which `unit` covers."""
+        code = self.code(unit)
+        offsets, chain, cut = code.chains(addresses[rows])
+        if cut:
+            self._problems["addresses inlined deeper than can be kept"] += cut
+        found, *leaf = self._look_up(unit, addresses[rows])
+        # An address without a function, but with a line, has one frame without a name.
+        lonely = (found > 0) & (np.diff(offsets) == 0)
+        lengths = np.where(lonely, 1, np.diff(offsets))
+        dies = np.full(int(lengths.sum()), -1)
+        dies[np.repeat(~lonely, lengths)] = code.dies["offset"][chain]
+        return Group(rows, unit, code.container, lengths, dies, np.array(leaf))

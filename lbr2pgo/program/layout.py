@@ -1,0 +1,47 @@
+"""How an ELF file lies in memory: the little that counting needs to know of an image."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One PT_LOAD program header."""
+
+    address: int
+    file_offset: int
+    file_size: int
+    memory_size: int
+    executable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ImageLayout:
+    """Path, identity and load segments of one ELF file."""
+
+    path: str
+    build_id: str | None
+    """Lower-case hex, None if the file has no GNU build-id note."""
+    machine: str
+    """`x86-64` or `aarch64`."""
+    is_pie: bool
+    """True if the file may be loaded anywhere (ET_DYN)."""
+    segments: tuple[Segment, ...]
+    """Ordered by address."""
+
+    def address_of_offset(self, offset: int) -> int | None:
+        """Image address of a file offset in an executable segment, None if there is none.
+
+        Falls back to other load segments, because a mapping that perf saw may start in the page
+        tail that two segments share.
+        """
+        for executable in (True, False):
+            for s in self.segments:
+                if s.executable == executable and 0 <= offset - s.file_offset < s.file_size:
+                    return s.address + (offset - s.file_offset)
+        return None
+
+    def is_code(self, address: int) -> bool:
+        """Whether an image address lies in an executable segment."""
+        return any(s.executable and 0 <= address - s.address < s.memory_size for s in self.segments)

@@ -1,0 +1,94 @@
+"""`Program`: everything known of one ELF file, each part worked out when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from lbr2pgo.program.cfg import FunctionCFG, build_cfg
+from lbr2pgo.program.functions import Functions, build_functions, code_ranges
+from lbr2pgo.program.image import Image
+from lbr2pgo.program.instructions import InstructionTable, decode
+from lbr2pgo.program.symbols import Symbols, read_symbols
+from lbr2pgo.program.unwind import read_frames
+from lbr2pgo.stacks import I64, U64
+
+
+class Program:
+    """One ELF file with its symbols, functions, instructions and control-flow graphs."""
+
+    def __init__(self, image: Image) -> None:
+        self.image = image
+        self._decoded = InstructionTable.empty()
+
+    @classmethod
+    def open(cls, path: str | Path) -> Program:
+        """Open an ELF file; raises InputError as `Image.open` does."""
+        return cls(Image.open(path))
+
+    @cached_property
+    def symbols(self) -> Symbols:
+        """Symbols of the file."""
+        return read_symbols(self.image)
+
+    def address_of(self, name: str) -> int | None:
+        """Image address of a symbol, None if there is none of this name."""
+        row = self.symbols.by_name(name)
+        return None if row is None else int(self.symbols.start[row])
+
+    @cached_property
+    def functions(self) -> Functions:
+        """Functions that symbols name."""
+        return build_functions(self.symbols, code_ranges(self.image))
+
+    @cached_property
+    def regions(self) -> Functions:
+        """All code: as `functions`, and an unnamed one for each piece in between.
+
+        In a stripped program such pieces are cut where its unwind table says that functions are.
+        """
+        frames = read_frames(self.image) if self.image.is_stripped else None
+        cuts = None if frames is None else np.union1d(frames.start, frames.start + frames.size)
+        return self.functions.with_gaps(code_ranges(self.image), cuts)
+
+    def instructions_for(self, addresses: U64) -> InstructionTable:
+        """Instructions of the regions that hold these addresses, fragments and parents included.
+
+        Addresses outside the code are passed over. What is decoded once is kept.
+        """
+        regions = self.regions
+        found = np.unique(regions.containing(addresses))
+        return self._decode(regions.families(found[found >= 0]))
+
+    def cfg(
+        self, region: int, indirect_targets: Mapping[int, Sequence[int]] | None = None
+    ) -> FunctionCFG:
+        """Control-flow graph of `regions[region]`, see `build_cfg`."""
+        family = self.regions.families(np.array([region]))
+        known = self._is_decoded[family].all()
+        instructions = self._decoded if known else self._decode_new(family)
+        return build_cfg(instructions, self.regions, region, indirect_targets or {})
+
+    def _decode(self, regions: I64) -> InstructionTable:
+        missing = regions[~self._is_decoded[regions]]
+        if len(missing):
+            self._decoded = self._decoded.merged(self._decode_new(missing))
+            self._is_decoded[missing] = True
+        if len(regions) == np.count_nonzero(self._is_decoded):
+            return self._decoded
+        return self._decoded.within(self.regions.start[regions], self.regions.end[regions])
+
+    def _decode_new(self, regions: I64) -> InstructionTable:
+        return decode(self.image, self.regions.start[regions], self.regions.end[regions])
+
+    def health(self) -> dict[str, int]:
+        """What of the file can't be used, or had to be mended: a reason in words, and how many."""
+        return {**self.image.health(), **self.symbols.health, **self.functions.health}
+
+    @cached_property
+    def _is_decoded(self) -> npt.NDArray[np.bool_]:
+        return np.zeros(len(self.regions), dtype=bool)

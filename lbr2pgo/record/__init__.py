@@ -1,0 +1,1 @@
+"""Collectors: perf where the machine has branch records, a software LBR elsewhere."""

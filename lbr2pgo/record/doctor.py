@@ -1,0 +1,244 @@
+"""What this machine can record, and why not: one row for each thing that decides it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from lbr2pgo.record.facility import (
+    CALL_STACK_SINCE,
+    CYCLES_SINCE,
+    SINCE,
+    Facility,
+    Recorder,
+    find_facility,
+)
+from lbr2pgo.record.hardware import Choice, build_commands, choose_recorder, find_obstacle
+from lbr2pgo.record.machine import Machine
+from lbr2pgo.record.options import RecordOptions
+
+PERF_SINCE = (3, 4)  # perf's own -b and -j
+
+EXAMPLE = RecordOptions(
+    output=Path("perf.data"),
+    period=None,
+    filters=(),
+    depth=None,
+    call_stack=False,
+    cycles=True,
+    emulate=False,
+    dry_run=True,
+    exact=None,
+    seed=0,
+    command=("PROGRAM", "ARGUMENTS"),
+)
+"""The plainest recording, which the advised command makes."""
+
+
+class Status(Enum):
+    """How a row bears on recording."""
+
+    YES = "yes"
+    NO = "no"
+    LIMITED = "limited"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One fact: its name, how it bears on recording, its value, and why."""
+
+    name: str
+    status: Status
+    value: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """All rows, the recorder that `record` would choose, and the command to use."""
+
+    rows: tuple[Row, ...]
+    choice: Choice
+    command: tuple[str, ...]
+
+
+def diagnose(machine: Machine) -> Diagnosis:
+    """Judge a machine."""
+    facility = find_facility(machine)
+    choice = choose_recorder(machine, EXAMPLE)
+    rows = (
+        _cpu(machine),
+        _recorder(facility),
+        _depth(facility),
+        _cycles(machine, facility),
+        _call_stack(machine, facility),
+        _pmus(machine),
+        _kernel(machine, facility),
+        _paranoid(machine),
+        _kptr_restrict(machine),
+        _hypervisor(machine, facility),
+        _container(machine),
+        _perf(machine),
+        _software(machine),
+    )
+    return Diagnosis(rows, choice, advised_command(machine))
+
+
+def advised_command(machine: Machine) -> tuple[str, ...]:
+    """What to type for the plainest recording: perf itself, or the software LBR."""
+    if find_obstacle(machine, find_facility(machine)) is None:
+        return build_commands(machine, EXAMPLE)[0]
+    return ("lbr2pgo", "record", "-o", str(EXAMPLE.output), "--", *EXAMPLE.command)
+
+
+def command_line(command: tuple[str, ...]) -> str:
+    """A command as one types it into a shell."""
+    return shlex.join(command)
+
+
+def _cpu(machine: Machine) -> Row:
+    cpu = machine.cpu
+    numbers = ""
+    if cpu.architecture == "x86-64" and cpu.family is not None and cpu.model is not None:
+        numbers = f"family {cpu.family:#x}, model {cpu.model:#x}"
+    return Row("CPU", Status.INFO, f"{cpu.vendor} {cpu.name}", numbers)
+
+
+def _recorder(facility: Facility) -> Row:
+    name = facility.recorder.value if facility.recorder else "none"
+    status = Status.YES if facility.usable else Status.NO
+    return Row("branch recorder", status, name, facility.reason)
+
+
+def _depth(facility: Facility) -> Row:
+    if not facility.usable:
+        return Row("depth", Status.NO, "-", "no branch recorder can be used")
+    if facility.depth is None:
+        return Row("depth", Status.INFO, "unknown", "kernels before 4.14 don't tell it")
+    entries = ", ".join(f"{pmu.name} {pmu.branches}" for pmu in facility.pmus)
+    return Row("depth", Status.YES, f"{facility.depth} entries", entries)
+
+
+def _cycles(machine: Machine, facility: Facility) -> Row:
+    name = "cycle counts"
+    if not facility.usable:
+        return Row(name, Status.NO, "-", "no branch recorder can be used")
+    if not facility.cycles:
+        return Row(name, Status.NO, "no", _why_no_cycles(facility))
+    if _older(machine, CYCLES_SINCE):
+        return Row(name, Status.NO, "no", "Linux passes them on from 4.3 on")
+    if facility.recorder is Recorder.ARM_BRBE:
+        return Row(name, Status.YES, "yes", "where BRBE knows them: entries may have none")
+    return Row(name, Status.YES, "yes")
+
+
+def _why_no_cycles(facility: Facility) -> str:
+    if facility.recorder is Recorder.INTEL_LBR:
+        return "Intel counts them from Skylake and Goldmont on, with rings of 32"
+    assert facility.recorder is not None
+    return f"{facility.recorder.value} doesn't count them"
+
+
+def _call_stack(machine: Machine, facility: Facility) -> Row:
+    name = "call-stack mode"
+    if not facility.usable:
+        return Row(name, Status.NO, "-", "no branch recorder can be used")
+    if facility.call_stack and _older(machine, CALL_STACK_SINCE):
+        return Row(name, Status.NO, "no", "Linux offers it from 4.1 on")
+    if facility.call_stack:
+        return Row(name, Status.YES, "yes", "perf record --call-graph lbr")
+    return Row(name, Status.NO, "no", "only Intel has it, from Haswell on")
+
+
+def _pmus(machine: Machine) -> Row:
+    name = "core PMUs"
+    if machine.pmus:
+        names = ", ".join(pmu.name for pmu in machine.pmus)
+        return Row(name, Status.YES, names, "/sys/bus/event_source/devices")
+    if not machine.has_sysfs:
+        return Row(name, Status.NO, "unknown", "/sys/bus/event_source can't be read here")
+    return Row(name, Status.NO, "none", "the kernel shows no performance counters")
+
+
+def _kernel(machine: Machine, facility: Facility) -> Row:
+    value = machine.kernel_release or "unknown"
+    if facility.recorder is None:
+        return Row("kernel", Status.INFO, value)
+    since = SINCE[facility.recorder]
+    needs = f"{facility.recorder.value} came with Linux {since[0]}.{since[1]}"
+    if facility.usable:
+        return Row("kernel", Status.YES, value, needs)
+    return Row("kernel", Status.NO if _older(machine, since) else Status.INFO, value, needs)
+
+
+def _older(machine: Machine, version: tuple[int, int]) -> bool:
+    return machine.kernel is not None and machine.kernel < version
+
+
+def _paranoid(machine: Machine) -> Row:
+    name, level = "perf_event_paranoid", machine.paranoid
+    if level is None:
+        return Row(name, Status.INFO, "unknown", "/proc/sys/kernel can't be read here")
+    if machine.privileged:
+        return Row(name, Status.YES, str(level), "doesn't bind you: you hold CAP_PERFMON or more")
+    if level > 2:
+        cure = "bars you from recording: sudo sysctl kernel.perf_event_paranoid=2"
+        return Row(name, Status.NO, str(level), cure)
+    if level == 2:
+        return Row(name, Status.LIMITED, "2", "user code only, your own processes only")
+    return Row(name, Status.YES, str(level), "user and kernel code")
+
+
+def _kptr_restrict(machine: Machine) -> Row:
+    name, level = "kptr_restrict", machine.kptr_restrict
+    if level is None:
+        return Row(name, Status.INFO, "unknown")
+    hidden = level >= 2 or (level == 1 and not machine.privileged)
+    reason = "hides kernel symbols; user code isn't affected" if hidden else ""
+    return Row(name, Status.LIMITED if hidden else Status.YES, str(level), reason)
+
+
+def _hypervisor(machine: Machine, facility: Facility) -> Row:
+    if machine.hypervisor is None:
+        return Row("hypervisor", Status.YES, "none seen")
+    if facility.usable:
+        reason = "it lets this guest use the branch recorder"
+        return Row("hypervisor", Status.YES, machine.hypervisor, reason)
+    if facility.recorder is None:
+        return Row("hypervisor", Status.INFO, machine.hypervisor)
+    reason = "ask for a bare-metal instance, or a guest with a virtual PMU that has branch records"
+    return Row("hypervisor", Status.NO, machine.hypervisor, reason)
+
+
+def _container(machine: Machine) -> Row:
+    if not machine.container:
+        return Row("container", Status.INFO, "none seen")
+    reason = "its seccomp profile may bar perf_event_open: --cap-add PERFMON"
+    return Row("container", Status.LIMITED, "yes", reason)
+
+
+def _perf(machine: Machine) -> Row:
+    version = machine.perf_version
+    if version is None:
+        reason = (
+            "not installed: apt-get install linux-perf (Debian) or linux-tools-generic (Ubuntu)"
+        )
+        return Row("perf", Status.NO, "none", reason)
+    found = re.match(r"(\d+)\.(\d+)", version)
+    if found and (int(found[1]), int(found[2])) < PERF_SINCE:
+        return Row("perf", Status.NO, version, "perf records branches from 3.4 on")
+    return Row("perf", Status.YES, version)
+
+
+def _software(machine: Machine) -> Row:
+    """Whether the fallback that needs no hardware would work."""
+    missing = [] if machine.emulators else ["qemu-user (apt-get install qemu-user)"]
+    missing += [] if machine.compiler else ["a C compiler (apt-get install gcc)"]
+    if missing:
+        return Row("software LBR", Status.NO, "no", f"missing: {', '.join(missing)}")
+    emulators = ", ".join(machine.emulators)
+    return Row("software LBR", Status.YES, "yes", f"{emulators} and {machine.compiler}")

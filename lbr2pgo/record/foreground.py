@@ -1,0 +1,49 @@
+"""Run a command in the foreground, so that what it recorded survives what ends the recorder."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import FrameType
+
+
+def run_foreground(command: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Run a command to its end; returns what `Popen.wait` does.
+
+    The terminal's interrupt is the program's business alone, and what ends only this process is
+    passed on, so that what was recorded can still be written. Both hold before the command starts:
+    a signal may come with its first breath.
+    """
+    children: list[subprocess.Popen[bytes]] = []
+    with (
+        _signals_to(children),
+        subprocess.Popen(command, env=dict(environment)) as process,
+    ):
+        children.append(process)
+        return process.wait()
+
+
+@contextmanager
+def _signals_to(children: Sequence[subprocess.Popen[bytes]]) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may set handlers, and gets signals
+        return
+
+    def forward(number: int, _: FrameType | None) -> None:
+        for child in children:
+            child.send_signal(number)
+
+    def leave(_: int, __: FrameType | None) -> None:
+        pass
+
+    wanted = {signal.SIGINT: leave, signal.SIGTERM: forward, signal.SIGHUP: forward}
+    ours = {n: h for n, h in wanted.items() if signal.getsignal(n) is not signal.SIG_IGN}
+    before = {number: signal.signal(number, handler) for number, handler in ours.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

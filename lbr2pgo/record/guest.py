@@ -1,0 +1,188 @@
+"""The program to emulate: which machine it is for, and the emulator and libraries that it needs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from lbr2pgo.errors import InputError, MissingToolError
+
+_ELF_HEAD = struct.Struct("<4sBB10xHHI8xQ14xHH")
+_PROGRAM_HEADER = struct.Struct("<IIQQQQQQ")
+_CLASS_64, _LITTLE_ENDIAN, _PT_INTERP = 2, 1, 3
+_SCRIPT_LEVELS = 5
+_PATH_LIMIT = 4096
+
+
+EMULATOR_CURE = (
+    "Install QEMU's user-mode emulators, 7.2 or newer, with plugins: on Debian 12 apt-get install "
+    "qemu-user. Where the distribution's have none (Debian 13 builds them static), build QEMU with "
+    "--enable-plugins and put it first in PATH."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """A machine whose programs can be emulated."""
+
+    name: str
+    """As `uname -m` says it."""
+    number: int
+    """EM_* of its ELF files."""
+    libraries: str
+    """Where Debian's cross packages put its loader and libraries."""
+    package: str
+    """The Debian package that holds them."""
+
+
+ARCHITECTURES = (
+    Architecture("x86_64", 62, "/usr/x86_64-linux-gnu", "libc6-amd64-cross"),
+    Architecture("aarch64", 183, "/usr/aarch64-linux-gnu", "libc6-arm64-cross"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """How to run a command under emulation."""
+
+    architecture: Architecture
+    emulator: str
+    sysroot: str | None
+    """Where the guest's loader and libraries are, if not where the program expects them."""
+    path: str
+    """Of the ELF file that runs first: the program itself or a script's interpreter."""
+    arguments: tuple[str, ...]
+    """From argv[0] on."""
+
+
+def find_guest(
+    command: tuple[str, ...], environment: Mapping[str, str] = os.environ, host: str | None = None
+) -> Guest:
+    """Resolve a command as a shell would.
+
+    `host` is this machine as `uname -m` says it. Raises InputError if there is no such program or
+    if it is for a machine that can't be emulated, MissingToolError if QEMU or the libraries of
+    the guest's machine are not installed.
+    """
+    path, arguments = _through_scripts(_find_program(command[0], environment), command)
+    machine, interpreter = _read_elf(path)
+    architecture = next((a for a in ARCHITECTURES if a.number == machine), None)
+    if architecture is None:
+        raise InputError(
+            f"the program is for another machine (ELF machine {machine})",
+            where=path,
+            cure="The software LBR emulates x86-64 and AArch64 programs.",
+        )
+    emulator = _find_emulator(architecture, environment)
+    foreign = architecture.name != (host or os.uname().machine)
+    sysroot = _find_sysroot(architecture, interpreter, environment) if foreign else None
+    return Guest(architecture, emulator, sysroot, path, arguments)
+
+
+def _find_program(name: str, environment: Mapping[str, str]) -> str:
+    found = shutil.which(name, path=environment.get("PATH"))
+    if found:
+        return found
+    if "/" in name and Path(name).exists():
+        raise InputError(
+            "not a program that may be executed", where=name, cure=f"Try chmod +x {name}."
+        )
+    raise InputError(
+        f"there is no program {name}", cure="Give its path, or a name that PATH finds."
+    )
+
+
+def _through_scripts(path: str, command: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """The ELF file behind a script, and its arguments as the kernel would set them."""
+    arguments = command
+    for _ in range(_SCRIPT_LEVELS):
+        with _opened(path) as file:
+            line = file.readline(_PATH_LIMIT)
+        if not line.startswith(b"#!"):
+            return path, arguments
+        words = os.fsdecode(line[2:]).strip().split(None, 1)
+        if not words:
+            break
+        arguments = (*words, path, *arguments[1:])
+        path = words[0]
+    raise InputError("the script names no interpreter that can be run", where=path)
+
+
+def _opened(path: str):  # type: ignore[no-untyped-def]
+    try:
+        return Path(path).open("rb")
+    except OSError as error:
+        raise InputError(
+            f"the program can't be read: {error.strerror}",
+            where=path,
+            cure="The software LBR must read the program's ELF headers.",
+        ) from error
+
+
+def _read_elf(path: str) -> tuple[int, str | None]:
+    """`e_machine`, and the program's dynamic loader if it has one."""
+    with _opened(path) as file:
+        head = file.read(_ELF_HEAD.size)
+        if len(head) < _ELF_HEAD.size or not head.startswith(b"\x7fELF"):
+            raise InputError("neither an ELF program nor a script", where=path)
+        _, bits, order, _, machine, _, table, entry_size, count = _ELF_HEAD.unpack(head)
+        if bits != _CLASS_64 or order != _LITTLE_ENDIAN:
+            raise InputError(
+                "not a 64-bit little-endian program",
+                where=path,
+                cure="The software LBR emulates x86-64 and AArch64 programs.",
+            )
+        if entry_size != _PROGRAM_HEADER.size:
+            return machine, None
+        file.seek(table)
+        headers = file.read(count * entry_size)
+        for at in range(0, len(headers) - entry_size + 1, entry_size):
+            kind, _, offset, _, _, size, _, _ = _PROGRAM_HEADER.unpack_from(headers, at)
+            if kind == _PT_INTERP:
+                file.seek(offset)
+                return machine, os.fsdecode(file.read(min(size, _PATH_LIMIT)).rstrip(b"\0"))
+    return machine, None
+
+
+def _find_emulator(architecture: Architecture, environment: Mapping[str, str]) -> str:
+    name = f"qemu-{architecture.name}"
+    found = shutil.which(name, path=environment.get("PATH"))
+    if found is None:
+        raise MissingToolError(
+            f"the software LBR needs {name}, and it is not installed", cure=EMULATOR_CURE
+        )
+    if _is_static(found):
+        raise MissingToolError(
+            "the software LBR needs a QEMU that loads plugins, and this one is a static program",
+            where=found,
+            cure=EMULATOR_CURE,
+        )
+    return found
+
+
+def _is_static(path: str) -> bool:
+    """Whether it is an ELF program without a dynamic loader; a wrapper script is none."""
+    with _opened(path) as file:
+        if not file.read(4).startswith(b"\x7fELF"):
+            return False
+    return _read_elf(path)[1] is None
+
+
+def _find_sysroot(
+    architecture: Architecture, interpreter: str | None, environment: Mapping[str, str]
+) -> str | None:
+    """QEMU's -L for a foreign program; `QEMU_LD_PREFIX` overrides the cross packages' place."""
+    sysroot = environment.get("QEMU_LD_PREFIX") or architecture.libraries
+    if interpreter is None or Path(sysroot + interpreter).exists():
+        return sysroot if Path(sysroot).exists() else None
+    if Path(interpreter).exists():
+        return None
+    raise MissingToolError(
+        f"the program needs {interpreter} of {architecture.name}, and it is not in {sysroot}",
+        cure=f"Install the libraries (Debian: apt-get install {architecture.package}), "
+        "or name another place in QEMU_LD_PREFIX.",
+    )

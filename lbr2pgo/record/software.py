@@ -1,0 +1,285 @@
+"""The software LBR: run a command under QEMU with the branch-recording plugin, write perf.data.
+
+What it simulates, and how, stands in the plugin's sources (plugin/lbr.c, plugin/predictor.h).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from lbr2pgo.errors import MissingToolError, OutputError
+from lbr2pgo.record.emulation import (
+    DEFAULT_PERIOD,
+    emulator_command,
+    keeps_halves,
+)
+from lbr2pgo.record.exact import Totals
+from lbr2pgo.record.exact_streams import Images, exact_counts, sum_totals
+from lbr2pgo.record.foreground import run_foreground
+from lbr2pgo.record.guest import EMULATOR_CURE, Guest, find_guest
+from lbr2pgo.record.hardware import exit_code
+from lbr2pgo.record.options import KIND_FILTERS, RecordOptions
+from lbr2pgo.record.perf_data_writer import PerfDataWriter, RecordedEvent, RecordingFacts
+from lbr2pgo.record.plugin_build import built_plugin, plugin_path
+from lbr2pgo.record.stream import Note, NoteKind, Stream, read_streams
+from lbr2pgo.spaces import Mmap, SpaceEvent
+from lbr2pgo.stacks import BRANCH_FILTER_BITS
+
+_RESERVE = 8 << 20  # bytes: for a batch of samples, the mappings and the header
+
+_SAMPLE_SIZE_MAX = 64 * 24 + 64  # bytes, of perf's record and of ours
+
+_EVENT = "taken-branches:u"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordResult:
+    """What came of a recording."""
+
+    output: Path
+    exit_code: int
+    """Of the program, 128 + n if signal n ended it."""
+    samples: int
+    totals: Totals
+    warnings: tuple[str, ...]
+    """What could not be recorded, in whole sentences."""
+
+
+def planned_command(
+    options: RecordOptions, environment: Mapping[str, str] = os.environ
+) -> tuple[str, ...]:
+    """The emulator's command line, with the name of a directory that does not exist yet."""
+    guest = find_guest(options.command, environment)
+    directory = options.output.resolve().parent / ".lbr2pgo-work"
+    return tuple(emulator_command(options, guest, plugin_path(environment), directory))
+
+
+def branch_sample_type(options: RecordOptions, *, kernel: bool = False) -> int:
+    """PERF_SAMPLE_BRANCH_* bits that describe the recording; `kernel`: it holds system calls."""
+    names = {"user", "save_type", "priv"}
+    names |= {name for name in options.filters if name in KIND_FILTERS}
+    if options.call_stack:
+        names = {"user", "save_type", "priv", "call_stack"}
+    elif not set(options.filters) & set(KIND_FILTERS):
+        names.add("any")
+    if not options.cycles:
+        names.add("no_cycles")
+    if kernel:
+        names.add("kernel")
+    return sum(1 << BRANCH_FILTER_BITS[name] for name in names)
+
+
+def record_software(
+    options: RecordOptions, environment: Mapping[str, str] = os.environ
+) -> RecordResult:
+    """Run the command under emulation and write what it recorded.
+
+    The program's own output and signals pass through. A program that crashes or is killed leaves
+    a valid recording of what it did until then. Raises MissingToolError without QEMU, a compiler
+    or the guest's libraries, InputError for a program that can't be emulated, OutputError where
+    the files can't be written.
+    """
+    guest = find_guest(options.command, environment)
+    plugin = built_plugin(environment)
+    for path in (options.output, options.exact):
+        if path is not None:
+            _check_writable(path)
+    with _work_directory(options.output) as directory:
+        command = emulator_command(options, guest, plugin, directory)
+        with _reserve(directory) as room:
+            code = run_foreground(command, environment)
+        streams = _streams_of(directory, guest, code)
+        exact = exact_counts(streams) if options.exact is not None else None
+        unfinished = directory / "perf.data"
+        samples = _write_recording(unfinished, options, guest, streams, room)
+        _deliver(unfinished, options.output)
+    if exact is not None and options.exact is not None:
+        exact.save(options.exact)
+    return RecordResult(
+        output=options.output,
+        exit_code=exit_code(code),
+        samples=samples,
+        totals=sum_totals([c for stream in streams for c in stream.counters]),
+        warnings=(*_hints(guest, exit_code(code)), *_warnings(streams)),
+    )
+
+
+def _streams_of(directory: Path, guest: Guest, code: int) -> list[Stream]:
+    streams = read_streams(directory)
+    if streams:
+        return streams
+    if any(directory.glob("*.lbr")):
+        raise OutputError(
+            "nothing could be recorded, there is no room for it",
+            where=str(directory.parent),
+            cure="Free some space, or record to another disk with -o.",
+        )
+    raise MissingToolError(
+        f"{guest.emulator} did not run the program with the plugin (exit code {code})",
+        cure=f"Its own message is above. {EMULATOR_CURE}",
+    )
+
+
+@contextmanager
+def _work_directory(output: Path) -> Iterator[Path]:
+    """A directory beside the output, gone afterwards."""
+    special = output.exists() and not output.is_file()
+    parent = tempfile.gettempdir() if special else output.resolve().parent
+    try:
+        directory = tempfile.mkdtemp(prefix=".lbr2pgo-", dir=parent)
+    except OSError as error:
+        raise _cannot_write(output, error) from error
+    try:
+        yield Path(directory)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _check_writable(path: Path) -> None:
+    """Find out before the program runs in vain; leaves no trace."""
+    existed = path.exists()
+    try:
+        with path.open("ab"):
+            pass
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+    if not existed:
+        path.unlink()
+
+
+def _cannot_write(path: Path, error: OSError) -> OutputError:
+    return OutputError(
+        f"can't write there: {error.strerror}",
+        where=str(path),
+        cure="Choose a path that you may write.",
+    )
+
+
+@contextmanager
+def _reserve(directory: Path) -> Iterator[int]:
+    """Keep some room on the disk, so that what is recorded until it is full can be written.
+
+    Yields the number of bytes.
+    """
+    path = directory / "reserve"
+    room = os.statvfs(directory)
+    size = min(_RESERVE, room.f_bavail * room.f_frsize // 2)
+    with path.open("wb") as file, suppress(OSError):
+        os.posix_fallocate(file.fileno(), 0, max(size, 1))
+    try:
+        yield size
+    finally:
+        path.unlink()
+
+
+def _deliver(unfinished: Path, output: Path) -> None:
+    """Put the file in its place; pipes and devices get its content."""
+    target = output.resolve()  # a symbolic link stays
+    try:
+        if target.is_file():
+            unfinished.chmod(target.stat().st_mode & 0o777)
+        if target.is_file() or not target.exists():
+            unfinished.replace(target)
+        else:
+            with unfinished.open("rb") as source, target.open("wb") as sink:
+                shutil.copyfileobj(source, sink)
+    except OSError as error:
+        raise _cannot_write(output, error) from error
+
+
+def _write_recording(
+    path: Path, options: RecordOptions, guest: Guest, streams: Sequence[Stream], room: int
+) -> int:
+    """Write the streams as one perf.data; returns the number of samples.
+
+    Batches need little of the room on the disk, given in bytes: a stream shrinks as it is read.
+    """
+    most = max(1, min(room // (4 * _SAMPLE_SIZE_MAX), 1 << 12))
+    branches = branch_sample_type(options, kernel=keeps_halves(options, guest))
+    event = RecordedEvent(_EVENT, options.period or DEFAULT_PERIOD, branches)
+    events = [happening for stream in streams for happening in stream.events]
+    images = Images()
+    samples = 0
+    with PerfDataWriter(path, [event], _facts(options, guest)) as writer:
+        for happening in sorted(events, key=lambda e: e.time):
+            writer.event(_with_build_id(happening, images))
+        for stream in streams:
+            for batch in stream.sample_batches(most):
+                writer.samples(batch)
+                samples += len(batch)
+            if stream.lost_samples:
+                start = stream.start
+                writer.lost(stream.lost_samples, pid=start.pid, tid=start.tid, time=start.time)
+    return samples
+
+
+def _with_build_id(event: SpaceEvent, images: Images) -> SpaceEvent:
+    if not isinstance(event, Mmap):
+        return event
+    return replace(event, build_id=images.build_ids[images.index(event.path)])
+
+
+def _facts(options: RecordOptions, guest: Guest) -> RecordingFacts:
+    system = os.uname()
+    try:
+        own_version = version("lbr2pgo")
+    except PackageNotFoundError:
+        own_version = "unknown"
+    return RecordingFacts(
+        hostname=system.nodename,
+        os_release=system.release,
+        version=f"lbr2pgo {own_version}",
+        machine=guest.architecture.name,
+        cpu_description=f"simulated: the software LBR of lbr2pgo on {_emulator_version(guest)}",
+        cpu_id="simulated",
+        cpus=os.cpu_count(),
+        command=("lbr2pgo", "record", "--emulate", "--", *options.command),
+    )
+
+
+def _emulator_version(guest: Guest) -> str:
+    done = subprocess.run(
+        [guest.emulator, "--version"], capture_output=True, text=True, check=False
+    )
+    found = re.search(r"version (\S+)", done.stdout)
+    return f"{Path(guest.emulator).name} {found.group(1) if found else '(unknown version)'}"
+
+
+def _hints(guest: Guest, code: int) -> Iterator[str]:
+    if code == 128 + signal.SIGILL:
+        yield (
+            f"The program met an illegal instruction: {Path(guest.emulator).name} may lack an "
+            "extension that it was built for, such as AVX-512."
+        )
+
+
+def _warnings(streams: Sequence[Stream]) -> Iterator[str]:
+    lost = sum(stream.lost_samples for stream in streams)
+    if lost:
+        error = max(int(c.totals["write_error"]) for s in streams for c in s.counters)
+        yield f"{lost} samples could not be written: {os.strerror(error)}."
+    notes = dict.fromkeys(note for stream in streams for note in stream.notes)
+    yield from map(_warning, notes)
+
+
+def _warning(note: Note) -> str:
+    reason = os.strerror(note.error) if note.error else "no reason given"
+    match note.kind:
+        case NoteKind.EXEC_NOT_FOLLOWED:
+            return f"{note.text} ran natively and was not recorded: it can't be emulated here."
+        case NoteKind.NO_COUNTERS:
+            return f"Some counts are missing, there was no room for them: {reason}."
+        case NoteKind.NO_MEMORY:
+            return "Some code was not recorded: memory ran out."
+        case NoteKind.UNKNOWN_LOAD_ADDRESS:
+            return f"It is unknown where {note.text} was loaded: {reason}."

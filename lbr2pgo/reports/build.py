@@ -1,0 +1,193 @@
+"""From files to a `Report`: which analyses run, and for which functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from lbr2pgo import waterfall
+from lbr2pgo.analyses import function_view, latency, registry
+from lbr2pgo.analyses.call_stacks import Node, tree
+from lbr2pgo.analyses.evidence import TOP, Evidence
+from lbr2pgo.analyses.flow_graph import FlowGraph, hottest_regions
+from lbr2pgo.analyses.latency import TimedRun
+from lbr2pgo.counting import CountingOptions, Progress
+from lbr2pgo.errors import InputError
+from lbr2pgo.program.lookup import find_function
+from lbr2pgo.reports.gather import Gathered, gather
+from lbr2pgo.reports.model import (
+    CallNode,
+    FunctionGraph,
+    FunctionView,
+    GraphBlock,
+    GraphEdge,
+    Report,
+    Timing,
+)
+
+_CHARTS = 12
+"""How many blocks, and how many loops, get a chart."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
+    """What to read and what to show."""
+
+    profiles: tuple[Path, ...]
+    binary: Path
+    only: tuple[str, ...] = ()
+    """Names of analyses (`analyses.registry`, and `function`); all if empty."""
+    function: str | None = None
+    """Only what concerns this function, by name or address."""
+    top: int | None = TOP
+    """Rows of each table; None for all."""
+    views: int = 0
+    """How many of the hottest functions to show, if none is asked for."""
+    counting: CountingOptions = field(default_factory=CountingOptions)
+
+    def __post_init__(self) -> None:
+        if not self.profiles:
+            raise InputError("no profile was given", cure="Name at least one.")
+        known = (*registry.ANALYSES, function_view.NAME)
+        for name in self.only:
+            if name not in known:
+                raise InputError(
+                    f"there is no analysis {name}", cure=f"There are: {', '.join(known)}."
+                )
+
+    def wants(self, name: str) -> bool:
+        """Whether an analysis is to be shown."""
+        return not self.only or name in self.only
+
+
+def make_report(options: ReportOptions, progress: Progress | None = None) -> Report:
+    """Read, count, replay and analyse; raises InputError for bad input or an unknown function."""
+    gathered = gather(options.profiles, options.binary, options.counting, progress)
+    return report_of(gathered, options)
+
+
+def report_of(gathered: Gathered, options: ReportOptions) -> Report:
+    """Analyse what was gathered."""
+    evidence = gathered.evidence
+    if options.function is not None:
+        region = find_function(evidence.program, options.function)
+        evidence = replace(evidence, function=region)
+    names = [name for name in registry.ANALYSES if options.wants(name)]
+    layout = evidence.program.image.layout
+    has_tree = evidence.stacks is not None and options.wants("call-stacks")
+    return Report(
+        title=f"Branches of {options.binary.name}",
+        binary=str(options.binary),
+        build_id=layout.build_id,
+        profiles=tuple(map(str, options.profiles)),
+        details=_details(gathered),
+        waterfall=waterfall.rows(gathered.tallies),
+        tables=tuple(t for name in names for t in registry.run(name, evidence, options.top)),
+        timings=_timings(evidence) if options.wants("latency") else (),
+        call_tree=_call_tree(tree(evidence)) if has_tree else None,
+        functions=tuple(_views(evidence, options)),
+        notes=gathered.notes,
+    )
+
+
+def _details(gathered: Gathered) -> tuple[tuple[str, str], ...]:
+    """What the files' headers say, each different thing once."""
+    facts: dict[tuple[str, str], None] = {}
+    for info in gathered.infos:
+        facts["format", info.format] = None
+        for event in info.events:
+            facts["event", event.name] = None
+        for key, value in info.details.items():
+            facts[key, value] = None
+    return tuple(facts)
+
+
+def _timings(evidence: Evidence) -> tuple[Timing, ...]:
+    blocks = latency.timed_blocks(evidence, _CHARTS)
+    loops = latency.timed_loops(evidence, _CHARTS)
+    return (
+        *(_timing(evidence, run, is_loop=False) for run in blocks),
+        *(_timing(evidence, run, is_loop=True) for run in loops),
+    )
+
+
+def _timing(evidence: Evidence, run: TimedRun, *, is_loop: bool) -> Timing:
+    start = np.array([run.start], dtype=np.uint64)
+    times = run.times
+    return Timing(
+        name=_place(evidence, run.start),
+        line=evidence.names.lines(start)[0],
+        start=run.start,
+        end=run.end,
+        cycles=tuple(times.cycles.tolist()),
+        count=tuple(times.count.tolist()),
+        missing=times.missing,
+        saturated=times.saturated,
+        modes=times.modes(),
+        is_loop=is_loop,
+    )
+
+
+def _place(evidence: Evidence, address: int) -> str:
+    """`function+0x12`."""
+    regions = evidence.program.regions
+    region = int(regions.containing(np.array([address], dtype=np.uint64))[0])
+    offset = address - int(regions.start[region]) if region >= 0 else 0
+    name = evidence.names.region(region)
+    return f"{name}+{offset:#x}" if offset else name
+
+
+def _call_tree(node: Node) -> CallNode:
+    """The tree as a frozen one; built from the leaves up, since stacks may be deep."""
+    done: dict[int, CallNode] = {}
+    waiting = [(node, False)]
+    while waiting:
+        current, is_ready = waiting.pop()
+        if is_ready:
+            callees = tuple(done.pop(id(callee)) for callee in current.ordered())
+            done[id(current)] = CallNode(current.name, current.total, current.own, callees)
+        else:
+            waiting.append((current, True))
+            waiting += [(callee, False) for callee in current.callees.values()]
+    return done[id(node)]
+
+
+def _views(evidence: Evidence, options: ReportOptions) -> Iterator[FunctionView]:
+    if not options.wants(function_view.NAME):
+        return
+    wanted = 1 if options.function or function_view.NAME in options.only else 0
+    for region, share in hottest_regions(evidence, max(wanted, options.views)):
+        view = function_view.function_view(evidence, region)
+        yield FunctionView(view.name, view.start, share, view.code, _graph(evidence, view.graph))
+
+
+def _graph(evidence: Evidence, graph: FlowGraph) -> FunctionGraph:
+    cfg = graph.cfg
+    lines = evidence.names.lines(cfg.block_start)
+    columns = (
+        cfg.block_start.tolist(), cfg.block_end.tolist(), graph.block_count.tolist(),
+        function_view.heat(graph.block_count), lines,
+    )  # fmt: skip
+    blocks = (
+        GraphBlock(start, end, count, heat, f"{start:#x} {line or ''}".strip())
+        for start, end, count, heat, line in zip(*columns, strict=True)
+    )
+    edges = (
+        GraphEdge(source, target, function_view.kind_name(kind), count, _known(share))
+        for source, target, kind, count, share in zip(
+            cfg.edge_source.tolist(),
+            cfg.edge_target.tolist(),
+            cfg.edge_kind.tolist(),
+            graph.edge_count.tolist(),
+            graph.edge_share.tolist(),
+            strict=True,
+        )
+    )
+    return FunctionGraph(tuple(blocks), tuple(edges))
+
+
+def _known(share: float) -> float | None:
+    return None if np.isnan(share) else share

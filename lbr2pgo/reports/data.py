@@ -1,0 +1,134 @@
+"""A report for scripts: JSON and CSV that stay as they are.
+
+JSON is one object::
+
+    {"format": "lbr2pgo-report-1", "title", "binary", "build_id", "profiles": […],
+     "details": [{"name", "value"}, …], "notes": […], "waterfall": […],
+     "tables": [{"name", "title", "columns": [{"name", "title", "kind"}], "rows": [{…}, …],
+                 "found", "notes"}, …],
+     "timings": [{"name", "line", "start", "end", "is_loop", "cycles": […], "count": […],
+                  "missing", "saturated", "modes"}, …],
+     "call_tree": {"name", "total", "own", "callees": […]} or null,
+     "functions": [{"name", "start", "share", "code": a table, "blocks": […], "edges": […]}, …]}
+
+A row is an object by the columns' names. Its values go by the column's kind
+(`analyses.table.Kind`): text, function and location are strings; address is a string `0x…`; count
+is a whole number; share is a number from 0 to 1; rate and cycles are numbers; null is not known
+(see the notes). `found` is how many rows there are, of which `rows` holds the first. Steps of the
+waterfall are as in `lbr2pgo convert --summary-json`. New keys, columns and tables may be added;
+none is renamed.
+
+CSV (RFC 4180) is one table after another: a line `# name`, a line with the columns' names, the
+rows, and an empty line; values as in JSON, with an empty field for null. In names, characters that
+could steer a terminal are written as escapes. Notes are not in it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from lbr2pgo.analyses.table import Column, Kind, Table, Value
+from lbr2pgo.printable import printable
+from lbr2pgo.reports.model import CallNode, FunctionView, Report, Timing
+from lbr2pgo.waterfall import row_as_json
+
+FORMAT = "lbr2pgo-report-1"
+
+
+def as_json(report: Report) -> str:
+    """The whole report."""
+    whole = {
+        "format": FORMAT,
+        "title": report.title,
+        "binary": report.binary,
+        "build_id": report.build_id,
+        "profiles": list(report.profiles),
+        "details": [{"name": name, "value": value} for name, value in report.details],
+        "notes": list(report.notes),
+        "waterfall": [row_as_json(row) for row in report.waterfall],
+        "tables": [_table(table) for table in report.tables],
+        "timings": [_timing(timing) for timing in report.timings],
+        "call_tree": None,
+        "functions": [_function(view) for view in report.functions],
+    }
+    text = json.dumps(whole, indent=1, allow_nan=False)
+    if report.call_tree is not None:
+        # Written by hand, because call trees may be deeper than the encoder can go.
+        text = text.replace('"call_tree": null', f'"call_tree": {_tree(report.call_tree)}', 1)
+    return text + "\n"
+
+
+def as_csv(report: Report) -> str:
+    """All tables, and the code of each function that is shown."""
+    out = io.StringIO()
+    for table in (*report.tables, *(view.code for view in report.functions)):
+        out.write(f"# {table.name}\r\n")
+        writer = csv.writer(out)
+        writer.writerow([column.name for column in table.columns])
+        writer.writerows(_plain(table.columns, row) for row in table.rows)
+        out.write("\r\n")
+    return out.getvalue()
+
+
+def _value(column: Column, value: Value) -> Value:
+    return f"{value:#x}" if column.kind is Kind.ADDRESS and isinstance(value, int) else value
+
+
+def _plain(columns: Sequence[Column], row: Sequence[Value]) -> list[Value]:
+    values = [_value(column, value) for column, value in zip(columns, row, strict=True)]
+    return [printable(value) if isinstance(value, str) else value for value in values]
+
+
+def _table(table: Table) -> dict[str, object]:
+    return {
+        "name": table.name,
+        "title": table.title,
+        "columns": [
+            {"name": column.name, "title": column.title, "kind": str(column.kind)}
+            for column in table.columns
+        ],
+        "rows": [
+            {c.name: _value(c, v) for c, v in zip(table.columns, row, strict=True)}
+            for row in table.rows
+        ],
+        "found": table.found,
+        "notes": list(table.notes),
+    }
+
+
+def _timing(timing: Timing) -> dict[str, object]:
+    return asdict(timing) | {"start": f"{timing.start:#x}", "end": f"{timing.end:#x}"}
+
+
+def _function(view: FunctionView) -> dict[str, object]:
+    return {
+        "name": view.name,
+        "start": f"{view.start:#x}",
+        "share": view.share,
+        "code": _table(view.code),
+        "blocks": [
+            asdict(block) | {"start": f"{block.start:#x}", "end": f"{block.end:#x}"}
+            for block in view.graph.blocks
+        ],
+        "edges": [asdict(edge) for edge in view.graph.edges],
+    }
+
+
+def _tree(root: CallNode) -> str:
+    parts: list[str] = []
+    waiting: list[CallNode | str] = [root]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, str):
+            parts.append(node)
+            continue
+        head = {"name": node.name, "total": node.total, "own": node.own}
+        parts.append(json.dumps(head)[:-1] + ', "callees": [')
+        waiting.append("]}")
+        for i, callee in enumerate(reversed(node.callees)):
+            waiting += [callee] if i + 1 == len(node.callees) else [callee, ", "]
+    return "".join(parts)

@@ -1,0 +1,125 @@
+"""`Report`: all that is shown, worked out before anything is drawn.
+
+Every string in it may come from a profile or a binary: it is data, to be escaped wherever it goes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lbr2pgo import waterfall
+from lbr2pgo.analyses.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long one block took, each time it was seen; for charts.
+
+    `cycles` ascends; `count[i]` times it took `cycles[i]`. Missing and saturated ones are apart.
+    """
+
+    name: str
+    """`function+0x12` or the like."""
+    line: str | None
+    start: int
+    """Image address of the block's first instruction."""
+    end: int
+    """Image address of the branch that ends it."""
+    cycles: tuple[int, ...]
+    count: tuple[int, ...]
+    missing: int
+    """How often the recorder did not say."""
+    saturated: int
+    """How often the counter was at its end."""
+    modes: tuple[int, ...]
+    """Cycles at each hump of the distribution, highest hump first."""
+    is_loop: bool = False
+    """The branch at `end` goes back to `start`: these are the times of one loop iteration."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphBlock:
+    """One block of a function's graph."""
+
+    start: int
+    end: int
+    """First address behind it."""
+    count: int
+    heat: float
+    """Of the function's hottest block, from 0 to 1."""
+    label: str
+    """Its address and first source line, for the picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphEdge:
+    """An edge between two blocks, by their position in `FunctionGraph.blocks`."""
+
+    source: int
+    target: int
+    kind: str
+    """`fallthrough`, `taken`, `jump` or `indirect`."""
+    count: int
+    share: float | None
+    """Of all that left the source block; None if nothing did."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionGraph:
+    """Control flow of one function with its weights."""
+
+    blocks: tuple[GraphBlock, ...]
+    edges: tuple[GraphEdge, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionView:
+    """One function: its annotated code and its graph."""
+
+    name: str
+    start: int
+    share: float
+    """Of all instructions executed, in samples."""
+    code: Table
+    """Name `function`; one row an instruction."""
+    graph: FunctionGraph
+
+
+@dataclass(frozen=True, slots=True)
+class CallNode:
+    """One function in a tree of callers and callees, for a flame graph; the root is `[all]`."""
+
+    name: str
+    total: int
+    """Samples in it and in what it called."""
+    own: int
+    """Samples in itself."""
+    callees: tuple[CallNode, ...]
+    """Largest total first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A whole report."""
+
+    title: str
+    binary: str
+    build_id: str | None
+    profiles: tuple[str, ...]
+    details: tuple[tuple[str, str], ...]
+    """Facts about the recording, each with what it is called (`cpu`, `command line`…)."""
+    waterfall: tuple[waterfall.Row, ...]
+    tables: tuple[Table, ...]
+    """In the order in which they are to be shown."""
+    timings: tuple[Timing, ...] = ()
+    """Of the hottest blocks; empty without cycle counts."""
+    call_tree: CallNode | None = None
+    """Only of call-stack recordings."""
+    functions: tuple[FunctionView, ...] = ()
+    """The functions that were asked for, or the hottest ones."""
+    notes: tuple[str, ...] = ()
+    """What was assumed, and what the files had lost; whole sentences."""
+
+    def table(self, name: str) -> Table | None:
+        """The table of this name, if the report has it."""
+        return next((table for table in self.tables if table.name == name), None)

@@ -1,0 +1,119 @@
+"""Readable profile formats, one module each, recognised by content.
+
+To add a format: write its module with a `FORMAT`, and name the module in `_MODULES`.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from shutil import copyfileobj
+from typing import BinaryIO
+
+from lbr2pgo.errors import InputError
+from lbr2pgo.sources.base import SNIFF_SIZE, Sniff, Source, SourceFormat
+
+# Asked in this order. Numbers in plain text are the weakest mark, so they come last.
+_MODULES = (
+    "perf_data",
+    "saved_counts",
+    "intel_msr",
+    "amd_msr",
+    "brbe_registers",
+    "perf_script",
+    "preaggregated",
+    "autofdo_text",
+    "uprof",
+    "branch_csv",
+)
+
+
+@cache
+def formats() -> tuple[SourceFormat, ...]:
+    """All readable formats, in the order in which they are asked."""
+    modules = (import_module(f"lbr2pgo.sources.{name}") for name in _MODULES)
+    return tuple(module.FORMAT for module in modules)
+
+
+def open_source(path: str | Path) -> Source:
+    """Open a profile of any readable format; `-` is standard input, and pipes are read to the end.
+
+    Raises InputError if the file can't be read, is of no known format, or is broken.
+    """
+    path = Path(path)
+    if str(path) == "-":
+        path = _spooled(sys.stdin.buffer, "standard-input")
+    elif path.is_fifo():
+        with path.open("rb") as stream:
+            path = _spooled(stream, path.name)
+    return format_of(path).open(path)
+
+
+def format_of(path: Path) -> SourceFormat:
+    """The format of a file, by its content; raises InputError as `open_source` does."""
+    head = _head(path)
+    for form in formats():
+        if form.sniff(head) is Sniff.YES:
+            return form
+    raise _unknown(head, str(path))
+
+
+_OTHER_KINDS = (
+    (
+        b"\x7fELF",
+        "an ELF file",
+        "Name the program with --binary only.",
+    ),
+    (b"\x28\xb5\x2f\xfd", "packed with zstd", "Unpack it first, with zstd -d."),
+    (b"\x1f\x8b", "packed with gzip", "Unpack it first, with gzip -d."),
+    (b"\xfd7zXZ\x00", "packed with xz", "Unpack it first, with xz -d."),
+    (b"BZh", "packed with bzip2", "Unpack it first, with bzip2 -d."),
+)
+"""What people take for a profile: how such a file begins, what it is, and what to do."""
+
+
+def _unknown(head: bytes, where: str) -> InputError:
+    what = "is no profile of a known format" if head else "is empty"
+    readable = "; ".join(f"{form.name} ({form.summary})" for form in formats())
+    cure = f"Readable are: {readable}."
+    for magic, kind, advice in _OTHER_KINDS:
+        if head.startswith(magic):
+            return InputError(f"{what}, but {kind}", where=where, cure=f"{advice} {cure}")
+    return InputError(what, where=where, cure=cure)
+
+
+def _head(path: Path) -> bytes:
+    if path.is_dir():
+        # perf's directory form: the file of that name inside it holds the header.
+        if not (path / "data").exists():
+            raise InputError(
+                "is a directory, and none that perf record --threads wrote",
+                where=str(path),
+                cure="Name a file in it.",
+            )
+        path = path / "data"
+    try:
+        with path.open("rb") as stream:
+            return stream.read(SNIFF_SIZE)
+    except OSError as error:
+        raise InputError(
+            f"can't be read: {error.strerror or error}",
+            where=str(path),
+            cure="Check the path and its permissions.",
+        ) from error
+
+
+def _spooled(stream: BinaryIO, name: str) -> Path:
+    """What a pipe delivers as a file, since readers go over their input more than once."""
+    spool = tempfile.NamedTemporaryFile(prefix=f"lbr2pgo-{name}-")  # noqa: SIM115
+    copyfileobj(stream, spool)
+    spool.flush()
+    _SPOOLS.append(spool)
+    return Path(spool.name)
+
+
+_SPOOLS: list[object] = []
+"""Keeps spooled files until the process ends."""

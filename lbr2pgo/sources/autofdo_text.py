@@ -1,0 +1,243 @@
+"""Ranges and branches as text: what create_llvm_prof and llvm-profgen write before symbols.
+
+Each section is a line with a count and that many rows. `create_llvm_prof --profiler=text` writes
+three: ranges, sampled addresses, branches; its addresses are file offsets (google/autofdo:
+sample_reader.cc). `llvm-profgen --skip-symbolization` writes two, ranges and branches; its
+addresses are counted from the first executable segment or, with --use-offset=0, as linked
+(LLVM: llvm/tools/llvm-profgen/PerfReader.cpp writeUnsymbolizedProfile).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from lbr2pgo.counts import BRANCH, END, FROM, TO, Bools, BranchCounts, aggregate
+from lbr2pgo.errors import InputError
+from lbr2pgo.program.layout import ImageLayout
+from lbr2pgo.sources.base import Addresses, Sniff, SourceFormat, SourceInfo
+from lbr2pgo.sources.code_addresses import addresses_of_offsets, are_code, text_base
+from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader, Text
+from lbr2pgo.stacks import U64
+
+_NAME = "unsymbolized ranges and branches"
+
+_COUNT = re.compile(rb"\s*\d+\s*")
+_ROW = re.compile(rb"\s*[0-9a-fA-F]+-[0-9a-fA-F]+:\d+\s*")
+_CONTEXT = re.compile(rb"\s*\[[^\]]*\]\s*")
+# Blanks are matched in one way only: a line of nothing else must not take quadratic time.
+_BEGINNING = re.compile(rb"\s*+(?:\d*+\s*+|[0-9a-fA-F]*+-?[0-9a-fA-F]*+:?\d*+|\[[^\]\n]*+\]?)")
+
+_ROWS_AT_ONCE = 1 << 16
+_MOST_SECTIONS = 3
+
+
+def _sniff(head: bytes) -> Sniff:
+    """Judge the first two lines, after the context that stands before them in some files."""
+    *lines, rest = [line for line in head.split(b"\n", 4) if line.strip()] or [b""]
+    if head.endswith(b"\n") and rest:
+        lines, rest = [*lines, rest], b""
+    if lines and _CONTEXT.fullmatch(lines[0]):
+        lines = lines[1:]
+    if lines and not _COUNT.fullmatch(lines[0]):
+        return Sniff.NO
+    if len(lines) < 2:
+        return Sniff.MORE if _BEGINNING.fullmatch(rest) else Sniff.NO
+    form = _ROW if int(lines[0]) else _COUNT
+    return Sniff.YES if form.fullmatch(lines[1]) else Sniff.NO
+
+
+@dataclass(slots=True)
+class _Section:
+    """Rows of one section: from, to, count, u64[n, 3] in pieces."""
+
+    wanted: int
+    form: int | None = None
+    """As `kernels.address_rows` numbers them; None until the first row shows it."""
+    pieces: list[U64] = field(default_factory=list)
+    lines: int = 0
+    """Lines gone over so far."""
+
+    def rows(self) -> U64:
+        return np.concatenate([np.zeros((0, 3), dtype=np.uint64), *self.pieces])
+
+    @property
+    def is_full(self) -> bool:
+        return self.lines >= self.wanted
+
+
+class _Parser:
+    """Goes through the sections, chunk by chunk."""
+
+    def __init__(self, where: str) -> None:
+        self.sections: list[_Section] = []
+        self.losses: Counter[str] = Counter()
+        self._where = where
+
+    def feed(self, text: Text, base: int) -> None:
+        place = 0
+        while place < len(text):
+            if not self.sections or self.sections[-1].is_full:
+                place = self._start_section(text, place, base)
+            else:
+                place = self._read_rows(self.sections[-1], text, place)
+
+    def finish(self) -> None:
+        """Note what the end of the file cut off."""
+        missing = sum(section.wanted - section.lines for section in self.sections)
+        self.losses["rows missing at the end of the file"] = missing
+
+    @property
+    def has_file_offsets(self) -> bool:
+        """Whether the file has create_llvm_prof's three sections, of which the end may lack."""
+        from lbr2pgo.kernels.address_rows import ADDRESS
+
+        return len(self.sections) > 2 or any(s.form == ADDRESS for s in self.sections)
+
+    def tables(self) -> tuple[U64, U64, U64]:
+        """Ranges, sampled addresses and branches."""
+        tables = [section.rows() for section in self.sections]
+        if not self.has_file_offsets:
+            tables.insert(1, np.zeros((0, 3), dtype=np.uint64))
+        tables += [np.zeros((0, 3), dtype=np.uint64)] * (3 - len(tables))
+        return tables[0], tables[1], tables[2]
+
+    def _start_section(self, text: Text, place: int, base: int) -> int:
+        """Read the line with a section's count; lines that are none are told."""
+        line, after = _line(text, place)
+        if _CONTEXT.fullmatch(line):
+            raise _context_error(self._where)
+        if _COUNT.fullmatch(line) and len(self.sections) < _MOST_SECTIONS:
+            self.sections.append(_Section(int(line)))
+        elif not self.sections and line.strip():
+            what = "the first line is no number of ranges"
+            raise InputError(what, where=f"{self._where}@{base + place:#x}", cure=_CURE)
+        elif line.strip():
+            self.losses["lines after the last section"] += 1
+        return after
+
+    def _read_rows(self, section: _Section, text: Text, place: int) -> int:
+        from lbr2pgo.kernels import address_rows
+
+        if section.form is None:
+            section.form = self._form(_line(text, place)[0])
+        rows = np.zeros((min(section.wanted - section.lines, _ROWS_AT_ONCE), 3), dtype=np.uint64)
+        place, lines, found = address_rows.read_rows(text, place, section.form, rows)
+        section.lines += lines
+        section.pieces.append(rows[:found].copy())
+        self.losses["rows that can't be read"] += lines - found
+        return place
+
+    def _form(self, line: bytes) -> int:
+        """The form of a section's rows, as its first row and its place in the file show it."""
+        from lbr2pgo.kernels import address_rows
+
+        if b"->" in line or len(self.sections) > 2:
+            return address_rows.BRANCH
+        if b"-" in line or len(self.sections) == 1:
+            return address_rows.RANGE
+        return address_rows.ADDRESS
+
+
+_CURE = "Give the file as create_llvm_prof --profiler=text or llvm-profgen wrote it."
+
+
+def _context_error(where: str) -> InputError:
+    return InputError(
+        "a context-sensitive profile, whose ranges stand below calling contexts",
+        where=where,
+        cure="Write it without contexts: llvm-profgen --skip-symbolization --ignore-stack-samples.",
+    )
+
+
+def _line(text: Text, place: int) -> tuple[bytes, int]:
+    """The line at a place, and where the next one starts."""
+    from lbr2pgo.kernels.text import line_end
+
+    end = line_end(text, place, len(text))
+    return bytes(text[place:end]), min(end + 1, len(text))
+
+
+class AutoFdoText:
+    """A file of ranges and branches. Implements `CountSource`."""
+
+    def __init__(self, path: Path, chunk_size: int = CHUNK_SIZE) -> None:
+        reader, parser = LineReader(path, chunk_size), _Parser(str(path))
+        for text, base in reader.chunks():
+            parser.feed(text, base)
+        parser.finish()
+        self._ranges, addresses, self._branches = parser.tables()
+        self._has_file_offsets = parser.has_file_offsets
+        self._losses = parser.losses
+        self._losses["sampled addresses, which tell of no branch"] = len(addresses)
+        self._losses["bytes in lines too long to be read"] = reader.overlong_bytes
+        self._health: Counter[str] = Counter()
+        writer = "create_llvm_prof" if self._has_file_offsets else "llvm-profgen"
+        self._info = SourceInfo(str(path), _NAME, Addresses.IMAGE, details={"written by": writer})
+
+    @property
+    def info(self) -> SourceInfo:
+        """The file's name, and which tool's form it has."""
+        return self._info
+
+    def health(self) -> Mapping[str, int]:
+        """What can't be read, and what the last `counts` left out."""
+        return dict(self._losses + self._health)
+
+    def counts(self, layout: ImageLayout) -> BranchCounts:
+        """The counts of the image with this layout, which is the one that the file is about."""
+        ranges, ranges_known = self._place(self._ranges, layout)
+        branches, branches_known = self._place(self._branches, layout)
+        run = np.where(ranges_known.all(axis=1), TO | END, 0).astype(np.uint8)
+        bits = np.where(branches_known, (FROM, TO), 0).sum(axis=1)
+        edge = np.where(bits > 0, bits | BRANCH, 0).astype(np.uint8)
+        lost = np.count_nonzero(run == 0) + np.count_nonzero(edge == 0)
+        self._health = Counter({"ranges and branches outside the image": int(lost)})
+        is_run, is_edge = run > 0, edge > 0
+        count = np.concatenate([self._ranges[is_run, 2], self._branches[is_edge, 2]])
+        nothing = np.zeros(len(count), dtype=np.uint64)
+        runs, edges = ranges[is_run], branches[is_edge]
+        return aggregate(
+            from_=np.concatenate([nothing[: len(runs)], edges[:, 0]]),
+            to=np.concatenate([runs[:, 0], edges[:, 1]]),
+            end=np.concatenate([runs[:, 1], nothing[: len(edges)]]),
+            known=np.concatenate([run[is_run], edge[is_edge]]),
+            count=count,
+            mispredicted=nothing,
+            build_id=layout.build_id,
+        )
+
+    def _place(self, rows: U64, layout: ImageLayout) -> tuple[U64, Bools]:
+        """Image addresses (n, 2) of rows, and which of them are code."""
+        if self._has_file_offsets:
+            return addresses_of_offsets(layout, rows[:, :2])
+        addresses = rows[:, :2] + np.uint64(self._base(layout))
+        return addresses, are_code(layout, addresses)
+
+    def _base(self, layout: ImageLayout) -> int:
+        """What to add to llvm-profgen's addresses, which may be offsets or addresses as linked.
+
+        The file does not say; taken is what puts more of them into code, or offsets, its default.
+        """
+        used = np.concatenate([self._ranges[:, :2], self._branches[:, :2]])
+        base = text_base(layout)
+        as_offsets = np.count_nonzero(are_code(layout, used + np.uint64(base)))
+        return base if as_offsets >= np.count_nonzero(are_code(layout, used)) else 0
+
+
+FORMAT = SourceFormat(
+    name=_NAME,
+    summary="ranges and branches of create_llvm_prof --profiler=text or llvm-profgen "
+    "--skip-symbolization",
+    references=(
+        "google/autofdo: sample_reader.cc TextSampleReaderWriter",
+        "LLVM: llvm/tools/llvm-profgen/PerfReader.cpp UnsymbolizedProfileReader",
+    ),
+    sniff=_sniff,
+    open=AutoFdoText,
+)

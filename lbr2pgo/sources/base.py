@@ -1,0 +1,159 @@
+"""What every source format offers, and what it says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from lbr2pgo.counts import BranchCounts
+from lbr2pgo.line_branches import LineBranches
+from lbr2pgo.program.layout import ImageLayout
+from lbr2pgo.spaces import SpaceEvent
+from lbr2pgo.stacks import BRANCH_FILTER_BITS, BranchStacks
+
+
+class Sniff(Enum):
+    """Answer to "is this head of a file of your format?"."""
+
+    YES = "yes"
+    NO = "no"
+    MORE = "more"  # the head is too short to tell
+
+
+class Addresses(Enum):
+    """Which kind of address a source's entries hold."""
+
+    RUNTIME = "run-time"  # to be translated through the source's mappings
+    IMAGE = "image"  # as the ELF file links them
+
+
+@dataclass(frozen=True, slots=True)
+class EventInfo:
+    """One recorded event."""
+
+    name: str
+    branch_sample_type: int | None = None
+    """PERF_SAMPLE_BRANCH_* bits (`stacks.BRANCH_FILTER_BITS`); None where the input is silent."""
+    records_single_branches: bool = False
+    """Entries of one sample are no neighbours in time (Arm SPE samples instructions one by one)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceInfo:
+    """What a profile says of itself before its samples are read."""
+
+    path: str
+    format: str
+    addresses: Addresses = Addresses.RUNTIME
+    events: tuple[EventInfo, ...] = ()
+    build_ids: Mapping[str, str] = field(default_factory=dict)
+    """Lower-case hex build-id by path, from the file's header."""
+    machine: str | None = None
+    """As `uname -m` says it, of the recording machine."""
+    has_call_stacks: bool = False
+    """Samples hold a call stack beside the branch stack; `ip` is its innermost frame."""
+    details: Mapping[str, str] = field(default_factory=dict)
+    """Other header facts worth showing (hostname, perf version, command line, `simulated`…)."""
+
+
+_SINGLE_BRANCH_RECORDERS = ("arm_spe",)
+"""How the names of events of such recorders begin (perf: tools/perf/util/arm-spe.h)."""
+
+
+def with_recorder(events: Sequence[EventInfo]) -> tuple[EventInfo, ...]:
+    """Events that also know whether their file's recorder samples single branches.
+
+    perf inject names what it makes of SPE data `branch` and the like, and keeps the trace's own
+    event beside these; events with a branch filter of their own are another recorder's.
+
+    >>> both = with_recorder([EventInfo("arm_spe_0//"), EventInfo("branch"), EventInfo("c", 9)])
+    >>> [event.records_single_branches for event in both]
+    [True, True, False]
+    """
+    if not any(event.name.startswith(_SINGLE_BRANCH_RECORDERS) for event in events):
+        return tuple(events)
+    return tuple(replace(e, records_single_branches=not _has_filter(e)) for e in events)
+
+
+def _has_filter(event: EventInfo) -> bool:
+    """Whether the kernel was asked for branches; perf inject sets no more than HW_INDEX."""
+    return bool((event.branch_sample_type or 0) & ~(1 << BRANCH_FILTER_BITS["hw_index"]))
+
+
+SymbolResolver = Callable[[str], int | None]
+"""Image address of a symbol by name; None if there is no such symbol."""
+
+
+@runtime_checkable
+class StackSource(Protocol):
+    """A file of samples with branch stacks; may be read any number of times."""
+
+    @property
+    def info(self) -> SourceInfo:
+        """Facts from the file's header."""
+
+    def space_events(self) -> Sequence[SpaceEvent]:
+        """All address-space events, ordered by time (file order where times are equal)."""
+
+    def batches(self, resolve: SymbolResolver | None = None) -> Iterator[BranchStacks]:
+        """Yield every sample once, in file order.
+
+        `resolve` serves inputs that hold symbols instead of addresses.
+        """
+
+    def health(self) -> Mapping[str, int]:
+        """What the last whole reading lost or skipped: a reason in words, and how many."""
+
+
+@runtime_checkable
+class CountSource(Protocol):
+    """A file that holds counts already."""
+
+    @property
+    def info(self) -> SourceInfo:
+        """Facts from the file's header."""
+
+    def counts(self, layout: ImageLayout) -> BranchCounts:
+        """The counts of the image with this layout, in image addresses."""
+
+    def health(self) -> Mapping[str, int]:
+        """What the last reading lost or skipped: a reason in words, and how many."""
+
+
+@runtime_checkable
+class LineSource(Protocol):
+    """A file that knows branches by source line, and no addresses: for reports alone."""
+
+    @property
+    def info(self) -> SourceInfo:
+        """Facts from the file's header."""
+
+    def line_branches(self) -> LineBranches:
+        """All branches of the file."""
+
+    def health(self) -> Mapping[str, int]:
+        """What could not be read: a reason in words, and how many."""
+
+
+Source = StackSource | CountSource | LineSource
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFormat:
+    """One readable format; `sources.FORMATS` lists them all."""
+
+    name: str
+    summary: str
+    references: tuple[str, ...]
+    sniff: Callable[[bytes], Sniff]
+    """Judges the head of a file (up to `SNIFF_SIZE` bytes) by its content alone."""
+    open: Callable[[Path], Source]
+    """Opens a file that `sniff` recognised; raises InputError where it is broken."""
+    has_addresses: bool = True
+    """Whether it opens as anything else than a `LineSource`."""
+
+
+SNIFF_SIZE = 1 << 16

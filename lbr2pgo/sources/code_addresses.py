@@ -1,0 +1,46 @@
+"""Arrays of addresses against an image's layout: what is code, and where file offsets lie."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lbr2pgo.counts import Bools
+from lbr2pgo.program.layout import ImageLayout
+from lbr2pgo.stacks import U64
+
+_PAGE_MASK = ~0xFFF
+
+
+def are_code(layout: ImageLayout, addresses: U64) -> Bools:
+    """Whether each image address, u64 of any shape, lies in an executable segment."""
+    inside = np.zeros(addresses.shape, dtype=np.bool_)
+    for segment in layout.segments:
+        if segment.executable:
+            inside |= _within(addresses, segment.address, segment.memory_size)
+    return inside
+
+
+def addresses_of_offsets(layout: ImageLayout, offsets: U64) -> tuple[U64, Bools]:
+    """Image addresses of file offsets, u64 of any shape, and which of them lie in code."""
+    addresses, found = np.zeros_like(offsets), np.zeros(offsets.shape, dtype=np.bool_)
+    for segment in layout.segments:
+        if segment.executable:
+            here = _within(offsets, segment.file_offset, segment.file_size) & ~found
+            base = np.uint64((segment.address - segment.file_offset) % 2**64)
+            addresses = np.where(here, offsets + base, addresses)
+            found |= here
+    return addresses, found
+
+
+def text_base(layout: ImageLayout) -> int:
+    """What llvm-profgen counts its offsets from: the page of the first executable segment.
+
+    LLVM: llvm/tools/llvm-profgen/ProfiledBinary.cpp setPreferredTextSegmentAddresses.
+    """
+    starts = [segment.address for segment in layout.segments if segment.executable]
+    return min(starts, default=0) & _PAGE_MASK
+
+
+def _within(values: U64, start: int, size: int) -> Bools:
+    is_within: Bools = (values >= np.uint64(start)) & (values - np.uint64(start) < np.uint64(size))
+    return is_within

@@ -1,0 +1,114 @@
+"""CSV as tools of this field write it: sections of rows, header names in any order and case."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lbr2pgo.errors import InputError
+
+SIZE_LIMIT = 1 << 28
+"""Bytes; reports are a few megabytes."""
+
+_LARGEST = 1e15
+"""So large a number of samples is a mistake; sums of such ones stay exact."""
+_MARKS = re.compile(r"\(.*?\)|[:_\s]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The cells of one line, without blanks around them."""
+
+    line: int
+    cells: tuple[str, ...]
+
+    @property
+    def filled(self) -> tuple[str, ...]:
+        """Cells that hold something."""
+        return tuple(cell for cell in self.cells if cell)
+
+
+def read_rows(path: Path) -> Iterator[Row]:
+    """Rows of a file, blank lines too; InputError where it can't be read or is no CSV."""
+    try:
+        if path.stat().st_size > SIZE_LIMIT:
+            raise InputError(
+                f"is larger than any report ({SIZE_LIMIT >> 20} MiB)",
+                where=str(path),
+                cure="Report on fewer processes.",
+            )
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
+            yield from _rows(stream, str(path))
+    except OSError as error:
+        raise InputError(
+            f"can't be read: {error.strerror}",
+            where=str(path),
+            cure="Check the path and its permissions.",
+        ) from error
+
+
+def rows_of(text: str) -> Iterator[Row]:
+    """Rows of the head of a file, for sniffing."""
+    return _rows(text.splitlines(keepends=True), "")
+
+
+def _rows(lines: Iterator[str] | Sequence[str] | object, path: str) -> Iterator[Row]:
+    reader = csv.reader(lines, skipinitialspace=True)  # type: ignore[arg-type]
+    while True:
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise InputError(
+                f"is no valid CSV: {error}",
+                where=f"{path}:{reader.line_num}",
+                cure="Save the table as comma-separated values.",
+            ) from error
+        yield Row(reader.line_num, tuple(cell.strip() for cell in cells))
+
+
+def normal(name: str) -> str:
+    """A header name or key without case, unit and punctuation.
+
+    >>> normal("MISPREDICT (%)"), normal("Source_Line:"), normal(" source  LINE ")
+    ('mispredict', 'source line', 'source line')
+    """
+    return _MARKS.sub(" ", name.lower()).strip()
+
+
+def places_of(header: Row, names: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """Which cell of a header holds each wanted column; `names` lists what it may be called.
+
+    Names are compared as they stand first, so that `MISPREDICT (%)` differs from `MISPREDICT`.
+    """
+    exact = {" ".join(cell.lower().rstrip(": ").split()): i for i, cell in enumerate(header.cells)}
+    loose: dict[str, int] = {}
+    for i, cell in enumerate(header.cells):
+        loose.setdefault(normal(cell), i)
+    found = {}
+    for wanted, calls in names.items():
+        at = next(
+            (known[call] for known in (exact, loose) for call in calls if call in known), None
+        )
+        if at is not None:
+            found[wanted] = at
+    return found
+
+
+def number_of(text: str) -> float | None:
+    """A number as people write it, with thousands separators or a unit of per cent; else None.
+
+    >>> number_of("1,234"), number_of("12.5 %"), number_of("n/a"), number_of("inf")
+    (1234.0, 12.5, None, None)
+    >>> number_of("1e99") is None
+    True
+    """
+    plain = text.strip().rstrip("%").replace(",", "").strip()
+    if not re.fullmatch(r"\d{1,18}(?:\.\d*)?(?:[eE][+-]?\d{1,2})?", plain):
+        return None
+    number = float(plain)
+    return number if number <= _LARGEST else None

@@ -1,0 +1,303 @@
+"""`perf script -F …brstack` text, as perf prints it and as other tools take it.
+
+Samples stand on one line or, with call stacks, on several; in aggregated text a line with a
+count stands before each. A stack holds addresses (brstack) or symbols (brstacksym).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lbr2pgo.errors import InputError
+from lbr2pgo.sources.base import (
+    SNIFF_SIZE,
+    Addresses,
+    Sniff,
+    SourceFormat,
+    SourceInfo,
+    SymbolResolver,
+    with_recorder,
+)
+from lbr2pgo.sources.perf_script_records import RecordLine, read_comments, read_record
+from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader, Text
+from lbr2pgo.spaces import SpaceEvent
+from lbr2pgo.stacks import I64, U64, BranchStacks
+
+if TYPE_CHECKING:
+    from lbr2pgo.kernels.brstack_lines import Scratch
+    from lbr2pgo.kernels.brstack_text import Tables
+
+_NAME = "perf script"
+_MOST_EVENTS = 256
+_RECORDS_AT_ONCE = 1 << 12
+_SAMPLES_AT_ONCE = 1 << 15
+
+# An entry's flags: EVENT (two letters at most), INTX, ABORT, the digits of CYCLES.
+_FLAGS = re.compile(rb"/[PM-]N?(?:/[XAPM-]){2,3}/\d+(?:[/\s]|$)", re.MULTILINE)
+_RECORD = re.compile(rb"\bPERF_RECORD_(?:MMAP2?|COMM|FORK|EXIT)\b")
+_HEADER = re.compile(rb"^# (?:captured on|cmdline|perf version)\s*: ", re.MULTILINE)
+# A sample without a stack, as `perf script` prints it: COMM PID TIME: [PERIOD] EVENT: IP …
+_SAMPLE = re.compile(
+    rb"^ *\S.* \d+(?:/\d+)? +(?:\[\d+\] +)?\d+\.\d{6,9}: +\S.*: +(?:[0-9a-f]+ |$)", re.MULTILINE
+)
+# Lines that other lines of perf script text may be preceded by.
+# Blanks are matched in one way only: a line of nothing else must not take quadratic time.
+_NEUTRAL = re.compile(rb"[ \t]++[0-9a-f].*|\s*+(?:#.*|//.*|\d++\s*+)?")
+
+
+def _sniff(head: bytes) -> Sniff:
+    if b"\0" in head:
+        return Sniff.NO
+    if any(mark.search(head) for mark in (_FLAGS, _RECORD, _HEADER, _SAMPLE)):
+        return Sniff.YES
+    lines = head.split(b"\n")
+    is_whole = len(head) < SNIFF_SIZE
+    if all(_NEUTRAL.fullmatch(line) for line in (lines if is_whole else lines[:-1])):
+        return Sniff.MORE
+    return Sniff.NO
+
+
+@dataclass(frozen=True, slots=True)
+class _Survey:
+    """What one pass over the file tells of it as a whole."""
+
+    facts: I64
+    hashes: U64
+    event_names: tuple[str, ...]
+    records: tuple[tuple[bytes, int], ...]
+    """Record lines, and where they stand."""
+
+
+def _scratch() -> Scratch:
+    from lbr2pgo.kernels import brstack_lines, brstack_prefix
+
+    return brstack_lines.Scratch(
+        words=np.zeros((brstack_prefix.MOST_WORDS, 2), dtype=np.int64),
+        prefix=np.zeros(brstack_prefix.PREFIX_SIZE, dtype=np.uint64),
+        entry=np.zeros(3, dtype=np.uint64),
+    )
+
+
+def _survey(reader: LineReader) -> _Survey:
+    from lbr2pgo.kernels import brstack_lines as lines
+
+    facts = np.zeros(lines.FACTS, dtype=np.int64)
+    hashes = np.zeros(_MOST_EVENTS, dtype=np.uint64)
+    spans = np.zeros((_MOST_EVENTS, 2), dtype=np.int64)
+    found = np.zeros((_RECORDS_AT_ONCE, 2), dtype=np.int64)
+    scratch = _scratch()
+    names: list[str] = []
+    records: list[tuple[bytes, int]] = []
+    for text, base in reader.chunks():
+        place = 0
+        while place < len(text):
+            place, count = lines.survey(
+                text, place, len(text), facts, hashes, spans, found, scratch
+            )
+            records += ((bytes(text[a:b]), base + a) for a, b in found[:count].tolist())
+            for a, b in spans[len(names) : facts[lines.EVENTS]].tolist():
+                names.append(bytes(text[a:b]).decode("utf-8", "replace"))
+    return _Survey(facts, hashes[: len(names)].copy(), tuple(names), tuple(records))
+
+
+class PerfScript:
+    """A file of `perf script` text. Implements `StackSource`.
+
+    Where samples or mappings lack a time, their place in the file stands for it: perf prints in
+    the order of time. Samples without a pid have pid -1.
+    """
+
+    def __init__(self, path: Path, chunk_size: int = CHUNK_SIZE) -> None:
+        from lbr2pgo.kernels import brstack_lines as lines
+
+        self._reader = LineReader(path, chunk_size)
+        self._chunk_size = chunk_size
+        survey = _survey(self._reader)
+        self._survey = replace(survey, records=())
+        facts = self._survey.facts
+        self._has_symbols = bool(facts[lines.WITH_SYMBOLS] and not facts[lines.WITH_ADDRESSES])
+        self._record_losses: Counter[str] = Counter()
+        self._events = self._read_records(survey.records, bool(facts[lines.TIMED]))
+        self._health: Counter[str] = Counter()
+        self._info = self._read_info(path)
+
+    @property
+    def info(self) -> SourceInfo:
+        """Facts from the header's comments, and the events that samples name."""
+        return self._info
+
+    def space_events(self) -> Sequence[SpaceEvent]:
+        """The mappings, forks, comms and exits that the text shows."""
+        return self._events
+
+    def health(self) -> Mapping[str, int]:
+        """What the last whole reading lost or skipped."""
+        return dict(self._record_losses + self._health)
+
+    def batches(self, resolve: SymbolResolver | None = None) -> Iterator[BranchStacks]:
+        """Yield every sample once, in file order.
+
+        Raises InputError where the stacks hold symbols and there is no `resolve`.
+        """
+        from lbr2pgo.kernels.brstack_text import read_samples
+
+        tables = self._tables()
+        symbols = self._symbols(resolve) if self._has_symbols else None
+        self._health = Counter()
+        end = 0
+        for text, base in self._reader.chunks():
+            place, end = 0, base + len(text)
+            while place < len(text):
+                place = read_samples(text, place, len(text), base, tables)
+                if tables.used[0]:
+                    yield _batch(tables, symbols, text)
+        # A blank line ends the sample that the end of the file left open.
+        read_samples(np.array([10], dtype=np.uint8), 0, 1, end, tables)
+        if tables.used[0]:
+            yield _batch(tables, None, None)
+        self._note_losses(tables.losses, symbols)
+
+    def _read_records(
+        self, lines: Sequence[tuple[bytes, int]], is_timed: bool
+    ) -> tuple[SpaceEvent, ...]:
+        """Read the record lines; decide whether times or places order the file."""
+        from lbr2pgo.kernels.brstack_lines import TIMED
+
+        records = [read_record(*line) for line in lines]
+        if not is_timed or any(r.event is not None and r.time is None for r in records):
+            self._survey.facts[TIMED] = 0
+            records = [read_record(*line, is_timed=False) for line in lines]
+        self._count_record_losses(records)
+        events = [record.event for record in records if record.event is not None]
+        return tuple(sorted(events, key=lambda event: event.time))
+
+    def _count_record_losses(self, records: Sequence[RecordLine]) -> None:
+        self._record_losses["samples the kernel lost"] = sum(r.lost for r in records)
+        damaged = sum(r.is_damaged for r in records)
+        self._record_losses["lines of mappings or tasks that can't be read"] = damaged
+
+    def _read_info(self, path: Path) -> SourceInfo:
+        from lbr2pgo.kernels.brstack_lines import HYBRID
+
+        with path.open("rb") as file:
+            comments = read_comments(file.read(SNIFF_SIZE))
+        return SourceInfo(
+            path=str(path),
+            format=_NAME,
+            addresses=Addresses.IMAGE if self._has_symbols else Addresses.RUNTIME,
+            events=with_recorder([comments.event(name) for name in self._survey.event_names]),
+            machine=comments.machine,
+            has_call_stacks=bool(self._survey.facts[HYBRID]),
+            details=comments.facts,
+        )
+
+    def _symbols(self, resolve: SymbolResolver | None) -> _Symbols:
+        if resolve is None:
+            raise InputError(
+                "the branch stacks hold symbols instead of addresses",
+                where=self.info.path,
+                cure="Name the binary, or print addresses: perf script -F pid,time,ip,brstack.",
+            )
+        return _Symbols(resolve)
+
+    def _tables(self) -> Tables:
+        from lbr2pgo.kernels import brstack_text as kernel
+        from lbr2pgo.kernels.brstack_lines import FEWEST_BYTES
+
+        entries = self._chunk_size // FEWEST_BYTES + 2
+        names = entries if self._has_symbols else 0
+        return kernel.Tables(
+            facts=self._survey.facts,
+            hashes=self._survey.hashes,
+            state=np.zeros(kernel.STATE_SIZE, dtype=np.uint64),
+            samples=np.zeros((_SAMPLES_AT_ONCE, kernel.SAMPLE_SIZE), dtype=np.uint64),
+            ends=np.zeros(_SAMPLES_AT_ONCE, dtype=np.int64),
+            entries=np.zeros((entries, 3), dtype=np.uint64),
+            names=np.zeros((names, kernel.NAME_COLUMNS), dtype=np.int64),
+            offsets=np.zeros((names, 2), dtype=np.uint64),
+            used=np.zeros(2, dtype=np.int64),
+            losses=np.zeros(kernel.LOSSES, dtype=np.uint64),
+            scratch=_scratch(),
+        )
+
+    def _note_losses(self, losses: U64, symbols: _Symbols | None) -> None:
+        from lbr2pgo.kernels import brstack_text as kernel
+
+        self._health.update(
+            {
+                "lines that are no sample and no record": int(losses[kernel.LOST_LINES]),
+                "stacks cut short at an unreadable entry": int(losses[kernel.LOST_ENTRIES]),
+                "aggregated counts without a sample": int(losses[kernel.LOST_COUNTS]),
+                "aggregated counts of 0, taken as 1": int(losses[kernel.LOST_ZEROS]),
+                "bytes in lines too long to be read": self._reader.overlong_bytes,
+                "branch ends whose symbol the binary lacks": symbols.lost if symbols else 0,
+            }
+        )
+
+
+class _Symbols:
+    """Turns the symbols of brstacksym entries into image addresses."""
+
+    def __init__(self, resolve: SymbolResolver) -> None:
+        self._resolve = resolve
+        self._known: dict[int, int | None] = {}
+        self.lost = 0
+        """Addresses that could not be told; they are 0, which breaks the chain there."""
+
+    def addresses(self, hashes: U64, offsets: U64, names: I64, text: Text) -> U64:
+        """Addresses (m, 2) of symbols with these hashes and places of their names in `text`."""
+        unique, firsts, inverse = np.unique(hashes.ravel(), return_index=True, return_inverse=True)
+        places = names.reshape(-1, 2)[firsts].tolist()
+        found = [self._address(h, text, *p) for h, p in zip(unique.tolist(), places, strict=True)]
+        bases = np.array([0 if base is None else base for base in found], dtype=np.uint64)
+        is_known = np.array([base is not None for base in found], dtype=np.bool_)
+        inverse = inverse.reshape(hashes.shape)
+        self.lost += int(np.count_nonzero(~is_known[inverse]))
+        return np.where(is_known[inverse], bases[inverse] + offsets, np.uint64(0))
+
+    def _address(self, name_hash: int, text: Text, start: int, end: int) -> int | None:
+        if name_hash not in self._known:
+            name = bytes(text[start:end]).decode("utf-8", "surrogateescape")
+            self._known[name_hash] = self._resolve(name) if name else None
+        return self._known[name_hash]
+
+
+def _batch(tables: Tables, symbols: _Symbols | None, text: Text | None) -> BranchStacks:
+    """Copy what the tables hold into a batch."""
+    n, m = tables.used.tolist()
+    entries = tables.entries[:m].copy()
+    if symbols is not None and text is not None and m:
+        places = tables.names[:m], text
+        entries[:, :2] = symbols.addresses(entries[:, :2], tables.offsets[:m], *places)
+    offsets = np.zeros(n + 1, dtype=np.int64)
+    offsets[1:] = tables.ends[:n]
+    pid, tid, time, event, ip, weight = tables.samples[:n].T
+    return BranchStacks(
+        entries=entries,
+        offsets=offsets,
+        pid=pid.astype(np.int32),
+        tid=tid.astype(np.int32),
+        time=time.copy(),
+        event=event.astype(np.int32),
+        ip=ip.copy(),
+        weight=weight.copy(),
+    )
+
+
+FORMAT = SourceFormat(
+    name=_NAME,
+    summary="text of perf script with -F brstack (or brstacksym), plain, hybrid or aggregated",
+    references=(
+        "perf: tools/perf/builtin-script.c, tools/perf/Documentation/perf-script.txt",
+        "LLVM: llvm/tools/llvm-profgen/PerfReader.cpp",
+    ),
+    sniff=_sniff,
+    open=PerfScript,
+)

@@ -1,0 +1,307 @@
+"""BOLT's pre-aggregated profiles: branches, fall-throughs and traces with their counts.
+
+Rows are those of LLVM: bolt/include/bolt/Profile/DataAggregator.h (22). An address may have the
+build-id of its file before it, `X` if that is unknown; without one it is of the main program. So
+if the image's own build-id occurs in a file, only rows with it are the image's, otherwise those
+without any are. Addresses that are not code of the image are outside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from lbr2pgo.counts import (
+    BRANCH,
+    END,
+    FROM,
+    OUTSIDE,
+    RETURN,
+    TO,
+    U8,
+    Bools,
+    BranchCounts,
+    aggregate,
+    merge,
+)
+from lbr2pgo.program.layout import ImageLayout
+from lbr2pgo.sources.base import (
+    SNIFF_SIZE,
+    Addresses,
+    EventInfo,
+    Sniff,
+    SourceFormat,
+    SourceInfo,
+)
+from lbr2pgo.sources.code_addresses import are_code
+from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader, Text
+from lbr2pgo.stacks import U64
+
+_NAME = "BOLT pre-aggregated"
+
+# LLVM: DataAggregator.h, struct Trace.
+BRANCH_ONLY = 2**64 - 1
+"""As the end of a trace: unknown."""
+RUN_ONLY, RUN_FROM_OUTSIDE, RUN_FROM_RETURN = 2**64 - 1, 2**64 - 2, 2**64 - 3
+"""As the branch of a trace: it is a bare fall-through; of `F`, `f` and `r`."""
+EXTERNAL = 0
+"""An address outside the image."""
+
+_ROWS_AT_LEAST = 1 << 18
+
+_WORD = rb"[0-9A-Za-z]*:?[0-9a-fA-F]+"
+_ROW = re.compile(
+    rb"[ \t]*(?:[TR](?:[ \t]+%b){3}|[BFfr](?:[ \t]+%b){2}|S[ \t]+%b)(?:[ \t]|\r?$)"
+    % (_WORD, _WORD, _WORD)
+)
+_EVENT = re.compile(rb"^[ \t]*E[ \t]+(\S+)[ \t]*\r?$", re.MULTILINE)
+# Blanks are matched in one way only: a line of nothing else must not take quadratic time.
+_NEUTRAL = re.compile(rb"\s*+(?:#.*|E[ \t]++\S++\s*+)?")
+_ROW_BEGINNING = re.compile(rb"[ \t]*+[TRBFfrSE]?(?:[ \t][0-9A-Za-z: \t]*+)?")
+
+
+def _sniff(head: bytes) -> Sniff:
+    lines = head.split(b"\n")
+    for i, line in enumerate(lines):
+        is_whole = i < len(lines) - 1
+        if _NEUTRAL.fullmatch(line):
+            continue
+        if _ROW.match(line):
+            return Sniff.YES
+        return Sniff.NO if is_whole or not _may_begin_row(line) else Sniff.MORE
+    return Sniff.MORE
+
+
+def _may_begin_row(line: bytes) -> bool:
+    """Whether the cut-off end of the head may become a row."""
+    return _ROW_BEGINNING.fullmatch(line) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Rows of one piece of text; arrays of equal length n, with three addresses a row."""
+
+    kind: U8
+    address: U64
+    image: U64
+    count: U64
+    mispredicted: U64
+    images: Mapping[int, bytes]
+    """Build-ids by their hashes in `image`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Columns as in `BranchCounts`, in any order, with zero counts."""
+
+    from_: U64
+    to: U64
+    end: U64
+    known: U8
+    count: U64
+    mispredicted: U64
+
+    def select(self, rows: Bools) -> _Rows:
+        return _Rows(
+            from_=self.from_[rows],
+            to=self.to[rows],
+            end=self.end[rows],
+            known=self.known[rows],
+            count=self.count[rows],
+            mispredicted=self.mispredicted[rows],
+        )
+
+    def tell(self) -> Bools:
+        """Whether each row says anything of the image: a branch in or out of it, or a run."""
+        is_branch: Bools = (self.known & BRANCH != 0) & (self.known & (FROM | TO) != 0)
+        is_run: Bools = np.equal(self.known & (TO | END), TO | END)
+        return is_branch | is_run
+
+
+def _no_rows() -> _Rows:
+    none = np.zeros(0, dtype=np.uint64)
+    return _Rows(none, none, none, none.astype(np.uint8), none, none)
+
+
+class Preaggregated:
+    """A pre-aggregated file. Implements `CountSource`."""
+
+    def __init__(self, path: Path, chunk_size: int = CHUNK_SIZE) -> None:
+        self._reader = LineReader(path, chunk_size)
+        self._health: Counter[str] = Counter()
+        head = next((bytes(text[:SNIFF_SIZE]) for text, _ in self._reader.chunks()), b"")
+        names = dict.fromkeys(name.decode("utf-8", "replace") for name in _EVENT.findall(head))
+        self._info = SourceInfo(str(path), _NAME, Addresses.IMAGE, tuple(map(EventInfo, names)))
+
+    @property
+    def info(self) -> SourceInfo:
+        """The file's name, and the events that its head names."""
+        return self._info
+
+    def health(self) -> Mapping[str, int]:
+        """What the last reading skipped."""
+        return dict(self._health)
+
+    def counts(self, layout: ImageLayout) -> BranchCounts:
+        """The counts of one image, whose addresses the file holds."""
+        own = self._own_images(layout.build_id)
+        self._health = Counter()
+        parts, surplus = [_aggregate(_no_rows(), layout)], [_no_rows()]
+        for text, _ in self._reader.chunks():
+            piece = self._read(text)
+            inside = are_code(layout, piece.address) & np.isin(piece.image, own)
+            rows = self._select(piece, _traces(piece, inside))
+            parts = _add_part(parts, _aggregate(rows, layout))
+            surplus.append(rows.select((rows.count == 0) & (rows.mispredicted > 0)))
+        self._health["bytes in lines too long to be read"] = self._reader.overlong_bytes
+        return _spread_mispredictions(merge(parts), _join(surplus))
+
+    def _select(self, piece: _Piece, rows: _Rows) -> _Rows:
+        """The rows that tell something of the image; notes the others."""
+        is_sample, tells = _letters(piece, "S"), rows.tell()
+        samples = int(np.count_nonzero(is_sample))
+        self._health["rows of basic samples (S), which tell of no branch"] += samples
+        self._health["rows outside the image"] += int(np.count_nonzero(~tells & ~is_sample))
+        return rows.select(tells & ~is_sample)
+
+    def _own_images(self, build_id: str | None) -> U64:
+        """Hashes of the build-ids that mark the image's rows; 0 stands for none."""
+        wanted = (build_id or "").lower()
+        found: list[int] = []
+        if wanted:
+            for text, _ in self._reader.chunks():
+                found += [h for h, name in self._read(text).images.items() if _is(name, wanted)]
+        return np.array(found or [0], dtype=np.uint64)
+
+    def _read(self, text: Text) -> _Piece:
+        from lbr2pgo.kernels import preaggregated_text as kernel
+
+        n = len(text) // kernel.FEWEST_BYTES + 1
+        wide = (n, kernel.MOST_ADDRESSES)
+        rows = kernel.Rows(
+            kind=np.zeros(n, dtype=np.uint8),
+            address=np.zeros(wide, dtype=np.uint64),
+            image=np.zeros(wide, dtype=np.uint64),
+            image_place=np.zeros((*wide, 2), dtype=np.int64),
+            amount=np.zeros(n, dtype=np.uint64),
+            mispredicted=np.zeros(n, dtype=np.uint64),
+        )
+        found, bad = kernel.read_rows(text, rows)
+        self._health["lines that are no row"] += bad
+        image = rows.image[:found]
+        hashes, firsts = np.unique(image, return_index=True)
+        places = rows.image_place[:found].reshape(-1, 2)[firsts].tolist()
+        named = zip(hashes.tolist(), places, strict=True)
+        images = {h: bytes(text[a:b]) for h, (a, b) in named if h}
+        return _Piece(
+            kind=rows.kind[:found],
+            address=rows.address[:found],
+            image=image,
+            count=rows.amount[:found],
+            mispredicted=rows.mispredicted[:found],
+            images=images,
+        )
+
+
+def _is(name: bytes, build_id: str) -> bool:
+    return name.decode("ascii", "replace").lower() == build_id
+
+
+def _add_part(parts: list[BranchCounts], part: BranchCounts) -> list[BranchCounts]:
+    """Add to the parts of a total; the small ones are merged once they make up the large one."""
+    parts = [*parts, part]
+    if sum(map(len, parts[1:])) < max(len(parts[0]), _ROWS_AT_LEAST):
+        return parts
+    return [merge(parts)]
+
+
+def _aggregate(rows: _Rows, layout: ImageLayout) -> BranchCounts:
+    columns = rows.from_, rows.to, rows.end, rows.known, rows.count, rows.mispredicted
+    return aggregate(*columns, build_id=layout.build_id)
+
+
+def _letters(piece: _Piece, letters: str) -> Bools:
+    return np.isin(piece.kind, np.frombuffer(letters.encode(), dtype=np.uint8))
+
+
+def _traces(piece: _Piece, inside: Bools) -> _Rows:
+    """Rows as traces: what each says of the image, and which of its addresses are known."""
+    is_run, is_trace = _letters(piece, "Ffr"), _letters(piece, "TR")
+    source = np.where(is_trace, piece.address[:, 0], EXTERNAL)
+    from_return = _letters(piece, "Rr") | (source == RUN_FROM_RETURN)
+    from_outside = _letters(piece, "fr") | np.isin(source, (RUN_FROM_OUTSIDE, RUN_FROM_RETURN))
+    is_bare = is_run | from_outside | (source == RUN_ONLY)
+    to_inside = np.where(is_run, inside[:, 0], inside[:, 1])
+    end_inside = to_inside & np.where(is_run, inside[:, 1], inside[:, 2] & is_trace)
+    bits = (
+        (FROM, inside[:, 0] & ~is_bare),
+        (TO, to_inside),
+        (END, end_inside),
+        (BRANCH, ~is_bare),
+        (RETURN, from_return),
+        (OUTSIDE, from_outside),
+    )
+    known = np.zeros(len(is_run), dtype=np.uint8)
+    for bit, is_set in bits:
+        known |= np.where(is_set, bit, 0).astype(np.uint8)
+    return _Rows(
+        from_=piece.address[:, 0],
+        to=np.where(is_run, piece.address[:, 0], piece.address[:, 1]),
+        end=np.where(is_run, piece.address[:, 1], piece.address[:, 2]),
+        known=known,
+        count=piece.count,
+        mispredicted=piece.mispredicted,
+    )
+
+
+def _join(pieces: Sequence[_Rows]) -> _Rows:
+    return _Rows(
+        from_=np.concatenate([piece.from_ for piece in pieces]),
+        to=np.concatenate([piece.to for piece in pieces]),
+        end=np.concatenate([piece.end for piece in pieces]),
+        known=np.concatenate([piece.known for piece in pieces]),
+        count=np.concatenate([piece.count for piece in pieces]),
+        mispredicted=np.concatenate([piece.mispredicted for piece in pieces]),
+    )
+
+
+def _spread_mispredictions(counts: BranchCounts, surplus: _Rows) -> BranchCounts:
+    """Give the rows of a branch the mispredictions that stand in `surplus` rows of it.
+
+    A trace (`T`) has no place for them, so its writer adds a `B` row, which may then have more of
+    them than its count; they go to the branch's rows in order, as many as each can take.
+    """
+    columns = counts.from_, counts.to, counts.end, counts.known, counts.count
+    rows = _join([_Rows(*columns, counts.mispredicted), surplus])
+    branch = rows.known & (FROM | TO | BRANCH)
+    order = np.lexsort((branch, rows.to, rows.from_))
+    keys = np.stack([rows.from_[order], rows.to[order], branch[order].astype(np.uint64)])
+    is_first = np.ones(len(order), dtype=np.bool_)
+    is_first[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
+    starts, group = np.flatnonzero(is_first), np.cumsum(is_first) - 1
+    count, lost = rows.count[order], rows.mispredicted[order]
+    is_over = np.logical_or.reduceat(lost > count, starts)[group]
+    wanted = np.add.reduceat(lost, starts)[group].astype(np.int64)
+    before = np.cumsum(count) - count
+    before -= before[starts][group]
+    share = np.clip(wanted - before.astype(np.int64), 0, count.astype(np.int64))
+    spread = np.empty(len(order), dtype=np.uint64)
+    spread[order] = np.where(is_over, share.astype(np.uint64), lost)
+    return replace(counts, mispredicted=spread[: len(counts)])
+
+
+FORMAT = SourceFormat(
+    name=_NAME,
+    summary="BOLT's pre-aggregated branches, fall-throughs and traces (perf2bolt -pa)",
+    references=(
+        "LLVM: bolt/include/bolt/Profile/DataAggregator.h, comment of parsePreAggregated",
+        "LLVM: bolt/lib/Profile/DataAggregator.cpp parseAggregatedLBREntry",
+    ),
+    sniff=_sniff,
+    open=Preaggregated,
+)

@@ -1,0 +1,192 @@
+"""`BranchCounts` in a file, to be merged, shipped and converted later.
+
+The file is a NumPy `.npz` (a zip of arrays, `numpy.load` reads it) of format 1:
+
+| array | dtype | holds |
+| --- | --- | --- |
+| `lbr2pgo_counts` | u1 | UTF-8 JSON: `version` (1), `build_id` (hex or null), `tallies` |
+| `from_`, `to`, `end` | <u8 | image addresses, see `lbr2pgo.counts.BranchCounts` |
+| `known` | u1 | which parts of a row are facts: the bits of `lbr2pgo.counts` |
+| `count`, `mispredicted` | <u8 | how often |
+
+All arrays but the first have one row for each trace. The first array stands first in the zip, so
+that the head of the file tells what it is.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from lbr2pgo import waterfall
+from lbr2pgo.counts import BranchCounts, aggregate
+from lbr2pgo.errors import InputError
+from lbr2pgo.program.layout import ImageLayout
+from lbr2pgo.sources.base import Addresses, Sniff, SourceFormat, SourceInfo
+
+VERSION = 1
+HEADER = "lbr2pgo_counts"
+COLUMNS = {
+    "from_": "<u8", "to": "<u8", "end": "<u8", "known": "|u1", "count": "<u8",
+    "mispredicted": "<u8",
+}  # fmt: skip
+
+_NAME = "lbr2pgo counts"
+_ZIP_MAGIC, _ZIP_NAME_AT = b"PK\x03\x04", 30
+_FIRST_NAME = f"{HEADER}.npy".encode()
+# Real counts shrink to a fifth or so; what shrinks to a hundredth is made to fill memory.
+_MOST_EXPANSION, _ALWAYS_ALLOWED = 100, 1 << 20
+_CURE = "Write it again with --counts."
+
+_BROKEN_ARCHIVE = (
+    zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError,
+    UnicodeDecodeError,  # a member's name
+)  # fmt: skip
+
+
+def _sniff(head: bytes) -> Sniff:
+    wanted = len(_FIRST_NAME)
+    if not _ZIP_MAGIC.startswith(head[:4]) or (len(head) > 4 and head[:4] != _ZIP_MAGIC):
+        return Sniff.NO
+    name = head[_ZIP_NAME_AT : _ZIP_NAME_AT + wanted]
+    if len(name) == wanted:
+        return Sniff.YES if name == _FIRST_NAME else Sniff.NO
+    return Sniff.MORE if _FIRST_NAME.startswith(name) else Sniff.NO
+
+
+def read_counts(path: Path) -> BranchCounts:
+    """Read saved counts.
+
+    Raises InputError where the file is missing, damaged or of a version unknown here.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _read(archive, path)
+    except OSError as error:
+        raise InputError(f"can't be read: {error.strerror or error}", where=str(path)) from error
+    except _BROKEN_ARCHIVE as error:
+        raise _damage(path, str(error)) from error
+
+
+def _damage(path: Path, why: str) -> InputError:
+    return InputError(f"the saved counts are damaged: {why}", where=str(path), cure=_CURE)
+
+
+def _read(archive: zipfile.ZipFile, path: Path) -> BranchCounts:
+    packed = path.stat().st_size
+    unpacked = sum(entry.file_size for entry in archive.infolist())
+    if unpacked > _ALWAYS_ALLOWED + _MOST_EXPANSION * packed:
+        raise _damage(path, f"{packed} bytes would become {unpacked}")
+    raw = _array(archive, path, HEADER, "|u1").tobytes()
+    build_id, tallies = _read_header(raw, path)
+    columns = [_array(archive, path, name, dtype) for name, dtype in COLUMNS.items()]
+    if len({len(column) for column in columns}) > 1:
+        raise _damage(path, "its columns differ in length")
+    from_, to, end, known, count, mispredicted = columns
+    return aggregate(
+        from_.astype(np.uint64),
+        to.astype(np.uint64),
+        end.astype(np.uint64),
+        known.astype(np.uint8),
+        count.astype(np.uint64),
+        mispredicted.astype(np.uint64),
+        build_id=build_id,
+        tallies=tallies,
+    )
+
+
+def _read_header(raw: bytes, path: Path) -> tuple[str | None, Mapping[str, int]]:
+    try:
+        header = json.loads(raw)
+        version, build_id, tallies = header["version"], header["build_id"], header["tallies"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise _damage(path, "its header can't be read") from error
+    if version != VERSION:
+        raise InputError(
+            f"saved counts of version {version!s:.20}, where this lbr2pgo knows version {VERSION}",
+            where=str(path),
+            cure="Convert them with the lbr2pgo that wrote them, or a newer one.",
+        )
+    is_named = build_id is None or isinstance(build_id, str)
+    if not is_named or not isinstance(tallies, dict) or not all(map(_is_count, tallies.values())):
+        raise _damage(path, "its header holds something else than it should")
+    if not waterfall.is_sound(tallies):
+        raise _damage(path, "its tallies do not add up")
+    return build_id, tallies
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _array(archive: zipfile.ZipFile, path: Path, name: str, dtype: str) -> npt.NDArray[np.generic]:
+    """One array of the archive, if it has the wanted type."""
+    try:
+        entry = archive.getinfo(f"{name}.npy")
+    except KeyError as error:
+        raise _damage(path, f"{name} is missing") from error
+    try:
+        return _parse_array(archive.read(entry), dtype)
+    except ValueError as error:
+        raise _damage(path, f"{name}: {error}") from error
+
+
+def _parse_array(raw: bytes, dtype: str) -> npt.NDArray[np.generic]:
+    """A one-dimensional array in NumPy's format 1.0; raises ValueError for anything else."""
+    stream = io.BytesIO(raw)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError("not of the array format 1.0")
+    shape, _, found = np.lib.format.read_array_header_1_0(stream)
+    if found != np.dtype(dtype) or len(shape) != 1:
+        raise ValueError(f"an array of {found!s:.20} with {len(shape)} dimensions")
+    body = raw[stream.tell() :]
+    if len(body) != shape[0] * found.itemsize:
+        raise ValueError("cut off")
+    return np.frombuffer(body, dtype=found)
+
+
+class SavedCounts:
+    """A file of saved counts. Implements `CountSource`."""
+
+    def __init__(self, path: Path) -> None:
+        self._counts = read_counts(path)
+        build_id = self._counts.build_id
+        details = {"build-id": build_id} if build_id else {}
+        self._info = SourceInfo(str(path), _NAME, Addresses.IMAGE, details=details)
+
+    @property
+    def info(self) -> SourceInfo:
+        """The file's name, and the build-id that it is about."""
+        return self._info
+
+    def health(self) -> Mapping[str, int]:
+        """Nothing: a damaged file is refused. Earlier losses are among the counts' tallies."""
+        return {}
+
+    def counts(self, layout: ImageLayout) -> BranchCounts:
+        """The counts, if they are of the image with this layout; raises InputError if not."""
+        saved = self._counts.build_id
+        if saved and layout.build_id and saved != layout.build_id:
+            raise InputError(
+                f"counts of another build: of {saved}, but {layout.path} is {layout.build_id}",
+                where=self.info.path,
+                cure="Give the binary that the counts were taken from.",
+            )
+        return replace(self._counts, build_id=layout.build_id or saved)
+
+
+FORMAT = SourceFormat(
+    name=_NAME,
+    summary="counts that lbr2pgo saved with --counts",
+    references=("this module", "numpy.lib.format"),
+    sniff=_sniff,
+    open=SavedCounts,
+)

@@ -1,0 +1,60 @@
+"""What changes an address space, as a source reports it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+KERNEL_PID = -1
+"""The pid under which perf reports mappings of the kernel and its modules."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mmap:
+    """From `time` on, `[start, start + length)` of process `pid` shows a file's bytes.
+
+    A later mapping replaces what it overlaps. `executable` is False for data mappings, which
+    matter only because they can replace code.
+    """
+
+    pid: int
+    tid: int
+    time: int
+    start: int
+    length: int
+    file_offset: int
+    path: str
+    build_id: str | None = None
+    executable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """Process `pid` starts with a copy of its parent's address space (a thread if equal)."""
+
+    pid: int
+    parent_pid: int
+    tid: int
+    time: int
+
+
+@dataclass(frozen=True, slots=True)
+class Comm:
+    """A thread's name changed; by `execve` if `is_exec`, which empties the address space."""
+
+    pid: int
+    tid: int
+    time: int
+    name: str
+    is_exec: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """A thread ended (the process, if `pid == tid`)."""
+
+    pid: int
+    tid: int
+    time: int
+
+
+SpaceEvent = Mmap | Fork | Comm | Exit

@@ -1,0 +1,228 @@
+"""The loss waterfall: what became of every sample, branch and fall-through, step by step.
+
+A *tally* is a plain mapping from a key to a number, so that tallies of several files add up. A
+step's key is its name below; a loss's key is `step/reason`, where `step` is the one that the
+lost things did not reach. `check` asserts that what reached a step and what was lost before it
+make up what there was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+Tally = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the waterfall: what is left of the things of the step before it."""
+
+    key: str
+    title: str
+    unit: str
+    after: str | None
+    """The step whose things are filtered here; None where a new unit starts."""
+
+
+STEPS = (
+    Step("samples_read", "samples read", "samples", None),
+    Step("samples_selected", "chosen by event and process", "samples", "samples_read"),
+    Step("samples_with_stack", "with a branch stack", "samples", "samples_selected"),
+    Step("samples_mapped", "from processes that map the image", "samples", "samples_with_stack"),
+    Step("branches_read", "branch entries in them", "branches", None),
+    Step("branches_in_image", "in this image", "branches", "branches_read"),
+    Step("runs_in_image", "fall-throughs in this image", "fall-throughs", None),
+    Step("runs_valid", "valid fall-throughs", "fall-throughs", "runs_in_image"),
+    Step("runs_in_function", "attributed to a function", "fall-throughs", "runs_valid"),
+    Step("runs_located", "attributed to a source location", "fall-throughs", "runs_in_function"),
+    Step("llvm_runs", "written to the sample profile", "fall-throughs", "runs_located"),
+    Step("fdata_runs", "written to fdata", "fall-throughs", "runs_in_image"),
+    Step("fdata_branches", "branches written to fdata", "branches", "branches_in_image"),
+    Step("traces_written", "rows of traces written", "traces", None),
+)
+
+
+_COUNTING = ("samples_read", "samples_selected", "samples_with_stack", "samples_mapped",
+             "branches_read", "branches_in_image")  # fmt: skip
+"""Steps that are taken before there are counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why things were lost, and what the user can do about it."""
+
+    title: str
+    cure: str
+
+
+REASONS = {
+    "other_event": Reason("of another event", "leave out --event to count every event"),
+    "other_process": Reason("of another process", "leave out --pid to count every process"),
+    "no_stack": Reason(
+        "without a branch stack", "record with branches: perf record -b -e cycles:u -- CMD"
+    ),
+    "not_mapped": Reason(
+        "from a process that did not map the image",
+        "nothing, if other programs ran; else record the program's start too",
+    ),
+    "outside": Reason(
+        "between addresses outside the image",
+        "nothing: libraries and the kernel; convert them with their own --binary",
+    ),
+    "empty": Reason("empty", "nothing: the recorder left places of the stack unused"),
+    "poison": Reason("poison", "nothing: unused places of an AMD BRS stack"),
+    "wrong_path": Reason("speculative, on a wrong path", "nothing: they were never executed"),
+    "bogus_target": Reason(
+        "bogus, by AMD's erratum 1452", "nothing: newer kernels leave such entries out"
+    ),
+    "duplicate": Reason(
+        "copies of the newest entry", "nothing: a known fault of the recorder, repaired"
+    ),
+    "exception": Reason(
+        "interrupts, exceptions and their returns", "nothing: no branch of the program"
+    ),
+    "not_taken": Reason("not taken", "nothing: observations of a branch that fell through"),
+    "call_stack": Reason(
+        "of a call-stack recording",
+        "record all branches: perf record -b (without --call-graph lbr, -j call_stack)",
+    ),
+    "backwards": Reason(
+        "that end before they start", "check that the binary is the one that was recorded"
+    ),
+    "not_an_instruction": Reason(
+        "that start or end inside an instruction",
+        "check that the binary is the one that was recorded, and that its code is not patched",
+    ),
+    "crosses_jump": Reason(
+        "that run across an unconditional jump, a return or a trap",
+        "check that the binary is the one that was recorded",
+    ),
+    "crosses_gap": Reason(
+        "that run across bytes that are no code",
+        "check that the binary is the one that was recorded",
+    ),
+    "crosses_call": Reason(
+        "that run across a call or an indirect jump (--strict)",
+        "record all branches, without a filter",
+    ),
+    "no_function": Reason(
+        "in code that no symbol names", "give a binary with a symbol table (not stripped)"
+    ),
+    "no_location": Reason(
+        "without a source location",
+        "build with -g (or -g1) and -fdebug-info-for-profiling, and give the unstripped binary",
+    ),
+    "in_prologue": Reason(
+        "whose call stack ends in a prologue or epilogue (--compat llvm-profgen)",
+        "leave out --compat: their branch stacks are whole",
+    ),
+    "returns": Reason("returns, which fdata leaves out", "nothing: BOLT derives them from calls"),
+    "outside_functions": Reason(
+        "outside of all functions", "give a binary with a symbol table (not stripped)"
+    ),
+    "two_functions": Reason(
+        "from one function into another", "check that the binary is the one that was recorded"
+    ),
+    "linkage_table": Reason(
+        "in the procedure linkage table", "nothing: BOLT has no blocks there to count"
+    ),
+    "no_block": Reason(
+        "in code that BOLT can't cut into blocks",
+        "nothing: BOLT does not optimise such functions",
+    ),
+    "given_up": Reason(
+        "in functions that perf2bolt gives up",
+        "leave out --compat perf2bolt to keep them",
+    ),
+    "broken": Reason(
+        "that cross blocks which don't follow each other",
+        "check that the binary is the one that was recorded",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the printed waterfall."""
+
+    step: Step
+    count: int
+    before: int | None
+    """How many there were before the step; None where a new unit starts."""
+    losses: tuple[tuple[Reason, int], ...]
+    """Most frequent first."""
+
+    @property
+    def share(self) -> float | None:
+        """Part of what there was before; None where that is nothing or unknown."""
+        return self.count / self.before if self.before else None
+
+
+def merge(*tallies: Tally) -> dict[str, int]:
+    """Add tallies up, key by key."""
+    total: dict[str, int] = {}
+    for tally in tallies:
+        for key, count in tally.items():
+            total[key] = total.get(key, 0) + count
+    return total
+
+
+def losses_of(tally: Tally, step: str) -> dict[str, int]:
+    """Losses before a step, by reason; zero counts left out."""
+    prefix = step + "/"
+    return {k.removeprefix(prefix): n for k, n in tally.items() if k.startswith(prefix) and n}
+
+
+def check(tally: Tally) -> None:
+    """Raise AssertionError unless accepted and rejected make up what was read, at every step."""
+    for step in STEPS:
+        if step.after is not None and step.after in tally and step.key in tally:
+            accepted, lost = tally[step.key], sum(losses_of(tally, step.key).values())
+            assert accepted + lost == tally[step.after], (
+                f"{step.key}: {accepted} + {lost} lost != {tally[step.after]} {step.after}"
+            )
+
+
+def is_sound(tally: Tally) -> bool:
+    """Whether a tally that came with saved counts speaks of counting alone, and adds up."""
+    keys = [key.partition("/") for key in tally]
+    if not all(step in _COUNTING and (not bar or why in REASONS) for step, bar, why in keys):
+        return False
+    try:
+        check(tally)
+    except AssertionError:
+        return False
+    return True
+
+
+def rows(tally: Tally) -> tuple[Row, ...]:
+    """The waterfall, step by step; steps that the input can't speak of are left out."""
+    found = []
+    for step in STEPS:
+        if step.key in tally:
+            losses = sorted(
+                losses_of(tally, step.key).items(), key=lambda item: (-item[1], item[0])
+            )
+            before = tally.get(step.after) if step.after else None
+            named = tuple((REASONS[reason], count) for reason, count in losses)
+            found.append(Row(step, tally[step.key], before, named))
+    return tuple(found)
+
+
+def as_json(tally: Tally) -> list[dict[str, object]]:
+    """The waterfall for scripts: one object a step, with its losses by reason."""
+    return [row_as_json(row) for row in rows(tally)]
+
+
+def row_as_json(row: Row) -> dict[str, object]:
+    """One step of the waterfall for scripts."""
+    return {
+        "step": row.step.key,
+        "title": row.step.title,
+        "unit": row.step.unit,
+        "count": row.count,
+        "before": row.before,
+        "share": row.share,
+        "losses": [{"reason": r.title, "count": n, "cure": r.cure} for r, n in row.losses],
+    }

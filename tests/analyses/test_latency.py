@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from builders.evidence import evidence, flags
+from builders.recordings import PIE, RECORDING
+from builders.sources import Sample
+
+from lbr2pgo.analyses.evidence import Limits
+from lbr2pgo.analyses.latency import latency, timed_blocks, timed_loops
+from lbr2pgo.reports.gather import gather
+
+STANDARD = {1: 10484, 2: 16728, 3: 4563, 4: 15815, 6: 4770, 24: 3804, 32: 5567}
+
+
+def block(cycles: int, times: int = 1) -> Sample:
+    """The block from 1005 to the branch at 1006."""
+    return Sample([(0x1006, 0x1010, flags(cycles)), (0x1016, 0x1005, flags(99))], weight=times)
+
+
+def rounds(*cycles: int) -> Sample:
+    """Rounds of the loop the short way, newest first, each of which takes two branches."""
+    stack = [
+        entry
+        for each in cycles
+        for entry in ((0x1016, 0x1005, flags(each)), (0x1009, 0x1015, flags(1)))
+    ]
+    return Sample([*stack, (0x1016, 0x1005, flags(7))])
+
+
+def test_the_rates_of_the_standard_text() -> None:
+    found = evidence(*(block(cycles, times) for cycles, times in STANDARD.items()))
+    rates = latency(found)[-1]
+    assert rates.name == "latency-rates"
+    assert [round(100 * rate, 1) for rate in rates.column("rate")] == [
+        17.0, 27.1, 7.4, 25.6, 7.7, 6.2, 9.0,
+    ]  # fmt: skip
+    assert rates.column("count") == tuple(STANDARD.values())
+
+
+def test_cycles_belong_to_the_block_between_the_older_target_and_the_newer_source() -> None:
+    (run,) = timed_blocks(evidence(block(12)))
+    assert (run.start, run.end) == (0x1005, 0x1006)
+    assert run.times.cycles.tolist() == [12]
+
+
+def test_a_bimodal_block_shows_two_modes() -> None:
+    cycles = {78: 40, 79: 70, 80: 150, 81: 80, 82: 30, 285: 20, 290: 60, 296: 25}
+    table = latency(evidence(*(block(c, n) for c, n in cycles.items())))[0]
+    assert table.column("modes") == ("80 · 290",)
+
+
+def test_missing_and_saturated_counts_are_apart() -> None:
+    table = latency(evidence(block(0, 3), block(65535, 2), block(10, 5)))[0]
+    row = next(table.records())
+    assert (row["count"], row["missing"], row["saturated"]) == (5, 3, 2)
+    assert (row["mean"], row["p50"], row["p99"]) == (10, 10, 10)
+    assert any("3 of 10 entries have no cycle count" in note for note in table.notes)
+    assert any("2 counts are saturated" in note for note in table.notes)
+
+
+def test_without_cycles_the_table_says_why() -> None:
+    (table,) = latency(evidence(block(0)))
+    assert table.rows == ()
+    assert any("no cycles" in note for note in table.notes)
+
+
+def test_amd_recordings_say_that_they_have_no_cycles() -> None:
+    found = replace(evidence(block(0)), limits=Limits(is_amd=True))
+    assert any("AMD" in note for note in latency(found)[0].notes)
+
+
+def test_counts_have_no_cycles() -> None:
+    found = replace(evidence(block(5)), cycles=None, limits=Limits(has_samples=False))
+    assert any("counts of branches" in note for note in latency(found)[0].notes)
+
+
+def test_a_filtered_recording_says_why_there_are_no_blocks() -> None:
+    (table,) = latency(evidence(block(5), filters=1 << 10 | 1))
+    assert any("filtered" in note for note in table.notes)
+
+
+def test_invalid_runs_have_no_time() -> None:
+    across_a_jump = Sample([(0x1016, 0x1005, flags(5)), (0x1016, 0x1008, flags(5))])
+    assert timed_blocks(evidence(across_a_jump)) == []
+
+
+def test_a_loops_round_is_the_time_between_its_back_edges() -> None:
+    (loop,) = timed_loops(evidence(rounds(10, 20, 30)))
+    assert (loop.start, loop.end) == (0x1005, 0x1016)
+    # Each round is its two entries; the oldest back edge has none before it.
+    assert loop.times.cycles.tolist() == [11, 21, 31]
+
+
+def test_calls_backwards_are_no_loops() -> None:
+    call = [(0x1051, 0x1022, flags(3)), (0x1020, 0x1050, flags(3))]
+    back = (0x1018, 0x1000, flags(3))
+    assert timed_loops(evidence(Sample([*call, back, *call, back]))) == []
+
+
+def test_a_round_with_a_missing_part_is_missing() -> None:
+    stack = [(0x1016, 0x1005, flags(9)), (0x1009, 0x1015, 2), (0x1016, 0x1005, flags(9))]
+    found = evidence(Sample(stack), block(5))
+    assert timed_loops(found) == []
+    assert found.iterations is not None
+    assert found.iterations.cycles.tolist() == [0]
+
+
+def test_blocks_with_most_time_come_first() -> None:
+    other = Sample([(0x1016, 0x1005, flags(1000)), (0x1012, 0x1015, flags(3))])
+    runs = timed_blocks(evidence(block(10, 5), other))
+    assert [run.start for run in runs] == [0x1015, 0x1005]
+
+
+def test_a_real_recording() -> None:
+    blocks, by_line, loops, rates = latency(gather((RECORDING,), PIE).evidence, None)
+    assert blocks.rows
+    assert loops.rows
+    assert sum(by_line.column("count")) <= sum(blocks.column("count"))
+    shares: dict[tuple[object, object], float] = {}
+    for row in rates.records():
+        key = row["address"], row["end_address"]
+        shares[key] = shares.get(key, 0) + row["rate"]
+    assert all(share == pytest.approx(1) for share in shares.values())

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from builders.evidence import evidence, flags
+from builders.recordings import PIE, RECORDING
+from builders.sources import Sample
+
+from lbr2pgo.analyses.mispredictions import mispredictions
+from lbr2pgo.reports.gather import gather
+
+BACK = (0x1016, 0x1005)
+
+
+def of(missed: int, predicted: int, branch: tuple[int, int] = BACK) -> tuple[Sample, Sample]:
+    return (
+        Sample([(*branch, flags(missed=True))], weight=missed),
+        Sample([(*branch, flags())], weight=predicted),
+    )
+
+
+def test_the_figures_of_the_standard_text() -> None:
+    summary, by_branch, _ = mispredictions(evidence(*of(41_665, 303_391)))
+    row = next(summary.records())
+    assert (row["predicted"], row["mispredicted"]) == (303_391, 41_665)
+    assert round(1 - row["rate"], 2) == 0.88
+    assert row["per_thousand"] == pytest.approx(1000 * 41_665 / 345_056)
+    assert next(by_branch.records())["address"] == 0x1016
+
+
+def test_a_branch_never_seen_mispredicted_is_bounded_by_its_sample_size() -> None:
+    _, few, _ = mispredictions(evidence(*of(0, 10), *of(1, 0, (0x1006, 0x1010))))
+    _, many, _ = mispredictions(evidence(*of(0, 1000), *of(1, 0, (0x1006, 0x1010))))
+    low, high = ({r["address"]: r for r in t.records()}[0x1016] for t in (few, many))
+    assert low["rate"] == low["rate_low"] == 0
+    assert 0.2 < low["rate_high"] < 0.35
+    assert 0 < high["rate_high"] < 0.005
+
+
+def test_most_mispredicted_comes_first() -> None:
+    found = evidence(*of(3, 100), *of(5, 0, (0x1006, 0x1010)))
+    assert mispredictions(found)[1].column("address") == (0x1006, 0x1016)
+
+
+def test_per_thousand_counts_among_all_branches() -> None:
+    found = evidence(*of(10, 90), *of(0, 900, (0x1006, 0x1010)))
+    rows = {row["address"]: row for row in mispredictions(found)[1].records()}
+    assert rows[0x1016]["rate"] == 0.1
+    assert rows[0x1016]["per_thousand"] == 10
+
+
+def test_targets_of_one_branch_are_one_branch() -> None:
+    found = evidence(*of(1, 1, (0x1020, 0x1040)), *of(2, 0, (0x1020, 0x1050)))
+    row = next(mispredictions(found)[1].records())
+    assert (row["predicted"], row["mispredicted"]) == (1, 3)
+
+
+def test_without_prediction_flags_there_is_no_rate() -> None:
+    (table,) = mispredictions(evidence(Sample([(*BACK, 0)])))
+    assert table.rows == ()
+    assert any("does not say which branches were mispredicted" in n for n in table.notes)
+
+
+def test_entries_that_say_nothing_are_counted_in_a_note() -> None:
+    tables = mispredictions(evidence(*of(1, 1), Sample([(*BACK, 0)], weight=1)))
+    assert any("1 entries don't say" in note for note in tables[1].notes)
+
+
+def test_no_mispredict_bits_and_all_predicted_differ() -> None:
+    summary, *_ = mispredictions(evidence(*of(0, 50)))
+    assert summary.rows[0][:3] == (50, 0, 0.0)
+
+
+def test_that_branches_not_taken_are_unseen_is_said() -> None:
+    assert any("Only taken branches" in n for n in mispredictions(evidence(*of(1, 1)))[1].notes)
+
+
+def test_entries_of_one_sample_count_for_less() -> None:
+    def loop(*, missed: bool) -> Sample:
+        return Sample([(*BACK, flags(missed=missed)), (0x1009, 0x1015, flags())] * 10)
+
+    alike = evidence(*(loop(missed=missed) for missed in (True, False) for _ in range(10)))
+    row = {r["address"]: r for r in mispredictions(alike)[1].records()}[0x1016]
+    unknowing = mispredictions(replace(alike, spread=None))[1].records()
+    independent = {r["address"]: r for r in unknowing}[0x1016]
+    assert row["rate"] == independent["rate"] == 0.5
+    width = row["rate_high"] - row["rate_low"]
+    assert width > 2 * (independent["rate_high"] - independent["rate_low"])
+
+
+def test_lines_add_their_branches_up() -> None:
+    found = gather((RECORDING,), PIE).evidence
+    summary, by_branch, by_line = mispredictions(found, None)
+    assert sum(by_branch.column("mispredicted")) == summary.rows[0][1]
+    assert len(set(by_line.column("line"))) == len(by_line)
+    assert not any(str(line).endswith(":0") for line in by_line.column("line"))
+    totals: dict[str, int] = {}
+    for row in by_branch.records():
+        totals[row["line"]] = totals.get(row["line"], 0) + row["mispredicted"]
+    for row in by_line.records():
+        assert row["mispredicted"] == totals[row["line"]]

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from builders.evidence import evidence
+from builders.recordings import TESTBINS
+from builders.sources import Sample
+
+from lbr2pgo.analyses.outcomes import estimate, outcomes
+from lbr2pgo.counting import Reading
+from lbr2pgo.record.exact import ExactCounts
+from lbr2pgo.reports.gather import gather
+from lbr2pgo.sources import open_source
+
+BACK, LONG, SHORT = (0x1016, 0x1005), (0x1012, 0x1015), (0x1009, 0x1015)
+FORWARD = (0x1006, 0x1010)
+
+
+def rounds(*ways: str) -> Sample:
+    """Rounds of the loop, newest first: `l` takes the forward branch, `s` falls through."""
+    parts = {"l": [LONG, FORWARD], "s": [SHORT]}
+    stack = [entry for way in ways for entry in (BACK, *parts[way])]
+    return Sample([*stack, BACK])
+
+
+def by_address(table) -> dict[int, dict]:
+    return {row["address"]: row for row in table.records()}
+
+
+def test_taken_and_not_taken_are_counted_over_straight_runs() -> None:
+    table = outcomes(evidence(rounds("l", "s", "s", "s")))[0]
+    row = by_address(table)[0x1006]
+    assert (row["taken"], row["not_taken"], row["probability"]) == (1, 3, 0.25)
+    assert row["probability_low"] < 0.25 < row["probability_high"]
+
+
+def test_the_oldest_entry_does_not_count() -> None:
+    """Had the oldest back edge not been taken, it would not be in the stack."""
+    row = by_address(outcomes(evidence(rounds("s", "s")))[0])[0x1016]
+    assert row["taken"] == 2
+
+
+def test_hottest_first() -> None:
+    table = outcomes(evidence(rounds("l", "s", "s")))[0]
+    assert table.column("address") == (0x1006, 0x1016)
+
+
+def test_outcomes_of_one_sample_count_for_less() -> None:
+    found = evidence(*(rounds(*"l" * 5) for _ in range(10)), *(rounds(*"s" * 5) for _ in range(10)))
+    alike = by_address(outcomes(found)[0])[0x1006]
+    apart = by_address(outcomes(replace(found, spread=None))[0])[0x1006]
+    assert alike["probability"] == apart["probability"] == 0.5
+    assert alike["probability_low"] < apart["probability_low"]
+    # Twenty samples that each went one way are twenty observations.
+    assert alike["probability_low"] == pytest.approx(0.299, abs=0.001)
+
+
+def test_branches_worth_inverting_are_forward_and_surely_mostly_taken() -> None:
+    mostly = evidence(*(rounds("l", "l", "s") for _ in range(100)))
+    (row,) = outcomes(mostly)[2].records()
+    assert (row["address"], row["saved"]) == (0x1006, 100)
+    rarely = evidence(*(rounds("l", "s", "s") for _ in range(100)))
+    assert outcomes(rarely)[2].rows == ()
+    unsure = evidence(rounds("l", "l", "s"))
+    assert outcomes(unsure)[2].rows == ()
+
+
+def test_backward_branches_are_never_inverted() -> None:
+    table = outcomes(evidence(*(rounds("s", "s") for _ in range(100))))[2]
+    assert 0x1016 not in table.column("address")
+
+
+def test_a_filtered_recording_knows_no_outcomes_and_says_why() -> None:
+    tables = outcomes(evidence(rounds("l", "s"), filters=1 << 10 | 1))
+    assert all(not table.rows for table in tables)
+    assert all(any("filtered" in note for note in table.notes) for table in tables)
+
+
+def test_one_function_only() -> None:
+    found = evidence(rounds("l", "s"))
+    other = replace(found, function=found.program.regions.by_name("g"))
+    assert outcomes(other)[0].rows == ()
+
+
+def test_two_branches_on_one_line_are_kept_apart(tmp_path: Path, tool, run) -> None:
+    """`a || b` is two branches: one always, one never taken."""
+    source = tmp_path / "line.c"
+    source.write_text(
+        "__attribute__((noinline)) int f(int a, int b)\n"
+        "{ if (a == 7 || b == 9) return __builtin_ia32_rdtsc(); return 3; }\n"
+        "int main(int n, char **v) { return f(n, n); }\n"
+    )
+    binary = tmp_path / "line"
+    run(tool("gcc"), "-O1", "-g", "-o", binary, source)
+    found = _walk_line(binary)
+    table = outcomes(found)[1]
+    rows = [row for row in table.records() if row["line"] == "line.c:2"]
+    assert [row["branch"] for row in rows] == ["1 of 2", "2 of 2"]
+    assert rows[0]["address"] != rows[1]["address"]
+    assert {row["probability"] for row in rows} == {0.0, 1.0}
+
+
+def _walk_line(binary: Path):
+    """Enter f, fall through its first branch, take the second, come back in."""
+    from builders.evidence import source
+
+    from lbr2pgo.program.instructions import Kind
+    from lbr2pgo.program.program import Program
+    from lbr2pgo.reports.gather import gather_sources
+
+    program = Program.open(binary)
+    start = program.address_of("f")
+    code = program.instructions_for(np.array([start], np.uint64))
+    rows = np.flatnonzero((code.kind == Kind.COND) & (code.address >= start))[:2]
+    second = int(rows[1])
+    taken = (int(code.address[second]), int(code.target[second]))
+    sample = Sample([taken, (0x7FFF0000, start)])
+    return gather_sources([source(*[sample] * 5)], program).evidence
+
+
+RECORDINGS = [
+    ("x86-64", "interp.pie"), ("x86-64", "interp.static"), ("x86-64", "shapes.pie"),
+    ("x86-64", "shapes.static"), ("aarch64", "interp.pie"), ("aarch64", "shapes.pie"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("machine", "name"), RECORDINGS)
+def test_intervals_hold_the_exact_probability_as_often_as_they_promise(
+    machine: str, name: str
+) -> None:
+    recordings, binary = TESTBINS / "recordings", TESTBINS / machine / name
+    found = estimate(gather((recordings / f"{machine}-{name}.perf.data",), binary).evidence)
+    exact = _exact(recordings / f"{machine}-{name}.exact.npz", name)
+    inside = [
+        low - 1e-9 <= exact[address] <= high + 1e-9
+        for address, low, high in zip(
+            found.address.tolist(), found.low.tolist(), found.high.tolist(), strict=True
+        )
+    ]
+    assert len(inside) >= 20
+    assert sum(inside) >= 0.95 * len(inside)
+
+
+def _exact(path: Path, name: str) -> dict[int, float]:
+    """Exact probability of every conditional branch of an image."""
+    exact = ExactCounts.load(path)
+    image = exact.find_image(None, name)
+    assert image is not None
+    rows = np.flatnonzero(exact.of_image(image))
+    address, place = np.unique(exact.from_[rows], return_inverse=True)
+    taken = np.bincount(place, weights=exact.count[rows] * exact.taken[rows])
+    count = np.bincount(place, weights=exact.count[rows])
+    return dict(zip(address.tolist(), (taken / count).tolist(), strict=True))
+
+
+@pytest.mark.slow
+def test_intervals_hold_on_sqlite(corpus) -> None:
+    binary = corpus("sqlite/sq.zst")
+    recording = corpus("sqlite/sq.perf.data.zst")
+    evidence = gather((recording,), binary).evidence
+    found = estimate(evidence)
+    source, target, count = np.fromfile(corpus("sqlite/sq.exact.zst"), "<u8").reshape(-1, 3).T
+    spaces = Reading(open_source(recording), evidence.program.image.layout).spaces
+    image, piece = spaces.to_image(0, np.ascontiguousarray(source))
+    inside = piece < len(spaces.pieces[0])
+    bias = spaces.pieces[0][0].bias
+    code = evidence.program.instructions_for(np.unique(image[inside]))
+    ran: Counter[int] = Counter()
+    taken: Counter[int] = Counter()
+    next_one = code.end[code.index_of(image[inside])].tolist()
+    rows = zip(
+        image[inside].tolist(),
+        target[inside].tolist(),
+        count[inside].tolist(),
+        next_one,
+        strict=True,
+    )
+    for address, to, times, following in rows:
+        ran[address] += times
+        taken[address] += times if to - bias != following else 0
+    exact = np.array([taken[address] / ran[address] for address in found.address.tolist()])
+    holds = (found.low - 1e-9 <= exact) & (exact <= found.high + 1e-9)
+    assert len(holds) > 2000
+    assert holds.mean() >= 0.95

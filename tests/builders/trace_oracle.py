@@ -1,0 +1,124 @@
+"""The counting rules of DESIGN.md in plain Python, without a table, an array or a loop's state.
+
+Written from the words of "Counting, exactly" and of the formats' quirks, entry by entry and pair by
+pair, to judge the compiled loop.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+Entry = tuple[int, int, int]
+"""From, to, flags."""
+Place = tuple[int, int]
+"""Number of the mapping, image address."""
+Trace = tuple[int | None, int | None, int | None, bool]
+"""From, to, end of the run (None: outside or unknown), whether a branch was seen."""
+
+POISON = 0xFFFFFFFFFFFFFFFE
+EXCEPTIONS = (11, 12, 13, 14, 15)  # ERET, IRQ, SERROR, NO_TX, EXTEND_ABI
+
+
+@dataclass
+class Tally:
+    """What became of everything: traces with their counts, entries by fate."""
+
+    traces: Counter[Trace] = field(default_factory=Counter)
+    mispredicted: Counter[Trace] = field(default_factory=Counter)
+    fates: Counter[str] = field(default_factory=Counter)
+
+
+def count_stack(
+    stack: Sequence[Entry],
+    mode: str,
+    find: Callable[[int], Place | None],
+    tally: Tally,
+    weight: int = 1,
+) -> None:
+    """Count one stack, newest entry first.
+
+    `mode` is "chains", "branches", "nothing" or "joined".
+    """
+    if mode == "joined":
+        _count_joined(stack, find, tally, weight)
+        return
+    branches = [entry for entry in stack[:2] if _fate(entry, mode, find) == "counted"]
+    if mode == "chains" and _is_recorded_twice(branches):
+        tally.fates["duplicate"] += weight
+        stack = [stack[0], *stack[2:]]
+    for i, entry in enumerate(stack):
+        fate = _fate(entry, mode, find)
+        tally.fates[fate] += weight
+        newer = stack[i - 1] if i else None
+        trace = _trace(entry, fate, newer, mode, find)
+        if trace is not None:
+            tally.traces[trace] += weight
+            if entry[2] & 1 and trace[3]:
+                tally.mispredicted[trace] += weight
+
+
+def _count_joined(
+    stack: Sequence[Entry], find: Callable[[int], Place | None], tally: Tally, weight: int
+) -> None:
+    """All entries are branches, and those that touch the image are neighbours."""
+    ends = [(_place(a, find), _place(b, find), flags) for a, b, flags in stack]
+    kept = [end for end in ends if end[:2] != (None, None)]
+    tally.fates["outside"] += weight * (len(ends) - len(kept))
+    tally.fates["counted"] += weight * len(kept)
+    for newer, (source, target, flags) in zip([None, *kept], kept, strict=False):
+        end = newer[0] if newer and target else None
+        trace = (source and source[1], target and target[1], end and end[1], True)
+        tally.traces[trace] += weight
+        tally.mispredicted[trace] += weight * (flags & 1)
+
+
+def _is_recorded_twice(newest: Sequence[Entry]) -> bool:
+    """Whether the two newest entries are one branch, unless a tight loop explains both."""
+    if len(newest) < 2 or newest[0][:2] != newest[1][:2]:
+        return False
+    loops_back_by = newest[0][0] - newest[0][1]
+    return not 0 <= loops_back_by < 0x1000
+
+
+def _fate(entry: Entry, mode: str, find: Callable[[int], Place | None]) -> str:
+    source, target, flags = entry
+    rules = (
+        ("call_stack", mode == "nothing"),
+        ("empty", source == 0 and target == 0),
+        ("poison", POISON in (source, target)),
+        ("wrong_path", flags >> 24 & 3 == 1),
+        ("bogus_target", target >> 61 & 1 and not target >> 57 & 1),
+        # AMD's reserved bit, in what is a user's address as far as the bits below tell.
+        ("bogus_target", target >> 61 & 1 and not target >> 57 & 1),
+        ("not_taken", flags >> 33 & 1),
+        ("outside", _place(source, find) is None and _place(target, find) is None),
+        ("exception", flags >> 20 & 15 in EXCEPTIONS),
+    )
+    return next((name for name, holds in rules if holds), "counted")
+
+
+def _place(address: int, find: Callable[[int], Place | None]) -> Place | None:
+    """Zero is no address: the recorder did not know."""
+    return find(address) if address else None
+
+
+def _trace(
+    entry: Entry, fate: str, newer: Entry | None, mode: str, find: Callable[[int], Place | None]
+) -> Trace | None:
+    source, target = _place(entry[0], find), _place(entry[1], find)
+    end = None if newer is None else _run_end(newer, mode, find)
+    if fate not in ("counted", "exception") or target is None or end is None or end[0] != target[0]:
+        end = None
+    if fate == "counted":
+        return (source and source[1], target and target[1], end and end[1], True)
+    return (None, target[1], end[1], False) if target and end else None
+
+
+def _run_end(newer: Entry, mode: str, find: Callable[[int], Place | None]) -> Place | None:
+    """Where straight execution that leads to this entry ended, if the entry tells."""
+    is_abort = newer[2] >> 3 & 1
+    if mode != "chains" or is_abort or _fate(newer, mode, find) != "counted":
+        return None
+    return _place(newer[0], find)

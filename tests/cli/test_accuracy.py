@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lbr2pgo.cli import accuracy
+from lbr2pgo.errors import InputError
+
+TESTBINS = Path(__file__).parents[2] / "testbins"
+RECORDINGS = TESTBINS / "recordings"
+
+
+def run(*arguments: object) -> int:
+    parser = argparse.ArgumentParser()
+    accuracy.add_parser(parser.add_subparsers())
+    args = parser.parse_args(["accuracy", *map(str, arguments)])
+    return int(args.run(args))
+
+
+def arguments(name: str) -> tuple[object, ...]:
+    """Recording, exact counts and binary of a test program, `x86-64/interp.pie` say."""
+    recording = RECORDINGS / name.replace("/", "-")
+    exact = f"{recording}.exact.npz"
+    return f"{recording}.perf.data", "--exact", exact, "--binary", TESTBINS / name
+
+
+def measured(capsys: pytest.CaptureFixture[str], *words: object) -> Any:
+    assert run(*words, "--format", "json") == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "x86-64/interp.pie",
+        "x86-64/interp.static",
+        "x86-64/shapes.pie",
+        "x86-64/shapes.static",
+        "aarch64/interp.pie",
+        "aarch64/shapes.pie",
+    ],
+)
+def test_shipped_recordings(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are sparse, with some hundred samples each; still nothing in them is untrue."""
+    found = measured(capsys, *arguments(name))
+    assert found["edges"]["overlap"] > 0.85
+    assert found["blocks"]["overlap"] > 0.85
+    assert found["edges"]["coverage"] > 0.95
+    assert found["edges"]["unreal"] == found["blocks"]["unreal"] == 0
+    assert 0 < len(found["worst"]) <= 10
+    assert sum(each["error"] for each in found["worst"]) <= 1 - found["edges"]["overlap"] + 1e-9
+
+
+def test_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(*arguments("x86-64/interp.pie")) == 0
+    out = capsys.readouterr().out
+    assert "overlap" in out
+    assert "next_token" in out
+
+
+def test_exact_counts_of_another_program() -> None:
+    recording, flag, _, *binary = arguments("x86-64/shapes.static")
+    with pytest.raises(InputError, match="holds no counts of"):
+        run(recording, flag, RECORDINGS / "x86-64-interp.static.exact.npz", *binary)
+
+
+def test_exact_counts_of_another_build(tmp_path: Path) -> None:
+    """The static build under the name of the position-independent one."""
+    impostor = tmp_path / "interp.pie"
+    shutil.copy(TESTBINS / "x86-64/interp.static", impostor)
+    recording, flag, exact, *_ = arguments("x86-64/interp.pie")
+    with pytest.raises(InputError, match="counts another build"):
+        run(recording, flag, exact, "--binary", impostor)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["x86-64/interp.pie", "x86-64/shapes.pie", "x86-64/shapes.static"])
+def test_the_error_shrinks_with_the_period(
+    name: str,
+    tmp_path: Path,
+    tool: Callable[[str], str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from lbr2pgo.record.options import RecordOptions
+    from lbr2pgo.record.software import record_software
+
+    tool("qemu-x86_64")
+    edges, blocks = [], []
+    for period in (20011, 1009, 101):
+        output, exact = tmp_path / f"{period}.data", tmp_path / f"{period}.npz"
+        program = str(TESTBINS / name)
+        options = RecordOptions(
+            output, period, (), 32, False, True, True, False, exact, 1, (program, "80")
+        )
+        assert record_software(options).exit_code == 0
+        found = measured(capsys, output, "--exact", exact, "--binary", program)
+        edges.append(found["edges"]["overlap"])
+        blocks.append(found["blocks"]["overlap"])
+    assert edges == sorted(edges)
+    assert blocks == sorted(blocks)
+    assert edges[1] >= 0.97
+    assert blocks[1] >= 0.97

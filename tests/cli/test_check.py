@@ -1,0 +1,93 @@
+"""`lbr2pgo check` as CI would run it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+TESTBINS = Path(__file__).parents[2] / "testbins"
+ELF = TESTBINS / "x86-64" / "interp.pie"
+RECORDING = TESTBINS / "recordings" / "x86-64-interp.pie.perf.data"
+
+
+@pytest.fixture
+def profile(command, tmp_path):
+    samples, branches = tmp_path / "samples.prof", tmp_path / "branches.fdata"
+    done = command("convert", RECORDING, "--binary", ELF, "--llvm", samples, "--fdata", branches)
+    assert done.code == 0
+    return samples, branches
+
+
+def measures(answer):
+    return json.loads(answer.out)["measures"]
+
+
+def test_without_gates_all_is_said_and_nothing_refused(command):
+    answer = command("check", RECORDING, "--binary", ELF)
+    assert answer.code == 0
+    for name in ("density", "coverage", "conservation", "stale", "overlap"):
+        assert name in answer.out
+
+
+def test_a_recording_and_its_profiles_are_alike(command, profile):
+    samples, branches = profile
+    for old in (samples, branches, RECORDING):
+        answer = command(
+            "check", RECORDING, "--binary", ELF, "--against", old, "--format", "json",
+            "--min-overlap", "0.999", "--min-density", "5", "--max-stale", "0",
+        )  # fmt: skip
+        assert answer.code == 0
+        found = measures(answer)
+        assert found["overlap"]["value"] == pytest.approx(1)
+        assert found["density"]["passed"] is True
+        assert found["coverage"]["passed"] is None
+
+
+@pytest.mark.parametrize("gate", [("--min-density", "1000"), ("--min-coverage", "1")])
+def test_a_failed_gate_is_exit_code_1(command, gate):
+    answer = command("check", RECORDING, "--binary", ELF, *gate)
+    assert answer.code == 1
+    assert "failed" in answer.out
+    answer = command("check", RECORDING, "--binary", ELF, *gate, "--format", "json")
+    assert answer.code == 1
+    assert json.loads(answer.out)["passed"] is False
+
+
+def test_a_gate_that_cannot_be_measured_fails(command, profile):
+    _, branches = profile
+    answer = command("check", branches, "--binary", ELF, "--min-density", "0")
+    assert answer.code == 1
+    assert "unknown" in answer.out
+
+
+def test_a_stale_profile_is_refused_and_its_functions_named(command, tmp_path):
+    old = tmp_path / "old.prof"
+    old.write_bytes(b"gone\x1b[31m:60:0\n 1: 50\n")
+    answer = command("check", old, "--binary", ELF, "--max-stale", "0.1")
+    assert answer.code == 1
+    assert r"gone\x1b[31m" in answer.out
+    assert "\x1b" not in answer.out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--min-overlap", "0.5"),
+        ("--min-overlap", "1.5", "--against", RECORDING),
+        ("--min-density", "-1"),
+        ("--max-stale", "nan"),
+        ("--against", "missing.prof"),
+    ],
+)
+def test_bad_options_are_exit_code_2(command, words):
+    assert command("check", RECORDING, "--binary", ELF, *words).code == 2
+
+
+def test_bad_files_are_exit_code_2(command, tmp_path):
+    empty = tmp_path / "empty"
+    empty.touch()
+    assert command("check", empty, "--binary", ELF).code == 2
+    assert command("check", ELF, "--binary", ELF).code == 2
+    assert command("check", RECORDING, "--binary", empty).code == 2

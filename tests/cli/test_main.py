@@ -1,0 +1,177 @@
+"""What every command shares: exit codes, messages, pipes, and `python -m lbr2pgo`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from builders.recordings import PIE, RECORDING
+
+import lbr2pgo
+from lbr2pgo import cli
+
+MODULE = (sys.executable, "-m", "lbr2pgo")
+
+
+def start(*words: object, **options: object) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own."""
+    command = [*MODULE, *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, **options)  # type: ignore[call-overload,no-any-return]
+
+
+@pytest.fixture
+def fails(monkeypatch: pytest.MonkeyPatch, command):
+    """Run a command that ends with an exception of ours."""
+
+    def run(error: BaseException):
+        def raise_it(*_: object) -> None:
+            raise error
+
+        monkeypatch.setattr("lbr2pgo.pipeline.convert", raise_it)
+        return command("convert", RECORDING, "--binary", PIE)
+
+    return run
+
+
+def test_the_module_is_the_command(tmp_path: Path) -> None:
+    script = shutil.which("lbr2pgo", path=os.path.dirname(sys.executable))
+    assert script is not None, "the package is not installed"
+    words = ["convert", str(RECORDING), "--binary", str(PIE), "--fdata"]
+    by_script = subprocess.run(
+        [script, *words, str(tmp_path / "a")], capture_output=True, text=True
+    )
+    by_module = start(*words, tmp_path / "b")
+    assert by_script.returncode == by_module.returncode == 0
+    assert by_script.stdout == by_module.stdout
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_the_version_is_the_package_s(command) -> None:
+    assert command("--version").out == f"lbr2pgo {lbr2pgo.__version__}\n"
+
+
+def test_help_lists_every_command(command) -> None:
+    answer = command("--help")
+    assert answer.code == 0
+    for name in cli._COMMANDS:
+        assert f"\n    {name} " in answer.out
+        assert command(name, "--help").code == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("frobnicate",),
+        ("convert",),
+        ("convert", "x"),
+        ("convert", "x", "--binary"),
+        ("convert", "--binary", "x"),
+        ("convert", "x", "--binary", "x", "--pid", "many"),
+        ("convert", "x", "--binary", "x", "--llvm-format", "json"),
+        ("dump",),
+        ("dump", "everything"),
+    ],
+)
+def test_wrong_words_end_with_2_and_the_usage(command, words: tuple[str, ...]) -> None:
+    answer = command(*words)
+    assert answer.code == 2
+    assert answer.err.startswith("usage: lbr2pgo")
+
+
+def test_an_error_of_ours_asks_to_be_reported(fails, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LBR2PGO_TRACEBACK", raising=False)
+    answer = fails(RuntimeError("half-way\x1b[31m"))
+    assert answer.code == 3
+    assert answer.err.startswith(
+        r"lbr2pgo: internal error: RuntimeError: half-way\x1b[31m (test_main.py:"
+    )
+    assert "Run again with LBR2PGO_TRACEBACK=1 and report what it prints." in answer.err
+
+
+def test_a_traceback_is_printed_on_request(fails, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LBR2PGO_TRACEBACK", "1")
+    with pytest.raises(AssertionError, match="Traceback"):  # the fixture allows none
+        fails(RuntimeError("half-way"))
+
+
+def test_an_interrupt_ends_quietly(fails) -> None:
+    answer = fails(KeyboardInterrupt())
+    assert (answer.code, answer.out, answer.err) == (130, "", "")
+
+
+def test_trouble_with_the_surroundings_is_no_fault_of_ours(fails) -> None:
+    answer = fails(OSError(28, "No space left on device", "/tmp/spool"))
+    assert answer.code == 2
+    assert answer.err == "lbr2pgo: error: /tmp/spool: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("convert", RECORDING, "--binary", PIE),
+        ("convert", RECORDING, "--binary", PIE, "--preaggregated", "-"),
+        ("dump", "stacks", RECORDING),
+        ("dump", "disasm", RECORDING, "--binary", PIE, "--function", "run"),
+    ],
+)
+def test_a_reader_that_goes_away_is_no_error(words: tuple[object, ...]) -> None:
+    process = subprocess.Popen(
+        [*MODULE, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    # The first run after an installation says that it compiles.
+    error = "".join(line for line in process.stderr if "compiling loops" not in line)
+    code = process.wait()
+    if "-" in words:
+        assert (code, error.count("error")) == (2, 1)  # an output that can't be written
+        assert "The program that reads the pipe has ended." in error
+    else:
+        assert (code, error) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "words", [("convert", RECORDING, "--binary", PIE), ("dump", "stacks", RECORDING)]
+)
+def test_a_full_disk_behind_standard_output(words: tuple[object, ...]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*MODULE, *map(str, words)], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 2
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+def test_closed_standard_streams(tmp_path: Path) -> None:
+    """As under a daemon, `>&-`."""
+    words = [*MODULE, "convert", RECORDING, "--binary", PIE, "--fdata", tmp_path / "out"]
+    line = " ".join(map(str, words))
+    done = subprocess.run(f"{line} >&- 2>&- <&-", shell=True)
+    assert done.returncode == 0
+    assert (tmp_path / "out").stat().st_size
+
+
+def test_an_ascii_terminal_is_no_obstacle() -> None:
+    done = start(
+        "convert", RECORDING, "--binary", PIE, "--pid", 1,
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"},
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "the profile would be empty" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_without_a_place_for_compiled_code(tmp_path: Path) -> None:
+    """A read-only installation and home: Numba compiles anew, or keeps it elsewhere."""
+    env = {**os.environ, "NUMBA_CACHE_DIR": "/proc/no-such-place", "HOME": "/proc"}
+    done = start("convert", RECORDING, "--binary", PIE, "--fdata", tmp_path / "out", env=env)
+    assert done.returncode == 0, done.stderr

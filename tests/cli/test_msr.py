@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import struct
+from pathlib import Path
+
+import pytest
+
+from lbr2pgo.cli import msr
+from lbr2pgo.errors import InputError, MissingToolError
+
+
+def run(*arguments: str) -> int:
+    parser = argparse.ArgumentParser()
+    msr.add_parser(parser.add_subparsers())
+    args = parser.parse_args(["msr", *arguments])
+    return int(args.run(args))
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> Path:
+    path = tmp_path / "dump.txt"
+    lines = ["MSR_LBR_TOS 0x1", "MSR_LBR_SELECT 0x1", "IA32_DEBUGCTL 0x0"]
+    for i in range(4):
+        lines += [f"{0x680 + i:#x} {0x401000 + i:#x}", f"{0x6C0 + i:#x} 0x402000"]
+        lines += [f"{0xDC0 + i:#x} {1 << 63 | i:#x}"]
+    path.write_text("\n".join(lines))
+    return path
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A Skylake whose core 2 can be read."""
+    root = tmp_path / "root"
+    (root / "proc").mkdir(parents=True)
+    (root / "proc/cpuinfo").write_text("vendor_id : GenuineIntel\ncpu family : 6\nmodel : 85\n")
+    caps = root / "sys/bus/event_source/devices/cpu/caps"
+    caps.mkdir(parents=True)
+    (caps / "branches").write_text("32\n")
+    device = root / "dev/cpu/2/msr"
+    device.parent.mkdir(parents=True)
+    with device.open("wb") as stream:
+        stream.truncate(8 * 0x1000)
+        for number, value in ((0x1C9, 0), (0x680, 0x10), (0x6C0, 0x20), (0xDC0, 7)):
+            os.pwrite(stream.fileno(), struct.pack("<Q", value), 8 * number)
+    return root
+
+
+def test_decode_as_json(dump: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("decode", str(dump), "--format", "json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["facts"]["filter"] == "records every kind of branch in user code"
+    assert answer["facts"]["still recording"] == "no"
+    assert [entry["from"] for entry in answer["entries"]] == [
+        "0x401001", "0x401000", "0x401003", "0x401002",
+    ]  # fmt: skip
+    assert answer["entries"][1] == {
+        "from": "0x401000",
+        "to": "0x402000",
+        "mispredicted": True,
+        "in_transaction": False,
+        "abort": False,
+        "cycles": None,
+        "type": None,
+    }
+
+
+def test_decode_as_table(dump: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("decode", str(dump)) == 0
+    out = capsys.readouterr().out
+    assert "0x401001" in out
+    assert "filter: records every kind of branch in user code" in out
+
+
+def test_decode_needs_one_thing(dump: Path) -> None:
+    with pytest.raises(InputError, match="one thing to decode"):
+        run("decode")
+    with pytest.raises(InputError, match="one thing to decode"):
+        run("decode", str(dump), "--device", str(dump))
+
+
+def test_plan_as_json(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("plan", "-j", "cond", "--root", str(root), "--format", "json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    select = next(w for w in answer["writes"] if w["name"] == "MSR_LBR_SELECT")
+    assert (select["register"], select["value"]) == ("0x1c8", "0x1f9")
+    assert len(answer["writes"]) == 3 + 3 * 32
+    assert len(answer["traps"]) == 2
+
+
+def test_plan_works_without_the_hardware(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("plan", "--architectural", "--root", str(tmp_path)) == 0
+    out = capsys.readouterr().out
+    assert "IA32_LBR_CTL" in out
+    assert "Trap 2: " in out
+
+
+def test_snapshot_reads_what_decode_reads(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "snapshot.txt"
+    assert run("snapshot", "--cpu", "2", "--root", str(root), "-o", str(output)) == 0
+    assert run("decode", str(output), "--format", "json") == 0
+    (entry,) = json.loads(capsys.readouterr().out)["entries"]
+    assert (entry["from"], entry["to"], entry["cycles"]) == ("0x10", "0x20", 7)
+
+
+def test_decode_reads_a_device(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    device = str(root / "dev/cpu/2/msr")
+    assert run("decode", "--device", device, "--depth", "16", "--format", "json") == 0
+    assert json.loads(capsys.readouterr().out)["facts"]["depth"] == "16"
+
+
+def test_snapshot_refuses_where_it_may_not(root: Path, tmp_path: Path) -> None:
+    with pytest.raises(MissingToolError, match="No such file"):
+        run("snapshot", "--cpu", "7", "--root", str(root))
+    (root / "proc/cpuinfo").write_text("vendor_id : AuthenticAMD\ncpu family : 25\nmodel : 17\n")
+    with pytest.raises(MissingToolError, match="no Intel processor but one of AuthenticAMD"):
+        run("snapshot", "--cpu", "2", "--root", str(root))
+
+
+def test_snapshot_needs_to_know_the_depth(root: Path) -> None:
+    (root / "sys/bus/event_source/devices/cpu/caps/branches").unlink()
+    with pytest.raises(InputError, match="how many entries"):
+        run("snapshot", "--cpu", "2", "--root", str(root))
+    with pytest.raises(InputError, match="never has 5 entries"):
+        run("snapshot", "--cpu", "2", "--root", str(root), "--depth", "5")

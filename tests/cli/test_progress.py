@@ -1,0 +1,156 @@
+"""The progress bar: on a terminal only, after a second only."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from builders.recordings import PIE, RECORDING
+
+from lbr2pgo.cli import main, progress
+
+
+class Terminal:
+    """A pseudo-terminal as standard error; remembers what appears on it."""
+
+    def __init__(self) -> None:
+        self._ours, theirs = pty.openpty()
+        self.stream = os.fdopen(theirs, "w")
+        self._shown = b""
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        while True:
+            try:
+                piece = os.read(self._ours, 4096)
+            except OSError:  # Linux: the other side was closed
+                return
+            self._shown += piece
+
+    def close(self) -> bytes:
+        """What was shown."""
+        self.stream.close()
+        self._reader.join()
+        os.close(self._ours)
+        return self._shown
+
+
+Connect = Callable[[], Terminal]
+
+
+@pytest.fixture
+def connect(monkeypatch: pytest.MonkeyPatch) -> Iterator[Connect]:
+    """Connect a terminal; to be called by the test itself, as pytest changes streams before it."""
+    connected = []
+
+    def call() -> Terminal:
+        connected.append(Terminal())
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.setattr("sys.stderr", connected[-1].stream)
+        return connected[-1]
+
+    yield call
+    for terminal in connected:
+        if not terminal.stream.closed:
+            terminal.close()
+
+
+@pytest.fixture
+def patience(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    return lambda seconds: monkeypatch.setattr(progress, "_PATIENCE", seconds)
+
+
+Patience = Callable[[float], None]
+
+
+def wait_for(bar: progress.SampleProgress) -> None:
+    """Until the bar is there."""
+    deadline = time.monotonic() + 30
+    while bar._bar is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_patience_is_a_second() -> None:
+    assert progress._PATIENCE == 1
+
+
+def test_nothing_is_shown_of_what_is_over_soon(connect: Connect, patience: Patience) -> None:
+    terminal = connect()
+    patience(60)
+    with progress.SampleProgress() as bar:
+        bar.stage("reading")
+        bar(1000)
+    assert terminal.close() == b""
+
+
+def test_what_takes_longer_is_shown_though_nothing_is_reported(
+    connect: Connect, patience: Patience
+) -> None:
+    terminal = connect()
+    patience(0.05)
+    with progress.SampleProgress() as bar:
+        bar.stage("opening")
+        wait_for(bar)
+        time.sleep(0.2)
+    assert b"opening" in terminal.close()
+
+
+def test_samples_and_stages_are_shown(connect: Connect, patience: Patience) -> None:
+    terminal = connect()
+    patience(0.01)
+    with progress.SampleProgress() as bar:
+        bar(1000)
+        wait_for(bar)
+        bar(234)
+        bar.stage("correlating")
+        time.sleep(0.3)  # rich draws ten times a second
+    shown = terminal.close()
+    assert b"1,234 samples" in shown
+    assert b"correlating" in shown
+
+
+def test_nothing_is_shown_where_no_one_watches(
+    capsys: pytest.CaptureFixture[str], patience: Patience
+) -> None:
+    patience(0.0)
+    with progress.SampleProgress() as bar:
+        bar(1000)
+        time.sleep(0.1)
+    captured = capsys.readouterr()
+    assert captured.out + captured.err == ""
+
+
+def test_the_bar_is_gone_after_an_error(connect: Connect, patience: Patience) -> None:
+    terminal = connect()
+    patience(0.01)
+    with contextlib.suppress(RuntimeError), progress.SampleProgress() as bar:
+        wait_for(bar)
+        raise RuntimeError
+    shown = terminal.close()
+    show_cursor, clear_line = b"\x1b[?25h", b"\x1b[2K"
+    assert shown.index(show_cursor) < shown.rindex(clear_line)
+
+
+def test_convert_shows_it(
+    connect: Connect, patience: Patience, capsys: pytest.CaptureFixture[str]
+) -> None:
+    patience(0.0)
+    terminal = connect()
+    assert main(["convert", str(RECORDING), "--binary", str(PIE)]) == 0
+    assert b"128 samples" in terminal.close()
+    assert capsys.readouterr().out.startswith("samples read")
+
+
+def test_convert_shows_nothing_in_a_pipe(
+    patience: Patience, capfd: pytest.CaptureFixture[str]
+) -> None:
+    patience(0.0)
+    assert main(["convert", str(RECORDING), "--binary", str(PIE)]) == 0
+    assert capfd.readouterr().err == ""

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lbr2pgo.cli import main, record
+from lbr2pgo.errors import InputError
+from lbr2pgo.record.exact import ExactCounts
+
+TESTBINS = Path(__file__).parents[2] / "testbins"
+
+
+def run(*arguments: object) -> int:
+    parser = argparse.ArgumentParser()
+    record.add_parser(parser.add_subparsers())
+    parsed = parser.parse_args(["record", *map(str, arguments)])
+    return int(parsed.run(parsed))
+
+
+@pytest.fixture(autouse=True)
+def emulators(tool: Callable[[str], str]) -> None:
+    tool("qemu-x86_64")
+    tool("cc")
+
+
+def test_a_dry_run_prints_the_command_and_runs_nothing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    arguments = ("-c", "499", "-j", "cond,u", "-j", "any_ret", "--depth", "16", "--no-cycles")
+    assert run("--emulate", "--dry-run", "-o", tmp_path / "x", *arguments, "--", "true", "-c") == 0
+    command = capsys.readouterr().out
+    assert re.search(r"qemu-x86_64 .*-plugin .*/lbr-[0-9a-f]{16}\.so.*true -c\n$", command)
+    for setting in ("period=499", "depth=16", "cycles=0", "callstack=0", "exact=0"):
+        assert f",{setting}," in command
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_exit_code_is_passed_on(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "perf.data"
+    assert run("--emulate", "-o", output, "sh", "-c", "echo out; exit 42") == 42
+    captured = capfd.readouterr()
+    assert captured.out == "out\n"
+    assert f"samples in {output}" in captured.err
+
+
+def test_exact_counts_are_summed_up(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    exact = tmp_path / "exact.npz"
+    program = TESTBINS / "x86-64" / "interp.static"
+    assert run("-o", tmp_path / "p", "--exact", exact, "--", program, "1") == 0
+    error = capfd.readouterr().err
+    totals = ExactCounts.load(exact).totals
+    assert "exact counts can only be had from the software LBR" in error
+    assert f"{totals.instructions:,} instructions" in error
+    assert f"{totals.taken:,} taken branches" in error
+    assert f"{totals.mispredicted:,} mispredictions (simulated)" in error
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("-j", "nonsense", "true"),
+        ("-c", "0", "true"),
+        ("--depth", "7", "true"),
+        ("--",),
+        ("--", "/no/such/program"),
+    ],
+)
+def test_senseless_requests(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        run("--emulate", "-o", tmp_path / "x", *arguments)
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_an_emulator(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    program = TESTBINS / "x86-64" / "interp.static"
+    assert main(["record", "--emulate", "-o", str(tmp_path / "x"), "--", str(program)]) == 2
+    error = capsys.readouterr().err
+    assert "needs qemu-x86_64, and it is not installed" in error
+    assert "apt-get install qemu-user" in error
+
+
+def test_without_a_compiler(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "qemu-x86_64").symlink_to(shutil.which("qemu-x86_64") or "")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    program = TESTBINS / "x86-64" / "interp.static"
+    assert main(["record", "--emulate", "-o", str(tmp_path / "x"), "--", str(program)]) == 2
+    assert "needs a C compiler" in capsys.readouterr().err

@@ -1,0 +1,76 @@
+"""Fixtures for real inputs and real tools; what is missing skips with a reason."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parent.parent
+CORPUS = REPOSITORY.parent / "shared" / "corpus"
+# For `import builders`: pytest's import mode keeps this tree off the path.
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+# A shell that runs the suite in the background has its children ignore Ctrl-C, which they would
+# hand on to every program under test.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """`corpus("sqlite/sq.zst")`: path of a corpus file, unpacked if its name ends in .zst."""
+    import zstandard
+
+    unpacked: dict[str, Path] = {}
+
+    def find(name: str) -> Path:
+        path = CORPUS / name
+        if not path.exists():
+            pytest.skip(f"the corpus file {name} is not beside the project (../shared/corpus)")
+        if path.suffix != ".zst":
+            return path
+        if name not in unpacked:
+            target = tmp_path_factory.mktemp("corpus") / path.stem
+            with path.open("rb") as packed, target.open("wb") as plain:
+                zstandard.ZstdDecompressor().copy_stream(packed, plain)
+            target.chmod(0o755)
+            unpacked[name] = target
+        return unpacked[name]
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def tool() -> Callable[[str], str]:
+    """`tool("llvm-profdata-22")`: path of an installed program, or a skip that names it."""
+
+    def find(name: str) -> str:
+        path = shutil.which(name)
+        if path is None:
+            pytest.skip(f"{name} is not installed (make toolchain, as root)")
+        return path
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def run() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run a command, give its output as text, fail with its stderr if it fails."""
+
+    def call(
+        *command: object, check: bool = True, **options: object
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(  # type: ignore[call-overload]
+            [str(part) for part in command], capture_output=True, text=True, **options
+        )
+        assert not check or done.returncode == 0, f"{command}: {done.stderr}"
+        return done  # type: ignore[no-any-return]
+
+    return call

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from builders.recordings import PIE, RECORDING, TESTBINS
+
+from lbr2pgo.block_counts import count_blocks
+from lbr2pgo.dumping.cfg import CfgDump
+from lbr2pgo.pipeline import ConvertOptions, Replayed, read_and_replay
+from lbr2pgo.program.cfg import EdgeKind
+from lbr2pgo.program.lookup import find_function
+
+
+@pytest.fixture(scope="module")
+def found() -> Replayed:
+    return read_and_replay(ConvertOptions((RECORDING,), PIE))
+
+
+FUNCTIONS = ("run", "main", "next_token", "compile_expression", "walk")
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_counts_are_those_of_the_runs_and_branches(found: Replayed, name: str) -> None:
+    """Judged by going through the runs one by one."""
+    flow, row = found.flow, find_function(found.program, name)
+    cfg = found.program.cfg(row, flow.indirect_targets())
+    counts = count_blocks(flow, cfg)
+    runs = [
+        (start, end, count)
+        for start, end, count, valid in zip(
+            *(column.tolist() for column in (flow.judged.runs.start, flow.judged.runs.end,
+                                             flow.judged.runs.count, flow.judged.valid)),
+            strict=True,
+        ) if valid
+    ]  # fmt: skip
+    for block in range(len(cfg)):
+        start, last = int(cfg.block_start[block]), int(cfg.block_last[block])
+        inside = [a for a in flow.instructions.address.tolist() if start <= a <= last]
+        over = [sum(n for a, b, n in runs if a <= address <= b) for address in inside]
+        assert counts.block[block] == max(over)
+    branches = flow.branches
+    for edge in range(len(cfg.edge_source)):
+        last = int(cfg.block_last[cfg.edge_source[edge]])
+        target = int(cfg.block_start[cfg.edge_target[edge]])
+        if cfg.edge_kind[edge] == EdgeKind.FALLTHROUGH:
+            assert counts.edge[edge] == sum(n for a, b, n in runs if a <= last < b)
+        else:
+            rows = (branches.from_ == last) & (branches.to == target)
+            assert counts.edge[edge] == branches.count[rows].sum()
+
+
+def test_every_branch_inside_a_function_is_on_an_edge(found: Replayed) -> None:
+    """But those that go to where the function was called from or was entered."""
+    flow, row = found.flow, find_function(found.program, "run")
+    cfg = found.program.cfg(row, flow.indirect_targets())
+    inside = (cfg.block_of(flow.branches.from_) >= 0) & (cfg.block_of(flow.branches.to) >= 0)
+    taken = count_blocks(flow, cfg).edge[cfg.edge_kind != EdgeKind.FALLTHROUGH]
+    assert int(taken.sum()) == int(flow.branches.count[inside].sum()) > 0
+
+
+def test_a_function_without_samples(found: Replayed) -> None:
+    row = int(np.flatnonzero(np.array(list(found.program.regions.name)) == "_start")[0])
+    text = "\n".join(CfgDump(found.program, row, found.flow).lines())
+    assert "ran 0 times, entry" in text
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_text_holds_every_block_edge_and_transfer(found: Replayed, name: str) -> None:
+    row = find_function(found.program, name)
+    cfg = found.program.cfg(row, found.flow.indirect_targets())
+    head, *text = CfgDump(found.program, row, found.flow).lines()
+    assert head.startswith(f"{name}: {len(cfg)} blocks, {len(cfg.edge_source)} edges, ")
+    kinds = [line.split()[0] for line in text]
+    assert kinds.count("block") == len(cfg)
+    assert kinds.count("calls") == len(cfg.calls)
+    assert kinds.count("leaves") == len(cfg.exits)
+    assert len(text) == len(cfg) + len(cfg.edge_source) + len(cfg.calls) + len(cfg.exits)
+
+
+def test_without_a_recording_there_are_no_counts(found: Replayed) -> None:
+    text = "\n".join(CfgDump(found.program, find_function(found.program, "walk")).lines())
+    assert "times" not in text
+    assert re.search(r"falls through to block \d+$", text, re.MULTILINE)
+
+
+def test_the_graph_for_graphviz(found: Replayed) -> None:
+    row = find_function(found.program, "run")
+    cfg = found.program.cfg(row, found.flow.indirect_targets())
+    first, *body, last = CfgDump(found.program, row, found.flow).dot()
+    assert (first, last) == ('digraph "run" {', "}")
+    assert sum(" -> " in line for line in body) == len(cfg.edge_source)
+    assert sum(line.startswith("  b") and " -> " not in line for line in body) == len(cfg)
+    assert all(line.count('"') % 2 == 0 for line in body)
+
+
+def test_graphviz_reads_it(found: Replayed) -> None:
+    if shutil.which("dot") is None:
+        pytest.skip("dot (graphviz) is not installed")
+    text = "\n".join(CfgDump(found.program, find_function(found.program, "main"), found.flow).dot())
+    subprocess.run(["dot", "-Tplain"], input=text, text=True, check=True, capture_output=True)
+
+
+def test_names_from_files_stay_inside_their_quotes(tmp_path, tool: Callable[[str], str]) -> None:
+    """A symbol may be called anything."""
+    from lbr2pgo.program.program import Program
+
+    source, binary = tmp_path / "a.s", tmp_path / "a"
+    source.write_text(
+        ".globl _start\n.type _start,@function\n_start: ret\n.size _start, .-_start\n"
+    )
+    subprocess.run([tool("gcc"), "-nostdlib", "-static", source, "-o", binary], check=True)
+    evil = tmp_path / "evil"
+    command = [tool("llvm-objcopy-22"), '--redefine-sym=_start=a"];\x1b\\b', binary, evil]
+    subprocess.run(command, check=True)
+    program = Program.open(evil)
+    dump = CfgDump(program, find_function(program, 'a"];\x1b\\b'))
+    first, *_, node, _ = dump.dot()
+    assert first == 'digraph "a\\"];\\\\x1b\\\\b" {'
+    assert node.endswith('<a\\"];\\\\x1b\\\\b>"];')
+
+
+def test_cpp_and_split_functions() -> None:
+    binary = TESTBINS / "x86-64" / "shapes.static"
+    recording = TESTBINS / "recordings" / "x86-64-shapes.static.perf.data"
+    found = read_and_replay(ConvertOptions((recording,), binary))
+    targets = found.flow.indirect_targets()
+    hot = np.unique(found.program.regions.containing(found.flow.judged.runs.start))
+    for row in hot[hot >= 0].tolist():
+        cfg = found.program.cfg(row, targets)
+        text = list(CfgDump(found.program, row, found.flow).lines())
+        assert sum(line.startswith("block ") for line in text) == len(cfg)

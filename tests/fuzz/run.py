@@ -1,0 +1,121 @@
+"""Coverage-guided fuzzing of the readers: `run.py [--seconds N | --runs N] [TARGET …]`.
+
+Each target runs in a process of its own, with a limit of ten seconds and a gigabyte. What it finds
+stands in build/fuzz/TARGET, and `run.py --replay TARGET FILE` runs it again. What led to new code
+is kept in build/fuzz/TARGET/seeds, where the next call goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+HERE = Path(__file__).parent
+OUTPUT = HERE.parents[1] / "build" / "fuzz"
+SEED = 20260101
+PIECE = 20_000
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run targets one after the other; 1 if any of them found something."""
+    args = _parser().parse_args(arguments)
+    sys.path.insert(0, str(HERE))
+    if args.inside:
+        return fuzz(args.inside, args)
+    if args.replay:
+        name, file = args.replay
+        return replay(name, Path(file))
+    failed = [name for name in args.targets or _names() if not _run(name, args)]
+    print(f"found something: {', '.join(failed)}" if failed else "nothing was found")
+    return 1 if failed else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__)
+    limit = parser.add_mutually_exclusive_group()
+    limit.add_argument("--seconds", type=int, help="of each target (60)")
+    limit.add_argument("--runs", type=int, help="of each target")
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="where findings go")
+    parser.add_argument("--replay", nargs=2, metavar=("TARGET", "FILE"))
+    for hidden, kind in (("--inside", str), ("--seed", int), ("--most-seconds", int)):
+        parser.add_argument(hidden, type=kind, help=argparse.SUPPRESS)
+    parser.add_argument("targets", nargs="*", metavar="TARGET")
+    return parser
+
+
+def _names() -> list[str]:
+    from targets import TARGETS
+
+    return list(TARGETS)
+
+
+def _run(name: str, args: argparse.Namespace) -> bool:
+    """Fuzz in pieces: the fuzzer's own notes of what it saw grow, and would pass for a leak."""
+    print(f"{name} …", flush=True)
+    end = None if args.runs else time.monotonic() + (args.seconds or 60)
+    done, number = 0, 0
+    while (done < args.runs) if end is None else (time.monotonic() < end):
+        runs = PIECE if end is not None else min(PIECE, args.runs - done)
+        seconds = 0 if end is None else max(1, int(end - time.monotonic()))
+        ran, said = _run_piece(name, args.output, runs, seconds, SEED + number)
+        if ran is None:
+            print(f"{said}\nfailed after {done:,} runs", flush=True)
+            return False
+        done, number = done + ran, number + 1
+    print(f"{done:,} runs", flush=True)
+    return True
+
+
+def _run_piece(
+    name: str, output: Path, runs: int, seconds: int, seed: int
+) -> tuple[int | None, str]:
+    """How many runs went well, None if one did not; and the end of what the fuzzer said."""
+    words = [__file__, "--inside", name, "--output", output, "--runs", runs, "--seed", seed]
+    command = [sys.executable, *map(str, words), "--most-seconds", str(seconds)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    match = re.search(r"^Done (\d+) runs", done.stdout, re.MULTILINE)
+    ran = int(match[1]) if match and done.returncode == 0 else None
+    return ran, "\n".join(done.stdout.splitlines()[-40:])
+
+
+def replay(name: str, file: Path) -> int:
+    """Run a target on one file."""
+    from targets import TARGETS
+
+    TARGETS[name](file.read_bytes())
+    return 0
+
+
+def fuzz(name: str, args: argparse.Namespace) -> int:
+    """Fuzz one target in this process; does not come back."""
+    import atheris
+
+    # Compiled loops can't be instrumented, and neither can what they are compiled from.
+    with atheris.instrument_imports(include=["lbr2pgo"], exclude=["lbr2pgo.kernels"]):
+        from targets import TARGETS
+    warnings.simplefilter("error", RuntimeWarning)
+    target = TARGETS[name]
+    folder = args.output / name
+    seeds = folder / "seeds"
+    seeds.mkdir(parents=True, exist_ok=True)
+    for number, data in enumerate(target.seeds()):
+        (seeds / f"{number}").write_bytes(data)
+        target(data)  # loops are compiled before the clock starts
+    options = [
+        sys.argv[0], f"-seed={args.seed}", "-timeout=10", "-rss_limit_mb=1024", "-verbosity=1",
+        f"-max_len={target.longest}", f"-artifact_prefix={folder}/",
+        f"-runs={args.runs}", f"-max_total_time={args.most_seconds}", str(seeds),
+    ]  # fmt: skip
+    atheris.Setup(options, target)
+    atheris.Fuzz()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""Each fuzz target runs, briefly; the fuzzer itself stops at whatever it finds."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+RUN = HERE / "run.py"
+sys.path.insert(0, str(HERE))
+
+from targets import TARGETS  # noqa: E402
+
+needs_atheris = pytest.mark.skipif(
+    find_spec("atheris") is None, reason="atheris is not installed (pip install -e '.[fuzz]')"
+)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_seeds_are_answered(name: str) -> None:
+    seeds = list(TARGETS[name].seeds())
+    if not seeds:
+        pytest.skip("the corpus is not beside the project (../shared/corpus)")
+    for data in seeds:
+        TARGETS[name](data)
+        TARGETS[name](data[: len(data) // 2])
+
+
+@needs_atheris
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_few_runs_find_nothing(name: str, tmp_path: Path) -> None:
+    words = [sys.executable, RUN, "--runs", 300, "--output", tmp_path, name]
+    done = subprocess.run([*map(str, words)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-4000:]
+    assert "300 runs" in done.stdout
+
+
+@needs_atheris
+def test_a_finding_fails(tmp_path: Path) -> None:
+    """A reader that breaks over some input, to see that the fuzzer would say so."""
+    broken = tmp_path / "targets.py"
+    broken.write_text(
+        "class Target:\n"
+        "    longest = 64\n"
+        "    def seeds(self):\n        return [b'seed']\n"
+        "    def __call__(self, data):\n"
+        "        if len(data) > 8:\n            raise RuntimeError('found')\n"
+        "TARGETS = {'broken': Target()}\n"
+    )
+    (tmp_path / "run.py").write_bytes(RUN.read_bytes())
+    words = [sys.executable, tmp_path / "run.py", "--runs", 5000, "--output", tmp_path, "broken"]
+    done = subprocess.run([*map(str, words)], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "RuntimeError: found" in done.stdout
+    assert list((tmp_path / "broken").glob("crash-*"))
+
+
+@pytest.mark.parametrize("path", sorted((HERE / "findings").iterdir()), ids=lambda path: path.name)
+def test_what_was_found_once_is_answered(path: Path) -> None:
+    """Files are named after their target; each took endless time, or ended in a traceback."""
+    name, _, _ = path.name.rpartition("-")
+    words = [sys.executable, RUN, "--replay", name, path]
+    done = subprocess.run([*map(str, words)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr

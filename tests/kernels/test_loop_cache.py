@@ -1,0 +1,70 @@
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import lbr2pgo
+
+PACKAGE = Path(lbr2pgo.__file__).parent
+NOTICE = "compiling loops"
+RUN = """
+import numpy as np
+from lbr2pgo.kernels.traces import is_duplicate
+newest = np.array([1, 2, 0], np.uint64)
+assert is_duplicate(newest, newest) and not is_duplicate(newest, newest + np.uint64(1))
+"""
+
+
+def run(cache: Path, **environment: str) -> str:
+    """Compile or load one small loop in a process of its own; what it says."""
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(cache), **environment}
+    return subprocess.run(
+        [sys.executable, "-c", RUN], env=env, check=True, capture_output=True, text=True
+    ).stderr
+
+
+def test_only_the_first_run_compiles_and_says_so(tmp_path: Path) -> None:
+    assert run(tmp_path).count(NOTICE) == 1
+    assert run(tmp_path) == ""
+
+
+def test_a_loop_is_kept_for_its_processor(tmp_path: Path) -> None:
+    run(tmp_path)
+    assert NOTICE in run(tmp_path, NUMBA_CPU_NAME="generic")
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_damaged_files_are_compiled_anew(tmp_path: Path) -> None:
+    run(tmp_path)
+    for path in tmp_path.rglob("*.nb[ci]"):
+        path.write_bytes(path.read_bytes()[:50])
+    assert NOTICE in run(tmp_path)
+    assert run(tmp_path) == ""
+
+
+def test_where_nothing_can_be_kept_loops_are_compiled_in_memory(tmp_path: Path) -> None:
+    occupied = tmp_path / "file"
+    occupied.touch()
+    for _ in range(2):
+        assert "no directory to keep them in" in run(occupied / "cache")
+
+
+def test_what_another_user_has_compiled_is_used(tmp_path: Path) -> None:
+    run(tmp_path)
+    (loops,) = tmp_path.iterdir()
+    before = sorted(loops.iterdir())
+    loops.chmod(0o555)
+    assert run(tmp_path) == ""
+    assert sorted(loops.iterdir()) == before
+
+
+def test_the_stamp_knows_every_module_that_loops_import() -> None:
+    from lbr2pgo.kernels.loop_cache import CONSTANTS
+
+    imported = set()
+    for path in (PACKAGE / "kernels").glob("*.py"):
+        source = path.read_text()
+        imported |= set(re.findall(r"^\s*from lbr2pgo\.(\w+)(?!\.)\b", source, re.M))
+        imported |= set(re.findall(r"^\s*from lbr2pgo import (\w+)", source, re.M))
+    assert imported - {"kernels"} == {Path(name).stem for name in CONSTANTS}

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from builders.recordings import STATIC
+
+from lbr2pgo.errors import InputError
+from lbr2pgo.program.lookup import find_function, near_matches
+from lbr2pgo.program.program import Program
+
+
+@pytest.fixture(scope="module")
+def program() -> Program:
+    return Program.open(STATIC)
+
+
+def test_a_function_by_name_and_by_any_address_in_it(program: Program) -> None:
+    row = find_function(program, "main")
+    start, end = int(program.regions.start[row]), int(program.regions.end[row])
+    for address in (start, start + 5, end - 1):
+        assert find_function(program, hex(address)) == row
+    assert find_function(program, hex(end)) != row
+
+
+def test_an_address_in_code_that_no_symbol_names(program: Program) -> None:
+    gap = next(i for i, name in enumerate(program.regions.name) if not name)
+    assert find_function(program, hex(int(program.regions.start[gap]))) == gap
+
+
+@pytest.mark.parametrize("wanted", ["mian", "", "0x0", "0xzz", "0x-5", "0x" + "f" * 40, "nope\n"])
+def test_what_is_not_there(program: Program, wanted: str) -> None:
+    with pytest.raises(InputError, match="no function is called"):
+        find_function(program, wanted)
+
+
+def test_names_that_hold_the_text_come_first_then_those_that_look_like_it() -> None:
+    names = ["_ZN5shape4areaEv", "arena", "AREA51", "unrelated", "aera"]
+    assert near_matches("area", names) == ["AREA51", "_ZN5shape4areaEv", "arena", "aera"]
+    assert near_matches("zzz", names) == []
+    assert len(near_matches("f", [f"f{i}" for i in range(100)])) == 5
+
+
+def test_a_million_names_are_compared_in_no_time() -> None:
+    names = [f"_ZN4name{i:06x}Ev" for i in range(300_000)]
+    start = time.perf_counter()
+    assert near_matches("_ZN4name00000gEv", names)
+    assert time.perf_counter() - start < 10

@@ -1,0 +1,40 @@
+"""The software LBR at every depth, for both machines, through counting and replay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lbr2pgo.analyses.accuracy import exact_edges, measure
+from lbr2pgo.counting import count
+from lbr2pgo.program.program import Program
+from lbr2pgo.replay import replay
+from lbr2pgo.sources.perf_data import PerfData
+
+TESTBINS = Path(__file__).parents[2] / "testbins"
+
+
+@pytest.mark.parametrize("machine", ["x86-64", "aarch64"])
+@pytest.mark.parametrize("depth", [8, 16, 32, 64])
+def test_all_that_is_inferred_ran(machine: str, depth: int, record: Callable[..., object]) -> None:
+    binary = TESTBINS / machine / "interp.static"
+    recording = record(binary, 1, depth=depth, period=4001)
+    program = Program.open(binary)
+    source = PerfData(recording.path)  # type: ignore[attr-defined]
+    depths = {int(n) for batch in source.batches() for n in np.diff(batch.offsets)}
+    flow = replay(count(source, program.image.layout).counts, program)
+    assert max(depths) == depth
+    assert flow.tallies["runs_valid"] == flow.tallies["runs_in_image"] > 10 * (depth - 1)
+    exact = recording.exact  # type: ignore[attr-defined]
+    layout = program.image.layout
+    image = exact.find_image(layout.build_id, str(binary))
+    truth = exact_edges(
+        exact.from_, exact.to, exact.from_image == image,
+        exact.to_image == image, exact.count,
+    )  # fmt: skip
+    accuracy = measure(flow, truth, program)
+    assert accuracy.edges.unreal == accuracy.blocks.unreal == 0
+    assert accuracy.edges.overlap > 0.85

@@ -1,0 +1,319 @@
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lbr2pgo.errors import InputError, MissingToolError
+from lbr2pgo.record.hardware import build_commands, choose_recorder, exit_code, record_hardware
+from lbr2pgo.record.machine import Machine
+from lbr2pgo.record.options import RecordOptions
+
+Make = Callable[..., Machine]
+Options = Callable[..., RecordOptions]
+Pmus = Mapping[str, Any]
+
+
+def first(machine: Machine, options: RecordOptions) -> str:
+    return " ".join(build_commands(machine, options)[0])
+
+
+def test_intel(make_machine: Make, make_options: Options, pmus: Pmus) -> None:
+    machine = make_machine("skylake", pmus["lbr32"])
+    commands = build_commands(machine, make_options(period=100003, output=Path("o ut.data")))
+    assert commands[0] == (
+        "perf", "record", "-e", "br_inst_retired.near_taken:uppp", "-c", "100003", "-b",
+        "-o", "o ut.data", "--", "./program", "-x", "a b",
+    )  # fmt: skip
+    assert [c[3] for c in commands[1:]] == [
+        "cpu/event=0xc4,umask=0x20,name=br_inst_retired.near_taken/uppp",
+        "cycles:u",
+    ]
+
+
+def test_default_periods_are_prime(make_machine: Make, make_options: Options, pmus: Pmus) -> None:
+    commands = build_commands(make_machine("skylake", pmus["lbr32"]), make_options())
+    for command in commands:
+        period = int(command[command.index("-c") + 1])
+        assert all(period % n for n in range(2, int(period**0.5) + 1))
+
+
+def test_guest_without_precise_events(make_machine: Make, make_options: Options) -> None:
+    pmus = {"cpu": {"caps/branches": "32", "caps/max_precise": "0"}}
+    command = first(make_machine("skylake-guest", pmus), make_options())
+    assert "-e br_inst_retired.near_taken:u -c" in command
+
+
+def test_hybrid_samples_both_kinds_of_core(
+    make_machine: Make, make_options: Options, pmus: Pmus
+) -> None:
+    command = first(make_machine("alderlake", pmus["hybrid"]), make_options())
+    assert "-e cpu_atom/event=0xc4,umask=0xc0,name=br_inst_retired.near_taken/uppp" in command
+    assert "-e cpu_core/event=0xc4,umask=0x20,name=br_inst_retired.near_taken/uppp" in command
+
+
+def test_sierra_forest_has_the_atom_encoding(
+    make_machine: Make, make_options: Options, pmus: Pmus
+) -> None:
+    commands = build_commands(make_machine("sierraforest", pmus["lbr32"]), make_options())
+    assert "umask=0xc0" in commands[1][3]
+
+
+def test_old_atoms_trigger_on_cycles(make_machine: Make, make_options: Options, pmus: Pmus) -> None:
+    commands = build_commands(make_machine("goldmont", pmus["lbr32"]), make_options())
+    assert [c[2:6] for c in commands] == [("-e", "cycles:u", "-c", "2000003")]
+
+
+def test_zen4_then_raw_then_cycles(make_machine: Make, make_options: Options, pmus: Pmus) -> None:
+    commands = build_commands(make_machine("zen4", pmus["amd16"]), make_options())
+    events = [command[3] for command in commands]
+    assert events == ["ex_ret_brn_tkn:u", "cpu/event=0xc4,name=ex_ret_brn_tkn/u", "cycles:u"]
+    assert all("-b" in command for command in commands)
+
+
+def test_zen3_has_one_event_and_a_least_period(
+    make_machine: Make, make_options: Options, pmus: Pmus
+) -> None:
+    machine = make_machine("zen3", pmus["brs16"])
+    commands = build_commands(machine, make_options(period=17))
+    assert [" ".join(c[2:7]) for c in commands] == ["-e cpu/branch-brs/u -c 17 -b"]
+    with pytest.raises(InputError, match="refuses a period of 16"):
+        build_commands(machine, make_options(period=16))
+
+
+def test_brbe(make_machine: Make, make_options: Options, pmus: Pmus) -> None:
+    command = first(make_machine("neoverse-v3", pmus["brbe64"]), make_options())
+    assert "-e armv8_pmuv3_0/br_retired/u -c 500009 -b" in command
+
+
+def test_brbe_without_the_event(make_machine: Make, make_options: Options) -> None:
+    machine = make_machine("neoverse-v3", {"armv9_neoverse_v3": {"caps/branches": "32"}})
+    assert "-e cycles:u -c 2000003 -b" in first(machine, make_options())
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected", "mode"),
+    [
+        (("any",), "-j any,u", ":uppp"),
+        (("cond", "any_call"), "-j cond,any_call,u", ":uppp"),
+        (("k",), "-j any,k", ":kppp"),
+        (("u", "k", "ind_jmp"), "-j u,k,ind_jmp", ":ukppp"),
+        (("save_type", "priv"), "-j any,save_type,priv,u", ":uppp"),
+        (("any", "any"), "-j any,u", ":uppp"),
+        (("any", "hv"), "-j any,hv", ":hppp"),
+    ],
+)
+def test_filters(
+    make_machine: Make,
+    make_options: Options,
+    pmus: Pmus,
+    filters: tuple[str, ...],
+    expected: str,
+    mode: str,
+) -> None:
+    machine = make_machine("skylake", pmus["lbr32"], paranoid="1")
+    command = first(machine, make_options(filters=filters))
+    assert f"{expected} -o" in command
+    assert f"near_taken{mode} " in command
+
+
+def test_call_stack(make_machine: Make, make_options: Options, pmus: Pmus) -> None:
+    command = first(make_machine("skylake", pmus["lbr32"]), make_options(call_stack=True))
+    assert "--call-graph lbr -o" in command
+    assert " -b " not in command
+
+
+@pytest.mark.parametrize(
+    ("cpu", "pmu", "changes", "reason"),
+    [
+        ("skylake", "lbr32", {"emulate": True}, "asked for"),
+        ("skylake", "lbr32", {"exact": Path("x.npz")}, "exact counts"),
+        ("skylake", "lbr32", {"depth": 64}, "always keeps 32 entries here, not 64"),
+        ("skylake", "lbr32", {"depth": 8}, "always keeps 32 entries here, not 8"),
+        ("skylake", "lbr32", {"filters": ("counter",)}, "no filter counter"),
+        ("zen4", "amd16", {"call_stack": True}, "no call-stack mode"),
+        ("zen4", "amd16", {"filters": ("any", "in_tx")}, "no filter in_tx"),
+        ("zen3", "brs16", {"filters": ("cond", "u")}, "no filter cond"),
+        ("neoverse-v3", "brbe64", {"call_stack": True}, "no call-stack mode"),
+        ("zen2", "none", {}, "before Zen 3"),
+        ("skylake", "lbr32", {"filters": ("any", "k")}, "perf_event_paranoid is 2: user code"),
+    ],
+)
+def test_what_the_hardware_cannot_do_goes_to_the_software_lbr(
+    make_machine: Make,
+    make_options: Options,
+    pmus: Pmus,
+    cpu: str,
+    pmu: str,
+    changes: dict[str, Any],
+    reason: str,
+) -> None:
+    choice = choose_recorder(make_machine(cpu, pmus[pmu]), make_options(**changes))
+    assert not choice.hardware
+    assert reason in choice.reason
+
+
+@pytest.mark.parametrize("changes", [{}, {"depth": 32}, {"filters": ("any_ret",)}])
+def test_hardware_is_chosen_where_it_can(
+    make_machine: Make, make_options: Options, pmus: Pmus, changes: dict[str, Any]
+) -> None:
+    choice = choose_recorder(make_machine("skylake", pmus["lbr32"]), make_options(**changes))
+    assert choice.hardware
+    assert "Intel LBR" in choice.reason
+
+
+@pytest.mark.parametrize(("number", "hardware"), [(62, True), (183, False), (243, True)])
+def test_programs_for_another_processor_are_emulated(
+    make_machine: Make,
+    make_options: Options,
+    pmus: Pmus,
+    tmp_path: Path,
+    number: int,
+    hardware: bool,
+) -> None:
+    program = tmp_path / "program"
+    program.write_bytes(b"\x7fELF\2\1\1" + bytes(11) + number.to_bytes(2, "little"))
+    program.chmod(0o755)
+    options = make_options(command=(str(program),))
+    choice = choose_recorder(make_machine("skylake", pmus["lbr32"]), options)
+    assert choice.hardware is hardware
+    assert hardware or "the program is for aarch64" in choice.reason
+
+
+def test_commands_for_a_machine_without_branches_are_refused(
+    make_machine: Make, make_options: Options, pmus: Pmus
+) -> None:
+    with pytest.raises(MissingToolError, match="before Zen 3") as caught:
+        build_commands(make_machine("zen2", pmus["none"]), make_options())
+    assert "--emulate" in (caught.value.cure or "")
+
+
+class FakePerf:
+    """Accepts commands whose event is named, and remembers them."""
+
+    def __init__(self, accepts: str, returncode: int = 0) -> None:
+        self.accepts, self.returncode = accepts, returncode
+        self.trials: list[tuple[str, ...]] = []
+        self.recorded: list[tuple[str, ...]] = []
+
+    def trial(self, command: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+        self.trials.append(command)
+        accepted = self.accepts in command[3]
+        stderr = "" if accepted else f"Error:\nno such event: {command[3]}\nRun perf list"
+        return subprocess.CompletedProcess(command, 0 if accepted else 129, "", stderr)
+
+    def record(self, command: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+        self.recorded.append(command)
+        return subprocess.CompletedProcess(command, self.returncode, "", "")
+
+
+def test_the_first_accepted_command_records(
+    make_machine: Make, make_options: Options, pmus: Pmus
+) -> None:
+    perf = FakePerf("event=0xc4", returncode=7)
+    machine, options = make_machine("zen4", pmus["amd16"]), make_options()
+    assert record_hardware(machine, options, trial=perf.trial, record=perf.record) == 7
+    assert perf.recorded == [build_commands(machine, options)[1]]
+    assert len(perf.trials) == 2
+    assert all(command[-1] == "true" for command in perf.trials)
+    assert all("perf.data" not in command for command in perf.trials)
+
+
+def test_perf_that_accepts_nothing(make_machine: Make, make_options: Options, pmus: Pmus) -> None:
+    perf = FakePerf("nothing")
+    machine = make_machine("zen4", pmus["amd16"])
+    with pytest.raises(MissingToolError, match="no such event: cycles:u") as caught:
+        record_hardware(machine, make_options(), trial=perf.trial, record=perf.record)
+    assert "doctor" in (caught.value.cure or "")
+    assert perf.recorded == []
+
+
+@pytest.mark.parametrize(("script", "code"), [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 137)])
+def test_perf_passes_the_programs_end_through(
+    tool: Callable[[str], str], tmp_path: Path, script: str, code: int
+) -> None:
+    """Perf itself, on a software event: this needs no branch recorder."""
+    tool("perf")
+    output = tmp_path / "perf.data"
+    done = subprocess.run(
+        ["perf", "record", "-e", "cpu-clock:u", "-o", str(output), "--", "sh", "-c", script],
+        capture_output=True,
+        text=True,
+    )
+    if not output.exists():
+        pytest.skip(f"perf can't record here: {done.stderr.strip()}")
+    assert exit_code(done.returncode) == code
+
+
+def test_perf_as_a_program(
+    make_machine: Make,
+    make_options: Options,
+    pmus: Pmus,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The default runners find perf in PATH and keep the program's exit code."""
+    perf = tmp_path / "perf"
+    perf.write_text(
+        f'#!/bin/sh\necho "$@" >> {tmp_path}/log\n[ "$3" = cycles:u ] || exit 129\nexit 0'
+    )
+    perf.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    assert record_hardware(make_machine("zen4", pmus["amd16"]), make_options()) == 0
+    assert len((tmp_path / "log").read_text().splitlines()) == 4
+
+
+def test_perf_finishes_its_file_after_ctrl_c(tmp_path: Path) -> None:
+    """Ctrl-C goes to the whole group; the recorder waits for perf, as a shell does."""
+    perf = (
+        "trap 'sleep 0.5; echo whole > perf.data; exit 3' INT; echo up; while :; do sleep 0.1; done"
+    )
+    script = (
+        "from lbr2pgo.record import hardware\n"
+        f"raise SystemExit(hardware._run_foreground(('sh', '-c', {perf!r})).returncode)"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "up\n"
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(timeout=20) == 3
+    assert (tmp_path / "perf.data").read_text() == "whole\n"
+
+
+def test_exit_codes() -> None:
+    assert exit_code(0) == 0
+    assert exit_code(255) == 255
+    assert exit_code(-signal.SIGSEGV) == 139
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"filters": ("hw_index",)}, "unknown branch filter 'hw_index'"),
+        ({"period": 0}, "period of 0"),
+        ({"depth": 12}, "no branch ring has 12"),
+        ({"command": ()}, "no command"),
+        ({"call_stack": True, "filters": ("cond",)}, "call stack can't be filtered"),
+    ],
+)
+def test_senseless_options(make_options: Options, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        make_options(**changes)
+
+
+def test_options_are_frozen(make_options: Options) -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        make_options().period = 3  # type: ignore[misc]

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from builders.elf import Function
+from builders.evidence import FUNCTIONS, program, source
+from builders.recordings import PIE, RECORDING
+from builders.sources import Sample
+
+from lbr2pgo.analyses.table import Column, Kind, Table
+from lbr2pgo.reports import data
+from lbr2pgo.reports.build import ReportOptions, make_report, report_of
+from lbr2pgo.reports.gather import gather_sources
+from lbr2pgo.reports.model import CallNode, Report
+
+HOSTILE = 'evil\x1b[31m"\r\n,<script>alert(1)</script>\u202e'
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return make_report(ReportOptions((RECORDING,), PIE, views=2))
+
+
+def hostile() -> Report:
+    functions = (Function(HOSTILE, 0x1000, 0x1A), *FUNCTIONS[1:])
+    sample = Sample([(0x1016, 0x1005)])
+    gathered = gather_sources([source(sample)], program(functions))
+    return report_of(gathered, ReportOptions((RECORDING,), PIE))
+
+
+def test_json_holds_every_table_with_typed_values(report: Report) -> None:
+    whole = json.loads(data.as_json(report))
+    assert whole["format"] == "lbr2pgo-report-1"
+    tables = {table["name"]: table for table in whole["tables"]}
+    assert list(tables) == [table.name for table in report.tables]
+    row = tables["hot-branches"]["rows"][0]
+    assert isinstance(row["count"], int)
+    assert 0 < row["share"] < 1
+    assert int(row["from_address"], 16) > 0
+    kinds = {column["name"]: column["kind"] for column in tables["hot-branches"]["columns"]}
+    assert kinds["from_address"] == "address"
+    assert list(kinds) == list(row)
+    assert tables["hot-branches"]["found"] == 90
+
+
+def test_json_holds_the_waterfall_charts_and_graphs(report: Report) -> None:
+    whole = json.loads(data.as_json(report))
+    assert whole["waterfall"][0]["step"] == "samples_read"
+    assert len(whole["timings"]) == len(report.timings)
+    assert whole["functions"][0]["blocks"][0]["start"].startswith("0x")
+    assert whole["functions"][0]["code"]["name"] == "function"
+    assert whole["call_tree"] is None
+
+
+def test_the_same_input_gives_the_same_bytes(report: Report) -> None:
+    again = make_report(ReportOptions((RECORDING,), PIE, views=2))
+    assert data.as_json(again) == data.as_json(report)
+    assert data.as_csv(again) == data.as_csv(report)
+
+
+def test_a_deep_call_tree_is_no_trouble() -> None:
+    node = CallNode("leaf", 1, 1, ())
+    for i in range(5000):
+        node = CallNode(f"f{i}", 1, 0, (node,))
+    base = Report("t", "b", None, (), (), (), (), call_tree=node)
+    text = data.as_json(base)
+    assert text.count('"callees"') == 5001
+
+
+def test_a_call_tree_in_json() -> None:
+    leaves = (CallNode('a"', 2, 2, ()), CallNode("b", 1, 1, ()))
+    base = Report("t", "b", None, (), (), (), (), call_tree=CallNode("[all]", 3, 0, leaves))
+    tree = json.loads(data.as_json(base))["call_tree"]
+    assert tree["total"] == 3
+    assert [callee["name"] for callee in tree["callees"]] == ['a"', "b"]
+
+
+def test_csv_is_one_table_after_another(report: Report) -> None:
+    rows = list(csv.reader(io.StringIO(data.as_csv(report), newline="")))
+    names = [row[0][2:] for row in rows if len(row) == 1 and row[0].startswith("# ")]
+    assert names == [t.name for t in report.tables] + ["function", "function"]
+    assert rows[1][:3] == ["share", "count", "from_function"]
+    first = dict(zip(rows[1], rows[2], strict=True))
+    assert first["from_address"].startswith("0x")
+
+
+def test_unknown_values_are_empty_in_csv() -> None:
+    columns = (Column("a", "A", Kind.TEXT), Column("b", "B", Kind.ADDRESS))
+    base = Report("t", "b", None, (), (), (), (Table("x", "X", columns, ((None, None),)),))
+    assert data.as_csv(base) == "# x\r\na,b\r\n,\r\n\r\n"
+
+
+def test_hostile_names_are_data_in_json() -> None:
+    whole = json.loads(data.as_json(hostile()))
+    row = whole["tables"][0]["rows"][0]
+    assert row["from_function"] == HOSTILE
+    assert "\x1b" not in data.as_json(hostile())
+    assert "\u202e" not in data.as_json(hostile())
+
+
+def test_hostile_names_break_no_csv_and_steer_no_terminal() -> None:
+    text = data.as_csv(hostile())
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    rows = list(csv.reader(io.StringIO(text, newline="")))
+    assert rows[2][2].startswith("evil\\x1b[31m")
+
+
+def test_a_table_checks_its_rows() -> None:
+    with pytest.raises(ValueError, match="rows of"):
+        Table("x", "X", (Column("a", "A", Kind.TEXT),), (("1", "2"),))

@@ -1,0 +1,151 @@
+"""The rooms of the package import downhill only: each from the rooms that stand before it."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import lbr2pgo
+
+PACKAGE = Path(lbr2pgo.__file__).parent
+
+# From left to right: a room imports from rooms before it only, so there can be no circle. A folder
+# is one room, and so is a module that stands alone.
+ORDER = (
+    "errors", "printable", "quirks", "timings", "perf_abi", "output", "waterfall", "spaces",
+    "stacks", "ahead",
+    "counts", "line_branches",
+    "kernels",
+    "key_table",
+    "program",
+    "sources",
+    "address_spaces", "matching", "counting", "fusion",
+    "replay",
+    "profiles",
+    "block_counts", "entry_calls", "correlate", "prologues", "pipeline",
+    "call_stacks", "copies", "cycle_counts", "single_branches", "spread",
+    "record",
+    "analyses",
+    "reports", "dumping",
+    "warmup",
+    "", "cli", "__main__",
+)  # fmt: skip
+
+# Rooms that know less than what stands before them, and all that they may know of it.
+BASICS = {"errors", "output", "printable", "perf_abi", "spaces", "stacks", "waterfall"}
+KNOWS_ONLY = {
+    # Pure loops over arrays.
+    "kernels": {"stacks", "counts", "perf_abi"},
+    # Code, and nothing of samples.
+    "program": {"errors", "stacks", "kernels"},
+    # Inputs and their counting know an image by its layout.
+    "sources": BASICS | {"counts", "line_branches", "kernels", "program/layout"},
+    "address_spaces": BASICS | {"program/layout"},
+    "matching": BASICS | {"program/layout"},
+    "counting": BASICS | {
+        "ahead",
+        "counts", "kernels", "key_table", "sources", "address_spaces", "matching", "program/layout",
+    },
+    # A recorder knows what it writes; its accuracy is an analysis.
+    "record": BASICS | {"kernels", "program/image"},
+}  # fmt: skip
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    """Path of each module without its ending (`program/cfg`), and its tree."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE).with_suffix("").as_posix()
+        yield name.removesuffix("__init__").rstrip("/"), ast.parse(path.read_text())
+
+
+def room_of(module: str) -> str:
+    return module.split("/")[0]
+
+
+def imported(tree: ast.Module) -> Iterator[str]:
+    """Modules of this package that are imported anywhere in a module, for types too."""
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative imports hide the room"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for name in names:
+            is_ours = name == "lbr2pgo" or name.startswith("lbr2pgo.")
+            if is_ours and name != "lbr2pgo.__version__":
+                yield _module_of(name.removeprefix("lbr2pgo").lstrip(".").replace(".", "/"))
+
+
+def _module_of(name: str) -> str:
+    """The module that holds what is imported: the name itself, or what it is a part of."""
+    while name and not (PACKAGE / f"{name}.py").exists() and not (PACKAGE / name).is_dir():
+        name = name.rpartition("/")[0]
+    return name
+
+
+@pytest.mark.parametrize(
+    ("module", "tree"), list(modules()), ids=[module or "lbr2pgo" for module, _ in modules()]
+)
+def test_a_module_imports_from_rooms_to_its_left(module: str, tree: ast.Module) -> None:
+    room = room_of(module)
+    allowed = KNOWS_ONLY.get(room, set(ORDER[: ORDER.index(room)])) | {room}
+    astray = {name for name in imported(tree) if not {name, room_of(name)} & allowed}
+    assert not astray, f"{module} must not import {sorted(astray)}"
+
+
+def test_profiles_know_of_no_source_but_two_formats_that_they_share() -> None:
+    found = {name for module, tree in modules() if room_of(module) == "profiles"
+             for name in imported(tree) if room_of(name) == "sources"}  # fmt: skip
+    assert found <= {"sources/code_addresses", "sources/saved_counts"}
+
+
+def test_the_order_names_every_room_once() -> None:
+    assert sorted(ORDER) == sorted({room_of(module) for module, _ in modules()})
+
+
+def test_exceptions_from_the_order_stand_to_the_left_too() -> None:
+    for room, known in KNOWS_ONLY.items():
+        assert {room_of(name) for name in known} <= set(ORDER[: ORDER.index(room)])
+
+
+@pytest.mark.parametrize("words", [("--help",), ("--version",), ("convert", "--help")])
+def test_help_imports_nothing_heavy(words: tuple[str, ...]) -> None:
+    code = (
+        "import sys\n"
+        "from lbr2pgo.cli import main\n"
+        "try:\n    main(sys.argv[1:])\n"
+        "except SystemExit:\n    pass\n"
+        "print(*sys.modules, file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
+    )
+    heavy = {"numpy", "numba", "lief", "capstone", "elftools", "networkx", "rich", "zstandard"}
+    assert not heavy & set(done.stderr.split())
+
+
+def test_the_package_alone_imports_nothing_heavy() -> None:
+    code = "import sys, lbr2pgo; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"numpy", "numba", "lief"} & set(done.stdout.split())
+
+
+def test_nothing_prints_or_exits_below_the_command_line() -> None:
+    """Library code gives results and raises; only `cli` talks (STYLE: options as one object)."""
+    found = []
+    for module, tree in modules():
+        if room_of(module) in ("cli", "__main__"):
+            continue
+        calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        names = {f.id for f in calls if isinstance(f, ast.Name)}
+        names |= {
+            f"{getattr(f.value, 'id', '')}.{f.attr}" for f in calls if isinstance(f, ast.Attribute)
+        }
+        found += [(module, name) for name in names & {"print", "exit", "sys.exit", "input"}]
+    assert found == []

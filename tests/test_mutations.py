@@ -1,0 +1,109 @@
+"""Damage to real files: an answer or a clear refusal, in bounded time and memory.
+
+Each case runs in a process of its own (see `builders/mutations.py`), where a traceback, ten
+seconds, or a gigabyte are failures, and where a recording that was cut off must give no count
+that the whole one does not have, and must not lose any silently.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lbr2pgo.pipeline import ConvertOptions, convert
+
+TESTBINS = Path(__file__).parent.parent / "testbins"
+RUNNER = Path(__file__).parent / "builders" / "mutations.py"
+SEED = 20260101
+FEW, MANY = 60, 1000
+
+RECORDINGS = sorted(path.name for path in (TESTBINS / "recordings").glob("*.perf.data"))
+
+
+def binary_of(recording: str) -> Path:
+    machine = "x86-64" if recording.startswith("x86-64") else "aarch64"
+    return TESTBINS / machine / recording.removeprefix(f"{machine}-").removesuffix(".perf.data")
+
+
+Written = Callable[[str], Path]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
+    """A file of each other format, from a shipped recording."""
+    folder = tmp_path_factory.mktemp("written")
+    recording = RECORDINGS[-2]
+    assert "shapes" in recording
+    common = {"profiles": (TESTBINS / "recordings" / recording,), "binary": binary_of(recording)}
+    names = {
+        "llvm": "text.prof", "fdata": "branches.fdata", "counts": "saved.npz",
+        "preaggregated": "preaggregated.txt",
+    }  # fmt: skip
+    convert(ConvertOptions(**common, **{key: folder / name for key, name in names.items()}))
+    convert(
+        ConvertOptions(
+            **common, llvm=folder / "ext.prof", llvm_format="extbinary", symbol_list=True
+        )
+    )
+    return lambda name: folder / name
+
+
+@pytest.fixture
+def damage() -> Callable[[str, Path, Path, int], None]:
+    """Run so many damages of a file of a kind, and expect each to end well."""
+
+    def check(kind: str, file: Path, other: Path, count: int) -> None:
+        words = [sys.executable, RUNNER, kind, file, other, SEED, 0, count]
+        done = subprocess.run([*map(str, words)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)
+        assert not found["bad"], found["bad"][0]["said"]
+        assert sum(found["outcomes"].values()) == count
+        assert found["peak"] < 1 << 30
+        assert found["outcomes"].get("good"), "damage that nothing survives tests only the refusals"
+
+    return check
+
+
+COUNTS = [FEW, pytest.param(MANY, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_recordings(name: str, count: int, damage) -> None:
+    damage("profile", TESTBINS / "recordings" / name, binary_of(name), count)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_binaries(name: str, count: int, damage) -> None:
+    damage("binary", binary_of(name), TESTBINS / "recordings" / name, count)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("name", ["saved.npz", "preaggregated.txt"])
+def test_counts(name: str, count: int, damage, written: Written) -> None:
+    damage("profile", written(name), binary_of(RECORDINGS[-2]), count)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("name", ["text.prof", "ext.prof", "branches.fdata"])
+def test_written_profiles(name: str, count: int, damage, written: Written) -> None:
+    damage("written", written(name), written(name), count)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_perf_script_text(count: int, damage, tmp_path: Path, tool, run) -> None:
+    recording = TESTBINS / "recordings" / RECORDINGS[-2]
+    text = run(
+        tool("perf"), "script", "-i", recording, "-F", "comm,pid,time,ip,brstack",
+        "--show-mmap-events", check=False,
+    ).stdout  # fmt: skip
+    script = tmp_path / "script.txt"
+    script.write_text(text)
+    damage("profile", script, binary_of(recording.name), count)
