@@ -8,25 +8,15 @@ bit 63; TO says in its upper bits whether a branch was recorded and whether it w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-
-import numpy as np
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from lbr2pgo.errors import InputError
 from lbr2pgo.sources import intel_lbr as lbr
-from lbr2pgo.sources.base import EventInfo, Sniff, SourceFormat, SourceInfo, SymbolResolver
-from lbr2pgo.sources.register_dump import Register, keys_in, parse, read_text
-from lbr2pgo.spaces import SpaceEvent
-from lbr2pgo.stacks import (
-    MISPREDICTED,
-    PREDICTED,
-    SPEC_OUTCOMES,
-    SPEC_SHIFT,
-    BranchStacks,
-    from_lists,
-)
+from lbr2pgo.sources.base import EventInfo
+from lbr2pgo.sources.dump_source import Decoded, dump_format, unique
+from lbr2pgo.sources.register_dump import Register
+from lbr2pgo.stacks import MISPREDICTED, PREDICTED, SPEC_OUTCOMES, SPEC_SHIFT
 
 FIRST, MOST = 0xC0010300, 16
 """Register of the newest FROM, and how many pairs there are."""
@@ -60,7 +50,7 @@ class Stack:
 
 def decode(registers: Sequence[Register], path: str) -> Stack:
     """Decode a dump; InputError names the register that is missing or doubled."""
-    values, others = _by_number(registers)
+    values, others = unique(registers, _branch_register)
     depth = _depth(values, path)
     pairs = [(values[FIRST + 2 * i], values[FIRST + 2 * i + 1]) for i in range(depth)]
     sign_bit = lbr.sign_bit_of([word & _ADDRESS for pair in pairs for word in pair])
@@ -110,23 +100,9 @@ def number_of(key: str) -> int | None:
     return FIRST + 2 * int(found[2]) + (found[1] == "TO") if found else None
 
 
-def _by_number(registers: Sequence[Register]) -> tuple[dict[int, int], int]:
-    """Values of the branch registers by number, and how many others there are."""
-    values: dict[int, int] = {}
-    others = 0
-    for register in registers:
-        number = number_of(register.key)
-        if number is None or not (number == SELECT or number in _REGISTERS):
-            others += 1
-        elif number in values:
-            raise InputError(
-                f"register {number:#x} ({register.key}) stands here a second time",
-                where=register.where,
-                cure="Give one dump of one core.",
-            )
-        else:
-            values[number] = register.value
-    return values, others
+def _branch_register(key: str) -> int | None:
+    number = number_of(key)
+    return number if number == SELECT or number in _REGISTERS else None
 
 
 _REGISTERS = range(FIRST, FIRST + 2 * MOST)
@@ -146,63 +122,37 @@ def _depth(values: Mapping[int, int], path: str) -> int:
     return depth
 
 
-@dataclass(frozen=True, slots=True)
-class AmdMsrSource:
-    """A register dump as one sample."""
-
-    path: str
-    stack: Stack
-
-    @classmethod
-    def open(cls, path: Path) -> AmdMsrSource:
-        """Read and decode a dump."""
-        return cls(str(path), decode(parse(read_text(path), str(path)), str(path)))
-
-    @property
-    def info(self) -> SourceInfo:
-        """What the registers say."""
-        kept = self.stack.filter
-        return SourceInfo(
-            path=self.path,
-            format=FORMAT.name,
-            events=(EventInfo("lbr", None if kept is None else kept.branch_sample_type()),),
-            machine="x86_64",
-            details={
-                "recorder": "AMD LbrExtV2",
-                "cpuid": "AuthenticAMD",
-                "depth": str(self.stack.depth),
-                "filter": "unknown" if kept is None else kept.words(),
-            },
-        )
-
-    def space_events(self) -> Sequence[SpaceEvent]:
-        """None: registers know of no mappings."""
-        return ()
-
-    def batches(self, resolve: SymbolResolver | None = None) -> Iterator[BranchStacks]:
-        """The entries as one sample."""
-        yield replace(from_lists([self.stack.entries]), event=np.zeros(1, dtype=np.int32))
-
-    def health(self) -> Mapping[str, int]:
-        """Registers that were not looked at."""
-        others = self.stack.other_registers
-        return {"registers that are no branch registers": others} if others else {}
+def _decoded(registers: Sequence[Register], path: str) -> Decoded:
+    stack = decode(registers, path)
+    kept = stack.filter
+    return Decoded(
+        event=EventInfo("lbr", None if kept is None else kept.branch_sample_type()),
+        machine="x86_64",
+        details={
+            "recorder": "AMD LbrExtV2",
+            "cpuid": "AuthenticAMD",
+            "depth": str(stack.depth),
+            "filter": "unknown" if kept is None else kept.words(),
+        },
+        entries=stack.entries,
+        losses={"registers that are no branch registers": stack.other_registers},
+    )
 
 
-def sniff(head: bytes) -> Sniff:
-    """Recognise a dump by a FROM and a TO register among what are mostly registers."""
-    numbers = map(number_of, keys_in(head.decode("utf-8", "replace")))
+def _shows(keys: Sequence[str]) -> bool:
+    """Recognise a dump by a FROM and a TO register."""
+    numbers = map(number_of, keys)
     found = {number & 1 for number in numbers if number is not None and number in _REGISTERS}
-    return Sniff.YES if found == {0, 1} else Sniff.NO
+    return found == {0, 1}
 
 
-FORMAT = SourceFormat(
-    name="amd-msr",
-    summary="dumps of AMD's branch registers (LbrExtV2), as text or JSON",
-    references=(
+FORMAT = dump_format(
+    "amd-msr",
+    "dumps of AMD's branch registers (LbrExtV2), as text or JSON",
+    (
         "AMD64 Architecture Programmer's Manual vol. 2, Last Branch Stack Registers",
         "https://github.com/torvalds/linux/blob/master/arch/x86/events/amd/lbr.c",
     ),
-    sniff=sniff,
-    open=AmdMsrSource.open,
+    shows=_shows,
+    decode=_decoded,
 )

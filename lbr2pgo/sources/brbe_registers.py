@@ -9,16 +9,13 @@ for perf as in drivers/perf/arm_brbe.c (v6.17).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-
-import numpy as np
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from lbr2pgo.errors import InputError
-from lbr2pgo.sources.base import EventInfo, Sniff, SourceFormat, SourceInfo, SymbolResolver
-from lbr2pgo.sources.register_dump import Register, keys_in, parse, read_text
-from lbr2pgo.spaces import SpaceEvent
+from lbr2pgo.sources.base import EventInfo
+from lbr2pgo.sources.dump_source import ONE_CORE, Decoded, dump_format, unique
+from lbr2pgo.sources.register_dump import Register
 from lbr2pgo.stacks import (
     ABORT,
     BRANCH_FILTER_BITS,
@@ -31,8 +28,6 @@ from lbr2pgo.stacks import (
     PREDICTED,
     PRIV_SHIFT,
     TYPE_SHIFT,
-    BranchStacks,
-    from_lists,
 )
 
 DEPTHS = (8, 16, 32, 64)
@@ -82,7 +77,8 @@ class RecordBuffer:
 
 def decode(registers: Sequence[Register], path: str) -> RecordBuffer:
     """Decode a dump; InputError names a register that is missing, doubled or out of range."""
-    values, others = _by_name(registers)
+    cure = f"{ONE_CORE} Records of the second bank are 32 to 63."
+    values, others = unique(registers, _name_of, cure)
     depth = _depth(values, path)
     records: list[Record] = []
     for i in range(depth):
@@ -93,26 +89,13 @@ def decode(registers: Sequence[Register], path: str) -> RecordBuffer:
     return RecordBuffer(tuple(records), depth, _filter_of(values), others)
 
 
-def _by_name(registers: Sequence[Register]) -> tuple[dict[str, int], int]:
-    """Values by name without _EL1, and how many registers are none of BRBE's."""
-    values: dict[str, int] = {}
-    others = 0
-    for register in registers:
-        name = register.key.removesuffix("_EL1")
-        found = _RECORD_KEY.fullmatch(name)
-        if found:
-            name = f"BRB{found[1]}{int(found[2])}"  # 07 is 7
-        if name in values:
-            raise InputError(
-                f"register {register.key} stands here a second time",
-                where=register.where,
-                cure="Give one dump of one core; records of the second bank are 32 to 63.",
-            )
-        if name.startswith("BRB"):
-            values[name] = register.value
-        else:
-            others += 1
-    return values, others
+def _name_of(key: str) -> str | None:
+    """Name of a register of BRBE without _EL1; None for others."""
+    name = key.removesuffix("_EL1")
+    found = _RECORD_KEY.fullmatch(name)
+    if found:
+        return f"BRB{found[1]}{int(found[2])}"  # 07 is 7
+    return name if name.startswith("BRB") else None
 
 
 def _depth(values: Mapping[str, int], path: str) -> int:
@@ -234,66 +217,37 @@ def _filter_of(values: Mapping[str, int]) -> Filter:
     return Filter("; ".join(words) or "unknown", None if fcr is None else bits)
 
 
-@dataclass(frozen=True, slots=True)
-class BrbeSource:
-    """A register dump as one sample."""
-
-    path: str
-    buffer: RecordBuffer
-
-    @classmethod
-    def open(cls, path: Path) -> BrbeSource:
-        """Read and decode a dump."""
-        return cls(str(path), decode(parse(read_text(path), str(path)), str(path)))
-
-    @property
-    def info(self) -> SourceInfo:
-        """What the control registers say."""
-        return SourceInfo(
-            path=self.path,
-            format=FORMAT.name,
-            events=(EventInfo("brbe", self.buffer.filter.branch_sample_type),),
-            machine="aarch64",
-            details={
-                "recorder": "Arm BRBE",
-                "depth": str(self.buffer.depth),
-                "filter": self.buffer.filter.words,
-            },
-        )
-
-    def space_events(self) -> Sequence[SpaceEvent]:
-        """None: registers know of no mappings."""
-        return ()
-
-    def batches(self, resolve: SymbolResolver | None = None) -> Iterator[BranchStacks]:
-        """The records as one sample."""
-        stack = [(record.source, record.target, record.flags) for record in self.buffer.records]
-        yield replace(from_lists([stack]), event=np.zeros(1, dtype=np.int32))
-
-    def health(self) -> Mapping[str, int]:
-        """What was not looked at, and what can't be exact."""
-        notes = {
-            "registers that are no branch records": self.buffer.other_registers,
-            "cycle counts at their limit": sum(r.cycles_saturated for r in self.buffer.records),
-        }
-        return {reason: count for reason, count in notes.items() if count}
+def _decoded(registers: Sequence[Register], path: str) -> Decoded:
+    buffer = decode(registers, path)
+    return Decoded(
+        event=EventInfo("brbe", buffer.filter.branch_sample_type),
+        machine="aarch64",
+        details={
+            "recorder": "Arm BRBE",
+            "depth": str(buffer.depth),
+            "filter": buffer.filter.words,
+        },
+        entries=[(record.source, record.target, record.flags) for record in buffer.records],
+        losses={
+            "registers that are no branch records": buffer.other_registers,
+            "cycle counts at their limit": sum(r.cycles_saturated for r in buffer.records),
+        },
+    )
 
 
-def sniff(head: bytes) -> Sniff:
-    """Recognise a dump by two kinds of record registers among what are mostly registers."""
-    keys = (key.removesuffix("_EL1") for key in keys_in(head.decode("utf-8", "replace")))
-    found = map(_RECORD_KEY.fullmatch, keys)
-    kinds = {match[1] for match in found if match}
-    return Sniff.YES if len(kinds) >= 2 else Sniff.NO
+def _shows(keys: Sequence[str]) -> bool:
+    """Recognise a dump by two kinds of record registers."""
+    found = (_RECORD_KEY.fullmatch(key.removesuffix("_EL1")) for key in keys)
+    return len({match[1] for match in found if match}) >= 2
 
 
-FORMAT = SourceFormat(
-    name="brbe-registers",
-    summary="dumps of Arm's branch record registers, as text or JSON",
-    references=(
+FORMAT = dump_format(
+    "brbe-registers",
+    "dumps of Arm's branch record registers, as text or JSON",
+    (
         "Arm Architecture Reference Manual, Branch Record Buffer Extension",
         "https://github.com/torvalds/linux/blob/master/drivers/perf/arm_brbe.c",
     ),
-    sniff=sniff,
-    open=BrbeSource.open,
+    shows=_shows,
+    decode=_decoded,
 )

@@ -6,24 +6,14 @@ architectural LBR keeps its newest entry in register 0. Registers that were neve
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-
-import numpy as np
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from lbr2pgo.errors import InputError
 from lbr2pgo.sources import intel_lbr as lbr
-from lbr2pgo.sources.base import (
-    EventInfo,
-    Sniff,
-    SourceFormat,
-    SourceInfo,
-    SymbolResolver,
-)
-from lbr2pgo.sources.register_dump import Register, keys_in, parse, read_text
-from lbr2pgo.spaces import SpaceEvent
-from lbr2pgo.stacks import BranchStacks, from_lists
+from lbr2pgo.sources.base import EventInfo
+from lbr2pgo.sources.dump_source import Decoded, dump_format, unique
+from lbr2pgo.sources.register_dump import Register
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +35,7 @@ class Ring:
 
 def decode(registers: Sequence[Register], path: str) -> Ring:
     """Decode a dump; InputError names the register that is missing, doubled or out of range."""
-    values, ignored = _by_number(registers)
+    values, ignored = unique(registers, lbr.number_of)
     bank = _bank(values, path)
     depth = _depth(values, bank, path)
     form = _format(values, bank, depth, path)
@@ -66,25 +56,6 @@ def decode(registers: Sequence[Register], path: str) -> Ring:
         recording=_recording(values, bank),
         other_registers=ignored + _count_others(values, bank, depth),
     )
-
-
-def _by_number(registers: Sequence[Register]) -> tuple[dict[int, int], int]:
-    """Values by register number, and how many names are not known."""
-    values: dict[int, int] = {}
-    unknown = 0
-    for register in registers:
-        number = lbr.number_of(register.key)
-        if number is None:
-            unknown += 1
-        elif number in values:
-            raise InputError(
-                f"register {number:#x} ({register.key}) stands here a second time",
-                where=register.where,
-                cure="Give one dump of one core.",
-            )
-        else:
-            values[number] = register.value
-    return values, unknown
 
 
 def _bank(values: Mapping[int, int], path: str) -> lbr.Bank:
@@ -206,44 +177,16 @@ def _count_others(values: Mapping[int, int], bank: lbr.Bank, depth: int) -> int:
     return len(values.keys() - ours)
 
 
-@dataclass(frozen=True, slots=True)
-class MsrSource:
-    """A register dump as one sample."""
-
-    path: str
-    ring: Ring
-
-    @classmethod
-    def open(cls, path: Path) -> MsrSource:
-        """Read and decode a dump."""
-        return cls(str(path), decode(parse(read_text(path), str(path)), str(path)))
-
-    @property
-    def info(self) -> SourceInfo:
-        """What the control registers say."""
-        kept = self.ring.filter
-        event = EventInfo("lbr", None if kept is None else kept.branch_sample_type())
-        return SourceInfo(
-            path=self.path,
-            format=FORMAT.name,
-            events=(event,),
-            machine="x86_64",
-            details=facts(self.ring),
-        )
-
-    def space_events(self) -> Sequence[SpaceEvent]:
-        """None: registers know of no mappings."""
-        return ()
-
-    def batches(self, resolve: SymbolResolver | None = None) -> Iterator[BranchStacks]:
-        """The ring as one sample."""
-        stack = [(entry.source, entry.target, entry.flags) for entry in self.ring.entries]
-        yield replace(from_lists([stack]), event=np.zeros(1, dtype=np.int32))
-
-    def health(self) -> Mapping[str, int]:
-        """Registers that were not looked at."""
-        others = self.ring.other_registers
-        return {"registers that are no last-branch registers": others} if others else {}
+def _decoded(registers: Sequence[Register], path: str) -> Decoded:
+    ring = decode(registers, path)
+    kept = ring.filter
+    return Decoded(
+        event=EventInfo("lbr", None if kept is None else kept.branch_sample_type()),
+        machine="x86_64",
+        details=facts(ring),
+        entries=[(entry.source, entry.target, entry.flags) for entry in ring.entries],
+        losses={"registers that are no last-branch registers": ring.other_registers},
+    )
 
 
 def facts(ring: Ring) -> dict[str, str]:
@@ -257,14 +200,13 @@ def facts(ring: Ring) -> dict[str, str]:
     }
 
 
-def sniff(head: bytes) -> Sniff:
-    """Recognise a dump by a FROM and a TO register among what are mostly registers."""
-    keys = keys_in(head.decode("utf-8", "replace"))
+def _shows(keys: Sequence[str]) -> bool:
+    """Recognise a dump by a FROM and a TO register."""
     numbers = {lbr.number_of(key) for key in keys} - {None}
-    return Sniff.YES if any(_shows(bank, numbers) for bank in lbr.BANKS) else Sniff.NO
+    return any(_shows_bank(bank, numbers) for bank in lbr.BANKS)
 
 
-def _shows(bank: lbr.Bank, numbers: set[int | None]) -> bool:
+def _shows_bank(bank: lbr.Bank, numbers: set[int | None]) -> bool:
     span = range(max(bank.depths))
     return (
         not numbers.isdisjoint(bank.source + i for i in span)
@@ -273,13 +215,13 @@ def _shows(bank: lbr.Bank, numbers: set[int | None]) -> bool:
     )
 
 
-FORMAT = SourceFormat(
-    name="intel-msr",
-    summary="dumps of Intel's last-branch registers, as text or JSON",
-    references=(
+FORMAT = dump_format(
+    "intel-msr",
+    "dumps of Intel's last-branch registers, as text or JSON",
+    (
         "Intel SDM vol. 3, Last Branch, Interrupt, and Exception Recording; Last Branch Records",
         "https://github.com/torvalds/linux/blob/master/arch/x86/events/intel/lbr.c",
     ),
-    sniff=sniff,
-    open=MsrSource.open,
+    shows=_shows,
+    decode=_decoded,
 )

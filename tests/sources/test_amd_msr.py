@@ -12,8 +12,8 @@ from lbr2pgo import waterfall
 from lbr2pgo.counting import count
 from lbr2pgo.errors import InputError
 from lbr2pgo.sources import formats, open_source
-from lbr2pgo.sources.amd_msr import FIRST, RESERVED, SPECULATIVE, VALID, AmdMsrSource
-from lbr2pgo.sources.base import Sniff
+from lbr2pgo.sources.amd_msr import FIRST, RESERVED, SPECULATIVE, VALID
+from lbr2pgo.sources.base import Sniff, StackSource
 from lbr2pgo.stacks import MISPREDICTED, PREDICTED, SPEC_SHIFT
 
 A, B, C = 0x2800, 0x2810, 0x2820
@@ -31,10 +31,10 @@ def text(pairs: list[Pair], extra: str = "") -> str:
     )
 
 
-def opened(path: Path, content: str) -> AmdMsrSource:
+def opened(path: Path, content: str) -> StackSource:
     path.write_text(content)
     source = open_source(path)
-    assert isinstance(source, AmdMsrSource)
+    assert isinstance(source, StackSource)
     return source
 
 

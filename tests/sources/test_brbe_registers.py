@@ -12,7 +12,7 @@ from lbr2pgo.counting import count
 from lbr2pgo.errors import InputError
 from lbr2pgo.program.layout import ImageLayout, Segment
 from lbr2pgo.sources.base import Sniff, StackSource
-from lbr2pgo.sources.brbe_registers import FORMAT, BrbeSource, decode, decode_record, sniff
+from lbr2pgo.sources.brbe_registers import FORMAT, decode, decode_record
 from lbr2pgo.sources.register_dump import parse
 
 FULL, SOURCE, TARGET = 3, 2, 1
@@ -135,7 +135,7 @@ def test_filter_in_words(control: str, words: str, bits: set[int] | None) -> Non
     ],
 )
 def test_source_yields_one_sample(tmp_path: Path, text: str) -> None:
-    assert sniff(text.encode()) is Sniff.YES
+    assert FORMAT.sniff(text.encode()) is Sniff.YES
     path = tmp_path / "dump"
     path.write_text(text)
     source = FORMAT.open(path)
@@ -152,7 +152,7 @@ def test_saturated_counts_are_told(tmp_path: Path) -> None:
     path.write_text(
         dump(8).replace(f"BRBINF0_EL1 {info():#x}", f"BRBINF0_EL1 {3 | 0x3FFF << 32:#x}")
     )
-    assert BrbeSource.open(path).health() == {"cycle counts at their limit": 1}
+    assert FORMAT.open(path).health() == {"cycle counts at their limit": 1}
 
 
 def test_stated_depth_beats_the_registers_there() -> None:
@@ -181,7 +181,7 @@ def test_bad_dumps_name_the_line_or_register(text: str, message: str) -> None:
 
 @pytest.mark.parametrize("head", [b"", b"PERFILE2", b"0x680 1\n0x6c0 2\n", b"BRBFCR_EL1 0x1\n"])
 def test_sniff_leaves_other_files_alone(head: bytes) -> None:
-    assert sniff(head) is Sniff.NO
+    assert FORMAT.sniff(head) is Sniff.NO
 
 
 def test_half_records_break_the_chain_when_counted(tmp_path: Path) -> None:

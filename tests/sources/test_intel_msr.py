@@ -12,7 +12,7 @@ from lbr2pgo import stacks
 from lbr2pgo.errors import InputError
 from lbr2pgo.sources import intel_lbr as lbr
 from lbr2pgo.sources.base import Sniff, StackSource
-from lbr2pgo.sources.intel_msr import FORMAT, MsrSource, Ring, decode, facts, sniff
+from lbr2pgo.sources.intel_msr import FORMAT, Ring, decode, facts
 from lbr2pgo.sources.register_dump import parse
 
 FROM, TO, INFO, TOS, SELECT, DEBUGCTL, CAPABILITIES = (
@@ -219,8 +219,11 @@ def test_names_text_and_json_are_equal(tmp_path: Path) -> None:
     for i, form in enumerate(forms):
         path = tmp_path / str(i)
         path.write_text(form)
-        assert sniff(form.encode()) is Sniff.YES, form
-        assert entries(MsrSource.open(path).ring) == expected
+        assert FORMAT.sniff(form.encode()) is Sniff.YES, form
+        source = FORMAT.open(path)
+        assert isinstance(source, StackSource)
+        (batch,) = source.batches()
+        assert list(map(tuple, batch.entries.tolist())) == expected
 
 
 def test_source_yields_one_sample(tmp_path: Path) -> None:
@@ -281,11 +284,11 @@ def test_bad_dumps_name_the_line_or_register(text: str, message: str) -> None:
 
 def test_unreadable_and_oversized_files(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No such file"):
-        MsrSource.open(tmp_path / "missing")
+        FORMAT.open(tmp_path / "missing")
     large = tmp_path / "large"
     large.write_bytes(b"#" * ((1 << 20) + 1))
     with pytest.raises(InputError, match="too large"):
-        MsrSource.open(large)
+        FORMAT.open(large)
 
 
 @pytest.mark.parametrize(
@@ -302,13 +305,13 @@ def test_unreadable_and_oversized_files(tmp_path: Path) -> None:
     ],
 )
 def test_sniff_leaves_other_files_alone(head: bytes) -> None:
-    assert sniff(head) is Sniff.NO
+    assert FORMAT.sniff(head) is Sniff.NO
 
 
 @pytest.mark.parametrize("damage", ["oops\n", "0x345 zebra\n", "0x1c9\n", "a b c d e\n"])
 def test_sniff_recognises_a_broken_dump(damage: str) -> None:
-    assert sniff((DUMP + damage).encode()) is Sniff.YES
-    assert sniff(json.dumps({"0x680": 1, "0x6c0": 2})[:-1].encode()) is Sniff.YES
+    assert FORMAT.sniff((DUMP + damage).encode()) is Sniff.YES
+    assert FORMAT.sniff(json.dumps({"0x680": 1, "0x6c0": 2})[:-1].encode()) is Sniff.YES
 
 
 def test_unknown_names_are_no_registers() -> None:
