@@ -33,7 +33,8 @@ def sources_stamp() -> str:
     digest = hashlib.blake2b(digest_size=12)
     for path in (*sorted(_KERNELS.glob("*.py")), *(_KERNELS.parent / name for name in CONSTANTS)):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    for part in (numba.__version__, binding.get_host_cpu_name(), os.environ.get(_CPU, "")):
+    # Loops for a named processor are the same wherever they are compiled, in an image say.
+    for part in (numba.__version__, os.environ.get(_CPU) or binding.get_host_cpu_name()):
         digest.update(part.encode() + b"\0")
     return digest.hexdigest()
 

@@ -4,7 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from llvmlite import binding
+
 import lbr2pgo
+from lbr2pgo.kernels.loop_cache import sources_stamp
 
 PACKAGE = Path(lbr2pgo.__file__).parent
 NOTICE = "compiling loops"
@@ -33,6 +37,19 @@ def test_a_loop_is_kept_for_its_processor(tmp_path: Path) -> None:
     run(tmp_path)
     assert NOTICE in run(tmp_path, NUMBA_CPU_NAME="generic")
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_loops_for_a_named_processor_serve_every_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stamps() -> set[str]:
+        found = set()
+        for machine in ("znver5", "sapphirerapids"):
+            monkeypatch.setattr(binding, "get_host_cpu_name", lambda name=machine: name)
+            found.add(sources_stamp.__wrapped__())
+        return found
+
+    assert len(stamps()) == 2
+    monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
+    assert len(stamps()) == 1
 
 
 def test_damaged_files_are_compiled_anew(tmp_path: Path) -> None:
