@@ -32,6 +32,7 @@ ORDER = (
     "record",
     "analyses",
     "reports", "dumping",
+    "build",
     "warmup",
     "", "cli", "__main__",
 )  # fmt: skip

@@ -23,10 +23,11 @@ MEASURES = {
     "coverage": "share of the hot functions' locations that have a count",
     "conservation": "share of the flow that leaves each block as often as it enters it",
     "stale": "share of the counts that the binary has no place for",
+    "missing": "share of the counts in functions that the binary lacks",
     "overlap": "similarity with the other profile, as llvm-profdata defines it",
 }
 """Each measure's name and meaning."""
-NO_MORE = ("stale",)
+NO_MORE = ("stale", "missing")
 """Measures of which less is better."""
 
 
@@ -56,6 +57,7 @@ class Quality:
             "coverage": self.coverage,
             "conservation": self.conservation,
             "stale": None if self.stale is None else self.stale.share,
+            "missing": None if self.stale is None else self.stale.functions,
             "overlap": None if self.overlap is None else self.overlap.similarity,
         }
 

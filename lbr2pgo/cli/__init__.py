@@ -23,6 +23,8 @@ _COMMANDS = (
     "report",
     "accuracy",
     "check",
+    "bolt",
+    "share",
     "msr",
     "warmup",
 )

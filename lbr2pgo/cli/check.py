@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,9 +37,22 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     gates.add_argument("--min-coverage", type=_share, metavar="X", help="from 0 to 1")
     gates.add_argument("--min-conservation", type=_share, metavar="X", help="from 0 to 1")
     gates.add_argument("--max-stale", type=_share, metavar="X", help="from 0 to 1")
+    add_max_missing(gates)
     gates.add_argument("--min-overlap", type=_share, metavar="X", help="from 0 to 1")
-    parser.add_argument("--format", choices=("table", "json"), default="table")
+    parser.add_argument(
+        "--format", choices=("table", "json", "line"), default="table",
+        help="line: only how stale the profile is, for the log of a build",
+    )  # fmt: skip
     parser.set_defaults(run=run)
+
+
+def add_max_missing(parser: argparse._ActionsContainer, default: float | None = None) -> None:
+    """Add the gate that another program's profile fails, the same for every command."""
+    parser.add_argument(
+        "--max-missing", type=_share, metavar="X", default=default,
+        help="share of counts in functions that the binary lacks, from 0 to 1"
+        + (f" ({default})" if default is not None else ""),
+    )  # fmt: skip
 
 
 def _number(text: str) -> float:
@@ -69,8 +82,11 @@ def run(args: argparse.Namespace) -> int:
     old = None if args.against is None else load(args.against, program)
     quality = measure(profile, program, old)
     failed = list(gates.failed(quality))
-    show = _print_json if args.format == "json" else _print_table
-    show(quality, gates.limits, failed)
+    if args.format == "line":
+        print_line(args.profile, args.binary, quality, failed)
+    else:
+        show = _print_json if args.format == "json" else _print_table
+        show(quality, gates.limits, failed)
     return REFUSED if failed else 0
 
 
@@ -147,6 +163,23 @@ def _print_table(quality: Quality, limits: Mapping[str, float], failed: list[str
     if quality.stale is not None and quality.stale.missing:
         names = ", ".join(map(printable, quality.stale.missing))
         console.print(f"not in the binary: {names}", soft_wrap=True)
+
+
+def print_line(profile: str, binary: Path, quality: Quality, failed: Sequence[str]) -> None:
+    """Print how stale a profile is, what is not in the binary, and which gates failed."""
+    from lbr2pgo.printable import printable
+
+    stale = quality.stale
+    if stale is None:
+        said = f"nobody can tell how well it fits {binary}, which has no debug information"
+    elif stale.share == 0:
+        said = f"fits {binary}"
+    else:
+        said = f"{stale.share:.2%} stale: counts that {binary} has no place for"
+    if stale is not None and stale.missing:
+        said += f", {stale.functions:.2%} in functions that it lacks ({', '.join(stale.missing)})"
+    verdict = f"; refused: {', '.join(failed)}" if failed else ""
+    print(printable(f"lbr2pgo: {profile}: {said}{verdict}"))
 
 
 def _text(value: float | None, nothing: str = "unknown") -> str:

@@ -91,3 +91,29 @@ def test_bad_files_are_exit_code_2(command, tmp_path):
     assert command("check", empty, "--binary", ELF).code == 2
     assert command("check", ELF, "--binary", ELF).code == 2
     assert command("check", RECORDING, "--binary", empty).code == 2
+
+
+def test_one_line_says_how_stale_a_profile_is(command, profile, tmp_path):
+    for fresh in profile:
+        answer = command("check", fresh, "--binary", ELF, "--format", "line", "--max-missing", "0")
+        assert (answer.code, answer.out) == (0, f"lbr2pgo: {fresh}: fits {ELF}\n")
+    old = tmp_path / "old.prof"
+    old.write_bytes(b"main:100:0\n 60000: 25\ngone:60:0\n 1: 75\n")
+    words = ("check", old, "--binary", ELF, "--format", "line", "--max-missing")
+    answer = command(*words, "0.75")
+    assert answer.code == 0
+    assert "100.00% stale" in answer.out
+    assert "75.00% in functions that it lacks (gone)" in answer.out
+    answer = command(*words, "0.74")
+    assert answer.code == 1
+    assert answer.out.endswith("; refused: missing\n")
+
+
+def test_a_binary_without_debug_information_cannot_be_compared(command, profile, tmp_path, tool):
+    import subprocess
+
+    stripped = tmp_path / "stripped"
+    subprocess.run([tool("llvm-strip-22"), "-g", ELF, "-o", stripped], check=True)
+    answer = command("check", profile[0], "--binary", stripped, "--format", "line")
+    assert answer.code == 0
+    assert "no debug information" in answer.out

@@ -1,0 +1,1 @@
+"""Profiles into builds: the loop of building, training and rebuilding, and what it gained."""

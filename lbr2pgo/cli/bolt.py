@@ -1,0 +1,72 @@
+"""`lbr2pgo bolt`: the post-link step of a build, which works without a profile too."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+from lbr2pgo.cli.check import REFUSED, add_max_missing
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the command."""
+    parser = subparsers.add_parser(
+        "bolt",
+        help="optimise a linked binary with llvm-bolt, or copy it while there is no profile",
+        description="Run llvm-bolt on a binary, after a look at how stale the profile is. Without "
+        "a profile, or without llvm-bolt, the output is a plain copy, and one line says so. Ends "
+        "with 1, without an output, if the profile is another program's.",
+    )
+    parser.add_argument("binary", type=Path, metavar="ELF", help="linked with -Wl,--emit-relocs")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT")
+    parser.add_argument(
+        "--fdata", type=Path, metavar="FILE", help="what convert --fdata wrote; may not exist yet"
+    )
+    add_max_missing(parser, default=0.5)
+    parser.add_argument(
+        "--option", dest="options", action="append", default=[], metavar="OPTION",
+        help="of llvm-bolt, in place of ours: --option=-reorder-blocks=ext-tsp (may be repeated)",
+    )  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Optimise or copy, and say which."""
+    from lbr2pgo.build.post_link import bolt, find_bolt
+    from lbr2pgo.output import refuse_overwriting
+
+    refuse_overwriting([args.output], [args.binary, *([args.fdata] if args.fdata else [])])
+    if args.fdata is None or not args.fdata.exists():
+        return _copy(args, f"there is no profile {args.fdata or ''}".rstrip())
+    tool = find_bolt()
+    if tool is None:
+        return _copy(args, "llvm-bolt is not installed (or name it in LLVM_BOLT)")
+    if not _fits(args):
+        return REFUSED
+    bolt(tool, args.binary, args.fdata, args.output, args.options)
+    return 0
+
+
+def _copy(args: argparse.Namespace, reason: str) -> int:
+    from lbr2pgo.printable import printable
+
+    shutil.copy(args.binary, args.output)
+    text = f"lbr2pgo: warning: {reason}: {args.output} is a plain copy of {args.binary}"
+    print(printable(text), file=sys.stderr)
+    return 0
+
+
+def _fits(args: argparse.Namespace) -> bool:
+    """Say how stale the profile is; tell whether it may be used."""
+    from lbr2pgo.analyses.quality import Gates, measure
+    from lbr2pgo.cli.check import load, print_line
+    from lbr2pgo.program.program import Program
+
+    program = Program.open(args.binary)
+    quality = measure(load(str(args.fdata), program), program)
+    gates = Gates({"missing": args.max_missing})
+    failed = list(gates.failed(quality))
+    print_line(str(args.fdata), args.binary, quality, failed)
+    return not failed
