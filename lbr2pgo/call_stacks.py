@@ -3,8 +3,8 @@
 In call-stack mode (Intel, `perf record --call-graph lbr`) entry 0 is the latest call that has not
 returned: its target is the running function, its source lies in the caller; the source of entry 1
 lies in the caller's caller, and so on (perf: tools/perf/util/machine.c, lbr_callchain_add_lbr_ip).
-The interrupted instruction, where the sample tells it, names the running function better: a tail
-call is no entry.
+The interrupted instruction, where the sample tells it, may lie in yet another function, which then
+is the innermost frame, as in perf report: tail calls are no entries.
 """
 
 from __future__ import annotations
@@ -52,8 +52,9 @@ class StackTable:
                 self._add_rows(batch, space, rows)
 
     def _add_rows(self, batch: BranchStacks, space: int, rows: I64) -> None:
+        leaf = np.where(batch.ip[rows] == 0, _END, self._functions(space, batch.ip[rows]))
         frames = _frames(
-            self._functions(space, batch.ip[rows]),
+            leaf,
             self._functions(space, batch.from_),
             self._functions(space, batch.to),
             batch.offsets[:-1][rows],
@@ -77,15 +78,18 @@ class StackTable:
 
 
 def _frames(leaf: I64, callers: I64, callees: I64, first: I64, length: I64) -> I64:
-    """(n, depth + 1): functions of each sample, innermost first, padded with _END."""
-    frames = np.full((len(leaf), int(length.max(initial=0)) + 1), _END, dtype=np.int64)
-    has_entry = length > 0
-    newest = np.where(has_entry, first, 0)
-    called = callees[newest] if len(callees) else np.full(len(leaf), OUTSIDE)
-    frames[:, 0] = np.where((leaf == OUTSIDE) & has_entry, called, leaf)
-    for depth in range(frames.shape[1] - 1):
+    """(n, depth + 2): functions of each sample, innermost first, with _END where there is none.
+
+    leaf (n,) is what was interrupted; callers and callees (m,) are those of the entries, of which
+    sample i has `length[i]` from `first[i]` on.
+    """
+    frames = np.full((len(leaf), int(length.max(initial=0)) + 2), _END, dtype=np.int64)
+    rows = np.flatnonzero(length > 0)
+    frames[rows, 1] = callees[first[rows]]
+    frames[:, 0] = np.where(leaf == frames[:, 1], _END, leaf)
+    for depth in range(frames.shape[1] - 2):
         rows = np.flatnonzero(length > depth)
-        frames[rows, depth + 1] = callers[first[rows] + depth]
+        frames[rows, depth + 2] = callers[first[rows] + depth]
     return frames
 
 

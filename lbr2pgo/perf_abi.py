@@ -78,6 +78,9 @@ SAMPLE_RAW = 1 << 10
 SAMPLE_BRANCH_STACK = 1 << 11
 SAMPLE_IDENTIFIER = 1 << 16
 
+# Among the addresses of a call chain: those behind it are the user's.
+CONTEXT_USER = (1 << 64) - 512
+
 # PERF_SAMPLE_BRANCH_*: the rest are in `stacks.BRANCH_FILTER_BITS`.
 BRANCH_HW_INDEX = 1 << 17
 BRANCH_COUNTERS = 1 << 19

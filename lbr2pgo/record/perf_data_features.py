@@ -30,6 +30,11 @@ class RecordedEvent:
     is_frequency: bool = False
     user_only: bool = True
 
+    @property
+    def is_call_stack(self) -> bool:
+        """Whether the entries are calls that have not returned yet."""
+        return bool(self.branch_sample_type >> BRANCH_FILTER_BITS["call_stack"] & 1)
+
 
 @dataclass(frozen=True, slots=True)
 class RecordingFacts:
@@ -99,7 +104,8 @@ def encode_features(
     if times is not None:
         features[abi.FEATURE_SAMPLE_TIME] = struct.pack("<QQ", *times)
     features[abi.FEATURE_EVENT_DESC] = _event_descriptions(attrs)
-    features[abi.FEATURE_BRANCH_STACK] = b""
+    if not all(event.is_call_stack for event, _, _ in attrs):
+        features[abi.FEATURE_BRANCH_STACK] = b""  # with it, perf report shows branches, not calls
     return dict(sorted(features.items()))
 
 

@@ -24,6 +24,15 @@ class CallChains:
     offsets: I64
     """(n + 1,)"""
 
+    @classmethod
+    def of_interrupted(cls, stacks: BranchStacks) -> CallChains:
+        """The interrupted instruction alone: perf puts the calls of the stack in behind it.
+
+        perf: tools/perf/util/machine.c, resolve_lbr_callchain_sample.
+        """
+        user = np.full(len(stacks), abi.CONTEXT_USER, np.uint64)
+        return cls(np.column_stack((user, stacks.ip)).ravel(), 2 * np.arange(len(stacks) + 1))
+
 
 @dataclass(frozen=True, slots=True)
 class SampleLayout:

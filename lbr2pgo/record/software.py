@@ -29,7 +29,12 @@ from lbr2pgo.record.foreground import run_foreground
 from lbr2pgo.record.guest import EMULATOR_CURE, Guest, find_guest
 from lbr2pgo.record.hardware import exit_code
 from lbr2pgo.record.options import KIND_FILTERS, RecordOptions
-from lbr2pgo.record.perf_data_writer import PerfDataWriter, RecordedEvent, RecordingFacts
+from lbr2pgo.record.perf_data_writer import (
+    CallChains,
+    PerfDataWriter,
+    RecordedEvent,
+    RecordingFacts,
+)
 from lbr2pgo.record.plugin_build import built_plugin, plugin_path
 from lbr2pgo.record.stream import Note, NoteKind, Stream, read_streams
 from lbr2pgo.spaces import Mmap, SpaceEvent
@@ -37,7 +42,7 @@ from lbr2pgo.stacks import BRANCH_FILTER_BITS
 
 _RESERVE = 8 << 20  # bytes: for a batch of samples, the mappings and the header
 
-_SAMPLE_SIZE_MAX = 64 * 24 + 64  # bytes, of perf's record and of ours
+_SAMPLE_SIZE_MAX = 64 * 24 + 96  # bytes, of perf's record and of ours
 
 _EVENT = "taken-branches:u"
 
@@ -210,12 +215,14 @@ def _write_recording(
     events = [happening for stream in streams for happening in stream.events]
     images = Images()
     samples = 0
-    with PerfDataWriter(path, [event], _facts(options, guest)) as writer:
+    facts = _facts(options, guest)
+    with PerfDataWriter(path, [event], facts, with_callchain=event.is_call_stack) as writer:
         for happening in sorted(events, key=lambda e: e.time):
             writer.event(_with_build_id(happening, images))
         for stream in streams:
             for batch in stream.sample_batches(most):
-                writer.samples(batch)
+                chains = CallChains.of_interrupted(batch) if event.is_call_stack else None
+                writer.samples(batch, callchains=chains)
                 samples += len(batch)
             if stream.lost_samples:
                 start = stream.start

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+from builders import perf_data as build
 from builders.evidence import evidence
+from builders.recordings import STATIC
 from builders.sources import Sample
 
 from lbr2pgo.analyses.call_stacks import call_stacks, folded, tree
+from lbr2pgo.program.program import Program
+from lbr2pgo.reports.gather import gather
 from lbr2pgo.stacks import BRANCH_FILTER_BITS
 
 CALL_STACK = 1 << BRANCH_FILTER_BITS["call_stack"] | 1
@@ -23,8 +28,13 @@ def test_stacks_read_from_the_running_function_outwards() -> None:
 
 
 def test_the_interrupted_instruction_names_the_running_function() -> None:
-    """After a tail call from g the sample's ip lies in h."""
-    assert folded(recorded(replace(IN_G, ip=0x1050))) == [("main;h", 3)]
+    """After a tail call from g the sample's ip lies in h; perf report, too, shows g above it."""
+    assert folded(recorded(replace(IN_G, ip=0x1050))) == [("main;g;h", 3)]
+
+
+def test_a_frame_outside_is_shown_where_the_program_called_it() -> None:
+    """The sample's ip lies in the kernel."""
+    assert folded(recorded(replace(IN_G, ip=1 << 63))) == [("main;g;[outside]", 3)]
 
 
 def test_without_it_the_newest_call_does() -> None:
@@ -81,3 +91,26 @@ def test_a_semicolon_in_a_name_breaks_no_folded_stack() -> None:
     sample = replace(IN_G, event=0)
     found = gather_sources([source(sample, filters=CALL_STACK)], program(functions)).evidence
     assert folded(found) == [("evil:main 9;g", 3)]
+
+
+FILTERS = ("user", "call_stack", "no_flags", "no_cycles", "hw_index")
+"""What perf record --call-graph lbr asks for (perf: tools/perf/util/evsel.c)."""
+
+
+def test_a_call_chain_beside_the_stack_changes_nothing(tmp_path: Path) -> None:
+    """`perf record --call-graph lbr` samples one too: of frame pointers, which may be wrong."""
+    program = Program.open(STATIC)
+    start = {name: program.address_of(name) or 0 for name in ("main", "run", "walk")}
+    bits = sum(1 << BRANCH_FILTER_BITS[name] for name in FILTERS)
+    every = build.IP | build.TID | build.TIME | build.PERIOD | build.CALLCHAIN | build.BRANCH_STACK
+    event = build.Event(every, bits)
+    stack = ((start["run"] + 4, start["walk"], 0), (start["main"] + 4, start["run"], 0))
+    chains = ((), (2**64 - 128, 2**64 - 4096, 2**64 - 512, start["main"], 0x1234))
+    path = tmp_path / "perf.data"
+    samples = (
+        build.Sample(stack, ip=start["walk"] + 1, pid=10, callchain=chain).encode(event)
+        for chain in chains
+    )
+    space = build.mmap2(10, 0x202000, 0xA0000, str(STATIC), event.trailer(10, 10, 1))
+    path.write_bytes(build.file_form([event], space + b"".join(samples)))
+    assert folded(gather((path,), STATIC).evidence) == [("main;run;walk", 2)]

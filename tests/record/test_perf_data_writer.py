@@ -24,7 +24,7 @@ from lbr2pgo.record.perf_data_writer import (
 )
 from lbr2pgo.sources.perf_data import PerfData
 from lbr2pgo.spaces import Comm, Exit, Fork, Mmap, SpaceEvent
-from lbr2pgo.stacks import BranchStacks
+from lbr2pgo.stacks import BRANCH_FILTER_BITS, BranchStacks
 
 Corpus = Callable[[str], Path]
 Tool = Callable[[str], str]
@@ -144,6 +144,17 @@ def test_facts_of_the_header_come_back(tmp_path: Path) -> None:
         "cpuid": "GenuineIntel,6,85,4", "memory": "1048576 KiB", "command": "lbr2pgo record a b",
         "time of first sample": "100 ns", "time of last sample": "102 ns",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["any", "call_stack"])
+def test_only_recordings_of_branches_are_shown_as_such(name: str, tmp_path: Path) -> None:
+    """perf report shows calls where the header does not promise branches."""
+    event = dataclasses.replace(EVENT, branch_sample_type=1 | 1 << BRANCH_FILTER_BITS[name])
+    path = tmp_path / "perf.data"
+    with PerfDataWriter(path, [event], FACTS):
+        pass
+    features = int.from_bytes(path.read_bytes()[72:104], "little")
+    assert bool(features >> 15 & 1) is (name == "any")
 
 
 def test_perf_reads_all_of_it(tool: Tool, run: Run, tmp_path: Path) -> None:

@@ -1,0 +1,82 @@
+"""Recordings in call-stack mode, as perf report and lbr2pgo report show them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders.recordings import TESTBINS
+
+from lbr2pgo.analyses.call_stacks import call_stacks, folded
+from lbr2pgo.program.program import Program
+from lbr2pgo.reports.gather import gather
+
+Shares = dict[int | None, tuple[int, int]]
+Stacks = Counter[tuple[int | None, ...]]
+
+_SHARES = re.compile(r"\s*([\d.]+)%\s*\|\s*([\d.]+)%\s*\|\s*(\d+)\s*\|\[.\] (\S+)\s*")
+_FUNCTION = re.compile(r"\s*[\d.]+%\s*\|\s*\d+\s*\|\[.\] (\S+)\s*")
+_CHAIN = re.compile(r"(\d+) (\S+)")
+
+
+def perf_shares(text: str, samples: int, program: Program) -> Shares:
+    """Samples with callees and samples itself of each function, by its address."""
+    matches = filter(None, map(_SHARES.fullmatch, text.splitlines()))
+    return {
+        program.address_of(m[4]): (round(float(m[1]) * samples / 100), int(m[3])) for m in matches
+    }
+
+
+def perf_stacks(text: str, program: Program) -> Stacks:
+    """Call stacks from the outermost caller inwards; perf leaves the function itself out of those
+    that did not call it but jumped there."""
+    stacks: Stacks = Counter()
+    running = None
+    for line in text.splitlines():
+        if found := _FUNCTION.fullmatch(line):
+            running = program.address_of(found[1])
+        elif found := _CHAIN.fullmatch(line):
+            chain = tuple(map(program.address_of, found[2].split("|")))
+            stacks[chain if chain[-1] == running else (*chain, running)] += int(found[1])
+    return stacks
+
+
+@pytest.mark.parametrize("name", ["interp.static", "shapes.static"])
+def test_the_call_tree_is_that_of_perf_report(
+    name: str, record: Callable[..., Any], tool: Callable[[str], str], run: Callable[..., Any]
+) -> None:
+    binary = TESTBINS / "x86-64" / name
+    path: Path = record(binary, 2, call_stack=True, depth=32, period=101).path
+    found = gather((path,), binary).evidence
+    program = found.program
+    command = [
+        tool("perf"), "report", "-f", "-i", path, "--stdio", "--no-demangle", "-n", "-t", "|",
+        "--percent-limit", "0",
+    ]  # fmt: skip
+    flat = run(*command, "--children", "-g", "none", "-F", "overhead_children,overhead,sample,sym")
+    tree = run(
+        *command, "--no-children", "-F", "overhead,sample,sym", "--max-stack", "40",
+        "-g", "folded,0,caller,function,count",
+    )  # fmt: skip
+
+    functions, *_ = call_stacks(found, None)
+    shares = {
+        program.address_of(str(row["function"])): (row["total"], row["own"])
+        for row in functions.records()
+    }
+    samples = sum(own for _, own in shares.values())
+    assert samples > 1000
+    theirs = perf_shares(flat.stdout, samples, program)
+    assert shares.keys() == theirs.keys()
+    for function, (total, own) in shares.items():
+        assert own == theirs[function][1]
+        assert abs(total - theirs[function][0]) <= 1 + samples // 20_000  # perf rounds to 0.01 %
+    ours: Stacks = Counter()
+    for text, count in folded(found):
+        ours[tuple(map(program.address_of, text.split(";")))] += count
+    assert ours == perf_stacks(tree.stdout, program)
+    assert max(map(len, ours)) > 8
