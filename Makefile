@@ -15,7 +15,7 @@ APT = DEBIAN_FRONTEND=noninteractive apt-get
 
 SECONDS_EACH ?= 60
 
-.PHONY: help demo test lint toolchain setup bench fuzz clean
+.PHONY: help demo test lint docs toolchain setup bench fuzz clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  \1\t/' | expand -t 14
@@ -37,6 +37,9 @@ lint: setup ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: setup ## the documentation as a site, in build/site
+	$(BIN)/mkdocs build --strict --quiet
 
 setup: $(VENV)/.done ## virtual environment with the package and its development tools
 

@@ -2,14 +2,21 @@ from __future__ import annotations
 
 import doctest
 import re
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from html import unescape
 from pathlib import Path
 
 import pytest
 
+import lbr2pgo
+from lbr2pgo import cli
 from lbr2pgo.sources import formats
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").glob("*.md"))
+WITH_COMMANDS = [ROOT / "README.md", *PAGES, *sorted((ROOT / "docs" / "recipes").iterdir())]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -35,3 +42,63 @@ def test_links_inside_the_project_lead_somewhere(page: Path) -> None:
 
 def test_pages_that_show_counting_have_running_examples() -> None:
     assert ">>> " in (ROOT / "docs" / "counting.md").read_text()
+
+
+def commands(path: Path) -> Iterator[str]:
+    """Calls of lbr2pgo in a recipe or in a page's code, with what continues their lines."""
+    text = path.read_text()
+    if path.suffix == ".md":
+        text = "\n".join(re.findall(r"^```\w*\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
+    for line in text.replace("\\\n", " ").splitlines():
+        found = re.match(r"\s*(?:- |run: |elif )?(lbr2pgo [a-z][^;|>]*)", line)
+        if found and "[-" not in line:  # that is how a synopsis shows options
+            yield found[1].split(" # ")[0]
+
+
+@pytest.mark.parametrize("path", WITH_COMMANDS, ids=lambda path: path.name)
+def test_commands_are_ones_that_lbr2pgo_takes(path: Path) -> None:
+    for command in commands(path):
+        try:
+            cli._parser().parse_args(shlex.split(command)[1:])
+        except SystemExit:
+            pytest.fail(command)
+
+
+def test_commands_are_found_in_every_kind_of_file() -> None:
+    found = {path.name for path in WITH_COMMANDS if any(commands(path))}
+    assert {"README.md", "recording.md", "github-actions.yml", "gitlab-ci.yml"} <= found
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, run: Callable[..., object]) -> Path:
+    """The documentation, built; any warning is an error."""
+    folder = tmp_path_factory.mktemp("site")
+    run(sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder, cwd=ROOT)
+    return folder
+
+
+def test_the_site_holds_every_page(site: Path) -> None:
+    names = {page.stem for page in PAGES} | {"changelog", "cli"}
+    assert [name for name in sorted(names) if not (site / name / "index.html").exists()] == []
+
+
+def test_the_site_tells_every_command_and_everything_public(site: Path) -> None:
+    told = unescape((site / "cli" / "index.html").read_text())
+    assert [name for name in cli._COMMANDS if f"usage: lbr2pgo {name} " not in told] == []
+    api = (site / "api" / "index.html").read_text()
+    assert [name for name in lbr2pgo.__all__ if f'id="lbr2pgo.{name}"' not in api] == []
+
+
+def test_the_site_leads_from_the_readme_to_its_pages(site: Path) -> None:
+    home = (site / "index.html").read_text().split('role="main"')[1]
+    links = set(re.findall(r'href="([a-z-]+)/"', home))
+    readme = (ROOT / "README.md").read_text()
+    assert {Path(page).stem for page in re.findall(r"\(docs/([a-z-]+\.md)\)", readme)} <= links
+    assert 'src="images/' in home
+
+
+def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
+    loads = re.compile(
+        r'<(?:script|img)[^>]* src="https?:|<link[^>]* rel="stylesheet"[^>]*"https?:'
+    )
+    assert [page for page in site.rglob("*.html") if loads.search(page.read_text())] == []

@@ -1,0 +1,73 @@
+"""What MkDocs does not find in docs/: the README, the changelog and the command line's reference.
+
+MkDocs calls the functions named `on_…` (mkdocs.yml, `hooks`). Pages link to each other as the
+repository's files do, so that the links work in both places; what the site does not hold is text
+there, without a link.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mkdocs.structure.files import File
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parent.parent
+OUTSIDE = {"README.md": "index.md", "CHANGELOG.md": "changelog.md"}
+"""Files at the root, and the pages that they become."""
+
+_LINK = re.compile(
+    r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?!https?:|#)(?P<path>[^)#]+)(?P<anchor>#[^)]*)?\)"
+)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are no files of docs/."""
+    for name, page in OUTSIDE.items():
+        files.append(File.generated(config, page, content=(ROOT / name).read_text()))
+    files.append(File.generated(config, "cli.md", content="\n".join(command_line())))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Lead links to where their targets are on the site."""
+    sources = {page: ROOT / name for name, page in OUTSIDE.items()}
+    source = sources.get(page.file.src_uri, ROOT / "docs" / page.file.src_uri)
+
+    def replaced(link: re.Match[str]) -> str:
+        target = os.path.relpath(source.parent / link["path"], ROOT)
+        uri = OUTSIDE.get(target, target.removeprefix("docs/"))
+        if files.get_file_from_path(uri) is None:
+            return link["text"]
+        path = os.path.relpath(uri, Path(page.file.src_uri).parent)
+        return f"{link['image']}[{link['text']}]({path}{link['anchor'] or ''})"
+
+    return _LINK.sub(replaced, markdown)
+
+
+def command_line() -> Iterator[str]:
+    """Lines of the page that holds each command's help, as Markdown."""
+    from lbr2pgo.cli import _parser
+
+    yield "# Command line\n"
+    for parser in _with_subcommands(_parser()):
+        parser.formatter_class = partial(argparse.HelpFormatter, width=90)  # type: ignore[assignment]
+        yield f"## {parser.prog}\n\n```text\n{parser.format_help().rstrip()}\n```\n"
+
+
+def _with_subcommands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for subparser in action.choices.values():
+                yield from _with_subcommands(subparser)

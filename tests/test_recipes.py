@@ -1,0 +1,185 @@
+"""The recipes that users copy: each is linted, and its steps are run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from dockerfile_parse import DockerfileParser
+
+ROOT = Path(__file__).parent.parent
+RECIPES = ROOT / "docs" / "recipes"
+HOOKS = ROOT / ".pre-commit-hooks.yaml"
+TESTBINS = ROOT / "testbins"
+RULES = (
+    "{extends: default, rules: {line-length: {max: 100}, comments: {min-spaces-from-content: 1}}}"
+)
+SCHEMAS = {"github-actions.yml": "github-workflows", "gitlab-ci.yml": "gitlab-ci"}
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.mark.parametrize(
+    "path", [*sorted(RECIPES.glob("*.yml")), HOOKS], ids=lambda path: path.name
+)
+def test_yaml_is_tidy(path: Path, run: Run) -> None:
+    assert run(sys.executable, "-m", "yamllint", "--strict", "-d", RULES, path).stdout == ""
+
+
+def test_every_pipeline_has_a_schema() -> None:
+    assert {path.name for path in RECIPES.glob("*.yml")} == set(SCHEMAS)
+
+
+@pytest.mark.parametrize(("recipe", "schema"), SCHEMAS.items())
+def test_pipelines_follow_their_schema(recipe: str, schema: str, run: Run) -> None:
+    check = (sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}")
+    run(*check, RECIPES / recipe)
+
+
+# ---- the image
+
+
+def instructions(name: str) -> list[str]:
+    parser = DockerfileParser(str(RECIPES / "Dockerfile"))
+    return [each["value"] for each in parser.structure if each["instruction"] == name]
+
+
+def test_the_image_is_made_of_files_that_exist_and_what_the_package_needs() -> None:
+    copied = {word for line in instructions("COPY") for word in line.split()[:-1]}
+    assert all((ROOT / name).exists() for name in copied)
+    assert {"pyproject.toml", "README.md", "lbr2pgo"} <= copied
+
+
+def test_the_image_pins_its_base_warms_up_and_runs_as_nobody(run: Run) -> None:
+    (base,) = instructions("FROM")
+    assert base == "python:3.12-slim"
+    (commands,) = instructions("RUN")
+    run("sh", "-n", "-c", commands)
+    assert commands.endswith("lbr2pgo warmup")
+    assert instructions("USER") == ["nobody"]
+
+
+# ---- the hook
+
+
+@pytest.fixture
+def hooked(tmp_path: Path, run: Run) -> Path:
+    """A repository whose one hook is ours, on a profile of `interp.pie`."""
+    ours, theirs = tmp_path / "lbr2pgo", tmp_path / "project"
+    for folder in (ours, theirs):
+        folder.mkdir()
+        run("git", "init", "-q", folder)
+    shutil.copy(HOOKS, ours)
+    identity = ("-c", "user.name=n", "-c", "user.email=e@example.org")
+    run("git", "add", ".", cwd=ours)
+    run("git", *identity, "commit", "-qm", "hooks", cwd=ours)
+    revision = run("git", "rev-parse", "HEAD", cwd=ours).stdout.strip()
+    # What is tested is the hook, not pip: the package comes from the environment of the tests.
+    hook = {
+        "id": "lbr2pgo-check",
+        "language": "system",
+        "args": ["app.prof", "--binary", str(TESTBINS / "x86-64/interp.pie"), "--max-stale", "0.1"],
+    }
+    repositories = [{"repo": str(ours), "rev": revision, "hooks": [hook]}]
+    (theirs / ".pre-commit-config.yaml").write_text(yaml.safe_dump({"repos": repositories}))
+    return theirs
+
+
+def environment(home: Path) -> dict[str, str]:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "PRE_COMMIT_HOME": str(home)}
+
+
+def test_the_hook_passes_a_profile_that_fits_and_no_other(hooked: Path, run: Run) -> None:
+    def commit_would_pass(profile: str) -> bool:
+        (hooked / "app.prof").write_text(profile)
+        run("git", "add", ".", cwd=hooked)
+        command = (sys.executable, "-m", "pre_commit", "run", "--verbose")
+        done = run(*command, cwd=hooked, env=environment(hooked.parent), check=False)
+        assert "stale" in done.stdout
+        return done.returncode == 0
+
+    assert commit_would_pass("walk:100:10\n 1: 100\n")
+    assert not commit_would_pass("another:100:10\n 1: 100\n")
+
+
+# ---- the pipelines
+
+
+CONDITIONS = {None: "", "env.USE_PROFILE": '[ "$USE_PROFILE" ] || exit 0'}
+"""What a step's `if` asks, as a shell's line."""
+
+
+def github_job(name: str) -> tuple[dict[str, str], Iterator[str]]:
+    """A job's variables, and the script of each step that does not set the machine up."""
+    workflow: dict[str, Any] = yaml.safe_load((RECIPES / "github-actions.yml").read_text())
+    steps = [step for step in workflow["jobs"][name]["steps"] if "run" in step]
+    scripts = (
+        f"{CONDITIONS[step.get('if')]}\n{step['run']}"
+        for step in steps
+        if not step["name"].startswith("Install")
+    )
+    return workflow["env"], scripts
+
+
+def gitlab_job(name: str) -> tuple[dict[str, str], Iterator[str]]:
+    pipeline: dict[str, Any] = yaml.safe_load((RECIPES / "gitlab-ci.yml").read_text())
+    return pipeline["variables"], iter(pipeline[name]["script"])
+
+
+MAKEFILE = """
+build/app: interp.c
+\tmkdir -p build
+\t$(CC) $(CFLAGS) $< -o $@
+all: build/app
+clean:
+\trm -rf build
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, tool: Callable[[str], str]) -> Path:
+    tool("clang-22")
+    tool("qemu-x86_64")
+    (tmp_path / "Makefile").write_text(MAKEFILE)
+    shutil.copy(TESTBINS / "src" / "interp.c", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("job", [github_job, gitlab_job], ids=["github", "gitlab"])
+def test_a_pipeline_builds_plain_then_refreshes_then_optimises(
+    job: Callable[[str], tuple[dict[str, str], Iterator[str]]], project: Path, run: Run
+) -> None:
+    def play(name: str) -> str:
+        """Run a job's steps in turn; what they printed."""
+        variables, scripts = job(name)
+        given = {"BUILD": "make clean all CC=clang-22", "TRAIN": "build/app 100"}
+        passed_on = project / "environment"
+        passed_on.write_text("")
+        env = {**environment(project), **variables, **given, "GITHUB_ENV": str(passed_on)}
+        output = ""
+        for script in scripts:
+            env |= dict(line.split("=", 1) for line in passed_on.read_text().splitlines())
+            output += run("bash", "-e", "-c", script, cwd=project, env=env).stdout
+        return output.lower()
+
+    flag = "-fprofile-sample-use"
+    plain = play("build")
+    assert "no profile is stored yet" in plain
+    assert flag not in plain
+
+    play("refresh")
+    assert f"{flag}={project}/profile/app.prof interp.c".lower() in play("build")
+
+    (project / "profile" / "app.prof").write_text("another:100:10\n 1: 100\n")
+    refused = play("build")
+    assert "the stored profile was refused" in refused
+    assert flag not in refused
