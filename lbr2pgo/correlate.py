@@ -14,19 +14,19 @@ What `llvm-profgen` computes (LLVM: tools/llvm-profgen/ProfileGenerator.cpp), in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from lbr2pgo.counts import Bools
 from lbr2pgo.entry_calls import EXTERNAL, Calls, calls_to_entries
 from lbr2pgo.profiles.discriminators import base_discriminator, duplication_factor
-from lbr2pgo.profiles.sample_profile import LARGEST_LINE, FunctionSamples, SampleProfile
+from lbr2pgo.profiles.profile_table import Body, CallTargets, Contexts, ProfileTable
+from lbr2pgo.profiles.sample_profile import LARGEST_LINE, SampleProfile
 from lbr2pgo.program.debug_info import DebugInfo, DwarfFunctions, Frames
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay import Flow
-from lbr2pgo.stacks import I64, U64
+from lbr2pgo.stacks import I32, I64, U32, U64
 
 # Compilers emit several functions of these names, whose profiles would be mixed up
 # (LLVM: ProfileGeneratorBase::filterAmbiguousProfile).
@@ -37,7 +37,15 @@ _FS_DISCRIMINATOR_MARK = "__llvm_fs_discriminator__"
 def sample_profile(
     flow: Flow, program: Program, debug: DebugInfo, *, as_llvm: bool = False
 ) -> tuple[SampleProfile, Bools]:
-    """The sample profile of a replayed recording.
+    """As `profile_table`, with the profile as a tree."""
+    table, located = profile_table(flow, program, debug, as_llvm=as_llvm)
+    return table.tree(), located
+
+
+def profile_table(
+    flow: Flow, program: Program, debug: DebugInfo, *, as_llvm: bool = False
+) -> tuple[ProfileTable, Bools]:
+    """The sample profile of a replayed recording, in columns.
 
     Also returns, for each fall-through of `flow.judged`, whether its code has source locations.
     With `as_llvm`, calls from outside the image are made at address EXTERNAL.
@@ -46,11 +54,10 @@ def sample_profile(
     calls = calls_to_entries(flow, program, functions, as_llvm=as_llvm)
     code = _code(flow, program, functions, calls)
     is_fs = uses_fs_discriminators(program)
-    places = _places(debug.frames(code.address), is_fs=is_fs)
+    places = _places(debug.frames(code.address, with_files=False), is_fs=is_fs)
     contexts = _contexts(places)
-    profile = SampleProfile(is_fs=is_fs)
-    _fill(profile, code, places, contexts, calls)
-    return profile, _located(flow, code, places)
+    table = replace(_table(code, places, contexts, calls), is_fs=is_fs)
+    return table, _located(flow, code, places)
 
 
 def _starts(flow: Flow) -> U64:
@@ -121,10 +128,12 @@ class _Places:
     """Number of each instruction's outermost frame."""
     depth: I64
     """How many frames each instruction has; 0 without debug information."""
-    function: I64
-    line: I64
-    discriminator: I64
-    factor: U64
+    function: I32
+    line: U32
+    discriminator: U32
+    words: U32
+    """What DWARF calls the discriminator, in which LLVM packs more."""
+    is_fs: bool
     names: tuple[str, ...]
 
     @property
@@ -132,19 +141,26 @@ class _Places:
         """Number of each instruction's innermost frame; meaningless at depth 0."""
         return self.first + self.depth - 1
 
+    def location(self, frames: I64) -> tuple[I64, I64]:
+        """Line and discriminator in these frames."""
+        return self.line[frames].astype(np.int64), self.discriminator[frames].astype(np.int64)
+
+    def factor(self, frames: I64) -> U64:
+        """Copies that the optimizer made of the code in these frames."""
+        words = self.words[frames]
+        return (np.ones_like(words) if self.is_fs else duplication_factor(words)).astype(np.uint64)
+
 
 def _places(frames: Frames, *, is_fs: bool) -> _Places:
     words = frames.discriminator
-    line = (frames.line.astype(np.int64) - frames.start_line) & LARGEST_LINE
-    discriminator = words if is_fs else base_discriminator(words)
-    factor = np.ones_like(words) if is_fs else duplication_factor(words)
     return _Places(
         first=frames.offsets[:-1],
         depth=_named_depth(frames),
-        function=frames.function.astype(np.int64),
-        line=line,
-        discriminator=discriminator.astype(np.int64),
-        factor=factor.astype(np.uint64),
+        function=frames.function,
+        line=(frames.line - frames.start_line) & np.uint32(LARGEST_LINE),
+        discriminator=words if is_fs else base_discriminator(words),
+        words=words,
+        is_fs=is_fs,
         names=frames.names,
     )
 
@@ -182,7 +198,7 @@ class _Contexts:
 
 def _contexts(places: _Places) -> _Contexts:
     """Number the contexts, depth by depth: each is told apart by its parent and call."""
-    columns: list[I64] = []
+    parts = [np.empty((4, 0), np.int64)]
     levels: list[tuple[I64, I64]] = []
     current = np.full(len(places.depth), -1, dtype=np.int64)
     size = 0
@@ -190,74 +206,87 @@ def _contexts(places: _Places) -> _Contexts:
         rows = np.flatnonzero(places.depth > depth)
         frame = places.first[rows] + depth
         call = frame - 1 if depth else frame
-        key = np.stack(
-            (
-                current[rows],
-                places.line[call] * (depth > 0),
-                places.discriminator[call] * (depth > 0),
-                places.function[frame],
-            )
-        )
-        unique, inverse = _distinct(key)
+        line, discriminator = places.location(call)
+        if not depth:  # stands alone
+            line, discriminator = np.zeros_like(line), np.zeros_like(line)
+        parent, function = current[rows], places.function[frame].astype(np.int64)
+        columns = (parent, line, discriminator, function)
+        first, inverse = _distinct(_pair(parent, function), _pair(line, discriminator))
+        parts.append(np.stack([column[first] for column in columns]))
         current[rows] = size + inverse
-        size += unique.shape[1]
-        columns.append(unique)
+        size += len(first)
         levels.append((rows, current[rows]))
-    table = np.concatenate([np.empty((4, 0), np.int64), *columns], axis=1)
-    parent, line, discriminator, function = table
+    parent, line, discriminator, function = np.concatenate(parts, axis=1)
     return _Contexts(parent, line, discriminator, function, tuple(levels))
 
 
-def _distinct(key: I64) -> tuple[I64, I64]:
-    """As `np.unique(key, axis=1, return_inverse=True)`, which compares columns as bytes: slowly."""
-    order = np.lexsort(key[::-1])
-    ordered = key[:, order]
-    is_first = np.ones(len(order), dtype=np.bool_)
-    is_first[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
+def _pair(high: I64, low: I64) -> I64:
+    """Two numbers below 2**31, or 2**32 the low one, as one number that is ordered alike."""
+    return (high << 32) | low
+
+
+def _distinct(*keys: I64) -> tuple[I64, I64]:
+    """Where each distinct row of the keys stands, in their order, and the number of each row."""
+    order = np.lexsort(keys[::-1])
+    is_first = np.zeros(len(order), dtype=np.bool_)
+    is_first[:1] = True
+    for key in keys:
+        ordered = key[order]
+        is_first[1:] |= ordered[1:] != ordered[:-1]
     inverse = np.empty(len(order), dtype=np.int64)
     inverse[order] = np.cumsum(is_first) - 1
-    return ordered[:, is_first], inverse
+    return order[is_first], inverse
 
 
-def _fill(
-    profile: SampleProfile, code: _Code, places: _Places, contexts: _Contexts, calls: Calls
-) -> None:
-    samples = _empty_samples(profile, places, contexts)
-    _add_totals(samples, code, contexts)
+def _table(code: _Code, places: _Places, contexts: _Contexts, calls: Calls) -> ProfileTable:
+    names = {name: number for number, name in enumerate(places.names)}
+    callees = np.array([names.setdefault(name, len(names)) for name in calls.names], np.int64)
+    calls = replace(calls, callee=callees[calls.callee], names=tuple(names))
     leaf = _leaf_contexts(places, contexts)
-    _add_bodies(samples, code, places, leaf)
-    _add_calls(profile, samples, code, places, leaf, calls)
-    for function in profile.functions.values():
-        _raise_to_calls(function)
-    _drop_ambiguous(profile)
+    known = calls.has_source.copy()
+    row = np.searchsorted(code.address, calls.source[known])
+    known[known] = leaf[row] >= 0
+    body, targets = _body(code, places, leaf, calls, known)
+    made = _with_heads(_with_totals(code, contexts), calls)
+    _raise_to_calls(body, targets, made)
+    table = ProfileTable(calls.names, made, body, targets)
+    is_ambiguous = np.array([name.startswith(_AMBIGUOUS_PREFIXES) for name in names], np.bool_)
+    return table.without(is_ambiguous[made.name]).with_used_names()
 
 
-def _empty_samples(
-    profile: SampleProfile, places: _Places, contexts: _Contexts
-) -> list[FunctionSamples]:
-    """One profile a context, hung into its parent."""
-    samples: list[FunctionSamples] = []
-    for parent, line, discriminator, function in zip(
-        contexts.parent.tolist(),
-        contexts.line.tolist(),
-        contexts.discriminator.tolist(),
-        contexts.function.tolist(),
-        strict=True,
-    ):
-        name = places.names[function]
-        if parent < 0:
-            samples.append(profile.function(name))
-        else:
-            samples.append(samples[parent].callee((line, discriminator), name))
-    return samples
-
-
-def _add_totals(samples: Sequence[FunctionSamples], code: _Code, contexts: _Contexts) -> None:
-    totals = np.zeros(len(samples), dtype=np.uint64)
+def _with_totals(code: _Code, contexts: _Contexts) -> Contexts:
+    totals = np.zeros(len(contexts.parent), dtype=np.uint64)
     for rows, context in contexts.levels:
         np.add.at(totals, context, code.weight[rows])
-    for function, total in zip(samples, totals.tolist(), strict=True):
-        function.total += total
+    return Contexts(
+        parent=contexts.parent,
+        line=contexts.line,
+        discriminator=contexts.discriminator,
+        name=contexts.function,
+        total=totals,
+        head=np.zeros_like(totals),
+    )
+
+
+def _with_heads(contexts: Contexts, calls: Calls) -> Contexts:
+    """The same with what called functions got; those of which nothing ran are added."""
+    is_alone = contexts.parent < 0
+    alone, called = contexts.name[is_alone], np.unique(calls.callee)
+    added = called[~np.isin(called, alone)]
+    zeros = np.zeros(len(added), np.int64)
+    place = np.full(len(calls.names), -1)
+    place[alone] = np.flatnonzero(is_alone)
+    place[added] = len(contexts) + np.arange(len(added))
+    head = np.concatenate((contexts.head, zeros.astype(np.uint64)))
+    np.add.at(head, place[calls.callee], calls.count)
+    return Contexts(
+        parent=np.concatenate((contexts.parent, zeros - 1)),
+        line=np.concatenate((contexts.line, zeros)),
+        discriminator=np.concatenate((contexts.discriminator, zeros)),
+        name=np.concatenate((contexts.name, added)),
+        total=np.concatenate((contexts.total, zeros.astype(np.uint64))),
+        head=head,
+    )
 
 
 def _leaf_contexts(places: _Places, contexts: _Contexts) -> I64:
@@ -268,79 +297,38 @@ def _leaf_contexts(places: _Places, contexts: _Contexts) -> I64:
     return leaf
 
 
-def _add_bodies(
-    samples: Sequence[FunctionSamples], code: _Code, places: _Places, leaf: I64
-) -> None:
-    rows = np.flatnonzero(code.is_body & (leaf >= 0))
+def _body(
+    code: _Code, places: _Places, leaf: I64, calls: Calls, is_known: Bools
+) -> tuple[Body, CallTargets]:
+    """Counts of locations, and the calls from them; a location that only calls has a zero."""
+    callers = np.searchsorted(code.address, calls.source[is_known])
+    bodies = np.flatnonzero(code.is_body & (leaf >= 0))
+    rows = np.concatenate((bodies, callers))
     frame = places.leaf[rows]
-    keys = (leaf[rows], places.line[frame], places.discriminator[frame])
-    count = code.count[rows] * places.factor[frame]
-    order = np.lexsort((count, *reversed(keys)))
-    columns = [column[order] for column in keys]
-    is_last = np.ones(len(order), dtype=np.bool_)
-    is_last[:-1] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
-    for context, line, discriminator, largest in zip(
-        *(column[is_last].tolist() for column in columns),
-        count[order][is_last].tolist(),
-        strict=True,
-    ):
-        samples[context].body[line, discriminator] = largest
+    value = code.count[rows] * places.factor(frame)
+    value[len(bodies) :] = 0
+    columns = (leaf[rows], *places.location(frame))
+    first, row = _distinct(columns[0], _pair(*columns[1:]))
+    count = np.zeros(len(first), np.uint64)
+    np.maximum.at(count, row, value)
+    callee = calls.callee[is_known]
+    first_call, call = _distinct(_pair(row[len(bodies) :], callee))
+    called = np.zeros(len(first_call), np.uint64)
+    np.add.at(called, call, calls.count[is_known])
+    context, line, discriminator = (column[first] for column in columns)
+    targets = CallTargets(row[len(bodies) :][first_call], callee[first_call], called)
+    return Body(context, line, discriminator, count), targets
 
 
-def _add_calls(
-    profile: SampleProfile,
-    samples: Sequence[FunctionSamples],
-    code: _Code,
-    places: _Places,
-    leaf: I64,
-    calls: Calls,
-) -> None:
-    for callee, count in zip(calls.callee.tolist(), calls.count.tolist(), strict=True):
-        profile.function(calls.names[callee]).head += count
-    inside = np.flatnonzero(calls.has_source)
-    row = np.searchsorted(code.address, calls.source[inside])
-    known = leaf[row] >= 0
-    inside, row = inside[known], row[known]
-    frame = places.leaf[row]
-    for context, line, discriminator, callee, count in zip(
-        leaf[row].tolist(),
-        places.line[frame].tolist(),
-        places.discriminator[frame].tolist(),
-        calls.callee[inside].tolist(),
-        calls.count[inside].tolist(),
-        strict=True,
-    ):
-        location = (line, discriminator)
-        samples[context].body.setdefault(location, 0)
-        samples[context].add_call(location, calls.names[callee], count)
-
-
-def _raise_to_calls(function: FunctionSamples) -> None:
+def _raise_to_calls(body: Body, calls: CallTargets, contexts: Contexts) -> None:
     """A location ran at least as often as it called (LLVM: updateCallsiteSamples).
 
     As in LLVM, copies that were inlined are left as they are.
     """
-    for location, targets in function.call_targets.items():
-        function.body[location] = max(function.body.get(location, 0), sum(targets.values()))
-
-
-def _drop_ambiguous(profile: SampleProfile) -> None:
-    for key in [key for key in profile.functions if _is_ambiguous(key)]:
-        del profile.functions[key]
-    for function in profile.functions.values():
-        _drop_ambiguous_inlined(function)
-
-
-def _drop_ambiguous_inlined(function: FunctionSamples) -> None:
-    for callees in function.callsites.values():
-        for name in [name for name in callees if _is_ambiguous(name)]:
-            del callees[name]
-        for callee in callees.values():
-            _drop_ambiguous_inlined(callee)
-
-
-def _is_ambiguous(key: object) -> bool:
-    return isinstance(key, str) and key.startswith(_AMBIGUOUS_PREFIXES)
+    called = np.zeros_like(body.count)
+    np.add.at(called, calls.row, calls.count)
+    is_alone = contexts.parent[body.context] < 0
+    np.maximum(body.count, called, out=body.count, where=is_alone)
 
 
 def _located(flow: Flow, code: _Code, places: _Places) -> Bools:

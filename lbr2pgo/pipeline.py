@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from lbr2pgo import waterfall
 from lbr2pgo.counting import Counted, CountingOptions, Progress, count, filter_names, mode_of
@@ -20,6 +20,9 @@ from lbr2pgo.replay import Flow, ReplayOptions, replay
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import SourceInfo
 from lbr2pgo.timings import Timings
+
+if TYPE_CHECKING:
+    from lbr2pgo.profiles.profile_table import ProfileTable
 
 LLVM_PROFGEN, PERF2BOLT = "llvm-profgen", "perf2bolt"
 
@@ -308,8 +311,7 @@ class _Run:
         return tallies
 
     def _write_llvm(self, path: Path) -> Mapping[str, int]:
-        from lbr2pgo.correlate import sample_profile, symbol_list
-        from lbr2pgo.profiles import llvm_extbinary, llvm_text
+        from lbr2pgo.correlate import profile_table
 
         if self.filters and not len(self.flow.judged.runs):
             raise OutputError(
@@ -322,20 +324,29 @@ class _Run:
             raise OutputError(f"no sample profile was written: {debug.missing_reason}")
         with self.timings.stage("correlate"):
             as_llvm = LLVM_PROFGEN in self.options.compat
-            profile, located = sample_profile(self.flow, self.program, debug, as_llvm=as_llvm)
+            table, located = profile_table(self.flow, self.program, debug, as_llvm=as_llvm)
         tallies = self._located_tallies(located)
-        if not profile.functions:
+        if not len(table):
             raise EmptyProfileError(tallies, what="no function with debug information ran")
-        if self.options.symbol_list:
-            profile.symbols = symbol_list(debug)
         with self.timings.stage("write sample profile"):
-            if self.options.llvm_format == "text":
-                llvm_text.write(profile, path)
-            else:
-                chosen = llvm_extbinary.Options(md5_names=self.options.md5_names)
-                llvm_extbinary.write(profile, path, chosen)
+            self._write_table(table, debug, path)
         self.notes += [f"debug information: {n:,} {why}" for why, n in debug.health().items() if n]
         return tallies
+
+    def _write_table(self, table: ProfileTable, debug: DebugInfo, path: Path) -> None:
+        if self.options.llvm_format == "text":
+            from lbr2pgo.profiles import llvm_text_table
+
+            llvm_text_table.write(table, path)
+            return
+        from lbr2pgo.correlate import symbol_list
+        from lbr2pgo.profiles import llvm_extbinary
+
+        profile = table.tree()
+        if self.options.symbol_list:
+            profile.symbols = symbol_list(debug)
+        chosen = llvm_extbinary.Options(md5_names=self.options.md5_names)
+        llvm_extbinary.write(profile, path, chosen)
 
     def _located_tallies(self, located: Bools) -> Mapping[str, int]:
         judged = self.flow.judged

@@ -49,7 +49,7 @@ class Debug:
     places: Mapping[int, Sequence[Frame]]
     ranges: Sequence[tuple[int, int, str]] = ((0, 0xB, "f"), (0xB, 0xD, "h"))
 
-    def frames(self, addresses: U64) -> Frames:
+    def frames(self, addresses: U64, *, with_files: bool = True) -> Frames:
         found = [self.places.get(int(address) - BASE, ()) for address in addresses]
         rows = [frame for frames in found for frame in frames]
         names = tuple(sorted({row[0] for row in rows}))

@@ -162,13 +162,17 @@ class DebugInfo:
                 self._problems["supplementary debug files (dwz) that were not found"] += 1
         return Symbolizer(read(self._source, shared), self._problems)
 
-    def frames(self, addresses: U64) -> Frames:
-        """Inline frames of (n,) image addresses, in the order given."""
+    def frames(self, addresses: U64, *, with_files: bool = True) -> Frames:
+        """Inline frames of (n,) image addresses, in the order given.
+
+        Finding the paths of files takes time: without `with_files`, all are unknown.
+        """
         if not self.present:
             zeros, indices = np.zeros(0, np.uint32), np.zeros(0, np.int32)
             offsets = np.zeros(len(addresses) + 1, np.int64)
             return Frames(offsets, indices, zeros, zeros, zeros, indices, (), ())
-        return self._symbolizer.frames(np.ascontiguousarray(addresses, np.uint64))
+        asked = np.ascontiguousarray(addresses, np.uint64)
+        return self._symbolizer.frames(asked, with_files=with_files)
 
     def lines(self, addresses: U64) -> Lines:
         """File, line and discriminator of (n,) image addresses."""

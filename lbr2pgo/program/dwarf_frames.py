@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -25,8 +26,10 @@ class Group(NamedTuple):
     container: Container
     lengths: I64
     """(k,): frames of each address."""
-    dies: I64
-    """Offset of each frame's DIE in the container, -1 if it has none; outermost first."""
+    offsets: I64
+    """(d,): where in the container the DIEs of these frames are."""
+    die: I32
+    """DIE of each frame, as an index into `offsets`, -1 if it has none; outermost first."""
     leaf: U32
     """(3, k): file number, line, discriminator."""
 
@@ -39,49 +42,59 @@ class _Columns:
 
     def __init__(self, groups: Sequence[Group], offsets: I64) -> None:
         m = int(offsets[-1])
-        self.die = np.full(m, -1, np.int64)
-        self.unit, self.container = np.zeros((2, m), np.int32)
+        self.die = np.full(m, -1, np.int32)
+        self.unit = np.zeros(m, np.int32)
         self.file, self.line, self.discriminator = np.zeros((3, m), np.uint32)
         self.is_leaf = np.zeros(m, np.bool_)
         self.is_leaf[offsets[1:][np.diff(offsets) > 0] - 1] = True
-        # Containers hold arrays, which can't be compared.
-        self.containers = {id(g.container): g.container for g in groups}
-        numbers = {key: i for i, key in enumerate(self.containers)}
+        dies = 0
         for group in groups:
-            self._scatter(group, offsets[group.rows], numbers[id(group.container)])
+            self._scatter(group, offsets[group.rows], dies)
+            dies += len(group.offsets)
 
-    def _scatter(self, group: Group, starts: I64, container: int) -> None:
+    def _scatter(self, group: Group, starts: I64, first_die: int) -> None:
         before = np.cumsum(group.lengths) - group.lengths
-        places = np.repeat(starts - before, group.lengths) + np.arange(len(group.dies))
+        places = np.repeat(starts - before, group.lengths) + np.arange(len(group.die))
         self.unit[places] = group.unit
-        self.die[places] = group.dies
-        self.container[places] = container
+        self.die[places] = np.where(group.die < 0, -1, group.die + first_die)
         known = group.lengths > 0
         leaves = (starts + group.lengths - 1)[known]
         self.file[leaves], self.line[leaves], self.discriminator[leaves] = group.leaf[:, known]
 
-    def described(self) -> tuple[I32, tuple[str, ...], U32]:
+    def described(self, functions: Functions) -> tuple[I32, tuple[str, ...], U32]:
         """Name index of each frame, the names, and declaration lines; sets the outer lines."""
         names = Interned()
-        name = np.full(len(self.die), names.index(""), np.int32)
-        start_line = np.zeros(len(self.die), np.uint32)
-        for i, container in enumerate(self.containers.values()):
-            rows = np.flatnonzero((self.container == i) & (self.die >= 0))
-            dies, back = np.unique(self.die[rows], return_inverse=True)
-            functions = describe(container, dies)
-            name[rows] = names.indices(functions.names)[back]
-            start_line[rows] = functions.decl_line[back]
-            self._set_calls(functions, rows, back)
-        return name, names.texts, start_line
+        # One more at the end, for the -1 of frames without a DIE.
+        name = np.append(names.indices(functions.names), names.indices([""]))
+        start_line = np.append(functions.decl_line, np.uint32(0))
+        self._set_calls(functions)
+        return name[self.die], names.texts, start_line[self.die]
 
-    def _set_calls(self, functions: Functions, rows: I64, back: I64) -> None:
-        """Say where the frames outside of `rows` were left: at the call that was inlined there."""
-        # The first row may be the outermost of all: nothing is outside of it.
-        inlined = (rows > 0) & ~self.is_leaf[rows - 1]
-        outer, back = rows[inlined] - 1, back[inlined]
-        self.file[outer] = functions.call_file[back]
-        self.line[outer] = functions.call_line[back]
-        self.discriminator[outer] = functions.discriminator[back]
+    def _set_calls(self, functions: Functions) -> None:
+        """Say where frames were left for others: at the call that was inlined there."""
+        # The first row is the outermost of all: nothing is outside of it.
+        inner = np.flatnonzero((self.die[1:] >= 0) & ~self.is_leaf[:-1]) + 1
+        die = self.die[inner]
+        self.file[inner - 1] = functions.call_file[die]
+        self.line[inner - 1] = functions.call_line[die]
+        self.discriminator[inner - 1] = functions.discriminator[die]
+
+
+def _functions(groups: Sequence[Group]) -> Functions:
+    """What the DIEs of all groups say, group after group."""
+    zeros = np.zeros(0, np.uint32)
+    parts = [Functions([], zeros, zeros, zeros, zeros)]
+    for _, same in groupby(groups, key=lambda group: id(group.container)):
+        together = list(same)
+        offsets = np.concatenate([group.offsets for group in together])
+        parts.append(describe(together[0].container, offsets))
+    return Functions(
+        names=[name for part in parts for name in part.names],
+        decl_line=np.concatenate([part.decl_line for part in parts]),
+        call_file=np.concatenate([part.call_file for part in parts]),
+        call_line=np.concatenate([part.call_line for part in parts]),
+        discriminator=np.concatenate([part.discriminator for part in parts]),
+    )
 
 
 class Interned:
@@ -104,15 +117,21 @@ class Interned:
         return tuple(self._known)
 
 
-def assemble(groups: Sequence[Group], count: int, table_of: TableOf) -> Frames:
-    """The frames of `count` addresses, of which each group holds some."""
+def assemble(groups: Sequence[Group], count: int, table_of: TableOf | None) -> Frames:
+    """The frames of `count` addresses, of which each group holds some.
+
+    Without line tables to look in, all files stay unknown.
+    """
     offsets = np.zeros(count + 1, np.int64)
     for group in groups:
         offsets[group.rows + 1] = group.lengths
     np.cumsum(offsets, out=offsets)
     columns = _Columns(groups, offsets)
-    function, names, start_line = columns.described()
-    file, files = name_files(columns.unit, columns.file, table_of)
+    function, names, start_line = columns.described(_functions(groups))
+    file = np.zeros(len(function), np.int32)
+    files: tuple[str, ...] = ("",)
+    if table_of is not None:
+        file, files = name_files(columns.unit, columns.file, table_of)
     return Frames(
         offsets=offsets,
         function=function,

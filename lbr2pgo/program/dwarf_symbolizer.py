@@ -68,10 +68,10 @@ class Symbolizer:
             self._lines[unit] = table
         return self._lines[unit]
 
-    def frames(self, addresses: U64) -> Frames:
+    def frames(self, addresses: U64, *, with_files: bool = True) -> Frames:
         """See `DebugInfo.frames`."""
         groups = [self._group(unit, rows, addresses) for unit, rows in self._by_unit(addresses)]
-        return assemble(groups, len(addresses), self.line_table)
+        return assemble(groups, len(addresses), self.line_table if with_files else None)
 
     def lines(self, addresses: U64) -> Lines:
         """See `DebugInfo.lines`."""
@@ -98,13 +98,14 @@ class Symbolizer:
             known, back = np.unique(dies, return_inverse=True)
             parts.append((starts, ends, names.indices(describe(container, known).names)[back]))
         starts, ends, function = map(np.concatenate, zip(*parts, strict=True))
-        named = np.array([text != "" for text in names.texts], np.bool_)
+        texts = names.texts
+        named = np.array([text != "" for text in texts], np.bool_)
         kept = (ends > starts) & (starts >= np.uint64(lowest)) & named[function]
         _, first = np.unique(starts[kept], return_index=True)
         starts, ends, function = (column[kept][first] for column in (starts, ends, function))
         used, function = np.unique(function, return_inverse=True)
-        texts = tuple(names.texts[i] for i in used.tolist())
-        return DwarfFunctions(starts, ends, function.astype(np.int32), texts)
+        chosen = tuple(texts[i] for i in used.tolist())
+        return DwarfFunctions(starts, ends, function.astype(np.int32), chosen)
 
     def _by_unit(self, addresses: U64) -> Iterator[tuple[int, I64]]:
         """Each unit that covers some of the addresses, and which ones."""
@@ -131,6 +132,9 @@ class Symbolizer:
         # An address without a function, but with a line, has one frame without a name.
         lonely = (found > 0) & (np.diff(offsets) == 0)
         lengths = np.where(lonely, 1, np.diff(offsets))
-        dies = np.full(int(lengths.sum()), -1)
-        dies[np.repeat(~lonely, lengths)] = code.dies["offset"][chain]
-        return Group(rows, unit, code.container, lengths, dies, np.array(leaf))
+        is_used = np.zeros(len(code.dies), np.bool_)
+        is_used[chain] = True
+        die = np.full(int(lengths.sum()), -1, np.int32)
+        die[np.repeat(~lonely, lengths)] = (np.cumsum(is_used, dtype=np.int32) - 1)[chain]
+        used = code.dies["offset"][is_used]
+        return Group(rows, unit, code.container, lengths, used, die, np.array(leaf))
