@@ -38,17 +38,24 @@ def find_bolt() -> str | None:
     return shutil.which(max(numbered)[1]) if numbered else None
 
 
-def bolt(tool: str, binary: Path, fdata: Path, output: Path, options: Sequence[str] = ()) -> str:
-    """Write `output`, an optimised `binary`; gives what the tool at path `tool` said.
+def bolt_command(
+    tool: str, binary: Path, fdata: Path, output: Path, options: Sequence[str] = ()
+) -> list[str]:
+    """The command line of the tool at path `tool`; any `options` replace `BOLT_OPTIONS`."""
+    files = [str(binary), "-o", str(output), "-data", str(fdata)]
+    return [tool, *files, *(options or BOLT_OPTIONS)]
 
-    Any `options` take the place of `BOLT_OPTIONS`. The output appears whole or not at all.
+
+def bolt(tool: str, binary: Path, fdata: Path, output: Path, options: Sequence[str] = ()) -> str:
+    """Write `output`, an optimised `binary`; gives what `bolt_command` said.
+
+    The output appears whole or not at all.
     Raises OutputError, with the tool's last lines, if it fails.
     """
     with tempfile.TemporaryDirectory(dir=output.parent, prefix=".lbr2pgo-") as folder:
         unfinished = Path(folder) / output.name
-        command = [tool, str(binary), "-o", str(unfinished), "-data", str(fdata)]
         done = subprocess.run(
-            [*command, *(options or BOLT_OPTIONS)],
+            bolt_command(tool, binary, fdata, unfinished, options),
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
         )  # fmt: skip
         if done.returncode != 0 or not unfinished.exists():

@@ -23,6 +23,8 @@ _COMMANDS = (
     "report",
     "accuracy",
     "check",
+    "measure",
+    "pgo",
     "bolt",
     "share",
     "msr",

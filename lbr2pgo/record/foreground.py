@@ -8,19 +8,24 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
+from typing import BinaryIO
 
 
-def run_foreground(command: Sequence[str], environment: Mapping[str, str]) -> int:
+def run_foreground(
+    command: Sequence[str], environment: Mapping[str, str], output: BinaryIO | None = None
+) -> int:
     """Run a command to its end; returns what `Popen.wait` does.
 
+    `output` takes its standard output, which else passes through; its input is empty then.
     The terminal's interrupt is the program's business alone, and what ends only this process is
     passed on, so that what was recorded can still be written. Both hold before the command starts:
     a signal may come with its first breath.
     """
     children: list[subprocess.Popen[bytes]] = []
+    stdin = None if output is None else subprocess.DEVNULL
     with (
         _signals_to(children),
-        subprocess.Popen(command, env=dict(environment)) as process,
+        subprocess.Popen(command, env=dict(environment), stdin=stdin, stdout=output) as process,
     ):
         children.append(process)
         return process.wait()

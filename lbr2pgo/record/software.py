@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import BinaryIO
 
 from lbr2pgo.errors import MissingToolError, OutputError
 from lbr2pgo.record.emulation import (
@@ -85,14 +86,17 @@ def branch_sample_type(options: RecordOptions, *, kernel: bool = False) -> int:
 
 
 def record_software(
-    options: RecordOptions, environment: Mapping[str, str] = os.environ
+    options: RecordOptions,
+    environment: Mapping[str, str] = os.environ,
+    program_output: BinaryIO | None = None,
 ) -> RecordResult:
     """Run the command under emulation and write what it recorded.
 
-    The program's own output and signals pass through. A program that crashes or is killed leaves
-    a valid recording of what it did until then. Raises MissingToolError without QEMU, a compiler
-    or the guest's libraries, InputError for a program that can't be emulated, OutputError where
-    the files can't be written.
+    The program's own output and signals pass through; `program_output` takes the output instead,
+    and then the program's input is empty. A program that crashes or is killed leaves a valid
+    recording of what it did until then. Raises MissingToolError without QEMU, a compiler or the
+    guest's libraries, InputError for a program that can't be emulated, OutputError where the files
+    can't be written.
     """
     guest = find_guest(options.command, environment)
     plugin = built_plugin(environment)
@@ -102,7 +106,7 @@ def record_software(
     with _work_directory(options.output) as directory:
         command = emulator_command(options, guest, plugin, directory)
         with _reserve(directory) as room:
-            code = run_foreground(command, environment)
+            code = run_foreground(command, environment, program_output)
         streams = _streams_of(directory, guest, code)
         exact = exact_counts(streams) if options.exact is not None else None
         unfinished = directory / "perf.data"

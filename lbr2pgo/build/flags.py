@@ -1,0 +1,70 @@
+"""Compiler and linker flags of each build of the loop, and the environment that carries them.
+
+Builds take flags from CFLAGS, CXXFLAGS and LDFLAGS (GNU make's implicit rules, autoconf; CMake and
+Meson when a build directory is set up). What the user has set there stays, before ours.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+DEBUG_INFO = ("-g", "-fdebug-info-for-profiling")
+"""So that samples find their lines, inline frames and discriminators (LLVM: clang/docs/
+UsersManual.rst, "Using Sampling Profilers"). Neither changes the code."""
+_OPTIMISE = "-O2"  # what the user gets who sets nothing: a build without it is no base
+_LINK = ("-Wl,--build-id",)
+_FOR_BOLT = ("-Wl,--emit-relocs",)
+_COMPILERS = {"CC": ("cc", "c"), "CXX": ("c++", "c++")}
+"""Variable, what is used where it is unset, and the language."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildFlags:
+    """What one build is given."""
+
+    compile: tuple[str, ...]
+    link: tuple[str, ...]
+
+    def settings(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """CFLAGS, CXXFLAGS and LDFLAGS, the user's own first."""
+        base = {name: environment.get(name, _OPTIMISE) for name in ("CFLAGS", "CXXFLAGS")}
+        compiling = {name: " ".join((text, *self.compile)) for name, text in base.items()}
+        linking = " ".join((environment.get("LDFLAGS", ""), *self.link)).strip()
+        return {**compiling, "LDFLAGS": linking}
+
+
+def plain_flags(*, bolt: bool) -> BuildFlags:
+    """Of the build that is recorded."""
+    return BuildFlags(DEBUG_INFO, (*_LINK, *(_FOR_BOLT if bolt else ())))
+
+
+def profile_flags(profile: Path, *, bolt: bool) -> BuildFlags:
+    """Of the build that uses a sample profile; builds run anywhere, so its path is absolute."""
+    plain = plain_flags(bolt=bolt)
+    return BuildFlags((*plain.compile, f"-fprofile-sample-use={profile.resolve()}"), plain.link)
+
+
+def refused_flags(flags: BuildFlags, environment: Mapping[str, str]) -> list[str]:
+    """Which flags which compiler does not know, a sentence each.
+
+    The compilers asked are those that the environment names, or cc and c++. A build may choose
+    others: this explains a failure, it does not predict one.
+    """
+    found = []
+    for variable, (usual, language) in _COMPILERS.items():
+        words = environment.get(variable, usual).split()
+        if not words or shutil.which(words[0], path=environment.get("PATH")) is None:
+            continue
+        unknown = [flag for flag in flags.compile if not _is_known(words, language, flag)]
+        if unknown:
+            found.append(f"{' '.join(words)} does not know {', '.join(unknown)}")
+    return found
+
+
+def _is_known(compiler: list[str], language: str, flag: str) -> bool:
+    command = [*compiler, flag, "-x", language, "-fsyntax-only", "/dev/null"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0

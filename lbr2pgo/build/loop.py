@@ -1,0 +1,160 @@
+"""The whole loop: build, train, convert, rebuild, optimise after the link, measure."""
+
+from __future__ import annotations
+
+import filecmp
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lbr2pgo.build.flags import plain_flags, profile_flags
+from lbr2pgo.build.measure import Candidate, Measured, measure
+from lbr2pgo.build.post_link import bolt, bolt_command, find_bolt
+from lbr2pgo.build.steps import Say, command_words, keep_copy, run_build, with_binary
+from lbr2pgo.build.stored import judge
+from lbr2pgo.build.training import Training, make_profile, record
+from lbr2pgo.errors import InputError, MissingToolError
+from lbr2pgo.program.debug_info import DebugInfo
+from lbr2pgo.program.image import Image
+
+
+@dataclass(frozen=True, slots=True)
+class LoopOptions:
+    """One loop; raises InputError on construction if nothing says where a profile comes from."""
+
+    build: str
+    """A shell command that compiles anew with the CFLAGS, CXXFLAGS and LDFLAGS that it is given."""
+    binary: Path
+    """What it builds."""
+    train: Training | None
+    profile: Path | None
+    """A stored sample profile, in place of training for the compiler."""
+    bolt: bool
+    measure: str | None
+    """The command to measure, if it is not the training's."""
+    runs: int
+    work: Path
+    """Directory for the recording, the profiles and the first build."""
+
+    def __post_init__(self) -> None:
+        if self.train is None and (self.profile is None or self.bolt):
+            raise InputError(
+                "there is no training command",
+                cure="Give --train 'CMD'. Without BOLT, a stored --profile does as well.",
+            )
+
+
+class Loop:
+    """Goes through the steps of one loop; `say` takes what each is and its command."""
+
+    def __init__(self, options: LoopOptions, say: Say) -> None:
+        self.options, self.binary, self._say = options, options.binary, say
+        self._step = 0
+
+    def run(self) -> list[Measured]:
+        """Optimise the binary in its place; gives what each build costs, the plain one first.
+
+        The list is empty where the command to be measured does not name the binary. With `bolt`,
+        the last one lies beside the binary, its name ends in `.bolt`. Raises as the steps do;
+        what they made until then stays in the work directory.
+        """
+        bolt_tool = self._bolt_tool()
+        self.options.work.mkdir(parents=True, exist_ok=True)
+        builds = [self._build_plain()]
+        profile = self._profile(builds[0])
+        if profile is not None:
+            builds.append(self._rebuild(profile, builds[0]))
+        if bolt_tool is not None:
+            builds.append(self._post_link(bolt_tool))
+        return self._measure(builds)
+
+    def _next(self, title: str) -> None:
+        self._step += 1
+        self._say(f"{self._step}. {title}")
+
+    def _in_work(self, ending: str) -> Path:
+        return self.options.work / f"{self.binary.name}.{ending}"
+
+    def _bolt_tool(self) -> str | None:
+        """Before anything is built in vain."""
+        tool = find_bolt() if self.options.bolt else None
+        if self.options.bolt and tool is None:
+            raise MissingToolError(
+                "llvm-bolt is not installed",
+                cure="Install it (Debian: apt-get install bolt-22), or name it in LLVM_BOLT.",
+            )
+        return tool
+
+    def _build_plain(self) -> Path:
+        self._next("Build what is to be recorded")
+        run_build(self.options.build, plain_flags(bolt=self.options.bolt), self.binary, self._say)
+        debug = DebugInfo.open(Image.open(self.binary))
+        if not debug.present:
+            raise InputError(
+                "has no debug information: the build did not take the flags that it was given",
+                where=str(self.binary),
+                cure="It must use CFLAGS (CXXFLAGS, LDFLAGS) of the environment: in a Makefile, "
+                "set them with ?=; CMake takes them in a fresh build directory only (--fresh).",
+            )
+        kept = self._in_work("before")
+        keep_copy(self.binary, kept)
+        return kept
+
+    def _profile(self, plain: Path) -> Path | None:
+        if self.options.profile is not None:
+            self._next(f"Look at the profile {self.options.profile}")
+            verdict = judge(self.options.profile, plain)
+            if verdict.warning:
+                self._say(f"   Warning: {verdict.warning}.")
+            return self.options.profile if verdict.usable else None
+        recording, profile = self._in_work("perf.data"), self._in_work("prof")
+        self._train(recording)
+        self._next("Convert for the compiler")
+        make_profile(recording, self.binary, self._say, llvm=profile)
+        return profile
+
+    def _train(self, recording: Path) -> None:
+        assert self.options.train is not None  # LoopOptions checks it
+        self._next("Train")
+        record(self.options.train, recording, self._say)
+
+    def _rebuild(self, profile: Path, plain: Path) -> Path:
+        self._next("Build with the profile")
+        flags = profile_flags(profile, bolt=self.options.bolt)
+        run_build(self.options.build, flags, self.binary, self._say)
+        if filecmp.cmp(self.binary, plain, shallow=False):
+            raise InputError(
+                "is as it was before: the build did not compile it anew",
+                where=str(self.binary),
+                cure="Let --build start from scratch: make clean all, or cmake --fresh and "
+                "cmake --build --clean-first.",
+            )
+        return self.binary
+
+    def _post_link(self, tool: str) -> Path:
+        """BOLT needs a recording of the very binary that it rewrites."""
+        recording, fdata = self._in_work("bolt.perf.data"), self._in_work("fdata")
+        self._train(recording)
+        self._next("Convert for BOLT")
+        make_profile(recording, self.binary, self._say, fdata=fdata)
+        self._next("Optimise after the link")
+        output = self.binary.with_name(f"{self.binary.name}.bolt")
+        self._say(f"   {' '.join(bolt_command(tool, self.binary, fdata, output))}")
+        bolt(tool, self.binary, fdata, output)
+        return output
+
+    def _measure(self, builds: Sequence[Path]) -> list[Measured]:
+        self._next("Measure")
+        trained = self.options.train.command if self.options.train else None
+        text = self.options.measure or trained
+        commands = [text and with_binary(text, self.binary, build) for build in builds]
+        candidates = [
+            Candidate(str(build), command_words(command))
+            for build, command in zip(builds, commands, strict=True)
+            if command
+        ]
+        if not candidates:
+            self._say(f"   Not measured: no command names {self.binary} (see --measure).")
+            return []
+        self._say(f"   {text}")
+        return measure(candidates, self.options.runs)

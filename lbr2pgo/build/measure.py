@@ -1,0 +1,192 @@
+"""What programs that do the same work cost: counted under the software LBR, and timed.
+
+Instructions, taken branches and simulated mispredictions are counted in one emulated run of each
+program; they are exact, and the same in every run of a program that does the same each time. Wall
+time is noisy, so the programs take turns: each round runs every one of them once, the order turns
+round by round, and only times of one round are compared. The interval is distribution-free, see
+`median_interval`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import numpy.typing as npt
+
+from lbr2pgo.errors import InputError
+from lbr2pgo.record.exact import Totals
+from lbr2pgo.record.guest import find_guest
+from lbr2pgo.record.hardware import exit_code
+from lbr2pgo.record.options import RecordOptions
+from lbr2pgo.record.software import record_software
+
+F64 = npt.NDArray[np.float64]
+
+CONFIDENCE = 0.95
+FEWEST_RUNS = 6
+"""Rounds that an interval of this confidence needs: 2 · 0.5⁶ is the first below 0.05."""
+_NO_SAMPLES = 1 << 60  # branches between samples: only the totals are wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A program to be measured, and how it is called."""
+
+    name: str
+    command: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """One emulated run."""
+
+    totals: Totals
+    """Of all its processes, and of the libraries too."""
+    exit_code: int
+    """128 + n if signal n ended it."""
+    output: str
+    """SHA-256 of what it wrote to standard output, in hexadecimal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A median, and where the true one lies with a confidence of `CONFIDENCE`."""
+
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one program costs."""
+
+    name: str
+    counted: Counted
+    seconds: F64
+    """(rounds,): wall time, process start included; empty if it was not timed."""
+
+    def time_ratio(self, base: Measured) -> Interval | None:
+        """Its wall time, with that of `base` as 1; None if there is none."""
+        return median_interval(self.seconds / base.seconds) if len(self.seconds) else None
+
+    def count_ratios(self, base: Measured) -> dict[str, float | None]:
+        """Instructions, taken branches and mispredictions, with those of `base` as 1."""
+        return {
+            name: getattr(self.counted.totals, name) / getattr(base.counted.totals, name)
+            if getattr(base.counted.totals, name)
+            else None
+            for name in ("instructions", "taken", "mispredicted")
+        }
+
+
+def measure(candidates: Sequence[Candidate], runs: int) -> list[Measured]:
+    """Count each program once and time it `runs` times (0: not at all).
+
+    A program for another kind of processor can't be timed here. Input is empty, standard output is
+    compared and dropped. Raises InputError where the programs do not exit alike or can't be
+    emulated, or for a number of runs that gives no interval; MissingToolError as
+    `record_software`.
+    """
+    if runs and runs < FEWEST_RUNS:
+        raise InputError(
+            f"{runs} runs can't give a {CONFIDENCE:.0%} confidence interval",
+            cure=f"Give --runs {FEWEST_RUNS} or more, or 0 to leave time out.",
+        )
+    counted = [_count(candidate.command) for candidate in candidates]
+    names = [candidate.name for candidate in candidates]
+    codes = [each.exit_code for each in counted]
+    _refuse_different_exits(names, codes)
+    is_native = all(_is_native(candidate.command) for candidate in candidates)
+    seconds = _time_rounds(candidates, runs if is_native else 0, codes[0])
+    return [Measured(*row) for row in zip(names, counted, seconds.T, strict=True)]
+
+
+def differing_outputs(measured: Sequence[Measured]) -> list[str]:
+    """Names of programs whose output is not that of the first."""
+    first = measured[0].counted.output
+    return [each.name for each in measured if each.counted.output != first]
+
+
+def median_interval(values: F64) -> Interval:
+    """The median and its sign-test interval: the k-th smallest and the k-th largest value.
+
+    Each value lies below the true median with a chance of one half, whatever the distribution, so
+    k is the largest rank for which fewer than k of n values lie there with at most half of the
+    chance that the interval may miss. `values` is (n,), n at least `FEWEST_RUNS`.
+
+    >>> median_interval(np.arange(1.0, 16.0))  # n = 15: k = 4, it misses with a chance of 3.5 %
+    Interval(median=8.0, low=4.0, high=12.0)
+    """
+    ordered = np.sort(values)
+    n = len(ordered)
+    chance, rank = 0.5**n, 0
+    while chance <= (1 - CONFIDENCE) / 2:
+        rank += 1
+        chance += math.comb(n, rank) * 0.5**n
+    if rank == 0:
+        raise ValueError(f"{n} values are too few for an interval")
+    return Interval(float(np.median(ordered)), float(ordered[rank - 1]), float(ordered[-rank]))
+
+
+def _count(command: tuple[str, ...]) -> Counted:
+    with TemporaryDirectory(prefix="lbr2pgo-") as directory:
+        options = RecordOptions(
+            output=Path(directory) / "perf.data", period=_NO_SAMPLES, filters=(), depth=None,
+            call_stack=False, cycles=False, emulate=True, dry_run=False, exact=None, seed=1,
+            command=command,
+        )  # fmt: skip
+        output = Path(directory) / "output"
+        with output.open("wb") as stream:
+            result = record_software(options, program_output=stream)
+        with output.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    return Counted(result.totals, result.exit_code, digest)
+
+
+def _is_native(command: tuple[str, ...]) -> bool:
+    return find_guest(command).architecture.name == os.uname().machine
+
+
+def _time_rounds(candidates: Sequence[Candidate], runs: int, code: int) -> F64:
+    """(runs, candidates): seconds of each run."""
+    seconds = np.zeros((runs, len(candidates)))
+    for round_, i in _turns(runs, len(candidates)):
+        start = time.perf_counter()
+        done = subprocess.run(
+            candidates[i].command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=False,
+        )
+        seconds[round_, i] = time.perf_counter() - start
+        _refuse_different_exits(
+            [f"{candidates[i].name} emulated", "run natively"], [code, exit_code(done.returncode)]
+        )
+    return seconds
+
+
+def _turns(rounds: int, candidates: int) -> Iterator[tuple[int, int]]:
+    """Every candidate once a round; another one begins each time, so that none is always first."""
+    for round_ in range(rounds):
+        for turn in range(candidates):
+            yield round_, (round_ + turn) % candidates
+
+
+def _refuse_different_exits(names: Sequence[str], codes: Sequence[int]) -> None:
+    if len(set(codes)) > 1:
+        ends = ", ".join(f"{name} with {code}" for name, code in zip(names, codes, strict=True))
+        raise InputError(
+            f"the programs do not exit alike: {ends}",
+            cure="Only programs that do the same work can be compared.",
+        )

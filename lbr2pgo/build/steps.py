@@ -1,0 +1,77 @@
+"""Running the user's commands, each said before it runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from lbr2pgo.build.flags import BuildFlags, refused_flags
+from lbr2pgo.errors import InputError
+
+Say = Callable[[str], None]
+"""Takes a line for the user."""
+
+_FOR_A_SHELL = re.compile(r"[|&;<>()$`*?\[\]{}~!\n=#]")
+CLANG_CURE = (
+    "A sample profile needs clang: set CC and CXX to a recent one. "
+    "(GCC reads another format, with -fauto-profile.)"
+)
+
+
+def command_words(text: str) -> tuple[str, ...]:
+    """A command line as words; through a shell if it holds what only a shell understands.
+
+    >>> command_words("./app 'a b'"), command_words("./app < in")
+    (('./app', 'a b'), ('/bin/sh', '-c', './app < in'))
+    """
+    if _FOR_A_SHELL.search(text):
+        return ("/bin/sh", "-c", text)
+    return tuple(shlex.split(text))
+
+
+def with_binary(text: str, binary: Path, other: Path) -> str | None:
+    """The command with another program in place of the binary; None if it does not name it.
+
+    The binary is looked for as it was given, with or without `./`.
+
+    >>> with_binary("./app -o app.txt", Path("app"), Path("/tmp/app.old"))
+    '/tmp/app.old -o app.txt'
+    """
+    found = re.compile(rf"(?<![\w./-])(?:\./)?{re.escape(str(binary))}(?![\w./-])")
+    if not found.search(text):
+        return None
+    return found.sub(lambda _: shlex.quote(str(other)), text)
+
+
+def run_build(command: str, flags: BuildFlags, binary: Path, say: Say) -> None:
+    """Build through a shell, with flags in the environment; its output passes through.
+
+    Raises InputError if it fails, saying which flags the compiler is too old for (or no clang), or
+    if it leaves no binary.
+    """
+    settings = flags.settings(os.environ)
+    words = (f"{name}={shlex.quote(value)}" for name, value in settings.items())
+    say(f"   {' '.join(words)} {command}")
+    code = subprocess.run(command, shell=True, env={**os.environ, **settings}).returncode
+    if code:
+        refused = refused_flags(flags, os.environ)
+        raise InputError(
+            f"the build failed with exit code {code}"
+            + (f": {'; '.join(refused)}" if refused else ""),
+            where=command,
+            cure=CLANG_CURE if refused else "Its own messages are above.",
+        )
+    if not binary.is_file():
+        raise InputError(
+            "the build left no such program", where=str(binary), cure="Name what it builds."
+        )
+
+
+def keep_copy(binary: Path, copy: Path) -> None:
+    """Keep a program that a later step replaces."""
+    shutil.copy2(binary, copy)

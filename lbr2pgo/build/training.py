@@ -1,0 +1,70 @@
+"""Record a training run with whatever this machine has, and convert it."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from lbr2pgo.build.steps import Say, command_words
+from lbr2pgo.errors import InputError
+from lbr2pgo.pipeline import ConvertOptions, convert
+from lbr2pgo.record.hardware import choose_recorder, record_hardware
+from lbr2pgo.record.machine import read_machine
+from lbr2pgo.record.options import RecordOptions
+from lbr2pgo.record.software import record_software
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """How to train."""
+
+    command: str
+    period: int | None
+    """Taken branches between samples; None: the recorder's default."""
+    emulate: bool
+    """Use the software LBR even where there is hardware."""
+
+
+def record(training: Training, output: Path, say: Say) -> None:
+    """Record the training command; raises InputError if it fails, else as the recorders do."""
+    options = RecordOptions(
+        output=output, period=training.period, filters=(), depth=None, call_stack=False,
+        cycles=True, emulate=training.emulate, dry_run=False, exact=None, seed=1,
+        command=command_words(training.command),
+    )  # fmt: skip
+    machine = read_machine()
+    choice = choose_recorder(machine, options)
+    period = () if options.period is None else ("-c", str(options.period))
+    emulate = () if choice.hardware else ("--emulate",)
+    words = ("lbr2pgo", "record", *emulate, *period, "-o", str(output), "--", *options.command)
+    say(f"   {shlex.join(words)}")
+    recorder = "perf" if choice.hardware else "the software LBR"
+    say(f"   with {recorder}: {choice.reason}")
+    if choice.hardware:
+        code = record_hardware(machine, options)
+    else:
+        result = record_software(options)
+        code = result.exit_code
+        for warning in result.warnings:
+            say(f"   Warning: {warning}")
+    if code:
+        raise InputError(
+            f"the training run failed with exit code {code}",
+            where=training.command,
+            cure="A profile of a run that fails is of little use.",
+        )
+
+
+def make_profile(
+    recording: Path, binary: Path, say: Say, *, llvm: Path | None = None, fdata: Path | None = None
+) -> None:
+    """Convert a recording; says how much was read, and what had to be assumed."""
+    command = ["lbr2pgo", "convert", str(recording), "--binary", str(binary)]
+    for option, path in (("--llvm", llvm), ("--fdata", fdata)):
+        command += [option, str(path)] if path is not None else []
+    say(f"   {shlex.join(command)}")
+    done = convert(ConvertOptions((recording,), binary, llvm=llvm, fdata=fdata))
+    say(f"   {done.tallies['samples_read']:,} samples")
+    for note in done.notes:
+        say(f"   Note: {note}")
