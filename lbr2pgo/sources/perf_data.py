@@ -26,7 +26,7 @@ from lbr2pgo.sources.base import (
     with_recorder,
 )
 from lbr2pgo.sources.perf_attr import PerfAttr, id_field, layout_rows
-from lbr2pgo.sources.perf_header import read_header, with_described_names
+from lbr2pgo.sources.perf_header import read_header, with_described_names, with_group_counters
 from lbr2pgo.sources.perf_index import RecordIndex, index_records
 from lbr2pgo.sources.perf_stream import Chunk, RecordStream, Region
 from lbr2pgo.spaces import SpaceEvent
@@ -120,7 +120,7 @@ class PerfData:
         with self._regions() as regions:
             return index_records(regions, self._header.attrs)
 
-    @property
+    @cached_property
     def _attrs(self) -> Sequence[PerfAttr]:
         attrs = self._index.attrs if self._header.is_pipe else self._header.attrs
         if not attrs:
@@ -129,7 +129,7 @@ class PerfData:
                 where=str(self._path),
                 cure="Record again: the beginning of what perf wrote is missing.",
             )
-        return attrs
+        return with_group_counters(attrs, _Features(self._features).groups)
 
     @property
     def _features(self) -> Mapping[int, bytes]:
@@ -161,6 +161,7 @@ class _Features:
 
     def __init__(self, sections: Mapping[int, bytes]) -> None:
         self.events: list[PerfAttr] = []
+        self.groups: list[range] = []
         self.build_ids: dict[str, str] = {}
         self.machine: str | None = None
         self.details: dict[str, str] = {}
@@ -174,6 +175,8 @@ class _Features:
     def _read(self, feature: int, section: bytes) -> None:
         if feature == abi.FEATURE_EVENT_DESC:
             self.events = perf_features.event_descriptions(section)
+        elif feature == abi.FEATURE_GROUP_DESC:
+            self.groups = perf_features.event_groups(section)
         elif feature == abi.FEATURE_BUILD_ID:
             self.build_ids = dict(perf_features.build_ids(section))
         elif feature == abi.FEATURE_ARCH:

@@ -23,7 +23,8 @@ _TEXTS = {
 }
 WANTED = (
     *_TEXTS, abi.FEATURE_BUILD_ID, abi.FEATURE_ARCH, abi.FEATURE_NRCPUS, abi.FEATURE_TOTAL_MEM,
-    abi.FEATURE_CMDLINE, abi.FEATURE_EVENT_DESC, abi.FEATURE_SAMPLE_TIME,
+    abi.FEATURE_CMDLINE, abi.FEATURE_EVENT_DESC, abi.FEATURE_GROUP_DESC,
+    abi.FEATURE_SAMPLE_TIME,
 )  # fmt: skip
 
 _BUILD_ID_NAME_AT = abi.RECORD_HEADER.size + 4 + 24
@@ -91,6 +92,19 @@ def event_descriptions(section: bytes) -> list[PerfAttr]:
         events.append(parse_attr(raw, struct.unpack(f"<{id_count}Q", ids), name))
         at += 8 * id_count
     return events
+
+
+def event_groups(section: bytes) -> list[range]:
+    """Groups of events that were counted together, as places among all events."""
+    (count,) = struct.unpack_from("<I", section)
+    at = 4
+    groups = []
+    for _ in range(count):
+        at = _after_text(section, at)
+        leader, members = struct.unpack_from("<II", section, at)
+        groups.append(range(leader, leader + members))
+        at += 8
+    return groups
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,3 +191,20 @@ def with_described_names(
             name = described[place].name
         named.append(attr if name is None else dataclasses.replace(attr, name=name))
     return tuple(named)
+
+
+def with_group_counters(attrs: Sequence[PerfAttr], groups: Sequence[range]) -> tuple[PerfAttr, ...]:
+    """Attrs that say of a whole group what one of its events asked for: branch counters.
+
+    All samples of the group have them then (perf: tools/perf/util/evsel.c,
+    evsel__has_branch_counters; Linux: arch/x86/events/intel/lbr.c, intel_pmu_lbr_save_brstack).
+    Groups of events that are not there are left alone.
+    """
+    changed = list(attrs)
+    for group in groups:
+        members = attrs[group.start : group.stop] if group.stop <= len(attrs) else []
+        if any(attr.branch_sample_type & abi.BRANCH_COUNTERS for attr in members):
+            for place in group:
+                kept = attrs[place].branch_sample_type | abi.BRANCH_COUNTERS
+                changed[place] = dataclasses.replace(attrs[place], branch_sample_type=kept)
+    return tuple(changed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -74,3 +75,48 @@ def test_a_batch_checks_their_number() -> None:
             batch.entries, batch.offsets, batch.pid, batch.tid, batch.time, batch.event, batch.ip,
             batch.weight, np.ones(1, np.uint64),
         )  # fmt: skip
+
+
+ALL_COUNT = build.IDENTIFIER | build.IP | build.TID | build.TIME | build.BRANCH_STACK
+
+
+def grouped(path: Path, section: bytes) -> PerfData:
+    """`{a/branch_type=any/,b/branch_type=counter/}` and an event of its own.
+
+    The kernel writes counters with all samples of the group, not of `b` alone.
+    """
+    events = [
+        build.Event(ALL_COUNT, ANY_USER | build.COUNTERS * (i == 2), ids=(i,)) for i in (1, 2)
+    ]
+    alone = build.Event(ALL_COUNT, ANY_USER, ids=(3,))
+    written = build.Event(ALL_COUNT, ANY_USER | build.COUNTERS)
+    samples = [build.Sample(STACK, sample_id=i).encode(written) for i in (1, 2)]
+    samples.append(build.Sample(STACK, sample_id=3).encode(alone))
+    path.write_bytes(build.file_form([*events, alone], b"".join(samples), {17: section}))
+    return PerfData(path)
+
+
+def test_a_group_has_counters_if_one_of_its_events_does(tmp_path: Path) -> None:
+    section = struct.pack("<I", 1) + build.string("{a,b}") + struct.pack("<II", 0, 2)
+    source = grouped(tmp_path / "perf.data", section)
+    (batch,) = source.batches()
+    assert batch.counters is not None
+    assert batch.counters.tolist() == [9, 9, 9, 9, 0, 0]
+    kept = [(event.branch_sample_type or 0) & build.COUNTERS for event in source.info.events]
+    assert list(map(bool, kept)) == [True, True, False]
+    assert source.health() == {}
+
+
+@pytest.mark.parametrize("places", [(0, 1 << 31), (1 << 31, 2), (7, 2)])
+def test_a_group_of_events_that_do_not_exist_is_no_group(
+    tmp_path: Path, places: tuple[int, int]
+) -> None:
+    section = struct.pack("<I", 1) + build.string("{a,b}") + struct.pack("<II", *places)
+    (batch,) = grouped(tmp_path / "perf.data", section).batches()
+    assert batch.entries.tolist() == [list(entry) for entry in STACK] * 3
+
+
+def test_damaged_groups_are_told(tmp_path: Path) -> None:
+    source = grouped(tmp_path / "perf.data", struct.pack("<I", 3))
+    assert len(list(source.batches())) == 1
+    assert source.health() == {"damaged: header sections that can't be read": 1}

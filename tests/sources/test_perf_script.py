@@ -98,6 +98,23 @@ def test_flags(write: Write, flags: str, expected: int) -> None:
     assert not losses(source)
 
 
+LEGEND = """\
+# Branch counter abbr list:
+# branch-instructions:ppp = A
+# branch-misses = B
+# '-' No event occurs
+# '+' Event occurrences may be lost due to branch counter saturated
+"""
+"""What perf 6.12 and later print before each sample with `-F +brcntr`: the counters themselves only
+stand in brstackinsn's disassembly (perf: tools/perf/builtin-script.c, ip__fprintf_jump)."""
+
+
+def test_the_legend_of_branch_counters_is_no_damage(write: Write) -> None:
+    source = write(f"{LEGEND}  4005dc 0x10/0x20/P/-/-/4/\n" * 3)
+    assert read(source) == [[(0x10, 0x20, PREDICTED | words(4))]] * 3
+    assert not losses(source)
+
+
 @pytest.mark.parametrize(
     "module", ["/bin/x", "[unknown]", "/a b/c (d)/e", "/x)/0", "/lib/y+0x1c", "inlined"]
 )
