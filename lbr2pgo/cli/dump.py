@@ -89,7 +89,7 @@ def _add_input(parser: argparse.ArgumentParser, nargs: str) -> None:
 
 def _add_function(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--function", required=True, metavar="F", help="linkage name, or an address in it (0x…)"
+        "--function", required=True, metavar="F", help="linkage or C++ name, or an address (0x…)"
     )
 
 

@@ -34,10 +34,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--only", nargs="+", action="extend", default=[], metavar="NAME",
         help="only these analyses",
     )  # fmt: skip
-    parser.add_argument("--function", metavar="F", help="only this function, with its code")
+    parser.add_argument(
+        "--function",
+        metavar="F",
+        help="only this function, by its name (linkage or C++) or an address, with its code",
+    )
     parser.add_argument("--top", type=_count, metavar="N", help="rows of each table (20; 0: all)")
     parser.add_argument("--format", choices=("table", "json", "csv"), default="table")
     parser.add_argument("--html", type=Path, metavar="OUT", help="write one page instead")
+    parser.add_argument(
+        "--no-demangle", action="store_true", help="show C++ functions by their linkage names"
+    )
     add_selection(parser)
     parser.set_defaults(run=run)
 
@@ -58,12 +65,14 @@ def run(args: argparse.Namespace) -> int:
     if report is None:
         with SampleProgress() as progress:
             report = make_report(_options(args), progress)
-    if args.html is not None:
-        from lbr2pgo.reports import html
-
-        html.write(report, args.html)
+    if args.html is None and args.format != "table":
+        _print(report, args.format)
         return 0
-    _show(report, args.format)
+    if not args.no_demangle:
+        from lbr2pgo.reports.readable import readable
+
+        report = readable(report)
+    _show(report, args.html)
     return 0
 
 
@@ -100,12 +109,20 @@ def _options(args: argparse.Namespace) -> ReportOptions:
     )
 
 
-def _show(report: Report, form: str) -> None:
-    if form == "table":
-        from lbr2pgo.reports.terminal import show
+def _show(report: Report, page: Path | None) -> None:
+    """For people: on a page, else in the terminal."""
+    if page is None:
+        from lbr2pgo.reports import terminal
 
-        show(report)
-        return
+        terminal.show(report)
+    else:
+        from lbr2pgo.reports import html
+
+        html.write(report, page)
+
+
+def _print(report: Report, form: str) -> None:
+    """For scripts."""
     from lbr2pgo.output import write_to
     from lbr2pgo.reports import data
 

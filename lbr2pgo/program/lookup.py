@@ -8,6 +8,7 @@ from difflib import get_close_matches
 import numpy as np
 
 from lbr2pgo.errors import InputError
+from lbr2pgo.program.demangle import demangled
 from lbr2pgo.program.program import Program
 
 _SUGGESTIONS = 5
@@ -18,15 +19,17 @@ _MOST_COMPARED = 20_000
 def find_function(program: Program, wanted: str) -> int:
     """Row in `program.regions` of a function, by its name or by an address (`0x…`) inside it.
 
-    Raises InputError that tells near matches.
+    A name is the linkage name, or that of C++ with or without its parameters. Raises InputError
+    that tells near matches, or all functions that a C++ name stands for if there are several.
     """
     row = program.regions.by_name(wanted)
     if row is None:
         row = _at_address(program, wanted)
+    if row is None:
+        row = _by_cpp_name(program, wanted)
     if row is not None:
         return row
-    names = [name for name in program.functions.name if name]
-    near = near_matches(wanted, names)
+    near = near_matches(wanted, [*filter(None, program.functions.name), *_cpp_names(program)])
     raise InputError(
         f"no function is called {wanted}",
         where=program.image.path,
@@ -34,6 +37,35 @@ def find_function(program: Program, wanted: str) -> int:
         if near
         else "Give a function's linkage name, or an address inside it (0x…).",
     )
+
+
+def _cpp_names(program: Program) -> dict[str, list[int]]:
+    """Rows of `program.regions` by the C++ names of their functions."""
+    rows: dict[str, list[int]] = {}
+    for row, name in enumerate(program.regions.name):
+        if name.startswith("_Z"):
+            rows.setdefault(demangled(name), []).append(row)
+    return rows
+
+
+def _by_cpp_name(program: Program, wanted: str) -> int | None:
+    """The only function of this C++ name, with its fragments; raises InputError for several."""
+    regions, named = program.regions, _cpp_names(program)
+    rows = named.get(wanted) or [
+        row
+        for name, each in named.items()
+        if wanted and name.startswith(f"{wanted}(")
+        for row in each
+    ]
+    roots = np.unique(regions.parent[rows]).tolist()
+    if len(roots) > 1:
+        names = ", ".join(regions.name[row] for row in roots[:_SUGGESTIONS])
+        raise InputError(
+            f"{len(roots)} functions are called {wanted}",
+            where=program.image.path,
+            cure=f"Give a linkage name: {names}{', …' if len(roots) > _SUGGESTIONS else ''}.",
+        )
+    return roots[0] if roots else None
 
 
 def _at_address(program: Program, text: str) -> int | None:

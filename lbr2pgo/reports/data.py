@@ -9,13 +9,15 @@ JSON is one object::
      "timings": [{"name", "line", "start", "end", "is_loop", "cycles": […], "count": […],
                   "missing", "saturated", "modes"}, …],
      "call_tree": {"name", "total", "own", "callees": […]} or null,
-     "functions": [{"name", "start", "share", "code": a table, "blocks": […], "edges": […]}, …]}
+     "functions": [{"name", "start", "share", "code": a table, "blocks": […], "edges": […]}, …],
+     "demangled": {linkage name: C++ name, …}}
 
 A row is an object by the columns' names. Its values go by the column's kind
 (`analyses.table.Kind`): text, function and location are strings; address is a string `0x…`; count
 is a whole number; share is a number from 0 to 1; rate and cycles are numbers; null is not known
 (see the notes). `found` is how many rows there are, of which `rows` holds the first. Steps of the
-waterfall are as in `lbr2pgo convert --summary-json`. New keys, columns and tables may be added;
+waterfall are as in `lbr2pgo convert --summary-json`. Functions have their linkage names in all
+places; `demangled` says what those of C++ read like. New keys, columns and tables may be added;
 none is renamed.
 
 CSV (RFC 4180) is one table after another: a line `# name`, a line with the columns' names, the
@@ -34,6 +36,7 @@ from dataclasses import asdict
 from lbr2pgo.analyses.table import Column, Kind, Table, Value
 from lbr2pgo.printable import printable
 from lbr2pgo.reports.model import CallNode, FunctionView, Report, Timing
+from lbr2pgo.reports.readable import cpp_names
 from lbr2pgo.waterfall import row_as_json
 
 FORMAT = "lbr2pgo-report-1"
@@ -54,6 +57,7 @@ def as_json(report: Report) -> str:
         "timings": [_timing(timing) for timing in report.timings],
         "call_tree": None,
         "functions": [_function(view) for view in report.functions],
+        "demangled": cpp_names(report),
     }
     text = json.dumps(whole, indent=1, allow_nan=False)
     if report.call_tree is not None:

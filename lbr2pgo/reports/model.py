@@ -1,10 +1,12 @@
 """`Report`: all that is shown, worked out before anything is drawn.
 
 Every string in it may come from a profile or a binary: it is data, to be escaped wherever it goes.
+Functions have their linkage names; `readable.readable` gives C++ ones.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lbr2pgo import waterfall
@@ -96,6 +98,14 @@ class CallNode:
     """Samples in itself."""
     callees: tuple[CallNode, ...]
     """Largest total first."""
+
+    def nodes(self) -> Iterator[CallNode]:
+        """Itself and all below it, callers before their callees."""
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting += reversed(node.callees)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from builders.elf import Function
 from builders.evidence import FUNCTIONS, flags, program, source
 from builders.sources import Sample
 
+from lbr2pgo.program.program import Program
 from lbr2pgo.reports.build import ReportOptions, report_of
 from lbr2pgo.reports.gather import gather_sources
 from lbr2pgo.reports.model import CallNode, Report
@@ -30,11 +31,16 @@ _SAMPLES = tuple(
 )  # fmt: skip
 
 
-def toy_report(names: tuple[str, ...] = ("main", "dispatch", "g", "h")) -> Report:
-    """All analyses, charts and functions of a few samples of the toy program."""
-    functions = [Function(n, f.start, f.size) for n, f in zip(names, FUNCTIONS, strict=True)]
-    gathered = gather_sources([source(*_SAMPLES)], program(functions))
-    return report_of(gathered, _options())
+_NAMES = tuple(function.name for function in FUNCTIONS)
+
+
+def toy_report(names: tuple[str, ...] = _NAMES) -> Report:
+    """All analyses, charts and functions of a few samples of the toy program, with these names."""
+    return report_of(gather_sources([source(*_SAMPLES)], _program(names)), _options())
+
+
+def _program(names: tuple[str, ...]) -> Program:
+    return program([Function(n, f.start, f.size) for n, f in zip(names, FUNCTIONS, strict=True)])
 
 
 def hostile_report() -> Report:
@@ -54,15 +60,16 @@ def hostile_report() -> Report:
     )
 
 
-def flame_report() -> Report:
-    """Of a call-stack recording."""
+def flame_report(names: tuple[str, ...] = _NAMES) -> Report:
+    """Of a call-stack recording of the toy program, with these names."""
     stacks = [
         [(0x1020, 0x1040), (0x1000, 0x1020)],
         [(0x1020, 0x1050), (0x1000, 0x1020)],
         [(0x1000, 0x1040)],
     ]
     samples = [Sample(stack, event=0, ip=stack[0][1]) for stack in stacks for _ in range(3)]
-    return report_of(gather_sources([source(*samples, filters=_CALL_STACK)], program()), _options())
+    gathered = gather_sources([source(*samples, filters=_CALL_STACK)], _program(names))
+    return report_of(gathered, _options())
 
 
 def _options() -> ReportOptions:

@@ -3,7 +3,9 @@ from __future__ import annotations
 import time
 
 import pytest
-from builders.recordings import STATIC
+from builders.elf import Function
+from builders.evidence import program as toy
+from builders.recordings import STATIC, TESTBINS
 
 from lbr2pgo.errors import InputError
 from lbr2pgo.program.lookup import find_function, near_matches
@@ -46,3 +48,38 @@ def test_a_million_names_are_compared_in_no_time() -> None:
     start = time.perf_counter()
     assert near_matches("_ZN4name00000gEv", names)
     assert time.perf_counter() - start < 10
+
+
+@pytest.fixture(scope="module")
+def shapes() -> Program:
+    return Program.open(TESTBINS / "x86-64" / "shapes.pie")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["(anonymous namespace)::sum_digits", "(anonymous namespace)::sum_digits(unsigned int, int)"],
+)
+def test_a_function_by_its_name_in_cpp(shapes: Program, name: str) -> None:
+    assert find_function(shapes, name) == find_function(shapes, "_ZN12_GLOBAL__N_110sum_digitsEji")
+
+
+def test_a_cpp_name_of_several_functions() -> None:
+    """A class with a virtual destructor has one that deletes, and one that does not."""
+    names = ("_ZN4ItemD0Ev", "_ZN4ItemD2Ev")
+    functions = [Function(name, 0x1000 + 16 * i, 16) for i, name in enumerate(names)]
+    with pytest.raises(
+        InputError, match=f"2 functions are called Item::~Item.*\n.*{', '.join(names)}"
+    ):
+        find_function(toy(functions), "Item::~Item")
+
+
+def test_a_fragment_is_its_function() -> None:
+    functions = [Function("_Z3foov", 0x1000, 16), Function("_Z3foov.cold", 0x1020, 16)]
+    assert find_function(toy(functions), "foo") == 0
+
+
+def test_near_matches_show_names_in_cpp_too(shapes: Program) -> None:
+    with pytest.raises(
+        InputError, match=r"\(anonymous namespace\)::sum_digits\(unsigned int, int\)"
+    ):
+        find_function(shapes, "sum_digits")

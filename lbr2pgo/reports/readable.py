@@ -1,0 +1,64 @@
+"""C++ names in a report: analyses keep linkage names, people read demangled ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from lbr2pgo.analyses.table import Kind, Table, Value
+from lbr2pgo.program.demangle import demangled, demangled_text
+from lbr2pgo.reports.model import CallNode, Report
+
+_NAMES = (Kind.FUNCTION, Kind.TEXT)
+
+
+def readable(report: Report) -> Report:
+    """The same report with C++ names demangled in tables, charts, the tree and functions."""
+    views = (
+        replace(view, name=demangled(view.name), code=_table(view.code))
+        for view in report.functions
+    )
+    return replace(
+        report,
+        tables=tuple(map(_table, report.tables)),
+        timings=tuple(replace(t, name=demangled_text(t.name)) for t in report.timings),
+        call_tree=None if report.call_tree is None else _tree(report.call_tree),
+        functions=tuple(views),
+    )
+
+
+def cpp_names(report: Report) -> dict[str, str]:
+    """The demangled name of each linkage name in a report that has one, ordered."""
+    names = {name for name in _names(report) if isinstance(name, str)}
+    return {name: text for name in sorted(names) if (text := demangled(name)) != name}
+
+
+def _names(report: Report) -> Iterator[Value]:
+    for table in report.tables:
+        for column in table.columns:
+            if column.kind is Kind.FUNCTION:
+                yield from table.column(column.name)
+    yield from (view.name for view in report.functions)
+    if report.call_tree is not None:
+        yield from (node.name for node in report.call_tree.nodes())
+
+
+def _table(table: Table) -> Table:
+    is_name = [column.kind in _NAMES for column in table.columns]
+    rows = (
+        tuple(
+            demangled_text(value) if named and isinstance(value, str) else value
+            for named, value in zip(is_name, row, strict=True)
+        )
+        for row in table.rows
+    )
+    return replace(table, title=demangled_text(table.title), rows=tuple(rows))
+
+
+def _tree(root: CallNode) -> CallNode:
+    """Built from the leaves up, since stacks may be deep."""
+    done: dict[int, CallNode] = {}
+    for node in reversed(list(root.nodes())):
+        callees = tuple(done.pop(id(callee)) for callee in node.callees)
+        done[id(node)] = replace(node, name=demangled(node.name), callees=callees)
+    return done[id(root)]
