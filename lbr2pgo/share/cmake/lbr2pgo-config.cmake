@@ -1,0 +1,255 @@
+# Branch profiles in a CMake build.
+#
+#     cmake -Dlbr2pgo_DIR="$(lbr2pgo share cmake)" …
+#
+#     find_package(lbr2pgo REQUIRED)
+#     lbr2pgo_profile(TARGET app PROFILE app.prof)     # sample PGO, at compile time
+#     lbr2pgo_bolt(TARGET app PROFILE app.fdata)       # llvm-bolt, after the link: app.bolt
+#
+# Both take one of these, and are called after the target has all its sources and options:
+#
+#     PROFILE file                    what `lbr2pgo convert` wrote: --llvm or --fdata
+#     RECORDING file… BINARY elf      recordings, and the binary that was recorded
+#     TRAIN [argument…]               record a run of the target, in its source directory
+#
+# A file that isn't there yet gives a plain build and a line of warning; CMake runs again by itself
+# once it is. A stale profile is used, and how stale it is stands in the log; another program's
+# ends the build. See docs/builds.md.
+
+cmake_minimum_required(VERSION 3.20)
+include(CheckCompilerFlag)
+
+find_program(LBR2PGO_EXECUTABLE lbr2pgo DOC "The command lbr2pgo")
+if(NOT LBR2PGO_EXECUTABLE)
+    set(lbr2pgo_FOUND FALSE)
+    set(lbr2pgo_NOT_FOUND_MESSAGE "lbr2pgo is not in PATH: set LBR2PGO_EXECUTABLE")
+    return()
+endif()
+
+set(LBR2PGO_RECORD_OPTIONS "" CACHE STRING "Options of lbr2pgo record, for TRAIN")
+set(LBR2PGO_BOLT_OPTIONS "" CACHE STRING "Options of llvm-bolt, in place of lbr2pgo's choice")
+set(LBR2PGO_MAX_MISSING 0.5 CACHE STRING "A profile with more in unknown functions is refused")
+
+set(_lbr2pgo_probe "${CMAKE_CURRENT_LIST_DIR}/probe.prof")
+
+# Build a target with its sample profile.
+function(lbr2pgo_profile)
+    _lbr2pgo_parse(lbr2pgo_profile ${ARGN})
+    _lbr2pgo_languages(languages)
+    if(NOT languages)
+        _lbr2pgo_warn("no compiler here knows -fprofile-sample-use: ${arg_TARGET} is built plainly")
+        return()
+    endif()
+    # Debug information as it is, or line tables where there would be none.
+    set(tables "$<$<NOT:$<CONFIG:Debug,RelWithDebInfo>>:-g1>")
+    _lbr2pgo_compile_options(-fdebug-info-for-profiling ${tables})
+    _lbr2pgo_link_build_id(${arg_TARGET})
+
+    if(arg_MODE STREQUAL "TRAIN")
+        _lbr2pgo_clone(${arg_TARGET} ${arg_TARGET}-plain)
+    endif()
+    _lbr2pgo_find_profile(profile --llvm ${arg_TARGET}-plain ${arg_TARGET}.prof)
+    if(NOT profile)
+        return()
+    endif()
+    # The generated profile first, and what is compiled with it again when it changes.
+    add_custom_target(${arg_TARGET}-profile DEPENDS "${profile}")
+    add_dependencies(${arg_TARGET} ${arg_TARGET}-profile)
+    _lbr2pgo_compile_options(
+        "-fprofile-sample-use=${profile}"
+        "SHELL:-Xclang \"-fdepfile-entry=${profile}\""
+    )
+    _lbr2pgo_check_fit(${arg_TARGET} "${profile}")
+endfunction()
+
+# Lay a linked target out anew, as TARGET.bolt in the directory's build folder.
+function(lbr2pgo_bolt)
+    _lbr2pgo_parse(lbr2pgo_bolt ${ARGN})
+    target_link_options(${arg_TARGET} PRIVATE -Wl,--emit-relocs)
+    _lbr2pgo_link_build_id(${arg_TARGET})
+
+    _lbr2pgo_find_profile(profile --fdata ${arg_TARGET} ${arg_TARGET}.fdata)
+    set(output "${CMAKE_CURRENT_BINARY_DIR}/${arg_TARGET}.bolt")
+    set(options ${LBR2PGO_BOLT_OPTIONS})
+    list(TRANSFORM options PREPEND --option=)
+    if(profile)
+        list(PREPEND options --fdata "${profile}")
+    endif()
+    add_custom_command(
+        OUTPUT "${output}"
+        COMMAND
+            "${LBR2PGO_EXECUTABLE}" bolt "$<TARGET_FILE:${arg_TARGET}>" -o "${output}"
+            --max-missing ${LBR2PGO_MAX_MISSING} ${options}
+        DEPENDS ${arg_TARGET} ${profile}
+        COMMENT "Laying out ${arg_TARGET}.bolt"
+        VERBATIM
+    )
+    add_custom_target(${arg_TARGET}-bolt ALL DEPENDS "${output}")
+endfunction()
+
+# Sets arg_TARGET, arg_MODE and the values of each mode; stops at what makes no sense.
+macro(_lbr2pgo_parse caller)
+    cmake_parse_arguments(arg "" "TARGET;PROFILE;BINARY" "RECORDING;TRAIN" ${ARGN})
+    set(arg_MODE ${ARGN})
+    list(FILTER arg_MODE INCLUDE REGEX "^(PROFILE|RECORDING|TRAIN)$")
+    if(NOT TARGET "${arg_TARGET}")
+        message(FATAL_ERROR "${caller}: TARGET must name a target, not \"${arg_TARGET}\"")
+    endif()
+    if(arg_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "${caller}: unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
+    endif()
+    if(NOT arg_MODE MATCHES "^[A-Z]+$")
+        message(FATAL_ERROR "${caller}: give one of PROFILE, RECORDING and TRAIN")
+    endif()
+    if(arg_MODE STREQUAL "RECORDING" AND NOT arg_BINARY)
+        message(FATAL_ERROR "${caller}: RECORDING needs BINARY, the program that was recorded")
+    endif()
+    if(arg_BINARY AND NOT arg_MODE STREQUAL "RECORDING")
+        message(FATAL_ERROR "${caller}: BINARY goes with RECORDING")
+    endif()
+    if(NOT arg_MODE STREQUAL "TRAIN" AND NOT arg_${arg_MODE})
+        message(FATAL_ERROR "${caller}: ${arg_MODE} needs a file")
+    endif()
+endmacro()
+
+# The enabled languages whose compiler takes sample profiles; says which one doesn't.
+function(_lbr2pgo_languages result)
+    get_property(enabled GLOBAL PROPERTY ENABLED_LANGUAGES)
+    set(found "")
+    foreach(language IN ITEMS C CXX)
+        if(NOT language IN_LIST enabled)
+            continue()
+        endif()
+        set(flag "-fprofile-sample-use=${_lbr2pgo_probe}")
+        check_compiler_flag(${language} "${flag}" LBR2PGO_${language}_TAKES_PROFILES)
+        if(LBR2PGO_${language}_TAKES_PROFILES)
+            list(APPEND found ${language})
+        else()
+            set(compiler "${CMAKE_${language}_COMPILER_ID} ${CMAKE_${language}_COMPILER_VERSION}")
+            _lbr2pgo_warn("the ${language} compiler (${compiler}) knows no -fprofile-sample-use")
+        endif()
+    endforeach()
+    set(${result} ${found} PARENT_SCOPE)
+endfunction()
+
+# The path of the profile that arg_* speak of, and the rule that makes it; or nothing.
+#
+# `form` is --llvm or --fdata, `trained` the target that TRAIN runs, `name` the profile's.
+function(_lbr2pgo_find_profile result form trained name)
+    set(output "${CMAKE_CURRENT_BINARY_DIR}/${name}")
+    set(recordings ${arg_RECORDING})
+    set(binary "${arg_BINARY}")
+    set(record "")
+    if(arg_MODE STREQUAL "TRAIN")
+        set(inputs ${trained})
+        set(binary "$<TARGET_FILE:${trained}>")
+        set(recordings "${output}.perf.data")
+        set(record "${LBR2PGO_EXECUTABLE}" record ${LBR2PGO_RECORD_OPTIONS} -o "${recordings}")
+        list(APPEND record -- "${binary}" ${arg_TRAIN})
+    else()
+        _lbr2pgo_existing(inputs ${arg_PROFILE} ${recordings} ${binary})
+        if(NOT inputs OR arg_MODE STREQUAL "PROFILE")
+            set(${result} "${inputs}" PARENT_SCOPE)
+            return()
+        endif()
+    endif()
+    add_custom_command(
+        OUTPUT "${output}"
+        COMMAND ${record}
+        COMMAND
+            "${LBR2PGO_EXECUTABLE}" convert ${recordings} --binary "${binary}" ${form} "${output}"
+        DEPENDS ${inputs}
+        WORKING_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}"
+        COMMENT "Making the profile ${name}"
+        VERBATIM
+    )
+    set(${result} "${output}" PARENT_SCOPE)
+endfunction()
+
+# All of these files with their full paths; or nothing, and a line of warning, if one is missing.
+function(_lbr2pgo_existing result)
+    set(found "")
+    foreach(file IN LISTS ARGN)
+        get_filename_component(path "${file}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_SOURCE_DIR}")
+        # Each build asks again whether the file is there.
+        file(GLOB there CONFIGURE_DEPENDS "${path}")
+        if(NOT there)
+            _lbr2pgo_warn("there is no ${file} yet: ${arg_TARGET} is built plainly")
+            set(${result} "" PARENT_SCOPE)
+            return()
+        endif()
+        list(APPEND found "${there}")
+    endforeach()
+    set(${result} ${found} PARENT_SCOPE)
+endfunction()
+
+# The program as it is without a profile, for the training run; built on demand only.
+function(_lbr2pgo_clone target clone)
+    get_target_property(type ${target} TYPE)
+    if(NOT type STREQUAL "EXECUTABLE")
+        message(FATAL_ERROR "lbr2pgo_profile: only an executable can TRAIN, not ${target}")
+    endif()
+    add_executable(${clone} EXCLUDE_FROM_ALL)
+    foreach(
+        property IN ITEMS
+            SOURCES
+            COMPILE_DEFINITIONS
+            COMPILE_FEATURES
+            COMPILE_FLAGS
+            COMPILE_OPTIONS
+            INCLUDE_DIRECTORIES
+            LINK_DIRECTORIES
+            LINK_FLAGS
+            LINK_LIBRARIES
+            LINK_OPTIONS
+            C_STANDARD
+            C_EXTENSIONS
+            CXX_STANDARD
+            CXX_EXTENSIONS
+            INTERPROCEDURAL_OPTIMIZATION
+            POSITION_INDEPENDENT_CODE
+    )
+        get_target_property(value ${target} ${property})
+        if(NOT value STREQUAL "value-NOTFOUND")
+            set_property(TARGET ${clone} PROPERTY ${property} "${value}")
+        endif()
+    endforeach()
+endfunction()
+
+# Options of the languages that take profiles; reads arg_TARGET and languages.
+function(_lbr2pgo_compile_options)
+    foreach(language IN LISTS languages)
+        foreach(option IN LISTS ARGN)
+            target_compile_options(
+                ${arg_TARGET}
+                PRIVATE "$<$<COMPILE_LANGUAGE:${language}>:${option}>"
+            )
+        endforeach()
+    endforeach()
+endfunction()
+
+# After each link, say how stale the profile is, and refuse another program's.
+function(_lbr2pgo_check_fit target profile)
+    get_target_property(type ${target} TYPE)
+    if(NOT type MATCHES "^(EXECUTABLE|SHARED_LIBRARY|MODULE_LIBRARY)$")
+        return()
+    endif()
+    add_custom_command(
+        TARGET ${target}
+        POST_BUILD
+        COMMAND
+            "${LBR2PGO_EXECUTABLE}" check "${profile}" --binary "$<TARGET_FILE:${target}>"
+            --format line --max-missing ${LBR2PGO_MAX_MISSING}
+        VERBATIM
+    )
+endfunction()
+
+# Recordings know a binary by its build-id, wherever it lies.
+function(_lbr2pgo_link_build_id target)
+    target_link_options(${target} PRIVATE -Wl,--build-id)
+endfunction()
+
+# One line, where message(WARNING) would print five.
+function(_lbr2pgo_warn text)
+    message(NOTICE "lbr2pgo: warning: ${text}")
+endfunction()
