@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from lbr2pgo.address_spaces import AddressSpaces
-from lbr2pgo.counting import TraceTable
 from lbr2pgo.counts import U8, BranchCounts
 from lbr2pgo.stacks import I64, BranchStacks
+from lbr2pgo.trace_table import TraceTable
 
 
 class CopyTable:

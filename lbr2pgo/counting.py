@@ -11,6 +11,7 @@ The straight lines between neighbours run from the older one's target to the new
 >>> from lbr2pgo.address_spaces import AddressSpaces
 >>> from lbr2pgo.program.layout import ImageLayout, Segment
 >>> from lbr2pgo.stacks import from_lists
+>>> from lbr2pgo.trace_table import TraceTable
 >>> layout = ImageLayout("a.out", None, "x86-64", False, (Segment(0, 0, 4096, 4096, True),))
 >>> stack = [(0x120, 0x200, 2), (0x130, 0x100, 2), (0x210, 0x120, 1), (0x180, 0x200, 2)]
 >>> table = TraceTable(AddressSpaces.fixed(layout))
@@ -26,18 +27,20 @@ The straight lines between neighbours run from the older one's target to the new
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from lbr2pgo.address_spaces import AddressSpaces, rows_by
 from lbr2pgo.ahead import read_ahead
-from lbr2pgo.counts import BRANCH, END, FROM, TO, U8, Bools, BranchCounts, aggregate
+from lbr2pgo.counts import U8, Bools, BranchCounts
 from lbr2pgo.errors import InputError
-from lbr2pgo.key_table import KeyTable
 from lbr2pgo.matching import ImageMatch, match_image
 from lbr2pgo.program.layout import ImageLayout
+from lbr2pgo.sharing import share
 from lbr2pgo.sources.base import (
     Addresses,
     EventInfo,
@@ -47,6 +50,7 @@ from lbr2pgo.sources.base import (
     SymbolResolver,
 )
 from lbr2pgo.stacks import BRANCH_FILTER_BITS, I64, U64, BranchStacks
+from lbr2pgo.trace_table import TraceTable
 
 _TYPE_FILTERS = ("any_call", "any_ret", "ind_call", "cond", "ind_jmp", "call")
 _TRANSACTION_FILTERS = ("abort_tx", "in_tx", "no_tx")
@@ -129,80 +133,6 @@ def _modes(events: Sequence[EventInfo], *, as_llvm: bool) -> U8:
     return np.array([traces.JOINED] * len(modes) if as_llvm else modes, dtype=np.uint8)
 
 
-class TraceTable:
-    """Counts traces by run-time address, as they come; memory grows with distinct ones only."""
-
-    def __init__(self, spaces: AddressSpaces) -> None:
-        from lbr2pgo.kernels import traces
-
-        self.fates: U64 = np.zeros(traces.FATES, dtype=np.uint64)
-        self._spaces = spaces
-        self._bounds = spaces.bounds
-        self._table = KeyTable()
-
-    def add(self, batch: BranchStacks, spaces: I64, modes: U8) -> None:
-        """Count a batch, given each sample's space (`AddressSpaces.spaces_of`) and mode."""
-        from lbr2pgo.kernels import traces
-
-        def fill(keys: U64, values: U64, occupied: U8, first: int, used: int) -> tuple[int, int]:
-            done: tuple[int, int] = traces.count_stacks(
-                batch.entries,
-                batch.offsets,
-                spaces,
-                modes,
-                batch.weight,
-                self._bounds,
-                keys,
-                values,
-                occupied,
-                self.fates,
-                first,
-                used,
-            )
-            return done
-
-        self._table.fill(fill, batch.offsets)
-
-    def counts(self) -> tuple[BranchCounts, int]:
-        """The counts in image addresses, and how many branches turned out to lie outside.
-
-        A branch is outside if the spans of `AddressSpaces.bounds` held it but no mapping did.
-        """
-        from lbr2pgo.kernels import traces
-
-        keys, values = self._table.rows()
-        known = (keys[:, 3] & np.uint64(15)).astype(np.uint8)
-        image = np.zeros((len(keys), 3), dtype=np.uint64)
-        space = keys[:, 3] >> traces.KNOWN_BITS
-        for number, at in rows_by(space):
-            image[at], known[at] = _translate(self._spaces, number, keys[at], known[at])
-        was_branch = keys[:, 3] & np.uint64(BRANCH) != 0
-        outside = int(values[was_branch & (known == 0), 0].sum())
-        known_values = np.where(known[:, None] == 0, np.uint64(0), values)
-        from_, to, end = image.T
-        counts = aggregate(from_, to, end, known, known_values[:, 0], known_values[:, 1])
-        return counts, outside
-
-
-def _translate(spaces: AddressSpaces, space: int, keys: U64, known: U8) -> tuple[U64, U8]:
-    """Image addresses (n, 3) of traces of one space, and what is still known of them (n,).
-
-    A run that starts and ends in different mappings of the image is no run.
-    """
-    image = np.zeros((len(keys), 3), dtype=np.uint64)
-    piece = np.zeros((len(keys), 3), dtype=np.uint64)
-    for column in range(3):
-        image[:, column], piece[:, column] = spaces.to_image(space, keys[:, column])
-    mapped: Bools = piece < len(spaces.pieces[space])
-    lost = np.zeros(len(keys), dtype=np.uint8)
-    lost |= np.where(mapped[:, 0], 0, FROM).astype(np.uint8)
-    lost |= np.where(mapped[:, 1], 0, TO | END).astype(np.uint8)
-    lost |= np.where(mapped[:, 2] & (piece[:, 2] == piece[:, 1]), 0, END).astype(np.uint8)
-    left = known & ~lost
-    tells = (left & BRANCH != 0) & (left & (FROM | TO) != 0) | (left & (TO | END) == TO | END)
-    return image, np.where(tells, left, 0).astype(np.uint8)
-
-
 @dataclass(slots=True)
 class _SampleTally:
     """How many samples reached each step, and why the others did not."""
@@ -230,6 +160,11 @@ class _SampleTally:
             "call_stack": traces.CALL_STACK,
             "bogus_target": traces.BOGUS_TARGET,
         }
+        gaps = {
+            "aborted": traces.ABORTED,
+            "half": traces.HALVES,
+            "filtered": traces.UNCHAINED,
+        }
         return {
             "samples_read": self.read,
             "samples_selected/other_event": self.other_event,
@@ -244,6 +179,7 @@ class _SampleTally:
             **{f"branches_in_image/{name}": int(fates[row]) for name, row in reasons.items()},
             "branches_in_image/outside": int(fates[traces.OUTSIDE]) + outside,
             "branches_in_image": int(fates[traces.COUNTED]) - outside,
+            **{f"runs_in_image/{name}": int(fates[row]) for name, row in gaps.items()},
         }
 
 
@@ -323,7 +259,7 @@ class Reading:
 
     def batches(
         self, resolve: SymbolResolver | None = None, progress: Progress | None = None
-    ) -> Iterator[tuple[BranchStacks, I64, U8]]:
+    ) -> Generator[tuple[BranchStacks, I64, U8], None, None]:
         """Each batch, with its samples' spaces (negative: not to be counted) and modes."""
         for batch in read_ahead(self._source.batches(resolve)):
             yield batch, *self._selection.apply(batch, self.spaces, self.tally)
@@ -340,12 +276,19 @@ def count_stack_source(
 ) -> Counted:
     """Count every sample of a source of stacks; raises InputError if it is of another binary."""
     reading = Reading(source, layout, options)
-    table = TraceTable(reading.spaces)
-    for batch, spaces, modes in reading.batches(resolve, progress):
-        table.add(batch, spaces, modes)
+    table, *others = (TraceTable(reading.spaces) for _ in range(_threads()))
+    with closing(reading.batches(resolve, progress)) as batches:
+        share(batches, [each.add for each in (table, *others)])
+    for other in others:
+        table.merge(other)
     counts, outside = table.counts()
     tallies = reading.tally.as_tally(table.fates, outside)
     return Counted(replace(counts, build_id=layout.build_id, tallies=tallies), reading.match)
+
+
+def _threads() -> int:
+    """How many count at once: each has a table of its own, and more than two outrun reading."""
+    return min(len(os.sched_getaffinity(0)), 2)
 
 
 def _spaces(

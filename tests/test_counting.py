@@ -8,16 +8,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from builders.sources import BASE, LAYOUT, MemorySource, Sample, batch_of, mapping
+from builders.sources import BASE, LAYOUT, MemorySource, Sample, mapping
 from builders.trace_oracle import POISON
 from builders.trace_oracle import Tally as OracleTally
 from builders.trace_oracle import count_stack as oracle_count_stack
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lbr2pgo import waterfall
-from lbr2pgo.address_spaces import AddressSpaces
-from lbr2pgo.counting import CountingOptions, TraceTable, count, mode_of
+from lbr2pgo import counting, waterfall
+from lbr2pgo.counting import CountingOptions, count, mode_of
 from lbr2pgo.counts import BRANCH, END, FROM, TO, BranchCounts, merge
 from lbr2pgo.errors import InputError
 from lbr2pgo.kernels import traces
@@ -492,6 +491,7 @@ def test_random_stacks_against_the_rules_in_plain_python(drawn: list[Sample]) ->
     accepted = expected.fates.pop("counted", 0)
     assert counts.tallies["branches_in_image"] == accepted
     assert lost(counts) == dict(expected.fates)
+    assert waterfall.losses_of(counts.tallies, "runs_in_image") == dict(expected.gaps)
 
 
 def same(a: BranchCounts, b: BranchCounts) -> bool:
@@ -504,14 +504,18 @@ def same(a: BranchCounts, b: BranchCounts) -> bool:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(samples, min_size=1, max_size=12), st.integers(1, 12), st.randoms())
-def test_batches_order_and_merging_change_nothing(
-    drawn: list[Sample], batch_size: int, shuffle: random.Random
+@given(
+    st.lists(samples, min_size=1, max_size=12), st.integers(1, 12), st.integers(1, 3), st.randoms()
+)
+def test_batches_threads_order_and_merging_change_nothing(
+    drawn: list[Sample], batch_size: int, threads: int, shuffle: random.Random
 ) -> None:
     space = [mapping(base=0), mapping(11, base=0, time=60)]
     whole = counted(MemorySource(drawn, space, EVENTS))
     shuffled = shuffle.sample(drawn, len(drawn))
-    again = counted(MemorySource(shuffled, space, EVENTS, batch_size=batch_size))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counting, "_threads", lambda: threads)
+        again = counted(MemorySource(shuffled, space, EVENTS, batch_size=batch_size))
     assert same(whole, again)
     parts = [
         counted(MemorySource(shuffled[i : i + batch_size], space, EVENTS))
@@ -520,20 +524,3 @@ def test_batches_order_and_merging_change_nothing(
     assert same(whole, merge(parts))
     shuffle.shuffle(parts)
     assert same(whole, merge([merge(parts[:1]), *parts[1:]]))
-
-
-def test_the_table_grows_with_what_is_distinct() -> None:
-    rng = np.random.default_rng(1)
-    stacks = [
-        [(int(a), int(b)) for a, b in rng.integers(0x2800, 0x3800, (32, 2))] for _ in range(6000)
-    ]
-    batch = batch_of([Sample(stack) for stack in stacks])
-    table = TraceTable(AddressSpaces.fixed(LAYOUT))
-    modes = np.full(len(batch), traces.BRANCHES_ONLY, np.uint8)
-    table.add(batch, np.zeros(len(batch), np.int64), modes)
-    counts, outside = table.counts()
-    duplicates = int(table.fates[traces.DUPLICATE])
-    assert int(counts.count.sum()) + duplicates == 6000 * 32
-    assert outside == 0
-    pairs = np.unique(batch.entries[:, :2], axis=0)
-    assert len(counts) == len(pairs) > 1 << 16

@@ -18,13 +18,13 @@ PACKAGE = Path(lbr2pgo.__file__).parent
 # is one room, and so is a module that stands alone.
 ORDER = (
     "errors", "printable", "quirks", "timings", "perf_abi", "output", "waterfall", "spaces",
-    "stacks", "ahead",
+    "stacks", "ahead", "sharing",
     "counts", "line_branches",
     "kernels",
     "key_table",
     "program",
     "sources",
-    "address_spaces", "matching", "counting", "fusion",
+    "address_spaces", "matching", "trace_table", "counting", "fusion",
     "replay",
     "profiles",
     "block_counts", "entry_calls", "correlate", "prologues", "pipeline",
@@ -48,9 +48,11 @@ KNOWS_ONLY = {
     "sources": BASICS | {"counts", "line_branches", "kernels", "program/layout"},
     "address_spaces": BASICS | {"program/layout"},
     "matching": BASICS | {"program/layout"},
+    "trace_table": BASICS | {"counts", "kernels", "key_table", "address_spaces"},
     "counting": BASICS | {
-        "ahead",
-        "counts", "kernels", "key_table", "sources", "address_spaces", "matching", "program/layout",
+        "ahead", "sharing",
+        "counts", "kernels", "trace_table", "sources", "address_spaces", "matching",
+        "program/layout",
     },
     # A recorder knows what it writes; its accuracy is an analysis.
     "record": BASICS | {"kernels", "program/image"},

@@ -102,12 +102,14 @@ def test_work_after_counting_does_not_grow_with_samples(
 
 
 def test_threads_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However the batches are cut, and whichever thread is ahead."""
+    """However the batches are cut, how many threads count them, and whichever is ahead."""
+    from lbr2pgo import counting
     from lbr2pgo.sources import perf_data
 
     converted(RECORDING, tmp_path)
     whole = [(tmp_path / name).read_bytes() for name in ("llvm.prof", "out.fdata")]
-    for size in (1, 7, 100):
+    for size, threads in ((1, 1), (7, 2), (100, 3)):
         monkeypatch.setattr(perf_data, "BATCH_SAMPLES", size)
+        monkeypatch.setattr(counting, "_threads", lambda threads=threads: threads)
         converted(RECORDING, tmp_path)
         assert [(tmp_path / name).read_bytes() for name in ("llvm.prof", "out.fdata")] == whole

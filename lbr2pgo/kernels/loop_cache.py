@@ -18,6 +18,7 @@ from typing import Any
 import numba
 from llvmlite import binding  # type: ignore[import-untyped]
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.runtime import rtsys
 
 _KERNELS = Path(__file__).parent
 _CPU = "NUMBA_CPU_NAME"
@@ -101,9 +102,14 @@ class LoopCache(FunctionCache):  # type: ignore[misc]
     _impl_class = _Files
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled function, or None."""
+        """The compiled function, or None.
+
+        Numba would prepare for compiling first, which takes longer than to load all loops. They
+        only need its memory manager; where one is not kept, the compiler prepares by itself.
+        """
+        rtsys.initialize(target_context)
         try:
-            return super().load_overload(sig, target_context)
+            return self._load_overload(sig, target_context)
         except Exception:  # whatever a damaged file makes of unpickling
             with suppress(OSError):
                 self.flush()

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from lbr2pgo.address_spaces import AddressSpaces
 from lbr2pgo.copies import CopyTable
-from lbr2pgo.counting import TraceTable
 from lbr2pgo.cycle_counts import CycleTable
 from lbr2pgo.kernels import traces
 from lbr2pgo.program.layout import ImageLayout, Segment
 from lbr2pgo.stacks import ABORT, NOT_TAKEN, SPEC_SHIFT, TYPE_SHIFT
+from lbr2pgo.trace_table import TraceTable
 
 LAYOUT = ImageLayout("a", None, "x86-64", False, (Segment(0x1000, 0, 0x4000, 0x4000, True),))
 OUTSIDE = 0x9000
