@@ -30,7 +30,6 @@ class Quirk:
 
 
 _PLANTED = "tests/test_quirks.py::"
-_COUNTING = "tests/test_counting.py::"
 
 QUIRKS = (
     Quirk(
@@ -39,7 +38,7 @@ QUIRKS = (
         "both addresses are 0",
         "dropped; no fall-through across them",
         "kernels.traces.fate_of",
-        "Linux: arch/x86/events/intel/lbr.c, intel_pmu_lbr_reset",
+        "Linux: arch/x86/events/intel/lbr.c, intel_pmu_lbr_reset_64",
         _PLANTED + "test_planted_entries_are_lost_and_no_others",
         "empty",
     ),
@@ -49,7 +48,8 @@ QUIRKS = (
         "the two newest entries are equal, but for their cycles",
         "the copy is dropped, unless a loop of less than 4 KiB explains it",
         "kernels.traces.is_duplicate",
-        "google/autofdo: sample_reader.cc, kStrideLimit",
+        "google/autofdo: sample_reader.cc, strip_dup_backedge_stride_limit; LLVM: "
+        "bolt/lib/Profile/DataAggregator.cpp, NeedsSkylakeFix",
         _PLANTED + "test_planted_entries_are_lost_and_no_others",
         "duplicate",
     ),
@@ -61,6 +61,7 @@ QUIRKS = (
         "kernels.traces.count_stacks",
         "Intel SDM vol. 3, Last Branch Records: TSX_ABORT",
         _PLANTED + "test_an_abort_costs_the_line_before_it_and_nothing_else",
+        "aborted",
     ),
     Quirk(
         "call-stack mode",
@@ -75,11 +76,12 @@ QUIRKS = (
     Quirk(
         "branch counters",
         "Intel, Sierra Forest and later",
-        "one word more for each entry, behind all of them",
+        "one word more for each entry, behind all of them, in all samples of a group of events",
         "kept beside the entries; `lbr2pgo dump stacks` shows them",
-        "kernels.perf_records.read_samples",
-        "Linux: include/uapi/linux/perf_event.h, PERF_SAMPLE_BRANCH_COUNTERS",
-        "tests/sources/test_branch_counters.py::test_counters_stand_beside_their_entries",
+        "sources.perf_header.with_group_counters",
+        "Linux: include/uapi/linux/perf_event.h, PERF_SAMPLE_BRANCH_COUNTERS; perf: "
+        "tools/perf/util/evsel.c, evsel__has_branch_counters",
+        _PLANTED + "test_branch_counters_cost_nothing",
     ),
     Quirk(
         "ring order and flags in addresses",
@@ -116,14 +118,15 @@ QUIRKS = (
         "the reserved bit 61 of TO is set",
         "dropped; where the reader before us cut the bit off, it can't be told",
         "kernels.traces.fate_of",
-        "AMD: Revision Guide for Family 19h, erratum 1452",
+        "AMD: Revision Guide for Family 19h Models 10h-1Fh, erratum 1452; Linux: "
+        "arch/x86/events/amd/lbr.c, amd_pmu_lbr_read (v6.9)",
         _PLANTED + "test_planted_entries_are_lost_and_no_others",
         "bogus_target",
     ),
     Quirk(
         "poison",
         "AMD BRS (Zen 3)",
-        "an address is 0xfffffffffffffffe",
+        "an address is 0xfffffffffffffffe, with which Linux marks the end of the valid entries",
         "dropped; no fall-through across it",
         "kernels.traces.fate_of",
         "Linux: arch/x86/events/amd/brs.c, amd_brs_poison_buffer",
@@ -145,8 +148,10 @@ QUIRKS = (
         "only the source or only the target is known: the other lies in a prohibited region",
         "an edge with one known end; a fall-through only at that end",
         "kernels.traces.count_stacks",
-        "Arm ARM, Branch Record Buffer Extension: BRBINF.VALID",
-        _COUNTING + "test_a_record_with_its_source_only_ends_a_line_but_starts_none",
+        "Arm ARM, Branch Record Buffer Extension: BRBINF.VALID; Linux: drivers/perf/arm_brbe.c, "
+        "perf_entry_from_brbe_regset",
+        _PLANTED + "test_half_records_cost_the_line_on_their_other_side",
+        "half",
     ),
     Quirk(
         "interrupts, faults and their returns",
@@ -164,17 +169,19 @@ QUIRKS = (
         "CCU is set, or CC is all ones",
         "missing, or kept apart as saturated",
         "sources.brbe_registers.cycles_of",
-        "Arm ARM, BRBINF<n>_EL1: CCU, CC",
+        "Arm ARM, BRBINF<n>_EL1: CCU, CC; Linux: drivers/perf/arm_brbe.c, brbinf_get_cycles",
         "tests/sources/test_brbe_registers.py::test_cycles_are_mantissa_and_exponent",
     ),
     Quirk(
         "LASTFAILED",
-        "Arm BRBE with TME",
-        "the transaction before this record failed",
+        "Arm BRBE with TME, raw registers",
+        "the transaction before this record failed; Linux warns and does not pass it on",
         "as an abort: no fall-through ends there",
         "sources.brbe_registers.decode_record",
-        "Arm ARM, BRBINF<n>_EL1: LASTFAILED",
+        "Arm ARM, BRBINF<n>_EL1: LASTFAILED; Linux: drivers/perf/arm_brbe.c, "
+        "perf_entry_from_brbe_regset",
         "tests/sources/test_brbe_registers.py::test_transactions",
+        "aborted",
     ),
     Quirk(
         "single branches",
@@ -184,6 +191,7 @@ QUIRKS = (
         "counting.mode_of",
         "perf: tools/perf/util/arm-spe.c, arm_spe__prep_branch_stack",
         "tests/test_single_branches.py::test_there_are_no_straight_lines_even_with_the_branch_before",
+        "filtered",
     ),
     Quirk(
         "branches not taken",
@@ -191,7 +199,7 @@ QUIRKS = (
         "the flag NOT_TAKEN, `PN` or `MN` in text; `MN` does not prove a misprediction",
         "no edge: an observation that the branch fell through, for the outcomes",
         "single_branches.SingleTable",
-        "perf: tools/perf/builtin-script.c, print_bstack_flags",
+        "perf: tools/perf/builtin-script.c, bstack_event_str",
         _PLANTED + "test_planted_entries_are_lost_and_no_others",
         "not_taken",
     ),
@@ -202,7 +210,8 @@ QUIRKS = (
         "edges only; no sample profile is written, since clang would take all code for cold",
         "counting.mode_of",
         "Linux: include/uapi/linux/perf_event.h, PERF_SAMPLE_BRANCH_*",
-        "tests/test_filtered.py::test_a_filtered_recording_gives_branches_and_no_sample_profile",
+        _PLANTED + "test_a_filter_costs_all_lines_and_no_branch",
+        "filtered",
     ),
     Quirk(
         "no hardware index in empty stacks",
@@ -211,7 +220,7 @@ QUIRKS = (
         "every read is bounded by the record's size",
         "kernels.perf_records.read_samples",
         "Linux: kernel/events/core.c, perf_output_sample",
-        "tests/sources/test_perf_data.py::test_an_empty_stack_may_lack_the_hardware_index",
+        _PLANTED + "test_empty_stacks_without_hardware_index_cost_nothing",
     ),
 )  # fmt: skip
 

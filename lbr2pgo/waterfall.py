@@ -46,6 +46,8 @@ STEPS = (
 _COUNTING = ("samples_read", "samples_selected", "samples_with_stack", "samples_mapped",
              "branches_read", "branches_in_image")  # fmt: skip
 """Steps that are taken before there are counts."""
+_COUNTING_KEYS = ("runs_in_image/aborted", "runs_in_image/half", "runs_in_image/filtered")
+"""What else is known then: fall-throughs that can't be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,17 @@ REASONS = {
     "call_stack": Reason(
         "of a call-stack recording",
         "record all branches: perf record -b (without --call-graph lbr, -j call_stack)",
+    ),
+    "aborted": Reason(
+        "undone by a transaction's abort", "nothing: what ran before it did not last"
+    ),
+    "half": Reason(
+        "with an end that the recorder may not see",
+        "nothing, or record the kernel too: -j any,u,k",
+    ),
+    "filtered": Reason(
+        "that a filtered recording, or one of single branches, can't tell",
+        "record all branches: perf record -b",
     ),
     "backwards": Reason(
         "that end before they start", "check that the binary is the one that was recorded"
@@ -186,7 +199,7 @@ def check(tally: Tally) -> None:
 
 def is_sound(tally: Tally) -> bool:
     """Whether a tally that came with saved counts speaks of counting alone, and adds up."""
-    keys = [key.partition("/") for key in tally]
+    keys = [key.partition("/") for key in tally if key not in _COUNTING_KEYS]
     if not all(step in _COUNTING and (not bar or why in REASONS) for step, bar, why in keys):
         return False
     try:

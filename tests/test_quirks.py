@@ -155,7 +155,76 @@ def test_an_abort_costs_the_line_before_it_and_nothing_else(
     assert losses(found) == losses(clean)
     assert np.array_equal(found.branches().count, clean.branches().count)
     assert same_runs(found, shorter)
-    assert found.runs().count.sum() < clean.runs().count.sum()
+    lost = clean.runs().count.sum() - found.runs().count.sum()
+    assert gaps(found) == {"aborted": len(stacks)}
+    assert len(stacks) >= lost > 0
+
+
+def test_half_records_cost_the_line_on_their_other_side(
+    tmp_path: Path, program: Program, stacks: list[Stack]
+) -> None:
+    """The newest entry knows only its source, the oldest only its target."""
+    ends = [((s[0][0], 0, s[0][2]), (0, s[-1][1], s[-1][2])) for s in stacks]
+    spoiled = [[new, *s[1:-1], old] for s, (new, old) in zip(stacks, ends, strict=True)]
+    clean = counts_of(tmp_path / "clean.data", stacks, program)
+    found = counts_of(tmp_path / "spoiled.data", spoiled, program)
+    assert losses(found) == losses(clean)
+    assert same_runs(found, clean)
+    assert gaps(found) == {}
+    inside = [[s[0], new, old, s[-1]] for s, (new, old) in zip(stacks, ends, strict=True)]
+    found = counts_of(tmp_path / "inside.data", inside, program)
+    assert gaps(found) == {"half": 2 * len(stacks)}
+    assert found.tallies["branches_in_image"] == sum(map(len, inside))
+
+
+def gaps(counts: BranchCounts) -> dict[str, int]:
+    """Fall-throughs that the recorder left unknown."""
+    return waterfall.losses_of(counts.tallies, "runs_in_image")
+
+
+def recorded_counts(path: Path, program: Program, content: bytes) -> BranchCounts:
+    path.write_bytes(content)
+    found = count(PerfData(path), program.image.layout, CountingOptions()).counts
+    waterfall.check(found.tallies)
+    return found
+
+
+def test_branch_counters_cost_nothing(
+    tmp_path: Path, program: Program, stacks: list[Stack]
+) -> None:
+    event = build.Event(branch_sample_type=ANY_USER | build.COUNTERS)
+    found = recorded_counts(tmp_path / "a", program, recorded(stacks, event=event))
+    clean = counts_of(tmp_path / "b", stacks, program)
+    assert same_counts(found, clean)
+    assert found.tallies == clean.tallies
+
+
+def test_empty_stacks_without_hardware_index_cost_nothing(
+    tmp_path: Path, program: Program, stacks: list[Stack]
+) -> None:
+    event = build.Event(branch_sample_type=ANY_USER | build.HW_INDEX)
+    empty = build.Sample(without_hw_index=True, pid=10, tid=10).encode(event) * 7
+    content = recorded(stacks, event=event, extra=empty)
+    found = recorded_counts(tmp_path / "a", program, content)
+    clean = counts_of(tmp_path / "b", stacks, program)
+    assert same_counts(found, clean)
+    changed = {key: n for key, n in found.tallies.items() if n != clean.tallies[key]}
+    assert changed == {
+        "samples_read": len(stacks) + 7, "samples_selected": len(stacks) + 7,
+        "samples_with_stack/no_stack": 7,
+    }  # fmt: skip
+
+
+def test_a_filter_costs_all_lines_and_no_branch(
+    tmp_path: Path, program: Program, stacks: list[Stack]
+) -> None:
+    event = build.Event(branch_sample_type=1 | 1 << 10)
+    found = recorded_counts(tmp_path / "a", program, recorded(stacks, event=event))
+    clean = counts_of(tmp_path / "b", stacks, program)
+    assert losses(found) == losses(clean)
+    assert np.array_equal(found.branches().count, clean.branches().count)
+    assert len(found.runs()) == 0
+    assert gaps(found)["filtered"] >= int(clean.runs().count.sum()) > 0
 
 
 def same_runs(a: BranchCounts, b: BranchCounts) -> bool:
@@ -277,10 +346,17 @@ def test_every_loss_to_a_recorder_is_a_quirk() -> None:
     assert named <= counted
 
 
+def test_every_loss_is_planted() -> None:
+    """A quirk that costs something is planted here, or it stands in raw registers alone."""
+    costly = [quirk for quirk in QUIRKS if quirk.counter]
+    elsewhere = [q.name for q in costly if not q.test.startswith("tests/test_quirks.py::")]
+    assert elsewhere == ["LASTFAILED", "single branches"]
+
+
 def losses_that_exist() -> list[str]:
     from lbr2pgo.counting import _SampleTally
     from lbr2pgo.kernels import traces
 
-    keys = _SampleTally().as_tally(np.zeros(traces.FATES, np.uint64), 0)
+    keys = _SampleTally().as_tally(np.zeros(traces.TALLIES, np.uint64), 0)
     step = "branches_in_image/"
     return [key.removeprefix(step) for key in keys if key.startswith(step)]

@@ -31,13 +31,16 @@ Word = np.uint64
     BOGUS_TARGET,
 ) = range(10)  # fmt: skip
 FATES = 10
+# Behind the fates: pairs of neighbours whose fall-through the recorder left unknown.
+ABORTED, HALVES, UNCHAINED = FATES, FATES + 1, FATES + 2
+TALLIES = FATES + 3
 
 # What an event's branch filter allows: chains, single branches, or nothing. JOINED believes all
 # entries and joins what stands around those outside the image, as llvm-profgen does (LLVM:
 # tools/llvm-profgen/PerfReader.cpp, extractLBRStack).
 CHAINS, BRANCHES_ONLY, NOTHING, JOINED = 0, 1, 2, 3
 
-# AMD Zen 3 BRS fills unused entries with this (Linux: arch/x86/events/amd/brs.c).
+# Linux marks with this where the valid entries of AMD's Zen 3 BRS end (arch/x86/events/amd/brs.c).
 POISON_ADDRESS = np.uint64(0xFFFFFFFFFFFFFFFE)
 # AMD erratum 1452: an entry is bogus if the reserved bit of its LBR_TO register is set (Linux:
 # arch/x86/events/amd/lbr.c, struct branch_entry). Where a reader handed the register on as it was,
@@ -177,6 +180,26 @@ def _known(fate: int, from_in: bool, to_in: bool, has_end: bool) -> Word:
 
 
 @compiled_leaf
+def _gap_below(source: Word, flags: Word, fate: int, mode: int) -> int:
+    """Why no fall-through that ends at this entry is known; COUNTED if that is not its fault."""
+    if fate != COUNTED or mode != CHAINS:
+        return COUNTED
+    if flags & _ABORT:
+        return ABORTED
+    return HALVES if source == _ZERO else COUNTED
+
+
+@compiled_leaf
+def _gap_between(newer_gap: int, target: Word, fate: int, mode: int) -> int:
+    """Why the fall-through from this entry to the newer one is not known, in the same way."""
+    if newer_gap != COUNTED or fate != COUNTED:
+        return newer_gap
+    if mode == BRANCHES_ONLY:
+        return UNCHAINED
+    return HALVES if mode == CHAINS and target == _ZERO else COUNTED
+
+
+@compiled_leaf
 def _count_stack(
     stack: U64,
     weight: Word,
@@ -191,7 +214,7 @@ def _count_stack(
 ) -> int:
     """Count one stack, newest entry first; the number of keys that were new."""
     new = 0
-    has_end, end, newer_fate = False, _ZERO, EMPTY
+    has_end, end, newer_fate, gap = False, _ZERO, EMPTY, COUNTED
     for k in range(len(stack)):
         source, target, flags = stack[k, 0], stack[k, 1], stack[k, 2]
         from_in, to_in = bool(low <= source < high), bool(low <= target < high)
@@ -201,6 +224,10 @@ def _count_stack(
             tallies[DUPLICATE] += weight
             continue
         tallies[fate] += weight
+        if k > 0:
+            gap = _gap_between(gap, target, fate, mode)
+            tallies[gap] += weight if gap != COUNTED else _ZERO
+        gap = _gap_below(source, flags, fate, mode)
         newer_fate = fate
         if fate != COUNTED and fate != EXCEPTION:
             has_end = has_end and mode == JOINED
@@ -244,7 +271,7 @@ def count_stacks(
     sample; modes (n,), such as CHAINS; bounds (s, 2): half-open run-time span
     that holds the whole image in each space. Table, capacity a power of two: keys (c, 4) with
     from, to, end, `space << KNOWN_BITS | known`; values (c, 2) with count and mispredictions;
-    occupied (c,). tallies (FATES,) counts entries. Returns (first sample not counted, used
+    occupied (c,). tallies (TALLIES,) counts entries. Returns (first sample not counted, used
     places); the caller grows the table and calls again until all samples are counted.
     """
     room = len(occupied) - len(occupied) // 4

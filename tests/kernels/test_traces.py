@@ -19,6 +19,7 @@ FATES = {
     "poison": traces.POISON, "wrong_path": traces.WRONG_PATH, "duplicate": traces.DUPLICATE,
     "exception": traces.EXCEPTION, "not_taken": traces.NOT_TAKEN_ENTRY,
     "call_stack": traces.CALL_STACK, "bogus_target": traces.BOGUS_TARGET,
+    "aborted": traces.ABORTED, "half": traces.HALVES, "filtered": traces.UNCHAINED,
 }  # fmt: skip
 MODES = {"chains": traces.CHAINS, "branches": traces.BRANCHES_ONLY, "nothing": traces.NOTHING,
          "joined": traces.JOINED}  # fmt: skip
@@ -32,7 +33,7 @@ class Table:
 
     def __init__(self, capacity: int) -> None:
         self.allocate(capacity)
-        self.tallies = np.zeros(traces.FATES, np.uint64)
+        self.tallies = np.zeros(traces.TALLIES, np.uint64)
         self.used = 0
 
     def allocate(self, capacity: int) -> None:
@@ -92,7 +93,7 @@ def expected_of(
             low, high = BOUNDS[space]
             return (0, address) if low <= address < high else None
 
-        tally = Tally(fates=fates)
+        tally = Tally(fates=fates, gaps=fates)
         count_stack(sample.stack, mode, find, tally, sample.weight)  # type: ignore[arg-type]
         for trace, count in tally.traces.items():
             before = content.get(key_of(space, trace), (0, 0))
@@ -128,7 +129,7 @@ def test_stacks_against_the_rules_in_plain_python(
     assert table.used == len(content)
     assert table.tallies.tolist() == [
         fates[next(name for name, row in FATES.items() if row == number)]
-        for number in range(traces.FATES)
+        for number in range(traces.TALLIES)
     ]
 
 
@@ -149,7 +150,7 @@ def test_every_entry_has_one_fate() -> None:
     table = Table(64)
     grown = table.count(samples, [0] * 100, ["chains"] * 100)
     assert grown > 0
-    assert int(table.tallies.sum()) == 2000
+    assert int(table.tallies[: traces.FATES].sum()) == 2000
 
 
 words = st.integers(0, 3) | st.sampled_from([(1 << 64) - 1, 1 << 63, 1 << 32])
