@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+CODE = """
+import os
+from lbr2pgo.cli.numpy_threads import load_numpy
+load_numpy()
+import numpy
+print(len(os.listdir("/proc/self/task")), os.environ.get("OPENBLAS_NUM_THREADS"))
+"""
+
+
+def test_numpy_starts_no_threads_and_the_environment_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    assert subprocess.check_output([sys.executable, "-c", CODE], text=True) == "1 None\n"
+
+
+def test_what_the_user_chose_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    assert subprocess.check_output([sys.executable, "-c", CODE], text=True) == "1 1\n"
