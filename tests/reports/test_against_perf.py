@@ -7,13 +7,16 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 from builders.elf import Function, elf
 from builders.recordings import TESTBINS
 
+from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.hot_branches import hot_branches
 from lbr2pgo.analyses.mispredictions import mispredictions
 from lbr2pgo.reports.gather import gather
+from lbr2pgo.stacks import U64
 
 _LINE = re.compile(
     r"\s*[\d.]+%\s*\|\s*(\d+)\s*\|\s*(.*?)\s*\|\s*(.*?)\s*\|\[.\] 0x(\w+)\s*\|"
@@ -92,18 +95,30 @@ def is_nameless(branch: tuple[str, str, bool]) -> bool:
     return any(end.startswith("0x") for end in branch[:2])
 
 
+def installed(name: str, root: Path) -> tuple[Path, Path]:
+    """A test program below a root, where perf finds it as it was recorded, and its recording."""
+    binary = root / "tmp/testbins/x86-64" / name
+    binary.parent.mkdir(parents=True)
+    shutil.copy(TESTBINS / "x86-64" / name, binary)
+    return binary, TESTBINS / "recordings" / f"x86-64-{name}.perf.data"
+
+
+def offsets(found: Evidence, addresses: U64) -> list[str]:
+    """Addresses as perf writes them: `function+0x12`, of a long name its beginning."""
+    regions = found.program.regions
+    starts = regions.start[regions.containing(addresses)]
+    pairs = zip(found.names.functions(addresses), (addresses - starts).tolist(), strict=True)
+    return [f"{function[:18]}+{offset:#x}".removesuffix("+0x0") for function, offset in pairs]
+
+
 _NAMED = re.compile(
     r"\s*[\d.]+%\s*\|\s*(\d+)\s*\|\s*(\S+)\s*\|\s*(\S+)\s*\|\[.\] (\S+)\s*\|\[.\] (\S+)\s*\|\s*(\w)"
 )
 
 
 def test_functions_are_named_as_perf_names_them(tool, run, tmp_path: Path) -> None:
-    """perf finds the program below a root of its own, where it was recorded."""
     name = "interp.pie"
-    (tmp_path / "tmp/testbins/x86-64").mkdir(parents=True)
-    binary = tmp_path / "tmp/testbins/x86-64" / name
-    shutil.copy(TESTBINS / "x86-64" / name, binary)
-    recording = TESTBINS / "recordings" / f"x86-64-{name}.perf.data"
+    binary, recording = installed(name, tmp_path)
     shown = run(
         tool("perf"), "report", "-f", "-i", recording, "--symfs", tmp_path, "-n", "--stdio",
         "-t", "|", "--sort", "dso_from,dso_to,addr_from,addr_to,mispredict",
@@ -114,20 +129,9 @@ def test_functions_are_named_as_perf_names_them(tool, run, tmp_path: Path) -> No
         if match and match[2] == match[3] == name:
             theirs[match[4], match[5], match[6] == "Y"] += int(match[1])
     found = gather((recording,), binary).evidence
-    branches, regions = found.recorded, found.program.regions
+    branches = found.recorded
     inside = branches.known & 3 == 3
-    ends = [
-        [
-            f"{function}+{address - start:#x}".removesuffix("+0x0")
-            for function, address, start in zip(
-                found.names.functions(column[inside]),
-                column[inside].tolist(),
-                regions.start[regions.containing(column[inside])].tolist(),
-                strict=True,
-            )
-        ]
-        for column in (branches.from_, branches.to)
-    ]
+    ends = [offsets(found, column[inside]) for column in (branches.from_, branches.to)]
     ours: Counter[tuple[str, str, bool]] = Counter()
     counts = zip(*ends, branches.count[inside], branches.mispredicted[inside], strict=True)
     for source, target, count, missed in counts:
@@ -136,3 +140,43 @@ def test_functions_are_named_as_perf_names_them(tool, run, tmp_path: Path) -> No
             ours[source, target, False] += int(count - missed)
     assert +ours == Counter({k: n for k, n in theirs.items() if not is_nameless(k)})
     assert len(+ours) > 50
+
+
+Place = tuple[str, str]
+"""Function with an offset, and source line, of one end of a branch."""
+
+
+def perf_places(run, tool, recording: Path, root: Path, image: str, end: str) -> Counter[Place]:
+    """How often perf counts each place inside an image."""
+    # perf looks a line up when it compares it with another one, so lines come first. With --sort,
+    # perf 6.1 crashes on symbol_from.
+    shown = run(
+        tool("perf"), "report", "-f", "-i", recording, "--symfs", root, "--stdio",
+        "--no-demangle", "-t", "|", "-F", f"sample,srcline_{end},addr_{end},dso_{end}",
+    )  # fmt: skip
+    found: Counter[Place] = Counter()
+    for text in shown.stdout.splitlines():
+        row = [field.strip().removeprefix("[.] ") for field in text.split("|")]
+        if row[3:] == [image]:
+            found[row[2], row[1]] += int(row[0])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "end", "least"),
+    [("interp.pie", "from", 40), ("interp.pie", "to", 30), ("shapes.static", "from", 70)],
+)
+def test_branches_have_the_source_lines_that_perf_tells(
+    tool, run, tmp_path: Path, name: str, end: str, least: int
+) -> None:
+    """Wherever there is one: without debug information perf names a file that lies near."""
+    binary, recording = installed(name, tmp_path)
+    found = gather((recording,), binary).evidence
+    rows = [row for row in hot_branches(found, None).records() if row[f"{end}_line"] is not None]
+    places = offsets(found, np.array([row[f"{end}_address"] for row in rows], dtype=np.uint64))
+    ours: Counter[Place] = Counter()
+    for place, row in zip(places, rows, strict=True):
+        ours[place, row[f"{end}_line"]] += row["count"]
+    theirs = perf_places(run, tool, recording, tmp_path, name, end)
+    assert ours == Counter({place: n for place, n in theirs.items() if place[0] in {*places}})
+    assert len(ours) > least
