@@ -30,14 +30,12 @@ set(LBR2PGO_RECORD_OPTIONS "" CACHE STRING "Options of lbr2pgo record, for TRAIN
 set(LBR2PGO_BOLT_OPTIONS "" CACHE STRING "Options of llvm-bolt, in place of lbr2pgo's choice")
 set(LBR2PGO_MAX_MISSING 0.5 CACHE STRING "A profile with more in unknown functions is refused")
 
-set(_lbr2pgo_probe "${CMAKE_CURRENT_LIST_DIR}/probe.prof")
-
 # Build a target with its sample profile.
 function(lbr2pgo_profile)
     _lbr2pgo_parse(lbr2pgo_profile ${ARGN})
     _lbr2pgo_languages(languages)
     if(NOT languages)
-        _lbr2pgo_warn("no compiler here knows -fprofile-sample-use: ${arg_TARGET} is built plainly")
+        _lbr2pgo_warn("no compiler here takes sample profiles: ${arg_TARGET} is built plainly")
         return()
     endif()
     # Debug information as it is, or line tables where there would be none.
@@ -50,6 +48,7 @@ function(lbr2pgo_profile)
     endif()
     _lbr2pgo_find_profile(profile --llvm ${arg_TARGET}-plain ${arg_TARGET}.prof)
     if(NOT profile)
+        _lbr2pgo_warn("no ${arg_PROFILE}${arg_RECORDING} yet: ${arg_TARGET} is built plainly")
         return()
     endif()
     # The generated profile first, and what is compiled with it again when it changes.
@@ -120,13 +119,14 @@ function(_lbr2pgo_languages result)
         if(NOT language IN_LIST enabled)
             continue()
         endif()
-        set(flag "-fprofile-sample-use=${_lbr2pgo_probe}")
-        check_compiler_flag(${language} "${flag}" LBR2PGO_${language}_TAKES_PROFILES)
+        # The newer of the two flags.
+        set(flag -fdebug-info-for-profiling)
+        check_compiler_flag(${language} ${flag} LBR2PGO_${language}_TAKES_PROFILES)
         if(LBR2PGO_${language}_TAKES_PROFILES)
             list(APPEND found ${language})
         else()
             set(compiler "${CMAKE_${language}_COMPILER_ID} ${CMAKE_${language}_COMPILER_VERSION}")
-            _lbr2pgo_warn("the ${language} compiler (${compiler}) knows no -fprofile-sample-use")
+            _lbr2pgo_warn("the ${language} compiler (${compiler}) knows no ${flag}")
         endif()
     endforeach()
     set(${result} ${found} PARENT_SCOPE)
@@ -166,7 +166,7 @@ function(_lbr2pgo_find_profile result form trained name)
     set(${result} "${output}" PARENT_SCOPE)
 endfunction()
 
-# All of these files with their full paths; or nothing, and a line of warning, if one is missing.
+# All of these files with their full paths; or nothing, if one is missing.
 function(_lbr2pgo_existing result)
     set(found "")
     foreach(file IN LISTS ARGN)
@@ -174,7 +174,6 @@ function(_lbr2pgo_existing result)
         # Each build asks again whether the file is there.
         file(GLOB there CONFIGURE_DEPENDS "${path}")
         if(NOT there)
-            _lbr2pgo_warn("there is no ${file} yet: ${arg_TARGET} is built plainly")
             set(${result} "" PARENT_SCOPE)
             return()
         endif()

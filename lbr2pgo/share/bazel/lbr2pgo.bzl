@@ -1,0 +1,175 @@
+"""Branch profiles in a Bazel build. Copy this file into the workspace, beside a BUILD file.
+
+    load("//:lbr2pgo.bzl", "lbr2pgo_bolt", "lbr2pgo_profile")
+
+    pgo = lbr2pgo_profile(name = "app_profile", profile = "app.prof")
+
+    cc_binary(
+        name = "app",
+        srcs = ["app.c"],
+        additional_compiler_inputs = pgo.inputs,
+        copts = pgo.copts,
+        linkopts = pgo.linkopts,
+    )
+
+    lbr2pgo_bolt(name = "app.bolt", binary = ":app", profile = "app.fdata", compiled_with = pgo)
+
+Instead of `profile`, both take `recordings` and `recorded`, the binary that was recorded. A file that
+isn't there yet gives a plain build and a line of warning. A stale profile is used, and how stale it
+is stands in the log; another program's ends the build. The command lbr2pgo must be in the PATH of
+actions: `--action_env=PATH`. See docs/builds.md.
+"""
+
+_MAX_MISSING = "0.5"
+
+def _run(ctx, inputs, outputs, mnemonic, command, arguments):
+    """Runs a shell command with positional arguments."""
+    ctx.actions.run_shell(
+        inputs = inputs,
+        outputs = outputs,
+        command = command,
+        arguments = arguments,
+        mnemonic = mnemonic,
+        use_default_shell_env = True,
+    )
+
+def _convert_impl(ctx):
+    output = ctx.outputs.out
+    files = ctx.files.recordings
+    arguments = [ctx.file.recorded.path, ctx.attr.form, output.path] + [f.path for f in files]
+    _run(
+        ctx,
+        inputs = files + [ctx.file.recorded],
+        outputs = [output],
+        mnemonic = "Lbr2pgoConvert",
+        command = 'elf=$1 form=$2 out=$3; shift 3; lbr2pgo convert "$@" --binary "$elf" "$form" "$out"',
+        arguments = arguments,
+    )
+    return [DefaultInfo(files = depset([output]))]
+
+_convert = rule(
+    implementation = _convert_impl,
+    attrs = {
+        "form": attr.string(values = ["--llvm", "--fdata"], mandatory = True),
+        "out": attr.output(mandatory = True),
+        "recorded": attr.label(allow_single_file = True, mandatory = True),
+        "recordings": attr.label_list(allow_files = True, mandatory = True),
+    },
+)
+
+def _bolt_impl(ctx):
+    binary = ctx.executable.binary
+    output = ctx.actions.declare_file(ctx.label.name)
+    fdata = ["--fdata", ctx.file.profile.path] if ctx.file.profile else []
+    options = ["--option=" + option for option in ctx.attr.options]
+    _run(
+        ctx,
+        inputs = [binary] + ctx.files.profile,
+        outputs = [output],
+        mnemonic = "Lbr2pgoBolt",
+        command = 'lbr2pgo bolt "$@"',
+        arguments = [binary.path, "-o", output.path, "--max-missing", _MAX_MISSING] + fdata + options,
+    )
+    validation = []
+    if ctx.file.compile_profile:
+        # Bazel builds validation outputs with everything that uses this target.
+        fits = ctx.actions.declare_file(ctx.label.name + ".fits")
+        validation = [fits]
+        _run(
+            ctx,
+            inputs = [binary, ctx.file.compile_profile],
+            outputs = validation,
+            mnemonic = "Lbr2pgoCheck",
+            command = 'fits=$1; shift; lbr2pgo check "$@" && touch "$fits"',
+            arguments = [
+                fits.path,
+                ctx.file.compile_profile.path,
+                "--binary",
+                binary.path,
+                "--format",
+                "line",
+                "--max-missing",
+                _MAX_MISSING,
+            ],
+        )
+    return [
+        DefaultInfo(files = depset([output]), executable = output),
+        OutputGroupInfo(_validation = depset(validation)),
+    ]
+
+_bolt = rule(
+    implementation = _bolt_impl,
+    attrs = {
+        "binary": attr.label(executable = True, cfg = "target", mandatory = True),
+        "compile_profile": attr.label(allow_single_file = True),
+        "options": attr.string_list(doc = "of llvm-bolt, in place of lbr2pgo's choice"),
+        "profile": attr.label(allow_single_file = True),
+    },
+    executable = True,
+)
+
+def _find_profile(name, form, profile, recordings, recorded):
+    """Gives the label of a profile, made of recordings if there are any; None if it isn't there."""
+    wanted = recordings + [recorded] if recordings else [profile]
+    for file in wanted:
+        if not native.glob([file], allow_empty = True):
+            # buildifier: disable=print
+            print("lbr2pgo: warning: there is no {} yet: a plain build".format(file))
+            return None
+    if not recordings:
+        return profile
+    out = name + (".prof" if form == "--llvm" else ".fdata")
+    _convert(name = name + "_convert", form = form, out = out, recorded = recorded, recordings = recordings)
+    return out
+
+def lbr2pgo_profile(name, profile = None, recordings = [], recorded = None):
+    """Finds or makes a sample profile for clang.
+
+    Args:
+      name: of the targets that it makes.
+      profile: what `lbr2pgo convert --llvm` wrote, a file of this package; may not exist yet.
+      recordings: instead, files of this package that hold recordings.
+      recorded: the binary that was recorded, a file of this package.
+
+    Returns:
+      A struct: `copts`, `linkopts` and `inputs` (additional_compiler_inputs) of cc rules, and
+      `profile`, a label or None.
+    """
+    found = _find_profile(name, "--llvm", profile, recordings, recorded)
+    use = ["-fprofile-sample-use=$(location {})".format(found)] if found else []
+    return struct(
+        copts = ["-g1", "-fdebug-info-for-profiling"] + use,
+        inputs = [found] if found else [],
+        linkopts = ["-Wl,--build-id", "-Wl,--emit-relocs"],
+        profile = found,
+    )
+
+def lbr2pgo_bolt(
+        name,
+        binary,
+        profile = None,
+        recordings = [],
+        recorded = None,
+        compiled_with = None,
+        options = [],
+        **kwargs):
+    """Lays a program out anew with llvm-bolt; a plain copy while there is no profile.
+
+    Args:
+      name: of the target and of its file.
+      binary: label of the program, linked with `linkopts` of `lbr2pgo_profile`.
+      profile: what `lbr2pgo convert --fdata` wrote, a file of this package; may not exist yet.
+      recordings: instead, files of this package that hold recordings.
+      recorded: the binary that was recorded, a file of this package.
+      compiled_with: what `lbr2pgo_profile` gave; how stale that profile is gets checked as well.
+      options: of llvm-bolt, in place of lbr2pgo's choice.
+      **kwargs: of every rule: visibility, tags and so on.
+    """
+    _bolt(
+        name = name,
+        binary = binary,
+        compile_profile = compiled_with.profile if compiled_with else None,
+        options = options,
+        profile = _find_profile(name, "--fdata", profile, recordings, recorded),
+        **kwargs
+    )

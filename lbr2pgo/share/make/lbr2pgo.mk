@@ -1,0 +1,75 @@
+# Branch profiles in a Makefile of GNU make.
+#
+#     include $(shell lbr2pgo share make)/lbr2pgo.mk
+#     $(eval $(call lbr2pgo-profile,app.prof))
+#     $(eval $(call lbr2pgo-bolt,app,app.fdata))
+#
+#     CFLAGS = -O2 $(LBR2PGO_CFLAGS)
+#     LDFLAGS = $(LBR2PGO_LDFLAGS)
+#     app: app.o
+#         $(CC) $(LDFLAGS) -o $@ $^
+#         $(call lbr2pgo-check,$@)
+#     app.o: $(LBR2PGO_PROFILE)
+#
+# `make app.bolt` lays the linked program out anew. Two more arguments, the recordings and the binary
+# that was recorded, make the profile first:
+#
+#     $(eval $(call lbr2pgo-profile,app.prof,perf.data,app.recorded))
+#
+# A file that isn't there yet gives a plain build and a line of warning. A stale profile is used, and
+# how stale it is stands in the log; another program's ends the build. See docs/builds.md.
+
+LBR2PGO ?= lbr2pgo
+LBR2PGO_COMPILER ?= $(CC)
+LBR2PGO_BOLT_OPTIONS ?=
+LBR2PGO_MAX_MISSING ?= 0.5
+
+LBR2PGO_LDFLAGS := -Wl,--build-id
+
+# $(call lbr2pgo-profile,PROFILE[,RECORDINGS,BINARY]): sets LBR2PGO_CFLAGS (for C++ too) and, if
+# there is a profile, LBR2PGO_PROFILE, on which objects must depend. For one program in a Makefile.
+define lbr2pgo-profile
+LBR2PGO_PROFILE := $(if $(_lbr2pgo-debug),$(call _lbr2pgo-usable,$1,$2,$3))
+LBR2PGO_CFLAGS := $(_lbr2pgo-debug)
+ifdef LBR2PGO_PROFILE
+LBR2PGO_CFLAGS += -fprofile-sample-use=$1
+$(call _lbr2pgo-rule,$1,$2,$3,--llvm)
+endif
+.DEFAULT_GOAL := $(.DEFAULT_GOAL)
+endef
+
+# $(call lbr2pgo-bolt,PROGRAM,FDATA[,RECORDINGS,BINARY]): a rule for PROGRAM.bolt. Neither
+# function's rules become the default goal.
+define lbr2pgo-bolt
+LBR2PGO_LDFLAGS += -Wl,--emit-relocs
+$1.bolt: $1 $(if $(call _lbr2pgo-missing,$(or $(strip $3 $4),$2)),,$2)
+	$(LBR2PGO) bolt $1 -o $$@ --fdata $2 --max-missing $(LBR2PGO_MAX_MISSING) \
+	    $(addprefix --option=,$(LBR2PGO_BOLT_OPTIONS))
+$(if $(call _lbr2pgo-missing,$3 $4),,$(call _lbr2pgo-rule,$2,$3,$4,--fdata))
+.DEFAULT_GOAL := $(.DEFAULT_GOAL)
+endef
+
+# $(call lbr2pgo-check,PROGRAM): a command for the recipe that links. Says how stale the profile is;
+# removes the program and fails if the profile is another's.
+lbr2pgo-check = $(if $(LBR2PGO_PROFILE),$(LBR2PGO) check $(LBR2PGO_PROFILE) --binary $1 \
+    --format line --max-missing $(LBR2PGO_MAX_MISSING) || { rm -f $1; exit 1; })
+
+# Which of these files are not there.
+_lbr2pgo-missing = $(filter-out $(wildcard $1),$1)
+
+# The profile if it, or all that it is made of, is there; else nothing, and a warning.
+_lbr2pgo-usable = $(call _lbr2pgo-unless,$(call _lbr2pgo-missing,$(or $(strip $2 $3),$1)),$1)
+_lbr2pgo-unless = $(if $1,$(warning lbr2pgo: warning: there is no $1 yet: a plain build),$2)
+
+# What any build needs whose samples shall find their lines; nothing if the compiler is too old.
+_lbr2pgo-debug := -g1 -fdebug-info-for-profiling
+ifneq ($(shell $(LBR2PGO_COMPILER) $(_lbr2pgo-debug) -x c -fsyntax-only /dev/null 2>&1),)
+$(warning lbr2pgo: warning: $(LBR2PGO_COMPILER) takes no $(_lbr2pgo-debug): a plain build)
+_lbr2pgo-debug :=
+endif
+
+# The rule that converts recordings, if there are any.
+define _lbr2pgo-rule
+$(if $2,$1: $2 $3
+	$(LBR2PGO) convert $2 --binary $3 $4 $$@)
+endef
