@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from builders.evidence import program, source
 from builders.sources import MemorySource, Sample
 
 from lbr2pgo.analyses.evidence import Evidence
+from lbr2pgo.analyses.function_view import function_view
 from lbr2pgo.analyses.outcomes import outcomes
 from lbr2pgo.reports.gather import gather_sources
 from lbr2pgo.sources import open_source
@@ -46,6 +48,20 @@ def test_outcomes_follow_from_what_was_seen_of_each_branch(name: str) -> None:
         name,
     )
     assert rows(found) == {0x1006: (3, 5), 0x1016: (2, 0)}
+
+
+def test_branches_that_never_jump_show_where_nothing_else_ran() -> None:
+    """No entry of these is a branch taken, so replay knows no code of the function."""
+    found = spe([Sample([(0x1006, 0x1008, FELL_THROUGH)], weight=4)])
+    assert len(found.flow.instructions) == 0
+    assert rows(found) == {0x1006: (0, 4)}
+    beside = spe([Sample([(0x1006, 0x1008, FELL_THROUGH)]), Sample([(0x1022, 0x1005, TAKEN)])])
+    assert rows(beside) == {0x1006: (0, 1)}
+    code = function_view(beside, beside.program.regions.by_name("main") or 0).code
+    shares = {row["address"]: row["taken_share"] for row in code.records()}
+    assert {address: share for address, share in shares.items() if share is not None} == {0x1006: 0}
+    table = outcomes(replace(found, function=found.program.regions.by_name("g")))[0]
+    assert table.rows == ()
 
 
 def test_there_are_no_straight_lines_even_with_the_branch_before() -> None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.flow_graph import FlowGraph, flow_graph
+from lbr2pgo.analyses.outcomes import estimate
 from lbr2pgo.analyses.table import Column, Kind, Table, Value
 from lbr2pgo.program.cfg import EdgeKind
-from lbr2pgo.program.instructions import Kind as Instruction
 from lbr2pgo.program.instructions import text
-from lbr2pgo.stacks import I64, U64
+from lbr2pgo.stacks import U64
 
 NAME = "function"
 
@@ -65,7 +65,7 @@ def _code(evidence: Evidence, region: int, graph: FlowGraph) -> list[tuple[Value
     counts = np.append(flow.executed, np.uint64(0))[row].tolist()
     is_last = np.isin(addresses, graph.cfg.block_last).tolist()
     blocks = graph.cfg.block_of(addresses).tolist()
-    shares = _taken_shares(evidence, row)
+    shares = _taken_shares(replace(evidence, function=region), addresses)
     exits = _exits(graph)
     source = evidence.names.lines(addresses)
     return [
@@ -82,14 +82,11 @@ def _code(evidence: Evidence, region: int, graph: FlowGraph) -> list[tuple[Value
     ]
 
 
-def _taken_shares(evidence: Evidence, rows: I64) -> list[float | None]:
+def _taken_shares(evidence: Evidence, addresses: U64) -> list[float | None]:
     """Of conditional branches that ran, as in `outcomes`; None for all else."""
-    flow = evidence.flow
-    shares: list[float | None] = []
-    for row in rows.tolist():
-        ran = row >= 0 and flow.executed[row] and flow.instructions.kind[row] == Instruction.COND
-        shares.append(float(flow.ended[row] / flow.executed[row]) if ran else None)
-    return shares
+    found = estimate(evidence)
+    known = dict(zip(found.address.tolist(), found.probability.tolist(), strict=True))
+    return [known.get(address) for address in addresses.tolist()]
 
 
 def _exits(graph: FlowGraph) -> dict[int, str]:

@@ -15,6 +15,7 @@ from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.intervals import wilson
 from lbr2pgo.analyses.source_lines import SourceLines
 from lbr2pgo.analyses.table import Column, Kind, Table, Value, build
+from lbr2pgo.program.instructions import InstructionTable
 from lbr2pgo.program.instructions import Kind as Instruction
 from lbr2pgo.stacks import I64, U64
 
@@ -61,15 +62,15 @@ class Outcomes:
 
 def estimate(evidence: Evidence) -> Outcomes:
     """Outcome probabilities of every conditional branch that was seen, with their intervals."""
-    flow = evidence.flow
-    code = flow.instructions
-    alone, alone_taken = _one_by_one(evidence)
-    ran = (code.kind == Instruction.COND) & (flow.executed + alone > 0)
-    rows = np.flatnonzero(ran & evidence.concerns(code.address))
-    taken, count = flow.ended[rows] + alone_taken[rows], flow.executed[rows] + alone[rows]
-    probability = taken / np.maximum(count, 1)
-    parts = np.ones(len(rows)) if evidence.spread is None else evidence.spread.outcome[rows]
-    low, high = wilson(probability, count * parts)
+    code = _code(evidence)
+    taken, count, parts = _in_runs(evidence, code)
+    alone_taken, alone = _one_by_one(evidence, code)
+    taken, count = taken + alone_taken, count + alone
+    seen = (code.kind == Instruction.COND) & (count > 0)
+    rows = np.flatnonzero(seen & evidence.concerns(code.address))
+    taken, count = taken[rows], count[rows]
+    probability = taken / count
+    low, high = wilson(probability, count * parts[rows])
     return Outcomes(
         address=code.address[rows],
         target=code.target[rows],
@@ -81,16 +82,42 @@ def estimate(evidence: Evidence) -> Outcomes:
     )
 
 
-def _one_by_one(evidence: Evidence) -> tuple[U64, U64]:
-    """For each instruction of the flow: how often it was sampled alone, and how often taken."""
+def _code(evidence: Evidence) -> InstructionTable:
+    """The instructions of all functions that ran.
+
+    Where no branch was taken the flow has no code, but branches may have been sampled one by one.
+    """
     code, singles = evidence.flow.instructions, evidence.singles
-    alone, taken = np.zeros(len(code), np.uint64), np.zeros(len(code), np.uint64)
+    if singles is None or (code.index_of(singles.address) >= 0).all():
+        return code
+    return evidence.program.instructions_for(np.concatenate((code.address, singles.address)))
+
+
+def _in_runs(evidence: Evidence, code: InstructionTable) -> tuple[U64, U64, F64]:
+    """Of each instruction: how often a run ended there by a jump, and how often one held it.
+
+    Also which part of these observations as many independent ones would be.
+    """
+    flow = evidence.flow
+    at = code.index_of(flow.instructions.address)
+    taken, count = np.zeros(len(code), np.uint64), np.zeros(len(code), np.uint64)
+    parts = np.ones(len(code))
+    taken[at], count[at] = flow.ended, flow.executed
+    if evidence.spread is not None:
+        parts[at] = evidence.spread.outcome
+    return taken, count, parts
+
+
+def _one_by_one(evidence: Evidence, code: InstructionTable) -> tuple[U64, U64]:
+    """Of each instruction: how often it was sampled alone and taken, and how often alone."""
+    taken, alone = np.zeros(len(code), np.uint64), np.zeros(len(code), np.uint64)
+    singles = evidence.singles
     if singles is not None and len(singles):
         at = code.index_of(singles.address)
         known = at >= 0
-        alone[at[known]] = (singles.taken + singles.not_taken)[known]
         taken[at[known]] = singles.taken[known]
-    return alone, taken
+        alone[at[known]] = (singles.taken + singles.not_taken)[known]
+    return taken, alone
 
 
 def outcomes(evidence: Evidence, top: int | None = TOP) -> tuple[Table, ...]:
