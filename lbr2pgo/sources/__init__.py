@@ -32,10 +32,14 @@ _MODULES = (
 
 
 @cache
+def _format(module: str) -> SourceFormat:
+    form: SourceFormat = import_module(f"lbr2pgo.sources.{module}").FORMAT
+    return form
+
+
 def formats() -> tuple[SourceFormat, ...]:
     """All readable formats, in the order in which they are asked."""
-    modules = (import_module(f"lbr2pgo.sources.{name}") for name in _MODULES)
-    return tuple(module.FORMAT for module in modules)
+    return tuple(map(_format, _MODULES))
 
 
 def open_source(path: str | Path) -> Source:
@@ -55,7 +59,7 @@ def open_source(path: str | Path) -> Source:
 def format_of(path: Path) -> SourceFormat:
     """The format of a file, by its content; raises InputError as `open_source` does."""
     head = _head(path)
-    for form in formats():
+    for form in map(_format, _MODULES):  # what comes after the right one is never loaded
         if form.sniff(head) is Sniff.YES:
             return form
     raise _unknown(head, str(path))
