@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import numba
@@ -24,18 +25,21 @@ _KERNELS = Path(__file__).parent
 _CPU = "NUMBA_CPU_NAME"
 CONSTANTS = ("counts.py", "perf_abi.py", "stacks.py")
 """The modules outside this room whose constants are compiled into loops."""
+_KEPT = 4
+"""Directories kept of other states: other processors, versions and checkouts may share a cache."""
 
 Function = Callable[..., object]
 
 
 @cache
 def sources_stamp() -> str:
-    """Hash of everything that compiled loops depend on: sources, compiler and processor."""
+    """Hash of everything that compiled loops depend on: sources, compiler, checks, processor."""
     digest = hashlib.blake2b(digest_size=12)
     for path in (*sorted(_KERNELS.glob("*.py")), *(_KERNELS.parent / name for name in CONSTANTS)):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     # Loops for a named processor are the same wherever they are compiled, in an image say.
-    for part in (numba.__version__, os.environ.get(_CPU) or binding.get_host_cpu_name()):
+    processor = os.environ.get(_CPU) or binding.get_host_cpu_name()
+    for part in (numba.__version__, str(numba.config.BOUNDSCHECK), processor):
         digest.update(part.encode() + b"\0")
     return digest.hexdigest()
 
@@ -56,15 +60,39 @@ def directory() -> Path | None:
     """The directory of this state's loops, made if need be; None if none can be made.
 
     One that cannot be written is used as it is: `lbr2pgo warmup` may have filled it for others.
+    Making one removes the oldest of other states.
     """
     for parent in _parents():
         path = parent / f"loops-{sources_stamp()}"
-        if path.is_dir() and (os.access(path, os.W_OK) or any(path.iterdir())):
-            return path
         with suppress(OSError):
-            path.mkdir(parents=True)
-            return path
+            if not path.is_dir():
+                path.mkdir(parents=True, exist_ok=True)  # another process may be as far
+                _remove_old(parent, path)
+            if os.access(path, os.W_OK) or any(path.iterdir()):
+                return path
     return None
+
+
+def _remove_old(parent: Path, new: Path) -> None:
+    """Remove all directories of loops but the newest few.
+
+    Each first gets another name, under which no process looks for loops. One that still works
+    with it compiles what it finds no more; what can't be removed now is removed another time.
+    """
+    others = [path for path in parent.glob("loops-*") if path != new]
+    for path in sorted(others, key=_age)[_KEPT:]:
+        removed = parent / f"loops-removed-{os.getpid()}-{path.name[-24:]}"
+        with suppress(OSError):
+            path.rename(removed)
+            rmtree(removed)
+
+
+def _age(path: Path) -> float:
+    """Grows with the time since a loop was last kept there; what is gone is the oldest."""
+    try:
+        return -path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 class _Locator:

@@ -20,12 +20,20 @@ assert is_duplicate(newest, newest) and not is_duplicate(newest, newest + np.uin
 """
 
 
-def run(cache: Path, **environment: str) -> str:
-    """Compile or load one small loop in a process of its own; what it says."""
+def start(cache: Path, code: str, **environment: str) -> subprocess.Popen[str]:
+    """Run code with a cache in a process of its own."""
     env = {**os.environ, "NUMBA_CACHE_DIR": str(cache), **environment}
-    return subprocess.run(
-        [sys.executable, "-c", RUN], env=env, check=True, capture_output=True, text=True
-    ).stderr
+    return subprocess.Popen(
+        [sys.executable, "-c", code], env=env, stderr=subprocess.PIPE, text=True
+    )
+
+
+def run(cache: Path, code: str = RUN, **environment: str) -> str:
+    """Compile or load one small loop in a process of its own; what it says."""
+    process = start(cache, code, **environment)
+    said = process.communicate()[1]
+    assert process.returncode == 0, said
+    return said
 
 
 def test_only_the_first_run_compiles_and_says_so(tmp_path: Path) -> None:
@@ -50,6 +58,51 @@ def test_loops_for_a_named_processor_serve_every_machine(monkeypatch: pytest.Mon
     assert len(stamps()) == 2
     monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
     assert len(stamps()) == 1
+
+
+def test_loops_with_bounds_checked_are_others(tmp_path: Path) -> None:
+    run(tmp_path)
+    assert NOTICE in run(tmp_path, NUMBA_BOUNDSCHECK="1")
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def old_states(cache: Path, count: int) -> list[Path]:
+    """Directories of loops, the oldest first, beside one that is something else."""
+    made = [cache / f"loops-{number:024x}" for number in range(count)]
+    for age, path in enumerate(made):
+        path.mkdir()
+        (path / "loop.nbi").write_bytes(b"old")
+        os.utime(path, (age, age))
+    (cache / "other").mkdir()
+    return made
+
+
+def test_the_oldest_states_go_when_a_new_one_comes(tmp_path: Path) -> None:
+    made = old_states(tmp_path, 7)
+    run(tmp_path)
+    (new,) = set(tmp_path.glob("loops-*")) - set(made)
+    assert sorted(tmp_path.iterdir()) == sorted([*made[3:], tmp_path / "other", new])
+    assert run(tmp_path) == ""
+
+
+def test_a_state_that_goes_while_it_is_used_is_made_again(tmp_path: Path) -> None:
+    again = RUN + "import shutil\nfrom lbr2pgo.kernels import loop_cache, address_rows as rows\n"
+    again += "shutil.rmtree(loop_cache.directory())\n"
+    again += "text = np.frombuffer(b'1-2:3', np.uint8)\n"
+    again += "rows.read_rows(text, 0, rows.RANGE, np.zeros((1, 3), np.uint64))\n"
+    run(tmp_path, code=again)
+    (loops,) = tmp_path.iterdir()
+    assert list(loops.glob("address_rows*.nbc"))
+
+
+def test_many_processes_make_one_state(tmp_path: Path) -> None:
+    """Each removes what is old; none fails over what another has removed."""
+    made = old_states(tmp_path, 40)
+    code = "from lbr2pgo.kernels import loop_cache\nloop_cache.directory()\n"
+    processes = [start(tmp_path, code) for _ in range(4)]
+    assert [process.wait() for process in processes] == [0] * 4
+    assert not [path for path in made[:36] if path.exists()]
+    assert len(list(tmp_path.glob("loops-*"))) == 5
 
 
 def test_damaged_files_are_compiled_anew(tmp_path: Path) -> None:
