@@ -160,11 +160,7 @@ class _SampleTally:
             "call_stack": traces.CALL_STACK,
             "bogus_target": traces.BOGUS_TARGET,
         }
-        gaps = {
-            "aborted": traces.ABORTED,
-            "half": traces.HALVES,
-            "filtered": traces.UNCHAINED,
-        }
+        gaps = {"aborted": traces.ABORTED, "filtered": traces.UNCHAINED}
         return {
             "samples_read": self.read,
             "samples_selected/other_event": self.other_event,

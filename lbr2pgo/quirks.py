@@ -150,8 +150,7 @@ QUIRKS = (
         "kernels.traces.count_stacks",
         "Arm ARM, Branch Record Buffer Extension: BRBINF.VALID; Linux: drivers/perf/arm_brbe.c, "
         "perf_entry_from_brbe_regset",
-        _PLANTED + "test_half_records_cost_the_line_on_their_other_side",
-        "half",
+        _PLANTED + "test_half_records_cost_nothing_but_their_unknown_ends",
     ),
     Quirk(
         "interrupts, faults and their returns",

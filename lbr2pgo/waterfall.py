@@ -46,7 +46,7 @@ STEPS = (
 _COUNTING = ("samples_read", "samples_selected", "samples_with_stack", "samples_mapped",
              "branches_read", "branches_in_image")  # fmt: skip
 """Steps that are taken before there are counts."""
-_COUNTING_KEYS = ("runs_in_image/aborted", "runs_in_image/half", "runs_in_image/filtered")
+_COUNTING_KEYS = ("runs_in_image/aborted", "runs_in_image/filtered")
 """What else is known then: fall-throughs that can't be told."""
 
 
@@ -91,10 +91,6 @@ REASONS = {
     ),
     "aborted": Reason(
         "undone by a transaction's abort", "nothing: what ran before it did not last"
-    ),
-    "half": Reason(
-        "with an end that the recorder may not see",
-        "nothing, or record the kernel too: -j any,u,k",
     ),
     "filtered": Reason(
         "that a filtered recording, or one of single branches, can't tell",

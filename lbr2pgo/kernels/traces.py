@@ -32,8 +32,8 @@ Word = np.uint64
 ) = range(10)  # fmt: skip
 FATES = 10
 # Behind the fates: pairs of neighbours whose fall-through the recorder left unknown.
-ABORTED, HALVES, UNCHAINED = FATES, FATES + 1, FATES + 2
-TALLIES = FATES + 3
+ABORTED, UNCHAINED = FATES, FATES + 1
+TALLIES = FATES + 2
 
 # What an event's branch filter allows: chains, single branches, or nothing. JOINED believes all
 # entries and joins what stands around those outside the image, as llvm-profgen does (LLVM:
@@ -180,23 +180,11 @@ def _known(fate: int, from_in: bool, to_in: bool, has_end: bool) -> Word:
 
 
 @compiled_leaf
-def _gap_below(source: Word, flags: Word, fate: int, mode: int) -> int:
-    """Why no fall-through that ends at this entry is known; COUNTED if that is not its fault."""
-    if fate != COUNTED or mode != CHAINS:
-        return COUNTED
-    if flags & _ABORT:
-        return ABORTED
-    return HALVES if source == _ZERO else COUNTED
-
-
-@compiled_leaf
-def _gap_between(newer_gap: int, target: Word, fate: int, mode: int) -> int:
-    """Why the fall-through from this entry to the newer one is not known, in the same way."""
-    if newer_gap != COUNTED or fate != COUNTED:
-        return newer_gap
-    if mode == BRANCHES_ONLY:
+def _gap_between(after_abort: bool, fate: int, mode: int) -> int:
+    """Why the fall-through from a counted entry to the newer one is unknown; else COUNTED."""
+    if mode == BRANCHES_ONLY and fate == COUNTED:
         return UNCHAINED
-    return HALVES if mode == CHAINS and target == _ZERO else COUNTED
+    return ABORTED if after_abort else COUNTED
 
 
 @compiled_leaf
@@ -214,7 +202,7 @@ def _count_stack(
 ) -> int:
     """Count one stack, newest entry first; the number of keys that were new."""
     new = 0
-    has_end, end, newer_fate, gap = False, _ZERO, EMPTY, COUNTED
+    has_end, end, newer_fate, is_abort = False, _ZERO, EMPTY, False
     for k in range(len(stack)):
         source, target, flags = stack[k, 0], stack[k, 1], stack[k, 2]
         from_in, to_in = bool(low <= source < high), bool(low <= target < high)
@@ -224,10 +212,10 @@ def _count_stack(
             tallies[DUPLICATE] += weight
             continue
         tallies[fate] += weight
-        if k > 0:
-            gap = _gap_between(gap, target, fate, mode)
-            tallies[gap] += weight if gap != COUNTED else _ZERO
-        gap = _gap_below(source, flags, fate, mode)
+        gap = _gap_between(is_abort, fate, mode) if k > 0 else COUNTED
+        if gap != COUNTED:
+            tallies[gap] += weight
+        is_abort = fate == COUNTED and mode == CHAINS and flags & _ABORT != _ZERO
         newer_fate = fate
         if fate != COUNTED and fate != EXCEPTION:
             has_end = has_end and mode == JOINED

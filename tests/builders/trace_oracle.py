@@ -55,8 +55,10 @@ def count_stack(
         tally.fates[fate] += weight
         newer = stack[i - 1] if i else None
         if newer is not None:
-            kept = (_fate(newer, mode, find) == "counted", fate == "counted")
-            tally.gaps.update(dict.fromkeys(_gaps(newer, entry, kept, mode)[:1], weight))
+            newer_fate = _fate(newer, mode, find)
+            tally.gaps["filtered"] += weight * (mode == "branches" and fate == "counted")
+            is_abort = mode == "chains" and newer_fate == "counted" and newer[2] >> 3 & 1
+            tally.gaps["aborted"] += weight * is_abort
         trace = _trace(entry, fate, newer, mode, find)
         if trace is not None:
             tally.traces[trace] += weight
@@ -102,17 +104,6 @@ def _fate(entry: Entry, mode: str, find: Callable[[int], Place | None]) -> str:
         ("exception", flags >> 20 & 15 in EXCEPTIONS),
     )
     return next((name for name, holds in rules if holds), "counted")
-
-
-def _gaps(newer: Entry, older: Entry, kept: tuple[bool, bool], mode: str) -> list[str]:
-    chains = mode == "chains"
-    rules = (
-        ("filtered", mode == "branches" and kept[1]),
-        ("aborted", chains and kept[0] and newer[2] >> 3 & 1),
-        ("half", chains and kept[0] and newer[0] == 0),
-        ("half", chains and kept[1] and older[1] == 0),
-    )
-    return [name for name, holds in rules if holds]
 
 
 def _place(address: int, find: Callable[[int], Place | None]) -> Place | None:

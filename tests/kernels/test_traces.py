@@ -19,7 +19,7 @@ FATES = {
     "poison": traces.POISON, "wrong_path": traces.WRONG_PATH, "duplicate": traces.DUPLICATE,
     "exception": traces.EXCEPTION, "not_taken": traces.NOT_TAKEN_ENTRY,
     "call_stack": traces.CALL_STACK, "bogus_target": traces.BOGUS_TARGET,
-    "aborted": traces.ABORTED, "half": traces.HALVES, "filtered": traces.UNCHAINED,
+    "aborted": traces.ABORTED, "filtered": traces.UNCHAINED,
 }  # fmt: skip
 MODES = {"chains": traces.CHAINS, "branches": traces.BRANCHES_ONLY, "nothing": traces.NOTHING,
          "joined": traces.JOINED}  # fmt: skip
