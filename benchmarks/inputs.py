@@ -18,7 +18,7 @@ CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "sqlite"
 SAMPLES = 72_674
 TIMES = (1, 10)
 TIMES_IF_LARGE = 69
-ROUNDS = "30"
+ROUNDS = "270"
 
 
 def cases(folder: Path) -> Iterator[Case]:
@@ -29,7 +29,7 @@ def cases(folder: Path) -> Iterator[Case]:
     else:
         print("no SQLite corpus: its cases are left out", file=sys.stderr)
     if all(map(shutil.which, ("clang++-22", "ld.lld-22", "qemu-x86_64"))):
-        yield _many_functions(folder / "many")
+        yield _many_functions(folder / "large")
     else:
         print("no clang-22, lld-22 or QEMU: no large program", file=sys.stderr)
 
@@ -74,4 +74,4 @@ def _many_functions(folder: Path) -> Case:
             "-o", str(recording), "--", str(program), ROUNDS,
         ]  # fmt: skip
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return Case("C++ with many functions", recording, program)
+    return Case("large C++ program", recording, program)

@@ -1,6 +1,7 @@
-"""Inputs that no program makes: every branch another one, and a function of a million branches.
+"""Inputs that no program makes, and a file that is larger than the memory there is.
 
-Called with the folder of the inputs that `run.py` made.
+Every branch another one; a function of a million branches; a unit of a million lines. Called with
+the folder of the inputs that `run.py` made.
 """
 
 from __future__ import annotations
@@ -15,19 +16,23 @@ import numpy as np
 from tools import OURS, Case, commands
 
 from lbr2pgo.program.image import Image
+from lbr2pgo.program.layout import Segment
 from lbr2pgo.record.perf_data_writer import PerfDataWriter, RecordedEvent
 from lbr2pgo.spaces import Mmap
 from lbr2pgo.stacks import BranchStacks
 
 SAMPLES, DEPTH = 40_000, 32
 BRANCHES = 1_000_000
+FUNCTIONS, STATEMENTS = 50_000, 20
+PROFILING = "-fdebug-info-for-profiling"
+ADDRESS_SPACE = 700 * 10**6
+"""Bytes; the libraries alone take half of it."""
 
 
 def unique_branches(binary: Path, out: Path) -> None:
     """Random addresses in the code of a program: no entry is like another."""
     chance = np.random.default_rng(1)
-    image = Image.open(binary)
-    code = next(s for s in image.layout.segments if s.executable)
+    image, code = Image.open(binary), _code(binary)
     entries = np.zeros((SAMPLES * DEPTH, 3), np.uint64)
     entries[:, :2] = chance.integers(code.address, code.address + code.file_size, (len(entries), 2))
     with PerfDataWriter(out, [RecordedEvent("branches", 1)]) as writer:
@@ -60,22 +65,46 @@ def _stacks(entries: np.ndarray) -> BranchStacks:
 
 def giant_function(folder: Path) -> tuple[Path, Path]:
     """One function with a million conditional branches: program and dump."""
-    source, program, dump = folder / "giant.s", folder / "giant", folder / "giant.txt"
+    source, program = folder / "giant.s", folder / "giant"
     lines = " jz 1f\n1:\n" * BRANCHES
     head = ".globl _start\n.type _start,@function\n_start:\n"
     source.write_text(f"{head}{lines} ret\n.size _start,.-_start\n")
     command = ["clang-22", "-g", "-nostdlib", "-static", "-fuse-ld=lld", "-Wl,--emit-relocs"]
     subprocess.run([*command, str(source), "-o", str(program)], check=True)
-    image = Image.open(program)
-    code = next(s for s in image.layout.segments if s.executable)
-    first, last = code.address, code.address + code.file_size - 1
-    dump.write_text(f"{last:x} " + f" {last:#x}/{first:#x}/P/-/-/0" * DEPTH + "\n")
-    return program, dump
+    code = _code(program)
+    return program, _dump(folder / "giant.txt", code.address, code.address + code.file_size - 1)
+
+
+def giant_unit(folder: Path) -> tuple[Path, Path]:
+    """One unit with a million rows of lines, of which the recording names the first few."""
+    source, program = folder / "unit.c", folder / "unit"
+    body = "x += 3;\nx ^= 5;\n" * (STATEMENTS // 2)
+    functions = (f"int f{i}(int x) {{\n{body}return x;\n}}\n" for i in range(FUNCTIONS))
+    source.write_text("".join(functions) + "void _start(void) { f0(1); for (;;); }\n")
+    command = ["clang-22", "-O0", "-g1", PROFILING, "-nostdlib", "-static", "-fuse-ld=lld"]
+    subprocess.run([*command, str(source), "-o", str(program)], check=True)
+    code = _code(program)
+    return program, _dump(folder / "unit.txt", code.address, code.address + 4)  # push; mov; mov
+
+
+def _code(program: Path) -> Segment:
+    return next(s for s in Image.open(program).layout.segments if s.executable)
+
+
+def _dump(path: Path, first: int, last: int) -> Path:
+    """A sample that ran from one address to another, over and over."""
+    path.write_text(f"{last:x} " + f" {last:#x}/{first:#x}/P/-/-/0" * DEPTH + "\n")
+    return path
 
 
 def _report(name: str, tool: str, command: list[str]) -> None:
     cost = measure.run(command)
     print(f"{name}: {tool} {cost.cpu:.1f} s CPU, {cost.peak:.0f} MB")
+
+
+def _convert(profile: Path, binary: Path, *outputs: str) -> list[str]:
+    inputs = [str(profile), "--binary", str(binary)]
+    return [sys.executable, "-m", "lbr2pgo", "convert", *inputs, *outputs]
 
 
 def main() -> None:
@@ -86,10 +115,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as out:
         for tool, command in commands(case, Path(out)).items():
             _report(f"{SAMPLES * DEPTH:,} different branches", tool, command)
+        fdata, profile = f"--fdata={out}/fdata", f"--llvm={out}/profile"
         program, dump = giant_function(folder)
-        ours = [sys.executable, "-m", "lbr2pgo", "convert", str(dump), "--binary", str(program)]
-        fdata = ["--fdata", str(Path(out) / "giant.fdata")]
-        _report(f"a function of {BRANCHES:,} branches", OURS, [*ours, *fdata])
+        command = _convert(dump, program, fdata)
+        _report(f"a function of {BRANCHES:,} branches", OURS, command)
+        program, dump = giant_unit(folder)
+        command = _convert(dump, program, profile)
+        _report(f"a unit of {FUNCTIONS * STATEMENTS:,} lines", OURS, command)
+        large = max(folder.glob("sq.*.perf.data"), key=lambda path: path.stat().st_size)
+        limited = ["prlimit", f"--as={ADDRESS_SPACE}", *_convert(large, folder / "sq", profile)]
+        sizes = f"{large.stat().st_size:,} bytes in {ADDRESS_SPACE:,} bytes of address space"
+        _report(sizes, OURS, limited)
 
 
 if __name__ == "__main__":
