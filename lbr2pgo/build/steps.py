@@ -39,13 +39,15 @@ def with_binary(text: str, binary: Path, other: Path) -> str | None:
 
     The binary is looked for as it was given, with or without `./`.
 
-    >>> with_binary("./app -o app.txt", Path("app"), Path("/tmp/app.old"))
-    '/tmp/app.old -o app.txt'
+    >>> with_binary("./app -o app.txt", Path("app"), Path("app.bolt"))
+    './app.bolt -o app.txt'
     """
     found = re.compile(rf"(?<![\w./-])(?:\./)?{re.escape(str(binary))}(?![\w./-])")
     if not found.search(text):
         return None
-    return found.sub(lambda _: shlex.quote(str(other)), text)
+    # Without a slash, it would be looked for in PATH.
+    program = str(other) if "/" in str(other) else f"./{other}"
+    return found.sub(lambda _: shlex.quote(program), text)
 
 
 def run_build(command: str, flags: BuildFlags, binary: Path, say: Say) -> None:

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from lbr2pgo.build.flags import plain_flags, profile_flags, refused_flags
+
+
+def test_the_users_flags_come_first_and_stay() -> None:
+    own = {"CFLAGS": "-O3 -Wall", "CXXFLAGS": "", "LDFLAGS": "-fuse-ld=lld"}
+    settings = plain_flags(bolt=True).settings(own)
+    assert settings == {
+        "CFLAGS": "-O3 -Wall -g -fdebug-info-for-profiling",
+        "CXXFLAGS": " -g -fdebug-info-for-profiling",
+        "LDFLAGS": "-fuse-ld=lld -Wl,--build-id -Wl,--emit-relocs",
+    }
+
+
+def test_who_sets_nothing_gets_an_optimised_build() -> None:
+    assert plain_flags(bolt=False).settings({}) == {
+        "CFLAGS": "-O2 -g -fdebug-info-for-profiling",
+        "CXXFLAGS": "-O2 -g -fdebug-info-for-profiling",
+        "LDFLAGS": "-Wl,--build-id",
+    }
+
+
+def test_the_profile_is_found_from_any_directory() -> None:
+    (flag,) = set(profile_flags(Path("a.prof"), bolt=False).compile) - set(
+        plain_flags(bolt=False).compile
+    )
+    assert flag == f"-fprofile-sample-use={Path.cwd() / 'a.prof'}"
+
+
+def test_the_flags_that_a_compiler_does_not_know_are_named(
+    tmp_path: Path, tool: Callable[[str], str]
+) -> None:
+    tool("gcc"), tool("clang++-22")
+    profile = tmp_path / "a.prof"
+    profile.write_text("main:1:1\n 1: 1\n")
+    compilers = {**os.environ, "CC": "gcc", "CXX": "clang++-22"}
+    flags = profile_flags(profile, bolt=False)
+    assert refused_flags(flags, compilers) == [
+        f"gcc does not know -fdebug-info-for-profiling, -fprofile-sample-use={profile}"
+    ]
+    assert refused_flags(flags, {**compilers, "CC": "no-such-compiler"}) == []

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lbr2pgo.build.training import Training, make_profile, record
+from lbr2pgo.errors import InputError
+
+INTERP = Path(__file__).parents[2] / "testbins" / "x86-64" / "interp.pie"
+
+
+def test_a_run_through_a_shell_is_recorded_and_converted(tmp_path: Path) -> None:
+    said: list[str] = []
+    recording, llvm, fdata = tmp_path / "perf.data", tmp_path / "prof", tmp_path / "fdata"
+    training = Training(f"echo 1 | xargs {INTERP} > {tmp_path}/out", period=1009, emulate=True)
+    record(training, recording, said.append)
+    assert (tmp_path / "out").read_text().startswith("checksum")
+    make_profile(recording, INTERP, said.append, llvm=llvm, fdata=fdata)
+    assert "\nwalk:" in llvm.read_text()
+    assert " walk" in fdata.read_text()
+    assert "--emulate -c 1009" in said[0]
+    assert "the software LBR was asked for" in said[1]
+    assert said[2].endswith(f"--llvm {llvm} --fdata {fdata}")
+
+
+def test_a_training_run_that_fails_makes_no_profile(tmp_path: Path) -> None:
+    training = Training("exit 4;", period=None, emulate=True)
+    with pytest.raises(InputError, match="the training run failed with exit code 4"):
+        record(training, tmp_path / "perf.data", lambda _: None)

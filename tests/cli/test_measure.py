@@ -1,0 +1,67 @@
+"""`lbr2pgo measure` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+TESTBINS = Path(__file__).parents[2] / "testbins"
+PIE, STATIC = TESTBINS / "x86-64" / "interp.pie", TESTBINS / "x86-64" / "interp.static"
+
+
+@pytest.fixture(autouse=True)
+def _emulator(tool):
+    tool("qemu-x86_64")
+
+
+def test_the_table_has_ratios_to_the_first_program(command):
+    answer = command("measure", "--runs", "0", STATIC, PIE, "--", "1")
+    assert answer.code == 0
+    head, first, second = (line.split() for line in answer.out.splitlines())
+    assert head[0] == "program"
+    assert first[2:7:2] == ["(1.000)"] * 3
+    assert first[0] == str(STATIC)
+    assert second[0] == str(PIE)
+    assert second[2] != "(1.000)"
+    assert second[-2:] == ["not", "timed"]
+
+
+def test_json_holds_counts_ratios_and_every_time(command):
+    answer = command("measure", "--runs", "6", "--format", "json", STATIC, PIE, "--", "1")
+    found = json.loads(answer.out)
+    assert (found["exit_code"], found["differing_outputs"]) == (0, [])
+    first, second = found["programs"]
+    assert first["ratios"] == {"instructions": 1, "taken": 1, "mispredicted": 1}
+    for name, ratio in second["ratios"].items():
+        assert ratio == second["counts"][name] / first["counts"][name]
+    assert len(first["seconds"]) == len(second["seconds"]) == 6
+    ratio = second["time_ratio"]
+    assert ratio["low"] <= ratio["median"] <= ratio["high"]
+
+
+def test_programs_with_another_output_are_named(command, tmp_path):
+    other = tmp_path / "other"
+    other.write_text("#!/bin/sh\necho something else\n")
+    other.chmod(0o755)
+    answer = command("measure", "--runs", "0", STATIC, other, "--", "1")
+    assert answer.code == 0
+    assert answer.err == f"note: {other} writes another output than {STATIC}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("measure",), "there is no program to measure"),
+        (("measure", "--", "1"), "there is no program to measure"),
+        (("measure", "--runs", "3", STATIC), "3 runs can't give a 95% confidence interval"),
+        (("measure", "no-such-program"), "there is no program no-such-program"),
+        (("measure", "--runs", "0", STATIC, "/bin/false", "--", "1"), "do not exit alike"),
+    ],
+)
+def test_bad_input_is_said_in_a_line_or_two(command, words, complaint):
+    answer = command(*words)
+    assert answer.code == 2
+    assert complaint in answer.err
+    assert answer.out == ""
