@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _PAGE_VIEWS, _PAGE_TOP = 12, 500
 """How many functions and rows a page shows where nobody says."""
 _TOP = 20
+_FOR_SCRIPTS = ("json", "csv", "folded")
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -41,7 +42,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="only this function, by its name (linkage or C++) or an address, with its code",
     )
     parser.add_argument("--top", type=_count, metavar="N", help="rows of each table (20; 0: all)")
-    parser.add_argument("--format", choices=("table", "json", "csv"), default="table")
+    parser.add_argument("--format", choices=("table", *_FOR_SCRIPTS), default="table")
     parser.add_argument("--html", type=Path, metavar="OUT", help="write one page instead")
     parser.add_argument(
         "--no-demangle", action="store_true", help="show C++ functions by their linkage names"
@@ -99,16 +100,21 @@ def _options(args: argparse.Namespace) -> ReportOptions:
     from lbr2pgo.reports.build import ReportOptions
 
     is_page = args.html is not None
-    top = (_PAGE_TOP if is_page else _TOP) if args.top is None else args.top
+    is_folded = args.format == "folded" and not is_page
+    top = (_PAGE_TOP if is_page else 0 if is_folded else _TOP) if args.top is None else args.top
     return ReportOptions(
         profiles=tuple(map(Path, args.profiles)),
         binary=args.binary,
-        only=tuple(name for word in args.only for name in word.split(",") if name),
+        only=("call-stacks",) if is_folded else _names(args.only),
         function=args.function,
         top=top or None,
         views=_PAGE_VIEWS if is_page else 0,
         counting=counting_options(args),
     )
+
+
+def _names(words: list[str]) -> tuple[str, ...]:
+    return tuple(name for word in words for name in word.split(",") if name)
 
 
 def _show(report: Report, page: Path | None) -> None:
@@ -128,9 +134,8 @@ def _print(report: Report, form: str) -> None:
     from lbr2pgo.output import write_to
     from lbr2pgo.reports import data
 
-    text = (data.as_json(report) if form == "json" else data.as_csv(report)).encode(
-        "utf-8", "backslashreplace"
-    )
+    as_text = {"json": data.as_json, "csv": data.as_csv, "folded": data.as_folded}[form]
+    text = as_text(report).encode("utf-8", "backslashreplace")
 
     def write(stream: BinaryIO) -> None:
         stream.write(text)

@@ -23,6 +23,9 @@ none is renamed.
 CSV (RFC 4180) is one table after another: a line `# name`, a line with the columns' names, the
 rows, and an empty line; values as in JSON, with an empty field for null. In names, characters that
 could steer a terminal are written as escapes. Notes are not in it.
+
+Folded call stacks are what flame graph tools read: `outer;inner COUNT`, one stack a line, without a
+head.
 """
 
 from __future__ import annotations
@@ -34,12 +37,25 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from lbr2pgo.analyses.table import Column, Kind, Table, Value
+from lbr2pgo.errors import InputError
 from lbr2pgo.printable import printable
 from lbr2pgo.reports.model import CallNode, FunctionView, Report, Timing
 from lbr2pgo.reports.readable import cpp_names
 from lbr2pgo.waterfall import row_as_json
 
 FORMAT = "lbr2pgo-report-1"
+
+
+def as_folded(report: Report) -> str:
+    """The call stacks; raises InputError where the recording holds none."""
+    table = report.table("call-stacks-folded")
+    if table is None:
+        raise InputError(
+            "holds no call stacks",
+            where=", ".join(report.profiles),
+            cure="Record them: perf record --call-graph lbr (Intel), lbr2pgo record --call-stack.",
+        )
+    return "".join(f"{printable(str(stack))} {count}\n" for count, stack in table.rows)
 
 
 def as_json(report: Report) -> str:

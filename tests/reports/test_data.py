@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Sequence
 
 import pytest
 from builders.elf import Function
@@ -11,6 +12,7 @@ from builders.recordings import PIE, RECORDING
 from builders.sources import Sample
 
 from lbr2pgo.analyses.table import Column, Kind, Table
+from lbr2pgo.errors import InputError
 from lbr2pgo.reports import data
 from lbr2pgo.reports.build import ReportOptions, make_report, report_of
 from lbr2pgo.reports.gather import gather_sources
@@ -112,3 +114,28 @@ def test_hostile_names_break_no_csv_and_steer_no_terminal() -> None:
 def test_a_table_checks_its_rows() -> None:
     with pytest.raises(ValueError, match="rows of"):
         Table("x", "X", (Column("a", "A", Kind.TEXT),), (("1", "2"),))
+
+
+def call_stacks(names: Sequence[Function]) -> Report:
+    stack = Sample([(0x1000, 0x1040)], ip=0x1041, event=0, weight=3)
+    shallow = Sample([(0x7FFF0000, 0x1000)], ip=0x1001, event=0)
+    gathered = gather_sources([source(stack, shallow, filters=1 | 1 << 11)], program(names))
+    return report_of(gathered, ReportOptions((RECORDING,), PIE))
+
+
+def test_folded_call_stacks_are_lines_with_a_count() -> None:
+    assert data.as_folded(call_stacks(FUNCTIONS)) == "main;g 3\n[outside];main 1\n"
+
+
+def test_no_name_breaks_a_folded_stack() -> None:
+    text = data.as_folded(call_stacks([Function("a;b\n\x1b 7", 0x1000, 0x1A), *FUNCTIONS[1:]]))
+    lines = text.splitlines()
+    assert [line.rsplit(" ", 1)[1] for line in lines] == ["3", "1"]
+    assert all(line.count(";") == 1 for line in lines)
+    assert all(line.isprintable() for line in lines)
+
+
+def test_other_recordings_have_no_folded_stacks(report: Report) -> None:
+    with pytest.raises(InputError, match="holds no call stacks") as error:
+        data.as_folded(report)
+    assert "--call-graph lbr" in str(error.value.cure)
