@@ -45,10 +45,11 @@ def pieces_of(event: Mmap, layout: ImageLayout) -> Pieces:
     for segment in layout.segments:
         low = max(event.file_offset, segment.file_offset)
         high = min(event.file_offset + event.length, segment.file_offset + segment.file_size)
-        if segment.executable and low < high:
-            start = event.start + (low - event.file_offset)
+        start = event.start + (low - event.file_offset)
+        end = min(start + (high - low), _LAST_ADDRESS)  # where damaged records would go on
+        if segment.executable and start < end:
             bias = start - (segment.address + low - segment.file_offset)
-            pieces.append(Piece(start, start + (high - low), bias))
+            pieces.append(Piece(start, end, bias))
     return tuple(pieces)
 
 

@@ -57,6 +57,16 @@ def test_a_mapping_of_part_of_the_segment() -> None:
     assert pieces_of(part, LAYOUT) == (Piece(BASE + 0x3000, BASE + 0x3400, BASE),)
 
 
+def test_a_mapping_that_would_go_on_behind_the_last_address_ends_there() -> None:
+    last = (1 << 64) - 1
+    (low,) = pieces_of(mapping(), LAYOUT)
+    up = last - low.end + 0x100
+    high = mapping(start=mapping().start + up)
+    assert pieces_of(high, LAYOUT) == (Piece(low.start + up, last, low.bias + up),)
+    assert spaces(high).bounds.tolist() == [[low.start + up, last]]
+    assert pieces_of(mapping(start=last), LAYOUT) == ()
+
+
 def test_a_mapping_over_several_segments_has_a_piece_for_each_with_code() -> None:
     segments = (
         Segment(0x1000, 0x0, 0x1000, 0x1000, True),

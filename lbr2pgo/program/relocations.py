@@ -48,7 +48,8 @@ def _read_relr(image: Image, section: Section) -> RelaRows:
     No more are read than the file has room for pointers, however many a damaged table may say.
     """
     most = len(image.data) // _POINTER_SIZE
-    words = np.frombuffer(image.contents(section) or b"", "<u8", count=section.size // 8)
+    content = image.contents(section) or memoryview(b"")
+    words = np.frombuffer(content, "<u8", count=len(content) // 8)
     offsets: list[int] = []
     place = 0
     for word in words.tolist():

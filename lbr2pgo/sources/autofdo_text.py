@@ -27,7 +27,7 @@ from lbr2pgo.stacks import U64
 
 _NAME = "unsymbolized ranges and branches"
 
-_COUNT = re.compile(rb"\s*\d+\s*")
+_COUNT = re.compile(rb"\s*\d{1,19}\s*")
 _ROW = re.compile(rb"\s*[0-9a-fA-F]+-[0-9a-fA-F]+:\d+\s*")
 _CONTEXT = re.compile(rb"\s*\[[^\]]*\]\s*")
 # Blanks are matched in one way only: a line of nothing else must not take quadratic time.

@@ -44,8 +44,11 @@ _FLAGS = re.compile(rb"/[PM-]N?(?:/[XAPM-]){2,3}/\d+(?:[/\s]|$)", re.MULTILINE)
 _RECORD = re.compile(rb"\bPERF_RECORD_(?:MMAP2?|COMM|FORK|EXIT)\b")
 _HEADER = re.compile(rb"^# (?:captured on|cmdline|perf version)\s*: ", re.MULTILINE)
 # A sample without a stack, as `perf script` prints it: COMM PID TIME: [PERIOD] EVENT: IP …
+# Without a limit, a line of nothing but times takes the square of its length.
 _SAMPLE = re.compile(
-    rb"^ *\S.* \d+(?:/\d+)? +(?:\[\d+\] +)?\d+\.\d{6,9}: +\S.*: +(?:[0-9a-f]+ |$)", re.MULTILINE
+    rb"^ *\S.{0,255} \d+(?:/\d+)? +(?:\[\d+\] +)?\d+\.\d{6,9}: +"
+    rb"\S.{0,255}: +(?:[0-9a-f]+ |$)",
+    re.MULTILINE,
 )
 # Lines that other lines of perf script text may be preceded by.
 # Blanks are matched in one way only: a line of nothing else must not take quadratic time.

@@ -14,18 +14,20 @@ from lbr2pgo.sources.base import EventInfo
 from lbr2pgo.spaces import Comm, Exit, Fork, Mmap, SpaceEvent
 from lbr2pgo.stacks import BRANCH_FILTER_BITS
 
-_RECORD = re.compile(rb"(?:(\d+)\.(\d{1,9}):\s+)?\bPERF_RECORD_(\w+)(.*)", re.DOTALL)
+# Numbers have no more digits than their column holds; seconds, than 64 bits of nanoseconds.
+_ID, _HEX = r"(-?\d{1,10})", r"(?:0x)?([0-9a-f]{1,16})"
+_RECORD = re.compile(
+    rb"(?:(?<!\d)([0-8]?\d{1,9})\.(\d{1,9}):\s+)?\bPERF_RECORD_(\w+)(.*)", re.DOTALL
+)
 _MMAP = re.compile(
-    rb" (-?\d+)/(-?\d+): \[(?:0x)?([0-9a-f]+)\((?:0x)?([0-9a-f]+)\) @ (?:0x)?([0-9a-f]+)"
-    rb"([^\]]*)\]: (\S+) (.*)",
-    re.DOTALL,
+    rf" {_ID}/{_ID}: \[{_HEX}\({_HEX}\) @ {_HEX}([^\]]*)\]: (\S+) (.*)".encode(), re.DOTALL
 )
 _BUILD_ID = re.compile(rb" <([0-9a-f]+)>")
-_COMM = re.compile(rb"( exec)?: (.*):(-?\d+)/(-?\d+)", re.DOTALL)
-_TASK = re.compile(rb"\((-?\d+):(-?\d+)\):\((-?\d+):(-?\d+)\)")
-_LOST = re.compile(rb" lost (\d+)")
+_COMM = re.compile(rf"( exec)?: (.*):{_ID}/{_ID}".encode(), re.DOTALL)
+_TASK = re.compile(rf"\({_ID}:{_ID}\):\({_ID}:{_ID}\)".encode())
+_LOST = re.compile(rb" lost (\d{1,19})\b")
 
-_FACT = re.compile(r"# ([a-z ]+?)\s*: (.+)")
+_FACT = re.compile(r"# ([a-z]+(?: [a-z]+)*+)\s*+: (.+)")
 _EVENT = re.compile(r"# event : name = ([^,]+(?:, raw [^,]+)?),.*")
 _FILTER = re.compile(r"branch_sample_type = ([A-Z0-9_|]+)")
 _FACTS = {

@@ -118,7 +118,7 @@ def _parse_json(text: str, path: str) -> Iterator[Register]:
     try:
         # Pairs, not dictionaries: a doubled register must not vanish.
         found = json.loads(text, object_pairs_hook=_Pairs)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # of syntax, or a number of endless digits
         raise InputError(f"is no valid JSON: {error}", where=path) from error
     for name, value in _json_registers(found, path):
         key = f"{name:#x}" if isinstance(name, int) else _key(str(name), path)

@@ -124,7 +124,7 @@ def _read_header(raw: bytes, path: Path) -> tuple[str | None, Mapping[str, int]]
 
 
 def _is_count(value: object) -> bool:
-    return type(value) is int and value >= 0
+    return type(value) is int and 0 <= value < 1 << 64
 
 
 def _array(archive: zipfile.ZipFile, path: Path, name: str, dtype: str) -> npt.NDArray[np.generic]:

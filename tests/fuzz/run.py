@@ -1,7 +1,7 @@
 """Coverage-guided fuzzing of the readers: `run.py [--seconds N | --runs N] [TARGET …]`.
 
 Each target runs in a process of its own, with a limit of ten seconds and a gigabyte. What it finds
-stands in build/fuzz/TARGET, and `run.py --replay TARGET FILE` runs it again. What led to new code
+stands in build/fuzz/TARGET, and `run.py --replay TARGET FILE …` runs it again. What led to new code
 is kept in build/fuzz/TARGET/seeds, where the next call goes on.
 """
 
@@ -13,13 +13,14 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 HERE = Path(__file__).parent
 OUTPUT = HERE.parents[1] / "build" / "fuzz"
+KERNELS = HERE.parents[1] / "lbr2pgo" / "kernels"
 SEED = 20260101
-PIECE = 20_000
+PIECE = 10_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,8 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if args.inside:
         return fuzz(args.inside, args)
     if args.replay:
-        name, file = args.replay
-        return replay(name, Path(file))
+        name, *files = args.replay
+        return replay(name, map(Path, files))
     failed = [name for name in args.targets or _names() if not _run(name, args)]
     print(f"found something: {', '.join(failed)}" if failed else "nothing was found")
     return 1 if failed else 0
@@ -42,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     limit.add_argument("--seconds", type=int, help="of each target (60)")
     limit.add_argument("--runs", type=int, help="of each target")
     parser.add_argument("--output", type=Path, default=OUTPUT, help="where findings go")
-    parser.add_argument("--replay", nargs=2, metavar=("TARGET", "FILE"))
+    parser.add_argument("--replay", nargs="+", metavar=("TARGET", "FILE"))
     for hidden, kind in (("--inside", str), ("--seed", int), ("--most-seconds", int)):
         parser.add_argument(hidden, type=kind, help=argparse.SUPPRESS)
     parser.add_argument("targets", nargs="*", metavar="TARGET")
@@ -84,11 +85,13 @@ def _run_piece(
     return ran, "\n".join(done.stdout.splitlines()[-40:])
 
 
-def replay(name: str, file: Path) -> int:
-    """Run a target on one file."""
+def replay(name: str, files: Iterable[Path]) -> int:
+    """Run a target on files, and name each."""
     from targets import TARGETS
 
-    TARGETS[name](file.read_bytes())
+    for file in files:
+        print(file, flush=True)
+        TARGETS[name](file.read_bytes())
     return 0
 
 
@@ -96,17 +99,20 @@ def fuzz(name: str, args: argparse.Namespace) -> int:
     """Fuzz one target in this process; does not come back."""
     import atheris
 
-    # Compiled loops can't be instrumented, and neither can what they are compiled from.
-    with atheris.instrument_imports(include=["lbr2pgo"], exclude=["lbr2pgo.kernels"]):
-        from targets import TARGETS
-    warnings.simplefilter("error", RuntimeWarning)
-    target = TARGETS[name]
     folder = args.output / name
     seeds = folder / "seeds"
     seeds.mkdir(parents=True, exist_ok=True)
-    for number, data in enumerate(target.seeds()):
-        (seeds / f"{number}").write_bytes(data)
-        target(data)  # loops are compiled before the clock starts
+    # Compiled loops can't be instrumented, and neither can what they are compiled from.
+    kernels = [f"lbr2pgo.kernels.{path.stem}" for path in KERNELS.glob("*.py")]
+    with atheris.instrument_imports(include=["lbr2pgo"], exclude=kernels):
+        from targets import TARGETS
+
+        warnings.simplefilter("error", RuntimeWarning)
+        target = TARGETS[name]
+        # Readers import much when they need it, and loops are compiled before the clock starts.
+        for number, data in enumerate(target.seeds()):
+            (seeds / f"{number}").write_bytes(data)
+            target(data)
     options = [
         sys.argv[0], f"-seed={args.seed}", "-timeout=10", "-rss_limit_mb=1024", "-verbosity=1",
         f"-max_len={target.longest}", f"-artifact_prefix={folder}/",

@@ -74,6 +74,13 @@ def test_which_tool_wrote_it_is_told(opened: Open) -> None:
     assert opened(AUTOFDO).info.details == {"written by": "create_llvm_prof"}
 
 
+def test_a_number_of_endless_digits_is_no_number_of_rows(opened: Open) -> None:
+    assert FORMAT.sniff(b"7" * 5000 + b"\n1200-1210:5\n") is Sniff.NO
+    with pytest.raises(InputError, match="no number of ranges"):
+        rows(opened("7" * 5000 + "\n1200-1210:5\n"))
+    assert rows(opened("1\n1200-1210:5\n" + "7" * 5000 + "\n")) == [ROWS[1]]
+
+
 def test_empty_sections(opened: Open) -> None:
     assert rows(opened("0\n0\n")) == []
     assert rows(opened("0\n0\n0\n")) == []

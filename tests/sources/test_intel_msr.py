@@ -267,6 +267,7 @@ DUMP = "".join(f"{n:#x} {v:#x}\n" for n, v in model_specific(4, 0).items())
         (DUMP + "0x345 0x10000000000000000\n", "is not a hexadecimal value of 64 bits"),
         (DUMP + "0x100000000 1\n", "no register's address"),
         ('{"0x1c9": ', "is no valid JSON"),
+        (f'{{"0x1c9": {"7" * 5000}}}', "is no valid JSON"),
         ('{"0x1c9": 1.5}', "'1.5' is not a value of 64 bits"),
         ('{"0x1c9": -1}', "'-1' is not a value of 64 bits"),
         ('{"0x1c9": true}', "'True' is not a value of 64 bits"),

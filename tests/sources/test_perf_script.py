@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from builders import perf_data as build
 from lbr2pgo.errors import InputError
 from lbr2pgo.sources.base import Addresses, Sniff, StackSource
 from lbr2pgo.sources.perf_script import FORMAT, PerfScript
+from lbr2pgo.sources.perf_script_records import read_comments, read_record
 from lbr2pgo.spaces import Comm, Exit, Fork, Mmap
 from lbr2pgo.stacks import (
     ABORT,
@@ -434,6 +436,31 @@ def test_symbols_need_a_binary(write: Write) -> None:
         list(source.batches())
 
 
+ENDLESS = "7" * 5000
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"PERF_RECORD_MMAP2 {ENDLESS}/7: [0x1000(0x10) @ 0 00:1d 5 6]: r-xp /bin/x",
+        f"PERF_RECORD_MMAP2 7/7: [0x{ENDLESS}(0x10) @ 0 00:1d 5 6]: r-xp /bin/x",
+        f"PERF_RECORD_COMM: a:7/{ENDLESS}",
+        f"PERF_RECORD_FORK({ENDLESS}:1):(7:7)",
+        f"PERF_RECORD_EXIT({ENDLESS}:1):(7:7)",
+    ],
+)
+def test_numbers_of_endless_digits_are_damage(write: Write, line: str) -> None:
+    source = write(f"{line}\n{MMAP}\n 0x10/0x20/P/-/-/1\n")
+    assert len(source.space_events()) == 1
+    assert source.health()["lines of mappings or tasks that can't be read"] == 1
+
+
+def test_a_time_of_endless_digits_is_none(write: Write) -> None:
+    source = write(f"sq 7/7 {ENDLESS}.000001: PERF_RECORD_COMM: a:7/7\n 0x10/0x20/P/-/-/1\n")
+    (event,) = source.space_events()
+    assert event.time == 0
+
+
 def test_comments_of_the_header(write: Write) -> None:
     source = write(
         "# ========\n# hostname : lab\n# arch : x86_64\n# perf version : 6.1\n"
@@ -467,6 +494,24 @@ def test_comments_of_the_header(write: Write) -> None:
 )
 def test_sniffing(head: bytes, answer: Sniff) -> None:
     assert FORMAT.sniff(head) is answer
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"c" + b" 1 1.000000: x" * 40_000 + b": x" * 150_000,
+        b"# a" + b" " * 1_000_000,
+        b"# " + b"a " * 500_000,
+        b"1" * 1_000_000 + b" PERF_RECORD_COMM",
+    ],
+)
+def test_a_line_of_a_megabyte_takes_linear_time(line: bytes) -> None:
+    """With patterns that try every way to divide such a line, each took minutes or hours."""
+    begin = time.process_time()
+    FORMAT.sniff(line)
+    read_comments(line)
+    read_record(line, 0)
+    assert time.process_time() - begin < 5
 
 
 def test_a_missing_file_is_an_input_error(tmp_path: Path) -> None:

@@ -149,6 +149,7 @@ def header(**changes: object) -> bytes:
         ("lbr2pgo_counts", npy(np.frombuffer(b"[]", np.uint8)), "header can't be read"),
         ("lbr2pgo_counts", header(tallies={"a": "b"}), "something else"),
         ("lbr2pgo_counts", header(tallies={"a": -1}), "something else"),
+        ("lbr2pgo_counts", header(tallies={"a": 1 << 64}), "something else"),
         ("lbr2pgo_counts", header(build_id=5), "something else"),
         ("lbr2pgo_counts", header(version=2), "version 2"),
     ],

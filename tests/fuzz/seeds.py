@@ -1,0 +1,121 @@
+"""Files that fuzzing starts from: shipped recordings and programs, the corpora, written text.
+
+`test_fuzz.py` sees to it that the first seed of a target is not refused: its mutants would reach
+little.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[2]
+TESTBINS = REPOSITORY / "testbins"
+CORPUS = REPOSITORY.parent / "shared" / "corpus"
+BINARY = TESTBINS / "x86-64" / "interp.pie"
+RECORDING = TESTBINS / "recordings" / "x86-64-interp.pie.perf.data"
+
+_LONGEST = 1 << 18
+
+Seeds = Callable[[], Iterable[bytes]]
+
+
+def files(*patterns: str) -> Seeds:
+    """Files of the shipped programs and recordings, and of the corpora if they are there."""
+
+    def read() -> Iterable[bytes]:
+        for folder in (TESTBINS, CORPUS):
+            for pattern in patterns:
+                for path in sorted(folder.glob(pattern)):
+                    if path.stat().st_size <= _LONGEST:
+                        yield path.read_bytes()
+
+    return read
+
+
+def outputs(*names: str) -> Seeds:
+    """Files that a conversion of a shipped recording writes."""
+    return lambda: [(_converted() / name).read_bytes() for name in names]
+
+
+def all_of(*several: Seeds) -> Seeds:
+    """One after the other."""
+    return lambda: (content for each in several for content in each())
+
+
+def text(*contents: str) -> Seeds:
+    """Contents as they stand."""
+    return lambda: [content.encode() for content in contents]
+
+
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """Removed when the process ends."""
+    return tempfile.TemporaryDirectory()
+
+
+@cache
+def _converted() -> Path:
+    from lbr2pgo.pipeline import ConvertOptions, convert
+
+    out = Path(_folder().name)
+    convert(
+        ConvertOptions(
+            (RECORDING,), BINARY, out / "llvm", llvm_format="extbinary", fdata=out / "fdata",
+            preaggregated=out / "preaggregated", counts=out / "counts.npz",
+        )
+    )  # fmt: skip
+    return out
+
+
+def counts() -> Path:
+    """Counts of `BINARY` in a form that names no build, so that they are taken for any program."""
+    return _converted() / "preaggregated"
+
+
+def _rows(*rows: tuple[object, ...]) -> str:
+    return "".join(" ".join(map(str, row)) + "\n" for row in rows)
+
+
+INTEL = _rows(
+    ("0x1c9", "0x1"), ("0x1c8", "0x1c5"), ("0x345", "0x5"),
+    *((hex(0x680 + i), hex(0x1500 + i)) for i in range(4)),
+    *((hex(0x6C0 + i), hex(0x1600 + i)) for i in range(4)),
+    *((hex(0xDC0 + i), hex(1 << 63 | 7)) for i in range(4)),
+)  # fmt: skip
+INTEL_JSON = json.dumps({"cpu": 3, "msrs": dict(row.split() for row in INTEL.splitlines())})
+AMD = _rows(
+    *((hex(0xC0010300 + 2 * i), hex(0x1500 + i)) for i in range(4)),
+    *((hex(0xC0010301 + 2 * i), hex(1 << 63 | 0x1600 + i)) for i in range(4)),
+)
+ARM = _rows(
+    *((f"BRBSRC{i}_EL1", hex(0x1500 + i)) for i in range(8)),
+    *((f"BRBTGT{i}_EL1", hex(0x1600 + i)) for i in range(8)),
+    *((f"BRBINF{i}_EL1", hex(1 << 46 | 3)) for i in range(8)),
+)
+
+UPROF = """\
+"AMD uProf (Version: 5.1.701.0)"
+,
+EXECUTION,
+Target Path:,"/home/me/app, the new one"
+
+Branch Analysis Summary
+OVERHEAD (%),SAMPLES,MISPREDICT (%),MISPREDICT COUNT,SOURCE FUNCTION,TARGET FUNCTION,\
+SOURCE LINE,TARGET LINE,SOURCE MODULE,TARGET MODULE,PROCESS
+50.00,500,10.00,50,main,"work(int, int)",/src/a.c:7,/src/b.c:3,app,libb.so,app (PID 7)
+20.00,200,0.00,0,"work(int, int)",main,/src/b.c:11,/src/a.c:8,libb.so,app,app (PID 7)
+"""
+RECORDS = "from,to,mispredict,count\n0x1820,0x1800,1,3\n1810,1820,0,1\n"
+RANGES = "2\n1200-1210:5\n1220-1230:6\n1\n1200:9\n2\nffffffffffc00001->1200:7\n1210->1220:8\n"
+EDGES = "E cycles:u\nT 1200 1210 1220 5 1\nR 1200 1210 1220 5\nB 1200 1210 3 1\nF 1200 1210 4\n"
+STACKS = """\
+# cmdline : /usr/bin/perf record -b ./interp.pie
+interp.pie 7/8 1.000001: PERF_RECORD_MMAP2 7/8: [0x5000(0x4000) @ 0 08:01 1 2]: r-xp /interp.pie
+interp.pie 7/8 [000] 1.000002: 3 cycles:u: 5100 \
+0x5110/0x5100/P/-/-/1/COND/- 0x5120/0x5108/M/X/A/22//- 0x5130/0x5110/-/-/-/0
+"""
+SYMBOLS = "7 1.000002: 401000 main+0x10/f+0x0/P/-/-/1 f+0x8/main+0x4/M/-/-/0\n"
