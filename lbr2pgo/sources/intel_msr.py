@@ -66,7 +66,8 @@ def _bank(values: Mapping[int, int], path: str) -> lbr.Bank:
     raise InputError(
         "holds no last-branch registers",
         where=path,
-        cure=f"The first FROM register must be there, one of {names}.",
+        cure=f"The first FROM register must be there, one of {names}. Dumps of AMD's and Arm's "
+        "registers are inputs of convert, report and dump stacks.",
     )
 
 

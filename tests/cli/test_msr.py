@@ -81,6 +81,14 @@ def test_decode_needs_one_thing(dump: Path) -> None:
         run("decode", str(dump), "--device", str(dump))
 
 
+def test_decode_says_where_other_dumps_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "amd.txt"
+    path.write_text("0xc0010300 0x1000\n0xc0010301 0x8000000000002000\n")
+    with pytest.raises(InputError, match="holds no last-branch registers") as error:
+        run("decode", str(path))
+    assert "AMD's and Arm's registers are inputs of convert" in str(error.value.cure)
+
+
 def test_plan_as_json(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("plan", "-j", "cond", "--root", str(root), "--format", "json") == 0
     answer = json.loads(capsys.readouterr().out)

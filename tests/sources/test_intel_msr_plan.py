@@ -119,3 +119,17 @@ def test_a_device_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(MissingToolError, match="No such file") as caught:
         read_registers(tmp_path / "msr", lbr.MODEL_SPECIFIC, 16)
     assert "modprobe msr" in (caught.value.cure or "")
+
+
+def test_a_device_that_is_for_root_alone(tmp_path: Path) -> None:
+    device = write_device(tmp_path / "msr", {})
+    device.chmod(0)
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)
+    try:
+        with pytest.raises(MissingToolError, match="Permission denied") as caught:
+            read_registers(device, lbr.MODEL_SPECIFIC, 16)
+    finally:
+        os.seteuid(user)
+    assert "root alone" in (caught.value.cure or "")
