@@ -18,7 +18,6 @@ ROOT = Path(__file__).parents[2]
 TESTBINS = ROOT / "testbins"
 ELF = TESTBINS / "x86-64" / "interp.pie"
 RECORDING = TESTBINS / "recordings" / "x86-64-interp.pie.perf.data"
-NOBODY = 65534
 
 Done = subprocess.CompletedProcess[str]
 
@@ -64,21 +63,28 @@ def test_no_environment_at_all(good: str) -> None:
 
 @pytest.mark.slow
 def test_a_read_only_package_without_any_cache(tmp_path: Path, good: str) -> None:
-    """The loops are compiled in memory: slow, but the same."""
+    """The loops are compiled in memory: slow, but the same.
+
+    Files stand where directories would be made, which hinders root as well.
+    """
     package = tmp_path / "read-only" / "lbr2pgo"
     shutil.copytree(
         Path(lbr2pgo.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__")
     )
+    occupied = package / "kernels" / "__pycache__"
+    occupied.touch()
     for path in [package.parent, *package.parent.rglob("*")]:
         path.chmod(path.stat().st_mode & ~0o222)
+    before = sorted(package.rglob("*"))
     environment = {
-        "PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONPATH": str(package.parent),
-        "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": "/nonexistent",
+        "PATH": os.environ["PATH"], "HOME": str(occupied / "home"),
+        "PYTHONPATH": str(package.parent), "PYTHONDONTWRITEBYTECODE": "1",
     }  # fmt: skip
     done = convert(environment, cwd="/")
     assert done.returncode == 0, done.stderr
+    assert "no directory to keep them in" in done.stderr
     assert done.stdout == good
-    assert not list(package.rglob("__pycache__"))
+    assert sorted(package.rglob("*")) == before
 
 
 def versions() -> list[str]:
