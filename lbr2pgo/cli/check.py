@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 REFUSED = 1
 
+_WORTH_NAMES = 0.01
+"""From this share of counts on, a line names the functions that are not there."""
+
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
@@ -168,6 +171,7 @@ def _print_table(quality: Quality, limits: Mapping[str, float], failed: list[str
 def print_line(profile: str, binary: Path, quality: Quality, failed: Sequence[str]) -> None:
     """Print how stale a profile is, what is not in the binary, and which gates failed."""
     from lbr2pgo.printable import printable
+    from lbr2pgo.program.demangle import demangled
 
     stale = quality.stale
     if stale is None:
@@ -176,8 +180,9 @@ def print_line(profile: str, binary: Path, quality: Quality, failed: Sequence[st
         said = f"fits {binary}"
     else:
         said = f"{stale.share:.2%} stale: counts that {binary} has no place for"
-    if stale is not None and stale.missing:
-        said += f", {stale.functions:.2%} in functions that it lacks ({', '.join(stale.missing)})"
+    if stale is not None and stale.functions >= _WORTH_NAMES:
+        names = ", ".join(map(demangled, stale.missing))
+        said += f", {stale.functions:.2%} in functions that it lacks ({names})"
     verdict = f"; refused: {', '.join(failed)}" if failed else ""
     print(printable(f"lbr2pgo: {profile}: {said}{verdict}"))
 

@@ -1,0 +1,174 @@
+"""A small project for each build system, and profiles of real recordings to put into it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from builders.recordings import PIE, RECORDING, TESTBINS
+
+from lbr2pgo.cli.share import SHARE
+from lbr2pgo.pipeline import ConvertOptions, convert
+
+SHAPES = TESTBINS / "x86-64" / "shapes.pie"
+SHAPES_RECORDING = TESTBINS / "recordings" / "x86-64-shapes.pie.perf.data"
+
+CMAKE = """\
+cmake_minimum_required(VERSION 3.20)
+project(app LANGUAGES C)
+find_package(lbr2pgo REQUIRED)
+add_executable(app app.c)
+lbr2pgo_profile(TARGET app {profile})
+lbr2pgo_bolt(TARGET app {fdata})
+"""
+MAKE = """\
+CC = clang-22
+include $(shell lbr2pgo share make)/lbr2pgo.mk
+$(eval $(call lbr2pgo-profile,app.prof{profile}))
+$(eval $(call lbr2pgo-bolt,app,app.fdata{fdata}))
+
+CFLAGS = -O2 $(LBR2PGO_CFLAGS)
+LDFLAGS = $(LBR2PGO_LDFLAGS)
+
+all: app app.bolt
+app: app.o
+\t$(CC) $(LDFLAGS) -o $@ $^
+\t$(call lbr2pgo-check,$@)
+app.o: $(LBR2PGO_PROFILE)
+"""
+MESON = """\
+project('app', 'c', default_options: ['optimization=2'])
+lbr2pgo_profile = 'app.prof'
+lbr2pgo_fdata = 'app.fdata'
+{recordings}
+subdir('lbr2pgo')
+app = executable('app', 'app.c', c_args: lbr2pgo_args, link_args: lbr2pgo_link_args)
+lbr2pgo_target = app
+subdir('lbr2pgo/bolt')
+"""
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a build said."""
+
+    code: int
+    text: str
+
+    def said(self, words: str) -> list[str]:
+        """The lines that hold these words."""
+        return [line for line in self.text.splitlines() if words in line]
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project of one program, `app`, in C."""
+
+    folder: Path
+    profiles: Path
+    steps: tuple[tuple[str, ...], ...]
+    """Commands of a build from scratch."""
+    again: tuple[tuple[str, ...], ...]
+    """Commands of a build after a file of a new name came."""
+    app: Path
+    bolted: Path
+
+    def put(self, profile: str, name: str) -> None:
+        """Put a profile of the folder of profiles into the project, under a new time."""
+        path = self.folder / name
+        path.write_bytes((self.profiles / profile).read_bytes())
+
+    def build(self, *, again: bool = False, compiler: str = "clang-22") -> Done:
+        """Build; stops at the first command that fails."""
+        environment = {**os.environ, "CC": compiler, "LC_ALL": "C"}
+        environment["PATH"] = f"{os.path.dirname(sys.executable)}:{environment['PATH']}"
+        text, code = "", 0
+        for command in self.again if again else self.steps:
+            words = [*command, f"CC={compiler}"] if command[0] == "make" else command
+            done = subprocess.run(
+                words, cwd=self.folder, env=environment,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            )  # fmt: skip
+            text, code = text + done.stdout, done.returncode
+            if code:
+                break
+        return Done(code, text)
+
+
+@pytest.fixture(scope="session")
+def profiles(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sample profile and fdata of the project's program, and of another."""
+    folder = tmp_path_factory.mktemp("profiles")
+    for name, recording, binary in (
+        ("interp", RECORDING, PIE),
+        ("shapes", SHAPES_RECORDING, SHAPES),
+    ):
+        outputs = {"llvm": folder / f"{name}.prof", "fdata": folder / f"{name}.fdata"}
+        convert(ConvertOptions((recording,), binary, **outputs))
+    shutil.copy(RECORDING, folder / "perf.data")
+    shutil.copy(PIE, folder / "app.recorded")
+    return folder
+
+
+@pytest.fixture
+def project(tmp_path: Path, profiles: Path, tool: Callable[[str], str]) -> Callable[..., Project]:
+    """`project("make")`, or with `recorded=True`: profiles are made of perf.data."""
+    for name in ("clang-22", "llvm-bolt-22"):
+        tool(name)
+
+    def make(build_system: str, *, recorded: bool = False) -> Project:
+        shutil.copy(TESTBINS / "src" / "interp.c", tmp_path / "app.c")
+        return PROJECTS[build_system](tmp_path, profiles, tool, recorded)
+
+    return make
+
+
+def _cmake(folder: Path, profiles: Path, tool: Callable[[str], str], recorded: bool) -> Project:
+    tool("ninja")
+    recording = "RECORDING perf.data BINARY app.recorded"
+    text = CMAKE.format(
+        profile=recording if recorded else "PROFILE app.prof",
+        fdata=recording if recorded else "PROFILE app.fdata",
+    )
+    (folder / "CMakeLists.txt").write_text(text)
+    options = ("-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", f"-Dlbr2pgo_DIR={SHARE / 'cmake'}")
+    build = (tool("cmake"), "--build", "out")
+    configure = (tool("cmake"), "-S", ".", "-B", "out", *options)
+    out = folder / "out"
+    return Project(folder, profiles, (configure, build), (build,), out / "app", out / "app.bolt")
+
+
+def _make(folder: Path, profiles: Path, tool: Callable[[str], str], recorded: bool) -> Project:
+    tool("make")
+    recording = ",perf.data,app.recorded" if recorded else ""
+    (folder / "Makefile").write_text(MAKE.format(profile=recording, fdata=recording))
+    build = (("make",),)
+    return Project(folder, profiles, build, build, folder / "app", folder / "app.bolt")
+
+
+def _meson(folder: Path, profiles: Path, tool: Callable[[str], str], recorded: bool) -> Project:
+    tool("ninja")
+    recordings = (
+        f"lbr2pgo{what}_{name}" for what in ("", "_bolt")
+        for name in ("recording = ['perf.data']", "binary = 'app.recorded'")
+    )  # fmt: skip
+    text = MESON.format(recordings="\n".join(recordings) if recorded else "")
+    (folder / "meson.build").write_text(text)
+    shutil.copytree(SHARE / "meson" / "lbr2pgo", folder / "lbr2pgo")
+    meson = str(Path(sys.executable).with_name("meson"))
+    setup, build = (meson, "setup", "out"), ("ninja", "-C", "out")
+    reconfigure = (meson, "setup", "--reconfigure", "out")
+    out = folder / "out"
+    return Project(
+        folder, profiles, (setup, build), (reconfigure, build),
+        out / "app", out / "lbr2pgo" / "bolt" / "app.bolt",
+    )  # fmt: skip
+
+
+PROJECTS = {"cmake": _cmake, "make": _make, "meson": _meson}

@@ -1,0 +1,93 @@
+"""CMake, Make and Meson build a real program with the files that the package ships."""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import subprocess
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+BUILD_SYSTEMS = ("cmake", "make", "meson")
+WARNING = "lbr2pgo: warning: "
+
+
+def checksum(path) -> str:
+    return subprocess.run([path, "5"], capture_output=True, text=True, check=True).stdout
+
+
+def is_copy(project) -> bool:
+    return filecmp.cmp(project.app, project.bolted, shallow=False)
+
+
+@pytest.mark.parametrize("build_system", BUILD_SYSTEMS)
+def test_from_no_profile_to_a_good_one_to_another_program_s(project, build_system):
+    app = project(build_system)
+    # None yet: plain, and a line for each step.
+    first = app.build()
+    assert first.code == 0, first.text
+    assert len(first.said(WARNING)) == 2
+    assert len(first.said("app.prof")) == 1
+    assert is_copy(app)
+    plain, result = app.app.read_bytes(), checksum(app.app)
+    # There they are: both are used.
+    app.put("interp.prof", "app.prof")
+    app.put("interp.fdata", "app.fdata")
+    second = app.build(again=True)
+    assert second.code == 0, second.text
+    assert second.said(WARNING) == []
+    (line,) = [line for line in second.said("stale: counts that") if "app.prof" in line]
+    share = float(line.split("app.prof: ")[1].split("%")[0])
+    assert 0 < share < 5  # the compiler has optimised some lines away
+    assert app.app.read_bytes() != plain
+    assert not is_copy(app)
+    assert checksum(app.app) == checksum(app.bolted) == result
+    # Nothing new: nothing is built.
+    stamp = os.stat(app.bolted).st_mtime_ns
+    assert app.build().code == 0
+    assert os.stat(app.bolted).st_mtime_ns == stamp
+    # What was compiled with a profile depends on it; another program's ends the build.
+    app.put("shapes.prof", "app.prof")
+    third = app.build()
+    assert third.code != 0
+    (line,) = third.said("; refused: missing")
+    assert "in functions that it lacks" in line
+    # And stays refused.
+    assert app.build().code != 0
+
+
+@pytest.mark.parametrize("build_system", BUILD_SYSTEMS)
+def test_the_layout_of_another_program_is_refused(project, build_system):
+    app = project(build_system)
+    app.put("shapes.fdata", "app.fdata")
+    done = app.build()
+    assert done.code != 0
+    (line,) = done.said("; refused: missing")
+    assert "app.fdata" in line
+    assert not app.bolted.exists()
+
+
+@pytest.mark.parametrize("build_system", BUILD_SYSTEMS)
+def test_profiles_are_made_of_a_recording_and_its_binary(project, build_system):
+    app = project(build_system, recorded=True)
+    app.put("perf.data", "perf.data")
+    app.put("app.recorded", "app.recorded")
+    done = app.build()
+    assert done.code == 0, done.text
+    assert done.said(WARNING) == []
+    assert done.said("stale: counts that")
+    assert not is_copy(app)
+    assert checksum(app.app) == checksum(app.bolted)
+
+
+@pytest.mark.parametrize("build_system", BUILD_SYSTEMS)
+def test_a_compiler_that_is_too_old_is_said(project, build_system, tool):
+    tool("gcc")
+    app = project(build_system)
+    app.put("interp.prof", "app.prof")
+    done = app.build(compiler="gcc")
+    assert done.code == 0, done.text
+    assert "-fdebug-info-for-profiling" in done.said(WARNING)[0]
+    assert checksum(app.app).startswith("checksum")
