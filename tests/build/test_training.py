@@ -4,8 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from lbr2pgo.build import training as module
 from lbr2pgo.build.training import Training, make_profile, record
 from lbr2pgo.errors import InputError
+from lbr2pgo.record.hardware import Choice
+from lbr2pgo.record.options import RecordOptions
 
 INTERP = Path(__file__).parents[2] / "testbins" / "x86-64" / "interp.pie"
 
@@ -28,3 +31,26 @@ def test_a_training_run_that_fails_makes_no_profile(tmp_path: Path) -> None:
     training = Training("exit 4;", period=None, emulate=True)
     with pytest.raises(InputError, match="the training run failed with exit code 4"):
         record(training, tmp_path / "perf.data", lambda _: None)
+
+
+def test_hardware_is_used_where_there_is_any(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Machines that test this have no branch records: what perf is asked for, and its exit code.
+    asked: list[RecordOptions] = []
+    said: list[str] = []
+
+    def record_hardware(_machine: object, options: RecordOptions) -> int:
+        asked.append(options)
+        return 4
+
+    monkeypatch.setattr(module, "choose_recorder", lambda *_: Choice(True, "this machine has LBR"))
+    monkeypatch.setattr(module, "record_hardware", record_hardware)
+    with pytest.raises(InputError, match="exit code 4"):
+        record(Training("./app 1", None, emulate=False), tmp_path / "perf.data", said.append)
+    assert said == [
+        f"   lbr2pgo record -o {tmp_path / 'perf.data'} -- ./app 1",
+        "   with perf: this machine has LBR",
+    ]
+    (options,) = asked
+    assert (options.command, options.output) == (("./app", "1"), tmp_path / "perf.data")
