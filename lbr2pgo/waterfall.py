@@ -105,7 +105,8 @@ REASONS = {
     ),
     "crosses_jump": Reason(
         "that run across an unconditional jump, a return or a trap",
-        "check that the binary is the one that was recorded",
+        "check that the binary is the one that was recorded, and that text of perf script tells "
+        "of a filter or of call stacks (print it with --header)",
     ),
     "crosses_gap": Reason(
         "that run across bytes that are no code",

@@ -25,10 +25,11 @@ from lbr2pgo.sources.base import (
     SymbolResolver,
     with_recorder,
 )
+from lbr2pgo.sources.brstack_symbols import Symbols
 from lbr2pgo.sources.perf_script_records import RecordLine, read_comments, read_record
 from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader, Text
 from lbr2pgo.spaces import SpaceEvent
-from lbr2pgo.stacks import I64, U64, BranchStacks
+from lbr2pgo.stacks import BRANCH_FILTER_BITS, I64, U64, BranchStacks
 
 if TYPE_CHECKING:
     from lbr2pgo.kernels.brstack_lines import Scratch
@@ -160,12 +161,24 @@ class PerfScript:
             while place < len(text):
                 place = read_samples(text, place, len(text), base, tables)
                 if tables.used[0]:
-                    yield _batch(tables, symbols, text)
+                    yield self._with_own_ips(_batch(tables, symbols, text))
         # A blank line ends the sample that the end of the file left open.
         read_samples(np.array([10], dtype=np.uint8), 0, 1, end, tables)
         if tables.used[0]:
-            yield _batch(tables, None, None)
+            yield self._with_own_ips(_batch(tables, None, None))
         self._note_losses(tables.losses, symbols)
+
+    def _with_own_ips(self, batch: BranchStacks) -> BranchStacks:
+        """The batch without the addresses that perf made of stacks of calls.
+
+        It prints these stacks in place of the frames that were sampled, the interrupted
+        instruction among them (perf: tools/perf/util/machine.c, resolve_lbr_callchain_sample).
+        """
+        if not self.info.has_call_stacks:
+            return batch
+        filters = [event.branch_sample_type or 0 for event in self.info.events]
+        calls = np.array([*filters, 0]) >> BRANCH_FILTER_BITS["call_stack"] & 1
+        return replace(batch, ip=np.where(calls[batch.event] == 1, np.uint64(0), batch.ip))
 
     def _read_records(
         self, lines: Sequence[tuple[bytes, int]], is_timed: bool
@@ -201,14 +214,14 @@ class PerfScript:
             details=comments.facts,
         )
 
-    def _symbols(self, resolve: SymbolResolver | None) -> _Symbols:
+    def _symbols(self, resolve: SymbolResolver | None) -> Symbols:
         if resolve is None:
             raise InputError(
                 "the branch stacks hold symbols instead of addresses",
                 where=self.info.path,
                 cure="Name the binary, or print addresses: perf script -F pid,time,ip,brstack.",
             )
-        return _Symbols(resolve)
+        return Symbols(resolve)
 
     def _tables(self) -> Tables:
         from lbr2pgo.kernels import brstack_text as kernel
@@ -230,7 +243,7 @@ class PerfScript:
             scratch=_scratch(),
         )
 
-    def _note_losses(self, losses: U64, symbols: _Symbols | None) -> None:
+    def _note_losses(self, losses: U64, symbols: Symbols | None) -> None:
         from lbr2pgo.kernels import brstack_text as kernel
 
         self._health.update(
@@ -245,34 +258,7 @@ class PerfScript:
         )
 
 
-class _Symbols:
-    """Turns the symbols of brstacksym entries into image addresses."""
-
-    def __init__(self, resolve: SymbolResolver) -> None:
-        self._resolve = resolve
-        self._known: dict[int, int | None] = {}
-        self.lost = 0
-        """Addresses that could not be told; they are 0, which breaks the chain there."""
-
-    def addresses(self, hashes: U64, offsets: U64, names: I64, text: Text) -> U64:
-        """Addresses (m, 2) of symbols with these hashes and places of their names in `text`."""
-        unique, firsts, inverse = np.unique(hashes.ravel(), return_index=True, return_inverse=True)
-        places = names.reshape(-1, 2)[firsts].tolist()
-        found = [self._address(h, text, *p) for h, p in zip(unique.tolist(), places, strict=True)]
-        bases = np.array([0 if base is None else base for base in found], dtype=np.uint64)
-        is_known = np.array([base is not None for base in found], dtype=np.bool_)
-        inverse = inverse.reshape(hashes.shape)
-        self.lost += int(np.count_nonzero(~is_known[inverse]))
-        return np.where(is_known[inverse], bases[inverse] + offsets, np.uint64(0))
-
-    def _address(self, name_hash: int, text: Text, start: int, end: int) -> int | None:
-        if name_hash not in self._known:
-            name = bytes(text[start:end]).decode("utf-8", "surrogateescape")
-            self._known[name_hash] = self._resolve(name) if name else None
-        return self._known[name_hash]
-
-
-def _batch(tables: Tables, symbols: _Symbols | None, text: Text | None) -> BranchStacks:
+def _batch(tables: Tables, symbols: Symbols | None, text: Text | None) -> BranchStacks:
     """Copy what the tables hold into a batch."""
     n, m = tables.used.tolist()
     entries = tables.entries[:m].copy()

@@ -12,6 +12,7 @@ import pytest
 from builders.recordings import TESTBINS
 
 from lbr2pgo.analyses.call_stacks import call_stacks, folded
+from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.program.program import Program
 from lbr2pgo.reports.gather import gather
 
@@ -31,9 +32,11 @@ def perf_shares(text: str, samples: int, program: Program) -> Shares:
     }
 
 
-def perf_stacks(text: str, program: Program) -> Stacks:
-    """Call stacks from the outermost caller inwards; perf leaves the function itself out of those
-    that did not call it but jumped there."""
+def perf_stacks(text: str, program: Program, *, with_jumps: bool = True) -> Stacks:
+    """Call stacks from the outermost caller inwards.
+
+    perf leaves a function that was not called but jumped to out of its stacks.
+    """
     stacks: Stacks = Counter()
     running = None
     for line in text.splitlines():
@@ -41,13 +44,25 @@ def perf_stacks(text: str, program: Program) -> Stacks:
             running = program.address_of(found[1])
         elif found := _CHAIN.fullmatch(line):
             chain = tuple(map(program.address_of, found[2].split("|")))
-            stacks[chain if chain[-1] == running else (*chain, running)] += int(found[1])
+            is_jump = with_jumps and chain[-1] != running
+            stacks[(*chain, running) if is_jump else chain] += int(found[1])
+    return stacks
+
+
+def our_stacks(found: Evidence) -> Stacks:
+    stacks: Stacks = Counter()
+    for text, count in folded(found):
+        stacks[tuple(map(found.program.address_of, text.split(";")))] += count
     return stacks
 
 
 @pytest.mark.parametrize("name", ["interp.static", "shapes.static"])
 def test_the_call_tree_is_that_of_perf_report(
-    name: str, record: Callable[..., Any], tool: Callable[[str], str], run: Callable[..., Any]
+    name: str,
+    tmp_path: Path,
+    record: Callable[..., Any],
+    tool: Callable[[str], str],
+    run: Callable[..., Any],
 ) -> None:
     binary = TESTBINS / "x86-64" / name
     path: Path = record(binary, 2, call_stack=True, depth=32, period=101).path
@@ -75,8 +90,12 @@ def test_the_call_tree_is_that_of_perf_report(
     for function, (total, own) in shares.items():
         assert own == theirs[function][1]
         assert abs(total - theirs[function][0]) <= 1 + samples // 20_000  # perf rounds to 0.01 %
-    ours: Stacks = Counter()
-    for text, count in folded(found):
-        ours[tuple(map(program.address_of, text.split(";")))] += count
+    ours = our_stacks(found)
     assert ours == perf_stacks(tree.stdout, program)
     assert max(map(len, ours)) > 8
+
+    script = [tool("perf"), "script", "-f", "-i", path, "--header", "--show-mmap-events", "-F"]
+    text = tmp_path / "script.txt"
+    text.write_text(run(*script, "comm,pid,tid,time,event,ip,brstack").stdout)
+    of_text = our_stacks(gather((text,), binary).evidence)
+    assert of_text == perf_stacks(tree.stdout, program, with_jumps=False) != ours
