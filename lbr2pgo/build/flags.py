@@ -16,6 +16,7 @@ DEBUG_INFO = ("-g", "-fdebug-info-for-profiling")
 """So that samples find their lines, inline frames and discriminators (LLVM: clang/docs/
 UsersManual.rst, "Using Sampling Profilers"). Neither changes the code."""
 _OPTIMISE = "-O2"  # what the user gets who sets nothing: a build without it is no base
+_USE_PROFILE = "-fprofile-sample-use"
 _LINK = ("-Wl,--build-id",)
 _FOR_BOLT = ("-Wl,--emit-relocs",)
 _COMPILERS = {"CC": ("cc", "c"), "CXX": ("c++", "c++")}
@@ -45,7 +46,7 @@ def plain_flags(*, bolt: bool) -> BuildFlags:
 def profile_flags(profile: Path, *, bolt: bool) -> BuildFlags:
     """Of the build that uses a sample profile; builds run anywhere, so its path is absolute."""
     plain = plain_flags(bolt=bolt)
-    return BuildFlags((*plain.compile, f"-fprofile-sample-use={profile.resolve()}"), plain.link)
+    return BuildFlags((*plain.compile, f"{_USE_PROFILE}={profile.resolve()}"), plain.link)
 
 
 def refused_flags(flags: BuildFlags, environment: Mapping[str, str]) -> list[str]:
@@ -59,12 +60,14 @@ def refused_flags(flags: BuildFlags, environment: Mapping[str, str]) -> list[str
         words = environment.get(variable, usual).split()
         if not words or shutil.which(words[0], path=environment.get("PATH")) is None:
             continue
-        unknown = [flag for flag in flags.compile if not _is_known(words, language, flag)]
+        options = [flag.partition("=")[0] for flag in flags.compile]
+        unknown = [option for option in options if not _is_known(words, language, option)]
         if unknown:
             found.append(f"{' '.join(words)} does not know {', '.join(unknown)}")
     return found
 
 
-def _is_known(compiler: list[str], language: str, flag: str) -> bool:
-    command = [*compiler, flag, "-x", language, "-fsyntax-only", "/dev/null"]
+def _is_known(compiler: list[str], language: str, option: str) -> bool:
+    value = "=/dev/null" if option == _USE_PROFILE else ""
+    command = [*compiler, option + value, "-x", language, "-fsyntax-only", "/dev/null"]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0

@@ -45,7 +45,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument(
         "--work", type=Path, metavar="DIR",
-        help="for the recording, the profiles and the first build (default: PATH.lbr2pgo)",
+        help="for the recording, the profiles and the first build (default: its name and .lbr2pgo)",
     )  # fmt: skip
     parser.set_defaults(run=run)
 
@@ -73,7 +73,8 @@ def _options(args: argparse.Namespace) -> LoopOptions:
         bolt=args.bolt,
         measure=args.measure,
         runs=args.runs,
-        work=args.work or args.binary.with_name(f"{args.binary.name}.lbr2pgo"),
+        # Not beside the binary: builds that start from scratch remove that directory.
+        work=args.work or Path(f"{args.binary.name}.lbr2pgo"),
     )
 
 
