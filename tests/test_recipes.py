@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -178,6 +179,11 @@ def test_a_pipeline_builds_plain_then_refreshes_then_optimises(
 
     play("refresh")
     assert f"{flag}={project}/profile/app.prof interp.c".lower() in play("build")
+
+    (project / "profile" / "app.prof").write_text("walk:100:10\n 60000: 100\n")
+    stale = play("build")
+    assert re.search(r"^stale +1 ", stale, re.MULTILINE)
+    assert flag in stale
 
     (project / "profile" / "app.prof").write_text("another:100:10\n 1: 100\n")
     refused = play("build")
