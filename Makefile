@@ -67,9 +67,8 @@ toolchain: ## install the tools that tests compare with (Debian, root); without 
 bench: setup ## measure against the tools that are installed, side by side
 	$(BIN)/python benchmarks/run.py
 
-fuzz: setup ## fuzz every reader, each for SECONDS_EACH seconds
-	$(BIN)/pip install --quiet --editable '.[dev,fuzz]'
-	$(BIN)/python tests/fuzz/run.py --seconds $(SECONDS_EACH)
+fuzz: setup ## fuzz every reader for SECONDS_EACH seconds, loops with bounds checked
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python tests/fuzz/run.py --seconds $(SECONDS_EACH)
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache
