@@ -22,6 +22,7 @@ from builders.sources import Sample
 from lbr2pgo import waterfall
 from lbr2pgo.analyses.hot_branches import hot_branches
 from lbr2pgo.analyses.latency import latency
+from lbr2pgo.cli import main
 from lbr2pgo.counting import CountingOptions, count
 from lbr2pgo.counts import BranchCounts
 from lbr2pgo.fusion import FUSED
@@ -93,12 +94,10 @@ def is_tight(entry: Entry) -> bool:
     return 0 <= entry[0] - entry[1] < 0x1000
 
 
-@pytest.mark.parametrize("kinds", [*[(kind,) for kind in KINDS], KINDS], ids=",".join)
-def test_planted_entries_are_lost_and_no_others(
-    tmp_path: Path, program: Program, stacks: list[Stack], kinds: tuple[str, ...]
-) -> None:
+def spoil(stacks: Sequence[Stack], kinds: Sequence[str]) -> tuple[list[Stack], Counter[str]]:
+    """Stacks with one entry more each, at either end, that shows a quirk; how many show which."""
     generator = random.Random(7)
-    wanted: Counter[str] = Counter()
+    planted_: Counter[str] = Counter()
     spoiled = []
     for stack in stacks:
         kind = generator.choice(kinds)
@@ -106,14 +105,22 @@ def test_planted_entries_are_lost_and_no_others(
         if kind == "duplicate":
             if not is_tight(stack[0]):
                 stack = [stack[0], (*stack[0][:2], 1), *stack[1:]]
-                wanted[kind] += 1
+                planted_[kind] += 1
         elif generator.random() < 0.5:
             stack = [planted(kind, entry), *stack]
-            wanted[kind] += 1
+            planted_[kind] += 1
         else:
             stack = [*stack, planted(kind, entry)]
-            wanted[kind] += 1
+            planted_[kind] += 1
         spoiled.append(stack)
+    return spoiled, planted_
+
+
+@pytest.mark.parametrize("kinds", [*[(kind,) for kind in KINDS], KINDS], ids=",".join)
+def test_planted_entries_are_lost_and_no_others(
+    tmp_path: Path, program: Program, stacks: list[Stack], kinds: tuple[str, ...]
+) -> None:
+    spoiled, wanted = spoil(stacks, kinds)
     clean = counts_of(tmp_path / "clean.data", stacks, program)
     found = counts_of(tmp_path / "spoiled.data", spoiled, program)
     assert min(wanted.values()) > 5
@@ -121,6 +128,18 @@ def test_planted_entries_are_lost_and_no_others(
     expected = {key: losses(clean).get(key, 0) + wanted[key] for key in losses(clean) | wanted}
     assert losses(found) == expected
     assert found.tallies["branches_in_image"] == clean.tallies["branches_in_image"]
+
+
+def test_convert_prints_how_many_each_quirk_cost(
+    tmp_path: Path, stacks: list[Stack], capsys: pytest.CaptureFixture[str]
+) -> None:
+    spoiled, wanted = spoil(stacks, KINDS)
+    path, out = tmp_path / "perf.data", tmp_path / "out.prof"
+    path.write_bytes(recorded(spoiled))
+    assert main(["convert", str(path), "--binary", str(STATIC), "--llvm", str(out)]) == 0
+    shown = capsys.readouterr().out
+    for kind, lost in wanted.items():
+        assert f"    lost {lost:,}: {waterfall.REASONS[kind].title}\n" in shown
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "duplicate"])

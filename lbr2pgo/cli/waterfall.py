@@ -13,14 +13,19 @@ _TITLE, _COUNT = 34, 16
 
 
 def print_waterfall(tallies: Mapping[str, int], stream: TextIO) -> None:
-    """Print each step: how many, which share, why others were lost, and what to do about it."""
+    """Print each step: how many, which share, why others were lost, and what to do about it.
+
+    Of several reasons the first, with the most losses, has its advice; all have their counts.
+    """
     console = Console(file=stream, highlight=False, markup=False, soft_wrap=True)
     for row in waterfall.rows(tallies):
         console.print(f"{row.step.title:<{_TITLE}}{row.count:>{_COUNT},}  {_share(row):>9}")
         if row.losses:
-            reason, count = row.losses[0]
+            (reason, count), *others = row.losses
             console.print(f"    lost {count:,}: {reason.title}", style="yellow")
             console.print(f"    → {reason.cure}", style="dim")
+            for other, count in others:
+                console.print(f"    lost {count:,}: {other.title}", style="dim")
     suspicious = tallies.get("runs_suspicious", 0)
     if suspicious:
         console.print(
