@@ -41,14 +41,15 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Lead links to where their targets are on the site."""
-    sources = {page: ROOT / name for name, page in OUTSIDE.items()}
+    sources = {uri: ROOT / name for name, uri in OUTSIDE.items()}
     source = sources.get(page.file.src_uri, ROOT / "docs" / page.file.src_uri)
 
     def replaced(link: re.Match[str]) -> str:
         target = os.path.relpath(source.parent / link["path"], ROOT)
         uri = OUTSIDE.get(target, target.removeprefix("docs/"))
         if files.get_file_from_path(uri) is None:
-            return link["text"]
+            # A target that there is not at all stays a link, which MkDocs complains of.
+            return link["text"] if (ROOT / target).exists() else link[0]
         path = os.path.relpath(uri, Path(page.file.src_uri).parent)
         return f"{link['image']}[{link['text']}]({path}{link['anchor'] or ''})"
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 import doctest
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from html import unescape
@@ -75,6 +77,21 @@ def site(tmp_path_factory: pytest.TempPathFactory, run: Callable[..., object]) -
     folder = tmp_path_factory.mktemp("site")
     run(sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder, cwd=ROOT)
     return folder
+
+
+def test_a_link_that_leads_nowhere_ends_the_build(
+    tmp_path: Path, run: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    for path in ROOT.iterdir():
+        if path.name not in ("build", "docs"):
+            (tmp_path / path.name).symlink_to(path)
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    with (tmp_path / "docs" / "ci.md").open("a") as page:
+        page.write("\nSee [nothing](nothing.md).\n")
+    done = run(sys.executable, "-m", "mkdocs", "build", "--strict", cwd=tmp_path, check=False)
+    assert done.returncode != 0
+    (warning,) = (line for line in done.stderr.splitlines() if line.startswith("WARNING"))
+    assert "nothing.md" in warning
 
 
 def test_the_site_holds_every_page(site: Path) -> None:
