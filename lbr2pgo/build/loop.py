@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lbr2pgo.build.flags import plain_flags, profile_flags
-from lbr2pgo.build.measure import Candidate, Measured, measure
+from lbr2pgo.build.measure import Candidate, Measured, check_runs, measure
 from lbr2pgo.build.post_link import bolt, bolt_command, find_bolt
 from lbr2pgo.build.steps import Say, command_words, keep_copy, run_build, with_binary
 from lbr2pgo.build.stored import judge
@@ -20,7 +20,10 @@ from lbr2pgo.program.image import Image
 
 @dataclass(frozen=True, slots=True)
 class LoopOptions:
-    """One loop; raises InputError on construction if nothing says where a profile comes from."""
+    """One loop; checked on construction, before anything is built in vain.
+
+    Raises InputError if nothing says where a profile comes from, or for a senseless `runs`.
+    """
 
     build: str
     """A shell command that compiles anew with the CFLAGS, CXXFLAGS and LDFLAGS that it is given."""
@@ -37,6 +40,7 @@ class LoopOptions:
     """Directory for the recording, the profiles and the first build."""
 
     def __post_init__(self) -> None:
+        check_runs(self.runs)
         if self.train is None and (self.profile is None or self.bolt):
             raise InputError(
                 "there is no training command",
@@ -124,10 +128,10 @@ class Loop:
         run_build(self.options.build, flags, self.binary, self._say)
         if filecmp.cmp(self.binary, plain, shallow=False):
             raise InputError(
-                "is as it was before: the build did not compile it anew",
+                "is as it was before: the build did not compile it anew, or not with its flags",
                 where=str(self.binary),
-                cure="Let --build start from scratch: make clean all, or cmake --fresh and "
-                "cmake --build --clean-first.",
+                cure="Let --build start from scratch and take CFLAGS from the environment, as "
+                "`make clean all` and `cmake --fresh …` do.",
             )
         return self.binary
 

@@ -97,11 +97,7 @@ def measure(candidates: Sequence[Candidate], runs: int) -> list[Measured]:
     emulated, or for a number of runs that gives no interval; MissingToolError as
     `record_software`.
     """
-    if runs and runs < FEWEST_RUNS:
-        raise InputError(
-            f"{runs} runs can't give a {CONFIDENCE:.0%} confidence interval",
-            cure=f"Give --runs {FEWEST_RUNS} or more, or 0 to leave time out.",
-        )
+    check_runs(runs)
     counted = [_count(candidate.command) for candidate in candidates]
     names = [candidate.name for candidate in candidates]
     codes = [each.exit_code for each in counted]
@@ -109,6 +105,15 @@ def measure(candidates: Sequence[Candidate], runs: int) -> list[Measured]:
     is_native = all(_is_native(candidate.command) for candidate in candidates)
     seconds = _time_rounds(candidates, runs if is_native else 0, codes[0])
     return [Measured(*row) for row in zip(names, counted, seconds.T, strict=True)]
+
+
+def check_runs(runs: int) -> None:
+    """Raise InputError for a number of timed runs that gives no interval; 0 is good."""
+    if runs and runs < FEWEST_RUNS:
+        raise InputError(
+            f"{runs} runs can't give a {CONFIDENCE:.0%} confidence interval",
+            cure=f"Give --runs {FEWEST_RUNS} or more, or 0 to leave time out.",
+        )
 
 
 def differing_outputs(measured: Sequence[Measured]) -> list[str]:

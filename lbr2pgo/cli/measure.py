@@ -47,10 +47,11 @@ def run(args: argparse.Namespace) -> int:
     from lbr2pgo.errors import InputError
 
     binaries, arguments = _split(args.words)
-    if not binaries:
+    option = next((name for name in binaries if name.startswith("-")), None)
+    if option is not None or not binaries:
         raise InputError(
-            "there is no program to measure",
-            cure="Name at least one: lbr2pgo measure ./before ./after -- arguments.",
+            f"{option} is no program" if option else "there is no program to measure",
+            cure="Options come first: lbr2pgo measure --runs 20 ./before ./after -- arguments.",
         )
     candidates = [Candidate(name, (name, *arguments)) for name in binaries]
     measured = measure(candidates, args.runs)

@@ -111,6 +111,11 @@ def test_without_llvm_bolt_nothing_is_built_in_vain(
     assert said == []
 
 
+def test_a_number_of_runs_that_gives_no_interval_is_refused_at_once(loop: MakeLoop) -> None:
+    with pytest.raises(InputError, match="2 runs"):
+        loop(runs=2)
+
+
 def test_a_loop_needs_a_training_command_or_a_profile(loop: MakeLoop) -> None:
     with pytest.raises(InputError, match="no training command"):
         loop(train=None)

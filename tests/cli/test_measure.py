@@ -56,6 +56,7 @@ def test_programs_with_another_output_are_named(command, tmp_path):
         (("measure",), "there is no program to measure"),
         (("measure", "--", "1"), "there is no program to measure"),
         (("measure", "--runs", "3", STATIC), "3 runs can't give a 95% confidence interval"),
+        (("measure", STATIC, "--runs"), "--runs is no program"),
         (("measure", "no-such-program"), "there is no program no-such-program"),
         (("measure", "--runs", "0", STATIC, "/bin/false", "--", "1"), "do not exit alike"),
     ],
