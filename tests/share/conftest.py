@@ -112,6 +112,7 @@ def profiles(tmp_path_factory: pytest.TempPathFactory) -> Path:
         outputs = {"llvm": folder / f"{name}.prof", "fdata": folder / f"{name}.fdata"}
         convert(ConvertOptions((recording,), binary, **outputs))
     shutil.copy(RECORDING, folder / "perf.data")
+    shutil.copy(SHAPES_RECORDING, folder / "shapes.data")
     shutil.copy(PIE, folder / "app.recorded")
     return folder
 

@@ -83,6 +83,18 @@ def test_profiles_are_made_of_a_recording_and_its_binary(project, build_system):
 
 
 @pytest.mark.parametrize("build_system", BUILD_SYSTEMS)
+def test_a_recording_of_another_program_is_refused(project, build_system):
+    app = project(build_system, recorded=True)
+    app.put("shapes.data", "perf.data")
+    app.put("app.recorded", "app.recorded")
+    done = app.build()
+    assert done.code != 0
+    log = app.folder / "out" / "meson-logs" / "meson-log.txt"  # Meson only prints its path
+    said = done.text + (log.read_text() if log.exists() else "")
+    assert "no process in this recording mapped" in said
+
+
+@pytest.mark.parametrize("build_system", BUILD_SYSTEMS)
 def test_a_compiler_that_is_too_old_is_said(project, build_system, tool):
     tool("gcc")
     app = project(build_system)
