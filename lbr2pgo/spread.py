@@ -15,13 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo.address_spaces import AddressSpaces
-from lbr2pgo.counts import U8, Bools, Runs
-from lbr2pgo.cycle_counts import image_runs
-from lbr2pgo.fusion import next_branches
-from lbr2pgo.program.instructions import InstructionTable, Kind
-from lbr2pgo.replay import Flow, judge
-from lbr2pgo.stacks import I64, U64, BranchStacks
+from lbr2pgo.program.instructions import Kind
+from lbr2pgo.replay import Flow
+from lbr2pgo.sample_runs import SampleRuns, next_marked
 
 F64 = npt.NDArray[np.float64]
 
@@ -66,59 +62,29 @@ def effective_part(moments: F64) -> F64:
 class SpreadTable:
     """Adds up how observations are spread, over all samples of one source."""
 
-    def __init__(self, flow: Flow, spaces: AddressSpaces) -> None:
+    def __init__(self, flow: Flow) -> None:
         from lbr2pgo.kernels.spread import MOMENTS
 
         size = len(flow.instructions)
         self.outcomes: F64 = np.zeros((size, MOMENTS))
         self.misses: F64 = np.zeros((size, MOMENTS))
-        self._instructions = flow.instructions
-        self._next = _next_conditional(flow.instructions)
-        self._spaces = spaces
-        self._bounds = spaces.bounds
+        self._next = next_marked(flow.instructions.kind == Kind.COND)
 
-    def add(self, batch: BranchStacks, spaces: I64, modes: U8) -> None:
-        """Look at a batch, given each sample's space and mode (`counting.Reading.batches`)."""
-        from lbr2pgo.kernels import neighbours
+    def add(self, runs: SampleRuns) -> None:
+        """Look at the runs of a batch."""
         from lbr2pgo.kernels.spread import add_moments
 
-        runs = np.empty((len(batch.entries), 4), dtype=np.uint64)
-        samples = np.empty(len(batch.entries), dtype=np.int64)
-        found = neighbours.list_runs(
-            batch.entries, batch.offsets, spaces, modes, self._bounds, runs, samples
-        )
-        runs, samples = runs[:found], samples[:found]
-        first, last, valid = self._judge(runs, spaces[samples])
-        missed = (runs[:, 3] != 0).astype(np.uint8)
+        valid = runs.valid
         add_moments(
-            first[valid],
-            last[valid],
-            missed[valid],
-            samples[valid],
-            batch.weight,
+            runs.first[valid],
+            runs.last[valid],
+            runs.missed[valid],
+            runs.sample[valid],
+            runs.weight,
             self._next,
             self.outcomes,
             self.misses,
         )
-
-    def _judge(self, runs: U64, space: I64) -> tuple[I64, I64, Bools]:
-        """First and last instruction of each run (k,), and whether it is valid."""
-        image, inside = image_runs(self._spaces, space, runs[:, 0], runs[:, 1])
-        ones = np.ones(len(runs), dtype=np.uint64)
-        judged = judge(Runs(image[:, 0], image[:, 1], ones), self._instructions)
-        valid = judged.valid & inside
-        return judged.first, _at_their_branch(judged.last, valid, self._instructions), valid
-
-
-def _at_their_branch(last: I64, valid: Bools, instructions: InstructionTable) -> I64:
-    """The last instructions of runs (k,), where one is the compare of a fused pair its branch."""
-    rows = np.flatnonzero(valid)
-    meant = next_branches(last[rows], instructions)
-    fused = meant >= 0
-    fused[fused] = instructions.kind[meant[fused]] == Kind.COND
-    moved = last.copy()
-    moved[rows[fused]] = meant[fused]
-    return moved
 
 
 def spread(tables: list[SpreadTable], size: int) -> Spread:
@@ -128,12 +94,3 @@ def spread(tables: list[SpreadTable], size: int) -> Spread:
     outcomes = np.sum([table.outcomes for table in tables], axis=0)
     misses = np.sum([table.misses for table in tables], axis=0)
     return Spread(effective_part(outcomes), effective_part(misses))
-
-
-def _next_conditional(instructions: InstructionTable) -> I64:
-    """(m + 1,): number of the first conditional branch at or behind each instruction, else m."""
-    size = len(instructions)
-    found = np.full(size + 1, size, dtype=np.int64)
-    rows = np.flatnonzero(instructions.kind == Kind.COND)
-    found[rows] = rows
-    return np.minimum.accumulate(found[::-1])[::-1].copy()

@@ -9,6 +9,7 @@ import numpy as np
 
 from lbr2pgo.analyses.places import PlaceNames
 from lbr2pgo.call_stacks import StackCounts
+from lbr2pgo.chain_paths import PathCounts
 from lbr2pgo.counts import FROM, TO, Bools, BranchCounts, Branches, merge
 from lbr2pgo.cycle_counts import CycleCounts
 from lbr2pgo.program.debug_info import DebugInfo
@@ -60,6 +61,8 @@ class Evidence:
     """Copies of the newest entry, which `flow` leaves out; None if there are none."""
     singles: SingleBranches | None = None
     """Outcomes of branches that were sampled one by one; None or empty for real stacks."""
+    paths: PathCounts | None = None
+    """How often samples went along the chains of `chains.plan_paths`. None without samples."""
     spread: Spread | None = None
     """How much observations tell; None if they are taken as independent."""
     function: int | None = None

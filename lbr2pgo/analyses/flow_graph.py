@@ -10,6 +10,7 @@ import numpy.typing as npt
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.block_counts import count_blocks
 from lbr2pgo.program.cfg import EdgeKind, FunctionCFG
+from lbr2pgo.replay import CALLS
 from lbr2pgo.stacks import I64, U64
 
 F64 = npt.NDArray[np.float64]
@@ -23,7 +24,8 @@ class FlowGraph:
     block_count: U64
     """(n,): valid fall-throughs over each block, see `BlockCounts`."""
     edge_count: U64
-    """(m,): taken branches, or fall-throughs past the end of the source block."""
+    """(m,): taken branches, or fall-throughs past the end of the source block; behind a call, how
+    often it came back."""
     edge_share: F64
     """(m,): of all that left the source block, calls aside; NaN where nothing did."""
 
@@ -38,15 +40,19 @@ def flow_graph(evidence: Evidence, region: int) -> FlowGraph:
     """Weigh the graph of a region of the program, fragments included.
 
     The part of a block's executions that left it by a taken branch is counted over whole runs, as
-    in `outcomes`, and divided among the targets as they were seen.
+    in `outcomes`, and divided among the targets as they were seen. A call at the end of a block is
+    taken to come back as often as the block behind it ran.
     """
     flow = evidence.flow
     cfg = evidence.program.cfg(region, evidence.indirect_targets)
     counts = count_blocks(flow, cfg)
     last = flow.instructions.index_of(cfg.block_last)
-    executed, ended = _at(flow.executed, last), _at(flow.ended, last)
-    shares = _shares(cfg, counts.edge, executed - ended, ended)
-    return FlowGraph(cfg, counts.block, counts.edge, shares)
+    is_call = np.append(np.isin(flow.instructions.kind, CALLS), False)[last]
+    comes_back = (cfg.edge_kind == EdgeKind.FALLTHROUGH) & is_call[cfg.edge_source]
+    returns = np.minimum(_at(flow.executed, last)[cfg.edge_source], counts.block[cfg.edge_target])
+    edge = np.where(comes_back, returns, counts.edge)
+    ended = np.where(is_call, np.uint64(0), _at(flow.ended, last))
+    return FlowGraph(cfg, counts.block, edge, _shares(cfg, edge, ended))
 
 
 def _at(column: U64, rows: I64) -> U64:
@@ -55,21 +61,20 @@ def _at(column: U64, rows: I64) -> U64:
     return found
 
 
-def _shares(cfg: FunctionCFG, count: U64, past: U64, ended: U64) -> F64:
+def _shares(cfg: FunctionCFG, count: U64, ended: U64) -> F64:
     """Shares of what left each block: fall-throughs whole, taken branches as parts of `ended`.
 
     What ended in a block whose targets are unknown, in a return say, went along no edge.
     """
     is_fall = cfg.edge_kind == EdgeKind.FALLTHROUGH
     source = cfg.edge_source
-    taken = np.zeros(len(cfg))
+    taken, past = np.zeros(len(cfg)), np.zeros(len(cfg))
     np.add.at(taken, source[~is_fall], count[~is_fall].astype(np.float64))
-    falls = np.zeros(len(cfg), dtype=np.bool_)
-    falls[source[is_fall]] = True
-    left = np.where(falls, past, 0) + ended.astype(np.float64)
+    past[source[is_fall]] = count[is_fall]
+    left = past + ended
     with np.errstate(divide="ignore", invalid="ignore"):
         by_run = count / taken[source] * ended[source] / left[source]
-        by_fall = past[source] / left[source]
+        by_fall = count / left[source]
         by_count = count / taken[source]
     share = np.where(is_fall, by_fall, np.where(left[source] > 0, by_run, by_count))
     return np.where(np.isinf(share), np.nan, share)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
-from lbr2pgo import call_stacks, cycle_counts, single_branches
+from lbr2pgo import call_stacks, chain_paths, cycle_counts, single_branches
+from lbr2pgo.analyses.chains import plan_paths
 from lbr2pgo.analyses.evidence import Evidence, Limits
 from lbr2pgo.call_stacks import StackCounts, StackTable
+from lbr2pgo.chain_paths import ChainPlan, PathCounts, PathTable
 from lbr2pgo.copies import CopyTable
 from lbr2pgo.counting import CountingOptions, Progress, Reading, count
 from lbr2pgo.counts import U8, BranchCounts, merge
@@ -20,6 +22,7 @@ from lbr2pgo.pipeline import reading_notes, replay_notes
 from lbr2pgo.program.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay import Flow, replay
+from lbr2pgo.sample_runs import RunReader
 from lbr2pgo.single_branches import SingleBranches, SingleTable
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import Source, SourceInfo, StackSource
@@ -65,6 +68,7 @@ class _Tables:
     spreads: list[SpreadTable] = field(default_factory=list)
     copies: list[BranchCounts] = field(default_factory=list)
     singles: list[SingleBranches] = field(default_factory=list)
+    paths: list[PathCounts] = field(default_factory=list)
 
 
 def gather(
@@ -107,22 +111,23 @@ def _evidence(
     from lbr2pgo.kernels import traces
 
     seen, tables = _Seen(), _Tables()
+    known = Evidence(program, DebugInfo.open(program.image), flow)
+    plan = plan_paths(known)
     for source in sources:
         if isinstance(source, StackSource):
-            _look_again(source, program, flow, options, seen, tables)
+            _look_again(source, known, plan, options, seen, tables)
     has_samples = bool(tables.spreads)
     # Counts beside samples say nothing of how they are spread, nor do entries that are no
     # neighbours in time: then none is used.
-    return Evidence(
-        program=program,
-        debug=DebugInfo.open(program.image),
-        flow=flow,
+    return replace(
+        known,
         limits=_limits([source.info for source in sources], seen, has_samples=has_samples),
         cycles=cycle_counts.merge(tables.cycles) if has_samples else None,
         iterations=cycle_counts.merge(tables.iterations) if has_samples else None,
         stacks=call_stacks.merge(tables.stacks) if tables.stacks else None,
         copies=merge(tables.copies) if any(map(len, tables.copies)) else None,
         singles=single_branches.merge(tables.singles),
+        paths=chain_paths.merge(tables.paths) if tables.paths else None,
         spread=spread(tables.spreads, len(flow.instructions))
         if len(tables.spreads) == len(sources) and seen.modes <= {traces.CHAINS}
         else None,
@@ -131,32 +136,34 @@ def _evidence(
 
 def _look_again(
     source: StackSource,
-    program: Program,
-    flow: Flow,
+    known: Evidence,
+    plan: ChainPlan,
     options: CountingOptions,
     seen: _Seen,
     tables: _Tables,
 ) -> None:
     """The second pass over a source, which knows the code that the first one found."""
+    program, flow = known.program, known.flow
     reading = Reading(source, program.image.layout, options)
     cycles, loops = CycleTable(reading.spaces), CycleTable(reading.spaces, loops=True)
-    spreads, stacks = (
-        SpreadTable(flow, reading.spaces),
-        StackTable(reading.spaces, program.regions),
-    )
+    stacks = StackTable(reading.spaces, program.regions)
     copies = CopyTable(reading.spaces)
     singles = SingleTable(reading.spaces, source.info.events)
+    reader, spreads, paths = RunReader(flow, reading.spaces), SpreadTable(flow), PathTable(plan)
     for batch, spaces, modes in reading.batches(program.address_of):
         seen.add(batch, spaces, modes)
         cycles.add(batch, spaces, modes)
         loops.add(batch, spaces, modes)
-        spreads.add(batch, spaces, modes)
         copies.add(batch, spaces, modes)
         singles.add(batch, spaces, modes)
         stacks.add(batch, call_stacks.selected(spaces, modes))
+        runs = reader.runs(batch, spaces, modes)
+        spreads.add(runs)
+        paths.add(runs)
     tables.cycles.append(cycles.counts())
     tables.iterations.append(loops.counts())
     tables.spreads.append(spreads)
+    tables.paths.append(paths.counts())
     tables.copies.append(copies.counts())
     tables.singles.append(singles.counts())
     if any(call_stacks.is_call_stack(event.branch_sample_type) for event in source.info.events):

@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from builders.elf import Function, elf
@@ -39,10 +39,12 @@ FUNCTIONS = (
 )
 
 
-def program(functions: Sequence[Function] = FUNCTIONS) -> Program:
-    """The program of the module's docstring."""
+def program(
+    functions: Sequence[Function] = FUNCTIONS, instructions: Mapping[int, str] = _CODE
+) -> Program:
+    """The program of the module's docstring, or one of other instructions."""
     code = bytearray(b"\xcc" * 0x60)
-    for address, text in _CODE.items():
+    for address, text in instructions.items():
         part = bytes.fromhex(text)
         code[address - 0x1000 : address - 0x1000 + len(part)] = part
     with tempfile.TemporaryDirectory() as directory:

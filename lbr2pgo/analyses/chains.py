@@ -1,0 +1,170 @@
+"""Chains of blocks that run one after another, wherever they lie in memory.
+
+From the hottest block on, a chain grows to the likeliest next block, if the block at hand is the
+likeliest to come before that one too (mutually most likely: W. W. Hwu et al., The Superblock,
+1993), and at least half of what leaves it goes there. Then it grows backwards in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from lbr2pgo.analyses.evidence import Evidence
+from lbr2pgo.analyses.flow_graph import FlowGraph, flow_graph, hottest_regions
+from lbr2pgo.chain_paths import ChainPlan, PathCounts
+from lbr2pgo.program.cfg import EdgeKind
+from lbr2pgo.sample_runs import next_marked
+from lbr2pgo.stacks import I64
+
+LIKELY = 0.5
+"""Least part of a block's executions that must go on to the next block of the chain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Blocks in the order in which they run."""
+
+    blocks: tuple[int, ...]
+    """Numbers in the graph."""
+    edges: tuple[int, ...]
+    """Edges between them, one fewer."""
+
+
+def chains(graph: FlowGraph) -> list[Chain]:
+    """Chains of at least two blocks, from the hottest first block on; no block is in two."""
+    followers = _likeliest(graph)
+    leaders = {int(graph.cfg.edge_target[edge]): edge for edge in followers.values()}
+    free = {block for block in range(len(graph.cfg)) if graph.block_count[block]}
+    found = []
+    for seed in np.argsort(-graph.block_count.astype(np.int64), kind="stable").tolist():
+        if seed in free:
+            chain = _grow(graph, seed, followers, leaders, free)
+            if len(chain.blocks) > 1:
+                found.append(chain)
+    return found
+
+
+def _likeliest(graph: FlowGraph) -> dict[int, int]:
+    """Of each block the edge to the block that mutually most likely follows it."""
+    cfg, count = graph.cfg, graph.edge_count.astype(np.int64)
+    is_loop = cfg.edge_source == cfg.edge_target
+    usable = np.flatnonzero((count > 0) & ~is_loop & (graph.edge_share >= LIKELY))
+    hottest_in = _hottest_by(cfg.edge_target, count, np.flatnonzero((count > 0) & ~is_loop))
+    hottest_out = _hottest_by(cfg.edge_source, count, usable)
+    return {
+        block: edge
+        for block, edge in hottest_out.items()
+        if hottest_in[int(cfg.edge_target[edge])] == edge
+    }
+
+
+def _hottest_by(key: npt.NDArray[np.int64], count: I64, edges: I64) -> dict[int, int]:
+    """The edge of each key with the largest count, the first of equals."""
+    order = edges[np.argsort(count[edges], kind="stable")[::-1]]
+    first_of: dict[int, int] = {}
+    for edge in order.tolist():
+        block = int(key[edge])
+        best = first_of.setdefault(block, edge)
+        if count[best] == count[edge]:
+            first_of[block] = min(best, edge)
+    return first_of
+
+
+def _grow(
+    graph: FlowGraph,
+    seed: int,
+    followers: dict[int, int],
+    leaders: dict[int, int],
+    free: set[int],
+) -> Chain:
+    """Take the chain around a free block out of the free ones."""
+    cfg = graph.cfg
+    free.discard(seed)
+    blocks, edges = [seed], []
+    while (edge := followers.get(blocks[-1])) is not None:
+        following = int(cfg.edge_target[edge])
+        if following not in free:
+            break
+        free.discard(following)
+        blocks.append(following)
+        edges.append(edge)
+    while (edge := leaders.get(blocks[0])) is not None:
+        before = int(cfg.edge_source[edge])
+        if before not in free:
+            break
+        free.discard(before)
+        blocks.insert(0, before)
+        edges.insert(0, edge)
+    return Chain(tuple(blocks), tuple(edges))
+
+
+def saved_branches(graph: FlowGraph, chain: Chain) -> int:
+    """How many taken branches fewer there were if the chain lay in one piece.
+
+    Branches along the chain would fall through; what falls through to elsewhere now would have to
+    branch.
+    """
+    cfg, count = graph.cfg, graph.edge_count.astype(np.int64)
+    saved = 0
+    for edge in chain.edges:
+        if cfg.edge_kind[edge] in (EdgeKind.TAKEN, EdgeKind.JUMP):
+            beside = (cfg.edge_source == cfg.edge_source[edge]) & (
+                cfg.edge_kind == EdgeKind.FALLTHROUGH
+            )
+            saved += int(count[edge]) - int(count[beside].sum())
+    return saved
+
+
+def plan_paths(evidence: Evidence) -> ChainPlan:
+    """What to follow samples along: the chains of all functions that ran."""
+    code = evidence.flow.instructions
+    size = len(code)
+    is_start, is_door = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
+    owner, slot = np.zeros(size, np.int64), np.full(size, -1)
+    slots = 0
+    regions = [region for region, _ in hottest_regions(evidence, None)]
+    for number, region in enumerate(regions):
+        graph = flow_graph(evidence, region)
+        rows = code.index_of(graph.cfg.block_start)
+        is_start[rows] = True
+        owner[rows] = number
+        is_door[rows[_doors(graph)]] = True
+        for chain in chains(graph):
+            blocks = rows[list(chain.blocks)]
+            slot[blocks] = slots + np.arange(len(blocks))
+            slots += len(blocks) + 1  # the one between parts it from the next chain
+    return ChainPlan(len(regions), slots, next_marked(is_start), owner, slot, is_door)
+
+
+def _doors(graph: FlowGraph) -> I64:
+    """Blocks where a function is entered, and to which none of its own leads."""
+    return np.setdiff1d(graph.cfg.entries, graph.cfg.edge_target)
+
+
+def executed_chains(evidence: Evidence, graph: FlowGraph) -> list[Chain]:
+    """As `chains`, cut where fewer than LIKELY of the samples that came along one went on.
+
+    Each branch of a chain may be likely and the whole way still rare, where they depend on each
+    other.
+    """
+    found = chains(graph)
+    paths = evidence.paths
+    if paths is None:
+        return found
+    rows = evidence.flow.instructions.index_of(graph.cfg.block_start)
+    return [piece for chain in found for piece in _pieces(chain, rows[list(chain.blocks)], paths)]
+
+
+def _pieces(chain: Chain, rows: I64, paths: PathCounts) -> Iterator[Chain]:
+    first = 0
+    while first < len(rows) - 1:
+        known, went_on = paths.along(rows[first:])
+        leaves = np.flatnonzero(went_on < LIKELY * known)
+        last = first + int(leaves[0]) if len(leaves) else len(rows) - 1
+        if last > first:
+            yield Chain(chain.blocks[first : last + 1], chain.edges[first:last])
+        first = last + 1
