@@ -261,7 +261,7 @@ def by_address(flow: Flow, values: np.ndarray) -> Counter[int]:
     return Counter({address: value for address, value in found if value})
 
 
-depths = st.sampled_from([1, 2, 3, 8, 16, 32])
+depths = st.integers(1, 64)
 spacings = st.sampled_from(["each once", "random"])
 
 

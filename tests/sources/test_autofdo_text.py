@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from lbr2pgo.counts import BRANCH, END, FROM, TO
+from lbr2pgo.counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
 from lbr2pgo.errors import InputError
 from lbr2pgo.profiles import unsymbolized
 from lbr2pgo.program.layout import ImageLayout, Segment
@@ -231,9 +235,38 @@ def test_llvm_profgen_reads_what_we_write(
         assert out.read_text() == expected
 
 
-def test_ranges_that_run_backwards_are_not_written() -> None:
-    from lbr2pgo.counts import aggregate
+code = st.integers(0x400040, 0x40203F)
+traces = st.one_of(
+    st.tuples(code, code, st.just(0), st.just(BRANCH | FROM | TO)),
+    st.tuples(st.just(0), code, st.just(0), st.just(BRANCH | TO)),
+    st.tuples(code, code, st.integers(0, 0x1000), st.just(BRANCH | FROM | TO | END)),
+    st.tuples(st.just(0), code, st.integers(0, 0x1000), st.just(TO | END)),
+)
 
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(traces, st.integers(1, 1 << 40)), max_size=20), st.booleans())
+def test_any_counts_come_back(
+    tmp_path_factory: pytest.TempPathFactory, drawn: list[Any], use_offsets: bool
+) -> None:
+    keys = np.array([trace for trace, _ in drawn], np.uint64).reshape(-1, 4)
+    from_, to, length, known = keys.T
+    has_end = known & END != 0
+    end = np.where(has_end, np.minimum(to + length, np.uint64(0x40203F)), np.uint64(0))
+    count = np.array([number for _, number in drawn], np.uint64)
+    counts = aggregate(from_, to, end, known.astype(np.uint8), count, np.zeros_like(count))
+    path = tmp_path_factory.getbasetemp() / "any.raw"
+    unsymbolized.write(counts, LAYOUT, path, use_offsets=use_offsets)
+    again = AutoFdoText(path).counts(LAYOUT)
+    for part in (BranchCounts.runs, BranchCounts.branches):
+        assert as_rows(part(again)) == as_rows(part(counts))
+
+
+def as_rows(table: Any) -> list[list[int]]:
+    return [getattr(table, each.name).tolist() for each in fields(table)]
+
+
+def test_ranges_that_run_backwards_are_not_written() -> None:
     a, b = np.array([0x401210], dtype=np.uint64), np.array([0x401200], dtype=np.uint64)
     one, known = np.ones(1, dtype=np.uint64), np.array([TO | END], dtype=np.uint8)
     stream = io.BytesIO()
