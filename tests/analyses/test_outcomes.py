@@ -186,3 +186,6 @@ def test_intervals_hold_on_sqlite(corpus) -> None:
     holds = (found.low - 1e-9 <= exact) & (exact <= found.high + 1e-9)
     assert len(holds) > 2000
     assert holds.mean() >= 0.95
+    # Not because they hold everything: those of the 500 hottest branches are narrow.
+    hottest = np.argsort(-found.count.astype(np.int64))[:500]
+    assert np.median((found.high - found.low)[hottest]) < 0.01

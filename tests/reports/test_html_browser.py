@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import struct
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from builders.pages import flame_report, hostile_report, toy_report
-from builders.recordings import PIE, RECORDING
+from builders.recordings import PIE, RECORDING, TESTBINS
 
 from lbr2pgo.reports import html
 from lbr2pgo.reports.build import ReportOptions, make_report
@@ -227,3 +229,14 @@ def test_the_page_of_a_large_program(browser: Browser, corpus: Callable[[str], P
     page.locator("#functions").scroll_into_view_if_needed()
     page.locator(".drawing svg").first.wait_for()
     assert page.locator("#t-hot-branches tbody tr").count() == 15
+
+
+def test_pictures_of_the_documentation_can_be_made_again(
+    tool: Callable[[str], str], run: Callable[..., object], tmp_path: Path
+) -> None:
+    tool("chromium")
+    run(sys.executable, TESTBINS.parent / "docs" / "make_pictures.py", tmp_path)
+    assert ">valid&#160;fall-throughs" in (tmp_path / "convert.svg").read_text()
+    picture = (tmp_path / "report.png").read_bytes()
+    assert picture[:8] == b"\x89PNG\r\n\x1a\n"
+    assert struct.unpack(">II", picture[16:24]) == (1280, 900)
