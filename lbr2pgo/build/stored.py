@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lbr2pgo.analyses.quality import Gates, Profile, measure
+from lbr2pgo.build import MOST_MISSING
 from lbr2pgo.errors import InputError
 from lbr2pgo.profiles.recognize import read_written
 from lbr2pgo.profiles.sample_profile import SampleProfile
 from lbr2pgo.program.program import Program
-
-_OTHER_PROGRAM = Gates({"missing": 0.5})
-"""A profile that speaks mostly of functions that the program lacks is another program's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +40,7 @@ def judge(profile: Path, binary: Path) -> Verdict:
     stale = quality.stale
     if stale is None:
         return Verdict(True, f"nobody can tell how well {profile} fits: {binary} has no DWARF")
-    if list(_OTHER_PROGRAM.failed(quality)):
+    if list(Gates({"missing": MOST_MISSING}).failed(quality)):
         raise InputError(
             f"the profile of another program: {stale.functions:.0%} of its counts are in functions "
             f"that {program.image.path} lacks ({', '.join(stale.missing)})",

@@ -7,6 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from lbr2pgo.build import MOST_MISSING
 from lbr2pgo.cli.check import REFUSED, add_max_missing
 
 
@@ -24,7 +25,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--fdata", type=Path, metavar="FILE", help="what convert --fdata wrote; may not exist yet"
     )
-    add_max_missing(parser, default=0.5)
+    add_max_missing(parser, default=MOST_MISSING)
     parser.add_argument(
         "--option", dest="options", action="append", default=[], metavar="OPTION",
         help="of llvm-bolt, in place of ours: --option=-reorder-blocks=ext-tsp (may be repeated)",
