@@ -10,9 +10,7 @@ from typing import TypeVarTuple, Unpack
 Ts = TypeVarTuple("Ts")
 
 
-def share(
-    items: Iterable[tuple[*Ts]], workers: Sequence[Callable[[Unpack[Ts]], object]]
-) -> None:
+def share(items: Iterable[tuple[*Ts]], workers: Sequence[Callable[[Unpack[Ts]], object]]) -> None:
     """Call one of the workers with each item's parts; each works in a thread of its own.
 
     Items are made one at a time, and given out in their order. What making or working raises is
