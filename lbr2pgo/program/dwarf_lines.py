@@ -52,7 +52,7 @@ class LineTable:
         rows = self.rows[at] if len(self.rows) else np.zeros(len(at), kernels.ROW)
         first = 0 if self.version >= 5 else 1
         found = (at >= 0) & (rows["file"] >= first) & (rows["file"] < len(self.files) + first)
-        file = np.where(found, rows["file"], NO_FILE)
+        file = np.where(found, rows["file"], np.int64(NO_FILE))  # no int32, as the column is
         return (found, file, *(np.where(found, rows[f], 0) for f in ("line", "discriminator")))
 
     def file_name(self, index: int) -> str:
