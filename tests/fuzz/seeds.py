@@ -112,6 +112,14 @@ SOURCE LINE,TARGET LINE,SOURCE MODULE,TARGET MODULE,PROCESS
 RECORDS = "from,to,mispredict,count\n0x1820,0x1800,1,3\n1810,1820,0,1\n"
 RANGES = "2\n1200-1210:5\n1220-1230:6\n1\n1200:9\n2\nffffffffffc00001->1200:7\n1210->1220:8\n"
 EDGES = "E cycles:u\nT 1200 1210 1220 5 1\nR 1200 1210 1220 5\nB 1200 1210 3 1\nF 1200 1210 4\n"
+SAMPLES = """\
+main:184019:1
+ 4: 534
+ 4.2: 534 _Z3bari:301 foo:233
+ 65535: bar:9
+  1: 9
+ !CFGChecksum: 7
+"""
 STACKS = """\
 # cmdline : /usr/bin/perf record -b ./interp.pie
 interp.pie 7/8 1.000001: PERF_RECORD_MMAP2 7/8: [0x5000(0x4000) @ 0 08:01 1 2]: r-xp /interp.pie

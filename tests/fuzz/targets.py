@@ -154,5 +154,7 @@ TARGETS = {
     "dwarf": Target(dwarf, _dwarf_seeds),
     "extbinary": Target(profile, seeds.outputs("llvm")),
     "fdata": Target(profile, seeds.outputs("fdata")),
-    "sample_text": Target(profile, seeds.files("llvm-profgen/*.expected.prof")),
+    "sample_text": Target(
+        profile, seeds.all_of(seeds.text(seeds.SAMPLES), seeds.files("*/*.expected.prof"))
+    ),
 }  # fmt: skip
