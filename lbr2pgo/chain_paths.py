@@ -29,7 +29,7 @@ class ChainPlan:
 
     functions: int
     slots: int
-    """One more than the largest slot."""
+    """More than the largest slot, and more than 0."""
     next_start: I64
     """(m + 1,): the first instruction at or behind each that starts a block, else m."""
     owner: I64
@@ -45,7 +45,7 @@ class PathCounts:
     """How execution went on, by slot and by how many blocks of the chain ran just before."""
 
     slot: I64
-    """(m,): the plan's."""
+    """(m,): the plan's; where it is -1, nothing is known."""
     known: U64
     """(slots, WAYS): how often it is known which block ran next."""
     went_on: U64
@@ -55,7 +55,7 @@ class PathCounts:
         """(n - 1,) each: known and went_on of paths from the first one of n blocks of a chain."""
         slots = self.slot[rows[:-1]]
         ways = np.minimum(np.arange(len(slots)), WAYS - 1)
-        came_all_the_way = np.arange(WAYS) >= ways[:, None]
+        came_all_the_way = (np.arange(WAYS) >= ways[:, None]) & (slots >= 0)[:, None]
         return (
             np.where(came_all_the_way, self.known[slots], 0).sum(axis=1, dtype=np.uint64),
             np.where(came_all_the_way, self.went_on[slots], 0).sum(axis=1, dtype=np.uint64),

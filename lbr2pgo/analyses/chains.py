@@ -119,14 +119,14 @@ def saved_branches(graph: FlowGraph, chain: Chain) -> int:
     return saved
 
 
-def plan_paths(evidence: Evidence) -> ChainPlan:
-    """What to follow samples along: the chains of all functions that ran."""
+def plan_paths(evidence: Evidence, functions: int | None = None) -> ChainPlan:
+    """What to follow samples along: the chains of so many of the hottest functions; None: all."""
     code = evidence.flow.instructions
     size = len(code)
     is_start, is_door = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
     owner, slot = np.zeros(size, np.int64), np.full(size, -1)
-    slots = 0
-    regions = [region for region, _ in hottest_regions(evidence, None)]
+    slots = 1
+    regions = [region for region, _ in hottest_regions(evidence, functions)]
     for number, region in enumerate(regions):
         graph = flow_graph(evidence, region)
         rows = code.index_of(graph.cfg.block_start)

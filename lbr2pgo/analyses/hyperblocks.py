@@ -102,9 +102,10 @@ def _paths(evidence: Evidence, starts: U64) -> tuple[Value, Value, Value, Value]
     The interval is that of as many observations as the rarest step has, which is too wide rather
     than too narrow.
     """
-    if evidence.paths is None:
+    rows = evidence.flow.instructions.index_of(starts)
+    if evidence.paths is None or evidence.paths.slot[rows[0]] < 0:
         return None, None, None, None
-    known, went_on = evidence.paths.along(evidence.flow.instructions.index_of(starts))
+    known, went_on = evidence.paths.along(rows)
     if not known.all():
         return None, None, None, 0  # no stack reaches so far
     share = np.prod(went_on / known, keepdims=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from lbr2pgo import waterfall
-from lbr2pgo.analyses import function_view, latency, registry
+from lbr2pgo.analyses import function_view, hyperblocks, latency, registry
 from lbr2pgo.analyses.call_stacks import Node, tree
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.flow_graph import FlowGraph, hottest_regions
@@ -62,10 +62,19 @@ class ReportOptions:
         """Whether an analysis is to be shown."""
         return not self.only or name in self.only
 
+    @property
+    def followed(self) -> int | None:
+        """Through how many functions samples are to be followed, see `gather`."""
+        if not self.wants(hyperblocks.NAME):
+            return 0
+        return self.top if self.function is None else None
+
 
 def make_report(options: ReportOptions, progress: Progress | None = None) -> Report:
     """Read, count, replay and analyse; raises InputError for bad input or an unknown function."""
-    gathered = gather(options.profiles, options.binary, options.counting, progress)
+    gathered = gather(
+        options.profiles, options.binary, options.counting, progress, followed=options.followed
+    )
     return report_of(gathered, options)
 
 

@@ -21,7 +21,7 @@ from lbr2pgo.matching import refuse_other_machine
 from lbr2pgo.pipeline import reading_notes, replay_notes
 from lbr2pgo.program.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay import Flow, replay
+from lbr2pgo.replay import replay
 from lbr2pgo.sample_runs import RunReader
 from lbr2pgo.single_branches import SingleBranches, SingleTable
 from lbr2pgo.sources import open_source
@@ -76,10 +76,15 @@ def gather(
     binary: Path,
     options: CountingOptions | None = None,
     progress: Progress | None = None,
+    *,
+    followed: int | None = None,
 ) -> Gathered:
-    """Read, count and replay recordings of one binary; raises InputError as `count` does."""
-    program = Program.open(binary)
-    return gather_sources([open_source(path) for path in profiles], program, options, progress)
+    """Read, count and replay recordings of one binary; raises InputError as `count` does.
+
+    `followed` says through how many of the hottest functions samples are followed; None: all.
+    """
+    program, sources = Program.open(binary), [open_source(path) for path in profiles]
+    return gather_sources(sources, program, options, progress, followed=followed)
 
 
 def gather_sources(
@@ -87,6 +92,8 @@ def gather_sources(
     program: Program,
     options: CountingOptions | None = None,
     progress: Progress | None = None,
+    *,
+    followed: int | None = None,
 ) -> Gathered:
     """As `gather`, of what is open already."""
     options = options or CountingOptions()
@@ -97,8 +104,9 @@ def gather_sources(
         counted.append(found.counts)
         notes += [f"{source.info.path}: {note}" for note in reading_notes(found, source.health())]
     flow = replay(merge(counted), program)
+    known = Evidence(program, DebugInfo.open(program.image), flow)
     return Gathered(
-        evidence=_evidence(sources, program, flow, options),
+        evidence=_evidence(sources, known, plan_paths(known, followed), options),
         infos=tuple(source.info for source in sources),
         tallies=flow.tallies,
         notes=(*notes, *replay_notes(flow)),
@@ -106,13 +114,11 @@ def gather_sources(
 
 
 def _evidence(
-    sources: list[Source], program: Program, flow: Flow, options: CountingOptions
+    sources: list[Source], known: Evidence, plan: ChainPlan, options: CountingOptions
 ) -> Evidence:
     from lbr2pgo.kernels import traces
 
     seen, tables = _Seen(), _Tables()
-    known = Evidence(program, DebugInfo.open(program.image), flow)
-    plan = plan_paths(known)
     for source in sources:
         if isinstance(source, StackSource):
             _look_again(source, known, plan, options, seen, tables)
@@ -128,7 +134,7 @@ def _evidence(
         copies=merge(tables.copies) if any(map(len, tables.copies)) else None,
         singles=single_branches.merge(tables.singles),
         paths=chain_paths.merge(tables.paths) if tables.paths else None,
-        spread=spread(tables.spreads, len(flow.instructions))
+        spread=spread(tables.spreads, len(known.flow.instructions))
         if len(tables.spreads) == len(sources) and seen.modes <= {traces.CHAINS}
         else None,
     )

@@ -66,6 +66,14 @@ def test_samples_are_followed_from_the_chains_first_block() -> None:
     assert (known.tolist(), went_on.tolist()) == ([80], [60])
 
 
+def test_functions_that_are_not_followed_keep_their_chains() -> None:
+    found = two_choices(*["ll", "ls", "sl", "ls", "sl", "ls", "sl", "ls", "sl", "ll"] * 8)
+    assert found.paths is not None
+    nowhere = np.full_like(found.paths.slot, -1)
+    blind = replace(found, paths=replace(found.paths, slot=nowhere))
+    assert starts(blind, executed=True) == starts(found, executed=False)
+
+
 def test_a_call_in_between_plays_no_part() -> None:
     """`main` calls g in its first block and goes on with the second."""
     stack = [(0x1006, 0x1010), (0x1041, 0x1005), (0x1000, 0x1040), (0x7FFF0000, 0x1000)]

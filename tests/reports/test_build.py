@@ -67,6 +67,18 @@ def test_only_some_analyses() -> None:
     assert found.functions == ()
 
 
+def test_samples_are_followed_through_the_functions_that_are_shown() -> None:
+    def chains(**changes: object):
+        table = make_report(options(only=("hyperblocks",), **changes)).table("hyperblocks")
+        assert table is not None
+        return list(table.records())
+
+    every = chains(top=None)
+    assert chains(top=1) == every[:1]
+    assert chains(top=1, function="walk") == [row for row in every if row["function"] == "walk"][:1]
+    assert options(only=("hot-branches",)).followed == 0
+
+
 def test_an_unknown_analysis_is_named_with_those_there_are() -> None:
     with pytest.raises(InputError, match="hot-branches"):
         options(only=("warm-branches",))
