@@ -24,6 +24,9 @@ _CHAIN = 4 * abi.MAX_RECORD_SIZE
 """Bytes that may be needed to tell whether records begin at a place."""
 _SLICE = 1 << 9
 """Packed bytes unpacked at once: zstd makes at most 128 KiB of 4 bytes, so 16 MiB of these."""
+_ALWAYS_UNPACKED, _MOST_EXPANSION = 1 << 28, 1 << 10
+"""Compressed records may become so many bytes, and so many more for each packed one: zstd packs
+zeros 30,000 times smaller, but samples differ in their times at least."""
 
 TRUNCATED = "truncated: bytes past the last whole record"
 NO_RECORDS = "damaged: bytes that are no records"
@@ -68,6 +71,7 @@ class RecordStream:
         self._stored = _Lane(may_be_packed=True)
         self._unpacked = _Lane(may_be_packed=False)
         self._unpacker = _new_unpacker()
+        self._room = _ALWAYS_UNPACKED
         self._rest = b""
 
     def __iter__(self) -> Iterator[Chunk]:
@@ -142,7 +146,7 @@ class RecordStream:
         """Yield the records that a compressed one completes; zstd's state goes on with the next."""
         try:
             for start in range(0, len(payload), _SLICE):
-                plain = self._unpacker.decompress(payload[start : start + _SLICE])
+                plain = self._decompress(payload[start : start + _SLICE])
                 if not plain:
                     continue
                 whole = self._rest + plain
@@ -155,6 +159,13 @@ class RecordStream:
             self._rest = b""
             self._unpacked.lost = NO_RECORDS
             self._unpacker = _new_unpacker()
+
+    def _decompress(self, packed: bytes) -> bytes:
+        plain: bytes = self._unpacker.decompress(packed)
+        self._room += _MOST_EXPANSION * len(packed) - len(plain)
+        if self._room < 0:
+            raise zstandard.ZstdError("becomes more than any recording does")
+        return plain
 
     def _lose(self, lane: _Lane, at: int, reason: str) -> int:
         """Note that there is no whole record at a place; the next byte may begin one."""

@@ -90,6 +90,21 @@ def test_a_compressed_record_without_a_size_is_damage(write: Write) -> None:
     assert source.health() == {NO_RECORDS: len(broken)}
 
 
+@pytest.mark.parametrize("unit", [b"\0", build.record(99, 0, bytes(8))])
+def test_what_unpacks_without_end_is_damage(
+    write: Write, monkeypatch: pytest.MonkeyPatch, unit: bytes
+) -> None:
+    monkeypatch.setattr(perf_stream, "_ALWAYS_UNPACKED", 1 << 20)
+    packed = build.Packer(level=19).pack(unit * ((64 << 20) // len(unit)))
+    assert len(packed) < 8 << 10
+    sample = Sample(STACK).encode(Event())
+    source = write(build.file_form([Event()], sample + packed + sample))
+    assert stacks(source) == [STACK] * 2
+    health = source.health()
+    assert health[perf_stream.PACKED] == 1
+    assert sum(health.values()) < (1 << 20) + (1 << 10) * len(packed)
+
+
 def test_goes_on_with_the_next_zstd_frame_after_a_broken_one(write: Write) -> None:
     records, ips = numbered(30)
     packer = build.Packer()
