@@ -20,14 +20,14 @@ TITLE = "Hyperblocks"
 _COLUMNS = (
     Column("function_share", "function's share", Kind.SHARE),
     Column("share", "share in function", Kind.SHARE),
-    Column("blocks", "blocks", Kind.COUNT),
-    Column("bytes", "bytes", Kind.COUNT),
-    Column("executions", "executions", Kind.COUNT),
-    Column("likelihood", "by its edges", Kind.SHARE),
     Column("path_share", "whole way", Kind.SHARE),
     Column("path_low", "at least", Kind.SHARE),
     Column("path_high", "at most", Kind.SHARE),
+    Column("blocks", "blocks", Kind.COUNT),
+    Column("bytes", "bytes", Kind.COUNT),
+    Column("executions", "executions", Kind.COUNT),
     Column("paths", "seen whole", Kind.COUNT),
+    Column("likelihood", "by its edges", Kind.SHARE),
     Column("pieces", "pieces", Kind.COUNT),
     Column("saved", "taken branches saved", Kind.COUNT),
     Column("function", "function", Kind.FUNCTION),
@@ -78,14 +78,16 @@ def _rows(evidence: Evidence, region: int, function_share: float) -> Iterator[_R
         address = int(starts[0])
         share = float(weight[blocks].sum()) / total
         pieces = 1 + int((cfg.block_end[blocks[:-1]] != starts[1:]).sum())
+        *path, times = _paths(evidence, starts)
         values = (
             function_share,
             share,
+            *path,
             len(blocks),
             int(graph.sizes[blocks].sum()),
             int(graph.block_count[blocks[0]]),
+            times,
             float(np.prod(graph.edge_share[edges])),
-            *_paths(evidence, starts),
             pieces,
             saved_branches(graph, chain),
             evidence.names.region(region),
