@@ -27,7 +27,6 @@ The straight lines between neighbours run from the older one's target to the new
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -40,7 +39,7 @@ from lbr2pgo.counts import U8, Bools, BranchCounts
 from lbr2pgo.errors import InputError
 from lbr2pgo.matching import ImageMatch, match_image
 from lbr2pgo.program.layout import ImageLayout
-from lbr2pgo.sharing import share
+from lbr2pgo.sharing import share, threads
 from lbr2pgo.sources.base import (
     Addresses,
     EventInfo,
@@ -272,7 +271,7 @@ def count_stack_source(
 ) -> Counted:
     """Count every sample of a source of stacks; raises InputError if it is of another binary."""
     reading = Reading(source, layout, options)
-    table, *others = (TraceTable(reading.spaces) for _ in range(_threads()))
+    table, *others = (TraceTable(reading.spaces) for _ in range(threads()))
     with closing(reading.batches(resolve, progress)) as batches:
         share(batches, [each.add for each in (table, *others)])
     for other in others:
@@ -280,11 +279,6 @@ def count_stack_source(
     counts, outside = table.counts()
     tallies = reading.tally.as_tally(table.fates, outside)
     return Counted(replace(counts, build_id=layout.build_id, tallies=tallies), reading.match)
-
-
-def _threads() -> int:
-    """How many count at once: each has a table of its own, and more than two outrun reading."""
-    return min(len(os.sched_getaffinity(0)), 2)
 
 
 def _spaces(

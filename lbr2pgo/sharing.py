@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Lock
 from typing import TypeVarTuple, Unpack
 
 Ts = TypeVarTuple("Ts")
+
+
+def threads() -> int:
+    """How many threads to work in: one for each processor, but what we do is not worth many."""
+    return min(len(os.sched_getaffinity(0)), 2)
 
 
 def share(items: Iterable[tuple[*Ts]], workers: Sequence[Callable[[Unpack[Ts]], object]]) -> None:

@@ -514,7 +514,7 @@ def test_batches_threads_order_and_merging_change_nothing(
     whole = counted(MemorySource(drawn, space, EVENTS))
     shuffled = shuffle.sample(drawn, len(drawn))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(counting, "_threads", lambda: threads)
+        patch.setattr(counting, "threads", lambda: threads)
         again = counted(MemorySource(shuffled, space, EVENTS, batch_size=batch_size))
     assert same(whole, again)
     parts = [

@@ -44,7 +44,7 @@ KNOWS_ONLY = {
     # Pure loops over arrays.
     "kernels": {"stacks", "counts", "perf_abi"},
     # Code, and nothing of samples.
-    "program": {"errors", "stacks", "kernels"},
+    "program": {"errors", "stacks", "sharing", "kernels"},
     # Inputs and their counting know an image by its layout.
     "sources": BASICS | {"counts", "line_branches", "kernels", "program/layout"},
     "address_spaces": BASICS | {"program/layout"},

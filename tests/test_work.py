@@ -110,6 +110,6 @@ def test_threads_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     whole = [(tmp_path / name).read_bytes() for name in ("llvm.prof", "out.fdata")]
     for size, threads in ((1, 1), (7, 2), (100, 3)):
         monkeypatch.setattr(perf_data, "BATCH_SAMPLES", size)
-        monkeypatch.setattr(counting, "_threads", lambda threads=threads: threads)
+        monkeypatch.setattr(counting, "threads", lambda threads=threads: threads)
         converted(RECORDING, tmp_path)
         assert [(tmp_path / name).read_bytes() for name in ("llvm.prof", "out.fdata")] == whole

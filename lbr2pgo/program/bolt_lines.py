@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from lbr2pgo.program.bolt_functions import BoltFunctions
 from lbr2pgo.program.image import Image
@@ -102,8 +103,7 @@ def _bytes_at(image: Image, addresses: U64) -> U8:
         if segment.executable and len(rows):
             stored = np.frombuffer(image.stored(segment.address, segment.file_size), np.uint8)
             padded = np.concatenate([stored, np.zeros(WINDOW, np.uint8)])
-            places = skip[rows].astype(np.int64)[:, None] + np.arange(WINDOW)
-            window[rows] = padded[places]
+            window[rows] = sliding_window_view(padded, WINDOW)[skip[rows]]
     return window
 
 

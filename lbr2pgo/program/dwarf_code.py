@@ -30,8 +30,9 @@ class Code:
     container: Container
     dies: Records
     """(n,) rows of `dwarf_dies.DIE`."""
-    ranges: U64
-    """(m, 3): low, high, row of the DIE, in the order of the DIEs."""
+    function_ranges: tuple[U64, U64, I64]
+    """Start, end and the DIE's offset of each range of a function that is not inlined, in the
+    order of the DIEs."""
     starts: U64
     ends: U64
     owners: I64
@@ -53,13 +54,6 @@ class Code:
         offsets, cut = dwarf_inlining.chain_lengths(leaves, self.dies, DEEPEST)
         return offsets, dwarf_inlining.fill_chains(leaves, self.dies, offsets), cut
 
-    def function_ranges(self) -> tuple[U64, U64, I64]:
-        """(starts, ends, offset of the DIE) of each range of a function that is not inlined."""
-        rows = self.ranges[:, 2].astype(np.int64)
-        own = self.dies["is_subprogram"][rows]
-        low, high = self.ranges[own, 0], self.ranges[own, 1]
-        return low, high, self.dies["offset"][rows[own]]
-
 
 def read_code(container: Container, unit: int) -> Code:
     """Decode the DIEs of a unit."""
@@ -75,6 +69,7 @@ def read_code(container: Container, unit: int) -> Code:
     rows = ranges[:, 2].astype(np.int64)
     ends, owners = dwarf_inlining.build_map(lows, highs, rows, len(keys))
     known = owners >= 0
-    # Copied: these are views of arrays that were grown by doubling.
-    dies, ranges = dies.copy(), ranges.copy()
-    return Code(container, dies, ranges, keys[known], keys[ends[known]], owners[known], ending)
+    own = dies["is_subprogram"][rows]
+    functions = ranges[own, 0], ranges[own, 1], dies["offset"][rows[own]]
+    dies = dies.copy()  # a view of an array that was grown by doubling
+    return Code(container, dies, functions, keys[known], keys[ends[known]], owners[known], ending)

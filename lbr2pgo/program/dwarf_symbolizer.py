@@ -6,9 +6,10 @@ Source: LLVM: DWARFContext.cpp getInliningInfoForAddress; ProfiledBinary.cpp for
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import groupby
+from threading import Lock
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from lbr2pgo.program.dwarf_frames import Group, Interned, assemble, name_files
 from lbr2pgo.program.dwarf_functions import describe
 from lbr2pgo.program.dwarf_lines import LineTable, read_line_table
 from lbr2pgo.program.dwarf_split import SplitUnits
+from lbr2pgo.sharing import share, threads
 
 
 class Symbolizer:
@@ -30,6 +32,7 @@ class Symbolizer:
         self._problems = problems
         self._code: dict[int, Code] = {}
         self._lines: dict[int, LineTable | None] = {}
+        self._lock = Lock()
         self._split = SplitUnits(container, problems)
         if container.unread:
             reason = "bytes of .debug_info behind a unit header that makes no sense"
@@ -50,28 +53,53 @@ class Symbolizer:
         """How many units' DIEs were read so far."""
         return len(self._code)
 
-    def code(self, unit: int) -> Code:
-        """A unit's functions, from its split half if it has one."""
-        if unit not in self._code:
-            code = read_code(*(self._split.find(unit) or (self.container, unit)))
+    def _decode(self, units: Sequence[int]) -> None:
+        """Read the DIEs of units; those of a skeleton are in its split half, if it has one."""
+        missing = [unit for unit in units if unit not in self._code]
+        places = [self._split.find(unit) or (self.container, unit) for unit in missing]
+        for container, unit in places:
+            container.declarations(unit)  # made and kept here, so that threads only look
+
+        def read(unit: int, container: Container, at: int) -> None:
+            self._code[unit] = code = read_code(container, at)
             if code.ending in ENDINGS:
-                self._problems[ENDINGS[code.ending]] += 1
-            self._code[unit] = code
-        return self._code[unit]
+                self._note(ENDINGS[code.ending])
+
+        share(
+            [(unit, *place) for unit, place in zip(missing, places, strict=True)],
+            [read] * threads(),
+        )
+
+    def _note(self, problem: str, count: int = 1) -> None:
+        with self._lock:  # several threads read
+            self._problems[problem] += count
 
     def line_table(self, unit: int) -> LineTable | None:
         """A unit's line table, None if it has none."""
         if unit not in self._lines:
-            table = read_line_table(self.container, unit)
-            if table is not None and not table.is_complete:
-                self._problems["line tables cut off by damage"] += 1
-            self._lines[unit] = table
+            self._lines[unit] = self._read_line_table(unit)
         return self._lines[unit]
 
+    def _read_line_table(self, unit: int) -> LineTable | None:
+        table = read_line_table(self.container, unit)
+        if table is not None and not table.is_complete:
+            self._note("line tables cut off by damage")
+        return table
+
     def frames(self, addresses: U64, *, with_files: bool = True) -> Frames:
-        """See `DebugInfo.frames`."""
-        groups = [self._group(unit, rows, addresses) for unit, rows in self._by_unit(addresses)]
-        return assemble(groups, len(addresses), self.line_table if with_files else None)
+        """See `DebugInfo.frames`. Line tables are large: they are kept for their files only."""
+        table_of = self.line_table if with_files else self._read_line_table
+        by_unit = list(self._by_unit(addresses))
+        self._decode([unit for unit, _ in by_unit])
+        groups: dict[int, Group] = {}
+
+        def look(unit: int, rows: I64) -> None:
+            found = _look_up(table_of(unit), addresses[rows])
+            groups[unit] = self._group(unit, rows, addresses[rows], found)
+
+        share(by_unit, [look] * threads())
+        ordered = [groups[unit] for unit, _ in by_unit]
+        return assemble(ordered, len(addresses), table_of if with_files else None)
 
     def lines(self, addresses: U64) -> Lines:
         """See `DebugInfo.lines`."""
@@ -79,7 +107,7 @@ class Symbolizer:
         units = np.zeros(len(addresses), np.int32)
         for unit, rows in self._by_unit(addresses):
             units[rows] = unit
-            columns[:, rows] = self._look_up(unit, addresses[rows])
+            columns[:, rows] = _look_up(self.line_table(unit), addresses[rows])
         found = columns[0] > 0
         file = np.full(len(addresses), -1, np.int32)
         file[found], files = name_files(units[found], columns[1, found], self.line_table)
@@ -87,13 +115,14 @@ class Symbolizer:
 
     def functions(self, units: I64, lowest: int) -> DwarfFunctions:
         """The functions of some units; ranges that start below `lowest` are left out."""
-        codes = [self.code(unit) for unit in units.tolist()]
+        self._decode(units.tolist())
+        codes = [self._code[unit] for unit in units.tolist()]
         # LLVM takes all units of the file itself before those of split files.
         codes.sort(key=lambda code: code.container is not self.container)
         names = Interned()
         parts = [(np.zeros(0, np.uint64), np.zeros(0, np.uint64), np.zeros(0, np.int32))]
         for container, same in groupby(codes, key=lambda code: code.container):
-            ranges = zip(*(code.function_ranges() for code in same), strict=True)
+            ranges = zip(*(code.function_ranges for code in same), strict=True)
             starts, ends, dies = map(np.concatenate, ranges)
             known, back = np.unique(dies, return_inverse=True)
             parts.append((starts, ends, names.indices(describe(container, known).names)[back]))
@@ -115,26 +144,25 @@ class Symbolizer:
             if unit >= 0:
                 yield unit, order[start:end]
 
-    def _look_up(self, unit: int, addresses: U64) -> U32:
-        """(4, k): whether a line was found, file number, line, discriminator."""
-        table = self.line_table(unit)
-        if table is None:
-            return np.zeros((4, len(addresses)), np.uint32)
-        return np.array(table.look_up(addresses), np.uint32)
-
-    def _group(self, unit: int, rows: I64, addresses: U64) -> Group:
-        """The frames of the addresses at `rows`, which `unit` covers."""
-        code = self.code(unit)
-        offsets, chain, cut = code.chains(addresses[rows])
+    def _group(self, unit: int, rows: I64, addresses: U64, lines: U32) -> Group:
+        """The frames of the addresses at `rows`, which `unit` covers; `lines` as of `_look_up`."""
+        code = self._code[unit]
+        offsets, chain, cut = code.chains(addresses)
         if cut:
-            self._problems["addresses inlined deeper than can be kept"] += cut
-        found, *leaf = self._look_up(unit, addresses[rows])
+            self._note("addresses inlined deeper than can be kept", cut)
         # An address without a function, but with a line, has one frame without a name.
-        lonely = (found > 0) & (np.diff(offsets) == 0)
+        lonely = (lines[0] > 0) & (np.diff(offsets) == 0)
         lengths = np.where(lonely, 1, np.diff(offsets))
         is_used = np.zeros(len(code.dies), np.bool_)
         is_used[chain] = True
         die = np.full(int(lengths.sum()), -1, np.int32)
         die[np.repeat(~lonely, lengths)] = (np.cumsum(is_used, dtype=np.int32) - 1)[chain]
         used = code.dies["offset"][is_used]
-        return Group(rows, unit, code.container, lengths, used, die, np.array(leaf))
+        return Group(rows, unit, code.container, lengths, used, die, lines[1:])
+
+
+def _look_up(table: LineTable | None, addresses: U64) -> U32:
+    """(4, k): whether a line was found, file number, line, discriminator."""
+    if table is None:
+        return np.zeros((4, len(addresses)), np.uint32)
+    return np.array(table.look_up(addresses), np.uint32)
