@@ -61,7 +61,7 @@ def test_loops_for_a_named_processor_serve_every_machine(monkeypatch: pytest.Mon
 
 
 def test_loops_with_bounds_checked_are_others(tmp_path: Path) -> None:
-    run(tmp_path)
+    run(tmp_path, NUMBA_BOUNDSCHECK="0")
     assert NOTICE in run(tmp_path, NUMBA_BOUNDSCHECK="1")
     assert len(list(tmp_path.iterdir())) == 2
 
