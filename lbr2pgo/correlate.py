@@ -54,10 +54,12 @@ def profile_table(
     calls = calls_to_entries(flow, program, functions, as_llvm=as_llvm)
     code = _code(flow, program, functions, calls)
     is_fs = uses_fs_discriminators(program)
-    places = _places(debug.frames(code.address, with_files=False), is_fs=is_fs)
+    frames, place_of = debug.places(code.address)
+    places = _places(frames, is_fs=is_fs)
     contexts = _contexts(places)
-    table = replace(_table(code, places, contexts, calls), is_fs=is_fs)
-    return table, _located(flow, code, places)
+    table = _table(_executed(code, place_of), places, contexts, _placed(calls, code, place_of))
+    is_located = places.depth[place_of] > 0
+    return replace(table, is_fs=is_fs), _located(flow, code.address[is_located])
 
 
 def _starts(flow: Flow) -> U64:
@@ -121,13 +123,52 @@ def _in_ranges(addresses: U64, starts: U64, ends: U64) -> Bools:
 
 
 @dataclass(frozen=True, slots=True)
+class _Executed:
+    """What ran at places in the source: see `_Code`, whose instructions are added up."""
+
+    weight: U64
+    count: U64
+    """The largest one."""
+    is_body: Bools
+
+
+def _executed(code: _Code, place: I64) -> _Executed:
+    """Instructions of a place stand together."""
+    first = np.flatnonzero(np.diff(place, prepend=-1))
+    if not len(first):
+        return _Executed(code.weight, code.count, code.is_body)
+    return _Executed(
+        weight=np.add.reduceat(code.weight, first),
+        count=np.maximum.reduceat(code.count, first),
+        is_body=np.logical_or.reduceat(code.is_body, first),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _PlacedCalls:
+    """Calls and the place of those that are made from one, -1 for others; columns of one length."""
+
+    place: I64
+    callee: I64
+    count: U64
+    names: tuple[str, ...]
+
+
+def _placed(calls: Calls, code: _Code, place_of: I64) -> _PlacedCalls:
+    place = np.full(len(calls.source), -1)
+    row = np.searchsorted(code.address, calls.source[calls.has_source])
+    place[calls.has_source] = place_of[row]
+    return _PlacedCalls(place, calls.callee, calls.count, calls.names)
+
+
+@dataclass(frozen=True, slots=True)
 class _Places:
-    """Frames of every instruction, outermost first, with LLVM's locations (see `Frames`)."""
+    """Frames of every place, outermost first, with LLVM's locations (see `Frames`)."""
 
     first: I64
-    """Number of each instruction's outermost frame."""
+    """Number of each place's outermost frame."""
     depth: I64
-    """How many frames each instruction has; 0 without debug information."""
+    """How many frames each place has; 0 without debug information."""
     function: I32
     line: U32
     discriminator: U32
@@ -138,7 +179,7 @@ class _Places:
 
     @property
     def leaf(self) -> I64:
-        """Number of each instruction's innermost frame; meaningless at depth 0."""
+        """Number of each place's innermost frame; meaningless at depth 0."""
         return self.first + self.depth - 1
 
     def location(self, frames: I64) -> tuple[I64, I64]:
@@ -183,7 +224,7 @@ def _named_depth(frames: Frames) -> I64:
 class _Contexts:
     """A forest of contexts, parents before children; columns of equal length.
 
-    `levels[k]` gives, for each instruction deeper than k, its context at depth k.
+    `levels[k]` gives, for each place deeper than k, its context at depth k.
     """
 
     parent: I64
@@ -193,7 +234,7 @@ class _Contexts:
     """Location in the parent at which it was inlined."""
     function: I64
     levels: tuple[tuple[I64, I64], ...]
-    """Per depth: instruction numbers, and the context of each."""
+    """Per depth: numbers of places, and the context of each."""
 
 
 def _contexts(places: _Places) -> _Contexts:
@@ -238,26 +279,25 @@ def _distinct(*keys: I64) -> tuple[I64, I64]:
     return order[is_first], inverse
 
 
-def _table(code: _Code, places: _Places, contexts: _Contexts, calls: Calls) -> ProfileTable:
+def _table(
+    executed: _Executed, places: _Places, contexts: _Contexts, calls: _PlacedCalls
+) -> ProfileTable:
     names = {name: number for number, name in enumerate(places.names)}
     callees = np.array([names.setdefault(name, len(names)) for name in calls.names], np.int64)
     calls = replace(calls, callee=callees[calls.callee], names=tuple(names))
     leaf = _leaf_contexts(places, contexts)
-    known = calls.has_source.copy()
-    row = np.searchsorted(code.address, calls.source[known])
-    known[known] = leaf[row] >= 0
-    body, targets = _body(code, places, leaf, calls, known)
-    made = _with_heads(_with_totals(code, contexts), calls)
+    body, targets = _body(executed, places, leaf, calls)
+    made = _with_heads(_with_totals(executed, contexts), calls)
     _raise_to_calls(body, targets, made)
     table = ProfileTable(calls.names, made, body, targets)
     is_ambiguous = np.array([name.startswith(_AMBIGUOUS_PREFIXES) for name in names], np.bool_)
     return table.without(is_ambiguous[made.name]).with_used_names()
 
 
-def _with_totals(code: _Code, contexts: _Contexts) -> Contexts:
+def _with_totals(executed: _Executed, contexts: _Contexts) -> Contexts:
     totals = np.zeros(len(contexts.parent), dtype=np.uint64)
     for rows, context in contexts.levels:
-        np.add.at(totals, context, code.weight[rows])
+        np.add.at(totals, context, executed.weight[rows])
     return Contexts(
         parent=contexts.parent,
         line=contexts.line,
@@ -268,7 +308,7 @@ def _with_totals(code: _Code, contexts: _Contexts) -> Contexts:
     )
 
 
-def _with_heads(contexts: Contexts, calls: Calls) -> Contexts:
+def _with_heads(contexts: Contexts, calls: _PlacedCalls) -> Contexts:
     """The same with what called functions got; those of which nothing ran are added."""
     is_alone = contexts.parent < 0
     alone, called = contexts.name[is_alone], np.unique(calls.callee)
@@ -290,7 +330,7 @@ def _with_heads(contexts: Contexts, calls: Calls) -> Contexts:
 
 
 def _leaf_contexts(places: _Places, contexts: _Contexts) -> I64:
-    """The innermost context of each instruction, -1 without debug information."""
+    """The innermost context of each place, -1 without debug information."""
     leaf = np.full(len(places.depth), -1, dtype=np.int64)
     for rows, context in contexts.levels:
         leaf[rows] = context
@@ -298,14 +338,15 @@ def _leaf_contexts(places: _Places, contexts: _Contexts) -> I64:
 
 
 def _body(
-    code: _Code, places: _Places, leaf: I64, calls: Calls, is_known: Bools
+    executed: _Executed, places: _Places, leaf: I64, calls: _PlacedCalls
 ) -> tuple[Body, CallTargets]:
     """Counts of locations, and the calls from them; a location that only calls has a zero."""
-    callers = np.searchsorted(code.address, calls.source[is_known])
-    bodies = np.flatnonzero(code.is_body & (leaf >= 0))
-    rows = np.concatenate((bodies, callers))
+    is_known = calls.place >= 0
+    is_known[is_known] = leaf[calls.place[is_known]] >= 0
+    bodies = np.flatnonzero(executed.is_body & (leaf >= 0))
+    rows = np.concatenate((bodies, calls.place[is_known]))
     frame = places.leaf[rows]
-    value = code.count[rows] * places.factor(frame)
+    value = executed.count[rows] * places.factor(frame)
     value[len(bodies) :] = 0
     columns = (leaf[rows], *places.location(frame))
     first, row = _distinct(columns[0], _pair(*columns[1:]))
@@ -331,9 +372,9 @@ def _raise_to_calls(body: Body, calls: CallTargets, contexts: Contexts) -> None:
     np.maximum(body.count, called, out=body.count, where=is_alone)
 
 
-def _located(flow: Flow, code: _Code, places: _Places) -> Bools:
-    """Which runs cover at least one instruction with a source location."""
-    located = np.isin(flow.instructions.address, code.address[places.depth > 0])
+def _located(flow: Flow, addresses: U64) -> Bools:
+    """Which runs cover at least one of the instructions at these addresses."""
+    located = np.isin(flow.instructions.address, addresses)
     before = np.concatenate(([0], np.cumsum(located)))
     judged = flow.judged
     known = judged.valid

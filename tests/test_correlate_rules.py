@@ -46,11 +46,14 @@ PLACES: dict[int, list[Frame]] = {
 class Debug:
     """Debug information of the code above, in which a test may move things."""
 
-    places: Mapping[int, Sequence[Frame]]
+    frames_at: Mapping[int, Sequence[Frame]]
     ranges: Sequence[tuple[int, int, str]] = ((0, 0xB, "f"), (0xB, 0xD, "h"))
 
-    def frames(self, addresses: U64, *, with_files: bool = True) -> Frames:
-        found = [self.places.get(int(address) - BASE, ()) for address in addresses]
+    def places(self, addresses: U64) -> tuple[Frames, np.ndarray]:
+        return self.frames(addresses), np.arange(len(addresses))
+
+    def frames(self, addresses: U64) -> Frames:
+        found = [self.frames_at.get(int(address) - BASE, ()) for address in addresses]
         rows = [frame for frames in found for frame in frames]
         names = tuple(sorted({row[0] for row in rows}))
 

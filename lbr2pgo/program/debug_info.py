@@ -162,17 +162,21 @@ class DebugInfo:
                 self._problems["supplementary debug files (dwz) that were not found"] += 1
         return Symbolizer(read(self._source, shared), self._problems)
 
-    def frames(self, addresses: U64, *, with_files: bool = True) -> Frames:
-        """Inline frames of (n,) image addresses, in the order given.
+    def frames(self, addresses: U64) -> Frames:
+        """Inline frames of (n,) image addresses, in the order given."""
+        if not self.present:
+            return _no_frames(len(addresses))
+        return self._symbolizer.frames(np.ascontiguousarray(addresses, np.uint64))
 
-        Finding the paths of files takes time: without `with_files`, all are unknown.
+    def places(self, addresses: U64) -> tuple[Frames, I64]:
+        """Frames of p places in the source, and the place of each of (n,) image addresses.
+
+        Neighbouring instructions are often of one inlined call and one line: asking for those
+        once takes a fraction of the time. Paths of files, which take more, are left unknown.
         """
         if not self.present:
-            zeros, indices = np.zeros(0, np.uint32), np.zeros(0, np.int32)
-            offsets = np.zeros(len(addresses) + 1, np.int64)
-            return Frames(offsets, indices, zeros, zeros, zeros, indices, (), ())
-        asked = np.ascontiguousarray(addresses, np.uint64)
-        return self._symbolizer.frames(asked, with_files=with_files)
+            return _no_frames(len(addresses)), np.arange(len(addresses))
+        return self._symbolizer.places(np.ascontiguousarray(addresses, np.uint64))
 
     def lines(self, addresses: U64) -> Lines:
         """File, line and discriminator of (n,) image addresses."""
@@ -204,6 +208,12 @@ class DebugInfo:
         """The page at which the first executable segment is linked."""
         starts = [s.address for s in self.image.layout.segments if s.executable]
         return min(starts, default=0) & ~0xFFF
+
+
+def _no_frames(addresses: int) -> Frames:
+    zeros, indices = np.zeros(0, np.uint32), np.zeros(0, np.int32)
+    offsets = np.zeros(addresses + 1, np.int64)
+    return Frames(offsets, indices, zeros, zeros, zeros, indices, (), ())
 
 
 def _no_functions() -> DwarfFunctions:

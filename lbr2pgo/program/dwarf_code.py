@@ -48,9 +48,8 @@ class Code:
         inside = (at >= 0) & (addresses < self.ends[at])
         return np.where(inside, self.owners[at], -1)
 
-    def chains(self, addresses: U64) -> tuple[I64, npt.NDArray[Any], int]:
-        """DIEs around each address: (offsets (n + 1,), rows outermost first, chains cut)."""
-        leaves = self.leaves(addresses)
+    def chains(self, leaves: I64) -> tuple[I64, npt.NDArray[Any], int]:
+        """DIEs from each leaf out: (offsets (n + 1,), rows outermost first, chains cut)."""
         offsets, cut = dwarf_inlining.chain_lengths(leaves, self.dies, DEEPEST)
         return offsets, dwarf_inlining.fill_chains(leaves, self.dies, offsets), cut
 

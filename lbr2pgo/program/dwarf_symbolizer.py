@@ -6,18 +6,19 @@ Source: LLVM: DWARFContext.cpp getInliningInfoForAddress; ProfiledBinary.cpp for
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby
 from threading import Lock
 
 import numpy as np
+import numpy.typing as npt
 
 from lbr2pgo.program.debug_info import U32, DwarfFunctions, Frames, Lines
 from lbr2pgo.program.dwarf_code import ENDINGS, Code, read_code
 from lbr2pgo.program.dwarf_container import I64, U64, Container, runs
 from lbr2pgo.program.dwarf_cover import Claims, Cover, read_claims, resolve
-from lbr2pgo.program.dwarf_frames import Group, Interned, assemble, name_files
+from lbr2pgo.program.dwarf_frames import Group, Interned, TableOf, assemble, name_files
 from lbr2pgo.program.dwarf_functions import describe
 from lbr2pgo.program.dwarf_lines import LineTable, read_line_table
 from lbr2pgo.program.dwarf_split import SplitUnits
@@ -86,20 +87,35 @@ class Symbolizer:
             self._note("line tables cut off by damage")
         return table
 
-    def frames(self, addresses: U64, *, with_files: bool = True) -> Frames:
-        """See `DebugInfo.frames`. Line tables are large: they are kept for their files only."""
-        table_of = self.line_table if with_files else self._read_line_table
+    def frames(self, addresses: U64) -> Frames:
+        """See `DebugInfo.frames`."""
+        groups = self._groups(addresses, self.line_table, _each)
+        return assemble(groups, len(addresses), self.line_table)
+
+    def places(self, addresses: U64) -> tuple[Frames, I64]:
+        """See `DebugInfo.places`. Line tables are large: they are kept for their files only."""
+        groups = self._groups(addresses, self._read_line_table, _first_at_place)
+        is_first = self._cover.unit_of(addresses) < 0
+        for group in groups:
+            is_first[group.rows] = True
+        place = np.cumsum(is_first) - 1
+        groups = [group._replace(rows=place[group.rows]) for group in groups]
+        return assemble(groups, int(is_first.sum()), None), place
+
+    def _groups(self, addresses: U64, table_of: TableOf, chosen: _Choice) -> list[Group]:
+        """The frames of those addresses that `chosen` chooses, unit by unit."""
         by_unit = list(self._by_unit(addresses))
         self._decode([unit for unit, _ in by_unit])
         groups: dict[int, Group] = {}
 
         def look(unit: int, rows: I64) -> None:
-            found = _look_up(table_of(unit), addresses[rows])
-            groups[unit] = self._group(unit, rows, addresses[rows], found)
+            lines = _look_up(table_of(unit), addresses[rows])
+            leaves = self._code[unit].leaves(addresses[rows])
+            kept = chosen(rows, leaves, lines)
+            groups[unit] = self._group(unit, rows[kept], leaves[kept], lines[:, kept])
 
         share(by_unit, [look] * threads())
-        ordered = [groups[unit] for unit, _ in by_unit]
-        return assemble(ordered, len(addresses), table_of if with_files else None)
+        return [groups[unit] for unit, _ in by_unit]
 
     def lines(self, addresses: U64) -> Lines:
         """See `DebugInfo.lines`."""
@@ -144,10 +160,10 @@ class Symbolizer:
             if unit >= 0:
                 yield unit, order[start:end]
 
-    def _group(self, unit: int, rows: I64, addresses: U64, lines: U32) -> Group:
+    def _group(self, unit: int, rows: I64, leaves: I64, lines: U32) -> Group:
         """The frames of the addresses at `rows`, which `unit` covers; `lines` as of `_look_up`."""
         code = self._code[unit]
-        offsets, chain, cut = code.chains(addresses)
+        offsets, chain, cut = code.chains(leaves)
         if cut:
             self._note("addresses inlined deeper than can be kept", cut)
         # An address without a function, but with a line, has one frame without a name.
@@ -166,3 +182,19 @@ def _look_up(table: LineTable | None, addresses: U64) -> U32:
     if table is None:
         return np.zeros((4, len(addresses)), np.uint32)
     return np.array(table.look_up(addresses), np.uint32)
+
+
+_Choice = Callable[[I64, I64, U32], npt.NDArray[np.bool_]]
+"""Which addresses to keep, by their rows, leaves and lines."""
+
+
+def _each(rows: I64, _leaves: I64, _lines: U32) -> npt.NDArray[np.bool_]:
+    return np.ones(len(rows), np.bool_)
+
+
+def _first_at_place(rows: I64, leaves: I64, lines: U32) -> npt.NDArray[np.bool_]:
+    """Those that differ from the address before them, or don't stand right behind it."""
+    is_first = np.ones(len(rows), np.bool_)
+    is_first[1:] = (np.diff(rows) != 1) | (np.diff(leaves) != 0)
+    is_first[1:] |= (lines[:, 1:] != lines[:, :-1]).any(axis=0)
+    return is_first

@@ -58,7 +58,9 @@ def assert_as_llvm(path: Path, tmp_path: Path, *, judge: Path | None = None, ste
     image = Image.open(path)
     addresses = code_addresses(image, step)
     expected = symbolize(without_symbols(judge or path, tmp_path / "bare"), addresses.tolist())
-    actual = list(as_tuples(DebugInfo.open(image).frames(addresses)))
+    debug = DebugInfo.open(image)
+    actual = list(as_tuples(debug.frames(addresses)))
+    assert_places_are_those_frames(debug, addresses, actual)
     exported = (image.section_data(".dynstr") or b"").split(b"\0")
     for got, wanted in zip(actual, expected, strict=True):
         # Where DWARF has no name, llvm-symbolizer takes that of a dynamic symbol.
@@ -72,6 +74,16 @@ def assert_as_llvm(path: Path, tmp_path: Path, *, judge: Path | None = None, ste
     assert not wrong, "\n".join([f"{len(wrong)} of {len(addresses)}", *wrong[:4]])
     assert any(expected)
     return max(map(len, actual))
+
+
+def assert_places_are_those_frames(
+    debug: DebugInfo, addresses: np.ndarray, expected: list[list[Frame]]
+) -> None:
+    frames, place = debug.places(addresses)
+    found = list(as_tuples(frames))
+    assert len(found) < len(addresses)
+    without_files = [[frame[:4] for frame in row] for row in expected]
+    assert [[frame[:4] for frame in found[i]] for i in place.tolist()] == without_files
 
 
 CLANG = ("-fuse-ld=lld",)
@@ -348,6 +360,13 @@ def test_lines_are_those_of_the_leaf_frames(build: Build) -> None:
     assert [frames.files[i] for i in frames.file[leaves[known]]] == [
         lines.files[i] for i in lines.file[known]
     ]
+
+
+def test_places_of_addresses_in_any_order(build: Build) -> None:
+    image = Image.open(build("clang++-22", *CLANG, "-g1"))
+    addresses = np.random.default_rng(2).permutation(code_addresses(image))
+    debug = DebugInfo.open(image)
+    assert_places_are_those_frames(debug, addresses, list(as_tuples(debug.frames(addresses))))
 
 
 def test_addresses_may_come_in_any_order_and_more_than_once(build: Build) -> None:
