@@ -275,6 +275,7 @@ class _Run:
         for path, write in outputs:
             try:
                 if path is not None:
+                    self.program.image.let_go()  # the code that the stage before looked at
                     tallies.append(write(path))
                     self.written.append(path)
             except Lbr2pgoError as problem:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from lbr2pgo.cli.numpy_threads import load_numpy
+from lbr2pgo.cli.own_process import prepare
 from lbr2pgo.cli.selection import add_selection, counting_options
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _options(args: argparse.Namespace) -> ConvertOptions:
 
 def run(args: argparse.Namespace) -> int:
     """Convert, print the waterfall, and say what was assumed."""
-    load_numpy()
+    prepare()
     from lbr2pgo.cli.progress import SampleProgress
     from lbr2pgo.output import refuse_overwriting
     from lbr2pgo.pipeline import IncompleteError, convert

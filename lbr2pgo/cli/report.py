@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from lbr2pgo.cli.numpy_threads import load_numpy
+from lbr2pgo.cli.own_process import prepare
 from lbr2pgo.cli.selection import add_selection, counting_options
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _count(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Make the report and show it."""
-    load_numpy()
+    prepare()
     from lbr2pgo.cli.progress import SampleProgress
     from lbr2pgo.reports.build import make_report
 

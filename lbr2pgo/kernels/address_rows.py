@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbr2pgo.kernels.jit import compiled, compiled_leaf
+from lbr2pgo.kernels.jit import compiled_leaf
 from lbr2pgo.kernels.text import (
     Text,
     line_end,
@@ -49,7 +49,7 @@ def _read_row(text: Text, place: int, end: int, form: int, rows: U64, row: int) 
     return after > colon + 1 and skip_blanks(text, after, end) == end
 
 
-@compiled
+@compiled_leaf
 def read_rows(text: Text, place: int, form: int, rows: U64) -> tuple[int, int, int]:
     """Read as many lines as `rows`, u64[n, 3], holds, or as the text has, from `place` on.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from lbr2pgo.kernels.dwarf_bytes import Int, grown, uleb
 from lbr2pgo.kernels.dwarf_forms import UNKNOWN
-from lbr2pgo.kernels.dwarf_ranges import append_ranges
+from lbr2pgo.kernels.dwarf_ranges import NO_ROOM, doubled, put_ranges
 from lbr2pgo.kernels.dwarf_units import (
     FUNCTION_SLOTS,
     Sections,
@@ -62,6 +62,74 @@ def _read_entry(
     return index, position if 0 <= position <= unit.end else -DAMAGED
 
 
+_DIES, _RANGES, _DEPTH = range(3)
+
+
+@compiled_leaf
+def _put_die(dies: Any, used: Any, at: Int, parent: Any, tag: Int) -> None:
+    die = dies[used[_DIES]]
+    die.offset, die.parent, die.is_subprogram = at, parent, tag == TAG_SUBPROGRAM
+    used[_DIES] += 1
+
+
+@compiled_leaf
+def _has_room(dies: Any, ranges: Any, enclosing: Any, used: Any) -> Any:
+    return (
+        used[_DIES] < len(dies)
+        and used[_RANGES] < len(ranges)
+        and used[_DEPTH] + 1 < len(enclosing)
+    )
+
+
+@compiled_leaf
+def _walk(
+    sections: Sections, unit: Any, declarations: Any, position: Int, forms: Any, values: Any,
+    dies: Any, ranges: Any, enclosing: Any, used: Any,
+) -> Any:  # fmt: skip
+    """Walk from `position` on while there is room, at most to the end of the unit's tree.
+
+    Returns the position of the next entry, as `_read_entry` does. `used` counts what is filled of
+    `dies` and `ranges`, and the depth, at which `enclosing` says the row around.
+    """
+    while position < unit.end and _has_room(dies, ranges, enclosing, used):
+        at = position
+        index, position = _read_entry(sections, unit, declarations, at, forms, values)
+        if position < 0:
+            return position
+        if index < 0:
+            used[_DEPTH] -= 1
+        elif not _enter(
+            sections, unit, declarations[index], at, forms, values, dies, ranges, enclosing, used
+        ):  # fmt: skip
+            return at
+        if used[_DEPTH] <= 0:
+            return unit.end
+    return position
+
+
+@compiled_leaf
+def _enter(
+    sections: Sections, unit: Any, declaration: Any, at: Int, forms: Any, values: Any,
+    dies: Any, ranges: Any, enclosing: Any, used: Any,
+) -> bool:  # fmt: skip
+    """Take the entry at `at`; False if there is no room for its ranges."""
+    row = enclosing[used[_DEPTH]]
+    if _is_function(declaration.tag):
+        if declaration.has_ranges:
+            count = put_ranges(
+                sections, unit, forms, values, used[_DIES], ranges, used[_RANGES]
+            )  # fmt: skip
+            if count == NO_ROOM:
+                return False
+            used[_RANGES] = count
+        row, parent = np.int32(used[_DIES]), row
+        _put_die(dies, used, at, parent, declaration.tag)
+    if declaration.children:
+        used[_DEPTH] += 1
+        enclosing[used[_DEPTH]] = row
+    return True
+
+
 @compiled
 def walk_unit(sections: Sections, unit: Any, declarations: Any, limit: Int) -> Any:
     """Function DIEs of a unit, in order: (rows of `DIE`, ranges, how the walk ended).
@@ -72,30 +140,17 @@ def walk_unit(sections: Sections, unit: Any, declarations: Any, limit: Int) -> A
     dies, ranges = np.empty(64, DIE), np.empty((64, 3), np.uint64)
     enclosing = np.full(32, -1, np.int32)
     forms, values = np.zeros(FUNCTION_SLOTS, np.int16), np.zeros(FUNCTION_SLOTS, np.uint64)
-    n, m, depth = np.int64(0), np.int64(0), np.int64(0)
+    used = np.zeros(3, np.int64)
     position = unit.die
-    while position < unit.end and m <= limit:
-        at = position
-        index, position = _read_entry(sections, unit, declarations, at, forms, values)
-        if position < 0:
-            return dies[:n], ranges[:m], -position
-        if index >= 0:
-            declaration = declarations[index]
-            row = enclosing[depth]
-            if _is_function(declaration.tag):
-                dies = grown(dies, n)
-                dies[n].offset, dies[n].parent = at, row
-                dies[n].is_subprogram = declaration.tag == TAG_SUBPROGRAM
-                if declaration.has_ranges:
-                    ranges, m = append_ranges(sections, unit, forms, values, n, ranges, m)
-                row = np.int32(n)
-                n += 1
-            if declaration.children:
-                depth += 1
-                enclosing = grown(enclosing, depth)
-                enclosing[depth] = row
-        else:
-            depth -= 1
-        if depth <= 0:
-            break
-    return dies[:n], ranges[:m], COMPLETE if m <= limit else TOO_MANY_RANGES
+    while 0 <= position < unit.end and used[_RANGES] <= limit:
+        position = _walk(
+            sections, unit, declarations, position, forms, values, dies, ranges, enclosing, used
+        )  # fmt: skip
+        if used[_DIES] == len(dies):
+            dies = grown(dies, used[_DIES])
+        elif used[_DEPTH] + 1 == len(enclosing):
+            enclosing = grown(enclosing, len(enclosing))
+        elif 0 <= position < unit.end:
+            ranges = doubled(ranges, used[_RANGES])
+    ending = COMPLETE if used[_RANGES] <= limit else TOO_MANY_RANGES
+    return dies[: used[_DIES]], ranges[: used[_RANGES]], -position if position < 0 else ending

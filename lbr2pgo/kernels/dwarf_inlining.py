@@ -35,16 +35,8 @@ def _latest(tree: Any, key: Int) -> Any:
     return best - 1
 
 
-@compiled
-def build_map(lows: Any, highs: Any, owners: Any, keys: Int) -> Any:
-    """Insert ranges in their order: (end of each key's interval, its owner or -1).
-
-    Bounds are ranks among the `keys` sorted distinct addresses; (m,) i64 each. The interval of a
-    key is [key, end). Keys are only ever added, so a Fenwick tree of maxima finds the one below.
-    """
-    ends = np.zeros(keys, np.int64)
-    owner = np.full(keys, -1, np.int64)
-    tree = np.zeros(keys + 1, np.int64)
+@compiled_leaf
+def _insert_all(lows: Any, highs: Any, owners: Any, ends: Any, owner: Any, tree: Any) -> None:
     for i in range(len(lows)):
         low, high = lows[i], highs[i]
         if low == high:
@@ -57,6 +49,18 @@ def build_map(lows: Any, highs: Any, owners: Any, keys: Int) -> Any:
             ends[below] = low
         ends[low], owner[low] = high, owners[i]
         _set_latest(tree, low)
+
+
+@compiled
+def build_map(lows: Any, highs: Any, owners: Any, keys: Int) -> Any:
+    """Insert ranges in their order: (end of each key's interval, its owner or -1).
+
+    Bounds are ranks among the `keys` sorted distinct addresses; (m,) i64 each. The interval of a
+    key is [key, end). Keys are only ever added, so a Fenwick tree of maxima finds the one below.
+    """
+    ends = np.zeros(keys, np.int64)
+    owner = np.full(keys, -1, np.int64)
+    _insert_all(lows, highs, owners, ends, owner, np.zeros(keys + 1, np.int64))
     return ends, owner
 
 
@@ -66,13 +70,8 @@ def _outer(die: Any) -> Any:
     return np.int64(-1 if die.is_subprogram else die.parent)
 
 
-@compiled
-def chain_lengths(leaves: Any, dies: Any, limit: Int) -> Any:
-    """Frames above and at each leaf row: ((n + 1,) i64 offsets, how many chains were cut).
-
-    A chain ends at the first subprogram, as LLVM's does. A leaf of -1 has no frame.
-    """
-    offsets = np.zeros(len(leaves) + 1, np.int64)
+@compiled_leaf
+def _fill_offsets(leaves: Any, dies: Any, limit: Int, offsets: Any) -> Int:
     cut = 0
     for i in range(len(leaves)):
         row = leaves[i]
@@ -82,16 +81,32 @@ def chain_lengths(leaves: Any, dies: Any, limit: Int) -> Any:
             row = _outer(dies[row])
         cut += row >= 0
         offsets[i + 1] = offsets[i] + length
+    return cut
+
+
+@compiled
+def chain_lengths(leaves: Any, dies: Any, limit: Int) -> Any:
+    """Frames above and at each leaf row: ((n + 1,) i64 offsets, how many chains were cut).
+
+    A chain ends at the first subprogram, as LLVM's does. A leaf of -1 has no frame.
+    """
+    offsets = np.zeros(len(leaves) + 1, np.int64)
+    cut = _fill_offsets(leaves, dies, limit, offsets)
     return offsets, cut
+
+
+@compiled_leaf
+def _fill_rows(leaves: Any, dies: Any, offsets: Any, rows: Any) -> None:
+    for i in range(len(leaves)):
+        row = leaves[i]
+        for at in range(offsets[i + 1] - 1, offsets[i] - 1, -1):
+            rows[at] = row
+            row = _outer(dies[row])
 
 
 @compiled
 def fill_chains(leaves: Any, dies: Any, offsets: Any) -> Any:
     """Rows of each leaf's chain, outermost first: (m,) i32."""
     rows = np.empty(offsets[-1], np.int32)
-    for i in range(len(leaves)):
-        row = leaves[i]
-        for at in range(offsets[i + 1] - 1, offsets[i] - 1, -1):
-            rows[at] = row
-            row = _outer(dies[row])
+    _fill_rows(leaves, dies, offsets, rows)
     return rows

@@ -85,7 +85,7 @@ def _read_lengths(data: Bytes, offset: Int, header: Any) -> Any:
     return at
 
 
-@compiled
+@compiled_leaf
 def read_header(data: Bytes, offset: Int, address_size: Int, header: Any) -> Any:
     """Fill one row of `HEADER` from the table at `offset`; False if there is no such table.
 
@@ -121,6 +121,9 @@ def _reset(state: Any) -> None:
 def _advance(header: Any, state: Any, operation: Any) -> None:
     """Move the address by an operation advance."""
     per_instruction = max(header.max_operations, np.uint64(1))
+    if per_instruction == 1:  # divisions would be half of a run
+        state.address += operation * header.min_instruction
+        return
     total = state.index + operation
     state.address += (total // per_instruction) * header.min_instruction
     state.index = total % per_instruction
@@ -228,27 +231,64 @@ def _step(data: Bytes, header: Any, state: Any, at: Int) -> Any:
     return _standard(data, header, state, opcode, at)
 
 
-@compiled
-def _with_row(rows: Any, count: Int, state: Any) -> Any:
-    """`rows` with the registers as row `count`."""
-    rows = grown(rows, count)
+@compiled_leaf
+def _put_row(rows: Any, count: Int, state: Any) -> None:
+    """Set row `count` to the registers."""
     row = rows[count]
     row.address, row.line, row.file = state.address, state.line, state.file
     row.discriminator = state.discriminator
     state.discriminator = 0
-    return rows
 
 
-@compiled
-def _with_sequence(sequences: Any, count: Int, rows: Any, first: Int, behind: Int) -> Any:
-    """`sequences` with the rows from `first` up to `behind` as one, and their new count."""
+@compiled_leaf
+def _put_sequence(sequences: Any, count: Int, rows: Any, first: Int, behind: Int) -> Int:
+    """Put the rows from `first` up to `behind` as sequence `count`; how many there are then."""
     if behind - first < 2 or rows[first].address >= rows[behind - 1].address:
-        return sequences, count
-    sequences = grown(sequences, count)
+        return count
     sequence = sequences[count]
     sequence.low, sequence.high = rows[first].address, rows[behind - 1].address
     sequence.first, sequence.last = first, behind - 1
-    return sequences, count + 1
+    return count + 1
+
+
+_ROWS, _SEQUENCES, _DEFINED, _FIRST = range(4)
+
+
+@compiled_leaf
+def _is_full(rows: Any, sequences: Any, defined: Any, used: Any) -> Any:
+    return (
+        used[_ROWS] == len(rows)
+        or used[_SEQUENCES] == len(sequences)
+        or used[_DEFINED] == len(defined)
+    )
+
+
+@compiled_leaf
+def _run(
+    data: Bytes, header: Any, state: Any, at: Int, rows: Any, sequences: Any, defined: Any,
+    used: Any,
+) -> Int:  # fmt: skip
+    """Run from `at` on while there is room; the position behind, -1 if the program is cut off.
+
+    `used` (4,) counts what is filled of the three tables; the last one is the first row of the
+    sequence that is running.
+    """
+    while 0 <= at < header.end:
+        if _is_full(rows, sequences, defined, used):
+            return at
+        at = _step(data, header, state, at)
+        if state.defines >= 0:
+            defined[used[_DEFINED]] = state.defines
+            used[_DEFINED] += 1
+        if state.emits and not state.dropped:
+            _put_row(rows, used[_ROWS], state)
+            used[_ROWS] += 1
+        if state.ends:
+            first, behind = used[_FIRST], used[_ROWS]
+            used[_SEQUENCES] = _put_sequence(sequences, used[_SEQUENCES], rows, first, behind)
+            used[_FIRST] = behind
+            _reset(state)
+    return at
 
 
 @compiled
@@ -259,25 +299,19 @@ def run_program(data: Bytes, header: Any, state: Any) -> tuple[Any, Any, Any, bo
     Every opcode takes a byte at least, so the run ends.
     """
     rows, sequences = np.empty(256, ROW), np.empty(16, SEQUENCE)
-    defined = np.empty(4, np.int64)
-    n, k, d, first = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    defined, used = np.empty(4, np.int64), np.zeros(4, np.int64)
     _reset(state)
     state.dropped = False
     at = header.program
     while 0 <= at < header.end:
-        at = _step(data, header, state, at)
-        if state.defines >= 0:
-            defined = grown(defined, d)
-            defined[d] = state.defines
-            d += 1
-        if state.emits and not state.dropped:
-            rows = _with_row(rows, n, state)
-            n += 1
-        if state.ends:
-            sequences, k = _with_sequence(sequences, k, rows, first, n)
-            first = n
-            _reset(state)
-    return rows[:n], sequences[:k], defined[:d], at >= 0 and n == first
+        at = _run(data, header, state, at, rows, sequences, defined, used)
+        rows = grown(rows, used[_ROWS])
+        sequences = grown(sequences, used[_SEQUENCES])
+        defined = grown(defined, used[_DEFINED])
+    is_complete = at >= 0 and used[_ROWS] == used[_FIRST]
+    return (
+        rows[: used[_ROWS]], sequences[: used[_SEQUENCES]], defined[: used[_DEFINED]], is_complete
+    )  # fmt: skip
 
 
 @compiled_leaf
@@ -305,6 +339,15 @@ def _last_at_or_below(rows: Any, first: Int, last: Int, address: Any) -> Any:
     return first
 
 
+@compiled_leaf
+def _fill_found(addresses: Any, rows: Any, sequences: Any, found: Any) -> None:
+    for i in range(len(addresses)):
+        k = _first_ending_above(sequences, addresses[i])
+        if k < len(sequences) and sequences[k].low <= addresses[i]:
+            sequence = sequences[k]
+            found[i] = _last_at_or_below(rows, sequence.first, sequence.last, addresses[i])
+
+
 @compiled
 def look_up(addresses: Any, rows: Any, sequences: Any) -> Any:
     """Row of each address: (n,) i64, -1 where no sequence covers it.
@@ -314,9 +357,5 @@ def look_up(addresses: Any, rows: Any, sequences: Any) -> Any:
     lookupAddressImpl, findRowInSeq).
     """
     found = np.full(len(addresses), -1, np.int64)
-    for i in range(len(addresses)):
-        k = _first_ending_above(sequences, addresses[i])
-        if k < len(sequences) and sequences[k].low <= addresses[i]:
-            sequence = sequences[k]
-            found[i] = _last_at_or_below(rows, sequence.first, sequence.last, addresses[i])
+    _fill_found(addresses, rows, sequences, found)
     return found

@@ -32,41 +32,50 @@ def tombstone(address_size: Int) -> Any:
     return np.uint64(0xFFFFFFFF) if address_size == 4 else np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
+NO_ROOM = -1
+
+
 @compiled
-def appended(ranges: Any, count: Int, low: Any, high: Any, owner: Int) -> Any:
-    """`ranges` with row `count` set, grown to twice its rows if it is full."""
+def doubled(ranges: Any, used: Int) -> Any:
+    """A copy of the `used` first rows with more than twice the room."""
+    more = np.empty((2 * len(ranges) + 16, 3), np.uint64)
+    for i in range(used):
+        for j in range(3):
+            more[i, j] = ranges[i, j]
+    return more
+
+
+@compiled_leaf
+def _put(ranges: Any, count: Int, low: Any, high: Any, owner: Int) -> Int:
+    """Set row `count`; the new count, or NO_ROOM."""
     if count == len(ranges):
-        more = np.empty((2 * count + 16, 3), np.uint64)
-        for i in range(count):
-            for j in range(3):
-                more[i, j] = ranges[i, j]
-        ranges = more
+        return NO_ROOM
     ranges[count, 0], ranges[count, 1], ranges[count, 2] = low, high, np.uint64(owner)
-    return ranges
+    return count + 1
 
 
-@compiled
+@compiled_leaf
 def _classic_list(
     sections: Sections, unit: Any, position: Int, owner: Int, ranges: Any, count: Int
-) -> Any:
-    """Append a list of .debug_ranges."""
+) -> Int:
+    """Put a list of .debug_ranges; the new count, or NO_ROOM."""
     data, size = sections.ranges, unit.address_size
     highest = tombstone(size)
     dropped = highest - np.uint64(1)
     base = unit.low_pc if unit.has_low_pc else np.uint64(0)
     start = count
-    while True:
+    while count != NO_ROOM:
         low, position = fixed(data, position, len(data), size)
         high, position = fixed(data, position, len(data), size)
         if position < 0:
-            return ranges, start
+            return start
         if low == 0 and high == 0:
-            return ranges, count
+            return count
         if low == highest:
             base = high
         elif low != dropped and base != dropped:
-            ranges = appended(ranges, count, low + base, high + base, owner)
-            count += 1
+            count = _put(ranges, count, low + base, high + base, owner)
+    return NO_ROOM
 
 
 @compiled_leaf
@@ -100,32 +109,32 @@ def _bounds(kind: Any, base: Any, first: Any, second: Any) -> Any:
     return first, second
 
 
-@compiled
+@compiled_leaf
 def _rnglist(
     sections: Sections, unit: Any, position: Int, owner: Int, ranges: Any, count: Int
-) -> Any:
-    """Append a list of .debug_rnglists."""
+) -> Int:
+    """Put a list of .debug_rnglists; the new count, or NO_ROOM."""
     data = sections.rnglists
     dropped = tombstone(unit.address_size)
     base = unit.low_pc if unit.has_low_pc else np.uint64(0)
     start = count
-    while True:
+    while count != NO_ROOM:
         kind, position = fixed(data, position, len(data), 1)
         if position < 0 or kind > _START_LENGTH:
-            return ranges, start
+            return start
         if kind == _END:
-            return ranges, count
+            return count
         low, high, position = _entry(sections, unit, kind, position)
         if position < 0:
-            return ranges, start
+            return start
         if kind in (_BASE, _BASEX):
             base = low
             continue
         is_dead = low == dropped or (kind == _OFFSETS and base == dropped)
         low, high = _bounds(kind, base, low, high)
         if not is_dead and low != dropped:
-            ranges = appended(ranges, count, low, high, owner)
-            count += 1
+            count = _put(ranges, count, low, high, owner)
+    return NO_ROOM
 
 
 @compiled_leaf
@@ -148,27 +157,34 @@ def _list_position(sections: Sections, unit: Any, form: Int, value: Any) -> Any:
     return base + np.int64(relative)
 
 
-@compiled
-def append_ranges(
-    sections: Sections, unit: Any, forms: Any, values: Any, owner: Int, ranges: Any, count: Int
-) -> Any:
-    """Append a DIE's ranges as rows (low, high, owner) of (m, 3) u64: (ranges, new count).
-
-    A DIE without ranges, or with damaged ones, appends nothing.
-    """
+@compiled_leaf
+def _single_range(sections: Sections, unit: Any, forms: Any, values: Any) -> Any:
+    """The range that low and high pc of a DIE give: (whether they do, u64, u64)."""
     found, low = address_of(
         sections.addr, forms[LOW_PC], values[LOW_PC], unit.addr_base, unit.address_size
     )
-    if found and low != tombstone(unit.address_size):
-        form, high = forms[HIGH_PC], values[HIGH_PC]
-        if form == ADDR or is_address_index(form):
-            found, high = address_of(sections.addr, form, high, unit.addr_base, unit.address_size)
-        else:
-            found, high = is_constant(form), low + high
-        if found:
-            return appended(ranges, count, low, high, owner), count + 1
+    form, high = forms[HIGH_PC], values[HIGH_PC]
+    if not found or low == tombstone(unit.address_size):
+        return False, low, high
+    if form == ADDR or is_address_index(form):
+        found, high = address_of(sections.addr, form, high, unit.addr_base, unit.address_size)
+        return found, low, high
+    return is_constant(form), low, low + high
+
+
+@compiled_leaf
+def put_ranges(
+    sections: Sections, unit: Any, forms: Any, values: Any, owner: Int, ranges: Any, count: Int
+) -> Int:
+    """Put a DIE's ranges as rows (low, high, owner) of (m, 3) u64: the new count, or NO_ROOM.
+
+    A DIE without ranges, or with damaged ones, puts nothing.
+    """
+    found, low, high = _single_range(sections, unit, forms, values)
+    if found:
+        return _put(ranges, count, low, high, owner)
     if forms[RANGES] == 0:
-        return ranges, count
+        return count
     position = _list_position(sections, unit, forms[RANGES], values[RANGES])
     if unit.version < 5:
         return _classic_list(sections, unit, position, owner, ranges, count)
@@ -185,10 +201,16 @@ def unit_ranges(
     hostile DIEs may share one long list.
     """
     ranges = np.empty((16, 3), np.uint64)
-    count = np.int64(0)
-    for i in range(len(units)):
+    count: Any = np.int64(0)
+    i = 0
+    while i < len(units):
         if wanted[i]:
-            ranges, count = append_ranges(sections, units[i], forms[i], values[i], i, ranges, count)
+            new = put_ranges(sections, units[i], forms[i], values[i], i, ranges, count)
+            if new == NO_ROOM:
+                ranges = doubled(ranges, count)
+                continue
+            count = new
         if count > limit:
             return ranges[:count], False
+        i += 1
     return ranges[:count], True

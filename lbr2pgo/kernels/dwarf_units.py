@@ -19,7 +19,7 @@ from lbr2pgo.kernels.dwarf_forms import (
     form_size,
     read_form,
 )
-from lbr2pgo.kernels.jit import compiled, compiled_leaf
+from lbr2pgo.kernels.jit import compiled_leaf
 from lbr2pgo.kernels.rows import row_type
 
 
@@ -151,7 +151,7 @@ def _read_header(info: Bytes, position: Int, unit: Any) -> Any:
     return end if 0 <= at <= end and known else -1
 
 
-@compiled
+@compiled_leaf
 def scan_units(info: Bytes, first: Int, units: Any) -> Any:
     """Fill `units` with the headers from position `first` on: (how many, next position).
 
@@ -213,7 +213,7 @@ def _read_declaration(abbrev: Bytes, position: Int, unit: Any, row: Any) -> Any:
     return _read_specs(abbrev, specs, unit, row)
 
 
-@compiled
+@compiled_leaf
 def parse_abbreviations(abbrev: Bytes, unit: Any, declarations: Any) -> Any:
     """Fill `declarations` with a unit's abbreviations; how many there are.
 
@@ -309,7 +309,7 @@ def read_die(
     return declaration.tag
 
 
-@compiled
+@compiled_leaf
 def read_dies(
     sections: Sections, unit: Any, declarations: Any, offsets: Any, forms: Any, values: Any
 ) -> None:
@@ -355,7 +355,7 @@ def _fill_bases(sections: Sections, unit: Any, forms: Any, values: Any) -> None:
     )
 
 
-@compiled
+@compiled_leaf
 def read_roots(
     sections: Sections, units: Any, scratch: Any, forms: Any, values: Any, budget: Int
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lbr2pgo.counts import FROM, TO, U8
-from lbr2pgo.kernels.jit import compiled
+from lbr2pgo.kernels.jit import compiled_leaf
 from lbr2pgo.kernels.traces import (
     CHAINS,
     COUNTED,
@@ -27,7 +27,7 @@ NEVER = np.uint64(CYCLES_MASK + 1)
 """Stands for "no earlier occurrence"."""
 
 
-@compiled
+@compiled_leaf
 def _is_link(entry: U64, low: Word, high: Word) -> bool:
     """Whether time goes on across an entry: a branch, here or in another image."""
     inside = bool(low <= entry[0] < high) or bool(low <= entry[1] < high)
@@ -35,7 +35,7 @@ def _is_link(entry: U64, low: Word, high: Word) -> bool:
     return bool(fate in (COUNTED, OUTSIDE) and not entry[2] & _ABORT)
 
 
-@compiled
+@compiled_leaf
 def since_last(stack: U64, k: int, low: Word, high: Word) -> Word:
     """Cycles from the branch of entry `k` back to the one before, MISSING, SATURATED or NEVER.
 
@@ -57,7 +57,7 @@ def since_last(stack: U64, k: int, low: Word, high: Word) -> Word:
     return NEVER
 
 
-@compiled
+@compiled_leaf
 def count_iterations(
     entries: U64,
     offsets: I64,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from lbr2pgo.counts import END, TO, U8
-from lbr2pgo.kernels.jit import compiled, compiled_leaf
+from lbr2pgo.kernels.jit import compiled_leaf
 from lbr2pgo.kernels.traces import (
     CHAINS,
     COUNTED,
@@ -107,7 +107,7 @@ def list_runs(
     return found
 
 
-@compiled
+@compiled_leaf
 def count_cycles(
     entries: U64,
     offsets: I64,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lbr2pgo.counts import U8
-from lbr2pgo.kernels.jit import compiled, compiled_leaf
+from lbr2pgo.kernels.jit import compiled_leaf
 from lbr2pgo.kernels.text import (
     Text,
     hash_text,
@@ -122,7 +122,7 @@ def _read_row(text: Text, place: int, end: int, rows: Rows, row: int) -> bool:
     return skip_blanks(text, here, end) == end
 
 
-@compiled
+@compiled_leaf
 def read_rows(text: Text, rows: Rows) -> tuple[int, int]:
     """Read whole lines into rows; how many there are, and how many lines are none.
 

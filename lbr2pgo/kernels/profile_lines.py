@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lbr2pgo.kernels.jit import compiled, compiled_leaf
+from lbr2pgo.kernels.jit import compiled_leaf
 from lbr2pgo.kernels.text import BLANK, NEWLINE, ZERO
 
 _COLON, _DOT = ord(":"), ord(".")
@@ -118,7 +118,7 @@ def _put_calls(out: Any, at: int, calls: CallParts, first: int, end: int, names:
     return at
 
 
-@compiled
+@compiled_leaf
 def put_lines(
     out: Any, first: int, end: int, contexts: ContextLines, body: BodyLines, calls: CallParts,
     names: NameBytes,

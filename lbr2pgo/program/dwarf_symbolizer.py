@@ -32,6 +32,7 @@ class Symbolizer:
         self.container = container
         self._problems = problems
         self._code: dict[int, Code] = {}
+        self._decoded: set[int] = set()
         self._lines: dict[int, LineTable | None] = {}
         self._lock = Lock()
         self._split = SplitUnits(container, problems)
@@ -52,11 +53,12 @@ class Symbolizer:
     @property
     def units_decoded(self) -> int:
         """How many units' DIEs were read so far."""
-        return len(self._code)
+        return len(self._decoded)
 
     def _decode(self, units: Sequence[int]) -> None:
         """Read the DIEs of units; those of a skeleton are in its split half, if it has one."""
         missing = [unit for unit in units if unit not in self._code]
+        self._decoded.update(missing)
         places = [self._split.find(unit) or (self.container, unit) for unit in missing]
         for container, unit in places:
             container.declarations(unit)  # made and kept here, so that threads only look
@@ -93,8 +95,13 @@ class Symbolizer:
         return assemble(groups, len(addresses), self.line_table)
 
     def places(self, addresses: U64) -> tuple[Frames, I64]:
-        """See `DebugInfo.places`. Line tables are large: they are kept for their files only."""
+        """See `DebugInfo.places`.
+
+        What was read of a large program would be most of the memory, so nothing is kept: this
+        is asked once, of all that ran.
+        """
         groups = self._groups(addresses, self._read_line_table, _first_at_place)
+        self._code.clear()
         is_first = self._cover.unit_of(addresses) < 0
         for group in groups:
             is_first[group.rows] = True

@@ -195,6 +195,11 @@ class Image:
         start = segment.file_offset + skip
         return memoryview(self.data)[start : start + max(0, min(size, segment.file_size - skip))]
 
+    def let_go(self) -> None:
+        """Give back the memory of what was looked at; the file is read again where need be."""
+        if isinstance(self.data, mmap.mmap):
+            self.data.madvise(mmap.MADV_DONTNEED)
+
     def _segment_at(self, address: int) -> Segment | None:
         at = bisect_right(self._segment_starts, address) - 1
         if at < 0:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lbr2pgo.kernels import dwarf_forms as forms_of
-from lbr2pgo.kernels.dwarf_ranges import append_ranges, unit_ranges
+from lbr2pgo.kernels.dwarf_ranges import NO_ROOM, put_ranges, unit_ranges
 from lbr2pgo.kernels.dwarf_units import FUNCTION_SLOTS, HIGH_PC, LOW_PC, RANGES, UNIT, Sections
 
 ALL_ONES = (1 << 64) - 1
@@ -37,9 +37,12 @@ def ranges_of(
     for slot, (form, value) in attributes.items():
         forms[slot], values[slot] = form, value
     sections = Sections(u8(b""), u8(b""), u8(words(*ADDRESSES)), u8(ranges), u8(lists))
-    found, count = append_ranges(
-        sections, row[0], forms, values, 7, np.empty((0, 3), np.uint64), np.int64(0)
-    )
+    for room in range(100):
+        found = np.full((room + 1, 3), 99, np.uint64)
+        count = put_ranges(sections, row[0], forms, values, 7, found[:room], np.int64(0))
+        assert (found[room] == 99).all()  # nothing is put where there is no room
+        if count != NO_ROOM:
+            break
     assert all(owner == 7 for owner in found[:count, 2])
     return [(low, high) for low, high, _ in found[:count].tolist()]
 

@@ -7,8 +7,8 @@ import pytest
 
 CODE = """
 import os
-from lbr2pgo.cli.numpy_threads import load_numpy
-load_numpy()
+from lbr2pgo.cli.own_process import prepare
+prepare()
 import numpy
 print(len(os.listdir("/proc/self/task")), os.environ.get("OPENBLAS_NUM_THREADS"))
 """

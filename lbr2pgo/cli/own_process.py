@@ -1,0 +1,33 @@
+"""Settings of a process that is ours alone; a program that imports lbr2pgo has its own."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from contextlib import suppress
+
+_THREADS = "OPENBLAS_NUM_THREADS"
+_ARENA_MAX = -8
+"""M_ARENA_MAX (glibc, malloc.h)."""
+
+
+def prepare() -> None:
+    """Load NumPy without threads, and let all threads take memory from one place.
+
+    NumPy would start a thread for each processor, which nothing here uses, and which takes half of
+    the time of loading it. What one thread of ours frees, glibc would keep for that thread.
+    """
+    with suppress(AttributeError, OSError):  # another C library
+        ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)
+    _load_numpy()
+
+
+def _load_numpy() -> None:
+    """Import NumPy; the environment stays what it was, for programs that we run."""
+    if _THREADS in os.environ:
+        return
+    os.environ[_THREADS] = "1"
+    try:
+        import numpy  # noqa: F401
+    finally:
+        del os.environ[_THREADS]
