@@ -45,8 +45,9 @@ def _sqlite_cases(folder: Path) -> Iterator[Case]:
             tile(recording, count, tiled)
         yield Case(f"SQLite, {count * SAMPLES:,} samples", tiled, binary)
     if shutil.which("perf"):
-        text = _as_text(folder / "sq.1.perf.data")
-        yield Case(f"SQLite, {SAMPLES:,} samples as text", text, binary, is_text=True)
+        for count in TIMES:
+            text = _as_text(folder / f"sq.{count}.perf.data")
+            yield Case(f"SQLite, {count * SAMPLES:,} samples as text", text, binary, is_text=True)
 
 
 def _unpacked(source: Path, target: Path) -> Path:
