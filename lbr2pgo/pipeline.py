@@ -12,13 +12,13 @@ from lbr2pgo.counting import Counted, CountingOptions, Progress, count, filter_n
 from lbr2pgo.counts import Bools, BranchCounts, merge
 from lbr2pgo.errors import InputError, Lbr2pgoError, OutputError
 from lbr2pgo.fusion import FUSED
+from lbr2pgo.inputs import open_inputs
 from lbr2pgo.matching import refuse_other_machine
 from lbr2pgo.output import refuse_overwriting
 from lbr2pgo.program.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay import Flow, ReplayOptions, replay
-from lbr2pgo.sources import open_source
-from lbr2pgo.sources.base import SourceInfo
+from lbr2pgo.sources.base import Source, SourceInfo
 from lbr2pgo.timings import Timings
 
 if TYPE_CHECKING:
@@ -147,9 +147,9 @@ def read_and_replay(
     Raises InputError, and EmptyProfileError where the inputs hold nothing of the binary.
     """
     timings = timings or Timings()
-    with timings.stage("open the binary"):
-        program = Program.open(options.binary)
-    counted, notes, filters = _count_all(options, program, progress, timings)
+    with timings.stage("open the inputs"):
+        program, sources = open_inputs(options.profiles, options.binary)
+    counted, notes, filters = _count_all(options, program, sources, progress, timings)
     counts = _merged([each.counts for each in counted])
     if not len(counts):
         raise EmptyProfileError(counts.tallies, notes, "the inputs hold no counts of this binary")
@@ -181,13 +181,16 @@ def _replay_options(options: ConvertOptions) -> ReplayOptions:
 
 
 def _count_all(
-    options: ConvertOptions, program: Program, progress: Progress | None, timings: Timings
+    options: ConvertOptions,
+    program: Program,
+    sources: Sequence[Source],
+    progress: Progress | None,
+    timings: Timings,
 ) -> tuple[list[Counted], list[str], list[str]]:
     """What each profile holds; notes on how it was read; notes on what it leaves out."""
     counted, notes, filters = [], [], []
-    for path in options.profiles:
+    for path, source in zip(options.profiles, sources, strict=True):
         with timings.stage("read and count", _size(path)):
-            source = open_source(path)
             refuse_other_machine(program.image.layout, source.info.machine, where=source.info.path)
             chosen = _counting_options(options, program, source.info.has_call_stacks)
             found = count(source, program.image.layout, chosen, program.address_of, progress)

@@ -18,13 +18,13 @@ PACKAGE = Path(lbr2pgo.__file__).parent
 # is one room, and so is a module that stands alone.
 ORDER = (
     "errors", "printable", "quirks", "timings", "perf_abi", "output", "waterfall", "spaces",
-    "stacks", "ahead", "sharing",
+    "stacks", "ahead", "sharing", "background",
     "counts", "line_branches",
     "kernels",
     "key_table",
     "program",
     "sources",
-    "address_spaces", "matching", "trace_table", "counting", "fusion",
+    "address_spaces", "matching", "trace_table", "counting", "fusion", "inputs",
     "replay",
     "profiles",
     "block_counts", "entry_calls", "correlate", "prologues", "pipeline",
@@ -44,7 +44,7 @@ KNOWS_ONLY = {
     # Pure loops over arrays.
     "kernels": {"stacks", "counts", "perf_abi"},
     # Code, and nothing of samples.
-    "program": {"errors", "stacks", "sharing", "kernels"},
+    "program": {"errors", "stacks", "sharing", "background", "kernels"},
     # Inputs and their counting know an image by its layout.
     "sources": BASICS | {"counts", "line_branches", "kernels", "program/layout"},
     "address_spaces": BASICS | {"program/layout"},

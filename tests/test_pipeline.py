@@ -52,7 +52,7 @@ def test_progress_counts_every_sample_once() -> None:
 def test_timings_name_the_stages_and_the_bytes(tmp_path: Path) -> None:
     timings = Timings()
     convert(ConvertOptions((RECORDING,), PIE, fdata=tmp_path / "x"), timings=timings)
-    assert list(timings.seconds)[:3] == ["open the binary", "read and count", "replay"]
+    assert list(timings.seconds)[:3] == ["open the inputs", "read and count", "replay"]
     assert "write fdata" in timings.seconds
     assert timings.bytes["read and count"] == RECORDING.stat().st_size
 

@@ -17,8 +17,9 @@ from io import BytesIO
 from pathlib import Path
 from stat import S_ISREG
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from lbr2pgo.background import Background
 from lbr2pgo.errors import InputError
 from lbr2pgo.program.layout import ImageLayout, Segment
 from lbr2pgo.program.packing import unpack, unpack_gnu
@@ -78,29 +79,44 @@ class Image:
 
         Raises InputError if there is no such file, if it is something else, or if it is cut.
         """
-        return cls.parse(_map_file(str(path)), str(path), from_file=True)
+        return cls.opening(path, in_background=False)()
 
     @classmethod
-    def parse(cls, data: mmap.mmap | bytes, path: str, *, from_file: bool = False) -> Self:
+    def opening(cls, path: str | Path, *, in_background: bool = True) -> Callable[[], Self]:
+        """As `open`, in two steps; the second one is to call what this returns.
+
+        LIEF takes long to load: in between, it reads the file in another process.
+        """
+        name, data = str(path), _map_file(str(path))
+        _check_header(name, data)
+        if not in_background:
+            return lambda: cls._with(name, data, _read_headers(name, None, len(data)))
+        headers = Background(_read_headers, name, None, len(data))
+        return lambda: cls._with(name, data, headers.result())
+
+    @classmethod
+    def parse(cls, data: mmap.mmap | bytes, path: str) -> Self:
         """As `open`, of an ELF file in memory; `path` is what messages call it."""
+        _check_header(path, data)
+        return cls._with(path, data, _read_headers(path, bytes(data), len(data)))
+
+    @classmethod
+    def _with(cls, path: str, data: mmap.mmap | bytes, headers: _Headers) -> Self:
         machine, is_pie = _check_header(path, data)
-        with warnings.catch_warnings(action="ignore"):  # LIEF's, of types that it can't name
-            binary = _parse(path, None if from_file else bytes(data))
-            sections = tuple(_section(s) for s in binary.sections)
-            layout = ImageLayout(
-                path=path,
-                build_id=_build_id(binary),
-                machine=machine,
-                is_pie=is_pie,
-                segments=_segments(binary, len(data)),
-            )
+        layout = ImageLayout(
+            path=path,
+            build_id=headers.build_id,
+            machine=machine,
+            is_pie=is_pie,
+            segments=headers.segments,
+        )
         if not layout.segments:
             raise InputError(
                 "nothing of the file is ever loaded",
                 where=path,
                 cure="Name the program itself, not a file with only its debug information.",
             )
-        return cls(layout, sections, data)
+        return cls(layout, headers.sections, data)
 
     @property
     def path(self) -> str:
@@ -268,6 +284,22 @@ def _check_header(path: str, data: mmap.mmap | bytes) -> tuple[str, bool]:
         if start + size > len(data):
             raise _cut(path, f"the {name} headers", start + size)
     return MACHINES[machine], kind == _SHARED
+
+
+class _Headers(NamedTuple):
+    """What LIEF reads."""
+
+    build_id: str | None
+    segments: tuple[Segment, ...]
+    sections: tuple[Section, ...]
+
+
+def _read_headers(path: str, data: bytes | None, size: int) -> _Headers:
+    """Of `size` bytes in memory, or of a file."""
+    with warnings.catch_warnings(action="ignore"):  # LIEF's, of types that it can't name
+        binary = _parse(path, data)
+        sections = tuple(_section(s) for s in binary.sections)
+        return _Headers(_build_id(binary), _segments(binary, size), sections)
 
 
 def _parse(path: str, data: bytes | None) -> lief.ELF.Binary:

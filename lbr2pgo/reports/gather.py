@@ -17,6 +17,7 @@ from lbr2pgo.copies import CopyTable
 from lbr2pgo.counting import CountingOptions, Progress, Reading, count
 from lbr2pgo.counts import U8, BranchCounts, merge
 from lbr2pgo.cycle_counts import CycleCounts, CycleTable
+from lbr2pgo.inputs import open_inputs
 from lbr2pgo.matching import refuse_other_machine
 from lbr2pgo.pipeline import reading_notes, replay_notes
 from lbr2pgo.program.debug_info import DebugInfo
@@ -24,7 +25,6 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.replay import replay
 from lbr2pgo.sample_runs import RunReader
 from lbr2pgo.single_branches import SingleBranches, SingleTable
-from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import Source, SourceInfo, StackSource
 from lbr2pgo.spread import SpreadTable, spread
 from lbr2pgo.stacks import I64, MISPREDICTED, PREDICTED, BranchStacks
@@ -83,7 +83,7 @@ def gather(
 
     `followed` says through how many of the hottest functions samples are followed; None: all.
     """
-    program, sources = Program.open(binary), [open_source(path) for path in profiles]
+    program, sources = open_inputs(profiles, binary)
     return gather_sources(sources, program, options, progress, followed=followed)
 
 

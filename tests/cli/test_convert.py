@@ -375,7 +375,7 @@ def test_the_summary_as_json_of_an_empty_profile(command, tmp_path: Path) -> Non
 
 def test_timings_go_to_stderr(command) -> None:
     answer = command("convert", RECORDING, "--binary", PIE, "--timings")
-    for stage in ("open the binary", "read and count", "replay", "all stages"):
+    for stage in ("open the inputs", "read and count", "replay", "all stages"):
         assert stage in answer.err
         assert stage not in answer.out
 

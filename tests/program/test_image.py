@@ -72,6 +72,19 @@ def test_layout_is_what_readelf_says(elf: Path, tool: Callable[[str], str], run:
     assert [s.executable for s in segments] == ["E" in x[6:8] for x in loads]
 
 
+def test_opening_in_two_steps_gives_the_same(elf: Path, tmp_path: Path) -> None:
+    image, whole = Image.opening(elf)(), Image.open(elf)
+    assert (image.layout, image.sections) == (whole.layout, whole.sections)
+    assert image.read(image.layout.segments[0].address, 4) == b"\x7fELF"
+    no_file = tmp_path / "none"
+    with pytest.raises(InputError, match="can't be read"):
+        Image.opening(no_file)
+    broken = tmp_path / "broken"
+    broken.write_bytes(elf.read_bytes()[:64])
+    with pytest.raises(InputError, match="cut"):
+        Image.opening(broken)
+
+
 def test_read(elf: Path) -> None:
     image = Image.open(elf)
     data, bss = image.section(".data"), image.section(".bss")
