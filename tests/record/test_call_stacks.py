@@ -21,15 +21,24 @@ Stacks = Counter[tuple[int | None, ...]]
 
 _SHARES = re.compile(r"\s*([\d.]+)%\s*\|\s*([\d.]+)%\s*\|\s*(\d+)\s*\|\[.\] (\S+)\s*")
 _FUNCTION = re.compile(r"\s*[\d.]+%\s*\|\s*\d+\s*\|\[.\] (\S+)\s*")
+_PIECE = re.compile(r"\.(?:part|cold|isra|constprop)(?:\.\d+)*$")
 _CHAIN = re.compile(r"(\d+) (\S+)")
+
+
+def whole_function(program: Program, symbol: str) -> int | None:
+    """Address of a function, or of the one that a symbol is a piece of; perf keeps these apart."""
+    whole = program.address_of(_PIECE.sub("", symbol))
+    return program.address_of(symbol) if whole is None else whole
 
 
 def perf_shares(text: str, samples: int, program: Program) -> Shares:
     """Samples with callees and samples itself of each function, by its address."""
-    matches = filter(None, map(_SHARES.fullmatch, text.splitlines()))
-    return {
-        program.address_of(m[4]): (round(float(m[1]) * samples / 100), int(m[3])) for m in matches
-    }
+    shares: Shares = {}
+    for m in filter(None, map(_SHARES.fullmatch, text.splitlines())):
+        function = whole_function(program, m[4])
+        total, own = shares.get(function, (0, 0))
+        shares[function] = total + round(float(m[1]) * samples / 100), own + int(m[3])
+    return shares
 
 
 def perf_stacks(text: str, program: Program, *, with_jumps: bool = True) -> Stacks:
@@ -41,9 +50,9 @@ def perf_stacks(text: str, program: Program, *, with_jumps: bool = True) -> Stac
     running = None
     for line in text.splitlines():
         if found := _FUNCTION.fullmatch(line):
-            running = program.address_of(found[1])
+            running = whole_function(program, found[1])
         elif found := _CHAIN.fullmatch(line):
-            chain = tuple(map(program.address_of, found[2].split("|")))
+            chain = tuple(whole_function(program, name) for name in found[2].split("|"))
             is_jump = with_jumps and chain[-1] != running
             stacks[(*chain, running) if is_jump else chain] += int(found[1])
     return stacks
