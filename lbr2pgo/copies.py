@@ -11,7 +11,7 @@ import numpy as np
 from lbr2pgo.address_spaces import AddressSpaces
 from lbr2pgo.counts import U8, BranchCounts
 from lbr2pgo.stacks import I64, BranchStacks
-from lbr2pgo.trace_table import TraceTable
+from lbr2pgo.trace_table import TraceTable, stacks_of
 
 
 class CopyTable:
@@ -26,7 +26,7 @@ class CopyTable:
         from lbr2pgo.kernels.neighbours import list_copies
 
         rows = np.empty(len(batch), dtype=np.int64)
-        found = list_copies(batch.entries, batch.offsets, spaces, modes, self._bounds, rows)
+        found = list_copies(stacks_of(batch, spaces, modes, self._bounds), rows)
         rows = rows[:found]
         copies = BranchStacks(
             entries=batch.entries[batch.offsets[rows] + 1],

@@ -29,6 +29,7 @@ from lbr2pgo.address_spaces import AddressSpaces, rows_by
 from lbr2pgo.counts import U8, Bools, sum_by
 from lbr2pgo.key_table import KeyTable
 from lbr2pgo.stacks import CYCLES_MASK, I64, U64, BranchStacks
+from lbr2pgo.trace_table import stacks_of
 
 MISSING = 0
 """Cycles that the recorder did not say."""
@@ -77,27 +78,18 @@ class CycleTable:
 
     def add(self, batch: BranchStacks, spaces: I64, modes: U8) -> None:
         """Count a batch, given each sample's space and mode (`counting.Reading.batches`)."""
-        from lbr2pgo.kernels import iterations, neighbours
+        from lbr2pgo.kernels.iterations import count_iterations
+        from lbr2pgo.kernels.neighbours import count_cycles
+        from lbr2pgo.kernels.traces import Table
 
-        kernel = iterations.count_iterations if self._loops else neighbours.count_cycles
+        stacks = stacks_of(batch, spaces, modes, self._bounds)
         longest = int(np.diff(batch.offsets).max(initial=0))
-        room = () if self._loops else (np.empty((longest, 4), dtype=np.uint64),)
+        room = np.empty((longest, 4), dtype=np.uint64)
 
-        def fill(keys: U64, values: U64, occupied: U8, first: int, used: int) -> tuple[int, int]:
-            return kernel(
-                batch.entries,
-                batch.offsets,
-                spaces,
-                modes,
-                batch.weight,
-                self._bounds,
-                keys,
-                values,
-                occupied,
-                first,
-                used,
-                *room,
-            )
+        def fill(table: Table, first: int, used: int) -> tuple[int, int]:
+            if self._loops:
+                return count_iterations(stacks, table, first, used)
+            return count_cycles(stacks, table, room, first, used)
 
         self._table.fill(fill, batch.offsets)
 

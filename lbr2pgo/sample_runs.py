@@ -13,6 +13,7 @@ from lbr2pgo.fusion import next_branches
 from lbr2pgo.program.instructions import InstructionTable, Kind
 from lbr2pgo.replay import Flow, judge
 from lbr2pgo.stacks import I64, U64, BranchStacks
+from lbr2pgo.trace_table import stacks_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +50,8 @@ class RunReader:
 
         raw = np.empty((len(batch.entries), 4), dtype=np.uint64)
         sample = np.empty(len(batch.entries), dtype=np.int64)
-        found = neighbours.list_runs(
-            batch.entries, batch.offsets, spaces, modes, self._bounds, raw, sample
-        )
+        stacks = stacks_of(batch, spaces, modes, self._bounds)
+        found = neighbours.list_runs(stacks, raw, sample)
         raw, sample = raw[:found], sample[:found]
         first, last, valid = self._judge(raw, spaces[sample])
         missed = (raw[:, 3] != 0).astype(np.uint8)

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from lbr2pgo.address_spaces import AddressSpaces, rows_by
 from lbr2pgo.counts import BRANCH, END, FROM, TO, U8, Bools, BranchCounts, aggregate
 from lbr2pgo.key_table import KeyTable
 from lbr2pgo.stacks import I64, U64, BranchStacks
+
+if TYPE_CHECKING:
+    from lbr2pgo.kernels.traces import Stacks
+
+
+def stacks_of(batch: BranchStacks, spaces: I64, modes: U8, bounds: U64) -> Stacks:
+    """A batch as the loops want it, given each sample's space and mode."""
+    from lbr2pgo.kernels.traces import Stacks
+
+    return Stacks(batch.entries, batch.offsets, spaces, modes, batch.weight, bounds)
 
 
 class TraceTable:
@@ -24,23 +36,12 @@ class TraceTable:
 
     def add(self, batch: BranchStacks, spaces: I64, modes: U8) -> None:
         """Count a batch, given each sample's space (`AddressSpaces.spaces_of`) and mode."""
-        from lbr2pgo.kernels import traces
+        from lbr2pgo.kernels.traces import Table, count_stacks
 
-        def fill(keys: U64, values: U64, occupied: U8, first: int, used: int) -> tuple[int, int]:
-            done: tuple[int, int] = traces.count_stacks(
-                batch.entries,
-                batch.offsets,
-                spaces,
-                modes,
-                batch.weight,
-                self._bounds,
-                keys,
-                values,
-                occupied,
-                self.fates,
-                first,
-                used,
-            )
+        stacks = stacks_of(batch, spaces, modes, self._bounds)
+
+        def fill(table: Table, first: int, used: int) -> tuple[int, int]:
+            done: tuple[int, int] = count_stacks(stacks, table, self.fates, first, used)
             return done
 
         self._table.fill(fill, batch.offsets)

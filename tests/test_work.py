@@ -43,8 +43,8 @@ class Work:
         self.done[what] += count
 
     def _hashed(self, *arguments: Any) -> None:
-        entries, offsets, first = arguments[0], arguments[1], arguments[10]
-        self._add("entries", len(entries) - int(offsets[first]))
+        stacks, _, _, first, _ = arguments
+        self._add("entries", len(stacks.entries) - int(stacks.offsets[first]))
 
     def _disassembled(self, _image: Any, starts: Any, _ends: Any) -> None:
         self._add("functions", len(starts))

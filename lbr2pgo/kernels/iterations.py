@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbr2pgo.counts import FROM, TO, U8
+from lbr2pgo.counts import FROM, TO
 from lbr2pgo.kernels.jit import compiled_leaf
 from lbr2pgo.kernels.traces import (
     CHAINS,
     COUNTED,
     KNOWN_BITS,
     OUTSIDE,
+    Stacks,
+    Table,
     Word,
     add,
     fate_of,
+    has_room,
     is_duplicate,
 )
-from lbr2pgo.stacks import ABORT, CYCLES_MASK, CYCLES_SHIFT, I64, U64
+from lbr2pgo.stacks import ABORT, CYCLES_MASK, CYCLES_SHIFT, U64
 
 _ZERO = np.uint64(0)
 _ABORT = np.uint64(ABORT)
@@ -58,32 +61,19 @@ def since_last(stack: U64, k: int, low: Word, high: Word) -> Word:
 
 
 @compiled_leaf
-def count_iterations(
-    entries: U64,
-    offsets: I64,
-    spaces: I64,
-    modes: U8,
-    weights: U64,
-    bounds: U64,
-    keys: U64,
-    values: U64,
-    occupied: U8,
-    first: int,
-    used: int,
-) -> tuple[int, int]:
+def count_iterations(stacks: Stacks, table: Table, first: int, used: int) -> tuple[int, int]:
     """Count backward branches inside the image by target, source and cycles since the last time.
 
-    Arguments and result as `neighbours.count_cycles`; keys (c, 4) of target, source, cycles, space.
+    Arguments and result as `neighbours.count_cycles`; keys of target, source, cycles, space.
     """
-    room = len(occupied) - len(occupied) // 4
-    for i in range(first, len(spaces)):
-        if spaces[i] < 0 or modes[i] != CHAINS:
+    for i in range(first, len(stacks.spaces)):
+        if stacks.spaces[i] < 0 or stacks.modes[i] != CHAINS:
             continue
-        stack = entries[offsets[i] : offsets[i + 1]]
-        if used + len(stack) > room:
+        stack = stacks.entries[stacks.offsets[i] : stacks.offsets[i + 1]]
+        if not has_room(stacks, i, table, used):
             return i, used
-        space = np.uint64(spaces[i])
-        low, high = bounds[space, 0], bounds[space, 1]
+        space = np.uint64(stacks.spaces[i])
+        low, high = stacks.bounds[space, 0], stacks.bounds[space, 1]
         begin = 1 if len(stack) > 1 and is_duplicate(stack[0], stack[1]) else 0
         for k in range(begin, len(stack)):
             source, target = stack[k, 0], stack[k, 1]
@@ -92,5 +82,5 @@ def count_iterations(
             cycles = since_last(stack, k, low, high)
             if cycles != NEVER:
                 key = (target, source, cycles, space << KNOWN_BITS | _KNOWN)
-                used += add(keys, values, occupied, key, (weights[i], _ZERO))
-    return len(spaces), used
+                used += add(table, key, (stacks.weights[i], _ZERO))
+    return len(stacks.spaces), used

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbr2pgo.counts import END, TO, U8
+from lbr2pgo.counts import END, TO
 from lbr2pgo.kernels.jit import compiled_leaf
 from lbr2pgo.kernels.traces import (
     CHAINS,
@@ -16,9 +16,12 @@ from lbr2pgo.kernels.traces import (
     EMPTY,
     EXCEPTION,
     KNOWN_BITS,
+    Stacks,
+    Table,
     Word,
     add,
     fate_of,
+    has_room,
     is_duplicate,
 )
 from lbr2pgo.stacks import ABORT, CYCLES_MASK, CYCLES_SHIFT, I64, MISPREDICTED, U64
@@ -72,71 +75,58 @@ def has_copy(stack: U64, mode: int, low: Word, high: Word) -> bool:
 
 
 @compiled_leaf
-def list_copies(entries: U64, offsets: I64, spaces: I64, modes: U8, bounds: U64, out: I64) -> int:
-    """Write the numbers of the samples with a copy to `out` (n,); how many. Rest as `list_runs`."""
+def list_copies(stacks: Stacks, out: I64) -> int:
+    """Write the numbers of the samples with a copy to `out` (n,); how many."""
     found = 0
-    for i in range(len(spaces)):
-        if spaces[i] < 0:
+    for i in range(len(stacks.spaces)):
+        if stacks.spaces[i] < 0:
             continue
-        stack = entries[offsets[i] : offsets[i + 1]]
-        space = np.uint64(spaces[i])
-        if has_copy(stack, modes[i], bounds[space, 0], bounds[space, 1]):
+        space = np.uint64(stacks.spaces[i])
+        low, high = stacks.bounds[space, 0], stacks.bounds[space, 1]
+        stack = stacks.entries[stacks.offsets[i] : stacks.offsets[i + 1]]
+        if has_copy(stack, stacks.modes[i], low, high):
             out[found] = i
             found += 1
     return found
 
 
 @compiled_leaf
-def list_runs(
-    entries: U64, offsets: I64, spaces: I64, modes: U8, bounds: U64, out: U64, samples: I64
-) -> int:
+def _runs_of_sample(stacks: Stacks, i: int, out: U64) -> int:
+    space = np.uint64(stacks.spaces[i])
+    low, high = stacks.bounds[space, 0], stacks.bounds[space, 1]
+    stack = stacks.entries[stacks.offsets[i] : stacks.offsets[i + 1]]
+    return runs_of(stack, stacks.modes[i], low, high, out)
+
+
+@compiled_leaf
+def list_runs(stacks: Stacks, out: U64, samples: I64) -> int:
     """All runs of a batch one after another; how many.
 
-    entries (m, 3), offsets (n + 1,), spaces (n,), modes (n,), bounds (s, 2) as in
-    `traces.count_stacks`; out (m, 4) as in `runs_of`; samples (m,) gets each run's sample.
+    out (m, 4) as in `runs_of`; samples (m,) gets each run's sample.
     """
     found = 0
-    for i in range(len(spaces)):
-        if spaces[i] < 0:
-            continue
-        stack = entries[offsets[i] : offsets[i + 1]]
-        space = np.uint64(spaces[i])
-        new = runs_of(stack, modes[i], bounds[space, 0], bounds[space, 1], out[found:])
-        samples[found : found + new] = i
-        found += new
+    for i in range(len(stacks.spaces)):
+        if stacks.spaces[i] >= 0:
+            new = _runs_of_sample(stacks, i, out[found:])
+            samples[found : found + new] = i
+            found += new
     return found
 
 
 @compiled_leaf
-def count_cycles(
-    entries: U64,
-    offsets: I64,
-    spaces: I64,
-    modes: U8,
-    weights: U64,
-    bounds: U64,
-    keys: U64,
-    values: U64,
-    occupied: U8,
-    first: int,
-    used: int,
-    out: U64,
-) -> tuple[int, int]:
+def count_cycles(stacks: Stacks, table: Table, out: U64, first: int, used: int) -> tuple[int, int]:
     """Count runs by start, end and cycles, from sample `first` on, as far as the table has room.
 
-    As `traces.count_stacks`, with keys (c, 4) of start, end, cycles and space; `out` is room for
-    the runs of the longest stack.
+    As `traces.count_stacks`, with keys of start, end, cycles and space; `out` is room for the runs
+    of the longest stack.
     """
-    room = len(occupied) - len(occupied) // 4
-    for i in range(first, len(spaces)):
-        if spaces[i] < 0:
+    for i in range(first, len(stacks.spaces)):
+        if stacks.spaces[i] < 0:
             continue
-        stack = entries[offsets[i] : offsets[i + 1]]
-        if used + len(stack) > room:
+        if not has_room(stacks, i, table, used):
             return i, used
-        space = np.uint64(spaces[i])
-        found = runs_of(stack, modes[i], bounds[space, 0], bounds[space, 1], out)
-        for k in range(found):
+        space = np.uint64(stacks.spaces[i])
+        for k in range(_runs_of_sample(stacks, i, out)):
             key = (out[k, 0], out[k, 1], out[k, 2], space << KNOWN_BITS | _RUN)
-            used += add(keys, values, occupied, key, (weights[i], _ZERO))
-    return len(spaces), used
+            used += add(table, key, (stacks.weights[i], _ZERO))
+    return len(stacks.spaces), used

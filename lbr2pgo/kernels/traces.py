@@ -6,6 +6,8 @@ integers are uint64: Numba turns a mix of signed and unsigned into floating poin
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from lbr2pgo.counts import BRANCH, END, FROM, TO, U8
@@ -51,6 +53,35 @@ _BOGUS_MASK = RESERVED_BIT | TOP_ADDRESS_BIT
 # the limit is the one that google/autofdo uses.
 STRIDE_LIMIT = np.uint64(0x1000)
 
+
+class Stacks(NamedTuple):
+    """A batch of n samples with m entries, as counting looks at it."""
+
+    entries: U64
+    """(m, 3), as in `BranchStacks`."""
+    offsets: I64
+    """(n + 1,), likewise."""
+    spaces: I64
+    """(n,), negative for samples to skip."""
+    modes: U8
+    """(n,), such as CHAINS."""
+    weights: U64
+    """(n,)"""
+    bounds: U64
+    """(s, 2): half-open run-time span that holds the whole image in each space."""
+
+
+class Table(NamedTuple):
+    """A hash table with room for c keys, a power of two."""
+
+    keys: U64
+    """(c, 4)"""
+    values: U64
+    """(c, 2)"""
+    occupied: U8
+    """(c,)"""
+
+
 KNOWN_BITS = np.uint64(4)
 """A key's last column is `space << KNOWN_BITS | known` (see `counts` for the known bits)."""
 
@@ -71,8 +102,9 @@ _HALF = np.uint64(32)
 
 
 @compiled_leaf
-def _place(keys: U64, occupied: U8, a: Word, b: Word, c: Word, d: Word) -> Word:
+def _place(table: Table, a: Word, b: Word, c: Word, d: Word) -> Word:
     """Index of the key (a, b, c, d), or of the free place where it belongs."""
+    keys, occupied = table.keys, table.occupied
     mask = np.uint64(len(occupied) - 1)
     h = (a * _MIX_A) ^ ((b + _MIX_B) * _MIX_C) ^ (c * _MIX_D) ^ (d * _MIX_B)
     h ^= h >> _HALF
@@ -86,34 +118,37 @@ def _place(keys: U64, occupied: U8, a: Word, b: Word, c: Word, d: Word) -> Word:
 
 
 @compiled_leaf
-def add(
-    keys: U64,
-    values: U64,
-    occupied: U8,
-    key: tuple[Word, Word, Word, Word],
-    value: tuple[Word, Word],
-) -> int:
+def add(table: Table, key: tuple[Word, Word, Word, Word], value: tuple[Word, Word]) -> int:
     """Add to a key's count and mispredictions; 1 if the key is new, else 0."""
     a, b, c, d = key
-    i = _place(keys, occupied, a, b, c, d)
-    is_new = not occupied[i]
+    i = _place(table, a, b, c, d)
+    is_new = not table.occupied[i]
     if is_new:
-        occupied[i] = 1
+        table.occupied[i] = 1
+        keys = table.keys
         keys[i, 0], keys[i, 1], keys[i, 2], keys[i, 3] = a, b, c, d
-    values[i, 0] += value[0]
-    values[i, 1] += value[1]
+    table.values[i, 0] += value[0]
+    table.values[i, 1] += value[1]
     return 1 if is_new else 0
 
 
 @compiled_leaf
-def rehash(
-    old_keys: U64, old_values: U64, old_occupied: U8, keys: U64, values: U64, occupied: U8
-) -> None:
+def rehash(old: Table, new: Table) -> None:
     """Move a table into a larger, empty one."""
-    for i in range(len(old_occupied)):
-        if old_occupied[i]:
-            k, v = old_keys[i], old_values[i]
-            add(keys, values, occupied, (k[0], k[1], k[2], k[3]), (v[0], v[1]))
+    for i in range(len(old.occupied)):
+        if old.occupied[i]:
+            k, v = old.keys[i], old.values[i]
+            add(new, (k[0], k[1], k[2], k[3]), (v[0], v[1]))
+
+
+@compiled_leaf
+def has_room(stacks: Stacks, i: int, table: Table, used: int) -> bool:
+    """Whether all entries of sample `i` leave a quarter of the places free.
+
+    So searches end soon.
+    """
+    keys = stacks.offsets[i + 1] - stacks.offsets[i]
+    return bool(used + keys <= len(table.occupied) - len(table.occupied) // 4)
 
 
 @compiled_leaf
@@ -188,19 +223,12 @@ def _gap_between(after_abort: bool, fate: int, mode: int) -> int:
 
 
 @compiled_leaf
-def _count_stack(
-    stack: U64,
-    weight: Word,
-    space: Word,
-    mode: int,
-    low: Word,
-    high: Word,
-    keys: U64,
-    values: U64,
-    occupied: U8,
-    tallies: U64,
-) -> int:
-    """Count one stack, newest entry first; the number of keys that were new."""
+def _count_stack(stacks: Stacks, i: int, table: Table, tallies: U64) -> int:
+    """Count the stack of one sample; the number of keys that were new."""
+    stack = stacks.entries[stacks.offsets[i] : stacks.offsets[i + 1]]
+    weight, mode = stacks.weights[i], stacks.modes[i]
+    space = np.uint64(stacks.spaces[i])
+    low, high = stacks.bounds[space, 0], stacks.bounds[space, 1]
     new = 0
     has_end, end, newer_fate, is_abort = False, _ZERO, EMPTY, False
     for k in range(len(stack)):
@@ -229,7 +257,7 @@ def _count_stack(
                 space << KNOWN_BITS | known,
             )
             missed = weight if known & _BRANCH and flags & _MISPREDICTED else _ZERO
-            new += add(keys, values, occupied, key, (weight, missed))
+            new += add(table, key, (weight, missed))
         # The older entry's straight line ends at this branch, unless nothing of the program's
         # own ended it here.
         is_end = fate == COUNTED and mode == CHAINS and not flags & _ABORT
@@ -240,46 +268,18 @@ def _count_stack(
 
 @compiled_leaf
 def count_stacks(
-    entries: U64,
-    offsets: I64,
-    spaces: I64,
-    modes: U8,
-    weights: U64,
-    bounds: U64,
-    keys: U64,
-    values: U64,
-    occupied: U8,
-    tallies: U64,
-    first: int,
-    used: int,
+    stacks: Stacks, table: Table, tallies: U64, first: int, used: int
 ) -> tuple[int, int]:
     """Count the stacks of samples `first`… into the table, as far as it has room.
 
-    entries (m, 3) and offsets (n + 1,) as in `BranchStacks`; spaces (n,), negative to skip the
-    sample; modes (n,), such as CHAINS; bounds (s, 2): half-open run-time span
-    that holds the whole image in each space. Table, capacity a power of two: keys (c, 4) with
-    from, to, end, `space << KNOWN_BITS | known`; values (c, 2) with count and mispredictions;
-    occupied (c,). tallies (TALLIES,) counts entries. Returns (first sample not counted, used
-    places); the caller grows the table and calls again until all samples are counted.
+    Keys are from, to, end and `space << KNOWN_BITS | known`, values count and mispredictions;
+    tallies (TALLIES,) counts entries. Returns (first sample not counted, used places); the caller
+    grows the table and calls again until all samples are counted.
     """
-    room = len(occupied) - len(occupied) // 4
-    for i in range(first, len(spaces)):
-        if spaces[i] < 0:
+    for i in range(first, len(stacks.spaces)):
+        if stacks.spaces[i] < 0:
             continue
-        stack = entries[offsets[i] : offsets[i + 1]]
-        if used + len(stack) > room:
+        if not has_room(stacks, i, table, used):
             return i, used
-        space = np.uint64(spaces[i])
-        used += _count_stack(
-            stack,
-            weights[i],
-            space,
-            modes[i],
-            bounds[space, 0],
-            bounds[space, 1],
-            keys,
-            values,
-            occupied,
-            tallies,
-        )
-    return len(spaces), used
+        used += _count_stack(stacks, i, table, tallies)
+    return len(stacks.spaces), used

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from lbr2pgo.counts import BRANCH, END, FROM, TO
 from lbr2pgo.kernels import traces
+from lbr2pgo.trace_table import stacks_of
 
 FATES = {
     "counted": traces.COUNTED, "outside": traces.OUTSIDE, "empty": traces.EMPTY,
@@ -28,6 +29,10 @@ BOUNDS = ((0x1000, 0x2000), (0xFFFFFFFF80000000, 0xFFFFFFFFC0000000), (0x1800, 0
 Key = tuple[int, int, int, int]
 
 
+def stacks_with(samples: Sequence[Sample], spaces: np.ndarray, modes: np.ndarray) -> traces.Stacks:
+    return stacks_of(batch_of(samples), spaces, modes, np.array(BOUNDS, np.uint64))
+
+
 class Table:
     """A hash table of a given capacity that grows as the kernel's contract says."""
 
@@ -37,28 +42,28 @@ class Table:
         self.used = 0
 
     def allocate(self, capacity: int) -> None:
-        self.keys = np.zeros((capacity, 4), np.uint64)
-        self.values = np.zeros((capacity, 2), np.uint64)
-        self.occupied = np.zeros(capacity, np.uint8)
+        self.table = traces.Table(
+            np.zeros((capacity, 4), np.uint64),
+            np.zeros((capacity, 2), np.uint64),
+            np.zeros(capacity, np.uint8),
+        )
 
     def grow(self) -> None:
-        old = self.keys, self.values, self.occupied
-        self.allocate(2 * len(self.occupied))
-        traces.rehash(*old, self.keys, self.values, self.occupied)
+        old = self.table
+        self.allocate(2 * len(old.occupied))
+        traces.rehash(old, self.table)
 
     def add(self, key: Key, value: tuple[int, int]) -> None:
         words = tuple(map(np.uint64, key)), tuple(map(np.uint64, value))
-        self.used += traces.add(self.keys, self.values, self.occupied, *words)
+        self.used += traces.add(self.table, *words)
 
     def count(self, samples: Sequence[Sample], spaces: Sequence[int], modes: Sequence[str]) -> int:
         """Count samples; returns how often the table had to grow."""
-        batch, done, grown = batch_of(samples), 0, 0
+        numbers = np.array([MODES[mode] for mode in modes], np.uint8)
+        stacks, done, grown = stacks_with(samples, np.array(spaces, np.int64), numbers), 0, 0
         while True:
             done, self.used = traces.count_stacks(
-                batch.entries, batch.offsets, np.array(spaces, np.int64),
-                np.array([MODES[mode] for mode in modes], np.uint8), batch.weight,
-                np.array(BOUNDS, np.uint64), self.keys, self.values, self.occupied, self.tallies,
-                done, self.used,
+                stacks, self.table, self.tallies, done, self.used
             )  # fmt: skip
             if done == len(samples):
                 return grown
@@ -66,8 +71,8 @@ class Table:
             grown += 1
 
     def content(self) -> dict[Key, tuple[int, int]]:
-        rows = np.flatnonzero(self.occupied)
-        keys, values = self.keys[rows].tolist(), self.values[rows].tolist()
+        rows = np.flatnonzero(self.table.occupied)
+        keys, values = self.table.keys[rows].tolist(), self.table.values[rows].tolist()
         found = {tuple(key): tuple(value) for key, value in zip(keys, values, strict=True)}
         assert len(found) == len(rows), "a key stands in two places"
         return found  # type: ignore[return-value]
@@ -163,7 +168,7 @@ def test_the_table_adds_up_like_a_dictionary(rows: list[tuple[Key, tuple[int, in
     table = Table(2)
     expected: dict[Key, tuple[int, int]] = {}
     for key, value in rows:
-        if table.used + 1 > len(table.occupied) - len(table.occupied) // 4:
+        if table.used + 1 > len(table.table.occupied) - len(table.table.occupied) // 4:
             table.grow()
         table.add(key, value)
         before = expected.get(key, (0, 0))
@@ -187,7 +192,7 @@ def test_addresses_in_rows_spread_over_the_table() -> None:
     table = Table(1 << 14)
     for i in range(1 << 13):
         table.add((0x400000 + 4 * i, 0x400000 + 4 * i + 64, 0, 15), (1, 0))
-    occupied = table.occupied.astype(bool)
+    occupied = table.table.occupied.astype(bool)
     breaks = np.flatnonzero(~occupied)
     assert np.diff(breaks).max() < 200
 
@@ -195,11 +200,9 @@ def test_addresses_in_rows_spread_over_the_table() -> None:
 def test_a_stack_that_does_not_fit_is_left_to_the_caller() -> None:
     """A quarter of the places stays free, so that searches end soon."""
     entries: list[Entry] = [(0x1000 + i, 0x1100 + i, 2) for i in range(5)]
-    batch = batch_of([Sample(entries[:2]), Sample(entries)])
+    samples = [Sample(entries[:2]), Sample(entries)]
+    stacks = stacks_with(samples, np.zeros(2, np.int64), np.zeros(2, np.uint8))
     table = Table(8)
-    done, used = traces.count_stacks(
-        batch.entries, batch.offsets, np.zeros(2, np.int64), np.zeros(2, np.uint8), batch.weight,
-        np.array(BOUNDS, np.uint64), table.keys, table.values, table.occupied, table.tallies, 0, 0,
-    )  # fmt: skip
+    done, used = traces.count_stacks(stacks, table.table, table.tallies, 0, 0)
     assert (done, used) == (1, 2)
     assert int(table.tallies.sum()) == 2
