@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from lbr2pgo.sources.base import Source, StackSource
 
 def open_inputs(profiles: Sequence[Path], binary: Path) -> tuple[Program, list[Source]]:
     """Open them all, side by side; raises InputError for what can't be read."""
-    image = Image.opening(binary)
+    # Where one of the two is loaded, there is nothing to wait for; the other is loaded once, here.
+    is_first = not {"lief", "numba"} & sys.modules.keys()
+    image = Image.opening(binary, in_background=is_first)
     sources = [open_source(path) for path in profiles]
     for source in sources:
         if isinstance(source, StackSource):
