@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -35,7 +36,9 @@ def test_a_few_runs_find_nothing(name: str, tmp_path: Path) -> None:
     words = [sys.executable, RUN, "--runs", 300, "--output", tmp_path, name]
     done = subprocess.run([*map(str, words)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-4000:]
-    assert "300 runs" in done.stdout
+    runs = re.search(r"^(\d+) runs$", done.stdout, re.MULTILINE)
+    assert runs is not None
+    assert int(runs[1]) >= 300  # the fuzzer ends a little later where it is still reading seeds
 
 
 BROKEN = """
