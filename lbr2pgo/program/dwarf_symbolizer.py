@@ -32,7 +32,8 @@ class Symbolizer:
         self.container = container
         self._problems = problems
         self._code: dict[int, Code] = {}
-        self._decoded: set[int] = set()
+        self._places: dict[int, tuple[Container, int]] = {}
+        """Where the DIEs of each unit are that was ever read."""
         self._lines: dict[int, LineTable | None] = {}
         self._lock = Lock()
         self._split = SplitUnits(container, problems)
@@ -53,25 +54,24 @@ class Symbolizer:
     @property
     def units_decoded(self) -> int:
         """How many units' DIEs were read so far."""
-        return len(self._decoded)
+        return len(self._places)
 
     def _decode(self, units: Sequence[int]) -> None:
         """Read the DIEs of units; those of a skeleton are in its split half, if it has one."""
         missing = [unit for unit in units if unit not in self._code]
-        self._decoded.update(missing)
-        places = [self._split.find(unit) or (self.container, unit) for unit in missing]
-        for container, unit in places:
-            container.declarations(unit)  # made and kept here, so that threads only look
+        # A unit that was forgotten is read again; what is wrong with it was said the first time.
+        new = {unit for unit in missing if unit not in self._places}
+        for unit in sorted(new):
+            self._places[unit] = self._split.find(unit) or (self.container, unit)
+        for container, at in (self._places[unit] for unit in missing):
+            container.declarations(at)  # made and kept here, so that threads only look
 
-        def read(unit: int, container: Container, at: int) -> None:
-            self._code[unit] = code = read_code(container, at)
-            if code.ending in ENDINGS:
+        def read(unit: int) -> None:
+            self._code[unit] = code = read_code(*self._places[unit])
+            if unit in new and code.ending in ENDINGS:
                 self._note(ENDINGS[code.ending])
 
-        share(
-            [(unit, *place) for unit, place in zip(missing, places, strict=True)],
-            [read] * threads(),
-        )
+        share([(unit,) for unit in missing], [read] * threads())
 
     def _note(self, problem: str, count: int = 1) -> None:
         with self._lock:  # several threads read
