@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lbr2pgo.counts import Bools
+from lbr2pgo.distinct import distinct
 from lbr2pgo.entry_calls import EXTERNAL, Calls, calls_to_entries
 from lbr2pgo.profiles.discriminators import base_discriminator, duplication_factor
 from lbr2pgo.profiles.profile_table import Body, CallTargets, Contexts, ProfileTable
@@ -65,7 +66,7 @@ def profile_table(
 def _starts(flow: Flow) -> U64:
     """Where a function may have begun to run: starts of valid runs, and targets of branches."""
     runs = flow.judged.runs.start[flow.judged.valid]
-    return np.unique(np.concatenate((runs, flow.branches.to[flow.branch_to >= 0])))
+    return distinct(np.concatenate((runs, flow.branches.to[flow.branch_to >= 0])))
 
 
 def uses_fs_discriminators(program: Program) -> bool:
@@ -86,13 +87,13 @@ class _Code:
 
 
 def _code(flow: Flow, program: Program, functions: DwarfFunctions, calls: Calls) -> _Code:
-    ran = functions.containing(np.unique(flow.judged.runs.start[flow.judged.valid]))
-    owners = np.unique(functions.function[ran[ran >= 0]])
+    ran = functions.containing(distinct(flow.judged.runs.start[flow.judged.valid]))
+    owners = distinct(functions.function[ran[ran >= 0]])
     ranges = np.flatnonzero(np.isin(functions.function, owners))
     starts, ends = functions.range_start[ranges], functions.range_end[ranges]
     sources = calls.source[calls.has_source]
     named = np.concatenate((flow.instructions.address[flow.executed > 0], starts, sources))
-    table = program.instructions_for(np.unique(named))
+    table = program.instructions_for(distinct(named))
     count = np.zeros(len(table), dtype=np.uint64)
     place = table.index_of(flow.instructions.address)
     count[place[place >= 0]] = flow.executed[place >= 0]
@@ -374,7 +375,9 @@ def _raise_to_calls(body: Body, calls: CallTargets, contexts: Contexts) -> None:
 
 def _located(flow: Flow, addresses: U64) -> Bools:
     """Which runs cover at least one of the instructions at these addresses."""
-    located = np.isin(flow.instructions.address, addresses)
+    located = np.zeros(len(flow.instructions), dtype=np.bool_)
+    place = flow.instructions.index_of(addresses)
+    located[place[place >= 0]] = True
     before = np.concatenate(([0], np.cumsum(located)))
     judged = flow.judged
     known = judged.valid

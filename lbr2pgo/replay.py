@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from lbr2pgo import waterfall
 from lbr2pgo.counts import END, FROM, TO, U8, Bools, BranchCounts, Branches, Runs
+from lbr2pgo.distinct import distinct
 from lbr2pgo.fusion import FUSED, unfused
 from lbr2pgo.program.instructions import InstructionTable, Kind
 from lbr2pgo.program.program import Program
@@ -196,7 +197,7 @@ def replay(counts: BranchCounts, program: Program, options: ReplayOptions | None
 def _touched(counts: BranchCounts) -> U64:
     """Every image address that the counts name, once."""
     columns = ((counts.from_, FROM), (counts.to, TO), (counts.end, END))
-    return np.unique(np.concatenate([column[counts.has(bit)] for column, bit in columns]))
+    return distinct(np.concatenate([column[counts.has(bit)] for column, bit in columns]))
 
 
 def _places(instructions: InstructionTable, addresses: U64, known: Bools) -> I64:

@@ -18,7 +18,7 @@ PACKAGE = Path(lbr2pgo.__file__).parent
 # is one room, and so is a module that stands alone.
 ORDER = (
     "errors", "printable", "quirks", "timings", "perf_abi", "output", "waterfall", "spaces",
-    "stacks", "ahead", "sharing", "background",
+    "stacks", "distinct", "ahead", "sharing", "background",
     "counts", "line_branches",
     "kernels",
     "key_table",
@@ -44,7 +44,7 @@ KNOWS_ONLY = {
     # Pure loops over arrays.
     "kernels": {"stacks", "counts", "perf_abi"},
     # Code, and nothing of samples.
-    "program": {"errors", "stacks", "sharing", "background", "kernels"},
+    "program": {"errors", "stacks", "distinct", "sharing", "background", "kernels"},
     # Inputs and their counting know an image by its layout.
     "sources": BASICS | {"counts", "line_branches", "kernels", "program/layout"},
     "address_spaces": BASICS | {"program/layout"},

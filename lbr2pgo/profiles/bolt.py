@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from lbr2pgo.counts import BRANCH, END, FROM, OUTSIDE, RETURN, TO, Bools, BranchCounts, sum_by
+from lbr2pgo.distinct import distinct
 from lbr2pgo.profiles.fdata_tables import UNKNOWN, Fdata, FdataBranches, in_bolt_order
 from lbr2pgo.program.bolt_blocks import BoltBlocks, build_blocks
 from lbr2pgo.program.bolt_callers import believable, possible_callers
@@ -91,7 +92,7 @@ def _read_code(counts: BranchCounts, program: Program, options: BoltOptions) -> 
     """Disassemble the functions that counts name, whole families of split functions at a time."""
     image = program.image
     functions = discover(image, program.symbols)
-    families = np.unique(functions.family[_named(counts, functions)])
+    families = distinct(functions.family[_named(counts, functions)])
     chosen = np.isin(functions.family, families) & ~functions.is_pseudo
     table = program.instructions_for(functions.start[chosen])
     lines = read_lines(image, functions, table)

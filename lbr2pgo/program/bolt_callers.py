@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lbr2pgo.distinct import distinct
 from lbr2pgo.program.bolt_functions import BoltFunctions
 from lbr2pgo.program.bolt_lines import Lines
 from lbr2pgo.program.image import Image
@@ -55,7 +56,7 @@ def possible_callers(image: Image, functions: BoltFunctions, lines: Lines) -> I6
         row = row[(target[row] != functions.start[hit[row]]) & (lines.at(target[row]) >= 0)]
         caller = functions.containing(source[row])
         found.append(caller[(caller >= 0) & ~inside[caller]])
-    callers = np.unique(np.concatenate(found))
+    callers = distinct(np.concatenate(found))
     return callers[~functions.is_pseudo[callers]]
 
 
@@ -68,7 +69,7 @@ def believable(callers: Lines, functions: BoltFunctions, lines: Lines) -> Lines:
     """
     callers = _up_to_gaps(callers)
     hit = functions.containing(callers.target)
-    into = callers.has_target & (hit >= 0) & np.isin(hit, np.unique(lines.function))
+    into = callers.has_target & (hit >= 0) & np.isin(hit, distinct(lines.function))
     into &= callers.target < functions.end[hit]
     lies = into & (lines.at(callers.target) < 0)
     return callers.take(~np.isin(callers.function, callers.function[lies]))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lbr2pgo.distinct import distinct
 from lbr2pgo.program.bolt_functions import BoltFunctions
 from lbr2pgo.program.bolt_jump_tables import find_jump_tables
 from lbr2pgo.program.bolt_lines import Lines
@@ -52,11 +53,11 @@ def find_labels(
     own_table = functions.containing(tables.target) == tables.function
     taken = _leas_of_code(functions, lines)
     outside = (functions.entries, foreign, entered, taken, tables.target[~own_table])
-    entries = np.unique(np.concatenate(outside))
+    entries = distinct(np.concatenate(outside))
     pads = _landing_pads(image, functions, lines)
     every = (entries, own, tables.target, pads, references.labels)
     return Labels(
-        address=np.unique(np.concatenate(every)),
+        address=distinct(np.concatenate(every)),
         entries=entries,
         landing_pads=pads,
         referred=np.union1d(references.by_data, tables.target) if references.present else pads[:0],
@@ -81,7 +82,7 @@ def _leas_of_code(functions: BoltFunctions, lines: Lines) -> U64:
 
 def _landing_pads(image: Image, functions: BoltFunctions, lines: Lines) -> U64:
     pads: list[int] = []
-    for function in np.unique(lines.function).tolist():
+    for function in distinct(lines.function).tolist():
         start, size = int(functions.start[function]), int(functions.size[function])
         frame = functions.frames.index_at(start)
         if frame is not None and (lsda := int(functions.frames.lsda[frame])):

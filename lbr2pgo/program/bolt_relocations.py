@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lbr2pgo.distinct import distinct
 from lbr2pgo.program.image import SHT_SYMTAB, Image, Section
 from lbr2pgo.program.relocations import (
     SHT_RELA,
@@ -65,9 +66,9 @@ def read_references(image: Image) -> CodeReferences:
             distances.append(rela["offset"][to_code & np.isin(rela["type"], _PC_RELATIVE)])
     return CodeReferences(
         True,
-        np.unique(np.concatenate([stored, *by_code, *by_data])),
-        np.unique(np.concatenate(by_data)),
-        np.unique(np.concatenate(distances)),
+        distinct(np.concatenate([stored, *by_code, *by_data])),
+        distinct(np.concatenate(by_data)),
+        distinct(np.concatenate(distances)),
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from lbr2pgo.distinct import distinct
 from lbr2pgo.kernels import dwarf_forms as forms_of
 from lbr2pgo.kernels import dwarf_units as slots
 from lbr2pgo.program.dwarf_container import I64, U64, Container, Forms
@@ -69,24 +70,17 @@ def describe(container: Container, offsets: I64) -> Functions:
 
 def _reachable(container: Container, offsets: I64) -> _Nodes:
     """The DIEs at the offsets and those that they refer to, directly or not."""
-    known = _distinct(offsets)
+    known = distinct(offsets)
     levels = [_read(container, known)]
     for _ in range(_LONGEST_WAY):
         ways = [_references(container, levels[-1], s) for s in (slots.SPECIFICATION, slots.ORIGIN)]
-        found = _distinct(np.concatenate(ways))
+        found = distinct(np.concatenate(ways))
         found = found[(found >= 0) & ~np.isin(found, known)]
         if len(found) == 0:
             break
         known = np.concatenate([known, found])
         levels.append(_read(container, found))
     return _Nodes(*(np.concatenate(column) for column in zip(*levels, strict=True)))
-
-
-def _distinct(values: I64) -> I64:
-    """Each value once, sorted; `np.unique` hashes, which is slower on what is nearly sorted."""
-    values = np.sort(values)
-    distinct: I64 = values[np.diff(values, prepend=values[:1] - 1) != 0]
-    return distinct
 
 
 def _read(container: Container, offsets: I64) -> _Nodes:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from lbr2pgo.distinct import distinct
 from lbr2pgo.program.cfg import FunctionCFG, build_cfg
 from lbr2pgo.program.functions import Functions, build_functions, code_ranges
 from lbr2pgo.program.image import Image
@@ -61,7 +62,7 @@ class Program:
         Addresses outside the code are passed over. What is decoded once is kept.
         """
         regions = self.regions
-        found = np.unique(regions.containing(addresses))
+        found = distinct(regions.containing(addresses))
         return self._decode(regions.families(found[found >= 0]))
 
     def cfg(
