@@ -13,13 +13,12 @@ import numpy.typing as npt
 
 from lbr2pgo import perf_abi as abi
 from lbr2pgo.kernels.jit import compiled_leaf
+from lbr2pgo.kernels.words import WORD, Bytes, word_at
 from lbr2pgo.stacks import I32, I64, U64
 
-Bytes = npt.NDArray[np.uint8]
 Int = Any
 """An int outside, an int64 in compiled code, which the type checker can't tell."""
 
-_WORD = 8
 _U8, _U16, _U48, _U63 = np.uint64(8), np.uint64(16), np.uint64(48), np.uint64(63)
 _TYPE = np.uint64(0xFFFFFFFF)
 
@@ -63,10 +62,17 @@ class Samples(NamedTuple):
     """(m,), or (0,) where no event records branch counters."""
 
 
+class _Record(NamedTuple):
+    """One record: the bytes it is among, where it starts, and how many whole words it has."""
+
+    data: Bytes
+    at: Int
+    words: Int
+
+
 @compiled_leaf
-def _header(data: Bytes, at: Int) -> np.uint64:
-    header: np.uint64 = data[at : at + 8].view(np.uint64)[0]
-    return header
+def _word(record: _Record, i: Int) -> np.uint64:
+    return word_at(record.data, record.at + WORD * i)
 
 
 @compiled_leaf
@@ -93,12 +99,12 @@ def whole_records(data: Bytes, start: int) -> tuple[int, int]:
     it; BAD: its size is less than that of its header.
     """
     at = start
-    while at + _WORD <= len(data):
-        header = _header(data, at)
+    while at + WORD <= len(data):
+        header = word_at(data, at)
         if _is_special(header & _TYPE):
             return at, SPECIAL
         size = _size(header)
-        if size < _WORD:
+        if size < WORD:
             return at, BAD
         if at + size > len(data):
             break
@@ -112,14 +118,14 @@ def _plausible(data: Bytes, at: int) -> bool:
     for _ in range(4):
         if at == len(data):
             return True
-        if at + _WORD > len(data):
+        if at + WORD > len(data):
             return False
-        header = _header(data, at)
+        header = word_at(data, at)
         kind, size = header & _TYPE, _size(header)
         known = 1 <= kind <= abi.RECORD_LAST_KERNEL_TYPE or (
             abi.RECORD_FIRST_PERF_TYPE <= kind <= abi.RECORD_LAST_PERF_TYPE
         )
-        if not known or size < _WORD or (size % _WORD and kind != abi.RECORD_COMPRESSED):
+        if not known or size < WORD or (size % WORD and kind != abi.RECORD_COMPRESSED):
             return False
         at += size
     return at <= len(data)
@@ -128,7 +134,7 @@ def _plausible(data: Bytes, at: int) -> bool:
 @compiled_leaf
 def next_plausible(data: Bytes, start: int) -> int:
     """First position from `start` on where records seem to begin again; -1 if there is none."""
-    for at in range(start, len(data) - _WORD + 1):
+    for at in range(start, len(data) - WORD + 1):
         is_small = data[at + 1] == 0 and data[at + 2] == 0 and data[at + 3] == 0
         if 1 <= data[at] <= abi.RECORD_LAST_PERF_TYPE and is_small and _plausible(data, at):
             return at
@@ -146,7 +152,7 @@ def find_records(
     """
     at, n = start, 0
     while at < len(data):
-        header = _header(data, at)
+        header = word_at(data, at)
         kind = np.int64(min(header & _TYPE, np.uint64(TYPE_COUNTS - 1)))
         if wanted[kind]:
             if n == len(found):
@@ -159,117 +165,129 @@ def find_records(
 
 
 @compiled_leaf
-def _event_of(words: U64, layouts: Layouts) -> Int:
+def _event_of(record: _Record, layouts: Layouts) -> Int:
     """Index of the sample's event; -1 for an unknown id, as perf's evlist__id2evsel decides."""
     if layouts.id_at == 0 or len(layouts.fields) == 1:
         return 0
-    if layouts.id_at >= len(words):
+    if layouts.id_at >= record.words:
         return -1
-    sample_id = words[layouts.id_at]
+    sample_id = _word(record, layouts.id_at)
     if sample_id == 0:
         return 0
-    i = np.searchsorted(layouts.ids, sample_id)
-    if i == len(layouts.ids) or layouts.ids[i] != sample_id:
+    first, end = 0, len(layouts.ids)  # np.searchsorted would load much of Numba
+    while first < end:
+        middle = (first + end) // 2
+        if layouts.ids[middle] < sample_id:
+            first = middle + 1
+        else:
+            end = middle
+    if first == len(layouts.ids) or layouts.ids[first] != sample_id:
         return -1
-    return np.int64(layouts.id_events[i])
+    return np.int64(layouts.id_events[first])
 
 
 @compiled_leaf
-def _after_read(words: U64, at: Int, read_format: Int) -> Int:
+def _after_read(record: _Record, at: Int, read_format: Int) -> Int:
     """Position after `struct read_format` (PERF_SAMPLE_READ)."""
     times = (read_format & 1) + (read_format >> 1 & 1)
     width = 1 + (read_format >> 2 & 1) + (read_format >> 4 & 1)
     if not read_format & abi.FORMAT_GROUP:
         return at + times + width
-    return _after_run(words, at, width) + times
+    return _after_run(record, at, width) + times
 
 
 @compiled_leaf
-def _after_run(words: U64, at: Int, width: Int) -> Int:
+def _after_run(record: _Record, at: Int, width: Int) -> Int:
     """Position after a count and that many items of `width` words; past the end if it lies."""
-    if at >= len(words) or words[at] > np.uint64(len(words)):
-        return len(words) + 1
-    return at + 1 + width * np.int64(words[at])
+    if at >= record.words or _word(record, at) > np.uint64(record.words):
+        return record.words + 1
+    return at + 1 + width * np.int64(_word(record, at))
 
 
 @compiled_leaf
-def _after_raw(words: U64, at: Int) -> Int:
+def _after_raw(record: _Record, at: Int) -> Int:
     """Position after a 32-bit size and that many bytes, padded to a word."""
-    if at >= len(words):
-        return len(words) + 1
-    return at + np.int64((words[at] & _TYPE) + np.uint64(4 + _WORD - 1)) // _WORD
+    if at >= record.words:
+        return record.words + 1
+    return at + np.int64((_word(record, at) & _TYPE) + np.uint64(4 + WORD - 1)) // WORD
 
 
 @compiled_leaf
-def _stack_at(words: U64, fields: I64) -> Int:
+def _stack_at(record: _Record, fields: I64) -> Int:
     """Word that holds the number of entries, past the end if the record is too short for it."""
     at = fields[REST_AT]
     if fields[SAMPLE_TYPE] & abi.SAMPLE_READ:
-        at = _after_read(words, at, fields[READ_FORMAT])
+        at = _after_read(record, at, fields[READ_FORMAT])
     if fields[SAMPLE_TYPE] & abi.SAMPLE_CALLCHAIN:
-        at = _after_run(words, at, 1)
+        at = _after_run(record, at, 1)
     if fields[SAMPLE_TYPE] & abi.SAMPLE_RAW:
-        at = _after_raw(words, at)
+        at = _after_raw(record, at)
     return at
 
 
 @compiled_leaf
-def _stack_of(words: U64, fields: I64) -> tuple[Int, Int]:
+def _stack_of(record: _Record, fields: I64) -> tuple[Int, Int]:
     """Where a sample's entries begin and how many there are; -1 if they don't fit the record.
 
     An empty stack may lack the hardware index (kernel/events/core.c, perf_output_sample).
     """
     if not fields[SAMPLE_TYPE] & abi.SAMPLE_BRANCH_STACK:
         return 0, 0
-    at = _stack_at(words, fields)
-    if at >= len(words):
+    at = _stack_at(record, fields)
+    if at >= record.words:
         return 0, -1
-    count = words[at]
+    count = _word(record, at)
     if count == 0:
         return 0, 0
     at += 1 + fields[HAS_HW_INDEX]
     width = 3 + fields[HAS_COUNTERS]
-    if count > np.uint64(len(words)) or at + width * np.int64(count) > len(words):
+    if count > np.uint64(record.words) or at + width * np.int64(count) > record.words:
         return 0, -1
     return at, np.int64(count)
 
 
 @compiled_leaf
 def _put(
-    words: U64, fields: I64, stack: tuple[Int, Int], position: Int, out: Samples, n: int, m: Int
+    record: _Record,
+    fields: I64,
+    stack: tuple[Int, Int],
+    position: Int,
+    out: Samples,
+    n: int,
+    m: Int,
 ) -> None:
     """Copy the fixed fields and the entries of one sample, all known to lie in the record."""
-    out.ip[n] = words[fields[IP_AT]] if fields[IP_AT] > 0 else np.uint64(0)
-    pair = words[fields[TID_AT]] if fields[TID_AT] > 0 else np.uint64(0xFFFFFFFFFFFFFFFF)
+    out.ip[n] = _word(record, fields[IP_AT]) if fields[IP_AT] > 0 else np.uint64(0)
+    pair = _word(record, fields[TID_AT]) if fields[TID_AT] > 0 else np.uint64(0xFFFFFFFFFFFFFFFF)
     out.pid[n] = np.int32(np.uint32(pair & _TYPE))
     out.tid[n] = np.int32(np.uint32(pair >> np.uint64(32)))
-    out.time[n] = words[fields[TIME_AT]] if fields[TIME_AT] > 0 else np.uint64(position)
+    out.time[n] = _word(record, fields[TIME_AT]) if fields[TIME_AT] > 0 else np.uint64(position)
     at, count = stack
     for k in range(count):
-        out.entries[m + k, 0] = words[at + 3 * k]
-        out.entries[m + k, 1] = words[at + 3 * k + 1]
-        out.entries[m + k, 2] = words[at + 3 * k + 2]
+        out.entries[m + k, 0] = _word(record, at + 3 * k)
+        out.entries[m + k, 1] = _word(record, at + 3 * k + 1)
+        out.entries[m + k, 2] = _word(record, at + 3 * k + 2)
     out.offsets[n + 1] = m + count
     if len(out.counters):
-        _put_counters(words, at + 3 * count, count, fields, out.counters[m : m + count])
+        _put_counters(record, at + 3 * count, count, fields, out.counters[m : m + count])
 
 
 @compiled_leaf
-def _put_counters(words: U64, at: Int, count: Int, fields: I64, counters: U64) -> None:
+def _put_counters(record: _Record, at: Int, count: Int, fields: I64, counters: U64) -> None:
     """Copy the counters behind the entries; zeros for an event without them."""
     for k in range(count):
-        counters[k] = words[at + k] if fields[HAS_COUNTERS] else np.uint64(0)
+        counters[k] = _word(record, at + k) if fields[HAS_COUNTERS] else np.uint64(0)
 
 
 @compiled_leaf
-def _sample(words: U64, layouts: Layouts) -> tuple[Int, Int, Int]:
+def _sample(record: _Record, layouts: Layouts) -> tuple[Int, Int, Int]:
     """Event, place of the entries and their number; a negative event says what is wrong."""
-    event = _event_of(words, layouts)
+    event = _event_of(record, layouts)
     if event < 0:
         return UNKNOWN_EVENT, 0, 0
-    if layouts.fields[event, REST_AT] > len(words):
+    if layouts.fields[event, REST_AT] > record.words:
         return TOO_SHORT, 0, 0
-    at, count = _stack_of(words, layouts.fields[event])
+    at, count = _stack_of(record, layouts.fields[event])
     if count < 0:
         return BAD_STACK, 0, 0
     return event, at, count
@@ -287,18 +305,18 @@ def read_samples(
     """
     at = start
     while at < len(data):
-        header = _header(data, at)
+        header = word_at(data, at)
         size = _size(header)
         if header & _TYPE == abi.RECORD_SAMPLE:
-            words = data[at : at + size // _WORD * _WORD].view(np.uint64)
-            event, entries_at, count = _sample(words, layouts)
+            record = _Record(data, at, size // WORD)
+            event, entries_at, count = _sample(record, layouts)
             m = out.offsets[n]
             if event < 0:
                 tallies[-event - 1] += 1
             elif n == len(out.ip) or m + count > len(out.entries):
                 break
             else:
-                _put(words, layouts.fields[event], (entries_at, count), position + at, out, n, m)
+                _put(record, layouts.fields[event], (entries_at, count), position + at, out, n, m)
                 out.event[n] = event
                 n += 1
         at += size

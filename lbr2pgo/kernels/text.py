@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lbr2pgo.kernels.jit import compiled_leaf
+from lbr2pgo.kernels.words import WORD, word_at
 
 Text = npt.NDArray[np.uint8]
 
@@ -56,11 +57,11 @@ def line_end(text: Text, place: int, end: int) -> int:
     Lines are long, so eight bytes are looked at together: taking 1 from each borrows where one was
     a newline and is 0 now.
     """
-    while place + 8 <= end:
-        differing = text[place : place + 8].view(np.uint64)[0] ^ _NEWLINES
+    while place + WORD <= end:
+        differing = word_at(text, place) ^ _NEWLINES
         if (differing - _ONES) & ~differing & _TOP_BITS:
             break
-        place += 8
+        place += WORD
     while place < end and text[place] != NEWLINE:
         place += 1
     return place
