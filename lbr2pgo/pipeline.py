@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from lbr2pgo import waterfall
+from lbr2pgo.background import Background
 from lbr2pgo.counting import Counted, CountingOptions, Progress, count, filter_names, mode_of
 from lbr2pgo.counts import Bools, BranchCounts, merge
 from lbr2pgo.errors import InputError, Lbr2pgoError, OutputError
@@ -16,12 +17,14 @@ from lbr2pgo.inputs import open_inputs
 from lbr2pgo.matching import refuse_other_machine
 from lbr2pgo.output import refuse_overwriting
 from lbr2pgo.program.debug_info import DebugInfo
+from lbr2pgo.program.image import Image
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay import Flow, ReplayOptions, replay
 from lbr2pgo.sources.base import Source, SourceInfo
 from lbr2pgo.timings import Timings
 
 if TYPE_CHECKING:
+    from lbr2pgo.profiles.fdata import Fdata
     from lbr2pgo.profiles.profile_table import ProfileTable
 
 LLVM_PROFGEN, PERF2BOLT = "llvm-profgen", "perf2bolt"
@@ -121,15 +124,19 @@ class EmptyProfileError(IncompleteError):
 
 
 def convert(
-    options: ConvertOptions, progress: Progress | None = None, timings: Timings | None = None
+    options: ConvertOptions,
+    progress: Progress | None = None,
+    timings: Timings | None = None,
+    image: Callable[[], Image] | None = None,
 ) -> Conversion:
     """Read, count, replay and write.
 
+    `image` is the binary if opening it has begun (`Image.opening`).
     Outputs that can be written are, even if another one can't be: its error is raised after.
     Raises InputError, IncompleteError, and EmptyProfileError instead of writing an empty profile.
     """
     timings = timings or Timings()
-    found = read_and_replay(options, progress, timings)
+    found = read_and_replay(options, progress, timings, image)
     run = _Run(options, found, timings)
     tallies = waterfall.merge(found.flow.tallies, *run.write_all())
     waterfall.check(tallies)
@@ -140,7 +147,10 @@ def convert(
 
 
 def read_and_replay(
-    options: ConvertOptions, progress: Progress | None = None, timings: Timings | None = None
+    options: ConvertOptions,
+    progress: Progress | None = None,
+    timings: Timings | None = None,
+    image: Callable[[], Image] | None = None,
 ) -> Replayed:
     """The first half of `convert`: everything but writing.
 
@@ -148,7 +158,8 @@ def read_and_replay(
     """
     timings = timings or Timings()
     with timings.stage("open the inputs"):
-        program, sources = open_inputs(options.profiles, options.binary)
+        opening = image or Image.opening(options.binary)
+        program, sources = open_inputs(options.profiles, opening)
     counted, notes, filters = _count_all(options, program, sources, progress, timings)
     counts = _merged([each.counts for each in counted])
     if not len(counts):
@@ -265,15 +276,19 @@ class _Run:
         self.written: list[Path] = []
         self.problems: list[Lbr2pgoError] = []
         self.notes: list[str] = []
+        self._derive_fdata = self._fdata
 
     def write_all(self) -> list[Mapping[str, int]]:
         """Write every wanted output; what can't be written goes to `problems`."""
         outputs = (
             (self.options.counts, self._write_counts),
             (self.options.preaggregated, self._write_preaggregated),
-            (self.options.fdata, self._write_fdata),
             (self.options.llvm, self._write_llvm),
+            (self.options.fdata, self._write_fdata),
         )
+        if self.options.fdata is not None and self.options.llvm is not None:
+            # The two need nothing of each other, and take about as long.
+            self._derive_fdata = Background(self._fdata).result
         tallies = []
         for path, write in outputs:
             try:
@@ -303,16 +318,20 @@ class _Run:
 
     def _write_fdata(self, path: Path) -> Mapping[str, int]:
         from lbr2pgo.profiles import fdata
-        from lbr2pgo.profiles.bolt import BoltOptions, fdata_from_counts
 
-        options = BoltOptions(compat=PERF2BOLT in self.options.compat)
         with self.timings.stage("derive fdata"):
-            rows, tallies = fdata_from_counts(self.counts, self.program, options)
+            rows, tallies = self._derive_fdata()
         if rows.branches is None or not len(rows.branches):
             raise EmptyProfileError(tallies, what="no branch is in a function that BOLT knows")
         with self.timings.stage("write fdata"):
             fdata.write(rows, path)
         return tallies
+
+    def _fdata(self) -> tuple[Fdata, Mapping[str, int]]:
+        from lbr2pgo.profiles.bolt import BoltOptions, fdata_from_counts
+
+        options = BoltOptions(compat=PERF2BOLT in self.options.compat)
+        return fdata_from_counts(self.counts, self.program, options)
 
     def _write_llvm(self, path: Path) -> Mapping[str, int]:
         from lbr2pgo.correlate import profile_table

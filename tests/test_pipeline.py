@@ -20,6 +20,7 @@ from lbr2pgo.pipeline import (
     convert,
     read_and_replay,
 )
+from lbr2pgo.profiles import bolt
 from lbr2pgo.timings import Timings
 
 LOOP = ((0x22A8DA, 0x22A8C0, 2), (0x22A8DA, 0x22A8C0, 2))
@@ -109,6 +110,27 @@ def test_an_output_that_fails_is_told_after_the_others_are_written(tmp_path: Pat
     assert raised.value.where == str(bad)
     assert raised.value.tallies["fdata_runs"] > 0
     assert good.exists()
+
+
+def test_fdata_is_the_same_beside_a_sample_profile_and_alone(tmp_path: Path) -> None:
+    beside, alone = tmp_path / "beside", tmp_path / "alone"
+    both = convert(ConvertOptions((RECORDING,), PIE, fdata=beside, llvm=tmp_path / "llvm"))
+    one = convert(ConvertOptions((RECORDING,), PIE, fdata=alone))
+    assert beside.read_bytes() == alone.read_bytes()
+    assert {key: both.tallies[key] for key in one.tallies} == dict(one.tallies)
+
+
+def test_what_keeps_fdata_from_being_made_is_told_beside_a_sample_profile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise InputError("no such luck")
+
+    monkeypatch.setattr(bolt, "fdata_from_counts", fail)
+    llvm = tmp_path / "llvm"
+    with pytest.raises(IncompleteError, match="no such luck"):
+        convert(ConvertOptions((RECORDING,), PIE, fdata=tmp_path / "fdata", llvm=llvm))
+    assert llvm.exists()
 
 
 def test_order_of_samples_and_division_into_files_change_nothing(tmp_path: Path) -> None:

@@ -39,8 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _prepare_streams()
     # Millions of small objects are made and hardly one of them in a cycle: a sixth of a short
     # run would go into looking for those.
-    gc.set_threshold(100_000, 20, 20)
-    args = _parser().parse_args(arguments)
+    gc.set_threshold(1_000_000, 20, 20)
+    words = sys.argv[1:] if arguments is None else arguments
+    # Importing the modules of all commands takes several times as long as that of one.
+    args = _parser([name for name in _COMMANDS if name in words[:1]]).parse_args(words)
     try:
         code = int(args.run(args))
         sys.stdout.flush()
@@ -70,7 +72,8 @@ def _prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(commands: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """Understands these commands, or all if there are none."""
     from lbr2pgo import __version__
 
     parser = argparse.ArgumentParser(
@@ -79,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"lbr2pgo {__version__}")
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name in _COMMANDS:
+    for name in commands or _COMMANDS:
         import_module(f"lbr2pgo.cli.{name}").add_parser(subparsers)
     return parser
 

@@ -91,6 +91,9 @@ def _options(args: argparse.Namespace) -> ConvertOptions:
 
 def run(args: argparse.Namespace) -> int:
     """Convert, print the waterfall, and say what was assumed."""
+    from lbr2pgo.program.image import Image
+
+    image = Image.opening(args.binary)  # before all else: nothing takes as long to load as LIEF
     prepare()
     from lbr2pgo.cli.progress import SampleProgress
     from lbr2pgo.output import refuse_overwriting
@@ -104,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         with SampleProgress() as progress:
             timings = Timings(progress.stage)
-            done = convert(options, progress, timings)
+            done = convert(options, progress, timings, image)
     except IncompleteError as error:
         _show(error.tallies, error.notes, args)
         raise

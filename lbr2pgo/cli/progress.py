@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from threading import Lock, Timer
+import threading
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -12,26 +13,28 @@ if TYPE_CHECKING:
 
 _PATIENCE = 1.0
 """Seconds after which a waiting person wants to see something."""
+_PACE = 0.1
+"""Seconds from one picture to the next."""
 
 
 class SampleProgress:
     """Shows the stage at hand and how many samples were read so far.
 
-    Call it with the number of samples that came since the last call.
+    Call it with the number of samples that came since the last call. An alarm draws the bar, not
+    a thread: beside other threads no copy of a process can be made (see `background`).
     """
 
     def __init__(self) -> None:
         self._samples = 0
         self._stage = "reading"
         self._bar: Progress | None = None
-        self._is_over = False
-        self._lock = Lock()
-        self._timer = Timer(_PATIENCE, self._show)
-        self._timer.daemon = True
+        is_main = threading.current_thread() is threading.main_thread()
+        self._can_show = sys.stderr.isatty() and is_main
 
     def __enter__(self) -> SampleProgress:
-        if sys.stderr.isatty():
-            self._timer.start()
+        if self._can_show:
+            self._before = signal.signal(signal.SIGALRM, lambda *_: self._draw())
+            signal.setitimer(signal.ITIMER_REAL, _PATIENCE, _PACE)
         return self
 
     def __exit__(
@@ -40,36 +43,28 @@ class SampleProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._timer.cancel()
-        with self._lock:
-            self._is_over = True
-            if self._bar is not None:
-                self._bar.stop()
+        if self._can_show:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, self._before)
+        if self._bar is not None:
+            self._draw()
+            self._bar.stop()
 
     def __call__(self, samples: int) -> None:
         """Take note of samples that were read."""
         self._samples += samples
-        self._update()
 
     def stage(self, name: str) -> None:
         """Take note of what is done from now on."""
         self._stage = name
-        self._update()
 
-    def _show(self) -> None:
-        bar = _new_bar()
-        with self._lock:
-            if self._is_over:
-                return
-            bar.add_task(self._stage, total=None)
-            bar.start()
-            self._bar = bar
-        self._update()
-
-    def _update(self) -> None:
-        if self._bar is not None:
-            (task,) = self._bar.task_ids
-            self._bar.update(task, description=self._stage, completed=self._samples)
+    def _draw(self) -> None:
+        if self._bar is None:
+            self._bar = _new_bar()
+            self._bar.add_task(self._stage, total=None)
+            self._bar.start()
+        (task,) = self._bar.task_ids
+        self._bar.update(task, description=self._stage, completed=self._samples, refresh=True)
 
 
 def _new_bar() -> Progress:
@@ -83,4 +78,5 @@ def _new_bar() -> Progress:
         TimeElapsedColumn(),
         console=Console(stderr=True),
         transient=True,
+        auto_refresh=False,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import sys
 import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
@@ -79,17 +80,18 @@ class Image:
 
         Raises InputError if there is no such file, if it is something else, or if it is cut.
         """
-        return cls.opening(path, in_background=False)()
+        name, data = _map_checked(path)
+        return cls._with(name, data, _read_headers(name, None, len(data)))
 
     @classmethod
-    def opening(cls, path: str | Path, *, in_background: bool = True) -> Callable[[], Self]:
+    def opening(cls, path: str | Path) -> Callable[[], Self]:
         """As `open`, in two steps; the second one is to call what this returns.
 
-        LIEF takes long to load: in between, it reads the file in another process.
+        LIEF takes long to load: in between, it reads the file in another process. Where it, or
+        all else that takes long, is loaded already, nothing happens before the second step.
         """
-        name, data = str(path), _map_file(str(path))
-        _check_header(name, data)
-        if not in_background:
+        name, data = _map_checked(path)
+        if {"lief", "numba"} & sys.modules.keys():
             return lambda: cls._with(name, data, _read_headers(name, None, len(data)))
         headers = Background(_read_headers, name, None, len(data))
         return lambda: cls._with(name, data, headers.result())
@@ -259,6 +261,14 @@ def _map_file(path: str) -> mmap.mmap:
         ) from error
     except ValueError as error:  # an empty file can't be mapped
         raise _not_elf(path, "it is empty") from error
+
+
+def _map_checked(path: str | Path) -> tuple[str, mmap.mmap]:
+    """The path as messages call it, and the file, which starts as one that can be read."""
+    name = str(path)
+    data = _map_file(name)
+    _check_header(name, data)
+    return name, data
 
 
 def _check_header(path: str, data: mmap.mmap | bytes) -> tuple[str, bool]:

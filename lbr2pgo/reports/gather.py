@@ -21,6 +21,7 @@ from lbr2pgo.inputs import open_inputs
 from lbr2pgo.matching import refuse_other_machine
 from lbr2pgo.pipeline import reading_notes, replay_notes
 from lbr2pgo.program.debug_info import DebugInfo
+from lbr2pgo.program.image import Image
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay import replay
 from lbr2pgo.sample_runs import RunReader
@@ -83,7 +84,7 @@ def gather(
 
     `followed` says through how many of the hottest functions samples are followed; None: all.
     """
-    program, sources = open_inputs(profiles, binary)
+    program, sources = open_inputs(profiles, Image.opening(binary))
     return gather_sources(sources, program, options, progress, followed=followed)
 
 

@@ -119,7 +119,7 @@ def test_samples_and_stages_are_shown(connect: Connect, patience: Patience) -> N
 def test_nothing_is_shown_where_no_one_watches(
     capsys: pytest.CaptureFixture[str], patience: Patience
 ) -> None:
-    patience(0.0)
+    patience(0.001)
     with progress.SampleProgress() as bar:
         bar(1000)
         time.sleep(0.1)
@@ -141,7 +141,7 @@ def test_the_bar_is_gone_after_an_error(connect: Connect, patience: Patience) ->
 def test_convert_shows_it(
     connect: Connect, patience: Patience, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    patience(0.0)
+    patience(0.001)
     terminal = connect()
     assert main(["convert", str(RECORDING), "--binary", str(PIE)]) == 0
     assert b"128 samples" in terminal.close()
@@ -151,6 +151,6 @@ def test_convert_shows_it(
 def test_convert_shows_nothing_in_a_pipe(
     patience: Patience, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    patience(0.0)
+    patience(0.001)
     assert main(["convert", str(RECORDING), "--binary", str(PIE)]) == 0
     assert capfd.readouterr().err == ""
