@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
 from threading import Event, Lock
-from typing import TypeVarTuple, Unpack
+from typing import TypeVar, TypeVarTuple, Unpack
 
+T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 
@@ -47,3 +50,35 @@ def share(items: Iterable[tuple[*Ts]], workers: Sequence[Callable[[Unpack[Ts]], 
                 task.result()
         finally:
             stopped.set()
+
+
+def in_order(
+    items: Iterable[tuple[*Ts]], workers: Sequence[Callable[[Unpack[Ts]], T]]
+) -> Generator[T, None, None]:
+    """What workers make of each item's parts, in the order of the items.
+
+    Each worker works on one item at a time, in any thread; few more items are made than results
+    are asked for. What making or working raises is raised here.
+
+    >>> list(in_order([(2, 3), (4, 5)], [lambda a, b: a * b]))
+    [6, 20]
+    """
+    idle: SimpleQueue[Callable[[Unpack[Ts]], T]] = SimpleQueue()
+    for worker in workers:
+        idle.put(worker)
+
+    def work(*item: *Ts) -> T:
+        worker = idle.get()
+        try:
+            return worker(*item)
+        finally:
+            idle.put(worker)
+
+    pending: deque[Future[T]] = deque()
+    with ThreadPoolExecutor(len(workers), "lbr2pgo-worker") as pool:
+        for item in items:
+            pending.append(pool.submit(work, *item))
+            if len(pending) > len(workers):
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()

@@ -46,7 +46,7 @@ KNOWS_ONLY = {
     # Code, and nothing of samples.
     "program": {"errors", "stacks", "distinct", "sharing", "background", "kernels"},
     # Inputs and their counting know an image by its layout.
-    "sources": BASICS | {"counts", "line_branches", "kernels", "program/layout"},
+    "sources": BASICS | {"counts", "line_branches", "kernels", "program/layout", "sharing"},
     "address_spaces": BASICS | {"program/layout"},
     "matching": BASICS | {"program/layout"},
     "trace_table": BASICS | {"counts", "kernels", "key_table", "address_spaces"},

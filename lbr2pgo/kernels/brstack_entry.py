@@ -24,6 +24,7 @@ from lbr2pgo.kernels.text import (
     read_hex,
     starts_with,
 )
+from lbr2pgo.kernels.words import WORD, word_at
 from lbr2pgo.stacks import (
     ABORT,
     BRANCH_TYPES,
@@ -47,6 +48,11 @@ _OPEN, _CLOSE = ord("("), ord(")")
 _ZERO, _A, _M, _N, _P, _X, _SMALL_X = (ord(c) for c in "0AMNPXx")
 _UNKNOWN = np.frombuffer(b"[unknown]", dtype=np.uint8)
 _NOT_AVAILABLE = np.frombuffer(b"N/A", dtype=np.uint8)
+
+# The letter and what follows the fields differ.
+_USUAL_FIELDS = b"/P/-/-/"
+_USUAL_MASK = np.uint64(int.from_bytes(b"\xff\0\xff\xff\xff\xff\xff", "little"))
+_USUAL = np.uint64(int.from_bytes(_USUAL_FIELDS, "little")) & _USUAL_MASK
 
 _NOTHING = np.uint64(0)
 _PREDICTED, _MISPREDICTED = np.uint64(PREDICTED), np.uint64(MISPREDICTED)
@@ -147,13 +153,25 @@ def _read_letter(text: Text, place: int, end: int) -> tuple[np.uint64, int]:
 
 
 @compiled_leaf
+def _read_usual(text: Text, place: int, end: int) -> tuple[np.uint64, int, int]:
+    """Read what nearly all fields of letters look like, `/P/-/-/`, at once: flags, end, fields.
+
+    Of anything else only the slash is read.
+    """
+    if place + WORD <= end and word_at(text, place) & _USUAL_MASK == _USUAL:
+        flags = _letter_flags(text[place + 1])
+        if flags != _NOTHING or text[place + 1] == _DASH:
+            return flags, place + len(_USUAL_FIELDS), _FEWEST_FLAGS
+    return _NOTHING, place + 1, 0
+
+
+@compiled_leaf
 def read_flags(text: Text, place: int, end: int) -> tuple[np.uint64, int]:
     """Read `/EVENT/INTX/ABORT/CYCLES…` into a flags word; NO_ENTRY if that is not here."""
     if place >= end or text[place] != _SLASH:
         return _NOTHING, NO_ENTRY
-    flags = _NOTHING
-    place += 1
-    fields = 0
+    flags, after, fields = _read_usual(text, place, end)
+    place = after
     while place < end and not is_digit(text[place]) and fields < _MOST_FLAGS:
         more, after = _read_letter(text, place, end)
         if after == place:

@@ -167,15 +167,16 @@ def _read_stack(text: Text, place: int, end: int, tables: Tables) -> None:
     What follows the stack on the line starts differently; an entry that can't be read ends the
     stack, because what comes after it does not follow on.
     """
-    entries, used = tables.entries, tables.used
-    while place < end and used[1] < len(entries):
-        after = read_entry(text, place, end, entries[used[1]])
+    entries, used = tables.entries, tables.used[1]
+    while place < end and used < len(entries):
+        after = read_entry(text, place, end, entries[used])
         if after == NO_ENTRY:
             if text[place] == ZERO:
                 tables.losses[LOST_ENTRIES] += _YES
             break
-        used[1] += 1
+        used += 1
         place = skip_blanks(text, after, end)
+    tables.used[1] = used
 
 
 @compiled_leaf

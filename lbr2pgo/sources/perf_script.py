@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,18 +27,14 @@ from lbr2pgo.sources.base import (
 )
 from lbr2pgo.sources.brstack_symbols import Symbols
 from lbr2pgo.sources.perf_script_records import RecordLine, read_comments, read_record
-from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader, Text
+from lbr2pgo.sources.perf_script_samples import Format, new_scratch, read_parts
+from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader
 from lbr2pgo.spaces import SpaceEvent
 from lbr2pgo.stacks import BRANCH_FILTER_BITS, I64, U64, BranchStacks
-
-if TYPE_CHECKING:
-    from lbr2pgo.kernels.brstack_lines import Scratch
-    from lbr2pgo.kernels.brstack_text import Tables
 
 _NAME = "perf script"
 _MOST_EVENTS = 256
 _RECORDS_AT_ONCE = 1 << 12
-_SAMPLES_AT_ONCE = 1 << 15
 
 # An entry's flags: EVENT (two letters at most), INTX, ABORT, the digits of CYCLES.
 _FLAGS = re.compile(rb"/[PM-]N?(?:/[XAPM-]){2,3}/\d+(?:[/\s]|$)", re.MULTILINE)
@@ -79,16 +75,6 @@ class _Survey:
     """Record lines, and where they stand."""
 
 
-def _scratch() -> Scratch:
-    from lbr2pgo.kernels import brstack_lines, brstack_prefix
-
-    return brstack_lines.Scratch(
-        words=np.zeros((brstack_prefix.MOST_WORDS, 2), dtype=np.int64),
-        prefix=np.zeros(brstack_prefix.PREFIX_SIZE, dtype=np.uint64),
-        entry=np.zeros(3, dtype=np.uint64),
-    )
-
-
 def _survey(reader: LineReader) -> _Survey:
     from lbr2pgo.kernels import brstack_lines as lines
 
@@ -96,7 +82,7 @@ def _survey(reader: LineReader) -> _Survey:
     hashes = np.zeros(_MOST_EVENTS, dtype=np.uint64)
     spans = np.zeros((_MOST_EVENTS, 2), dtype=np.int64)
     found = np.zeros((_RECORDS_AT_ONCE, 2), dtype=np.int64)
-    scratch = _scratch()
+    scratch = new_scratch()
     names: list[str] = []
     records: list[tuple[bytes, int]] = []
     for text, base in reader.chunks():
@@ -150,23 +136,17 @@ class PerfScript:
 
         Raises InputError where the stacks hold symbols and there is no `resolve`.
         """
-        from lbr2pgo.kernels.brstack_text import read_samples
+        from lbr2pgo.kernels.brstack_text import LOSSES
 
-        tables = self._tables()
         symbols = self._symbols(resolve) if self._has_symbols else None
         self._health = Counter()
-        end = 0
-        for text, base in self._reader.chunks():
-            place, end = 0, base + len(text)
-            while place < len(text):
-                place = read_samples(text, place, len(text), base, tables)
-                if tables.used[0]:
-                    yield self._with_own_ips(_batch(tables, symbols, text))
-        # A blank line ends the sample that the end of the file left open.
-        read_samples(np.array([10], dtype=np.uint8), 0, 1, end, tables)
-        if tables.used[0]:
-            yield self._with_own_ips(_batch(tables, None, None))
-        self._note_losses(tables.losses, symbols)
+        losses = np.zeros(LOSSES, dtype=np.uint64)
+        form = Format(self._survey.facts, self._survey.hashes, self._chunk_size, self._has_symbols)
+        with closing(read_parts(self._reader.chunks(), form, symbols)) as parts:
+            for part in parts:
+                losses += part.losses
+                yield from map(self._with_own_ips, part.batches)
+        self._note_losses(losses, symbols)
 
     def _with_own_ips(self, batch: BranchStacks) -> BranchStacks:
         """The batch without the addresses that perf made of stacks of calls.
@@ -223,26 +203,6 @@ class PerfScript:
             )
         return Symbols(resolve)
 
-    def _tables(self) -> Tables:
-        from lbr2pgo.kernels import brstack_text as kernel
-        from lbr2pgo.kernels.brstack_lines import FEWEST_BYTES
-
-        entries = self._chunk_size // FEWEST_BYTES + 2
-        names = entries if self._has_symbols else 0
-        return kernel.Tables(
-            facts=self._survey.facts,
-            hashes=self._survey.hashes,
-            state=np.zeros(kernel.STATE_SIZE, dtype=np.uint64),
-            samples=np.zeros((_SAMPLES_AT_ONCE, kernel.SAMPLE_SIZE), dtype=np.uint64),
-            ends=np.zeros(_SAMPLES_AT_ONCE, dtype=np.int64),
-            entries=np.zeros((entries, 3), dtype=np.uint64),
-            names=np.zeros((names, kernel.NAME_COLUMNS), dtype=np.int64),
-            offsets=np.zeros((names, 2), dtype=np.uint64),
-            used=np.zeros(2, dtype=np.int64),
-            losses=np.zeros(kernel.LOSSES, dtype=np.uint64),
-            scratch=_scratch(),
-        )
-
     def _note_losses(self, losses: U64, symbols: Symbols | None) -> None:
         from lbr2pgo.kernels import brstack_text as kernel
 
@@ -256,28 +216,6 @@ class PerfScript:
                 "branch ends whose symbol the binary lacks": symbols.lost if symbols else 0,
             }
         )
-
-
-def _batch(tables: Tables, symbols: Symbols | None, text: Text | None) -> BranchStacks:
-    """Copy what the tables hold into a batch."""
-    n, m = tables.used.tolist()
-    entries = tables.entries[:m].copy()
-    if symbols is not None and text is not None and m:
-        places = tables.names[:m], text
-        entries[:, :2] = symbols.addresses(entries[:, :2], tables.offsets[:m], *places)
-    offsets = np.zeros(n + 1, dtype=np.int64)
-    offsets[1:] = tables.ends[:n]
-    pid, tid, time, event, ip, weight = tables.samples[:n].T
-    return BranchStacks(
-        entries=entries,
-        offsets=offsets,
-        pid=pid.astype(np.int32),
-        tid=tid.astype(np.int32),
-        time=time.copy(),
-        event=event.astype(np.int32),
-        ip=ip.copy(),
-        weight=weight.copy(),
-    )
 
 
 FORMAT = SourceFormat(
