@@ -15,7 +15,7 @@ from lbr2pgo.errors import InputError, Lbr2pgoError, OutputError
 from lbr2pgo.fusion import FUSED
 from lbr2pgo.inputs import open_inputs
 from lbr2pgo.matching import refuse_other_machine
-from lbr2pgo.output import refuse_overwriting
+from lbr2pgo.output import is_standard_output, refuse_overwriting
 from lbr2pgo.program.debug_info import DebugInfo
 from lbr2pgo.program.image import Image
 from lbr2pgo.program.program import Program
@@ -24,7 +24,6 @@ from lbr2pgo.sources.base import Source, SourceInfo
 from lbr2pgo.timings import Timings
 
 if TYPE_CHECKING:
-    from lbr2pgo.profiles.fdata import Fdata
     from lbr2pgo.profiles.profile_table import ProfileTable
 
 LLVM_PROFGEN, PERF2BOLT = "llvm-profgen", "perf2bolt"
@@ -276,7 +275,7 @@ class _Run:
         self.written: list[Path] = []
         self.problems: list[Lbr2pgoError] = []
         self.notes: list[str] = []
-        self._derive_fdata = self._fdata
+        self._fdata: Background[Mapping[str, int]] | None = None
 
     def write_all(self) -> list[Mapping[str, int]]:
         """Write every wanted output; what can't be written goes to `problems`."""
@@ -286,9 +285,10 @@ class _Run:
             (self.options.llvm, self._write_llvm),
             (self.options.fdata, self._write_fdata),
         )
-        if self.options.fdata is not None and self.options.llvm is not None:
+        fdata, llvm = self.options.fdata, self.options.llvm
+        if fdata is not None and llvm is not None and not is_standard_output(fdata):
             # The two need nothing of each other, and take about as long.
-            self._derive_fdata = Background(self._fdata).result
+            self._fdata = Background(self._make_fdata, fdata)
         tallies = []
         for path, write in outputs:
             try:
@@ -317,21 +317,23 @@ class _Run:
         return {} if self.options.counts else {"traces_written": len(self.counts)}
 
     def _write_fdata(self, path: Path) -> Mapping[str, int]:
-        from lbr2pgo.profiles import fdata
+        if self._fdata is None:
+            return self._make_fdata(path)
+        with self.timings.stage("wait for fdata"):
+            return self._fdata.result()
 
+    def _make_fdata(self, path: Path) -> Mapping[str, int]:
+        from lbr2pgo.profiles import fdata
+        from lbr2pgo.profiles.bolt import BoltOptions, fdata_from_counts
+
+        options = BoltOptions(compat=PERF2BOLT in self.options.compat)
         with self.timings.stage("derive fdata"):
-            rows, tallies = self._derive_fdata()
+            rows, tallies = fdata_from_counts(self.counts, self.program, options)
         if rows.branches is None or not len(rows.branches):
             raise EmptyProfileError(tallies, what="no branch is in a function that BOLT knows")
         with self.timings.stage("write fdata"):
             fdata.write(rows, path)
         return tallies
-
-    def _fdata(self) -> tuple[Fdata, Mapping[str, int]]:
-        from lbr2pgo.profiles.bolt import BoltOptions, fdata_from_counts
-
-        options = BoltOptions(compat=PERF2BOLT in self.options.compat)
-        return fdata_from_counts(self.counts, self.program, options)
 
     def _write_llvm(self, path: Path) -> Mapping[str, int]:
         from lbr2pgo.correlate import profile_table

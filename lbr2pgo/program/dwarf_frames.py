@@ -108,13 +108,10 @@ class Interned:
     def __init__(self) -> None:
         self._known: dict[str, int] = {}
 
-    def index(self, text: str) -> int:
-        """Number of a text."""
-        return self._known.setdefault(text, len(self._known))
-
     def indices(self, texts: Iterable[str]) -> I32:
         """Number of each text."""
-        return np.array([self.index(text) for text in texts], np.int32)
+        known = self._known
+        return np.array([known.setdefault(text, len(known)) for text in texts], np.int32)
 
     @property
     def texts(self) -> tuple[str, ...]:

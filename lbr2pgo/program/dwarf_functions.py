@@ -75,7 +75,7 @@ def _reachable(container: Container, offsets: I64) -> _Nodes:
     for _ in range(_LONGEST_WAY):
         ways = [_references(container, levels[-1], s) for s in (slots.SPECIFICATION, slots.ORIGIN)]
         found = distinct(np.concatenate(ways))
-        found = found[(found >= 0) & ~np.isin(found, known)]
+        found = np.setdiff1d(found[found >= 0], known, assume_unique=True)
         if len(found) == 0:
             break
         known = np.concatenate([known, found])

@@ -6,8 +6,9 @@ Opcodes as in the Intel SDM, volume 2, appendix A.
 from __future__ import annotations
 
 import ctypes
+from bisect import bisect_left
 from collections.abc import Callable
-from functools import cache
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy.typing as npt
 
 from lbr2pgo.program.instructions import U8, Bool, Code, Flow, Kind
 from lbr2pgo.program.x86_length import vector_length, without_rex2
+from lbr2pgo.sharing import in_order, threads
 from lbr2pgo.stacks import I64, U64
 
 I16 = npt.NDArray[np.int16]
@@ -39,6 +41,8 @@ _WINDOW = 1 << 14
 _WINDOW_IN_DATA = 64
 """Bytes looked at in one go: capstone reads a row of prefixes to its end, however long."""
 _LONGEST = 15
+_WORTH_SHARING = 1 << 18
+"""Bytes that take longer to disassemble than a thread to start."""
 
 _PREFIXES = (0x26, 0x2E, 0x36, 0x3E, *range(0x40, 0x50), 0x64, 0x65, 0x66, 0x67, 0xF0, 0xF2, 0xF3)
 _ESCAPE = 0x0F
@@ -80,15 +84,31 @@ _IS_PREFIX = np.isin(np.arange(256), _PREFIXES)
 
 def sweep(data: U8, bounds: list[int]) -> tuple[I64, U8]:
     """Offsets and sizes of the instructions in each piece of `data` between two bounds."""
-    found = [np.empty(0, np.int16)]
-    for start, end in pairwise(bounds):
-        while start < end:
-            found.append(_next_sizes(data, start, end))
-            start += int(np.abs(found[-1]).sum())
-    signed = np.concatenate(found)
+    parts = [(part,) for part in _parts(bounds)]
+    signed = np.concatenate([*in_order(parts, [partial(_sizes, data) for _ in parts])])
     size = np.abs(signed)
     offset = bounds[0] + np.cumsum(size, dtype=np.int64) - size
     return offset[signed > 0], size[signed > 0].astype(np.uint8)
+
+
+def _parts(bounds: list[int]) -> list[list[int]]:
+    """The bounds of about as many bytes for each thread; of all where there are few."""
+    first, size = bounds[0], bounds[-1] - bounds[0]
+    count = threads() if size > _WORTH_SHARING else 1
+    cuts = [bisect_left(bounds, first + size * i // count) for i in range(1, count)]
+    edges = [0, *cuts, len(bounds) - 1]
+    return [bounds[a : b + 1] for a, b in pairwise(edges)]
+
+
+def _sizes(data: U8, bounds: list[int]) -> I16:
+    """Sizes of what stands between the bounds, negative where it is no instruction."""
+    disassembler = _Disassembler(data)
+    found = [np.empty(0, np.int16)]
+    for start, end in pairwise(bounds):
+        while start < end:
+            found.append(disassembler.next_sizes(start, end))
+            start += int(np.abs(found[-1]).sum())
+    return np.concatenate(found)
 
 
 def flow(code: Code) -> Flow:
@@ -117,45 +137,45 @@ def writer() -> Callable[[bytes, int], str]:
     return write
 
 
-@cache
-def _handle(skips_data: bool) -> Any:
-    handle = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
-    handle.skipdata = skips_data
-    return handle
+class _Disassembler:
+    """capstone, which one thread can use at a time, over some bytes."""
+
+    def __init__(self, data: U8) -> None:
+        self._data = data
+        self._code, self._code_in_data = (
+            capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64) for _ in range(2)
+        )
+        self._code_in_data.skipdata = True
+
+    def next_sizes(self, start: int, end: int) -> I16:
+        """Sizes of what comes next, at least one; negative where it is no instruction.
+
+        What capstone does not know, or misreads, goes by its length, if that is plain to see,
+        because a gap would break the straight line; otherwise it is data, and the next code is
+        looked for.
+        """
+        size, number = _disassemble(self._code, self._data, start, end, _WINDOW)
+        misread = np.flatnonzero(number == capstone.x86.X86_INS_UD1)  # without its ModRM byte
+        size = size[: misread[0]] if len(misread) else size
+        if len(size):
+            return size
+        code = bytes(self._data[start : min(end, start + _LONGEST)])
+        length = vector_length(code) or self._rex2_length(code)
+        if length:
+            return np.array([length], np.int16)
+        size, number = _disassemble(self._code_in_data, self._data, start, end, _WINDOW_IN_DATA)
+        return np.where(number == 0, -size, size)
+
+    def _rex2_length(self, code: bytes) -> int:
+        twin = without_rex2(code)
+        if twin is None:
+            return 0
+        size, _ = _disassemble(self._code, np.frombuffer(twin, np.uint8), 0, len(twin), 1)
+        return int(size[0]) + len(code) - len(twin) if len(size) else 0
 
 
-def _next_sizes(data: U8, start: int, end: int) -> I16:
-    """Sizes of what comes next, at least one; negative where it is no instruction.
-
-    What capstone does not know, or misreads, goes by its length, if that is plain to see, because
-    a gap would break the straight line; otherwise it is data, and the next code is looked for.
-    """
-    size, number = _disassemble(data, start, end, _WINDOW, skips_data=False)
-    misread = np.flatnonzero(number == capstone.x86.X86_INS_UD1)  # without its ModRM byte
-    size = size[: misread[0]] if len(misread) else size
-    if len(size):
-        return size
-    code = bytes(data[start : min(end, start + _LONGEST)])
-    length = vector_length(code) or _rex2_length(code)
-    if length:
-        return np.array([length], np.int16)
-    size, number = _disassemble(data, start, end, _WINDOW_IN_DATA, skips_data=True)
-    return np.where(number == 0, -size, size)
-
-
-def _rex2_length(code: bytes) -> int:
-    twin = without_rex2(code)
-    if twin is None:
-        return 0
-    size, _ = _disassemble(np.frombuffer(twin, np.uint8), 0, len(twin), 1, skips_data=False)
-    return int(size[0]) + len(code) - len(twin) if len(size) else 0
-
-
-def _disassemble(
-    data: U8, start: int, end: int, window: int, *, skips_data: bool
-) -> tuple[I16, U32]:
+def _disassemble(handle: Any, data: U8, start: int, end: int, window: int) -> tuple[I16, U32]:
     """Size and capstone's number of each instruction that starts in the window."""
-    handle = _handle(skips_data)
     found = ctypes.POINTER(capstone._cs_insn)()
     code = ctypes.cast(data.ctypes.data + start, ctypes.c_char_p)
     length = min(end - start, window + _LONGEST)
