@@ -45,7 +45,7 @@ class SampleProgress:
     ) -> None:
         if self._can_show:
             signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, self._before)
+            signal.signal(signal.SIGALRM, self._before or signal.SIG_DFL)
         if self._bar is not None:
             self._draw()
             self._bar.stop()

@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 OUTPUT = HERE.parents[1] / "build" / "fuzz"
 KERNELS = HERE.parents[1] / "lbr2pgo" / "kernels"
 SEED = 20260101
-PIECE = 5_000
+PIECE = 2_500
 SECONDS = 10
 BACKSTOP = 300
 """Seconds by the clock after which even a compiled loop is stopped."""
