@@ -87,9 +87,6 @@ class StringSection:
     _known: dict[int, str | None] = field(default_factory=dict)
     _spent: int = 0
 
-    def __post_init__(self) -> None:
-        self._view = memoryview(self.data)
-
     def text(self, offset: int) -> str | None:
         """The string at an offset; None if there is none."""
         if offset not in self._known:
@@ -99,7 +96,7 @@ class StringSection:
     def _decode(self, offset: int) -> str | None:
         size = 128
         while 0 <= offset < len(self.data) and self._spent < 16 * len(self.data) + 4096:
-            chunk = bytes(self._view[offset : offset + size])
+            chunk = self.data[offset : offset + size].tobytes()
             end = chunk.find(b"\0")
             self._spent += len(chunk) if end < 0 else end
             if end >= 0:
