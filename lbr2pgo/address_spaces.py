@@ -9,9 +9,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from lbr2pgo.arrays import I32, I64, U64
 from lbr2pgo.program.layout import ImageLayout
 from lbr2pgo.spaces import Comm, Fork, Mmap, SpaceEvent
-from lbr2pgo.stacks import I32, I64, U64
 
 ANY_PID = -1
 """The pid of samples that don't say theirs: they see the mappings of all processes and times, the

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lbr2pgo.arrays import I64, U64
 from lbr2pgo.counts import FROM, TO
 from lbr2pgo.program.cfg import EdgeKind, FunctionCFG
 from lbr2pgo.replay import Flow
-from lbr2pgo.stacks import I64, U64
 
 
 @dataclass(frozen=True, slots=True)

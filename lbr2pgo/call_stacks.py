@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from lbr2pgo.address_spaces import AddressSpaces, rows_by
-from lbr2pgo.counts import U8
+from lbr2pgo.arrays import I64, U8, U64
 from lbr2pgo.program.functions import Functions
-from lbr2pgo.stacks import BRANCH_FILTER_BITS, I64, U64, BranchStacks
+from lbr2pgo.stacks import BRANCH_FILTER_BITS, BranchStacks
 
 OUTSIDE = -1
 """Frame of another image, or of code in no region."""

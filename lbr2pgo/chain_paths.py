@@ -15,9 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lbr2pgo.counts import Bools
+from lbr2pgo.arrays import I64, U64, Bools
 from lbr2pgo.sample_runs import SampleRuns
-from lbr2pgo.stacks import I64, U64
 
 WAYS = 32
 """Blocks that a path is remembered back; behind so many, all paths are one."""

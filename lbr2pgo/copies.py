@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from lbr2pgo.address_spaces import AddressSpaces
-from lbr2pgo.counts import U8, BranchCounts
-from lbr2pgo.stacks import I64, BranchStacks
+from lbr2pgo.arrays import I64, U8
+from lbr2pgo.counts import BranchCounts
+from lbr2pgo.stacks import BranchStacks
 from lbr2pgo.trace_table import TraceTable, stacks_of
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lbr2pgo.counts import Bools
+from lbr2pgo.arrays import I32, I64, U32, U64, Bools
 from lbr2pgo.distinct import distinct
 from lbr2pgo.entry_calls import EXTERNAL, Calls, calls_to_entries
 from lbr2pgo.profiles.discriminators import base_discriminator, duplication_factor
@@ -27,7 +27,6 @@ from lbr2pgo.profiles.sample_profile import LARGEST_LINE, SampleProfile
 from lbr2pgo.program.debug_info import DebugInfo, DwarfFunctions, Frames
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay import Flow
-from lbr2pgo.stacks import I32, I64, U32, U64
 
 # Compilers emit several functions of these names, whose profiles would be mixed up
 # (LLVM: ProfileGeneratorBase::filterAmbiguousProfile).

@@ -35,7 +35,8 @@ import numpy as np
 
 from lbr2pgo.address_spaces import AddressSpaces, rows_by
 from lbr2pgo.ahead import read_ahead
-from lbr2pgo.counts import U8, Bools, BranchCounts
+from lbr2pgo.arrays import I64, U8, U64, Bools
+from lbr2pgo.counts import BranchCounts
 from lbr2pgo.errors import InputError
 from lbr2pgo.matching import ImageMatch, match_image
 from lbr2pgo.program.layout import ImageLayout
@@ -48,7 +49,7 @@ from lbr2pgo.sources.base import (
     StackSource,
     SymbolResolver,
 )
-from lbr2pgo.stacks import BRANCH_FILTER_BITS, I64, U64, BranchStacks
+from lbr2pgo.stacks import BRANCH_FILTER_BITS, BranchStacks
 from lbr2pgo.trace_table import TraceTable
 
 _TYPE_FILTERS = ("any_call", "any_ret", "ind_call", "cond", "ind_jmp", "call")

@@ -6,13 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from lbr2pgo import waterfall
-from lbr2pgo.stacks import U64
-
-U8 = npt.NDArray[np.uint8]
-Bools = npt.NDArray[np.bool_]
+from lbr2pgo.arrays import U8, U64, Bools
 
 # Bits of `BranchCounts.known`: which parts of a row are facts.
 FROM = 1

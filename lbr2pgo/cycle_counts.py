@@ -26,9 +26,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from lbr2pgo.address_spaces import AddressSpaces, rows_by
-from lbr2pgo.counts import U8, Bools, sum_by
+from lbr2pgo.arrays import I64, U8, U64, Bools
+from lbr2pgo.counts import sum_by
 from lbr2pgo.key_table import KeyTable
-from lbr2pgo.stacks import CYCLES_MASK, I64, U64, BranchStacks
+from lbr2pgo.stacks import CYCLES_MASK, BranchStacks
 from lbr2pgo.trace_table import stacks_of
 
 MISSING = 0

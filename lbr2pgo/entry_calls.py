@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lbr2pgo.counts import Bools
+from lbr2pgo.arrays import I64, U64, Bools
 from lbr2pgo.profiles.sample_names import canonical_name
 from lbr2pgo.program.debug_info import DwarfFunctions
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay import Flow
-from lbr2pgo.stacks import I64, U64
 
 EXTERNAL = np.uint64(1)
 """Where llvm-profgen believes to be what is outside the image. If debug information of dropped

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from lbr2pgo.counts import BRANCH, END, FROM, TO, Bools, BranchCounts, aggregate
+from lbr2pgo.arrays import I64, U64, Bools
+from lbr2pgo.counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
 from lbr2pgo.program.instructions import InstructionTable, Kind
-from lbr2pgo.stacks import I64, U64
 
 FUSED = "branches_fused"
 """Key of the tally: branches that were moved to where they belong."""

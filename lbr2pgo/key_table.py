@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lbr2pgo.stacks import I64, U64
+from lbr2pgo.arrays import I64, U64
 
 if TYPE_CHECKING:
     from lbr2pgo.kernels.traces import Table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lbr2pgo.stacks import I64
+from lbr2pgo.arrays import I64
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from lbr2pgo import waterfall
+from lbr2pgo.arrays import Bools
 from lbr2pgo.background import Background
 from lbr2pgo.counting import Counted, CountingOptions, Progress, count, filter_names, mode_of
-from lbr2pgo.counts import Bools, BranchCounts, merge
+from lbr2pgo.counts import BranchCounts, merge
 from lbr2pgo.errors import InputError, Lbr2pgoError, OutputError
 from lbr2pgo.fusion import FUSED
 from lbr2pgo.inputs import open_inputs

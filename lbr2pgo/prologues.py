@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbr2pgo.counts import Bools
+from lbr2pgo.arrays import U64, Bools
 from lbr2pgo.program.debug_info import DebugInfo
 from lbr2pgo.program.instructions import Kind
 from lbr2pgo.program.program import Program
-from lbr2pgo.stacks import U64
 
 
 def in_prologue_or_epilogue(addresses: U64, program: Program, debug: DebugInfo) -> Bools:

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from lbr2pgo import waterfall
-from lbr2pgo.counts import END, FROM, TO, U8, Bools, BranchCounts, Branches, Runs
+from lbr2pgo.arrays import I64, U8, U64, Bools
+from lbr2pgo.counts import END, FROM, TO, BranchCounts, Branches, Runs
 from lbr2pgo.distinct import distinct
 from lbr2pgo.fusion import FUSED, unfused
 from lbr2pgo.program.instructions import InstructionTable, Kind
 from lbr2pgo.program.program import Program
-from lbr2pgo.stacks import I64, U64
 
 CALLS = (Kind.CALL, Kind.INDIRECT_CALL)
 # A recorder of all branches would have logged these; but a call may have been filtered out, and

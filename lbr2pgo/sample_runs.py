@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from lbr2pgo.address_spaces import AddressSpaces
-from lbr2pgo.counts import U8, Bools, Runs
+from lbr2pgo.arrays import I64, U8, U64, Bools
+from lbr2pgo.counts import Runs
 from lbr2pgo.cycle_counts import image_runs
 from lbr2pgo.fusion import next_branches
 from lbr2pgo.program.instructions import InstructionTable, Kind
 from lbr2pgo.replay import Flow, judge
-from lbr2pgo.stacks import I64, U64, BranchStacks
+from lbr2pgo.stacks import BranchStacks
 from lbr2pgo.trace_table import stacks_of
 
 

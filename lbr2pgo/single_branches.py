@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from lbr2pgo.address_spaces import AddressSpaces
-from lbr2pgo.counts import U8, Bools, sum_by
+from lbr2pgo.arrays import I64, U8, U64, Bools
+from lbr2pgo.counts import sum_by
 from lbr2pgo.sources.base import EventInfo
-from lbr2pgo.stacks import I64, NOT_TAKEN, SPEC_WRONG_PATH, U64, BranchStacks, spec_of, type_of
+from lbr2pgo.stacks import NOT_TAKEN, SPEC_WRONG_PATH, BranchStacks, spec_of, type_of
 
 _MOST_ENTRIES = 2
 """The branch, and with FEAT_SPE_PBT where the branch before it went to."""

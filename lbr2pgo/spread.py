@@ -13,13 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from lbr2pgo.arrays import F64
 from lbr2pgo.program.instructions import Kind
 from lbr2pgo.replay import Flow
 from lbr2pgo.sample_runs import SampleRuns, next_marked
-
-F64 = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

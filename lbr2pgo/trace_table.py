@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lbr2pgo.address_spaces import AddressSpaces, rows_by
-from lbr2pgo.counts import BRANCH, END, FROM, TO, U8, Bools, BranchCounts, aggregate
+from lbr2pgo.arrays import I64, U8, U64, Bools
+from lbr2pgo.counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
 from lbr2pgo.key_table import KeyTable
-from lbr2pgo.stacks import I64, U64, BranchStacks
+from lbr2pgo.stacks import BranchStacks
 
 if TYPE_CHECKING:
     from lbr2pgo.kernels.traces import Stacks

@@ -17,8 +17,9 @@ import pytest
 from builders.binary_walks import BinaryWalk
 
 from lbr2pgo import waterfall
+from lbr2pgo.arrays import U64, Bools
 from lbr2pgo.counting import count
-from lbr2pgo.counts import END, FROM, TO, Bools, BranchCounts, Runs
+from lbr2pgo.counts import END, FROM, TO, BranchCounts, Runs
 from lbr2pgo.pipeline import LLVM_PROFGEN, ConvertOptions, convert
 from lbr2pgo.profiles.discriminators import duplication_factor
 from lbr2pgo.profiles.unsymbolized import write as write_unsymbolized
@@ -26,7 +27,6 @@ from lbr2pgo.program.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay import ReplayOptions, judge
 from lbr2pgo.sources import open_source
-from lbr2pgo.stacks import U64
 
 Corpus = Callable[[str], Path]
 Tool = Callable[[str], str]

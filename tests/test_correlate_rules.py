@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 from builders.elf import Function, elf
 
+from lbr2pgo.arrays import U64
 from lbr2pgo.correlate import sample_profile
 from lbr2pgo.counts import BRANCH, END, FROM, TO, aggregate
 from lbr2pgo.profiles import llvm_text
 from lbr2pgo.program.debug_info import DwarfFunctions, Frames
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay import Flow, replay
-from lbr2pgo.stacks import U64
 
 BASE = 0x2000
 CODE = bytes.fromhex(

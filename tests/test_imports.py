@@ -17,8 +17,8 @@ PACKAGE = Path(lbr2pgo.__file__).parent
 # From left to right: a room imports from rooms before it only, so there can be no circle. A folder
 # is one room, and so is a module that stands alone.
 ORDER = (
-    "errors", "printable", "quirks", "timings", "perf_abi", "output", "waterfall", "spaces",
-    "stacks", "distinct", "ahead", "sharing", "background",
+    "arrays", "errors", "printable", "quirks", "timings", "perf_abi", "output", "waterfall",
+    "spaces", "stacks", "distinct", "ahead", "sharing", "background",
     "counts", "line_branches",
     "kernels",
     "key_table",
@@ -39,12 +39,12 @@ ORDER = (
 )  # fmt: skip
 
 # Rooms that know less than what stands before them, and all that they may know of it.
-BASICS = {"errors", "output", "printable", "perf_abi", "spaces", "stacks", "waterfall"}
+BASICS = {"arrays", "errors", "output", "printable", "perf_abi", "spaces", "stacks", "waterfall"}
 KNOWS_ONLY = {
     # Pure loops over arrays.
-    "kernels": {"stacks", "counts", "perf_abi"},
+    "kernels": {"arrays", "stacks", "counts", "perf_abi"},
     # Code, and nothing of samples.
-    "program": {"errors", "stacks", "distinct", "sharing", "background", "kernels"},
+    "program": {"arrays", "errors", "stacks", "distinct", "sharing", "background", "kernels"},
     # Inputs and their counting know an image by its layout.
     "sources": BASICS | {"counts", "line_branches", "kernels", "program/layout", "sharing"},
     "address_spaces": BASICS | {"program/layout"},

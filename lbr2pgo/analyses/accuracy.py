@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo.counts import FROM, TO, U8, Bools
+from lbr2pgo.arrays import I64, U8, U64, Bools
+from lbr2pgo.counts import FROM, TO
 from lbr2pgo.program.instructions import InstructionTable, Kind
-from lbr2pgo.stacks import I64, U64
 
 if TYPE_CHECKING:
     from lbr2pgo.program.functions import Functions

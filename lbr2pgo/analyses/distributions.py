@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from lbr2pgo.arrays import F64, I64, U64
 from lbr2pgo.cycle_counts import MISSING, SATURATED
-from lbr2pgo.stacks import I64, U64
-
-F64 = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

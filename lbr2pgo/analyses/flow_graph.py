@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from lbr2pgo.analyses.evidence import Evidence
+from lbr2pgo.arrays import F64, I64, U64
 from lbr2pgo.block_counts import count_blocks
 from lbr2pgo.program.cfg import EdgeKind, FunctionCFG
 from lbr2pgo.replay import CALLS
-from lbr2pgo.stacks import I64, U64
-
-F64 = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

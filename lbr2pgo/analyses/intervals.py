@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-F64 = npt.NDArray[np.float64]
+from lbr2pgo.arrays import F64
 
 CONFIDENCE = 0.95
 _Z = 1.959963984540054  # quantile of the normal distribution, 2.5 % on either side

@@ -6,19 +6,17 @@ A branch stack holds taken branches only: a branch that was mispredicted and not
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.intervals import wilson
 from lbr2pgo.analyses.source_lines import SourceLines
 from lbr2pgo.analyses.table import Column, Kind, Table, Value, build, empty
+from lbr2pgo.arrays import F64, I64, U64
 from lbr2pgo.counts import FROM
-from lbr2pgo.stacks import I64, U64
 
 NAME = "mispredictions"
 TITLE = "Mispredictions"
 
-F64 = npt.NDArray[np.float64]
 
 _COUNTS = (
     Column("predicted", "predicted", Kind.COUNT),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lbr2pgo.arrays import I64, U64
 from lbr2pgo.correlate import sample_profile
 from lbr2pgo.counts import END, TO, BranchCounts, aggregate
 from lbr2pgo.profiles.fdata_tables import NOT_A_SYMBOL, Fdata
@@ -16,7 +17,6 @@ from lbr2pgo.program.bolt_functions import discover
 from lbr2pgo.program.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay import Flow, replay
-from lbr2pgo.stacks import I64, U64
 
 _NAMED = 5
 """How many of the missing functions are named."""

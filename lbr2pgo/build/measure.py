@@ -20,16 +20,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-import numpy.typing as npt
 
+from lbr2pgo.arrays import F64
 from lbr2pgo.errors import InputError
 from lbr2pgo.record.exact import Totals
 from lbr2pgo.record.guest import find_guest
 from lbr2pgo.record.hardware import exit_code
 from lbr2pgo.record.options import RecordOptions
 from lbr2pgo.record.software import record_software
-
-F64 = npt.NDArray[np.float64]
 
 CONFIDENCE = 0.95
 FEWEST_RUNS = 6

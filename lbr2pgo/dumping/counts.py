@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lbr2pgo.counts import BRANCH, END, FROM, OUTSIDE, RETURN, TO, Bools, BranchCounts, Runs
+from lbr2pgo.arrays import U64, Bools
+from lbr2pgo.counts import BRANCH, END, FROM, OUTSIDE, RETURN, TO, BranchCounts, Runs
 from lbr2pgo.dumping.labels import Labels
 from lbr2pgo.program.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay import Flow, JudgedRuns, ReplayOptions, Verdict, judge
-from lbr2pgo.stacks import U64
 
 
 def lines(

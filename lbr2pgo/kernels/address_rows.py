@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from lbr2pgo.arrays import U64, Text
 from lbr2pgo.kernels.jit import compiled_leaf
-from lbr2pgo.kernels.text import (
-    Text,
-    line_end,
-    read_decimal,
-    read_hex,
-    skip_blanks,
-)
-from lbr2pgo.stacks import U64
+from lbr2pgo.kernels.text import line_end, read_decimal, read_hex, skip_blanks
 
 ADDRESS, RANGE, BRANCH = range(3)
 """Forms of a row: `address:count`, `from-to:count`, `from->to:count`."""

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from lbr2pgo.arrays import U64, Text
 from lbr2pgo.kernels.jit import compiled_leaf
 from lbr2pgo.kernels.text import (
-    Text,
     hash_name,
     hash_text,
     is_blank,
@@ -38,7 +38,6 @@ from lbr2pgo.stacks import (
     SPEC_OUTCOMES,
     SPEC_SHIFT,
     TYPE_SHIFT,
-    U64,
 )
 
 NO_ENTRY = -1

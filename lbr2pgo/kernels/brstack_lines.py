@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lbr2pgo.arrays import I64, U64, Text
 from lbr2pgo.kernels.brstack_entry import NO_ENTRY, find_flags, module_end, read_entry
 from lbr2pgo.kernels.brstack_prefix import (
     EVENT,
@@ -28,7 +29,6 @@ from lbr2pgo.kernels.jit import compiled_leaf
 from lbr2pgo.kernels.text import (
     LETTER_X,
     ZERO,
-    Text,
     is_digit,
     is_hex_digit,
     line_end,
@@ -36,7 +36,6 @@ from lbr2pgo.kernels.text import (
     starts_with,
     word_end,
 )
-from lbr2pgo.stacks import I64, U64
 
 # What a line is.
 NOTHING, COMMENT, RECORD, STACK, SYMBOLS, COUNT, PREFIX = range(7)

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from lbr2pgo.arrays import I64, U64, Text
 from lbr2pgo.kernels.jit import compiled_leaf
 from lbr2pgo.kernels.text import (
-    Text,
     hash_text,
     is_digit,
     is_hex_digit,
@@ -25,7 +25,6 @@ from lbr2pgo.kernels.text import (
     starts_with,
     word_end,
 )
-from lbr2pgo.stacks import I64, U64
 
 # Columns of a prefix, u64: what it says, or what FOUND says is not there.
 PID, TID, TIME, EVENT, IP, FOUND, EVENT_START, EVENT_END, PLACE = range(9)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lbr2pgo.arrays import I64, U64, Text
 from lbr2pgo.kernels.brstack_entry import (
     NO_ENTRY,
     find_flags,
@@ -46,15 +47,7 @@ from lbr2pgo.kernels.brstack_prefix import (
     read_words,
 )
 from lbr2pgo.kernels.jit import compiled_leaf
-from lbr2pgo.kernels.text import (
-    ZERO,
-    Text,
-    hash_text,
-    line_end,
-    read_decimal,
-    skip_blanks,
-)
-from lbr2pgo.stacks import I64, U64
+from lbr2pgo.kernels.text import ZERO, hash_text, line_end, read_decimal, skip_blanks
 
 # What was lost, u64[LOSSES].
 LOST_LINES, LOST_ENTRIES, LOST_COUNTS, LOST_ZEROS = range(4)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbr2pgo.counts import Bools
+from lbr2pgo.arrays import I64, U64, Bools
 from lbr2pgo.kernels.jit import compiled
-from lbr2pgo.stacks import I64, U64
 
 
 @compiled

@@ -11,11 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from lbr2pgo.arrays import Bytes
 from lbr2pgo.kernels.jit import compiled, compiled_leaf
 
-Bytes = npt.NDArray[np.uint8]
 Int = int | np.signedinteger[Any]
 """Python's numbers and NumPy's are one type when compiled."""
 Number = tuple[Any, Any]

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from lbr2pgo.kernels.dwarf_bytes import Bytes, Int, after_string, fixed, grown, uleb
+from lbr2pgo.arrays import Bytes
+from lbr2pgo.kernels.dwarf_bytes import Int, after_string, fixed, grown, uleb
 from lbr2pgo.kernels.dwarf_forms import STRING, read_form
 from lbr2pgo.kernels.jit import compiled, compiled_leaf
 from lbr2pgo.kernels.rows import row_type

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo.kernels.dwarf_bytes import Bytes, Int, after_string, fixed, sleb, uleb
+from lbr2pgo.arrays import Bytes
+from lbr2pgo.kernels.dwarf_bytes import Int, after_string, fixed, sleb, uleb
 from lbr2pgo.kernels.jit import compiled_leaf
 
 VARIABLE, UNKNOWN = -1, -2

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from lbr2pgo.kernels.dwarf_bytes import Bytes, Int, fixed, grown, initial_length, sleb, uleb
+from lbr2pgo.arrays import Bytes
+from lbr2pgo.kernels.dwarf_bytes import Int, fixed, grown, initial_length, sleb, uleb
 from lbr2pgo.kernels.jit import compiled, compiled_leaf
 from lbr2pgo.kernels.rows import row_type
 

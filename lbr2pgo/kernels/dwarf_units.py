@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo.kernels.dwarf_bytes import Bytes, Int, fixed, initial_length, sleb, uleb
+from lbr2pgo.arrays import Bytes
+from lbr2pgo.kernels.dwarf_bytes import Int, fixed, initial_length, sleb, uleb
 from lbr2pgo.kernels.dwarf_forms import (
     IMPLICIT_CONST,
     UNKNOWN,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from lbr2pgo.arrays import U64
 from lbr2pgo.counts import FROM, TO
 from lbr2pgo.kernels.jit import compiled_leaf
 from lbr2pgo.kernels.traces import (
@@ -19,7 +20,7 @@ from lbr2pgo.kernels.traces import (
     has_room,
     is_duplicate,
 )
-from lbr2pgo.stacks import ABORT, CYCLES_MASK, CYCLES_SHIFT, U64
+from lbr2pgo.stacks import ABORT, CYCLES_MASK, CYCLES_SHIFT
 
 _ZERO = np.uint64(0)
 _ABORT = np.uint64(ABORT)

@@ -23,7 +23,7 @@ from numba.core.runtime import rtsys
 
 _KERNELS = Path(__file__).parent
 _CPU = "NUMBA_CPU_NAME"
-CONSTANTS = ("counts.py", "perf_abi.py", "stacks.py")
+CONSTANTS = ("arrays.py", "counts.py", "perf_abi.py", "stacks.py")
 """The modules outside this room whose constants are compiled into loops."""
 _KEPT = 4
 """Directories kept of other states: other processors, versions and checkouts may share a cache."""

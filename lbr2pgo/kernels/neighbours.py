@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from lbr2pgo.arrays import I64, U64
 from lbr2pgo.counts import END, TO
 from lbr2pgo.kernels.jit import compiled_leaf
 from lbr2pgo.kernels.traces import (
@@ -24,7 +25,7 @@ from lbr2pgo.kernels.traces import (
     has_room,
     is_duplicate,
 )
-from lbr2pgo.stacks import ABORT, CYCLES_MASK, CYCLES_SHIFT, I64, MISPREDICTED, U64
+from lbr2pgo.stacks import ABORT, CYCLES_MASK, CYCLES_SHIFT, MISPREDICTED
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 _ABORT, _MISPREDICTED = np.uint64(ABORT), np.uint64(MISPREDICTED)

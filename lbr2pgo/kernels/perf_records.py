@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lbr2pgo import perf_abi as abi
+from lbr2pgo.arrays import I32, I64, U64, Bytes
 from lbr2pgo.kernels.jit import compiled_leaf
-from lbr2pgo.kernels.words import WORD, Bytes, word_at
-from lbr2pgo.stacks import I32, I64, U64
+from lbr2pgo.kernels.words import WORD, word_at
 
 Int = Any
 """An int outside, an int64 in compiled code, which the type checker can't tell."""

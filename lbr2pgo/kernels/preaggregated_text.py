@@ -13,18 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lbr2pgo.counts import U8
+from lbr2pgo.arrays import I64, U8, U64, Text
 from lbr2pgo.kernels.jit import compiled_leaf
-from lbr2pgo.kernels.text import (
-    Text,
-    hash_text,
-    line_end,
-    read_decimal,
-    read_hex,
-    skip_blanks,
-    word_end,
-)
-from lbr2pgo.stacks import I64, U64
+from lbr2pgo.kernels.text import hash_text, line_end, read_decimal, read_hex, skip_blanks, word_end
 
 BRANCH, TRACE, RETURN, RUN, OUTSIDE_RUN, RETURN_RUN, SAMPLE, EVENT = (ord(c) for c in "BTRFfrSE")
 

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from lbr2pgo.counts import U8
+from lbr2pgo.arrays import F64, I64, U8, U64
 from lbr2pgo.kernels.jit import compiled
-from lbr2pgo.stacks import I64, U64
-
-F64 = npt.NDArray[np.float64]
 
 MOMENTS = 5
 """Columns of a table of moments: sums over samples of n, t, n², t·n, t², where a sample saw a

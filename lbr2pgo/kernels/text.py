@@ -7,12 +7,10 @@ that read something return where it ends, which is where they started if it was 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from lbr2pgo.arrays import Text
 from lbr2pgo.kernels.jit import compiled_leaf
 from lbr2pgo.kernels.words import WORD, word_at
-
-Text = npt.NDArray[np.uint8]
 
 NEWLINE, RETURN, TAB, BLANK = 10, 13, 9, 32
 ZERO, NINE, LETTER_X = ord("0"), ord("9"), ord("x")

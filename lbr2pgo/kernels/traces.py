@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lbr2pgo.counts import BRANCH, END, FROM, TO, U8
+from lbr2pgo.arrays import I64, U8, U64
+from lbr2pgo.counts import BRANCH, END, FROM, TO
 from lbr2pgo.kernels.jit import compiled_leaf
 from lbr2pgo.stacks import (
     ABORT,
-    I64,
     MISPREDICTED,
     NOT_TAKEN,
     SPEC_MASK,
@@ -22,7 +22,6 @@ from lbr2pgo.stacks import (
     SPEC_WRONG_PATH,
     TYPE_MASK,
     TYPE_SHIFT,
-    U64,
 )
 
 Word = np.uint64

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from lbr2pgo.arrays import Bytes
 from lbr2pgo.kernels.jit import compiled_leaf
-
-Bytes = npt.NDArray[np.uint8]
 
 WORD = 8
 

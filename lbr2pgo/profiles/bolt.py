@@ -13,7 +13,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from lbr2pgo.counts import BRANCH, END, FROM, OUTSIDE, RETURN, TO, Bools, BranchCounts, sum_by
+from lbr2pgo.arrays import I64, U64, Bools
+from lbr2pgo.counts import BRANCH, END, FROM, OUTSIDE, RETURN, TO, BranchCounts, sum_by
 from lbr2pgo.distinct import distinct
 from lbr2pgo.profiles.fdata_tables import UNKNOWN, Fdata, FdataBranches, in_bolt_order
 from lbr2pgo.program.bolt_blocks import BoltBlocks, build_blocks
@@ -25,7 +26,6 @@ from lbr2pgo.program.bolt_lines import Lines, read_lines
 from lbr2pgo.program.bolt_relocations import read_references
 from lbr2pgo.program.instructions import Kind, decode
 from lbr2pgo.program.program import Program
-from lbr2pgo.stacks import I64, U64
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,8 @@ instead, or a small base discriminator (LLVM: llvm/include/llvm/IR/PseudoProbe.h
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-U32 = npt.NDArray[np.uint32]
+from lbr2pgo.arrays import U32
 
 _ONE = np.uint32(1)
 _CONTINUES = np.uint32(0x20)

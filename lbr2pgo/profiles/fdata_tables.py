@@ -9,10 +9,8 @@ from typing import ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-U8 = npt.NDArray[np.uint8]
-I32 = npt.NDArray[np.int32]
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
+from lbr2pgo.arrays import I32, I64, U8, U64
+
 Column = npt.NDArray[np.integer[npt.NBitBase]]
 
 NOT_A_SYMBOL, GLOBAL_SYMBOL, LOCAL_SYMBOL = 0, 1, 2

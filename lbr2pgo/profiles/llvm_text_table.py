@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 import numpy as np
 
+from lbr2pgo.arrays import I64, U64
 from lbr2pgo.errors import OutputError
 from lbr2pgo.kernels.profile_lines import (
     BODY_BYTES,
@@ -24,7 +25,6 @@ from lbr2pgo.kernels.profile_lines import (
 )
 from lbr2pgo.output import PathLike, write_to
 from lbr2pgo.profiles.profile_table import ProfileTable
-from lbr2pgo.stacks import I64, U64
 
 _CONTEXTS_AT_ONCE = 1 << 12
 

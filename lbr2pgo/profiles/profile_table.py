@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lbr2pgo.counts import Bools
+from lbr2pgo.arrays import I64, U64, Bools
 from lbr2pgo.profiles.sample_profile import FunctionSamples, SampleProfile
-from lbr2pgo.stacks import I64, U64
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,9 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
+from lbr2pgo.arrays import I64, U8, U64
 from lbr2pgo.errors import InputError
-
-U8 = npt.NDArray[np.uint8]
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
 
 _LONGEST = 10  # bytes of a 64-bit number
 _WINDOW = 1 << 16

@@ -13,14 +13,11 @@ from itertools import pairwise
 
 import capstone
 import numpy as np
-import numpy.typing as npt
 
-from lbr2pgo.program.instructions import U8, Code, Flow, Kind
-from lbr2pgo.stacks import I64
+from lbr2pgo.arrays import I64, U8, U32
+from lbr2pgo.program.instructions import Code, Flow, Kind
 
 _SIZE = 4
-
-U32 = npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True, slots=True)

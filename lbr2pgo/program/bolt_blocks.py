@@ -10,12 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lbr2pgo.arrays import I64, U64, Bools
 from lbr2pgo.program.bolt_functions import BoltFunctions
 from lbr2pgo.program.bolt_labels import Labels
 from lbr2pgo.program.bolt_lines import Lines
 from lbr2pgo.program.instructions import Kind
-from lbr2pgo.program.symbols import Bool
-from lbr2pgo.stacks import I64, U64
 
 _ENDS = (Kind.COND, Kind.JUMP, Kind.INDIRECT_JUMP, Kind.RET, Kind.TRAP)
 
@@ -28,12 +27,12 @@ class BoltBlocks:
     last: U64
     """Address of the last instruction."""
     function: I64
-    falls: Bool
+    falls: Bools
     """Whether execution may go on in the next block."""
-    ends_in_call: Bool
-    is_entry: Bool
+    ends_in_call: Bools
+    is_entry: Bools
     """The function's first block, or one that something outside refers to."""
-    is_landing_pad: Bool
+    is_landing_pad: Bools
 
     def __len__(self) -> int:
         return len(self.start)
@@ -50,11 +49,11 @@ class BoltBlocks:
 class _Flow:
     """How control leaves each instruction."""
 
-    is_local: Bool
+    is_local: Bools
     """A direct jump to a place in the same function."""
-    ends: Bool
-    is_conditional_tail_call: Bool
-    is_call: Bool
+    ends: Bools
+    is_conditional_tail_call: Bools
+    is_call: Bools
 
 
 def build_blocks(functions: BoltFunctions, lines: Lines, labels: Labels) -> BoltBlocks:
@@ -90,7 +89,7 @@ def _flow(functions: BoltFunctions, lines: Lines) -> _Flow:
     )
 
 
-def _is_start(lines: Lines, flow: _Flow, is_label: Bool) -> Bool:
+def _is_start(lines: Lines, flow: _Flow, is_label: Bools) -> Bools:
     """Instructions that start a block.
 
     A jump right behind a conditional one shares its block, unless something jumps there.
@@ -102,18 +101,18 @@ def _is_start(lines: Lines, flow: _Flow, is_label: Bool) -> Bool:
         | flow.is_conditional_tail_call
     )
     shares = is_jump & flow.is_local & ~_before(parts)
-    starts: Bool = ~lines.continues() | is_label | (_before(flow.ends) & ~shares)
+    starts: Bools = ~lines.continues() | is_label | (_before(flow.ends) & ~shares)
     return starts
 
 
-def _before(flags: Bool) -> Bool:
+def _before(flags: Bools) -> Bools:
     """Each row's flag of the row before; False for the first."""
     shifted = np.zeros_like(flags)
     shifted[1:] = flags[:-1]
     return shifted
 
 
-def _falls(lines: Lines, flow: _Flow, labels: Labels, starts: I64, lasts: I64) -> Bool:
+def _falls(lines: Lines, flow: _Flow, labels: Labels, starts: I64, lasts: I64) -> Bools:
     """Whether control may pass from each block to the next one.
 
     It does if the last instruction lets it pass, or if a jump of the block goes just there. A
@@ -124,7 +123,7 @@ def _falls(lines: Lines, flow: _Flow, labels: Labels, starts: I64, lasts: I64) -
     jumps = np.add.reduceat(flow.is_local.astype(np.int64), starts)
     passes = ~flow.ends[lasts] | flow.is_conditional_tail_call[lasts]
     conditional = lines.kind[lasts] == Kind.COND
-    falls: Bool = np.where(jumps == 0, passes, (jumps == 1) & conditional)
+    falls: Bools = np.where(jumps == 0, passes, (jumps == 1) & conditional)
     following = np.append(lines.address[starts[1:]], np.uint64(0))
     for behind in (0, 1):
         at = np.maximum(lasts - behind, starts)
@@ -134,7 +133,7 @@ def _falls(lines: Lines, flow: _Flow, labels: Labels, starts: I64, lasts: I64) -
     return falls
 
 
-def _indirect_leads_on(lines: Lines, labels: Labels, lasts: I64, following: U64) -> Bool:
+def _indirect_leads_on(lines: Lines, labels: Labels, lasts: I64, following: U64) -> Bools:
     """Whether an indirect jump at a block's end may go to the place behind it.
 
     Some recorders don't see a jump to the next instruction, so runs do pass there.

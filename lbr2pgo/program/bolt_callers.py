@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lbr2pgo.arrays import I64, U8, U64, Bools
 from lbr2pgo.distinct import distinct
 from lbr2pgo.program.bolt_functions import BoltFunctions
 from lbr2pgo.program.bolt_lines import Lines
 from lbr2pgo.program.image import Image
-from lbr2pgo.program.symbols import U8, Bool
-from lbr2pgo.stacks import I64, U64
 
 _CHUNK = 1 << 22
 _LONGEST = 6
@@ -97,7 +96,7 @@ def _possible_branches(image: Image) -> Iterator[tuple[U64, U64]]:
                 yield (at + (segment.address + start)).astype(np.uint64), target.astype(np.uint64)
 
 
-def _matches(code: U8, form: _Form) -> Bool:
+def _matches(code: U8, form: _Form) -> Bools:
     """(n - size + 1,): whether the opcode stands at each byte."""
     count = max(0, len(code) - form.size + 1)
     matches = np.ones(count, np.bool_)

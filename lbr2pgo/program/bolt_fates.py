@@ -6,10 +6,10 @@ import re
 
 import numpy as np
 
+from lbr2pgo.arrays import Bools
 from lbr2pgo.program.bolt_functions import BoltFunctions
 from lbr2pgo.program.bolt_lines import Lines, uses_short_loop
 from lbr2pgo.program.image import Image
-from lbr2pgo.program.symbols import Bool
 
 # `int3`, then any of: `nop` in its many lengths, zeros, jumps ahead (Intel SDM vol. 2, NOP).
 _PADDING = re.compile(
@@ -21,7 +21,7 @@ _PADDING = re.compile(
 
 def given_up(
     image: Image, functions: BoltFunctions, lines: Lines, *, has_relocations: bool
-) -> Bool:
+) -> Bools:
     """(n,): of the functions in `lines`, those that perf2bolt takes no runs from.
 
     Their borders are in doubt, they hold bytes that are no code, or they use `loop` or `jrcxz`.
@@ -41,7 +41,7 @@ def given_up(
     return lost
 
 
-def _has_strange_padding(image: Image, functions: BoltFunctions, lines: Lines) -> Bool:
+def _has_strange_padding(image: Image, functions: BoltFunctions, lines: Lines) -> Bools:
     """Functions of x86-64 with bytes behind them that are neither padding nor skipped by a jump."""
     strange = np.zeros(len(functions), np.bool_)
     if image.machine == "x86-64":
@@ -52,7 +52,7 @@ def _has_strange_padding(image: Image, functions: BoltFunctions, lines: Lines) -
     return strange
 
 
-def _has_gaps(image: Image, functions: BoltFunctions, lines: Lines) -> Bool:
+def _has_gaps(image: Image, functions: BoltFunctions, lines: Lines) -> Bools:
     """Functions not filled with instructions; zeros at the end are padding."""
     covered = np.bincount(lines.function, weights=lines.size, minlength=len(functions))
     seen = covered > 0

@@ -17,12 +17,12 @@ from itertools import zip_longest
 
 import numpy as np
 
+from lbr2pgo.arrays import I64, U64, Bools
 from lbr2pgo.program.bolt_symbols import Symbol, bolt_symbols
 from lbr2pgo.program.image import Image, Section
 from lbr2pgo.program.plt import plt_entries
-from lbr2pgo.program.symbols import Bool, Symbols
+from lbr2pgo.program.symbols import Symbols
 from lbr2pgo.program.unwind import Frames, read_frames
-from lbr2pgo.stacks import I64, U64
 
 _FRAGMENT = re.compile(r"(.*)\.(cold|warm)(\.\d+)?$", re.DOTALL)
 
@@ -37,9 +37,9 @@ class BoltFunctions:
     reach: U64
     """Bytes up to the next function, symbol or end of the section: padding is the function's."""
     name: tuple[str, ...]
-    is_pseudo: Bool
+    is_pseudo: Bools
     """Entries of the procedure linkage table: BOLT never disassembles them."""
-    is_broken: Bool
+    is_broken: Bools
     """Their borders contradict one another, so BOLT leaves them alone."""
     family: I64
     """Number that a split function shares with its fragments."""

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lbr2pgo.arrays import I64, U64, Bools
 from lbr2pgo.program.bolt_functions import BoltFunctions
 from lbr2pgo.program.bolt_lines import Lines
 from lbr2pgo.program.bolt_relocations import CodeReferences
 from lbr2pgo.program.image import SHT_NOBITS, Image, Section
-from lbr2pgo.program.symbols import Bool
 from lbr2pgo.program.x86_jump_tables import TableUse, rip_relative_leas, table_uses
-from lbr2pgo.stacks import I64, U64
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +110,7 @@ class _Reader:
                 break
         return np.concatenate([np.zeros(0, np.uint64), *kept])
 
-    def _are_entries(self, use: TableUse, places: U64, values: U64) -> Bool:
+    def _are_entries(self, use: TableUse, places: U64, values: U64) -> Bools:
         """(n,): whether each value may be an entry of a table of that function."""
         functions = self._functions
         at = functions.containing(values)
@@ -120,7 +119,7 @@ class _Reader:
         special = (values == functions.start[use.function]) | (
             values == functions.end[use.function]
         )
-        good: Bool = real | special
+        good: Bools = real | special
         if self._references.present:
             good &= np.isin(places, self._references.distances)
         return good

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lbr2pgo.arrays import U64
 from lbr2pgo.distinct import distinct
 from lbr2pgo.program.bolt_functions import BoltFunctions
 from lbr2pgo.program.bolt_jump_tables import find_jump_tables
@@ -19,7 +20,6 @@ from lbr2pgo.program.image import Image
 from lbr2pgo.program.instructions import Kind
 from lbr2pgo.program.unwind import landing_pads
 from lbr2pgo.program.x86_jump_tables import rip_relative_leas
-from lbr2pgo.stacks import U64
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,10 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from lbr2pgo.arrays import I64, U8, U64, Bools
 from lbr2pgo.program.bolt_functions import BoltFunctions
 from lbr2pgo.program.image import Image
 from lbr2pgo.program.instructions import InstructionTable, Kind
-from lbr2pgo.program.symbols import U8, Bool
-from lbr2pgo.stacks import I64, U64
 
 WINDOW = 16
 """Bytes kept of each instruction: none is longer."""
@@ -35,7 +34,7 @@ class Lines:
     size: U8
     kind: U8
     target: U64
-    has_target: Bool
+    has_target: Bools
     function: I64
     """Index into `BoltFunctions`."""
     bytes: U8
@@ -51,18 +50,18 @@ class Lines:
         row = np.minimum(np.searchsorted(self.address, addresses), len(self) - 1)
         return np.where(self.address[row] == addresses, row, -1).astype(np.int64)
 
-    def take(self, rows: Bool) -> Lines:
+    def take(self, rows: Bools) -> Lines:
         """The table of the rows that are set."""
         return Lines(*(getattr(self, column.name)[rows] for column in fields(self)))
 
-    def continues(self) -> Bool:
+    def continues(self) -> Bools:
         """(n,): whether each instruction stands right behind the one before, in its function."""
         continues = np.zeros(len(self), np.bool_)
         behind = self.address[:-1] + self.size[:-1].astype(np.uint64)
         continues[1:] = (self.address[1:] == behind) & (self.function[1:] == self.function[:-1])
         return continues
 
-    def is_kind(self, *kinds: Kind) -> Bool:
+    def is_kind(self, *kinds: Kind) -> Bools:
         """(n,): whether the instruction is of one of these kinds."""
         return np.isin(self.kind, kinds)
 
@@ -88,7 +87,7 @@ def read_lines(image: Image, functions: BoltFunctions, table: InstructionTable) 
     return lines
 
 
-def uses_short_loop(lines: Lines) -> Bool:
+def uses_short_loop(lines: Lines) -> Bools:
     """(n,): `loop` and `jrcxz`, which BOLT can't move (BOLT: isUnsupportedInstruction)."""
     first = np.where(lines.bytes[:, 0] == _ADDRESS_SIZE, lines.bytes[:, 1], lines.bytes[:, 0])
     return lines.is_kind(Kind.COND) & np.isin(first, _LOOP_JCXZ)
@@ -125,20 +124,20 @@ def _split_locks(lines: Lines) -> Lines:
     )
 
 
-def _is_quiet(lines: Lines) -> Bool:
+def _is_quiet(lines: Lines) -> Bools:
     """Instructions that leave the straight line but end no block in BOLT."""
     first, second, third = lines.bytes[:, 0], lines.bytes[:, 1], lines.bytes[:, 2]
     system = (first == _TWO_BYTES) & np.isin(second, _SYSRET_SYSEXIT)
     wide = (first == _REX_W) & (second == _TWO_BYTES) & np.isin(third, _SYSRET_SYSEXIT)
     breakpoint_ = (first == _INT3) & (lines.size == 1)
-    quiet: Bool = system | wide | breakpoint_
+    quiet: Bools = system | wide | breakpoint_
     return quiet
 
 
-def _jumps_past_end(lines: Lines, functions: BoltFunctions) -> Bool:
+def _jumps_past_end(lines: Lines, functions: BoltFunctions) -> Bools:
     """Direct jumps to the padding right behind their function."""
     end = functions.end[lines.function]
     reach = functions.start[lines.function] + functions.reach[lines.function]
     is_jump = lines.is_kind(Kind.COND, Kind.JUMP) & lines.has_target
-    past: Bool = is_jump & (lines.target == end) & (end < reach)
+    past: Bools = is_jump & (lines.target == end) & (end < reach)
     return past

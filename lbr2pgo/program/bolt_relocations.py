@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lbr2pgo.arrays import U64, Bools
 from lbr2pgo.distinct import distinct
 from lbr2pgo.program.image import SHT_SYMTAB, Image, Section
 from lbr2pgo.program.relocations import (
@@ -19,8 +20,6 @@ from lbr2pgo.program.relocations import (
     read_rela,
     relative_targets,
 )
-from lbr2pgo.program.symbols import Bool
-from lbr2pgo.stacks import U64
 
 _ABSOLUTE = {
     "x86-64": (1, 10, 11),  # R_X86_64_64, _32, _32S
@@ -83,7 +82,7 @@ def _kept_tables(image: Image) -> list[tuple[Section, Section]]:
     ]
 
 
-def _values(image: Image, rows: RelaRows, rela: RelaRows) -> tuple[U64, Bool]:
+def _values(image: Image, rows: RelaRows, rela: RelaRows) -> tuple[U64, Bools]:
     """What each relocation stands for, and whether its symbol is in code."""
     is_code = np.array([*(s.is_code for s in image.sections), False], np.bool_)
     known = np.minimum(rela["symbol"], max(0, len(rows) - 1))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lbr2pgo.arrays import I64
 from lbr2pgo.program.image import Image, Section
 from lbr2pgo.program.symbols import (
     STB_LOCAL,
@@ -17,7 +18,6 @@ from lbr2pgo.program.symbols import (
     STT_SECTION,
     Symbols,
 )
-from lbr2pgo.stacks import I64
 
 PLT_ENTRY_SIZES = {".plt": 16, ".plt.got": 8, ".plt.sec": 8, ".iplt": 16}
 """Sections with procedure linkage tables on x86-64 (BOLT: RewriteInstance.h)."""

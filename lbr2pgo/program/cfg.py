@@ -10,17 +10,13 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from lbr2pgo.arrays import I64, U8, U64, Bools
 from lbr2pgo.program.functions import Functions
 from lbr2pgo.program.instructions import InstructionTable, Kind
-from lbr2pgo.stacks import I64, U64
 
 if TYPE_CHECKING:
     import networkx as nx
-
-U8 = npt.NDArray[np.uint8]
-Bool = npt.NDArray[np.bool_]
 
 
 class EdgeKind(IntEnum):
@@ -42,7 +38,7 @@ class Transfers:
     """The instruction that leaves."""
     target: U64
     """0 where `has_target` is False."""
-    has_target: Bool
+    has_target: Bools
     kind: U8
     """`Kind` of the instruction."""
 
@@ -156,7 +152,7 @@ class _Jumps:
 
     row: I64
     target: U64
-    has_target: Bool
+    has_target: Bools
     target_row: I64
     """-1 where no instruction of the function starts at the target."""
 
@@ -178,7 +174,7 @@ def _jumps(code: InstructionTable, indirect_targets: Mapping[int, Sequence[int]]
     )
 
 
-def _leaders(code: InstructionTable, entry_rows: I64, target_rows: I64) -> Bool:
+def _leaders(code: InstructionTable, entry_rows: I64, target_rows: I64) -> Bools:
     """Whether each instruction starts a block."""
     leader = np.zeros(len(code), dtype=bool)
     leader[:1] = True
@@ -227,7 +223,7 @@ def _exits(code: InstructionTable, block: I64, jumps: _Jumps) -> Transfers:
 
 
 def _transfers(
-    code: InstructionTable, block: I64, rows: I64, target: U64, has_target: Bool
+    code: InstructionTable, block: I64, rows: I64, target: U64, has_target: Bools
 ) -> Transfers:
     order = np.lexsort((target, rows))
     rows = rows[order]

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from lbr2pgo.arrays import I32, I64, U32, U64
 from lbr2pgo.program.debug_files import (
     DEBUG_DIRECTORIES,
     has_dwarf,
@@ -28,11 +28,6 @@ from lbr2pgo.program.debug_files import (
 if TYPE_CHECKING:
     from lbr2pgo.program.dwarf_symbolizer import Symbolizer
     from lbr2pgo.program.image import Image
-
-U64 = npt.NDArray[np.uint64]
-I64 = npt.NDArray[np.int64]
-U32 = npt.NDArray[np.uint32]
-I32 = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)

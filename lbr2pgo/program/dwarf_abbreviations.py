@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lbr2pgo.arrays import Records
 from lbr2pgo.kernels.dwarf_units import DECLARATION, parse_abbreviations
-
-Records = npt.NDArray[Any]
 
 _KEY = ("abbrev", "version", "address_size", "offset_size")
 """What of a unit a table depends on; the sizes, because it holds those of DIEs."""

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lbr2pgo.arrays import I64, U64, Records
 from lbr2pgo.kernels import dwarf_dies, dwarf_inlining
-from lbr2pgo.program.dwarf_container import I64, U64, Container, Records
+from lbr2pgo.program.dwarf_container import Container
 
 DEEPEST = 256
 """Frames of one address that are kept at most; compilers stop inlining long before."""

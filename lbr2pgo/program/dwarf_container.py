@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from lbr2pgo.arrays import I64, U64, Bytes, Records
 from lbr2pgo.errors import InputError
 from lbr2pgo.kernels import dwarf_forms as forms_of
 from lbr2pgo.kernels.dwarf_units import (
@@ -34,11 +35,7 @@ from lbr2pgo.program.dwarf_abbreviations import Abbreviations
 
 CONTRIBUTION = row_type([(n, np.int64) for n in ("info", "abbrev", "str_offsets", "rnglists")])
 
-Bytes = npt.NDArray[np.uint8]
 Forms = npt.NDArray[np.int16]
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
-Records = npt.NDArray[Any]
 
 
 class SectionSource(Protocol):

@@ -11,12 +11,10 @@ from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from lbr2pgo.arrays import I64, U64, Bytes
 from lbr2pgo.kernels.dwarf_ranges import unit_ranges
-from lbr2pgo.program.dwarf_container import I64, Bytes, Container
-
-U64 = npt.NDArray[np.uint64]
+from lbr2pgo.program.dwarf_container import Container
 
 
 @dataclass(frozen=True)

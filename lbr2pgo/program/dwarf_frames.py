@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lbr2pgo.program.debug_info import I32, U32, Frames
-from lbr2pgo.program.dwarf_container import I64, Container
+from lbr2pgo.arrays import I32, I64, U32
+from lbr2pgo.program.debug_info import Frames
+from lbr2pgo.program.dwarf_container import Container
 from lbr2pgo.program.dwarf_functions import Functions, describe
 from lbr2pgo.program.dwarf_lines import LineTable
 

@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from lbr2pgo.arrays import I64, U32, U64
 from lbr2pgo.distinct import distinct
 from lbr2pgo.kernels import dwarf_forms as forms_of
 from lbr2pgo.kernels import dwarf_units as slots
-from lbr2pgo.program.dwarf_container import I64, U64, Container, Forms
-
-U32 = npt.NDArray[np.uint32]
+from lbr2pgo.program.dwarf_container import Container, Forms
 
 _CONSTANTS = (forms_of.DATA1, forms_of.DATA2, forms_of.DATA4, forms_of.DATA8, forms_of.UDATA,
               forms_of.IMPLICIT_CONST)  # fmt: skip

@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lbr2pgo.arrays import I64, U64, Bytes, Records
 from lbr2pgo.kernels import dwarf_lines as kernels
 from lbr2pgo.kernels.dwarf_file_tables import NAME, read_classic_file, read_file_tables
 from lbr2pgo.kernels.dwarf_units import COMP_DIR
-from lbr2pgo.program.dwarf_container import I64, Bytes, Container, StringSection
-
-Records = npt.NDArray[Any]
-U64 = npt.NDArray[np.uint64]
-
+from lbr2pgo.program.dwarf_container import Container, StringSection
 
 NO_FILE = 0xFFFFFFFF
 """A file number that no table has."""

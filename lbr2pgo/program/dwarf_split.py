@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from lbr2pgo.arrays import Bytes, Records
 from lbr2pgo.errors import InputError
 from lbr2pgo.kernels.dwarf_units import (
     COMP_DIR,
@@ -23,13 +24,7 @@ from lbr2pgo.kernels.dwarf_units import (
     UT_TYPE,
 )
 from lbr2pgo.program.debug_files import open_sections
-from lbr2pgo.program.dwarf_container import (
-    CONTRIBUTION,
-    Bytes,
-    Container,
-    Records,
-    SectionReader,
-)
+from lbr2pgo.program.dwarf_container import CONTRIBUTION, Container, SectionReader
 
 # DW_SECT_*, the same in both versions for what is needed here.
 _SECTIONS = {1: "info", 3: "abbrev", 6: "str_offsets", 8: "rnglists"}

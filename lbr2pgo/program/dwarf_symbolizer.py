@@ -14,9 +14,10 @@ from threading import Lock
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo.program.debug_info import U32, DwarfFunctions, Frames, Lines
+from lbr2pgo.arrays import I64, U32, U64
+from lbr2pgo.program.debug_info import DwarfFunctions, Frames, Lines
 from lbr2pgo.program.dwarf_code import ENDINGS, Code, read_code
-from lbr2pgo.program.dwarf_container import I64, U64, Container, runs
+from lbr2pgo.program.dwarf_container import Container, runs
 from lbr2pgo.program.dwarf_cover import Claims, Cover, read_claims, resolve
 from lbr2pgo.program.dwarf_frames import Group, Interned, TableOf, assemble, name_files
 from lbr2pgo.program.dwarf_functions import describe

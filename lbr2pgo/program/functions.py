@@ -10,11 +10,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from lbr2pgo.arrays import I64, U64
 from lbr2pgo.program.image import Image
 from lbr2pgo.program.names import Names
 from lbr2pgo.program.ranges import spread
 from lbr2pgo.program.symbols import STB_LOCAL, STT_NOTYPE, Symbols
-from lbr2pgo.stacks import I64, U64
 
 _FRAGMENT = re.compile(r"(.+?)\.(?:cold|warm|part|__part|eh)(?:\.\d+)?")
 """Names of pieces that compilers split off. gcc: `f.cold`, `f.part.0`; LLVM: `f.cold`, `f.cold.1`

@@ -11,14 +11,10 @@ from types import ModuleType
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
+from lbr2pgo.arrays import I64, U8, U64, Bools
 from lbr2pgo.program.image import Image
 from lbr2pgo.program.ranges import spread
-from lbr2pgo.stacks import I64, U64
-
-U8 = npt.NDArray[np.uint8]
-Bool = npt.NDArray[np.bool_]
 
 
 class Kind(IntEnum):
@@ -66,7 +62,7 @@ class Flow:
 
     kind: U8
     target: U64
-    has_target: Bool
+    has_target: Bools
 
 
 @dataclass(frozen=True)
@@ -79,7 +75,7 @@ class InstructionTable:
     """`Kind`"""
     target: U64
     """Where a direct branch or call goes; 0 where `has_target` is False."""
-    has_target: Bool
+    has_target: Bools
 
     def __len__(self) -> int:
         return len(self.address)
@@ -91,7 +87,7 @@ class InstructionTable:
         return end
 
     @cached_property
-    def ends_line(self) -> Bool:
+    def ends_line(self) -> Bools:
         """Whether execution never goes on to the next instruction."""
         return np.isin(self.kind, _ENDS_LINE)
 

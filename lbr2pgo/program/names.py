@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import overload
 
-from lbr2pgo.stacks import I64
+from lbr2pgo.arrays import I64
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbr2pgo.stacks import I64
+from lbr2pgo.arrays import I64
 
 
 def spread(first: I64, past: I64) -> I64:

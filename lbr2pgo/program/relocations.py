@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from lbr2pgo.arrays import U64
 from lbr2pgo.program.image import Image, Section
-from lbr2pgo.stacks import U64
 
 SHT_RELA, SHT_RELR = 4, 19  # System V gABI
 RELA = np.dtype([("offset", "<u8"), ("type", "<u4"), ("symbol", "<u4"), ("addend", "<i8")])

@@ -10,13 +10,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from lbr2pgo.arrays import I32, I64, U8, U64, Bools
 from lbr2pgo.errors import InputError
 from lbr2pgo.program.image import SHT_DYNSYM, SHT_SYMTAB, Image, Section
 from lbr2pgo.program.names import Names
-from lbr2pgo.stacks import I32, I64, U64
-
-U8 = npt.NDArray[np.uint8]
-Bool = npt.NDArray[np.bool_]
 
 # System V gABI, "Symbol Table"
 STB_LOCAL, STB_GLOBAL, STB_WEAK, STB_GNU_UNIQUE = 0, 1, 2, 10
@@ -69,9 +66,9 @@ class Symbols:
         return end
 
     @cached_property
-    def is_function(self) -> Bool:
+    def is_function(self) -> Bools:
         """Whether the symbol says it is one."""
-        is_function: Bool = np.isin(self.kind, (STT_FUNC, STT_GNU_IFUNC))
+        is_function: Bools = np.isin(self.kind, (STT_FUNC, STT_GNU_IFUNC))
         return is_function
 
     @cached_property
@@ -217,10 +214,10 @@ def _symbols(path: str, named: Mapping[str, _Table], health: Mapping[str, int]) 
     )
 
 
-def _is_defined(rows: npt.NDArray[np.void], kind: U8) -> Bool:
+def _is_defined(rows: npt.NDArray[np.void], kind: U8) -> Bools:
     number = rows["section"]
     is_reserved = (number >= _SHN_RESERVED) & ~np.isin(number, (_SHN_ABS, _SHN_XINDEX))
-    defined: Bool = (number != _SHN_UNDEF) & ~is_reserved & ~np.isin(kind, (STT_FILE, STT_TLS))
+    defined: Bools = (number != _SHN_UNDEF) & ~is_reserved & ~np.isin(kind, (STT_FILE, STT_TLS))
     return defined
 
 

@@ -13,8 +13,8 @@ from struct import Struct
 
 import numpy as np
 
+from lbr2pgo.arrays import U64
 from lbr2pgo.program.image import Image
-from lbr2pgo.stacks import U64
 
 OMIT = 0xFF
 _PC_RELATIVE, _DATA_RELATIVE, _FUNCTION_RELATIVE, _ALIGNED = 0x10, 0x30, 0x40, 0x50

@@ -15,15 +15,11 @@ from typing import Any
 import capstone
 import capstone.x86
 import numpy as np
-import numpy.typing as npt
 
-from lbr2pgo.program.instructions import U8, Bool, Code, Flow, Kind
+from lbr2pgo.arrays import I16, I64, U8, U32, U64, Bools
+from lbr2pgo.program.instructions import Code, Flow, Kind
 from lbr2pgo.program.x86_length import vector_length, without_rex2
 from lbr2pgo.sharing import in_order, threads
-from lbr2pgo.stacks import I64, U64
-
-I16 = npt.NDArray[np.int16]
-U32 = npt.NDArray[np.uint32]
 
 _FIELDS = {"id": "<u4", "address": "<u8", "size": "<u2"}
 _ROW = np.dtype(
@@ -219,22 +215,22 @@ def _kinds(code: Code, at: I64) -> U8:
     return kind
 
 
-def _is_xbegin(code: Code, at: I64) -> Bool:
-    found: Bool = (code.data[at] == 0xC7) & (code.data[at + 1] == 0xF8)
+def _is_xbegin(code: Code, at: I64) -> Bools:
+    found: Bools = (code.data[at] == 0xC7) & (code.data[at + 1] == 0xF8)
     return found
 
 
-def _is_system_return(code: Code, at: I64) -> Bool:
+def _is_system_return(code: Code, at: I64) -> Bools:
     """Which are uiret (F3 0F 01 EC), eretu (F3 0F 01 CA) or erets (F2 0F 01 CA)."""
     data, prefix = code.data, code.data[at - 1]
     group_7 = (data[at] == _ESCAPE) & (data[at + 1] == 0x01) & (at > code.offset)
     from_user = (prefix == 0xF3) & np.isin(data[at + 2], (0xCA, 0xEC))
     from_supervisor = (prefix == 0xF2) & (data[at + 2] == 0xCA)
-    found: Bool = group_7 & (from_user | from_supervisor)
+    found: Bools = group_7 & (from_user | from_supervisor)
     return found
 
 
-def _relative_targets(code: Code, has_target: Bool, at: I64) -> U64:
+def _relative_targets(code: Code, has_target: Bools, at: I64) -> U64:
     """End of each instruction plus its displacement, whose width is what the opcode leaves."""
     target = np.zeros(len(code.address), np.uint64)
     displacement_at = at + 1 + ((code.data[at] == _ESCAPE) | _is_xbegin(code, at))

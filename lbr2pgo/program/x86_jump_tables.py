@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from capstone import x86
 
+from lbr2pgo.arrays import I64, U64
 from lbr2pgo.program.bolt_lines import Lines
 from lbr2pgo.program.instructions import Kind
-from lbr2pgo.stacks import I64, U64
 
 _LONGEST_SEARCH = 4096
 _ALL_SEARCHES = 1 << 23

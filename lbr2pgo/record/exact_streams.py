@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lbr2pgo.arrays import I64, U64
 from lbr2pgo.errors import InputError
 from lbr2pgo.record.exact import ANONYMOUS, UNKNOWN, ExactCounts, Totals
 from lbr2pgo.record.stream import (
@@ -20,7 +21,7 @@ from lbr2pgo.record.stream import (
     Stream,
 )
 from lbr2pgo.spaces import Mmap
-from lbr2pgo.stacks import BRANCH_TYPES, I64, U64
+from lbr2pgo.stacks import BRANCH_TYPES
 
 _COND = BRANCH_TYPES.index("COND")
 Rows = dict[str, npt.NDArray[Any]]

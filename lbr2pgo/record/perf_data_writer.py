@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lbr2pgo import perf_abi as abi
+from lbr2pgo.arrays import U64
 from lbr2pgo.errors import OutputError
 from lbr2pgo.record.perf_data_features import (
     BuildId,
@@ -28,7 +29,7 @@ from lbr2pgo.record.perf_data_features import (
 )
 from lbr2pgo.record.perf_samples import CallChains, SampleLayout
 from lbr2pgo.spaces import KERNEL_PID, Comm, Exit, Fork, Mmap, SpaceEvent
-from lbr2pgo.stacks import U64, BranchStacks
+from lbr2pgo.stacks import BranchStacks
 
 __all__ = ["CallChains", "PerfDataWriter", "RecordedEvent", "RecordingFacts"]
 

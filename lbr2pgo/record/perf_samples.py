@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lbr2pgo import perf_abi as abi
-from lbr2pgo.stacks import I64, U64, BranchStacks
+from lbr2pgo.arrays import I64, U64
+from lbr2pgo.stacks import BranchStacks
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,12 @@ import numpy as np
 from lbr2pgo import call_stacks, chain_paths, cycle_counts, single_branches
 from lbr2pgo.analyses.chains import plan_paths
 from lbr2pgo.analyses.evidence import Evidence, Limits
+from lbr2pgo.arrays import I64, U8
 from lbr2pgo.call_stacks import StackCounts, StackTable
 from lbr2pgo.chain_paths import ChainPlan, PathCounts, PathTable
 from lbr2pgo.copies import CopyTable
 from lbr2pgo.counting import CountingOptions, Progress, Reading, count
-from lbr2pgo.counts import U8, BranchCounts, merge
+from lbr2pgo.counts import BranchCounts, merge
 from lbr2pgo.cycle_counts import CycleCounts, CycleTable
 from lbr2pgo.inputs import open_inputs
 from lbr2pgo.matching import refuse_other_machine
@@ -28,7 +29,7 @@ from lbr2pgo.sample_runs import RunReader
 from lbr2pgo.single_branches import SingleBranches, SingleTable
 from lbr2pgo.sources.base import Source, SourceInfo, StackSource
 from lbr2pgo.spread import SpreadTable, spread
-from lbr2pgo.stacks import I64, MISPREDICTED, PREDICTED, BranchStacks
+from lbr2pgo.stacks import MISPREDICTED, PREDICTED, BranchStacks
 
 _AMD = "AuthenticAMD"  # vendor in perf's cpuid (perf: tools/perf/arch/x86/util/header.c)
 

@@ -17,13 +17,13 @@ from pathlib import Path
 
 import numpy as np
 
-from lbr2pgo.counts import BRANCH, END, FROM, TO, Bools, BranchCounts, aggregate
+from lbr2pgo.arrays import U64, Bools, Text
+from lbr2pgo.counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
 from lbr2pgo.errors import InputError
 from lbr2pgo.program.layout import ImageLayout
 from lbr2pgo.sources.base import Addresses, Sniff, SourceFormat, SourceInfo
 from lbr2pgo.sources.code_addresses import addresses_of_offsets, are_code, text_base
-from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader, Text
-from lbr2pgo.stacks import U64
+from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader
 
 _NAME = "unsymbolized ranges and branches"
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from lbr2pgo.arrays import I64, U64, Text
 from lbr2pgo.sources.base import SymbolResolver
-from lbr2pgo.sources.text_lines import Text
-from lbr2pgo.stacks import I64, U64
 
 
 class Symbols:

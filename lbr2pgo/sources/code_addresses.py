@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbr2pgo.counts import Bools
+from lbr2pgo.arrays import U64, Bools
 from lbr2pgo.program.layout import ImageLayout
-from lbr2pgo.stacks import U64
 
 _PAGE_MASK = ~0xFFF
 

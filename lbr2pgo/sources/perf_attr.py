@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lbr2pgo import perf_abi as abi
-from lbr2pgo.stacks import I64
+from lbr2pgo.arrays import I64
 
 _HARDWARE_NAMES = (
     "cycles", "instructions", "cache-references", "cache-misses", "branches", "branch-misses",

@@ -9,12 +9,8 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from lbr2pgo import perf_abi as abi
-
-Bytes = npt.NDArray[np.uint8]
+from lbr2pgo.arrays import Bytes
 
 _HEAD = struct.Struct("<IHHQ")
 """Header and first word of the body."""

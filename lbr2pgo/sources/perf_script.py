@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from lbr2pgo.arrays import I64, U64
 from lbr2pgo.errors import InputError
 from lbr2pgo.sources.base import (
     SNIFF_SIZE,
@@ -30,7 +31,7 @@ from lbr2pgo.sources.perf_script_records import RecordLine, read_comments, read_
 from lbr2pgo.sources.perf_script_samples import Format, new_scratch, read_parts
 from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader
 from lbr2pgo.spaces import SpaceEvent
-from lbr2pgo.stacks import BRANCH_FILTER_BITS, I64, U64, BranchStacks
+from lbr2pgo.stacks import BRANCH_FILTER_BITS, BranchStacks
 
 _NAME = "perf script"
 _MOST_EVENTS = 256

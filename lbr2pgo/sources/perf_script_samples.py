@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from lbr2pgo.arrays import I64, U64, Text
 from lbr2pgo.sharing import in_order, threads
 from lbr2pgo.sources.brstack_symbols import Symbols
-from lbr2pgo.sources.text_lines import Text
-from lbr2pgo.stacks import I64, U64, BranchStacks
+from lbr2pgo.stacks import BranchStacks
 
 if TYPE_CHECKING:
     from lbr2pgo.kernels.brstack_lines import Scratch

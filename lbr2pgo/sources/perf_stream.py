@@ -17,7 +17,8 @@ import numpy as np
 import zstandard
 
 from lbr2pgo import perf_abi as abi
-from lbr2pgo.sources.perf_extents import Bytes, extent_at
+from lbr2pgo.arrays import Bytes
+from lbr2pgo.sources.perf_extents import extent_at
 
 CHUNK = 1 << 22
 _CHAIN = 4 * abi.MAX_RECORD_SIZE

@@ -16,19 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from lbr2pgo.counts import (
-    BRANCH,
-    END,
-    FROM,
-    OUTSIDE,
-    RETURN,
-    TO,
-    U8,
-    Bools,
-    BranchCounts,
-    aggregate,
-    merge,
-)
+from lbr2pgo.arrays import U8, U64, Bools, Text
+from lbr2pgo.counts import BRANCH, END, FROM, OUTSIDE, RETURN, TO, BranchCounts, aggregate, merge
 from lbr2pgo.program.layout import ImageLayout
 from lbr2pgo.sources.base import (
     SNIFF_SIZE,
@@ -39,8 +28,7 @@ from lbr2pgo.sources.base import (
     SourceInfo,
 )
 from lbr2pgo.sources.code_addresses import are_code
-from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader, Text
-from lbr2pgo.stacks import U64
+from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader
 
 _NAME = "BOLT pre-aggregated"
 

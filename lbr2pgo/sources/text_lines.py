@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from lbr2pgo.arrays import Text
 from lbr2pgo.errors import InputError
 
 CHUNK_SIZE = 1 << 23
 """Bytes read at once; a longer line is skipped."""
-
-Text = npt.NDArray[np.uint8]
 
 
 class LineReader:

@@ -18,6 +18,7 @@ from pathlib import Path
 import seeds
 from seeds import BINARY, Seeds
 
+from lbr2pgo.arrays import U64
 from lbr2pgo.counting import count
 from lbr2pgo.dumping import profile as written
 from lbr2pgo.errors import Lbr2pgoError
@@ -27,7 +28,6 @@ from lbr2pgo.program.image import Image
 from lbr2pgo.program.program import Program
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import LineSource, Source, StackSource
-from lbr2pgo.stacks import U64
 
 
 @cache
