@@ -276,7 +276,7 @@ class _Run:
         self.written: list[Path] = []
         self.problems: list[Lbr2pgoError] = []
         self.notes: list[str] = []
-        self._fdata: Background[Mapping[str, int]] | None = None
+        self._fdata: Background[tuple[Mapping[str, int], dict[str, float]]] | None = None
 
     def write_all(self) -> list[Mapping[str, int]]:
         """Write every wanted output; what can't be written goes to `problems`."""
@@ -289,7 +289,7 @@ class _Run:
         fdata, llvm = self.options.fdata, self.options.llvm
         if fdata is not None and llvm is not None and not is_standard_output(fdata):
             # The two need nothing of each other, and take about as long.
-            self._fdata = Background(self._make_fdata, fdata)
+            self._fdata = Background(self._make_fdata_apart, fdata)
         tallies = []
         for path, write in outputs:
             try:
@@ -319,20 +319,25 @@ class _Run:
 
     def _write_fdata(self, path: Path) -> Mapping[str, int]:
         if self._fdata is None:
-            return self._make_fdata(path)
+            return self._make_fdata(path, self.timings)
         with self.timings.stage("wait for fdata"):
-            return self._fdata.result()
+            tallies, self.timings.beside = self._fdata.result()
+        return tallies
 
-    def _make_fdata(self, path: Path) -> Mapping[str, int]:
+    def _make_fdata_apart(self, path: Path) -> tuple[Mapping[str, int], dict[str, float]]:
+        timings = Timings()
+        return self._make_fdata(path, timings), timings.seconds
+
+    def _make_fdata(self, path: Path, timings: Timings) -> Mapping[str, int]:
         from lbr2pgo.profiles import fdata
         from lbr2pgo.profiles.bolt import BoltOptions, fdata_from_counts
 
         options = BoltOptions(compat=PERF2BOLT in self.options.compat)
-        with self.timings.stage("derive fdata"):
+        with timings.stage("derive fdata"):
             rows, tallies = fdata_from_counts(self.counts, self.program, options)
         if rows.branches is None or not len(rows.branches):
             raise EmptyProfileError(tallies, what="no branch is in a function that BOLT knows")
-        with self.timings.stage("write fdata"):
+        with timings.stage("write fdata"):
             fdata.write(rows, path)
         return tallies
 

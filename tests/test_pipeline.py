@@ -114,9 +114,12 @@ def test_an_output_that_fails_is_told_after_the_others_are_written(tmp_path: Pat
 
 def test_fdata_is_the_same_beside_a_sample_profile_and_alone(tmp_path: Path) -> None:
     beside, alone = tmp_path / "beside", tmp_path / "alone"
-    both = convert(ConvertOptions((RECORDING,), PIE, fdata=beside, llvm=tmp_path / "llvm"))
+    timings = Timings()
+    options = ConvertOptions((RECORDING,), PIE, fdata=beside, llvm=tmp_path / "llvm")
+    both = convert(options, timings=timings)
     one = convert(ConvertOptions((RECORDING,), PIE, fdata=alone))
     assert beside.read_bytes() == alone.read_bytes()
+    assert set(timings.beside) == {"derive fdata", "write fdata"}
     assert {key: both.tallies[key] for key in one.tallies} == dict(one.tallies)
 
 

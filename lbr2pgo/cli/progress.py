@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -33,8 +34,8 @@ class SampleProgress:
 
     def __enter__(self) -> SampleProgress:
         if self._can_show:
-            self._before = signal.signal(signal.SIGALRM, lambda *_: self._draw())
-            signal.setitimer(signal.ITIMER_REAL, _PATIENCE, _PACE)
+            self._before = signal.signal(signal.SIGALRM, lambda *_: self._wake())
+            signal.setitimer(signal.ITIMER_REAL, _PATIENCE)
         return self
 
     def __exit__(
@@ -57,6 +58,11 @@ class SampleProgress:
     def stage(self, name: str) -> None:
         """Take note of what is done from now on."""
         self._stage = name
+
+    def _wake(self) -> None:
+        with suppress(RuntimeError):  # in the middle of another write to the terminal
+            self._draw()
+        signal.setitimer(signal.ITIMER_REAL, _PACE)
 
     def _draw(self) -> None:
         if self._bar is None:
