@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 from bisect import bisect_left
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
@@ -80,8 +80,12 @@ _IS_PREFIX = np.isin(np.arange(256), _PREFIXES)
 
 def sweep(data: U8, bounds: list[int]) -> tuple[I64, U8]:
     """Offsets and sizes of the instructions in each piece of `data` between two bounds."""
-    parts = [(part,) for part in _parts(bounds)]
-    signed = np.concatenate([*in_order(parts, [partial(_sizes, data) for _ in parts])])
+    parts = _parts(bounds)
+    if len(parts) == 1:
+        signed = _sizes(data, bounds)
+    else:
+        workers = [partial(_sizes, data)] * len(parts)
+        signed = np.concatenate([*in_order(((part,) for part in parts), workers)])
     size = np.abs(signed)
     offset = bounds[0] + np.cumsum(size, dtype=np.int64) - size
     return offset[signed > 0], size[signed > 0].astype(np.uint8)
@@ -138,10 +142,13 @@ class _Disassembler:
 
     def __init__(self, data: U8) -> None:
         self._data = data
-        self._code, self._code_in_data = (
-            capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64) for _ in range(2)
-        )
-        self._code_in_data.skipdata = True
+        self._code = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+
+    @cached_property
+    def _code_in_data(self) -> Any:
+        handle = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+        handle.skipdata = True
+        return handle
 
     def next_sizes(self, start: int, end: int) -> I16:
         """Sizes of what comes next, at least one; negative where it is no instruction.

@@ -12,9 +12,10 @@ from builders.objdump import Listed, disassembly
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lbr2pgo.program import x86
 from lbr2pgo.program.functions import code_ranges
 from lbr2pgo.program.image import Image
-from lbr2pgo.program.instructions import InstructionTable, Kind, decode, text
+from lbr2pgo.program.instructions import PADDING, InstructionTable, Kind, decode, text
 from lbr2pgo.program.program import Program
 
 ASSEMBLY = Path(__file__).parent / "assembly"
@@ -247,3 +248,17 @@ def test_one_byte_over_and_over_takes_linear_time(byte: int) -> None:
     data = bytes([byte]) * (1 << 17)
     table = decode(Bytes(data), *ranges((0x1000, 0x1000 + len(data))))  # type: ignore[arg-type]
     assert len(table) <= len(data)
+
+
+@settings(deadline=None)
+@given(st.lists(st.binary(max_size=40), max_size=12), st.integers(1, 4))
+def test_threads_change_nothing(pieces: list[bytes], threads: int) -> None:
+    data = np.frombuffer(b"".join([*pieces, bytes(PADDING)]), np.uint8)
+    bounds = np.cumsum([0, *map(len, pieces)]).tolist()
+    alone = x86.sweep(data, bounds)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(x86, "_WORTH_SHARING", -1)
+        patch.setattr(x86, "threads", lambda: threads)
+        shared = x86.sweep(data, bounds)
+    for one, other in zip(alone, shared, strict=True):
+        assert one.tolist() == other.tolist()
