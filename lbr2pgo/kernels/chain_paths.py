@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from lbr2pgo.arrays import I64, U64, Bools
-from lbr2pgo.kernels.jit import compiled
+from lbr2pgo.kernels.jit import compiled, compiled_leaf
 
 
-@compiled
+@compiled_leaf
 def _arrive(
     i: int,
     weight: int,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from lbr2pgo.arrays import F64, I64, U8, U64
-from lbr2pgo.kernels.jit import compiled
+from lbr2pgo.kernels.jit import compiled, compiled_leaf
 
 MOMENTS = 5
 """Columns of a table of moments: sums over samples of n, t, n², t·n, t², where a sample saw a
 branch n times, t of them with the outcome in question."""
 
 
-@compiled
+@compiled_leaf
 def _note(seen: I64, touched: I64, used: int, i: int, hit: int) -> int:
     """Note one observation of branch `i` in the current sample."""
     if seen[i, 0] == 0:
@@ -23,7 +23,7 @@ def _note(seen: I64, touched: I64, used: int, i: int, hit: int) -> int:
     return used
 
 
-@compiled
+@compiled_leaf
 def _close(seen: I64, touched: I64, used: int, weight: float, moments: F64) -> None:
     """Add a sample's observations to the moments, and forget them."""
     for k in range(used):
