@@ -70,7 +70,9 @@ def _starts(flow: Flow) -> U64:
 
 def uses_fs_discriminators(program: Program) -> bool:
     """Whether the binary's discriminators are flow-sensitive, which are not packed."""
-    return program.symbols.by_name(_FS_DISCRIMINATOR_MARK) is not None
+    symbols, mark = program.symbols, _FS_DISCRIMINATOR_MARK
+    # Hardly any program has it, and to look for one name lists all.
+    return mark.encode() in symbols.names.table and symbols.by_name(mark) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,9 +95,7 @@ class Symbols:
 
     def by_name(self, name: str) -> int | None:
         """Row of a name; global before weak before local, then the lowest address."""
-        # Most names that are asked for are in no table, and listing all takes long.
-        is_there = name.encode("utf-8", "surrogateescape") in self.names.table
-        return self._index.get(name) if is_there else None
+        return self._index.get(name)
 
     @cached_property
     def _spans(self) -> tuple[I64, I64]:
