@@ -1,7 +1,8 @@
 """The samples of `perf script` text, chunk by chunk, in several threads.
 
-A sample may stand on several lines, and so a chunk may end in the middle of one. Hardly any does,
-so each is read as if none were open before it, and once more where one was.
+A chunk may end in the middle of a sample that stands on several lines. Where samples have call
+stacks most do, and are read one after the other. Elsewhere hardly any does, so each is read as if
+no sample were open before it, and once more where one was.
 """
 
 from __future__ import annotations
@@ -57,8 +58,10 @@ Chunks = Iterable[tuple[Text, int]]
 
 def read_parts(chunks: Chunks, form: Format, symbols: Symbols | None) -> Parts:
     """The samples of a file, in its order; `symbols` are needed where stacks hold some."""
+    from lbr2pgo.kernels.brstack_lines import HYBRID
+
     ends = _with_end(chunks)
-    if symbols is not None or threads() == 1:
+    if symbols is not None or form.facts[HYBRID] or threads() == 1:
         return _read_one_by_one(ends, _Reader(form, symbols))
     return _read_ahead(ends, form)
 

@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 from lbr2pgo.sources import perf_script_samples
 from lbr2pgo.sources.perf_script import PerfScript
 
-LINES = st.sampled_from(
-    [
-        "sq 7/8 1.500000: cycles: 0x10/0x20/P/-/-/1",
-        "sq 7/8 2.500000: cycles: ",
-        " 0x30/0x40/M/-/-/22  0x50/0x60/P/-/-/3",  # of the sample before, or of none
-        "\t        4005dc",
-        "\t        4005f0 main (/bin/x)",
-        "17",  # how often the next sample was taken
-        "",
-        "# a remark",
-        " 0x10/0x20/P/-/-/1 0x30/broken",
-        "no sample",
-    ]
-)
+ONE_LINE_SAMPLES = [
+    "sq 7/8 1.500000: cycles: 0x10/0x20/P/-/-/1",
+    " 0x30/0x40/M/-/-/22  0x50/0x60/P/-/-/3",  # without a time
+    "17",  # how often the next sample was taken
+    "",
+    "# a remark",
+    " 0x10/0x20/P/-/-/1 0x30/broken",
+    "no sample",
+]
+CALL_STACKS = ["sq 7/8 2.500000: cycles: ", "\t        4005dc", "\t        4005f0 main (/bin/x)"]
+TEXTS = (
+    st.lists(st.sampled_from(ONE_LINE_SAMPLES), max_size=60)
+    | st.lists(st.sampled_from(ONE_LINE_SAMPLES + CALL_STACKS), max_size=60)
+).map("\n".join)
 
 
 def samples(path: Path, chunk_size: int) -> tuple[list[object], dict[str, int]]:
@@ -39,7 +39,7 @@ def samples(path: Path, chunk_size: int) -> tuple[list[object], dict[str, int]]:
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(LINES, max_size=60).map("\n".join))
+@given(TEXTS)
 def test_chunks_and_threads_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
