@@ -16,7 +16,7 @@ from lbr2pgo.errors import InputError, Lbr2pgoError, OutputError
 from lbr2pgo.fusion import FUSED
 from lbr2pgo.inputs import open_inputs
 from lbr2pgo.matching import refuse_other_machine
-from lbr2pgo.output import is_standard_output, refuse_overwriting
+from lbr2pgo.output import is_replaced, refuse_overwriting
 from lbr2pgo.program.debug_info import DebugInfo
 from lbr2pgo.program.image import Image
 from lbr2pgo.program.program import Program
@@ -287,8 +287,9 @@ class _Run:
             (self.options.fdata, self._write_fdata),
         )
         fdata, llvm = self.options.fdata, self.options.llvm
-        if fdata is not None and llvm is not None and not is_standard_output(fdata):
-            # The two need nothing of each other, and take about as long.
+        if fdata is not None and llvm is not None and is_replaced(fdata):
+            # The two need nothing of each other, and take about as long. What fails there is tried
+            # again here.
             self._fdata = Background(self._make_fdata_apart, fdata)
         tallies = []
         for path, write in outputs:

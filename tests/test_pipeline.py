@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +12,7 @@ import numpy as np
 import pytest
 from builders.recordings import PIE, RECORDING, STATIC, STATIC_RECORDING, recorded
 
-from lbr2pgo import waterfall
+from lbr2pgo import pipeline, waterfall
 from lbr2pgo.counting import CountingOptions
 from lbr2pgo.errors import InputError, OutputError
 from lbr2pgo.pipeline import (
@@ -134,6 +136,17 @@ def test_what_keeps_fdata_from_being_made_is_told_beside_a_sample_profile(
     with pytest.raises(IncompleteError, match="no such luck"):
         convert(ConvertOptions((RECORDING,), PIE, fdata=tmp_path / "fdata", llvm=llvm))
     assert llvm.exists()
+
+
+def test_fdata_for_a_pipe_is_tried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second try would wait for another reader when the first one has left."""
+    monkeypatch.setattr(pipeline, "Background", pytest.fail)
+    pipe, read = tmp_path / "pipe", tmp_path / "read"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["sh", "-c", f"cat {pipe} > {read}"]):
+        convert(ConvertOptions((RECORDING,), PIE, fdata=pipe, llvm=tmp_path / "llvm"))
+    convert(ConvertOptions((RECORDING,), PIE, fdata=tmp_path / "fdata"))
+    assert read.read_bytes() == (tmp_path / "fdata").read_bytes()
 
 
 def test_order_of_samples_and_division_into_files_change_nothing(tmp_path: Path) -> None:

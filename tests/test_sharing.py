@@ -10,6 +10,13 @@ import pytest
 from lbr2pgo.sharing import in_order, share
 
 
+def endless(made: list[int]) -> Iterator[tuple[int]]:
+    """1, 2, 3 …, noted as they are made."""
+    while True:
+        made.append(len(made) + 1)
+        yield (made[-1],)
+
+
 def test_each_item_is_worked_on_once() -> None:
     done: list[list[int]] = [[], [], []]
     share(((i,) for i in range(1000)), [each.append for each in done])
@@ -27,19 +34,14 @@ def test_nothing_to_do() -> None:
 
 
 def test_what_a_worker_raises_ends_the_work() -> None:
-    made = []
-
-    def endless() -> Iterator[tuple[int]]:
-        while True:
-            made.append(0)
-            yield (len(made),)
+    made: list[int] = []
 
     def work(item: int) -> None:
         if item > 5:
             raise ValueError(f"item {item}")
 
     with pytest.raises(ValueError, match="item"):
-        share(endless(), [work, work])
+        share(endless(made), [work, work])
     assert not [t for t in threading.enumerate() if t.name.startswith("lbr2pgo-worker")]
 
 
@@ -78,14 +80,9 @@ def test_each_worker_works_on_one_item_at_a_time() -> None:
 
 
 def test_few_items_are_made_ahead_and_none_after_the_last_result() -> None:
-    made = []
+    made: list[int] = []
 
-    def endless() -> Iterator[tuple[int]]:
-        while True:
-            made.append(0)
-            yield (len(made),)
-
-    results = in_order(endless(), [abs, abs])
+    results = in_order(endless(made), [abs, abs])
     assert [next(results), next(results)] == [1, 2]
     results.close()
     assert len(made) <= 5
