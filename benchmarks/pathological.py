@@ -15,11 +15,11 @@ import measure
 import numpy as np
 from tools import OURS, Case, commands
 
-from lbr2pgo.program.image import Image
-from lbr2pgo.program.layout import Segment
+from lbr2pgo.model.address_space_events import Mmap
+from lbr2pgo.model.branch_stacks import BranchStacks
+from lbr2pgo.program.elf.image import Image
+from lbr2pgo.program.elf.layout import Segment
 from lbr2pgo.record.perf_data_writer import PerfDataWriter, RecordedEvent
-from lbr2pgo.spaces import Mmap
-from lbr2pgo.stacks import BranchStacks
 
 SAMPLES, DEPTH = 40_000, 32
 BRANCHES = 1_000_000

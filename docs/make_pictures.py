@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from lbr2pgo.cli.waterfall import print_waterfall
-from lbr2pgo.pipeline import ConvertOptions, convert
+from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.reports import html
 from lbr2pgo.reports.build import ReportOptions, make_report
 from lbr2pgo.reports.readable import readable

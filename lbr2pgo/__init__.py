@@ -18,46 +18,46 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lbr2pgo.counting import CountingOptions, count
-    from lbr2pgo.counts import BranchCounts, merge
-    from lbr2pgo.errors import InputError, Lbr2pgoError, MissingToolError, OutputError
-    from lbr2pgo.pipeline import (
+    from lbr2pgo.conversion import (
         Conversion,
         ConvertOptions,
         EmptyProfileError,
         IncompleteError,
         convert,
     )
-    from lbr2pgo.program.debug_info import DebugInfo
+    from lbr2pgo.counting.count import CountingOptions, count
+    from lbr2pgo.model.branch_counts import BranchCounts, merge
+    from lbr2pgo.model.branch_stacks import BranchStacks
+    from lbr2pgo.model.waterfall import rows as waterfall_rows
+    from lbr2pgo.program.dwarf.debug_info import DebugInfo
     from lbr2pgo.program.program import Program
-    from lbr2pgo.replay import Flow, ReplayOptions
+    from lbr2pgo.replay.replay import Flow, ReplayOptions
     from lbr2pgo.sources import open_source
-    from lbr2pgo.stacks import BranchStacks
-    from lbr2pgo.waterfall import rows as waterfall_rows
+    from lbr2pgo.support.errors import InputError, Lbr2pgoError, MissingToolError, OutputError
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Conversion": "pipeline",
-    "ConvertOptions": "pipeline",
-    "EmptyProfileError": "pipeline",
-    "IncompleteError": "pipeline",
-    "convert": "pipeline",
-    "CountingOptions": "counting",
-    "count": "counting",
-    "BranchCounts": "counts",
-    "merge": "counts",
-    "InputError": "errors",
-    "Lbr2pgoError": "errors",
-    "MissingToolError": "errors",
-    "OutputError": "errors",
-    "DebugInfo": "program.debug_info",
+    "Conversion": "conversion",
+    "ConvertOptions": "conversion",
+    "EmptyProfileError": "conversion",
+    "IncompleteError": "conversion",
+    "convert": "conversion",
+    "CountingOptions": "counting.count",
+    "count": "counting.count",
+    "BranchCounts": "model.branch_counts",
+    "merge": "model.branch_counts",
+    "InputError": "support.errors",
+    "Lbr2pgoError": "support.errors",
+    "MissingToolError": "support.errors",
+    "OutputError": "support.errors",
+    "DebugInfo": "program.dwarf.debug_info",
     "Program": "program.program",
-    "Flow": "replay",
-    "ReplayOptions": "replay",
+    "Flow": "replay.replay",
+    "ReplayOptions": "replay.replay",
     "open_source": "sources",
-    "BranchStacks": "stacks",
-    "waterfall_rows": "waterfall",
+    "BranchStacks": "model.branch_stacks",
+    "waterfall_rows": "model.waterfall",
 }
 
 __all__ = [

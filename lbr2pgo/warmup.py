@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from lbr2pgo.errors import OutputError
-from lbr2pgo.pipeline import ConvertOptions, convert
-from lbr2pgo.program.instructions import Kind
+from lbr2pgo.conversion import ConvertOptions, convert
+from lbr2pgo.model.address_space_events import Mmap
+from lbr2pgo.model.branch_stacks import from_lists
+from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.record.perf_data_writer import PerfDataWriter, RecordedEvent
-from lbr2pgo.spaces import Mmap
-from lbr2pgo.stacks import from_lists
+from lbr2pgo.support.errors import OutputError
 
 PROGRAM = Path(__file__).with_name("warmup.elf")
 _PID = 1
@@ -24,7 +24,7 @@ def warm_up() -> Path:
 
     Gives the directory in which they are kept; raises OutputError if there is none.
     """
-    from lbr2pgo.kernels.loop_cache import directory
+    from lbr2pgo.native.loop_cache import directory
 
     kept_in = directory()
     if kept_in is None:

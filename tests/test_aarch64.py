@@ -1,7 +1,7 @@
 """AArch64 from end to end: BRBE's forms in, and what LLVM's tools make of our files.
 
 That the profiles equal llvm-profgen's and perf2bolt's is tested with those of x86-64, in
-tests/test_correlate.py and tests/profiles/test_bolt.py.
+tests/profiles/llvm/test_correlate.py and tests/profiles/bolt/test_derive_fdata.py.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from builders import perf_data as build
 from builders.recordings import TESTBINS
 
 from lbr2pgo.cli import main
-from lbr2pgo.counting import count
-from lbr2pgo.counts import BranchCounts
-from lbr2pgo.pipeline import ConvertOptions, convert
-from lbr2pgo.program.instructions import Kind
+from lbr2pgo.conversion import ConvertOptions, convert
+from lbr2pgo.counting.count import count
+from lbr2pgo.model.branch_counts import BranchCounts
+from lbr2pgo.model.branch_stacks import BRANCH_TYPES
+from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.sources import open_source
-from lbr2pgo.stacks import BRANCH_TYPES
 
 Tool = Callable[[str], str]
 Entry = tuple[int, int, int]

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from lbr2pgo.model.address_space_events import Mmap
+from lbr2pgo.model.branch_stacks import from_lists
 from lbr2pgo.program.program import Program
 from lbr2pgo.record.perf_data_writer import PerfDataWriter, RecordedEvent
-from lbr2pgo.spaces import Mmap
-from lbr2pgo.stacks import from_lists
 
 ROOT = Path(__file__).parent.parent
 TESTBINS = ROOT / "testbins"

@@ -10,11 +10,11 @@ from builders.perf_data import Event
 from builders.recordings import STATIC, STATIC_RECORDING, recorded
 
 from lbr2pgo.cli import main
-from lbr2pgo.pipeline import ConvertOptions, convert
-from lbr2pgo.program.instructions import Kind
+from lbr2pgo.conversion import ConvertOptions, convert
+from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
+from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
-from lbr2pgo.sources.perf_data import PerfData
-from lbr2pgo.stacks import BRANCH_FILTER_BITS
+from lbr2pgo.sources.perf_data.reader import PerfData
 
 KEPT = {
     "any_call": (Kind.CALL, Kind.INDIRECT_CALL),

@@ -14,50 +14,44 @@ import lbr2pgo
 
 PACKAGE = Path(lbr2pgo.__file__).parent
 
-# From left to right: a room imports from rooms before it only, so there can be no circle. A folder
-# is one room, and so is a module that stands alone.
+# In the order of the data: a room imports only from rooms before it, so there can be no circle. A
+# folder is one room, and so is a module that stands alone.
 ORDER = (
-    "arrays", "errors", "printable", "quirks", "timings", "perf_abi", "output", "waterfall",
-    "spaces", "stacks", "distinct", "ahead", "sharing", "background",
-    "counts", "line_branches",
-    "kernels",
-    "key_table",
+    "support",
+    "model",
+    "native",
     "program",
     "sources",
-    "address_spaces", "matching", "trace_table", "counting", "fusion", "inputs",
+    "counting",
     "replay",
     "profiles",
-    "block_counts", "entry_calls", "correlate", "prologues", "pipeline",
-    "call_stacks", "copies", "cycle_counts", "single_branches", "sample_runs", "spread",
-    "chain_paths",
+    "evidence",
+    "conversion",
     "record",
     "analyses",
-    "reports", "dumping",
+    "reports",
+    "dumping",
     "build",
     "warmup",
-    "", "cli", "__main__",
-)  # fmt: skip
+    "",
+    "cli",
+    "__main__",
+)
 
 # Rooms that know less than what stands before them, and all that they may know of it.
-BASICS = {"arrays", "errors", "output", "printable", "perf_abi", "spaces", "stacks", "waterfall"}
 KNOWS_ONLY = {
+    # Nothing of the field.
+    "support": set(),
     # Pure loops over arrays.
-    "kernels": {"arrays", "stacks", "counts", "perf_abi"},
+    "native": {"support/arrays", "model/branch_stacks", "model/branch_counts", "model/perf_abi"},
     # Code, and nothing of samples.
-    "program": {"arrays", "errors", "stacks", "distinct", "sharing", "background", "kernels"},
+    "program": {"support", "native"},
     # Inputs and their counting know an image by its layout.
-    "sources": BASICS | {"counts", "line_branches", "kernels", "program/layout", "sharing"},
-    "address_spaces": BASICS | {"program/layout"},
-    "matching": BASICS | {"program/layout"},
-    "trace_table": BASICS | {"counts", "kernels", "key_table", "address_spaces"},
-    "counting": BASICS | {
-        "ahead", "sharing",
-        "counts", "kernels", "trace_table", "sources", "address_spaces", "matching",
-        "program/layout",
-    },
+    "sources": {"support", "model", "native", "program/elf/layout"},
+    "counting": {"support", "model", "native", "sources", "program/elf/layout"},
     # A recorder knows what it writes; its accuracy is an analysis.
-    "record": BASICS | {"kernels", "program/image"},
-}  # fmt: skip
+    "record": {"support", "model", "native", "program/elf/image"},
+}
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from lbr2pgo.pipeline import ConvertOptions, convert
+from lbr2pgo.conversion import ConvertOptions, convert
 
 TESTBINS = Path(__file__).parent.parent / "testbins"
 RUNNER = Path(__file__).parent / "builders" / "mutations.py"

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from lbr2pgo.kernels import traces
-from lbr2pgo.pipeline import Conversion, ConvertOptions, convert
-from lbr2pgo.program import dwarf_symbolizer, program
-from lbr2pgo.program.debug_info import DebugInfo
+from lbr2pgo.conversion import Conversion, ConvertOptions, convert
+from lbr2pgo.native import traces
+from lbr2pgo.program import program
+from lbr2pgo.program.dwarf import symbolizer as dwarf_symbolizer
+from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 
 ROOT = Path(__file__).parents[1]
@@ -103,8 +104,8 @@ def test_work_after_counting_does_not_grow_with_samples(
 
 def test_threads_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However the batches are cut, how many threads count them, and whichever is ahead."""
-    from lbr2pgo import counting
-    from lbr2pgo.sources import perf_data
+    from lbr2pgo.counting.count import count as counting
+    from lbr2pgo.sources.perf_data import reader as perf_data
 
     converted(RECORDING, tmp_path)
     whole = [(tmp_path / name).read_bytes() for name in ("llvm.prof", "out.fdata")]

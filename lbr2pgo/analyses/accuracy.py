@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo.arrays import I64, U8, U64, Bools
-from lbr2pgo.counts import FROM, TO
-from lbr2pgo.program.instructions import InstructionTable, Kind
+from lbr2pgo.model.branch_counts import FROM, TO
+from lbr2pgo.program.code.instructions import InstructionTable, Kind
+from lbr2pgo.support.arrays import I64, U8, U64, Bools
 
 if TYPE_CHECKING:
-    from lbr2pgo.program.functions import Functions
+    from lbr2pgo.program.code.functions import Functions
     from lbr2pgo.program.program import Program
-    from lbr2pgo.replay import Flow
+    from lbr2pgo.replay.replay import Flow
 
 Counts = npt.NDArray[np.uint64] | npt.NDArray[np.int64]
 

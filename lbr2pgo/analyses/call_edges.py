@@ -7,9 +7,9 @@ import numpy as np
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.places import OUTSIDE
 from lbr2pgo.analyses.table import Column, Kind, Table, build
-from lbr2pgo.arrays import I64, Bools
-from lbr2pgo.counts import FROM, TO
-from lbr2pgo.program.instructions import Kind as Instruction
+from lbr2pgo.model.branch_counts import FROM, TO
+from lbr2pgo.program.code.instructions import Kind as Instruction
+from lbr2pgo.support.arrays import I64, Bools
 
 NAME = "call-edges"
 TITLE = "Call edges"

@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.flow_graph import FlowGraph, flow_graph, hottest_regions
-from lbr2pgo.arrays import I64
-from lbr2pgo.chain_paths import ChainPlan, PathCounts
-from lbr2pgo.program.cfg import EdgeKind
-from lbr2pgo.sample_runs import next_marked
+from lbr2pgo.evidence.path_counts import ChainPlan, PathCounts
+from lbr2pgo.evidence.sample_runs import next_marked
+from lbr2pgo.program.code.cfg import EdgeKind
+from lbr2pgo.support.arrays import I64
 
 LIKELY = 0.5
 """Least part of a block's executions that must go on to the next block of the chain."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lbr2pgo.arrays import F64, I64, U64
-from lbr2pgo.cycle_counts import MISSING, SATURATED
+from lbr2pgo.evidence.cycle_counts import MISSING, SATURATED
+from lbr2pgo.support.arrays import F64, I64, U64
 
 
 @dataclass(frozen=True, slots=True)

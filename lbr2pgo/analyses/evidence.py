@@ -8,16 +8,16 @@ from functools import cached_property
 import numpy as np
 
 from lbr2pgo.analyses.places import PlaceNames
-from lbr2pgo.arrays import U64, Bools
-from lbr2pgo.call_stacks import StackCounts
-from lbr2pgo.chain_paths import PathCounts
-from lbr2pgo.counts import FROM, TO, BranchCounts, Branches, merge
-from lbr2pgo.cycle_counts import CycleCounts
-from lbr2pgo.program.debug_info import DebugInfo
+from lbr2pgo.evidence.call_stacks import StackCounts
+from lbr2pgo.evidence.cycle_counts import CycleCounts
+from lbr2pgo.evidence.effective_samples import Spread
+from lbr2pgo.evidence.path_counts import PathCounts
+from lbr2pgo.evidence.single_branches import SingleBranches
+from lbr2pgo.model.branch_counts import FROM, TO, BranchCounts, Branches, merge
+from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay import Flow
-from lbr2pgo.single_branches import SingleBranches
-from lbr2pgo.spread import Spread
+from lbr2pgo.replay.replay import Flow
+from lbr2pgo.support.arrays import U64, Bools
 
 TOP = 20
 """How many rows a table has where nobody asks for more."""

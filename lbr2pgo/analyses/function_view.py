@@ -10,9 +10,9 @@ from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.flow_graph import FlowGraph, flow_graph
 from lbr2pgo.analyses.outcomes import estimate
 from lbr2pgo.analyses.table import Column, Kind, Table, Value
-from lbr2pgo.arrays import U64
-from lbr2pgo.program.cfg import EdgeKind
-from lbr2pgo.program.instructions import text
+from lbr2pgo.program.code.cfg import EdgeKind
+from lbr2pgo.program.code.instructions import text
+from lbr2pgo.support.arrays import U64
 
 NAME = "function"
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.table import Column, Kind, Table, build
-from lbr2pgo.counts import FROM, TO
+from lbr2pgo.model.branch_counts import FROM, TO
 
 NAME = "hot-branches"
 TITLE = "Hot branches"

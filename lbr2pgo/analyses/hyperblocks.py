@@ -12,7 +12,7 @@ from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.flow_graph import flow_graph, hottest_regions
 from lbr2pgo.analyses.intervals import wilson
 from lbr2pgo.analyses.table import Column, Kind, Table, Value, empty
-from lbr2pgo.arrays import U64
+from lbr2pgo.support.arrays import U64
 
 NAME = "hyperblocks"
 TITLE = "Hyperblocks"

@@ -8,10 +8,10 @@ import numpy as np
 
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.table import Column, Kind, Table, build
-from lbr2pgo.arrays import I64, U64
-from lbr2pgo.counts import TO
-from lbr2pgo.program.instructions import Kind as Instruction
-from lbr2pgo.replay import INDIRECT
+from lbr2pgo.model.branch_counts import TO
+from lbr2pgo.program.code.instructions import Kind as Instruction
+from lbr2pgo.replay.replay import INDIRECT
+from lbr2pgo.support.arrays import I64, U64
 
 NAME = "indirect-targets"
 TITLE = "Indirect jumps and calls"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbr2pgo.arrays import F64
+from lbr2pgo.support.arrays import F64
 
 CONFIDENCE = 0.95
 _Z = 1.959963984540054  # quantile of the normal distribution, 2.5 % on either side

@@ -15,9 +15,9 @@ from lbr2pgo.analyses.distributions import Distribution
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.source_lines import SourceLines
 from lbr2pgo.analyses.table import Column, Kind, Table, Value, build, empty
-from lbr2pgo.arrays import F64, I64, U64
-from lbr2pgo.cycle_counts import MISSING, SATURATED, CycleCounts
-from lbr2pgo.program.instructions import Kind as Instruction
+from lbr2pgo.evidence.cycle_counts import MISSING, SATURATED, CycleCounts
+from lbr2pgo.program.code.instructions import Kind as Instruction
+from lbr2pgo.support.arrays import F64, I64, U64
 
 NAME = "latency"
 TITLE = "Cycles of blocks"

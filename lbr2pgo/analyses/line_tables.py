@@ -11,8 +11,8 @@ from lbr2pgo.analyses import call_edges, hot_branches, mispredictions
 from lbr2pgo.analyses.evidence import TOP
 from lbr2pgo.analyses.intervals import wilson
 from lbr2pgo.analyses.table import Column, Kind, Table, Value, build, empty
-from lbr2pgo.arrays import I64
-from lbr2pgo.line_branches import LineBranches
+from lbr2pgo.model.line_branches import LineBranches
+from lbr2pgo.support.arrays import I64
 
 _NO_ADDRESSES = (
     "The input holds branches by function and source line, and no addresses or stacks: branches of "

@@ -11,8 +11,8 @@ from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.intervals import wilson
 from lbr2pgo.analyses.source_lines import SourceLines
 from lbr2pgo.analyses.table import Column, Kind, Table, Value, build, empty
-from lbr2pgo.arrays import F64, I64, U64
-from lbr2pgo.counts import FROM
+from lbr2pgo.model.branch_counts import FROM
+from lbr2pgo.support.arrays import F64, I64, U64
 
 NAME = "mispredictions"
 TITLE = "Mispredictions"

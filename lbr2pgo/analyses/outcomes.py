@@ -14,9 +14,9 @@ from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.intervals import wilson
 from lbr2pgo.analyses.source_lines import SourceLines
 from lbr2pgo.analyses.table import Column, Kind, Table, Value, build
-from lbr2pgo.arrays import F64, I64, U64
-from lbr2pgo.program.instructions import InstructionTable
-from lbr2pgo.program.instructions import Kind as Instruction
+from lbr2pgo.program.code.instructions import InstructionTable
+from lbr2pgo.program.code.instructions import Kind as Instruction
+from lbr2pgo.support.arrays import F64, I64, U64
 
 NAME = "outcomes"
 TITLE = "Branch outcomes"

@@ -10,9 +10,9 @@ from pathlib import PurePosixPath
 import numpy as np
 
 from lbr2pgo.analyses.table import Column, Kind, Value
-from lbr2pgo.arrays import U64, Bools
-from lbr2pgo.program.debug_info import DebugInfo, Lines
+from lbr2pgo.program.dwarf.debug_info import DebugInfo, Lines
 from lbr2pgo.program.program import Program
+from lbr2pgo.support.arrays import U64, Bools
 
 OUTSIDE = "[outside]"
 """Stands for the function of an address in another image, or of none that was recorded."""

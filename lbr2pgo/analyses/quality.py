@@ -10,13 +10,13 @@ import numpy as np
 from lbr2pgo.analyses import accuracy, sample_quality, staleness
 from lbr2pgo.analyses.sample_quality import ProfileOverlap
 from lbr2pgo.analyses.staleness import Staleness
-from lbr2pgo.arrays import I64, U64
-from lbr2pgo.profiles.fdata_tables import UNKNOWN, Fdata
-from lbr2pgo.profiles.sample_profile import SampleProfile
-from lbr2pgo.program.debug_info import DebugInfo
-from lbr2pgo.program.instructions import InstructionTable
+from lbr2pgo.profiles.bolt.fdata_tables import UNKNOWN, Fdata
+from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+from lbr2pgo.program.code.instructions import InstructionTable
+from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay import Flow
+from lbr2pgo.replay.replay import Flow
+from lbr2pgo.support.arrays import I64, U64
 
 MEASURES = {
     "density": "samples per location in hot functions, as llvm-profgen defines it",

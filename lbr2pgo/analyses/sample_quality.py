@@ -1,6 +1,6 @@
 """How much a sample profile tells, and how near two of them are to each other.
 
->>> from lbr2pgo.profiles.llvm_text import parse
+>>> from lbr2pgo.profiles.llvm.text import parse
 >>> old = parse([b"f:6:1", b" 1: 3", b" 2: 1"], "old")
 >>> density(old)
 2.0
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lbr2pgo.profiles.sample_names import Context, Frame, Key, guid
-from lbr2pgo.profiles.sample_profile import FunctionSamples, SampleProfile
+from lbr2pgo.profiles.llvm.sample_names import Context, Frame, Key, guid
+from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
 
 HOT = 990_000
 """Hot is what makes up this share of all counts, in millionths (LLVM's default cutoff)."""

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lbr2pgo.analyses.places import PlaceNames, short_paths
-from lbr2pgo.arrays import I64, U64, Bools
+from lbr2pgo.support.arrays import I64, U64, Bools
 
 
 @dataclass(frozen=True, slots=True)

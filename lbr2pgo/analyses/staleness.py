@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lbr2pgo.arrays import I64, U64
-from lbr2pgo.correlate import sample_profile
-from lbr2pgo.counts import END, TO, BranchCounts, aggregate
-from lbr2pgo.profiles.fdata_tables import NOT_A_SYMBOL, Fdata
-from lbr2pgo.profiles.sample_names import Location, canonical_name, guid
-from lbr2pgo.profiles.sample_profile import FunctionSamples, SampleProfile
-from lbr2pgo.program.bolt_functions import discover
-from lbr2pgo.program.debug_info import DebugInfo
+from lbr2pgo.model.branch_counts import END, TO, BranchCounts, aggregate
+from lbr2pgo.profiles.bolt.fdata_tables import NOT_A_SYMBOL, Fdata
+from lbr2pgo.profiles.bolt.functions import discover
+from lbr2pgo.profiles.llvm.correlate import sample_profile
+from lbr2pgo.profiles.llvm.sample_names import Location, canonical_name, guid
+from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
+from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay import Flow, replay
+from lbr2pgo.replay.replay import Flow, replay
+from lbr2pgo.support.arrays import I64, U64
 
 _NAMED = 5
 """How many of the missing functions are named."""

@@ -13,9 +13,9 @@ from lbr2pgo.build.post_link import bolt, bolt_command, find_bolt
 from lbr2pgo.build.steps import Say, command_words, keep_copy, run_build, with_binary
 from lbr2pgo.build.stored import judge
 from lbr2pgo.build.training import Training, make_profile, record
-from lbr2pgo.errors import InputError, MissingToolError
-from lbr2pgo.program.debug_info import DebugInfo
-from lbr2pgo.program.image import Image
+from lbr2pgo.program.dwarf.debug_info import DebugInfo
+from lbr2pgo.program.elf.image import Image
+from lbr2pgo.support.errors import InputError, MissingToolError
 
 
 @dataclass(frozen=True, slots=True)

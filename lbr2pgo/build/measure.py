@@ -21,13 +21,13 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from lbr2pgo.arrays import F64
-from lbr2pgo.errors import InputError
 from lbr2pgo.record.exact import Totals
 from lbr2pgo.record.guest import find_guest
 from lbr2pgo.record.hardware import exit_code
 from lbr2pgo.record.options import RecordOptions
 from lbr2pgo.record.software import record_software
+from lbr2pgo.support.arrays import F64
+from lbr2pgo.support.errors import InputError
 
 CONFIDENCE = 0.95
 FEWEST_RUNS = 6

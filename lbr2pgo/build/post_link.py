@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from lbr2pgo.errors import OutputError
+from lbr2pgo.support.errors import OutputError
 
 BOLT_OPTIONS = (
     "-reorder-blocks=ext-tsp",

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lbr2pgo.build.flags import BuildFlags, refused_flags
-from lbr2pgo.errors import InputError
+from lbr2pgo.support.errors import InputError
 
 Say = Callable[[str], None]
 """Takes a line for the user."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lbr2pgo.build.steps import Say, command_words
-from lbr2pgo.errors import InputError
-from lbr2pgo.pipeline import ConvertOptions, convert
+from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.record.hardware import choose_recorder, record_hardware
 from lbr2pgo.record.machine import read_machine
 from lbr2pgo.record.options import RecordOptions
 from lbr2pgo.record.software import record_software
+from lbr2pgo.support.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)

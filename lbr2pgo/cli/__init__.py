@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from lbr2pgo.errors import Lbr2pgoError, OutputError
+from lbr2pgo.support.errors import Lbr2pgoError, OutputError
 
 _COMMANDS = (
     "convert",
@@ -96,7 +96,7 @@ def _drop_output() -> None:
 
 
 def _complain(error: Lbr2pgoError) -> int:
-    from lbr2pgo.printable import printable
+    from lbr2pgo.support.printable import printable
 
     print(f"lbr2pgo: error: {printable(error.headline)}", file=sys.stderr)
     if error.cure:
@@ -107,7 +107,7 @@ def _complain(error: Lbr2pgoError) -> int:
 def _report(error: Exception) -> int:
     import traceback
 
-    from lbr2pgo.printable import printable
+    from lbr2pgo.support.printable import printable
 
     if os.environ.get("LBR2PGO_TRACEBACK"):
         traceback.print_exc()

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lbr2pgo.errors import InputError
+from lbr2pgo.support.errors import InputError
 
 if TYPE_CHECKING:
     from lbr2pgo.analyses.accuracy import Accuracy, Edges
@@ -33,9 +33,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Print the accuracy."""
     from lbr2pgo.analyses.accuracy import measure
-    from lbr2pgo.counting import CountingOptions, count
+    from lbr2pgo.counting.count import CountingOptions, count
     from lbr2pgo.program.program import Program
-    from lbr2pgo.replay import replay
+    from lbr2pgo.replay.replay import replay
     from lbr2pgo.sources import open_source
 
     program = Program.open(args.binary)

@@ -36,7 +36,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Optimise or copy, and say which."""
     from lbr2pgo.build.post_link import bolt, find_bolt
-    from lbr2pgo.output import refuse_overwriting
+    from lbr2pgo.support.output import refuse_overwriting
 
     refuse_overwriting([args.output], [args.binary, *([args.fdata] if args.fdata else [])])
     if args.fdata is None or not args.fdata.exists():
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _copy(args: argparse.Namespace, reason: str) -> int:
-    from lbr2pgo.printable import printable
+    from lbr2pgo.support.printable import printable
 
     shutil.copy(args.binary, args.output)
     text = f"lbr2pgo: warning: {reason}: {args.output} is a plain copy of {args.binary}"

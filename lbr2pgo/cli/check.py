@@ -99,7 +99,7 @@ def _limit(args: argparse.Namespace, name: str) -> float | None:
 
 
 def _refuse_without_old(args: argparse.Namespace) -> None:
-    from lbr2pgo.errors import InputError
+    from lbr2pgo.support.errors import InputError
 
     if args.min_overlap is not None and args.against is None:
         raise InputError(
@@ -111,7 +111,7 @@ def _refuse_without_old(args: argparse.Namespace) -> None:
 def load(path: str, program: Program) -> Profile:
     """Read a profile, and derive what can be derived of a recording."""
     from lbr2pgo.analyses.quality import Profile
-    from lbr2pgo.profiles.fdata_tables import Fdata
+    from lbr2pgo.profiles.bolt.fdata_tables import Fdata
     from lbr2pgo.profiles.recognize import read_written
 
     written = None if path == "-" else read_written(Path(path))
@@ -122,10 +122,10 @@ def load(path: str, program: Program) -> Profile:
 
 def _replayed(path: str, program: Program) -> Profile:
     from lbr2pgo.analyses.quality import Profile
-    from lbr2pgo.correlate import sample_profile
-    from lbr2pgo.pipeline import ConvertOptions, read_and_replay
-    from lbr2pgo.profiles.bolt import fdata_from_counts
-    from lbr2pgo.program.debug_info import DebugInfo
+    from lbr2pgo.conversion import ConvertOptions, read_and_replay
+    from lbr2pgo.profiles.bolt.derive_fdata import fdata_from_counts
+    from lbr2pgo.profiles.llvm.correlate import sample_profile
+    from lbr2pgo.program.dwarf.debug_info import DebugInfo
 
     options = ConvertOptions(profiles=(Path(path),), binary=Path(program.image.path))
     found = read_and_replay(options)
@@ -152,7 +152,7 @@ def _print_table(quality: Quality, limits: Mapping[str, float], failed: list[str
     from rich.table import Table
 
     from lbr2pgo.analyses.quality import MEASURES
-    from lbr2pgo.printable import printable
+    from lbr2pgo.support.printable import printable
 
     table = Table(box=None, pad_edge=False)
     for name in ("measure", "value", "gate", "", "meaning"):
@@ -170,8 +170,8 @@ def _print_table(quality: Quality, limits: Mapping[str, float], failed: list[str
 
 def print_line(profile: str, binary: Path, quality: Quality, failed: Sequence[str]) -> None:
     """Print how stale a profile is, what is not in the binary, and which gates failed."""
-    from lbr2pgo.printable import printable
     from lbr2pgo.program.demangle import demangled
+    from lbr2pgo.support.printable import printable
 
     stale = quality.stale
     if stale is None:

@@ -13,7 +13,7 @@ from lbr2pgo.cli.own_process import prepare
 from lbr2pgo.cli.selection import add_selection, counting_options
 
 if TYPE_CHECKING:
-    from lbr2pgo.pipeline import ConvertOptions
+    from lbr2pgo.conversion import ConvertOptions
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -71,7 +71,7 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
 
 
 def _options(args: argparse.Namespace) -> ConvertOptions:
-    from lbr2pgo.pipeline import ConvertOptions
+    from lbr2pgo.conversion import ConvertOptions
 
     return ConvertOptions(
         profiles=tuple(map(Path, args.profiles)),
@@ -91,14 +91,14 @@ def _options(args: argparse.Namespace) -> ConvertOptions:
 
 def run(args: argparse.Namespace) -> int:
     """Convert, print the waterfall, and say what was assumed."""
-    from lbr2pgo.program.image import Image
+    from lbr2pgo.program.elf.image import Image
 
     image = Image.opening(args.binary)  # before all else: nothing takes as long to load as LIEF
     prepare()
     from lbr2pgo.cli.progress import SampleProgress
-    from lbr2pgo.output import refuse_overwriting
-    from lbr2pgo.pipeline import IncompleteError, convert
-    from lbr2pgo.timings import Timings
+    from lbr2pgo.conversion import IncompleteError, convert
+    from lbr2pgo.support.output import refuse_overwriting
+    from lbr2pgo.support.timings import Timings
 
     options = _options(args)
     if args.summary_json is not None:
@@ -120,9 +120,9 @@ def run(args: argparse.Namespace) -> int:
 def _show(tallies: Mapping[str, int], notes: Sequence[str], args: argparse.Namespace) -> None:
     """Write the JSON and print the table: to stderr where an output goes to standard output."""
     from lbr2pgo.cli.waterfall import print_waterfall
-    from lbr2pgo.output import is_standard_output, write_to
-    from lbr2pgo.printable import printable
-    from lbr2pgo.waterfall import as_json
+    from lbr2pgo.model.waterfall import as_json
+    from lbr2pgo.support.output import is_standard_output, write_to
+    from lbr2pgo.support.printable import printable
 
     if args.summary_json is not None:
         text = json.dumps({"waterfall": as_json(tallies)}, indent=2) + "\n"

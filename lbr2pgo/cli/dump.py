@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lbr2pgo.cli.selection import add_pids, add_selection, counting_options
 
 if TYPE_CHECKING:
-    from lbr2pgo.pipeline import ConvertOptions, Replayed
+    from lbr2pgo.conversion import ConvertOptions, Replayed
     from lbr2pgo.program.program import Program
 
 
@@ -103,10 +103,10 @@ def _count(text: str) -> int:
 def run_stacks(args: argparse.Namespace) -> int:
     """Show samples."""
     from lbr2pgo.dumping import stacks
-    from lbr2pgo.errors import InputError
     from lbr2pgo.program.program import Program
     from lbr2pgo.sources import open_source
     from lbr2pgo.sources.base import StackSource
+    from lbr2pgo.support.errors import InputError
 
     source = open_source(args.profile)
     if not isinstance(source, StackSource):
@@ -124,8 +124,8 @@ def run_stacks(args: argparse.Namespace) -> int:
 def run_counts(args: argparse.Namespace) -> int:
     """Show traces with their verdicts."""
     from lbr2pgo.dumping import counts
-    from lbr2pgo.program.lookup import find_function
-    from lbr2pgo.replay import ReplayOptions
+    from lbr2pgo.program.code.lookup import find_function
+    from lbr2pgo.replay.replay import ReplayOptions
 
     found = _replayed(args)
     function = None if args.function is None else find_function(found.program, args.function)
@@ -137,7 +137,7 @@ def run_counts(args: argparse.Namespace) -> int:
 def run_disasm(args: argparse.Namespace) -> int:
     """Show a function's instructions."""
     from lbr2pgo.dumping import disasm
-    from lbr2pgo.program.debug_info import DebugInfo
+    from lbr2pgo.program.dwarf.debug_info import DebugInfo
 
     program, function, found = _function(args)
     flow = None if found is None else found.flow
@@ -165,7 +165,7 @@ def run_profile(args: argparse.Namespace) -> int:
 
 def _function(args: argparse.Namespace) -> tuple[Program, int, Replayed | None]:
     """The program, the function asked for, and what was recorded of it, if a profile is given."""
-    from lbr2pgo.program.lookup import find_function
+    from lbr2pgo.program.code.lookup import find_function
     from lbr2pgo.program.program import Program
 
     if not args.profiles:
@@ -177,8 +177,8 @@ def _function(args: argparse.Namespace) -> tuple[Program, int, Replayed | None]:
 
 def _replayed(args: argparse.Namespace) -> Replayed:
     from lbr2pgo.cli.progress import SampleProgress
-    from lbr2pgo.pipeline import read_and_replay
-    from lbr2pgo.timings import Timings
+    from lbr2pgo.conversion import read_and_replay
+    from lbr2pgo.support.timings import Timings
 
     with SampleProgress() as progress:
         found = read_and_replay(_options(args), progress, Timings(progress.stage))
@@ -187,7 +187,7 @@ def _replayed(args: argparse.Namespace) -> Replayed:
 
 
 def _options(args: argparse.Namespace) -> ConvertOptions:
-    from lbr2pgo.pipeline import ConvertOptions
+    from lbr2pgo.conversion import ConvertOptions
 
     return ConvertOptions(
         profiles=tuple(map(Path, args.profiles)),
@@ -198,14 +198,14 @@ def _options(args: argparse.Namespace) -> ConvertOptions:
 
 
 def _print(lines: Iterator[str]) -> None:
-    from lbr2pgo.printable import printable
+    from lbr2pgo.support.printable import printable
 
     for line in lines:
         print(printable(line))
 
 
 def _note(notes: Iterable[str]) -> None:
-    from lbr2pgo.printable import printable
+    from lbr2pgo.support.printable import printable
 
     for note in notes:
         print(f"note: {printable(note)}", file=sys.stderr)

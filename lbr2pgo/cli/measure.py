@@ -44,7 +44,7 @@ def add_runs(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Measure and print."""
     from lbr2pgo.build.measure import Candidate, measure
-    from lbr2pgo.errors import InputError
+    from lbr2pgo.support.errors import InputError
 
     binaries, arguments = _split(args.words)
     option = next((name for name in binaries if name.startswith("-")), None)
@@ -70,7 +70,7 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _notes(measured: Sequence[Measured]) -> list[str]:
     from lbr2pgo.build.measure import differing_outputs
-    from lbr2pgo.printable import printable
+    from lbr2pgo.support.printable import printable
 
     notes = [
         f"{printable(name)} writes another output than {printable(measured[0].name)}"
@@ -91,7 +91,7 @@ def _print_table(measured: Sequence[Measured]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from lbr2pgo.printable import printable
+    from lbr2pgo.support.printable import printable
 
     base = measured[0]
     table = Table(box=None, pad_edge=False)

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from lbr2pgo.errors import InputError, MissingToolError
+from lbr2pgo.support.errors import InputError, MissingToolError
 
 if TYPE_CHECKING:
     from lbr2pgo.record.machine import Machine
-    from lbr2pgo.sources.intel_lbr import Bank, Entry
-    from lbr2pgo.sources.intel_msr import Ring
-    from lbr2pgo.sources.intel_msr_plan import Write
-    from lbr2pgo.sources.register_dump import Register
+    from lbr2pgo.sources.registers.intel_lbr import Bank, Entry
+    from lbr2pgo.sources.registers.intel_msr import Ring
+    from lbr2pgo.sources.registers.intel_msr_plan import Write
+    from lbr2pgo.sources.registers.register_dump import Register
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -84,8 +84,8 @@ def run(args: argparse.Namespace) -> int:
 
 def run_decode(args: argparse.Namespace) -> int:
     """Print the branches of a dump or of a device."""
-    from lbr2pgo.sources.intel_msr import decode
-    from lbr2pgo.sources.register_dump import parse, read_text
+    from lbr2pgo.sources.registers.intel_msr import decode
+    from lbr2pgo.sources.registers.register_dump import parse, read_text
 
     if (args.dump is None) == (args.device is None):
         raise InputError(
@@ -102,7 +102,7 @@ def run_decode(args: argparse.Namespace) -> int:
 
 def run_plan(args: argparse.Namespace) -> int:
     """Print the writes that would configure a recording."""
-    from lbr2pgo.sources.intel_msr_plan import TRAPS, Wanted, plan
+    from lbr2pgo.sources.registers.intel_msr_plan import TRAPS, Wanted, plan
 
     bank, depth = _bank_and_depth(args, default_depth=32)
     kinds = tuple(name for name in args.filter.split(",") if name)
@@ -113,7 +113,7 @@ def run_plan(args: argparse.Namespace) -> int:
 
 def run_snapshot(args: argparse.Namespace) -> int:
     """Read the registers of one core and print them as a dump."""
-    from lbr2pgo.output import write_atomically
+    from lbr2pgo.support.output import write_atomically
 
     device = args.device or args.root / f"dev/cpu/{args.cpu}/msr"
     registers = _read_device(args, device)
@@ -127,7 +127,7 @@ def run_snapshot(args: argparse.Namespace) -> int:
 
 
 def _read_device(args: argparse.Namespace, device: Path) -> tuple[Register, ...]:
-    from lbr2pgo.sources.msr_device import read_registers
+    from lbr2pgo.sources.registers.msr_device import read_registers
 
     if args.device is None:
         _refuse_foreign(_machine(args))
@@ -153,7 +153,7 @@ def _refuse_foreign(machine: Machine) -> None:
 def _bank_and_depth(args: argparse.Namespace, default_depth: int | None = None) -> tuple[Bank, int]:
     """As the options say, or else as this machine has them."""
     from lbr2pgo.record.facility import Recorder, find_facility
-    from lbr2pgo.sources import intel_lbr
+    from lbr2pgo.sources.registers import intel_lbr
 
     facility = find_facility(_machine(args))
     architectural = args.architectural
@@ -170,7 +170,7 @@ def _bank_and_depth(args: argparse.Namespace, default_depth: int | None = None) 
 
 
 def _print_ring(ring: Ring, form: str) -> None:
-    from lbr2pgo.sources.intel_msr import facts
+    from lbr2pgo.sources.registers.intel_msr import facts
 
     if form == "json":
         entries = [_entry_fields(entry) for entry in ring.entries]
@@ -187,7 +187,7 @@ def _print_ring(ring: Ring, form: str) -> None:
 
 def _entry_fields(entry: Entry) -> dict[str, Any]:
     """One branch as JSON values; None where the registers don't say."""
-    from lbr2pgo import stacks
+    from lbr2pgo.model import branch_stacks as stacks
 
     flags = entry.flags
     tells = flags & (stacks.MISPREDICTED | stacks.PREDICTED)

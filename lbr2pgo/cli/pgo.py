@@ -80,6 +80,6 @@ def _options(args: argparse.Namespace) -> LoopOptions:
 
 def _say(line: str) -> None:
     """Beside the output of the commands themselves, and in its order."""
-    from lbr2pgo.printable import printable
+    from lbr2pgo.support.printable import printable
 
     print(printable(line), file=sys.stderr, flush=True)

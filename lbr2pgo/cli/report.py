@@ -81,8 +81,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _line_report(args: argparse.Namespace) -> Report | None:
     """The report of inputs without addresses; None for others, which need a binary."""
-    from lbr2pgo.errors import InputError
     from lbr2pgo.reports.lines import holds_lines_only, make_line_report
+    from lbr2pgo.support.errors import InputError
 
     if holds_lines_only([Path(profile) for profile in args.profiles]):
         options = _options(args)
@@ -131,8 +131,8 @@ def _show(report: Report, page: Path | None) -> None:
 
 def _print(report: Report, form: str) -> None:
     """For scripts."""
-    from lbr2pgo.output import write_to
     from lbr2pgo.reports import data
+    from lbr2pgo.support.output import write_to
 
     as_text = {"json": data.as_json, "csv": data.as_csv, "folded": data.as_folded}[form]
     text = as_text(report).encode("utf-8", "backslashreplace")

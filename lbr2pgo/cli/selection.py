@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lbr2pgo.counting import CountingOptions
+    from lbr2pgo.counting.count import CountingOptions
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +37,6 @@ def _build_id(text: str) -> str:
 
 def counting_options(args: argparse.Namespace) -> CountingOptions:
     """What the options of `add_selection` say."""
-    from lbr2pgo.counting import CountingOptions
+    from lbr2pgo.counting.count import CountingOptions
 
     return CountingOptions(args.event, tuple(args.pid), args.build_id)

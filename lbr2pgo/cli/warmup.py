@@ -19,7 +19,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(_args: argparse.Namespace) -> int:
     """Compile, and say where the loops are kept."""
-    from lbr2pgo.printable import printable
+    from lbr2pgo.support.printable import printable
     from lbr2pgo.warmup import warm_up
 
     print(f"compiled loops are kept in {printable(str(warm_up()))}")

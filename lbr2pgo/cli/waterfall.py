@@ -7,7 +7,7 @@ from typing import TextIO
 
 from rich.console import Console
 
-from lbr2pgo import waterfall
+from lbr2pgo.model import waterfall
 
 _TITLE, _COUNT = 34, 16
 

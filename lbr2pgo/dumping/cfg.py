@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lbr2pgo.block_counts import BlockCounts, count_blocks
 from lbr2pgo.dumping.labels import Labels
-from lbr2pgo.printable import printable
-from lbr2pgo.program.cfg import EdgeKind, FunctionCFG, Transfers
-from lbr2pgo.program.instructions import Kind
+from lbr2pgo.program.code.cfg import EdgeKind, FunctionCFG, Transfers
+from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay import Flow
+from lbr2pgo.replay.block_counts import BlockCounts, count_blocks
+from lbr2pgo.replay.replay import Flow
+from lbr2pgo.support.printable import printable
 
 _KINDS = {
     EdgeKind.FALLTHROUGH: "falls through to",

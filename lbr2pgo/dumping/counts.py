@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lbr2pgo.arrays import U64, Bools
-from lbr2pgo.counts import BRANCH, END, FROM, OUTSIDE, RETURN, TO, BranchCounts, Runs
 from lbr2pgo.dumping.labels import Labels
-from lbr2pgo.program.instructions import Kind
+from lbr2pgo.model.branch_counts import BRANCH, END, FROM, OUTSIDE, RETURN, TO, BranchCounts, Runs
+from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay import Flow, JudgedRuns, ReplayOptions, Verdict, judge
+from lbr2pgo.replay.replay import Flow, JudgedRuns, ReplayOptions, Verdict, judge
+from lbr2pgo.support.arrays import U64, Bools
 
 
 def lines(

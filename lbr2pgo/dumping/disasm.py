@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lbr2pgo.correlate import uses_fs_discriminators
 from lbr2pgo.dumping.labels import Labels
-from lbr2pgo.profiles.discriminators import base_discriminator, duplication_factor
-from lbr2pgo.program.debug_info import DebugInfo, Frames
-from lbr2pgo.program.instructions import InstructionTable, Kind, text
+from lbr2pgo.profiles.llvm.correlate import uses_fs_discriminators
+from lbr2pgo.profiles.llvm.discriminators import base_discriminator, duplication_factor
+from lbr2pgo.program.code.instructions import InstructionTable, Kind, text
+from lbr2pgo.program.dwarf.debug_info import DebugInfo, Frames
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay import INDIRECT, Flow
+from lbr2pgo.replay.replay import INDIRECT, Flow
 
 _COUNT_WIDTH = 12
 _BYTES_WIDTH = 30

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from lbr2pgo.program.plt import plt_entries
+from lbr2pgo.program.elf.plt import plt_entries
 from lbr2pgo.program.program import Program
 
 

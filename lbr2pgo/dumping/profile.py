@@ -9,13 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from lbr2pgo.errors import InputError
-from lbr2pgo.profiles import fdata, llvm_text
-from lbr2pgo.profiles.fdata_tables import Fdata, FdataTable, TableT
+from lbr2pgo.profiles.bolt import fdata
+from lbr2pgo.profiles.bolt.fdata_tables import Fdata, FdataTable, TableT
+from lbr2pgo.profiles.llvm import text as llvm_text
+from lbr2pgo.profiles.llvm.sample_names import Name, guid
+from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
 from lbr2pgo.profiles.recognize import read_written
-from lbr2pgo.profiles.sample_names import Name, guid
-from lbr2pgo.profiles.sample_profile import FunctionSamples, SampleProfile
-from lbr2pgo.program.lookup import near_matches
+from lbr2pgo.program.code.lookup import near_matches
+from lbr2pgo.support.errors import InputError
 
 
 def lines(path: Path, function: str | None = None) -> Iterator[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lbr2pgo import stacks as words
+from lbr2pgo.model import branch_stacks as words
+from lbr2pgo.model.address_space_events import Comm, Exit, Fork, Mmap, SpaceEvent
+from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.sources.base import SourceInfo, StackSource, SymbolResolver
-from lbr2pgo.spaces import Comm, Exit, Fork, Mmap, SpaceEvent
-from lbr2pgo.stacks import BranchStacks
 
 _PRIVILEGES = ("", "user", "kernel", "hypervisor")
 # Linux: include/uapi/linux/perf_event.h, PERF_BR_NEW_*

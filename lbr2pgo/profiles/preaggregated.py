@@ -12,9 +12,9 @@ from typing import BinaryIO
 
 import numpy as np
 
-from lbr2pgo.arrays import U64, Bools
-from lbr2pgo.counts import BRANCH, END, FROM, OUTSIDE, RETURN, TO, BranchCounts, sum_by
-from lbr2pgo.output import PathLike, write_to
+from lbr2pgo.model.branch_counts import BRANCH, END, FROM, OUTSIDE, RETURN, TO, BranchCounts, sum_by
+from lbr2pgo.support.arrays import U64, Bools
+from lbr2pgo.support.output import PathLike, write_to
 
 _UNKNOWN_END = 2**64 - 1
 """Trace::BR_ONLY of LLVM: bolt/include/bolt/Profile/DataAggregator.h."""

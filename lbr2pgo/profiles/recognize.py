@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lbr2pgo.errors import InputError
-from lbr2pgo.profiles import fdata, llvm_extbinary, llvm_text
-from lbr2pgo.profiles.fdata_tables import Fdata
-from lbr2pgo.profiles.sample_profile import SampleProfile
+from lbr2pgo.profiles.bolt import fdata
+from lbr2pgo.profiles.bolt.fdata_tables import Fdata
+from lbr2pgo.profiles.llvm import extbinary as llvm_extbinary
+from lbr2pgo.profiles.llvm import text as llvm_text
+from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+from lbr2pgo.support.errors import InputError
 
 _HEAD_SIZE = 1 << 16
 

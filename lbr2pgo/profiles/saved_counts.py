@@ -9,9 +9,9 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo.counts import BranchCounts
-from lbr2pgo.output import PathLike, write_to
+from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.sources.saved_counts import COLUMNS, HEADER, VERSION
+from lbr2pgo.support.output import PathLike, write_to
 
 # The zip format's first moment: when the counts were saved is no part of them.
 _NO_TIME = (1980, 1, 1, 0, 0, 0)

@@ -11,11 +11,11 @@ from typing import BinaryIO
 
 import numpy as np
 
-from lbr2pgo.arrays import U64
-from lbr2pgo.counts import FROM, TO, BranchCounts
-from lbr2pgo.output import PathLike, write_to
-from lbr2pgo.program.layout import ImageLayout
+from lbr2pgo.model.branch_counts import FROM, TO, BranchCounts
+from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.code_addresses import text_base
+from lbr2pgo.support.arrays import U64
+from lbr2pgo.support.output import PathLike, write_to
 
 _EXTERNAL = 1
 """ExternalAddr of LLVM: llvm/tools/llvm-profgen/PerfReader.h."""

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo.arrays import I64, U64
-from lbr2pgo.distinct import distinct
-from lbr2pgo.program.cfg import FunctionCFG, build_cfg
-from lbr2pgo.program.functions import Functions, build_functions, code_ranges
-from lbr2pgo.program.image import Image
-from lbr2pgo.program.instructions import InstructionTable, decode
-from lbr2pgo.program.symbols import Symbols, read_symbols
-from lbr2pgo.program.unwind import read_frames
+from lbr2pgo.program.code.cfg import FunctionCFG, build_cfg
+from lbr2pgo.program.code.functions import Functions, build_functions, code_ranges
+from lbr2pgo.program.code.instructions import InstructionTable, decode
+from lbr2pgo.program.elf.eh_frame import read_frames
+from lbr2pgo.program.elf.image import Image
+from lbr2pgo.program.elf.symbols import Symbols, read_symbols
+from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.distinct import distinct
 
 
 class Program:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from lbr2pgo.model.branch_stacks import BRANCH_TYPES
 from lbr2pgo.record.guest import Guest
 from lbr2pgo.record.options import KIND_FILTERS, RecordOptions
-from lbr2pgo.stacks import BRANCH_TYPES
 
 DEFAULT_PERIOD = 10007
 """Taken branches between samples; a prime, so that no loop keeps step with it."""

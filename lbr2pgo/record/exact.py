@@ -39,9 +39,9 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo.arrays import I32, U64
-from lbr2pgo.errors import InputError
-from lbr2pgo.output import write_atomically
+from lbr2pgo.support.arrays import I32, U64
+from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.output import write_atomically
 
 FORMAT = "lbr2pgo-exact-1"
 _COLUMNS = {

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo.arrays import I64, U64
-from lbr2pgo.errors import InputError
+from lbr2pgo.model.address_space_events import Mmap
+from lbr2pgo.model.branch_stacks import BRANCH_TYPES
 from lbr2pgo.record.exact import ANONYMOUS, UNKNOWN, ExactCounts, Totals
 from lbr2pgo.record.stream import (
     BLOCK,
@@ -20,8 +20,8 @@ from lbr2pgo.record.stream import (
     Counters,
     Stream,
 )
-from lbr2pgo.spaces import Mmap
-from lbr2pgo.stacks import BRANCH_TYPES
+from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.errors import InputError
 
 _COND = BRANCH_TYPES.index("COND")
 Rows = dict[str, npt.NDArray[Any]]
@@ -61,7 +61,7 @@ class Images:
 
 
 def _read_image(path: str) -> tuple[str | None, tuple[tuple[int, int, int], ...]]:
-    from lbr2pgo.program.image import Image
+    from lbr2pgo.program.elf.image import Image
 
     if path in (ANONYMOUS, UNKNOWN):
         return None, ()

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lbr2pgo.errors import InputError, MissingToolError
+from lbr2pgo.support.errors import InputError, MissingToolError
 
 _ELF_HEAD = struct.Struct("<4sBB10xHHI8xQ14xHH")
 _PROGRAM_HEADER = struct.Struct("<IIQQQQQQ")

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from lbr2pgo.errors import InputError, MissingToolError
 from lbr2pgo.record.facility import Facility, Recorder, find_facility
 from lbr2pgo.record.foreground import run_foreground
 from lbr2pgo.record.guest import ARCHITECTURES
 from lbr2pgo.record.machine import Machine
 from lbr2pgo.record.options import KIND_FILTERS, PRIVILEGE_FILTERS, RecordOptions
 from lbr2pgo.record.triggers import Trigger, find_triggers
+from lbr2pgo.support.errors import InputError, MissingToolError
 
 Command = tuple[str, ...]
 Run = Callable[[Command], "subprocess.CompletedProcess[str]"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from lbr2pgo.errors import InputError
+from lbr2pgo.support.errors import InputError
 
 KIND_FILTERS = (
     "any", "any_call", "any_ret", "ind_call", "ind_jmp", "call", "cond",

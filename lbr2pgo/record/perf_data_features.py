@@ -10,8 +10,8 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lbr2pgo import perf_abi as abi
-from lbr2pgo.stacks import BRANCH_FILTER_BITS
+from lbr2pgo.model import perf_abi as abi
+from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 
 USER_BRANCHES = 1 << BRANCH_FILTER_BITS["user"] | 1 << BRANCH_FILTER_BITS["any"]
 

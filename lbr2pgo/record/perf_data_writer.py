@@ -17,9 +17,9 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo import perf_abi as abi
-from lbr2pgo.arrays import U64
-from lbr2pgo.errors import OutputError
+from lbr2pgo.model import perf_abi as abi
+from lbr2pgo.model.address_space_events import KERNEL_PID, Comm, Exit, Fork, Mmap, SpaceEvent
+from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.record.perf_data_features import (
     BuildId,
     RecordedEvent,
@@ -28,8 +28,8 @@ from lbr2pgo.record.perf_data_features import (
     encode_features,
 )
 from lbr2pgo.record.perf_samples import CallChains, SampleLayout
-from lbr2pgo.spaces import KERNEL_PID, Comm, Exit, Fork, Mmap, SpaceEvent
-from lbr2pgo.stacks import BranchStacks
+from lbr2pgo.support.arrays import U64
+from lbr2pgo.support.errors import OutputError
 
 __all__ = ["CallChains", "PerfDataWriter", "RecordedEvent", "RecordingFacts"]
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo import perf_abi as abi
-from lbr2pgo.arrays import I64, U64
-from lbr2pgo.stacks import BranchStacks
+from lbr2pgo.model import perf_abi as abi
+from lbr2pgo.model.branch_stacks import BranchStacks
+from lbr2pgo.support.arrays import I64, U64
 
 
 @dataclass(frozen=True, slots=True)

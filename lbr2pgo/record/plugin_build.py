@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from lbr2pgo.errors import MissingToolError
+from lbr2pgo.support.errors import MissingToolError
 
 SOURCES = Path(__file__).parent / "plugin"
 _COMPILERS = ("cc", "gcc", "clang")

@@ -18,7 +18,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import BinaryIO
 
-from lbr2pgo.errors import MissingToolError, OutputError
+from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
+from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 from lbr2pgo.record.emulation import (
     DEFAULT_PERIOD,
     emulator_command,
@@ -38,8 +39,7 @@ from lbr2pgo.record.perf_data_writer import (
 )
 from lbr2pgo.record.plugin_build import built_plugin, plugin_path
 from lbr2pgo.record.stream import Note, NoteKind, Stream, read_streams
-from lbr2pgo.spaces import Mmap, SpaceEvent
-from lbr2pgo.stacks import BRANCH_FILTER_BITS
+from lbr2pgo.support.errors import MissingToolError, OutputError
 
 _RESERVE = 8 << 20  # bytes: for a batch of samples, the mappings and the header
 

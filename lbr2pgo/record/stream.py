@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo.spaces import Comm, Exit, Fork, Mmap, SpaceEvent
-from lbr2pgo.stacks import BranchStacks
+from lbr2pgo.model.address_space_events import Comm, Exit, Fork, Mmap, SpaceEvent
+from lbr2pgo.model.branch_stacks import BranchStacks
 
 _HEADER = struct.Struct("<IIQiI")
 _START = struct.Struct("<IIiiIIII")

@@ -8,15 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from lbr2pgo import waterfall
 from lbr2pgo.analyses import function_view, hyperblocks, latency, registry
 from lbr2pgo.analyses.call_stacks import Node, tree
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.flow_graph import FlowGraph, hottest_regions
 from lbr2pgo.analyses.latency import TimedRun
-from lbr2pgo.counting import CountingOptions, Progress
-from lbr2pgo.errors import InputError
-from lbr2pgo.program.lookup import find_function
+from lbr2pgo.counting.count import CountingOptions, Progress
+from lbr2pgo.model import waterfall
+from lbr2pgo.program.code.lookup import find_function
 from lbr2pgo.reports.gather import Gathered, gather
 from lbr2pgo.reports.model import (
     CallNode,
@@ -27,6 +26,7 @@ from lbr2pgo.reports.model import (
     Report,
     Timing,
 )
+from lbr2pgo.support.errors import InputError
 
 _CHARTS = 12
 """How many blocks, and how many loops, get a chart."""

@@ -37,11 +37,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from lbr2pgo.analyses.table import Column, Kind, Table, Value
-from lbr2pgo.errors import InputError
-from lbr2pgo.printable import printable
+from lbr2pgo.model.waterfall import row_as_json
 from lbr2pgo.reports.model import CallNode, FunctionView, Report, Timing
 from lbr2pgo.reports.readable import cpp_names
-from lbr2pgo.waterfall import row_as_json
+from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.printable import printable
 
 FORMAT = "lbr2pgo-report-1"
 

@@ -8,28 +8,28 @@ from pathlib import Path
 
 import numpy as np
 
-from lbr2pgo import call_stacks, chain_paths, cycle_counts, single_branches
 from lbr2pgo.analyses.chains import plan_paths
 from lbr2pgo.analyses.evidence import Evidence, Limits
-from lbr2pgo.arrays import I64, U8
-from lbr2pgo.call_stacks import StackCounts, StackTable
-from lbr2pgo.chain_paths import ChainPlan, PathCounts, PathTable
-from lbr2pgo.copies import CopyTable
-from lbr2pgo.counting import CountingOptions, Progress, Reading, count
-from lbr2pgo.counts import BranchCounts, merge
-from lbr2pgo.cycle_counts import CycleCounts, CycleTable
-from lbr2pgo.inputs import open_inputs
-from lbr2pgo.matching import refuse_other_machine
-from lbr2pgo.pipeline import reading_notes, replay_notes
-from lbr2pgo.program.debug_info import DebugInfo
-from lbr2pgo.program.image import Image
+from lbr2pgo.conversion import open_inputs, reading_notes, replay_notes
+from lbr2pgo.counting.count import CountingOptions, Progress, Reading, count
+from lbr2pgo.counting.find_image import refuse_other_machine
+from lbr2pgo.evidence import call_stacks, cycle_counts, single_branches
+from lbr2pgo.evidence import path_counts as chain_paths
+from lbr2pgo.evidence.call_stacks import StackCounts, StackTable
+from lbr2pgo.evidence.cycle_counts import CycleCounts, CycleTable
+from lbr2pgo.evidence.duplicates import CopyTable
+from lbr2pgo.evidence.effective_samples import SpreadTable, spread
+from lbr2pgo.evidence.path_counts import ChainPlan, PathCounts, PathTable
+from lbr2pgo.evidence.sample_runs import RunReader
+from lbr2pgo.evidence.single_branches import SingleBranches, SingleTable
+from lbr2pgo.model.branch_counts import BranchCounts, merge
+from lbr2pgo.model.branch_stacks import MISPREDICTED, PREDICTED, BranchStacks
+from lbr2pgo.program.dwarf.debug_info import DebugInfo
+from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay import replay
-from lbr2pgo.sample_runs import RunReader
-from lbr2pgo.single_branches import SingleBranches, SingleTable
+from lbr2pgo.replay.replay import replay
 from lbr2pgo.sources.base import Source, SourceInfo, StackSource
-from lbr2pgo.spread import SpreadTable, spread
-from lbr2pgo.stacks import MISPREDICTED, PREDICTED, BranchStacks
+from lbr2pgo.support.arrays import I64, U8
 
 _AMD = "AuthenticAMD"  # vendor in perf's cpuid (perf: tools/perf/arch/x86/util/header.c)
 
@@ -118,7 +118,7 @@ def gather_sources(
 def _evidence(
     sources: list[Source], known: Evidence, plan: ChainPlan, options: CountingOptions
 ) -> Evidence:
-    from lbr2pgo.kernels import traces
+    from lbr2pgo.native import traces
 
     seen, tables = _Seen(), _Tables()
     for source in sources:
@@ -179,7 +179,7 @@ def _look_again(
 
 
 def _limits(infos: list[SourceInfo], seen: _Seen, *, has_samples: bool) -> Limits:
-    from lbr2pgo.kernels import traces
+    from lbr2pgo.native import traces
 
     return Limits(
         is_filtered=traces.BRANCHES_ONLY in seen.modes,

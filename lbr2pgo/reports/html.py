@@ -19,10 +19,10 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from lbr2pgo import __version__
-from lbr2pgo.output import write_to
-from lbr2pgo.printable import printable
 from lbr2pgo.reports import page
 from lbr2pgo.reports.model import Report
+from lbr2pgo.support.output import write_to
+from lbr2pgo.support.printable import printable
 
 _SCRIPTS = ("dataTables.min.js", "uPlot.iife.min.js", "dagre.min.js")
 _FLAME_SCRIPTS = ("d3.min.js", "d3-flamegraph.umd.min.js")

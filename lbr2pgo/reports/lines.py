@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lbr2pgo.analyses.line_tables import TABLES
-from lbr2pgo.errors import InputError
 from lbr2pgo.reports.model import Report
 from lbr2pgo.sources import format_of, open_source
 from lbr2pgo.sources.base import LineSource
+from lbr2pgo.support.errors import InputError
 
 
 def holds_lines_only(profiles: Sequence[Path]) -> bool:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lbr2pgo import waterfall
 from lbr2pgo.analyses.table import Table
+from lbr2pgo.model import waterfall
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from lbr2pgo.analyses.table import Column, Kind, Table, Value
-from lbr2pgo.printable import printable
 from lbr2pgo.reports.model import CallNode, FunctionView, Report, Timing
 from lbr2pgo.reports.terminal import FORMATS, HIDDEN
+from lbr2pgo.support.printable import printable
 
 _NUMBERS = (Kind.COUNT, Kind.SHARE, Kind.RATE, Kind.CYCLES)
 _LONGEST = 400

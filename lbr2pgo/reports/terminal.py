@@ -13,8 +13,8 @@ from rich.table import Table as Drawn
 from rich.text import Text
 
 from lbr2pgo.analyses.table import Column, Kind, Table, Value
-from lbr2pgo.printable import printable
 from lbr2pgo.reports.model import Report
+from lbr2pgo.support.printable import printable
 
 Cells = list[list[str]]
 

@@ -13,17 +13,17 @@ from pathlib import Path
 from shutil import copyfileobj
 from typing import BinaryIO
 
-from lbr2pgo.errors import InputError
 from lbr2pgo.sources.base import SNIFF_SIZE, Sniff, Source, SourceFormat
+from lbr2pgo.support.errors import InputError
 
 # Asked in this order. Numbers in plain text are the weakest mark, so they come last.
 _MODULES = (
-    "perf_data",
+    "perf_data.reader",
     "saved_counts",
-    "intel_msr",
-    "amd_msr",
-    "brbe_registers",
-    "perf_script",
+    "registers.intel_msr",
+    "registers.amd_msr",
+    "registers.brbe",
+    "perf_script.reader",
     "preaggregated",
     "autofdo_text",
     "uprof",

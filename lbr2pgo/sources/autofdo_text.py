@@ -17,13 +17,13 @@ from pathlib import Path
 
 import numpy as np
 
-from lbr2pgo.arrays import U64, Bools, Text
-from lbr2pgo.counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
-from lbr2pgo.errors import InputError
-from lbr2pgo.program.layout import ImageLayout
+from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
+from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import Addresses, Sniff, SourceFormat, SourceInfo
 from lbr2pgo.sources.code_addresses import addresses_of_offsets, are_code, text_base
 from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader
+from lbr2pgo.support.arrays import U64, Bools, Text
+from lbr2pgo.support.errors import InputError
 
 _NAME = "unsymbolized ranges and branches"
 
@@ -58,7 +58,7 @@ class _Section:
 
     wanted: int
     form: int | None = None
-    """As `kernels.address_rows` numbers them; None until the first row shows it."""
+    """As `native.address_rows` numbers them; None until the first row shows it."""
     pieces: list[U64] = field(default_factory=list)
     lines: int = 0
     """Lines gone over so far."""
@@ -95,7 +95,7 @@ class _Parser:
     @property
     def has_file_offsets(self) -> bool:
         """Whether the file has create_llvm_prof's three sections, of which the end may lack."""
-        from lbr2pgo.kernels.address_rows import ADDRESS
+        from lbr2pgo.native.address_rows import ADDRESS
 
         return len(self.sections) > 2 or any(s.form == ADDRESS for s in self.sections)
 
@@ -122,7 +122,7 @@ class _Parser:
         return after
 
     def _read_rows(self, section: _Section, text: Text, place: int) -> int:
-        from lbr2pgo.kernels import address_rows
+        from lbr2pgo.native import address_rows
 
         if section.form is None:
             section.form = self._form(_line(text, place)[0])
@@ -135,7 +135,7 @@ class _Parser:
 
     def _form(self, line: bytes) -> int:
         """The form of a section's rows, as its first row and its place in the file show it."""
-        from lbr2pgo.kernels import address_rows
+        from lbr2pgo.native import address_rows
 
         if b"->" in line or len(self.sections) > 2:
             return address_rows.BRANCH
@@ -157,7 +157,7 @@ def _context_error(where: str) -> InputError:
 
 def _line(text: Text, place: int) -> tuple[bytes, int]:
     """The line at a place, and where the next one starts."""
-    from lbr2pgo.kernels.text import line_end
+    from lbr2pgo.native.text import line_end
 
     end = line_end(text, place, len(text))
     return bytes(text[place:end]), min(end + 1, len(text))

@@ -8,11 +8,11 @@ from enum import Enum
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from lbr2pgo.counts import BranchCounts
-from lbr2pgo.line_branches import LineBranches
-from lbr2pgo.program.layout import ImageLayout
-from lbr2pgo.spaces import SpaceEvent
-from lbr2pgo.stacks import BRANCH_FILTER_BITS, BranchStacks
+from lbr2pgo.model.address_space_events import SpaceEvent
+from lbr2pgo.model.branch_counts import BranchCounts
+from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks
+from lbr2pgo.model.line_branches import LineBranches
+from lbr2pgo.program.elf.layout import ImageLayout
 
 
 class Sniff(Enum):

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from lbr2pgo.errors import InputError
+from lbr2pgo.model.address_space_events import SpaceEvent
+from lbr2pgo.model.branch_stacks import MISPREDICTED, PREDICTED, BranchStacks, from_lists
 from lbr2pgo.sources.base import EventInfo, Sniff, SourceFormat, SourceInfo, SymbolResolver
 from lbr2pgo.sources.csv_text import Row, places_of, read_rows, rows_of
-from lbr2pgo.spaces import SpaceEvent
-from lbr2pgo.stacks import MISPREDICTED, PREDICTED, BranchStacks, from_lists
+from lbr2pgo.support.errors import InputError
 
 _NAMES = {
     "source": ("from", "from address", "from ip", "branch from", "source", "source address", "src"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbr2pgo.arrays import U64, Bools
-from lbr2pgo.program.layout import ImageLayout
+from lbr2pgo.program.elf.layout import ImageLayout
+from lbr2pgo.support.arrays import U64, Bools
 
 _PAGE_MASK = ~0xFFF
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lbr2pgo.errors import InputError
+from lbr2pgo.support.errors import InputError
 
 SIZE_LIMIT = 1 << 28
 """Bytes; reports are a few megabytes."""

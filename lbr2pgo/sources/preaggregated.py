@@ -16,9 +16,18 @@ from pathlib import Path
 
 import numpy as np
 
-from lbr2pgo.arrays import U8, U64, Bools, Text
-from lbr2pgo.counts import BRANCH, END, FROM, OUTSIDE, RETURN, TO, BranchCounts, aggregate, merge
-from lbr2pgo.program.layout import ImageLayout
+from lbr2pgo.model.branch_counts import (
+    BRANCH,
+    END,
+    FROM,
+    OUTSIDE,
+    RETURN,
+    TO,
+    BranchCounts,
+    aggregate,
+    merge,
+)
+from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import (
     SNIFF_SIZE,
     Addresses,
@@ -29,6 +38,7 @@ from lbr2pgo.sources.base import (
 )
 from lbr2pgo.sources.code_addresses import are_code
 from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader
+from lbr2pgo.support.arrays import U8, U64, Bools, Text
 
 _NAME = "BOLT pre-aggregated"
 
@@ -167,7 +177,7 @@ class Preaggregated:
         return np.array(found or [0], dtype=np.uint64)
 
     def _read(self, text: Text) -> _Piece:
-        from lbr2pgo.kernels import preaggregated_text as kernel
+        from lbr2pgo.native import preaggregated_text as kernel
 
         n = len(text) // kernel.FEWEST_BYTES + 1
         wide = (n, kernel.MOST_ADDRESSES)

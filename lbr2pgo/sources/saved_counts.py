@@ -5,8 +5,8 @@ The file is a NumPy `.npz` (a zip of arrays, `numpy.load` reads it) of format 1:
 | array | dtype | holds |
 | --- | --- | --- |
 | `lbr2pgo_counts` | u1 | UTF-8 JSON: `version` (1), `build_id` (hex or null), `tallies` |
-| `from_`, `to`, `end` | <u8 | image addresses, see `lbr2pgo.counts.BranchCounts` |
-| `known` | u1 | which parts of a row are facts: the bits of `lbr2pgo.counts` |
+| `from_`, `to`, `end` | <u8 | image addresses, see `lbr2pgo.model.branch_counts.BranchCounts` |
+| `known` | u1 | which parts of a row are facts: the bits of `lbr2pgo.model.branch_counts` |
 | `count`, `mispredicted` | <u8 | how often |
 
 All arrays but the first have one row for each trace. The first array stands first in the zip, so
@@ -26,11 +26,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo import waterfall
-from lbr2pgo.counts import BranchCounts, aggregate
-from lbr2pgo.errors import InputError
-from lbr2pgo.program.layout import ImageLayout
+from lbr2pgo.model import waterfall
+from lbr2pgo.model.branch_counts import BranchCounts, aggregate
+from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import Addresses, Sniff, SourceFormat, SourceInfo
+from lbr2pgo.support.errors import InputError
 
 VERSION = 1
 HEADER = "lbr2pgo_counts"

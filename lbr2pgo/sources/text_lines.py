@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from lbr2pgo.arrays import Text
-from lbr2pgo.errors import InputError
+from lbr2pgo.support.arrays import Text
+from lbr2pgo.support.errors import InputError
 
 CHUNK_SIZE = 1 << 23
 """Bytes read at once; a longer line is skipped."""

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from lbr2pgo.errors import InputError
-from lbr2pgo.line_branches import TEXT_COLUMNS, LineBranches
+from lbr2pgo.model.line_branches import TEXT_COLUMNS, LineBranches
 from lbr2pgo.sources.base import Sniff, SourceFormat, SourceInfo
 from lbr2pgo.sources.csv_text import Row, normal, number_of, places_of, read_rows, rows_of
+from lbr2pgo.support.errors import InputError
 
 _NAMES = {
     "samples": ("samples", "sample count", "samples count"),

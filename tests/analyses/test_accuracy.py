@@ -21,9 +21,9 @@ from lbr2pgo.analyses.accuracy import (
     overlap,
     sum_edges,
 )
-from lbr2pgo.counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
-from lbr2pgo.program.instructions import InstructionTable, Kind
-from lbr2pgo.replay import Flow, replay
+from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
+from lbr2pgo.program.code.instructions import InstructionTable, Kind
+from lbr2pgo.replay.replay import Flow, replay
 from lbr2pgo.sources.base import StackSource
 
 KINDS = {"o": Kind.OTHER, "c": Kind.COND, "j": Kind.JUMP, "C": Kind.CALL, "r": Kind.RET}
@@ -251,11 +251,11 @@ def test_blocks_start_behind_branches_and_at_targets() -> None:
 
 def test_sqlite(corpus: Callable[[str], Path]) -> None:
     """A recording at a period of about 1,009 is close to the exact counts of its run."""
-    from lbr2pgo.address_spaces import pieces_of
-    from lbr2pgo.counting import count
+    from lbr2pgo.counting.address_spaces import pieces_of
+    from lbr2pgo.counting.count import count
+    from lbr2pgo.model.address_space_events import Mmap
     from lbr2pgo.program.program import Program
-    from lbr2pgo.sources.perf_data import FORMAT
-    from lbr2pgo.spaces import Mmap
+    from lbr2pgo.sources.perf_data.reader import FORMAT
 
     program = Program.open(corpus("sqlite/sq.zst"))
     source = FORMAT.open(corpus("sqlite/sq.perf.data.zst"))

@@ -9,9 +9,9 @@ from builders.recordings import STATIC
 from builders.sources import Sample
 
 from lbr2pgo.analyses.call_stacks import call_stacks, folded, tree
+from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 from lbr2pgo.program.program import Program
 from lbr2pgo.reports.gather import gather
-from lbr2pgo.stacks import BRANCH_FILTER_BITS
 
 CALL_STACK = 1 << BRANCH_FILTER_BITS["call_stack"] | 1
 

@@ -12,7 +12,7 @@ from builders.sources import Sample
 
 from lbr2pgo.analyses.chains import LIKELY, chains, executed_chains, saved_branches
 from lbr2pgo.analyses.flow_graph import flow_graph, hottest_regions
-from lbr2pgo.program.cfg import EdgeKind
+from lbr2pgo.program.code.cfg import EdgeKind
 from lbr2pgo.record.exact import ExactCounts
 from lbr2pgo.reports.gather import gather, gather_sources
 

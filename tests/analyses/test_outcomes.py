@@ -11,7 +11,7 @@ from builders.recordings import TESTBINS
 from builders.sources import Sample
 
 from lbr2pgo.analyses.outcomes import estimate, outcomes
-from lbr2pgo.counting import Reading
+from lbr2pgo.counting.count import Reading
 from lbr2pgo.record.exact import ExactCounts
 from lbr2pgo.reports.gather import gather
 from lbr2pgo.sources import open_source
@@ -108,7 +108,7 @@ def _walk_line(binary: Path):
     """Enter f, fall through its first branch, take the second, come back in."""
     from builders.evidence import source
 
-    from lbr2pgo.program.instructions import Kind
+    from lbr2pgo.program.code.instructions import Kind
     from lbr2pgo.program.program import Program
     from lbr2pgo.reports.gather import gather_sources
 

@@ -12,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbr2pgo.analyses import quality, sample_quality, staleness
-from lbr2pgo.counts import BRANCH, END, FROM, TO, aggregate
-from lbr2pgo.pipeline import ConvertOptions, convert
-from lbr2pgo.profiles import fdata, llvm_text
-from lbr2pgo.profiles.sample_profile import SampleProfile
-from lbr2pgo.program.debug_info import DebugInfo
+from lbr2pgo.conversion import ConvertOptions, convert
+from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, aggregate
+from lbr2pgo.profiles.bolt import fdata
+from lbr2pgo.profiles.llvm import text as llvm_text
+from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay import replay
+from lbr2pgo.replay.replay import replay
 
 TESTBINS = Path(__file__).parents[2] / "testbins"
 NAMES = ("interp.pie", "interp.static", "shapes.pie", "shapes.static")

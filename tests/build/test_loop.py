@@ -9,7 +9,7 @@ import pytest
 
 from lbr2pgo.build.loop import Loop, LoopOptions
 from lbr2pgo.build.training import Training
-from lbr2pgo.errors import InputError, MissingToolError
+from lbr2pgo.support.errors import InputError, MissingToolError
 
 TESTBINS = Path(__file__).parents[2] / "testbins"
 BUILD = "clang-22 $CFLAGS interp.c -fuse-ld=lld $LDFLAGS -o app"

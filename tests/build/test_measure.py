@@ -15,7 +15,7 @@ from lbr2pgo.build.measure import (
     measure,
     median_interval,
 )
-from lbr2pgo.errors import InputError
+from lbr2pgo.support.errors import InputError
 
 TESTBINS = Path(__file__).parents[2] / "testbins"
 INTERP = TESTBINS / "x86-64" / "interp.static"

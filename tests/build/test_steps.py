@@ -7,7 +7,7 @@ import pytest
 
 from lbr2pgo.build.flags import plain_flags
 from lbr2pgo.build.steps import command_words, run_build, with_binary
-from lbr2pgo.errors import InputError
+from lbr2pgo.support.errors import InputError
 
 PLAIN = plain_flags(bolt=False)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from lbr2pgo.build.stored import judge
-from lbr2pgo.errors import InputError
-from lbr2pgo.pipeline import ConvertOptions, convert
+from lbr2pgo.conversion import ConvertOptions, convert
+from lbr2pgo.support.errors import InputError
 
 TESTBINS = Path(__file__).parents[2] / "testbins"
 INTERP = TESTBINS / "x86-64" / "interp.pie"

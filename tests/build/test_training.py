@@ -6,9 +6,9 @@ import pytest
 
 from lbr2pgo.build import training as module
 from lbr2pgo.build.training import Training, make_profile, record
-from lbr2pgo.errors import InputError
 from lbr2pgo.record.hardware import Choice
 from lbr2pgo.record.options import RecordOptions
+from lbr2pgo.support.errors import InputError
 
 INTERP = Path(__file__).parents[2] / "testbins" / "x86-64" / "interp.pie"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lbr2pgo.program.instructions import Kind
+from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 
 LIBRARY = 0x7FFFF7C00000

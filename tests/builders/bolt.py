@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from lbr2pgo.counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
+from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
 from lbr2pgo.profiles import preaggregated
-from lbr2pgo.profiles.fdata_tables import Fdata
-from lbr2pgo.program.bolt_functions import discover
-from lbr2pgo.program.bolt_lines import Lines, read_lines
-from lbr2pgo.program.instructions import Kind
+from lbr2pgo.profiles.bolt.fdata_tables import Fdata
+from lbr2pgo.profiles.bolt.functions import discover
+from lbr2pgo.profiles.bolt.lines import Lines, read_lines
+from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 
-SOURCES = Path(__file__).parents[1] / "profiles" / "bolt_programs"
+SOURCES = Path(__file__).parents[1] / "profiles" / "bolt" / "programs"
 C_SOURCES = ("dispatch.c", "other.c")
 
 Trace = tuple[int | None, int | None, int | None, int]

@@ -21,10 +21,10 @@ from builders.elf import Function, elf
 from builders.sources import MemorySource, Sample
 
 from lbr2pgo.analyses.evidence import Evidence
+from lbr2pgo.model.branch_stacks import CYCLES_SHIFT, MISPREDICTED, PREDICTED
 from lbr2pgo.program.program import Program
 from lbr2pgo.reports.gather import gather_sources
 from lbr2pgo.sources.base import Addresses, EventInfo
-from lbr2pgo.stacks import CYCLES_SHIFT, MISPREDICTED, PREDICTED
 
 _CODE = {
     0x1000: "e83b000000", 0x1005: "90", 0x1006: "7508", 0x1008: "90", 0x1009: "eb0a",

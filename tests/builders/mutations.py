@@ -96,7 +96,7 @@ Run = Callable[[Path, str], None]
 
 def _profile_run(binary: Path, folder: Path, clean: Path) -> Run:
     """Convert a profile to every output; a cut one may hold nothing that the whole one lacks."""
-    from lbr2pgo.pipeline import ConvertOptions, convert
+    from lbr2pgo.conversion import ConvertOptions, convert
 
     def options(path: Path) -> ConvertOptions:
         return ConvertOptions(
@@ -122,7 +122,7 @@ def _rows(counts: object) -> dict[tuple[int, ...], int]:
 
 
 def _binary_run(recording: Path, folder: Path) -> Run:
-    from lbr2pgo.pipeline import ConvertOptions, convert
+    from lbr2pgo.conversion import ConvertOptions, convert
 
     def run(path: Path, damage: str) -> None:
         del damage
@@ -159,7 +159,7 @@ def _alarm(number: int, frame: FrameType | None) -> None:
 
 def _outcome(run: Run, path: Path, damage: str) -> tuple[str, str]:
     """`good`, `refused` or `bad`, and what was said."""
-    from lbr2pgo.errors import Lbr2pgoError
+    from lbr2pgo.support.errors import Lbr2pgoError
 
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:

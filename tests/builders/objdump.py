@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from lbr2pgo.program.instructions import Kind
+from lbr2pgo.program.code.instructions import Kind
 
 _LINE = re.compile(r"^\s*([0-9a-f]+): ([0-9a-f ]+)\t(.*)")
 _PREFIX = re.compile(r"^(?:rep\w*|bnd|notrack|lock|data16|rex64|rex\.\w+|[c-gs]s|addr32)\s+")

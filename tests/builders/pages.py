@@ -9,11 +9,11 @@ from builders.elf import Function
 from builders.evidence import FUNCTIONS, flags, program, source
 from builders.sources import Sample
 
+from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 from lbr2pgo.program.program import Program
 from lbr2pgo.reports.build import ReportOptions, report_of
 from lbr2pgo.reports.gather import gather_sources
 from lbr2pgo.reports.model import CallNode, Report
-from lbr2pgo.stacks import BRANCH_FILTER_BITS
 
 HOSTILE = (
     '"><img src=x onerror="document.body.dataset.harm=1"><b id=\'harm\'>',

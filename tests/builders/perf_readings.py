@@ -7,7 +7,7 @@ from collections.abc import Callable
 from builders import perf_data as build
 from builders.perf_data import Event, Sample
 
-from lbr2pgo.sources.perf_data import PerfData
+from lbr2pgo.sources.perf_data.reader import PerfData
 
 Write = Callable[[bytes], PerfData]
 Row = tuple[int, int, int, int, int, tuple[build.Entry, ...]]

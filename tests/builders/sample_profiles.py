@@ -2,8 +2,8 @@
 
 from hypothesis import strategies as st
 
-from lbr2pgo.profiles.sample_names import Frame
-from lbr2pgo.profiles.sample_profile import FunctionSamples, SampleProfile
+from lbr2pgo.profiles.llvm.sample_names import Frame
+from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
 
 counts = st.integers(0, 5) | st.integers(0, 10**6) | st.sampled_from([2**63, 2**64 - 1])
 locations = st.tuples(

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lbr2pgo.program.layout import ImageLayout, Segment
+from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
+from lbr2pgo.model.branch_stacks import BranchStacks
+from lbr2pgo.program.elf.layout import ImageLayout, Segment
 from lbr2pgo.sources.base import Addresses, EventInfo, SourceInfo, SymbolResolver
-from lbr2pgo.spaces import Mmap, SpaceEvent
-from lbr2pgo.stacks import BranchStacks
 
 Entry = tuple[int, int] | tuple[int, int, int]
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lbr2pgo.program.names import Names
-from lbr2pgo.program.symbols import STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC, Symbols
+from lbr2pgo.program.elf.names import Names
+from lbr2pgo.program.elf.symbols import STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC, Symbols
 
 
 @dataclass(frozen=True)

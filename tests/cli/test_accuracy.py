@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lbr2pgo.cli import accuracy
-from lbr2pgo.errors import InputError
+from lbr2pgo.support.errors import InputError
 
 TESTBINS = Path(__file__).parents[2] / "testbins"
 RECORDINGS = TESTBINS / "recordings"

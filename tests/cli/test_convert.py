@@ -15,10 +15,12 @@ import pytest
 from builders.perf_data import Entry
 from builders.recordings import PIE, RECORDING, STATIC, STATIC_RECORDING, TESTBINS, recorded
 
-from lbr2pgo.counts import BranchCounts
-from lbr2pgo.errors import InputError
-from lbr2pgo.profiles import fdata, llvm_extbinary, llvm_text
+from lbr2pgo.model.branch_counts import BranchCounts
+from lbr2pgo.profiles.bolt import fdata
+from lbr2pgo.profiles.llvm import extbinary as llvm_extbinary
+from lbr2pgo.profiles.llvm import text as llvm_text
 from lbr2pgo.sources.saved_counts import read_counts
+from lbr2pgo.support.errors import InputError
 
 OUTPUTS = ("--llvm", "--fdata", "--preaggregated", "--counts")
 

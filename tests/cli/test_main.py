@@ -31,7 +31,7 @@ def fails(monkeypatch: pytest.MonkeyPatch, command):
         def raise_it(*_: object) -> None:
             raise error
 
-        monkeypatch.setattr("lbr2pgo.pipeline.convert", raise_it)
+        monkeypatch.setattr("lbr2pgo.conversion.convert", raise_it)
         return command("convert", RECORDING, "--binary", PIE)
 
     return run

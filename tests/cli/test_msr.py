@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lbr2pgo.cli import msr
-from lbr2pgo.errors import InputError, MissingToolError
+from lbr2pgo.support.errors import InputError, MissingToolError
 
 
 def run(*arguments: str) -> int:

@@ -71,7 +71,7 @@ def test_a_read_only_package_without_any_cache(tmp_path: Path, good: str) -> Non
     shutil.copytree(
         Path(lbr2pgo.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__")
     )
-    occupied = package / "kernels" / "__pycache__"
+    occupied = package / "native" / "__pycache__"
     occupied.touch()
     for path in [package.parent, *package.parent.rglob("*")]:
         path.chmod(path.stat().st_mode & ~0o222)

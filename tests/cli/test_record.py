@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from lbr2pgo.cli import main, record
-from lbr2pgo.errors import InputError
 from lbr2pgo.record.exact import ExactCounts
+from lbr2pgo.support.errors import InputError
 
 TESTBINS = Path(__file__).parents[2] / "testbins"
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from builders.recordings import PIE, RECORDING, TESTBINS
 
-from lbr2pgo.block_counts import count_blocks
+from lbr2pgo.conversion import ConvertOptions, Replayed, read_and_replay
 from lbr2pgo.dumping.cfg import CfgDump
-from lbr2pgo.pipeline import ConvertOptions, Replayed, read_and_replay
-from lbr2pgo.program.cfg import EdgeKind
-from lbr2pgo.program.lookup import find_function
+from lbr2pgo.program.code.cfg import EdgeKind
+from lbr2pgo.program.code.lookup import find_function
+from lbr2pgo.replay.block_counts import count_blocks
 
 
 @pytest.fixture(scope="module")

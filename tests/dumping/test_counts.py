@@ -9,9 +9,9 @@ from builders.bolt import Trace, counts_of
 from builders.recordings import STATIC
 
 from lbr2pgo.dumping import counts
-from lbr2pgo.program.lookup import find_function
+from lbr2pgo.program.code.lookup import find_function
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay import ReplayOptions, replay
+from lbr2pgo.replay.replay import ReplayOptions, replay
 
 ASSEMBLY = """
 .globl _start, other
@@ -138,7 +138,7 @@ def test_only_what_touches_a_function(text: Text) -> None:
 
 
 def test_a_bare_fall_through(tmp_path: Path) -> None:
-    from lbr2pgo.pipeline import ConvertOptions, read_and_replay
+    from lbr2pgo.conversion import ConvertOptions, read_and_replay
 
     (tmp_path / "t").write_text("F 22a8c0 22a8da 7\nf 22a8c0 22a8da 5\n")
     found = read_and_replay(ConvertOptions((tmp_path / "t",), STATIC))

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from lbr2pgo.dumping.profile import lines
-from lbr2pgo.errors import InputError
-from lbr2pgo.profiles import llvm_extbinary, llvm_text
+from lbr2pgo.profiles.llvm import extbinary as llvm_extbinary
+from lbr2pgo.profiles.llvm import text as llvm_text
+from lbr2pgo.support.errors import InputError
 
 TEXT = """\
 main:100:1

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 from builders.sources import MemorySource, Sample, mapping
 
-from lbr2pgo import stacks as words
 from lbr2pgo.dumping.stacks import Selection, event_text, flags_text, lines
+from lbr2pgo.model import branch_stacks as words
+from lbr2pgo.model.address_space_events import Comm, Exit, Fork
 from lbr2pgo.sources.base import EventInfo
-from lbr2pgo.spaces import Comm, Exit, Fork
 
 BRANCHES = {name: 1 << bit for name, bit in words.BRANCH_FILTER_BITS.items()}
 

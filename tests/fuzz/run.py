@@ -20,7 +20,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 OUTPUT = HERE.parents[1] / "build" / "fuzz"
-KERNELS = HERE.parents[1] / "lbr2pgo" / "kernels"
+NATIVE = HERE.parents[1] / "lbr2pgo" / "native"
 SEED = 20260101
 PIECE = 2_500
 SECONDS = 10
@@ -129,11 +129,11 @@ def fuzz(name: str, args: argparse.Namespace) -> int:
     seeds = folder / "seeds"
     seeds.mkdir(parents=True, exist_ok=True)
     # Compiled loops can't be instrumented, and neither can what they are compiled from.
-    kernels = [f"lbr2pgo.kernels.{path.stem}" for path in KERNELS.glob("*.py")]
+    kernels = [f"lbr2pgo.native.{path.stem}" for path in NATIVE.glob("*.py")]
     with atheris.instrument_imports(include=["lbr2pgo"], exclude=kernels):
         from targets import TARGETS
 
-        from lbr2pgo import background
+        from lbr2pgo.support import background
 
         background._can_fork = lambda: False  # the fuzzer sees only what its own process does
         warnings.simplefilter("error", RuntimeWarning)

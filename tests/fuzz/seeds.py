@@ -59,7 +59,7 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 
 @cache
 def _converted() -> Path:
-    from lbr2pgo.pipeline import ConvertOptions, convert
+    from lbr2pgo.conversion import ConvertOptions, convert
 
     out = Path(_folder().name)
     convert(

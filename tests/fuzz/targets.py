@@ -18,16 +18,16 @@ from pathlib import Path
 import seeds
 from seeds import BINARY, Seeds
 
-from lbr2pgo.arrays import U64
-from lbr2pgo.counting import count
+from lbr2pgo.conversion import ConvertOptions, convert
+from lbr2pgo.counting.count import count
 from lbr2pgo.dumping import profile as written
-from lbr2pgo.errors import Lbr2pgoError
-from lbr2pgo.pipeline import ConvertOptions, convert
-from lbr2pgo.program.debug_info import DebugInfo
-from lbr2pgo.program.image import Image
+from lbr2pgo.program.dwarf.debug_info import DebugInfo
+from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.program import Program
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import LineSource, Source, StackSource
+from lbr2pgo.support.arrays import U64
+from lbr2pgo.support.errors import Lbr2pgoError
 
 
 @cache

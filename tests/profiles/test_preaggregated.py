@@ -12,9 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lbr2pgo.counts import BRANCH, END, FROM, OUTSIDE, RETURN, TO, BranchCounts, aggregate
+from lbr2pgo.model.branch_counts import (
+    BRANCH,
+    END,
+    FROM,
+    OUTSIDE,
+    RETURN,
+    TO,
+    BranchCounts,
+    aggregate,
+)
 from lbr2pgo.profiles.preaggregated import write
-from lbr2pgo.program.layout import ImageLayout, Segment
+from lbr2pgo.program.elf.layout import ImageLayout, Segment
 from lbr2pgo.sources.preaggregated import Preaggregated
 
 LAYOUT = ImageLayout("x", None, "x86-64", False, (Segment(0x1000, 0, 0x100, 0x100, True),))
@@ -104,9 +113,9 @@ def perf2bolt(
 def test_perf2bolt_makes_the_same_of_traces_as_of_the_samples(
     tmp_path: Path, corpus: Callable[[str], Path], tool: Callable[[str], str]
 ) -> None:
-    from lbr2pgo.counting import count
-    from lbr2pgo.program.image import Image
-    from lbr2pgo.sources import perf_data
+    from lbr2pgo.counting.count import count
+    from lbr2pgo.program.elf.image import Image
+    from lbr2pgo.sources.perf_data import reader as perf_data
 
     binary = corpus("sqlite/sq.zst")
     source = perf_data.FORMAT.open(corpus("sqlite/sq.perf.data.zst"))
@@ -120,7 +129,7 @@ def test_perf2bolt_makes_the_same_of_traces_as_of_the_samples(
 def test_perf2bolt_takes_every_kind_of_row(
     tmp_path: Path, tool: Callable[[str], str], run: Callable[..., object]
 ) -> None:
-    from lbr2pgo.program.image import Image
+    from lbr2pgo.program.elf.image import Image
 
     source = tmp_path / "x.c"
     source.write_text('int main(int n, char **v) { while (n++ < 9) __asm__("nop"); return n; }')

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from builders.objdump import disassembly
 
-from lbr2pgo.errors import InputError
-from lbr2pgo.program.cfg import EdgeKind, FunctionCFG
-from lbr2pgo.program.instructions import Kind, decode
+from lbr2pgo.program.code.cfg import EdgeKind, FunctionCFG
+from lbr2pgo.program.code.instructions import Kind, decode
 from lbr2pgo.program.program import Program
+from lbr2pgo.support.errors import InputError
 
 Link = Callable[..., Path]
 Compiled = Callable[..., Path]

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
+from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.record.exact import ExactCounts
 from lbr2pgo.record.machine import Machine, read_machine
 from lbr2pgo.record.options import RecordOptions
 from lbr2pgo.record.software import RecordResult, record_software
-from lbr2pgo.stacks import BranchStacks
 
 PROGRAMS = Path(__file__).parent / "programs"
 COMPILERS = {"x86-64": "gcc", "aarch64": "aarch64-linux-gnu-gcc"}
@@ -63,7 +63,7 @@ class Recording:
         return int(taken), int(exact.count[rows & ~exact.taken].sum())
 
     def stacks(self) -> list[BranchStacks]:
-        from lbr2pgo.sources.perf_data import FORMAT
+        from lbr2pgo.sources.perf_data.reader import FORMAT
 
         source = FORMAT.open(self.path)
         return list(source.batches())  # type: ignore[union-attr]

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from lbr2pgo.analyses.accuracy import exact_edges, measure
-from lbr2pgo.counting import count
+from lbr2pgo.counting.count import count
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay import replay
-from lbr2pgo.sources.perf_data import PerfData
+from lbr2pgo.replay.replay import replay
+from lbr2pgo.sources.perf_data.reader import PerfData
 
 TESTBINS = Path(__file__).parents[2] / "testbins"
 

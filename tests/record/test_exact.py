@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lbr2pgo.errors import InputError, OutputError
 from lbr2pgo.record.exact import ExactCounts, Totals
+from lbr2pgo.support.errors import InputError, OutputError
 
 TESTBINS = Path(__file__).parents[2] / "testbins"
 TOTALS = Totals(instructions=1000, taken=12, not_taken=5, mispredicted=3)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lbr2pgo.errors import InputError, MissingToolError
 from lbr2pgo.record.guest import find_guest
+from lbr2pgo.support.errors import InputError, MissingToolError
 
 Environment = dict[str, str]
 

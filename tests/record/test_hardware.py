@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from lbr2pgo.errors import InputError, MissingToolError
 from lbr2pgo.record.hardware import build_commands, choose_recorder, exit_code, record_hardware
 from lbr2pgo.record.machine import Machine
 from lbr2pgo.record.options import RecordOptions
+from lbr2pgo.support.errors import InputError, MissingToolError
 
 Make = Callable[..., Machine]
 Options = Callable[..., RecordOptions]

@@ -15,16 +15,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lbr2pgo.errors import OutputError
+from lbr2pgo.model.address_space_events import Comm, Exit, Fork, Mmap, SpaceEvent
+from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks
 from lbr2pgo.record.perf_data_writer import (
     CallChains,
     PerfDataWriter,
     RecordedEvent,
     RecordingFacts,
 )
-from lbr2pgo.sources.perf_data import PerfData
-from lbr2pgo.spaces import Comm, Exit, Fork, Mmap, SpaceEvent
-from lbr2pgo.stacks import BRANCH_FILTER_BITS, BranchStacks
+from lbr2pgo.sources.perf_data.reader import PerfData
+from lbr2pgo.support.errors import OutputError
 
 Corpus = Callable[[str], Path]
 Tool = Callable[[str], str]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lbr2pgo.errors import MissingToolError
 from lbr2pgo.record import plugin_build
 from lbr2pgo.record.plugin_build import SOURCES, built_plugin, cache_directory, plugin_path
+from lbr2pgo.support.errors import MissingToolError
 
 Environment = dict[str, str]
 

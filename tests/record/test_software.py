@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lbr2pgo.errors import InputError, MissingToolError, OutputError
+from lbr2pgo.model.address_space_events import Comm, Exit, Fork, Mmap
+from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BRANCH_TYPES, cycles_of, type_of
 from lbr2pgo.record.emulation import kinds_kept
 from lbr2pgo.record.options import RecordOptions
 from lbr2pgo.record.software import branch_sample_type, record_software
-from lbr2pgo.spaces import Comm, Exit, Fork, Mmap
-from lbr2pgo.stacks import BRANCH_FILTER_BITS, BRANCH_TYPES, cycles_of, type_of
+from lbr2pgo.support.errors import InputError, MissingToolError, OutputError
 
 TESTBINS = Path(__file__).parents[2] / "testbins"
 Tool = Callable[[str], str]
@@ -525,7 +525,7 @@ testbin.__test__ = False  # type: ignore[attr-defined]
 
 
 def space_events(recording: Any) -> list[object]:
-    from lbr2pgo.sources.perf_data import FORMAT
+    from lbr2pgo.sources.perf_data.reader import FORMAT
 
     return list(FORMAT.open(recording.path).space_events())  # type: ignore[union-attr]
 

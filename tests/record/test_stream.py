@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lbr2pgo.model.address_space_events import Comm, Exit, Fork, Mmap
 from lbr2pgo.record.stream import (
     BLOCK,
     BLOCK_COUNT,
@@ -20,7 +21,6 @@ from lbr2pgo.record.stream import (
     RecordKind,
     read_streams,
 )
-from lbr2pgo.spaces import Comm, Exit, Fork, Mmap
 
 
 def record(kind: int, time: int, body: bytes = b"", text: str = "", tid: int = 5) -> bytes:

@@ -15,8 +15,8 @@ from builders.recordings import TESTBINS
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.hot_branches import hot_branches
 from lbr2pgo.analyses.mispredictions import mispredictions
-from lbr2pgo.arrays import U64
 from lbr2pgo.reports.gather import gather
+from lbr2pgo.support.arrays import U64
 
 _LINE = re.compile(
     r"\s*[\d.]+%\s*\|\s*(\d+)\s*\|\s*(.*?)\s*\|\s*(.*?)\s*\|\[.\] 0x(\w+)\s*\|"

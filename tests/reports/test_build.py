@@ -9,10 +9,10 @@ from builders.recordings import PIE, RECORDING, STATIC_RECORDING, TESTBINS
 from builders.sources import Sample
 
 from lbr2pgo.analyses import registry
-from lbr2pgo.errors import InputError
+from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 from lbr2pgo.reports.build import ReportOptions, make_report, report_of
 from lbr2pgo.reports.gather import gather, gather_sources
-from lbr2pgo.stacks import BRANCH_FILTER_BITS
+from lbr2pgo.support.errors import InputError
 
 CALL_STACK = 1 << BRANCH_FILTER_BITS["call_stack"] | 1
 

@@ -12,11 +12,11 @@ from builders.recordings import PIE, RECORDING
 from builders.sources import Sample
 
 from lbr2pgo.analyses.table import Column, Kind, Table
-from lbr2pgo.errors import InputError
 from lbr2pgo.reports import data
 from lbr2pgo.reports.build import ReportOptions, make_report, report_of
 from lbr2pgo.reports.gather import gather_sources
 from lbr2pgo.reports.model import CallNode, Report
+from lbr2pgo.support.errors import InputError
 
 HOSTILE = 'evil\x1b[31m"\r\n,<script>alert(1)</script>\u202e'
 

@@ -8,8 +8,8 @@ from builders.sources import Sample
 
 from lbr2pgo.analyses import registry
 from lbr2pgo.analyses.call_stacks import call_stacks
+from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 from lbr2pgo.reports.build import ReportOptions, make_report
-from lbr2pgo.stacks import BRANCH_FILTER_BITS
 
 TEXT = (TESTBINS.parent / "docs" / "reports.md").read_text()
 

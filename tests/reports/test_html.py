@@ -14,11 +14,11 @@ from builders.recordings import PIE, RECORDING
 
 from lbr2pgo.analyses.table import Column, Kind, Table
 from lbr2pgo.cli import main
-from lbr2pgo.errors import OutputError
-from lbr2pgo.printable import printable
 from lbr2pgo.reports import html, page
 from lbr2pgo.reports.build import ReportOptions, make_report
 from lbr2pgo.reports.model import CallNode, FunctionGraph, GraphBlock, GraphEdge, Report, Timing
+from lbr2pgo.support.errors import OutputError
+from lbr2pgo.support.printable import printable
 
 ASSETS = Path(html.__file__).parent / "assets"
 VOID = {"meta", "link", "br", "img", "input", "rect"}

@@ -14,7 +14,7 @@ import pytest
 from builders.recordings import PIE, RECORDING, TESTBINS
 
 from lbr2pgo.cli.share import SHARE
-from lbr2pgo.pipeline import ConvertOptions, convert
+from lbr2pgo.conversion import ConvertOptions, convert
 
 SHAPES = TESTBINS / "x86-64" / "shapes.pie"
 SHAPES_RECORDING = TESTBINS / "recordings" / "x86-64-shapes.pie.perf.data"

@@ -1,16 +1,13 @@
-"""Lets tests import `builders` (pytest's import mode keeps this tree off the path); fixtures."""
+"""Fixtures of the tests of sources."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from lbr2pgo.sources.perf_data import PerfData
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
+from lbr2pgo.sources.perf_data.reader import PerfData
 
 
 @pytest.fixture

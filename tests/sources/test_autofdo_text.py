@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lbr2pgo.counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
-from lbr2pgo.errors import InputError
+from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
 from lbr2pgo.profiles import unsymbolized
-from lbr2pgo.program.layout import ImageLayout, Segment
+from lbr2pgo.program.elf.layout import ImageLayout, Segment
 from lbr2pgo.sources.autofdo_text import FORMAT, AutoFdoText
 from lbr2pgo.sources.base import CountSource, Sniff
+from lbr2pgo.support.errors import InputError
 
 Row = tuple[int, int, int, int, int]
 Open = Callable[..., AutoFdoText]
@@ -165,7 +165,7 @@ BINARIES = {
 
 
 def layout_of(corpus: Callable[[str], Path], name: str) -> tuple[Path, ImageLayout]:
-    from lbr2pgo.program.image import Image
+    from lbr2pgo.program.elf.image import Image
 
     path = corpus(f"llvm-profgen/{BINARIES.get(name, name)}.perfbin")
     return path, Image.open(path).layout
@@ -205,8 +205,8 @@ WHOLE = sorted(set(NAMES) - {*BINARIES, "inline-noprobe2", "noinline-cs-noprobe"
 def test_perf_script_text_counts_as_in_llvm_profgen(
     corpus: Callable[[str], Path], name: str
 ) -> None:
-    from lbr2pgo.counting import count
-    from lbr2pgo.sources.perf_script import PerfScript
+    from lbr2pgo.counting.count import count
+    from lbr2pgo.sources.perf_script.reader import PerfScript
 
     _, layout = layout_of(corpus, name)
     counts = count(PerfScript(corpus(f"llvm-profgen/{name}.perfscript")), layout).counts

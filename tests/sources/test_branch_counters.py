@@ -10,8 +10,8 @@ import pytest
 from builders import perf_data as build
 
 from lbr2pgo.dumping.stacks import Selection, lines
-from lbr2pgo.sources.perf_data import PerfData
-from lbr2pgo.stacks import BranchStacks, from_lists
+from lbr2pgo.model.branch_stacks import BranchStacks, from_lists
+from lbr2pgo.sources.perf_data.reader import PerfData
 
 STACK = ((0x401010, 0x401000, 1), (0x401020, 0x401010, 2))
 ANY_USER = 9

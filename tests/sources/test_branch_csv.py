@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from builders.sources import LAYOUT
 
-from lbr2pgo.counting import count
-from lbr2pgo.errors import InputError
+from lbr2pgo.counting.count import count
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import Sniff, StackSource
 from lbr2pgo.sources.branch_csv import BranchCsv, sniff
+from lbr2pgo.support.errors import InputError
 
 A, B, C = 0x2800, 0x2810, 0x2820
 

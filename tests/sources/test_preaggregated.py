@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lbr2pgo.counts import BRANCH, END, FROM, OUTSIDE, RETURN, TO
-from lbr2pgo.errors import InputError
-from lbr2pgo.program.layout import ImageLayout, Segment
+from lbr2pgo.model.branch_counts import BRANCH, END, FROM, OUTSIDE, RETURN, TO
+from lbr2pgo.program.elf.layout import ImageLayout, Segment
 from lbr2pgo.sources.base import Addresses, CountSource, Sniff
 from lbr2pgo.sources.preaggregated import FORMAT, Preaggregated
+from lbr2pgo.support.errors import InputError
 
 Row = tuple[int, int, int, int, int, int]
 Read = Callable[..., list[Row]]
@@ -191,7 +191,7 @@ def test_a_missing_file_is_an_input_error(tmp_path: Path) -> None:
 
 
 def test_a_real_profile(corpus: Callable[[str], Path]) -> None:
-    from lbr2pgo.program.image import Image
+    from lbr2pgo.program.elf.image import Image
 
     path = corpus("bolt/openssl.preagg.txt.zst")
     source = FORMAT.open(path)

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lbr2pgo.counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
-from lbr2pgo.errors import InputError
+from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
 from lbr2pgo.profiles.saved_counts import write
-from lbr2pgo.program.layout import ImageLayout
+from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import Addresses, CountSource, Sniff
 from lbr2pgo.sources.saved_counts import FORMAT, SavedCounts
+from lbr2pgo.support.errors import InputError
 
 COLUMNS = ("from_", "to", "end", "known", "count", "mispredicted")
 ID = "aabbccdd"

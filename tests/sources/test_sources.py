@@ -11,11 +11,11 @@ import pytest
 from builders.perf_data import Event, Sample, file_form, pipe_form
 
 from lbr2pgo import sources
-from lbr2pgo.counts import BRANCH, FROM, TO, aggregate
-from lbr2pgo.errors import InputError
+from lbr2pgo.model.branch_counts import BRANCH, FROM, TO, aggregate
 from lbr2pgo.profiles import saved_counts
 from lbr2pgo.sources import formats, open_source
 from lbr2pgo.sources.base import SNIFF_SIZE, CountSource, Sniff, StackSource
+from lbr2pgo.support.errors import InputError
 
 EVENT = Event()
 RECORDS = Sample(((0x401000, 0x401010, 2),)).encode(EVENT)
@@ -73,7 +73,11 @@ def test_every_format_says_what_it_is() -> None:
 def test_every_reader_is_registered() -> None:
     """A module with a FORMAT that `_MODULES` lacks would never be asked."""
     folder = Path(sources.__file__).parent
-    having = {p.stem for p in folder.glob("*.py") if "\nFORMAT = " in p.read_text()}
+    having = {
+        path.relative_to(folder).with_suffix("").as_posix().replace("/", ".")
+        for path in folder.rglob("*.py")
+        if "\nFORMAT = " in path.read_text()
+    }
     assert having == set(sources._MODULES)
 
 

@@ -10,8 +10,8 @@ import pytest
 from builders import perf_data as build
 from builders.recordings import STATIC, STATIC_RECORDING
 
-from lbr2pgo.pipeline import ConvertOptions, convert
-from lbr2pgo.sources.perf_data import PerfData
+from lbr2pgo.conversion import ConvertOptions, convert
+from lbr2pgo.sources.perf_data.reader import PerfData
 
 KIND = build.IDENTIFIER | build.IP | build.TID | build.TIME | build.PERIOD
 AUXTRACE_INFO, AUXTRACE, ITRACE_START, AUX = 70, 71, 12, 11

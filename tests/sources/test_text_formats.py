@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from lbr2pgo.sources import autofdo_text, perf_script, preaggregated, saved_counts
+from lbr2pgo.sources import autofdo_text, preaggregated, saved_counts
 from lbr2pgo.sources.base import SNIFF_SIZE, Sniff, SourceFormat
+from lbr2pgo.sources.perf_script import reader as perf_script
 
 FORMATS: dict[str, SourceFormat] = {
-    module.__name__.rsplit(".", 1)[1]: module.FORMAT
-    for module in (autofdo_text, perf_script, preaggregated, saved_counts)
+    "autofdo_text": autofdo_text.FORMAT,
+    "perf_script": perf_script.FORMAT,
+    "preaggregated": preaggregated.FORMAT,
+    "saved_counts": saved_counts.FORMAT,
 }
 REPOSITORY = Path(__file__).parents[2]
 

@@ -9,12 +9,12 @@ import pytest
 from builders.recordings import STATIC
 
 from lbr2pgo.cli import main
-from lbr2pgo.counting import count
-from lbr2pgo.errors import InputError
-from lbr2pgo.program.layout import ImageLayout
+from lbr2pgo.counting.count import count
+from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources import formats, open_source
 from lbr2pgo.sources.base import LineSource, Sniff
 from lbr2pgo.sources.uprof import UprofReport, sniff
+from lbr2pgo.support.errors import InputError
 
 COLUMNS = (
     "OVERHEAD (%)", "SAMPLES", "MISPREDICT (%)", "MISPREDICT COUNT", "SOURCE FUNCTION",

@@ -1,0 +1,1 @@
+"""From branch stacks to counted traces of one image."""

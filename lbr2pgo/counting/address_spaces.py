@@ -1,0 +1,231 @@
+"""Where one image was mapped, in which process, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import pairwise
+
+import numpy as np
+
+from lbr2pgo.model.address_space_events import Comm, Fork, Mmap, SpaceEvent
+from lbr2pgo.program.elf.layout import ImageLayout
+from lbr2pgo.support.arrays import I32, I64, U64
+
+ANY_PID = -1
+"""The pid of samples that don't say theirs: they see the mappings of all processes and times, the
+later over the earlier."""
+
+_MOST_MAPPINGS = 64
+"""Nobody records that a library was closed, so what a process mapped only ever grows; of an image
+that one process mapped more often than this, the first mappings are forgotten."""
+
+_LAST_ADDRESS = (1 << 64) - 1
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Piece:
+    """Run-time addresses `[start, end)` are image addresses plus `bias`."""
+
+    start: int
+    end: int
+    bias: int
+
+
+Pieces = tuple[Piece, ...]
+
+
+def pieces_of(event: Mmap, layout: ImageLayout) -> Pieces:
+    """What one mapping of the image's file shows of its executable segments.
+
+    The mapping may start in the page before the segment and may span several segments.
+    """
+    pieces = []
+    for segment in layout.segments:
+        low = max(event.file_offset, segment.file_offset)
+        high = min(event.file_offset + event.length, segment.file_offset + segment.file_size)
+        start = event.start + (low - event.file_offset)
+        end = min(start + (high - low), _LAST_ADDRESS)  # where damaged records would go on
+        if segment.executable and start < end:
+            bias = start - (segment.address + low - segment.file_offset)
+            pieces.append(Piece(start, end, bias))
+    return tuple(pieces)
+
+
+def without(pieces: Pieces, start: int, end: int) -> Pieces:
+    """What is left of the pieces after something else was mapped at `[start, end)`."""
+    left = []
+    for piece in pieces:
+        if piece.end <= start or end <= piece.start:
+            left.append(piece)
+            continue
+        if piece.start < start:
+            left.append(Piece(piece.start, start, piece.bias))
+        if end < piece.end:
+            left.append(Piece(end, piece.end, piece.bias))
+    return tuple(left)
+
+
+def joined(pieces: Pieces) -> Pieces:
+    """Sorted by address, with neighbours that continue each other made one."""
+    found: list[Piece] = []
+    for piece in sorted(pieces):
+        if found and (found[-1].end, found[-1].bias) == (piece.start, piece.bias):
+            found[-1] = Piece(found[-1].start, piece.end, piece.bias)
+        else:
+            found.append(piece)
+    return tuple(found)
+
+
+def overlaid(pieces: Sequence[Piece]) -> Pieces:
+    """What is seen of pieces that were laid over one another, the last one on top."""
+    edges = sorted({edge for piece in pieces for edge in (piece.start, piece.end)})
+    upcoming = sorted(range(len(pieces)), key=lambda i: pieces[i].start, reverse=True)
+    seen: list[Piece] = []
+    here: list[int] = []
+    for low, high in pairwise(edges):
+        while upcoming and pieces[upcoming[-1]].start <= low:
+            heappush(here, -upcoming.pop())
+        while here and pieces[-here[0]].end <= low:
+            heappop(here)
+        if here:
+            seen.append(Piece(low, high, pieces[-here[0]].bias))
+    return joined(tuple(seen))
+
+
+def as_linked(layout: ImageLayout) -> Pieces:
+    """The image at the addresses that it was linked for."""
+    return tuple(
+        Piece(s.address, s.address + s.memory_size, 0) for s in layout.segments if s.executable
+    )
+
+
+def rows_by(numbers: I32 | I64 | U64) -> Iterator[tuple[int, I64]]:
+    """Each number, and the rows (k,) in which it stands; in one pass, however many there are.
+
+    >>> [(number, rows.tolist()) for number, rows in rows_by(np.array([7, 5, 7]))]
+    [(5, [1]), (7, [0, 2])]
+    """
+    order = np.argsort(numbers, kind="stable")
+    unique, starts = np.unique(numbers[order], return_index=True)
+    yield from zip(unique.tolist(), np.split(order, starts)[1:], strict=True)
+
+
+@dataclass(slots=True)
+class _Timeline:
+    times: list[int] = field(default_factory=list)
+    spaces: list[int] = field(default_factory=list)
+
+    def set(self, time: int, space: int) -> None:
+        if self.times and self.times[-1] == time:
+            self.spaces[-1] = space
+        else:
+            self.times.append(time)
+            self.spaces.append(space)
+
+
+class AddressSpaces:
+    """Finds, for a sample's pid and time, which view of the image its process had.
+
+    Equal views are one *space*, whatever the process, so a space is a small number and the
+    samples of a thousand forks are counted together. Space numbers index `bounds` and `pieces`.
+    """
+
+    def __init__(
+        self, events: Iterable[SpaceEvent], layout: ImageLayout, shows: Callable[[Mmap], bool]
+    ) -> None:
+        """Replay the events; `shows` tells mappings of the image's code."""
+        self.pieces: list[Pieces] = []
+        self._numbers: dict[Pieces, int] = {}
+        self._current: dict[int, Pieces] = {}
+        self._timelines: dict[int, _Timeline] = {}
+        self._layout = layout
+        self._shows = shows
+        self._is_fixed = False
+        everywhere: list[Piece] = []
+        for event in events:
+            everywhere += self._apply(event)
+        self._set(ANY_PID, 0, overlaid(everywhere))
+
+    @classmethod
+    def fixed(cls, layout: ImageLayout) -> AddressSpaces:
+        """One space for every process, in which the image stands as it was linked."""
+        spaces = cls((), layout, lambda _: False)
+        spaces._set(ANY_PID, 0, as_linked(layout))
+        spaces._is_fixed = True
+        return spaces
+
+    @property
+    def bounds(self) -> U64:
+        """(spaces, 2): half-open span that holds all pieces of each space.
+
+        Without address 0, by which recorders say that they don't know.
+        """
+        spans = [(max(p[0].start, 1), max(x.end for x in p)) for p in self.pieces]
+        return np.array(spans, dtype=np.uint64).reshape(-1, 2)
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Processes that mapped the image at some time."""
+        return tuple(sorted(pid for pid in self._timelines if pid != ANY_PID))
+
+    def _set(self, pid: int, time: int, pieces: Pieces) -> None:
+        if pieces == self._current.get(pid, ()):
+            return
+        self._current[pid] = pieces
+        space = -1
+        if pieces:
+            view = joined(pieces)
+            space = self._numbers.setdefault(view, len(self.pieces))
+            if space == len(self.pieces):
+                self.pieces.append(view)
+        self._timelines.setdefault(pid, _Timeline()).set(time, space)
+
+    def _apply(self, event: SpaceEvent) -> Pieces:
+        """What the event shows of the image."""
+        if isinstance(event, Mmap):
+            return self._map(event)
+        if isinstance(event, Fork):
+            self._set(event.pid, event.time, self._current.get(event.parent_pid, ()))
+        elif isinstance(event, Comm) and event.is_exec:
+            self._set(event.pid, event.time, ())
+        return ()
+
+    def _map(self, event: Mmap) -> Pieces:
+        shown = pieces_of(event, self._layout) if self._shows(event) else ()
+        before = self._current.get(event.pid, ())
+        if event.pid != ANY_PID and (before or shown):
+            left = without(before, event.start, event.start + event.length)
+            self._set(event.pid, event.time, (left + shown)[-_MOST_MAPPINGS:])
+        return shown
+
+    def spaces_of(self, pids: I32, times: U64) -> I64:
+        """The space that each process saw at that time, -1 where the image was not mapped.
+
+        Arrays of equal length n in, (n,) int64 out.
+        """
+        found = np.full(len(pids), -1, dtype=np.int64)
+        for pid, at in rows_by(pids):
+            timeline = self._timelines.get(ANY_PID if self._is_fixed else pid)
+            if timeline is None:
+                continue
+            i = np.searchsorted(np.array(timeline.times, np.uint64), times[at], "right") - 1
+            spaces = np.array([*timeline.spaces, -1], dtype=np.int64)
+            found[at] = spaces[i]
+        return found
+
+    def to_image(self, space: int, addresses: U64) -> tuple[U64, U64]:
+        """Translate run-time addresses (n,) of one space.
+
+        Returns image addresses (n,) and the number of the piece that each lies in (n,), with
+        `len(pieces)` (and address 0) for those that lie in none.
+        """
+        pieces = self.pieces[space]
+        starts = np.array([p.start for p in pieces], dtype=np.uint64)
+        ends = np.array([p.end for p in pieces], dtype=np.uint64)
+        biases = np.array([p.bias & _LAST_ADDRESS for p in pieces], dtype=np.uint64)
+        index = np.searchsorted(starts, addresses, "right") - 1
+        inside = (index >= 0) & (addresses < ends[index])
+        image = np.where(inside, addresses - biases[index], np.uint64(0))
+        return image, np.where(inside, index, len(pieces)).astype(np.uint64)

@@ -1,0 +1,319 @@
+"""From branch stacks to `BranchCounts`.
+
+A stack of four entries, newest first, in a program loaded where it was linked::
+
+    e0  120 -> 200      e1  130 -> 100      e2  210 -> 120      e3  180 -> 200
+
+The straight lines between neighbours run from the older one's target to the newer one's source:
+100…120, 120…130, 200…210. The newest entry's own is still running, so its end is unknown:
+
+>>> import numpy as np
+>>> from lbr2pgo.counting.address_spaces import AddressSpaces
+>>> from lbr2pgo.program.elf.layout import ImageLayout, Segment
+>>> from lbr2pgo.model.branch_stacks import from_lists
+>>> from lbr2pgo.counting.trace_table import TraceTable
+>>> layout = ImageLayout("a.out", None, "x86-64", False, (Segment(0, 0, 4096, 4096, True),))
+>>> stack = [(0x120, 0x200, 2), (0x130, 0x100, 2), (0x210, 0x120, 1), (0x180, 0x200, 2)]
+>>> table = TraceTable(AddressSpaces.fixed(layout))
+>>> table.add(from_lists([stack]), np.zeros(1, np.int64), np.zeros(1, np.uint8))
+>>> counts, outside = table.counts()
+>>> for row in counts.rows():
+...     print(row)
+0x120 -> 0x200, end unknown: 1, mispredicted 0
+0x130 -> 0x100, straight on to 0x120: 1, mispredicted 0
+0x180 -> 0x200, straight on to 0x210: 1, mispredicted 0
+0x210 -> 0x120, straight on to 0x130: 1, mispredicted 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
+from lbr2pgo.counting.find_image import ImageMatch, match_image
+from lbr2pgo.counting.trace_table import TraceTable
+from lbr2pgo.model.branch_counts import BranchCounts
+from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks
+from lbr2pgo.program.elf.layout import ImageLayout
+from lbr2pgo.sources.base import (
+    Addresses,
+    EventInfo,
+    LineSource,
+    Source,
+    StackSource,
+    SymbolResolver,
+)
+from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.read_ahead import read_ahead
+from lbr2pgo.support.threads import share, threads
+
+_TYPE_FILTERS = ("any_call", "any_ret", "ind_call", "cond", "ind_jmp", "call")
+_TRANSACTION_FILTERS = ("abort_tx", "in_tx", "no_tx")
+
+
+@dataclass(frozen=True, slots=True)
+class CountingOptions:
+    """Which samples to count."""
+
+    event: str | None = None
+    """Only samples of the event with this name."""
+    pids: tuple[int, ...] = ()
+    """Only samples of these processes; of all if empty."""
+    build_id: str | None = None
+    """Build-id under which the recording knows the binary, if not the binary's own."""
+    as_llvm: bool = False
+    """Pair entries as llvm-profgen does, which ignores filters and flags (`traces.JOINED`)."""
+    skips_leaf: Callable[[U64], Bools] | None = None
+    """Judges image addresses (n,) at which samples were interrupted: True drops the sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What was counted, and how the binary was recognised."""
+
+    counts: BranchCounts
+    match: ImageMatch | None
+    """None for inputs that were counts already."""
+
+
+Progress = Callable[[int], None]
+"""Called with the number of samples read since the last call."""
+
+
+def _has(filters: int, names: Sequence[str]) -> bool:
+    return any(filters >> BRANCH_FILTER_BITS[name] & 1 for name in names)
+
+
+def filter_names(event: EventInfo) -> tuple[str, ...]:
+    """What an event's branch filter asked for, as `perf record -j` calls it."""
+    filters = event.branch_sample_type or 0
+    return tuple(name for name, bit in BRANCH_FILTER_BITS.items() if filters >> bit & 1)
+
+
+def mode_of(event: EventInfo) -> int:
+    """What the branch filter of a recording allows to infer (`native.traces` modes).
+
+    With a filter by branch type the entries are not neighbours in time, so only the branches
+    themselves count; in call-stack mode not even these do. A filter by privilege keeps chains.
+    Recorders of single branches make no chains either.
+    """
+    from lbr2pgo.native import traces
+
+    filters = event.branch_sample_type
+    if event.records_single_branches:
+        return traces.BRANCHES_ONLY
+    if filters is None:
+        return traces.CHAINS
+    if _has(filters, ("call_stack",)):
+        return traces.NOTHING
+    is_any = _has(filters, ("any",))
+    if _has(filters, _TRANSACTION_FILTERS) or (not is_any and _has(filters, _TYPE_FILTERS)):
+        return traces.BRANCHES_ONLY
+    return traces.CHAINS
+
+
+def _silent_mode(events: Sequence[EventInfo]) -> int:
+    """The mode of samples that don't say their event."""
+    from lbr2pgo.native import traces
+
+    is_single = bool(events) and all(event.records_single_branches for event in events)
+    return traces.BRANCHES_ONLY if is_single else traces.CHAINS
+
+
+def _modes(events: Sequence[EventInfo], *, as_llvm: bool) -> U8:
+    """The mode of each event, and behind them that of samples that don't say theirs."""
+    from lbr2pgo.native import traces
+
+    modes = [*map(mode_of, events), _silent_mode(events)]
+    return np.array([traces.JOINED] * len(modes) if as_llvm else modes, dtype=np.uint8)
+
+
+@dataclass(slots=True)
+class _SampleTally:
+    """How many samples reached each step, and why the others did not."""
+
+    read: int = 0
+    other_event: int = 0
+    other_process: int = 0
+    no_stack: int = 0
+    not_mapped: int = 0
+    in_prologue: int = 0
+    branches: int = 0
+
+    def as_tally(self, fates: U64, outside: int) -> dict[str, int]:
+        from lbr2pgo.native import traces
+
+        selected = self.read - self.other_event - self.other_process
+        with_stack = selected - self.no_stack
+        reasons = {
+            "empty": traces.EMPTY,
+            "poison": traces.POISON,
+            "wrong_path": traces.WRONG_PATH,
+            "duplicate": traces.DUPLICATE,
+            "exception": traces.EXCEPTION,
+            "not_taken": traces.NOT_TAKEN_ENTRY,
+            "call_stack": traces.CALL_STACK,
+            "bogus_target": traces.BOGUS_TARGET,
+        }
+        gaps = {"aborted": traces.ABORTED, "filtered": traces.UNCHAINED}
+        return {
+            "samples_read": self.read,
+            "samples_selected/other_event": self.other_event,
+            "samples_selected/other_process": self.other_process,
+            "samples_selected": selected,
+            "samples_with_stack/no_stack": self.no_stack,
+            "samples_with_stack": with_stack,
+            "samples_mapped/not_mapped": self.not_mapped,
+            "samples_mapped/in_prologue": self.in_prologue,
+            "samples_mapped": with_stack - self.not_mapped - self.in_prologue,
+            "branches_read": self.branches,
+            **{f"branches_in_image/{name}": int(fates[row]) for name, row in reasons.items()},
+            "branches_in_image/outside": int(fates[traces.OUTSIDE]) + outside,
+            "branches_in_image": int(fates[traces.COUNTED]) - outside,
+            **{f"runs_in_image/{name}": int(fates[row]) for name, row in gaps.items()},
+        }
+
+
+class _Selection:
+    """Which samples of a batch are counted, and in which mode."""
+
+    def __init__(self, source: StackSource, options: CountingOptions) -> None:
+        events = source.info.events
+        wanted = [_is_wanted(event, options.event) for event in events]
+        if options.event is not None and not any(wanted):
+            raise InputError(
+                f"no event is called {options.event}",
+                where=source.info.path,
+                cure="Recorded were: " + (", ".join(e.name for e in events) or "nameless events"),
+            )
+        # One more place for samples that don't say their event (index -1).
+        self._wanted = np.array([*wanted, options.event is None], dtype=np.bool_)
+        self._modes = _modes(events, as_llvm=options.as_llvm)
+        self._pids = np.array(options.pids, dtype=np.int32)
+        self._skips_leaf = options.skips_leaf
+
+    def apply(
+        self, batch: BranchStacks, mapping: AddressSpaces, tally: _SampleTally
+    ) -> tuple[I64, U8]:
+        """Spaces (n,), negative for samples not to be counted, and modes (n,)."""
+        spaces = mapping.spaces_of(batch.pid, batch.time)
+        weight = batch.weight
+        event_ok = self._wanted[batch.event]
+        pid_ok = np.isin(batch.pid, self._pids) if len(self._pids) else np.ones_like(event_ok)
+        has_stack = np.diff(batch.offsets) > 0
+        chosen = event_ok & pid_ok
+        mapped = spaces >= 0
+        counted = chosen & has_stack & mapped
+        skipped = self._skipped(batch, mapping, np.where(counted, spaces, -1))
+        counted &= ~skipped
+        tally.read += int(weight.sum())
+        tally.other_event += int(weight[~event_ok].sum())
+        tally.other_process += int(weight[event_ok & ~pid_ok].sum())
+        tally.no_stack += int(weight[chosen & ~has_stack].sum())
+        tally.not_mapped += int(weight[chosen & has_stack & ~mapped].sum())
+        tally.in_prologue += int(weight[skipped].sum())
+        lengths = np.diff(batch.offsets).astype(np.uint64)
+        tally.branches += int((weight[counted] * lengths[counted]).sum())
+        return np.where(counted, spaces, -1), self._modes[batch.event]
+
+    def _skipped(self, batch: BranchStacks, mapping: AddressSpaces, spaces: I64) -> Bools:
+        skipped = np.zeros(len(batch), dtype=np.bool_)
+        if self._skips_leaf is not None:
+            for space, rows in rows_by(spaces):
+                if space >= 0:
+                    leaves, _ = mapping.to_image(space, batch.ip[rows])
+                    skipped[rows] = self._skips_leaf(leaves)
+        return skipped
+
+
+def _is_wanted(event: EventInfo, name: str | None) -> bool:
+    """Whether an event is meant by a name, given with or without its modifiers (`cycles:u`)."""
+    return name is None or name in (event.name, event.name.split(":")[0])
+
+
+class Reading:
+    """One pass over those samples of a source that count for an image."""
+
+    def __init__(
+        self, source: StackSource, layout: ImageLayout, options: CountingOptions | None = None
+    ) -> None:
+        """Raises InputError if the recording is of another binary."""
+        options = options or CountingOptions()
+        if source.info.addresses is Addresses.IMAGE:
+            self.match = ImageMatch((), "as linked", "the input holds symbols instead of addresses")
+            self.spaces = AddressSpaces.fixed(layout)
+        else:
+            self.match, self.spaces = _spaces(source, layout, options)
+        self.tally = _SampleTally()
+        self._source = source
+        self._selection = _Selection(source, options)
+
+    def batches(
+        self, resolve: SymbolResolver | None = None, progress: Progress | None = None
+    ) -> Generator[tuple[BranchStacks, I64, U8], None, None]:
+        """Each batch, with its samples' spaces (negative: not to be counted) and modes."""
+        for batch in read_ahead(self._source.batches(resolve)):
+            yield batch, *self._selection.apply(batch, self.spaces, self.tally)
+            if progress is not None:
+                progress(len(batch))
+
+
+def count_stack_source(
+    source: StackSource,
+    layout: ImageLayout,
+    options: CountingOptions,
+    resolve: SymbolResolver | None = None,
+    progress: Progress | None = None,
+) -> Counted:
+    """Count every sample of a source of stacks; raises InputError if it is of another binary."""
+    reading = Reading(source, layout, options)
+    table, *others = (TraceTable(reading.spaces) for _ in range(threads()))
+    with closing(reading.batches(resolve, progress)) as batches:
+        share(batches, [each.add for each in (table, *others)])
+    for other in others:
+        table.merge(other)
+    counts, outside = table.counts()
+    tallies = reading.tally.as_tally(table.fates, outside)
+    return Counted(replace(counts, build_id=layout.build_id, tallies=tallies), reading.match)
+
+
+def _spaces(
+    source: StackSource, layout: ImageLayout, options: CountingOptions
+) -> tuple[ImageMatch, AddressSpaces]:
+    events = source.space_events()
+    match = match_image(
+        layout,
+        events,
+        source.info.build_ids,
+        where=source.info.path,
+        build_id=options.build_id,
+    )
+    if match.how == "as linked":
+        return match, AddressSpaces.fixed(layout)
+    return match, AddressSpaces(events, layout, match.shows)
+
+
+def count(
+    source: Source,
+    layout: ImageLayout,
+    options: CountingOptions | None = None,
+    resolve: SymbolResolver | None = None,
+    progress: Progress | None = None,
+) -> Counted:
+    """Counts of one image from any source."""
+    if isinstance(source, LineSource):
+        raise InputError(
+            "holds branches by function and source line, and no addresses: profiles need the "
+            "address of each branch, and what ran between branches",
+            where=source.info.path,
+            cure="Show it with lbr2pgo report. For a profile record with perf record -b, whose "
+            "perf.data lbr2pgo convert reads.",
+        )
+    if isinstance(source, StackSource):
+        return count_stack_source(source, layout, options or CountingOptions(), resolve, progress)
+    return Counted(source.counts(layout), None)

@@ -1,0 +1,138 @@
+"""Which of the files that a recording mapped is the binary at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
+from lbr2pgo.program.elf.layout import ImageLayout
+from lbr2pgo.support.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class ImageMatch:
+    """The recorded paths that show the binary, and how they were recognised."""
+
+    paths: tuple[str, ...]
+    how: str
+    """`build-id`, `path`, `name`, or `as linked` where the input has no mappings at all."""
+    assumption: str | None = None
+    """What had to be assumed, for the user's eyes; None after a match by build-id."""
+    build_id: str | None = None
+    """What one path shows may be rebuilt: mappings of another build-id are other files. None if
+    the binary's is unknown."""
+
+    def shows(self, event: Mmap) -> bool:
+        """Whether a mapping shows code of the binary."""
+        is_other = None not in (event.build_id, self.build_id) and not _same_id(
+            event.build_id, self.build_id
+        )
+        return event.executable and event.path in self.paths and not is_other
+
+
+_MACHINES = {"x86_64": "x86-64", "amd64": "x86-64", "aarch64": "aarch64", "arm64": "aarch64"}
+"""Machines of ELF files that can be read, by what `uname -m` calls them."""
+
+
+def refuse_other_machine(layout: ImageLayout, recorded_on: str | None, *, where: str) -> None:
+    """Raise InputError if a recording says that it was made on another kind of machine."""
+    recorded = _MACHINES.get(recorded_on or "", layout.machine)
+    if recorded != layout.machine:
+        raise InputError(
+            f"{layout.path} is a program for {layout.machine}, but this was recorded on {recorded}",
+            where=where,
+            cure="Give the binary that was recorded.",
+        )
+
+
+def _name(path: str) -> str:
+    return PurePosixPath(path).name
+
+
+def _build_ids(
+    events: Sequence[SpaceEvent], header: Mapping[str, str]
+) -> dict[str, frozenset[str]]:
+    """Each executable mapping's path, with the build-ids that were recorded for it."""
+    found: dict[str, frozenset[str]] = {}
+    for event in events:
+        if isinstance(event, Mmap) and event.executable:
+            known = event.build_id or header.get(event.path)
+            before = found.get(event.path, frozenset())
+            found[event.path] = before | {known} if known else before
+    return found
+
+
+def _same_id(recorded: str | None, wanted: str | None) -> bool:
+    """Compare build-ids; perf pads short ones with zeros to 20 bytes."""
+    if recorded is None or wanted is None:
+        return False
+    return recorded.lower().rstrip("0") == wanted.lower().rstrip("0")
+
+
+def match_image(
+    layout: ImageLayout,
+    events: Sequence[SpaceEvent],
+    header_build_ids: Mapping[str, str],
+    *,
+    where: str,
+    build_id: str | None = None,
+) -> ImageMatch:
+    """Find the binary among the mapped files: by build-id first, then by path, then by name.
+
+    `build_id` replaces the binary's own (for a binary that was stripped of it). Raises
+    InputError if the file of that path or name had another build-id, or if there is none.
+    """
+    mapped = _build_ids(events, header_build_ids)
+    wanted = build_id or layout.build_id
+    if not mapped:
+        return ImageMatch((), "as linked", "no mappings recorded: addresses taken as linked")
+    same = tuple(p for p, known in mapped.items() if any(_same_id(k, wanted) for k in known))
+    if same:
+        return ImageMatch(same, "build-id", build_id=wanted)
+    for how, wanted_path, of in (
+        ("path", layout.path, str),
+        ("name", _name(layout.path), _name),
+    ):
+        alike = {path: known for path, known in mapped.items() if of(path) == wanted_path}
+        # With a build-id of its own, only files without one may be the binary.
+        paths = tuple(path for path, known in alike.items() if not (wanted and known))
+        if paths:
+            why = _assumption(how, paths, wanted, has_others=len(paths) < len(alike))
+            return ImageMatch(paths, how, why, wanted)
+        if alike:
+            raise _other_build(alike, wanted, layout, where)
+    raise InputError(
+        f"no process in this recording mapped {layout.path}"
+        + (f" (build-id {wanted})" if wanted else ""),
+        where=where,
+        cure="Mapped were: "
+        + ", ".join(sorted(mapped)[:5])
+        + (" …" if len(mapped) > 5 else "")
+        + ". Give the binary that was recorded, or its recorded build-id with --build-id.",
+    )
+
+
+def _other_build(
+    alike: Mapping[str, frozenset[str]], wanted: str | None, layout: ImageLayout, where: str
+) -> InputError:
+    path = next(iter(alike))
+    known = min(alike[path])
+    return InputError(
+        f"{layout.path} is another build than the recorded {path}: "
+        f"build-id {wanted} here, {known} there",
+        where=where,
+        cure="Give the binary that was recorded, "
+        f"or, if you know that the code is the same, --build-id {known}.",
+    )
+
+
+def _assumption(how: str, paths: tuple[str, ...], wanted: str | None, *, has_others: bool) -> str:
+    if wanted is None:
+        why = "the binary has no build-id"
+    elif has_others:
+        why = "some mappings have no build-id"
+    else:
+        why = "the recording has no build-id for it"
+    return f"matched {', '.join(paths)} by {how}, because {why}"

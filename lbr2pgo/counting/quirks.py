@@ -1,0 +1,235 @@
+"""What branch recorders do that a reader has to know: one table, as data.
+
+docs/hardware.md shows it. Each quirk is treated by one function, tested where `test` says, and what
+is lost to it is counted under `counter`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Quirk:
+    """One peculiarity of one kind of recorder."""
+
+    name: str
+    recorder: str
+    seen: str
+    """How it shows in the data."""
+    done: str
+    """What is done about it."""
+    code: str
+    """`module.function` that does it."""
+    source: str
+    """Where it is documented."""
+    test: str
+    """`file::function` of its test."""
+    counter: str | None = None
+    """Key of `waterfall.REASONS`, or of another tally; None where nothing is lost."""
+
+
+_PLANTED = "tests/counting/test_quirks.py::"
+
+QUIRKS = (
+    Quirk(
+        "unused entries",
+        "all",
+        "both addresses are 0",
+        "dropped; no fall-through across them",
+        "native.traces.fate_of",
+        "Linux: arch/x86/events/intel/lbr.c, intel_pmu_lbr_reset_64",
+        _PLANTED + "test_planted_entries_are_lost_and_no_others",
+        "empty",
+    ),
+    Quirk(
+        "repeated newest entry",
+        "Intel, Skylake and later",
+        "the two newest entries are equal, but for their cycles",
+        "the copy is dropped, unless a loop of less than 4 KiB explains it",
+        "native.traces.is_duplicate",
+        "google/autofdo: sample_reader.cc, strip_dup_backedge_stride_limit; LLVM: "
+        "bolt/lib/Profile/DataAggregator.cpp, NeedsSkylakeFix",
+        _PLANTED + "test_planted_entries_are_lost_and_no_others",
+        "duplicate",
+    ),
+    Quirk(
+        "transaction abort",
+        "Intel with TSX",
+        "the abort flag is set",
+        "an edge; no fall-through ends at it, since what ran before it was undone",
+        "native.traces.count_stacks",
+        "Intel SDM vol. 3, Last Branch Records: TSX_ABORT",
+        _PLANTED + "test_an_abort_costs_the_line_before_it_and_nothing_else",
+        "aborted",
+    ),
+    Quirk(
+        "call-stack mode",
+        "Intel, Haswell and later",
+        "branch_sample_type has CALL_STACK",
+        "calls that are still open: a call tree, no branches and no fall-throughs",
+        "counting.count.mode_of",
+        "Linux: include/uapi/linux/perf_event.h, PERF_SAMPLE_BRANCH_CALL_STACK",
+        _PLANTED + "test_a_call_stack_event_beside_a_clean_one_loses_its_own_entries",
+        "call_stack",
+    ),
+    Quirk(
+        "branch counters",
+        "Intel, Sierra Forest and later",
+        "one word more for each entry, behind all of them, in all samples of a group of events",
+        "kept beside the entries; `lbr2pgo dump stacks` shows them",
+        "sources.perf_data.header.with_group_counters",
+        "Linux: include/uapi/linux/perf_event.h, PERF_SAMPLE_BRANCH_COUNTERS; perf: "
+        "tools/perf/util/evsel.c, evsel__has_branch_counters",
+        _PLANTED + "test_branch_counters_cost_nothing",
+    ),
+    Quirk(
+        "ring order and flags in addresses",
+        "Intel, raw registers",
+        "the newest entry is at LBR_TOS; bit 63 of FROM may be the misprediction",
+        "decoded downwards from TOS, modulo the depth, and sign-extended",
+        "sources.registers.intel_msr.decode",
+        "Intel SDM vol. 3, Last Branch, Interrupt, and Exception Recording",
+        "tests/sources/registers/test_intel_msr.py::test_the_ring_runs_downwards_from_tos",
+    ),
+    Quirk(
+        "wrong path",
+        "AMD LbrExtV2 (Zen 4 and later)",
+        "the field spec is SPEC_WRONG_PATH",
+        "dropped: it was never executed; no fall-through across it",
+        "native.traces.fate_of",
+        "Linux: arch/x86/events/amd/lbr.c, amd_pmu_lbr_read",
+        _PLANTED + "test_planted_entries_are_lost_and_no_others",
+        "wrong_path",
+    ),
+    Quirk(
+        "branch fusion",
+        "AMD (Zen 4 and later)",
+        "FROM is a compare, and the conditional branch behind it goes where TO says",
+        "moved to that branch, and so is the end of the line before it",
+        "replay.fusion.unfused",
+        "Linux: arch/x86/events/amd/lbr.c, amd_pmu_lbr_filter",
+        _PLANTED + "test_fused_branches_are_found_again",
+        "branches_fused",
+    ),
+    Quirk(
+        "erratum 1452",
+        "AMD LbrExtV2",
+        "the reserved bit 61 of TO is set",
+        "dropped; where the reader before us cut the bit off, it can't be told",
+        "native.traces.fate_of",
+        "AMD: Revision Guide for Family 19h Models 10h-1Fh, erratum 1452; Linux: "
+        "arch/x86/events/amd/lbr.c, amd_pmu_lbr_read (v6.9)",
+        _PLANTED + "test_planted_entries_are_lost_and_no_others",
+        "bogus_target",
+    ),
+    Quirk(
+        "poison",
+        "AMD BRS (Zen 3)",
+        "an address is 0xfffffffffffffffe, with which Linux marks the end of the valid entries",
+        "dropped; no fall-through across it",
+        "native.traces.fate_of",
+        "Linux: arch/x86/events/amd/brs.c, amd_brs_poison_buffer",
+        _PLANTED + "test_planted_entries_are_lost_and_no_others",
+        "poison",
+    ),
+    Quirk(
+        "no cycles",
+        "AMD; Intel before Skylake",
+        "cycles are 0 in all entries",
+        "missing, never zero: reports say that there are none",
+        "evidence.cycle_counts.CycleTable",
+        "Linux: arch/x86/events/amd/lbr.c, struct branch_entry",
+        "tests/counting/test_quirks.py::test_cycles_that_nobody_recorded_are_missing",
+    ),
+    Quirk(
+        "half records",
+        "Arm BRBE",
+        "only the source or only the target is known: the other lies in a prohibited region",
+        "an edge with one known end; a fall-through only at that end",
+        "native.traces.count_stacks",
+        "Arm ARM, Branch Record Buffer Extension: BRBINF.VALID; Linux: drivers/perf/arm_brbe.c, "
+        "perf_entry_from_brbe_regset",
+        _PLANTED + "test_half_records_cost_nothing_but_their_unknown_ends",
+    ),
+    Quirk(
+        "interrupts, faults and their returns",
+        "Arm BRBE; Intel with types",
+        "the type is IRQ, ERET, SERROR or one of the extended types",
+        "no branch of the program; what ran after a return is still a fall-through",
+        "native.traces.fate_of",
+        "Linux: drivers/perf/arm_brbe.c, brbe_type_to_perf_type_map",
+        _PLANTED + "test_planted_entries_are_lost_and_no_others",
+        "exception",
+    ),
+    Quirk(
+        "cycles unknown or at their limit",
+        "Arm BRBE, raw registers",
+        "CCU is set, or CC is all ones",
+        "missing, or kept apart as saturated",
+        "sources.registers.brbe.cycles_of",
+        "Arm ARM, BRBINF<n>_EL1: CCU, CC; Linux: drivers/perf/arm_brbe.c, brbinf_get_cycles",
+        "tests/sources/registers/test_brbe.py::test_cycles_are_mantissa_and_exponent",
+    ),
+    Quirk(
+        "LASTFAILED",
+        "Arm BRBE with TME, raw registers",
+        "the transaction before this record failed; Linux warns and does not pass it on",
+        "as an abort: no fall-through ends there",
+        "sources.registers.brbe.decode_record",
+        "Arm ARM, BRBINF<n>_EL1: LASTFAILED; Linux: drivers/perf/arm_brbe.c, "
+        "perf_entry_from_brbe_regset",
+        "tests/sources/registers/test_brbe.py::test_transactions",
+        "aborted",
+    ),
+    Quirk(
+        "single branches",
+        "Arm SPE through perf inject",
+        "events are named arm_spe…; entries are no neighbours",
+        "edges and outcomes, no fall-throughs",
+        "counting.count.mode_of",
+        "perf: tools/perf/util/arm-spe.c, arm_spe__prep_branch_stack",
+        "tests/evidence/test_single_branches.py::test_there_are_no_straight_lines_even_with_the_branch_before",
+        "filtered",
+    ),
+    Quirk(
+        "branches not taken",
+        "Arm SPE",
+        "the flag NOT_TAKEN, `PN` or `MN` in text; `MN` does not prove a misprediction",
+        "no edge: an observation that the branch fell through, for the outcomes",
+        "evidence.single_branches.SingleTable",
+        "perf: tools/perf/builtin-script.c, bstack_event_str",
+        _PLANTED + "test_planted_entries_are_lost_and_no_others",
+        "not_taken",
+    ),
+    Quirk(
+        "filters by type",
+        "all",
+        "branch_sample_type keeps some kinds of branches (any_call, cond, …)",
+        "edges only; no sample profile is written, since clang would take all code for cold",
+        "counting.count.mode_of",
+        "Linux: include/uapi/linux/perf_event.h, PERF_SAMPLE_BRANCH_*",
+        _PLANTED + "test_a_filter_costs_all_lines_and_no_branch",
+        "filtered",
+    ),
+    Quirk(
+        "no hardware index in empty stacks",
+        "Linux",
+        "HW_INDEX is set, but a sample without entries holds only the 0",
+        "every read is bounded by the record's size",
+        "native.perf_records.read_samples",
+        "Linux: kernel/events/core.c, perf_output_sample",
+        _PLANTED + "test_empty_stacks_without_hardware_index_cost_nothing",
+    ),
+)  # fmt: skip
+
+
+def table() -> str:
+    """The quirks as a table in Markdown, for docs/hardware.md."""
+    head = "| quirk | recorder | how it shows | what is done | counted as | source | test |"
+    rows = (
+        f"| {q.name} | {q.recorder} | {q.seen} | {q.done} (`{q.code}`) "
+        f"| {q.counter or 'nothing lost'} | {q.source} | `{q.test}` |"
+        for q in QUIRKS
+    )
+    return "\n".join([head, "| --- | --- | --- | --- | --- | --- | --- |", *rows]) + "\n"

@@ -1,0 +1,1 @@
+"""What a second pass over the samples collects, beyond counts."""

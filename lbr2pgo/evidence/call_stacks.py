@@ -1,0 +1,129 @@
+"""Call stacks, from recordings in which calls push an entry and returns pop it.
+
+In call-stack mode (Intel, `perf record --call-graph lbr`) entry 0 is the latest call that has not
+returned: its target is the running function, its source lies in the caller; the source of entry 1
+lies in the caller's caller, and so on (perf: tools/perf/util/machine.c, lbr_callchain_add_lbr_ip).
+The interrupted instruction, where the sample tells it, may lie in yet another function, which then
+is the innermost frame, as in perf report: tail calls are no entries.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
+from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks
+from lbr2pgo.program.code.functions import Functions
+from lbr2pgo.support.arrays import I64, U8, U64
+
+OUTSIDE = -1
+"""Frame of another image, or of code in no region."""
+_END = -2
+
+CALL_STACK_BIT = 1 << BRANCH_FILTER_BITS["call_stack"]
+
+Stack = tuple[int, ...]
+"""Regions of the program or OUTSIDE, outermost caller first."""
+
+
+@dataclass(frozen=True, slots=True)
+class StackCounts:
+    """Distinct call stacks and how many samples had each, in a stable order."""
+
+    stacks: tuple[Stack, ...]
+    count: tuple[int, ...]
+
+
+class StackTable:
+    """Counts call stacks by function; memory grows with distinct ones only."""
+
+    def __init__(self, spaces: AddressSpaces, regions: Functions) -> None:
+        self._spaces, self._regions = spaces, regions
+        self._counts: Counter[bytes] = Counter()
+
+    def add(self, batch: BranchStacks, spaces: I64) -> None:
+        """Count the samples of a batch whose space is not negative."""
+        for space, rows in rows_by(spaces):
+            if space >= 0:
+                self._add_rows(batch, space, rows)
+
+    def _add_rows(self, batch: BranchStacks, space: int, rows: I64) -> None:
+        leaf = np.where(batch.ip[rows] == 0, _END, self._functions(space, batch.ip[rows]))
+        frames = _frames(
+            leaf,
+            self._functions(space, batch.from_),
+            self._functions(space, batch.to),
+            batch.offsets[:-1][rows],
+            np.diff(batch.offsets)[rows],
+        )
+        unique, place = np.unique(frames, axis=0, return_inverse=True)
+        count = np.bincount(place.reshape(-1), weights=batch.weight[rows], minlength=len(unique))
+        for frame, times in zip(unique, count.tolist(), strict=True):
+            self._counts[frame[frame != _END].tobytes()] += int(times)
+
+    def _functions(self, space: int, addresses: U64) -> I64:
+        """The family of regions that each run-time address lies in, else OUTSIDE."""
+        image, piece = self._spaces.to_image(space, addresses)
+        found = self._regions.containing(image)
+        inside = (piece < len(self._spaces.pieces[space])) & (found >= 0)
+        return np.where(inside, self._regions.parent[found], OUTSIDE)
+
+    def counts(self) -> StackCounts:
+        """What was counted."""
+        return merge([_unpacked(self._counts)])
+
+
+def _frames(leaf: I64, callers: I64, callees: I64, first: I64, length: I64) -> I64:
+    """(n, depth + 2): functions of each sample, innermost first, with _END where there is none.
+
+    leaf (n,) is what was interrupted; callers and callees (m,) are those of the entries, of which
+    sample i has `length[i]` from `first[i]` on.
+    """
+    frames = np.full((len(leaf), int(length.max(initial=0)) + 2), _END, dtype=np.int64)
+    rows = np.flatnonzero(length > 0)
+    frames[rows, 1] = callees[first[rows]]
+    frames[:, 0] = np.where(leaf == frames[:, 1], _END, leaf)
+    for depth in range(frames.shape[1] - 2):
+        rows = np.flatnonzero(length > depth)
+        frames[rows, depth + 2] = callers[first[rows] + depth]
+    return frames
+
+
+def _unpacked(counts: Counter[bytes]) -> StackCounts:
+    stacks = [tuple(np.frombuffer(key, np.int64)[::-1].tolist()) for key in counts]
+    return StackCounts(tuple(map(_joined, stacks)), tuple(counts.values()))
+
+
+def _joined(stack: Stack) -> Stack:
+    """One frame for neighbours outside: what they are can't be told apart."""
+    return tuple(
+        frame
+        for i, frame in enumerate(stack)
+        if frame != OUTSIDE or i == 0 or stack[i - 1] != OUTSIDE
+    )
+
+
+def merge(counts: Sequence[StackCounts]) -> StackCounts:
+    """Add up counts of one program, in any order."""
+    total: Counter[Stack] = Counter()
+    for each in counts:
+        for stack, count in zip(each.stacks, each.count, strict=True):
+            total[stack] += count
+    stacks = tuple(sorted(total))
+    return StackCounts(stacks, tuple(total[stack] for stack in stacks))
+
+
+def is_call_stack(filters: int | None) -> bool:
+    """Whether an event's branch filter says that its stacks are call stacks."""
+    return filters is not None and bool(filters & CALL_STACK_BIT)
+
+
+def selected(spaces: I64, modes: U8) -> I64:
+    """Spaces of the samples that hold call stacks, -1 for all others."""
+    from lbr2pgo.native.traces import NOTHING
+
+    return np.where(modes == NOTHING, spaces, -1)

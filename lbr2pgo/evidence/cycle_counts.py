@@ -1,0 +1,120 @@
+"""How often each straight run took how many cycles.
+
+An entry's cycles are those since the entry before it: they belong to the run that starts at the
+older entry's target and ends at its own source. In the stack of `lbr2pgo.counting.count`, with
+cycles:
+
+>>> import numpy as np
+>>> from lbr2pgo.counting.address_spaces import AddressSpaces
+>>> from lbr2pgo.program.elf.layout import ImageLayout, Segment
+>>> from lbr2pgo.model.branch_stacks import from_lists
+>>> layout = ImageLayout("a.out", None, "x86-64", False, (Segment(0, 0, 4096, 4096, True),))
+>>> stack = [(0x120, 0x200, 7 << 4), (0x130, 0x100, 9 << 4), (0x210, 0x120, 0)]
+>>> table = CycleTable(AddressSpaces.fixed(layout))
+>>> table.add(from_lists([stack]), np.zeros(1, np.int64), np.zeros(1, np.uint8))
+>>> counts = table.counts()
+>>> for row in zip(counts.start.tolist(), counts.end.tolist(), counts.cycles.tolist()):
+...     print(*map(hex, row))
+0x100 0x120 0x7
+0x120 0x130 0x9
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
+from lbr2pgo.counting.hash_table import KeyTable
+from lbr2pgo.counting.trace_table import stacks_of
+from lbr2pgo.model.branch_counts import sum_by
+from lbr2pgo.model.branch_stacks import CYCLES_MASK, BranchStacks
+from lbr2pgo.support.arrays import I64, U8, U64, Bools
+
+MISSING = 0
+"""Cycles that the recorder did not say."""
+SATURATED = CYCLES_MASK
+"""Cycles of a counter at its end: so many or more."""
+
+
+@dataclass(frozen=True, slots=True)
+class CycleCounts:
+    """Columns of equal length, in image addresses; rows unique by the first three and sorted."""
+
+    start: U64
+    """First instruction of the run."""
+    end: U64
+    """The branch that ends it."""
+    cycles: U64
+    """1 to 65534, MISSING or SATURATED."""
+    count: U64
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+def merge(counts: Sequence[CycleCounts]) -> CycleCounts:
+    """Add up counts of one image, in any order."""
+    columns = [
+        np.concatenate([np.empty(0, np.uint64), *(getattr(c, name) for c in counts)])
+        for name in ("start", "end", "cycles", "count")
+    ]
+    keys, sums = sum_by(columns[:3], columns[3:])
+    return CycleCounts(*keys, *sums)
+
+
+class CycleTable:
+    """Counts runs by run-time address and cycles; memory grows with distinct ones only.
+
+    With `loops`, counts backward branches instead: `start` is the branch's target, `end` the
+    branch, `cycles` those since the branch was last taken, if that is in the same stack.
+    """
+
+    def __init__(self, spaces: AddressSpaces, *, loops: bool = False) -> None:
+        self._spaces = spaces
+        self._bounds = spaces.bounds
+        self._table = KeyTable()
+        self._loops = loops
+
+    def add(self, batch: BranchStacks, spaces: I64, modes: U8) -> None:
+        """Count a batch, given each sample's space and mode (`counting.Reading.batches`)."""
+        from lbr2pgo.native.iterations import count_iterations
+        from lbr2pgo.native.neighbours import count_cycles
+        from lbr2pgo.native.traces import Table
+
+        stacks = stacks_of(batch, spaces, modes, self._bounds)
+        longest = int(np.diff(batch.offsets).max(initial=0))
+        room = np.empty((longest, 4), dtype=np.uint64)
+
+        def fill(table: Table, first: int, used: int) -> tuple[int, int]:
+            if self._loops:
+                return count_iterations(stacks, table, first, used)
+            return count_cycles(stacks, table, room, first, used)
+
+        self._table.fill(fill, batch.offsets)
+
+    def counts(self) -> CycleCounts:
+        """The counts in image addresses."""
+        from lbr2pgo.native.traces import KNOWN_BITS
+
+        keys, values = self._table.rows()
+        space = (keys[:, 3] >> KNOWN_BITS).astype(np.int64)
+        runs, inside = image_runs(self._spaces, space, keys[:, 0], keys[:, 1])
+        rows = np.column_stack((runs, keys[:, 2], values[:, 0]))[inside]
+        return merge([CycleCounts(*rows.T)])
+
+
+def image_runs(spaces: AddressSpaces, space: I64, start: U64, end: U64) -> tuple[U64, Bools]:
+    """Image addresses (n, 2) of runs (n,) of several spaces, and which are runs of the image (n,).
+
+    A run that starts and ends in different mappings of the image is no run.
+    """
+    image = np.zeros((len(start), 2), dtype=np.uint64)
+    inside = np.zeros(len(start), dtype=np.bool_)
+    for number, rows in rows_by(space):
+        image[rows, 0], first = spaces.to_image(number, start[rows])
+        image[rows, 1], last = spaces.to_image(number, end[rows])
+        inside[rows] = (first == last) & (first < len(spaces.pieces[number]))
+    return image, inside

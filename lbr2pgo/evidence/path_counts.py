@@ -1,0 +1,103 @@
+"""How often samples went along chains of blocks.
+
+A stack shows the blocks of a function in the order in which they ran. Behind a block of a chain
+either the chain's next block runs next in that function, or another one does, or the stack ends
+before that is known. What is called in between plays no part; if the function calls itself, how the
+outer call goes on is not known. Of `known` times at a block, execution `went_on` along the chain;
+what is not known is in neither, so the product over blocks is the share of the whole way (the
+product-limit estimator: E. L. Kaplan, P. Meier, JASA 53, 1958).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lbr2pgo.evidence.sample_runs import SampleRuns
+from lbr2pgo.support.arrays import I64, U64, Bools
+
+WAYS = 32
+"""Blocks that a path is remembered back; behind so many, all paths are one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainPlan:
+    """Blocks of functions and their chains; (m,) by the number of an instruction in a flow."""
+
+    functions: int
+    slots: int
+    """More than the largest slot, and more than 0."""
+    next_start: I64
+    """(m + 1,): the first instruction at or behind each that starts a block, else m."""
+    owner: I64
+    """(m,): function of each block."""
+    slot: I64
+    """(m,): -1 outside of chains. Neighbours in a chain, and only they, have neighbouring ones."""
+    is_door: Bools
+    """(m,): blocks that are reached from outside of their function only."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathCounts:
+    """How execution went on, by slot and by how many blocks of the chain ran just before."""
+
+    slot: I64
+    """(m,): the plan's; where it is -1, nothing is known."""
+    known: U64
+    """(slots, WAYS): how often it is known which block ran next."""
+    went_on: U64
+    """(slots, WAYS): how often that was the chain's."""
+
+    def along(self, rows: I64) -> tuple[U64, U64]:
+        """(n - 1,) each: known and went_on of paths from the first one of n blocks of a chain."""
+        slots = self.slot[rows[:-1]]
+        ways = np.minimum(np.arange(len(slots)), WAYS - 1)
+        came_all_the_way = (np.arange(WAYS) >= ways[:, None]) & (slots >= 0)[:, None]
+        return (
+            np.where(came_all_the_way, self.known[slots], 0).sum(axis=1, dtype=np.uint64),
+            np.where(came_all_the_way, self.went_on[slots], 0).sum(axis=1, dtype=np.uint64),
+        )
+
+
+def merge(counts: Sequence[PathCounts]) -> PathCounts:
+    """Add up counts of one plan; at least one."""
+    known, went_on = counts[0].known.copy(), counts[0].went_on.copy()
+    for each in counts[1:]:
+        known += each.known
+        went_on += each.went_on
+    return PathCounts(counts[0].slot, known, went_on)
+
+
+class PathTable:
+    """Counts along a plan; memory is the plan's, however many samples there are."""
+
+    def __init__(self, plan: ChainPlan) -> None:
+        self._plan = plan
+        self._known, self._went_on = (np.zeros((plan.slots, WAYS), np.uint64) for _ in range(2))
+
+    def add(self, runs: SampleRuns) -> None:
+        """Follow a batch."""
+        from lbr2pgo.native.chain_paths import follow_chains
+
+        plan = self._plan
+        follow_chains(
+            runs.first,
+            runs.last,
+            runs.valid,
+            runs.sample,
+            runs.led_to,
+            runs.weight,
+            plan.next_start,
+            plan.owner,
+            plan.slot,
+            plan.is_door,
+            plan.functions,
+            self._known,
+            self._went_on,
+        )
+
+    def counts(self) -> PathCounts:
+        """What was counted."""
+        return PathCounts(self._plan.slot, self._known, self._went_on)

@@ -1,1 +1,0 @@
-"""The compiled loops: pure functions over arrays, imported only where a command needs them."""

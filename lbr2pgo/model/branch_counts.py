@@ -1,0 +1,183 @@
+"""`BranchCounts`: how often each branch and each straight run of one image was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from lbr2pgo.model import waterfall
+from lbr2pgo.support.arrays import U8, U64, Bools
+
+# Bits of `BranchCounts.known`: which parts of a row are facts.
+FROM = 1
+"""`from_` is an address of the image."""
+TO = 2
+"""`to` is an address of the image."""
+END = 4
+"""`end` is known: execution ran straight on from `to` up to the instruction at `end`."""
+BRANCH = 8
+"""A taken branch was seen. Without FROM it came from outside the image (or from an unknown
+place); without TO it went outside. A row without this bit is a bare fall-through."""
+RETURN = 16
+"""The branch, seen or not, is known to be a return. Where it is not in the image, only the input
+can tell (BOLT's `R` and `r`)."""
+OUTSIDE = 32
+"""A bare fall-through's branch is known to come from outside the image (BOLT's `f`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class BranchCounts:
+    """Traces of one image: a branch, and how far execution ran straight on from its target.
+
+    Columns of equal length n, in image addresses. Rows are unique by (from_, to, end, known) and
+    sorted by it, so equal counts are equal arrays; where `known` does not vouch for an address,
+    it is 0. Build with `aggregate`.
+    """
+
+    from_: U64
+    to: U64
+    end: U64
+    known: U8
+    count: U64
+    mispredicted: U64
+    build_id: str | None = None
+    tallies: Mapping[str, int] = field(default_factory=dict)
+    """Steps and losses on the way here (see `waterfall`), added up when counts are merged."""
+
+    def __len__(self) -> int:
+        return len(self.from_)
+
+    def has(self, bits: int) -> Bools:
+        """(n,): whether all of these `known` bits are set."""
+        vouched: Bools = self.known & bits == bits
+        return vouched
+
+    def branches(self) -> Branches:
+        """Taken branches inside the image or across its border, summed over `end`."""
+        rows = self.has(BRANCH)
+        known = self.known[rows] & (FROM | TO)
+        keys, sums = sum_by(
+            (self.from_[rows], self.to[rows], known.astype(np.uint64)),
+            (self.count[rows], self.mispredicted[rows]),
+        )
+        return Branches(keys[0], keys[1], keys[2].astype(np.uint8), sums[0], sums[1])
+
+    def runs(self) -> Runs:
+        """Fall-through ranges, summed over `from_`."""
+        rows = self.has(TO | END)
+        keys, sums = sum_by((self.to[rows], self.end[rows]), (self.count[rows],))
+        return Runs(keys[0], keys[1], sums[0])
+
+    def rows(self) -> Iterator[str]:
+        """One line of text a row, for people."""
+        for i in range(len(self)):
+            yield _row_text(self, i)
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """Taken branches, unique by (from_, to, known), sorted by it; known holds FROM and TO."""
+
+    from_: U64
+    to: U64
+    known: U8
+    count: U64
+    mispredicted: U64
+
+    def __len__(self) -> int:
+        return len(self.from_)
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Fall-through ranges, closed on the starts of their first and last instruction."""
+
+    start: U64
+    end: U64
+    count: U64
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+def _row_text(counts: BranchCounts, i: int) -> str:
+    known = int(counts.known[i])
+    source = f"{counts.from_[i]:#x}" if known & FROM else "outside"
+    target = f"{counts.to[i]:#x}" if known & TO else "outside"
+    end = f"straight on to {counts.end[i]:#x}" if known & END else "end unknown"
+    if not known & BRANCH:
+        return f"from {target} {end}: {counts.count[i]}"
+    return f"{source} -> {target}, {end}: {counts.count[i]}, mispredicted {counts.mispredicted[i]}"
+
+
+def sum_by(keys: Sequence[U64], values: Sequence[U64]) -> tuple[tuple[U64, ...], tuple[U64, ...]]:
+    """Group rows by their keys: unique keys in ascending order, and the sums of their values."""
+    order = np.lexsort(tuple(reversed(keys)))
+    keys = tuple(key[order] for key in keys)
+    if not len(order):
+        return keys, tuple(value[order] for value in values)
+    is_first = np.zeros(len(order), dtype=np.bool_)
+    is_first[0] = True
+    for key in keys:
+        is_first[1:] |= key[1:] != key[:-1]
+    starts = np.flatnonzero(is_first)
+    sums = tuple(np.add.reduceat(value[order], starts) for value in values)
+    return tuple(key[starts] for key in keys), sums
+
+
+def aggregate(
+    from_: U64,
+    to: U64,
+    end: U64,
+    known: U8,
+    count: U64,
+    mispredicted: U64,
+    *,
+    build_id: str | None = None,
+    tallies: Mapping[str, int] | None = None,
+) -> BranchCounts:
+    """Build `BranchCounts` from rows in any order; equal rows add up, unknown addresses become 0.
+
+    Columns of equal length. Rows with a zero count are dropped.
+    """
+    rows = count > 0
+    bits = known[rows]
+    columns = [
+        np.where(bits & bit != 0, column[rows], np.uint64(0))
+        for column, bit in ((from_, FROM), (to, TO), (end, END))
+    ]
+    keys, sums = sum_by((*columns, bits.astype(np.uint64)), (count[rows], mispredicted[rows]))
+    return BranchCounts(
+        from_=keys[0],
+        to=keys[1],
+        end=keys[2],
+        known=keys[3].astype(np.uint8),
+        count=sums[0],
+        mispredicted=sums[1],
+        build_id=build_id,
+        tallies=dict(tallies or {}),
+    )
+
+
+def merge(counts: Sequence[BranchCounts]) -> BranchCounts:
+    """Add up counts of one image, in any order; exact and associative.
+
+    Raises ValueError if they name different builds.
+    """
+    build_ids = {c.build_id for c in counts if c.build_id}
+    if len(build_ids) > 1:
+        raise ValueError(f"counts of different builds: {', '.join(sorted(build_ids))}")
+    if len(counts) == 1:
+        return replace(counts[0], tallies=dict(counts[0].tallies))
+    return aggregate(
+        np.concatenate([c.from_ for c in counts]),
+        np.concatenate([c.to for c in counts]),
+        np.concatenate([c.end for c in counts]),
+        np.concatenate([c.known for c in counts]),
+        np.concatenate([c.count for c in counts]),
+        np.concatenate([c.mispredicted for c in counts]),
+        build_id=next(iter(build_ids), None),
+        tallies=waterfall.merge(*(c.tallies for c in counts)),
+    )

@@ -1,0 +1,138 @@
+"""`BranchStacks`: a batch of branch-stack samples, as arrays.
+
+An entry's flags are kept as the word that Linux defines for `struct perf_branch_entry`
+(include/uapi/linux/perf_event.h), whatever format it was read from: the kernel's layout is the
+one all recorders are mapped to, and copying it is the cheapest reader. The functions below take
+the word apart; each works on scalars and on arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lbr2pgo.support.arrays import I32, I64, U64
+
+# Bits of the flags word.
+MISPREDICTED = 1 << 0
+PREDICTED = 1 << 1
+IN_TRANSACTION = 1 << 2
+ABORT = 1 << 3
+NOT_TAKEN = 1 << 33
+CYCLES_SHIFT, CYCLES_MASK = 4, 0xFFFF
+TYPE_SHIFT, TYPE_MASK = 20, 0xF
+SPEC_SHIFT, SPEC_MASK = 24, 0x3
+NEW_TYPE_SHIFT, NEW_TYPE_MASK = 26, 0xF
+PRIV_SHIFT, PRIV_MASK = 30, 0x7
+
+# PERF_BR_*: branch types, as perf prints them.
+BRANCH_TYPES = (
+    "UNKNOWN", "COND", "UNCOND", "IND", "CALL", "IND_CALL", "RET", "SYSCALL", "SYSRET",
+    "COND_CALL", "COND_RET", "ERET", "IRQ", "SERROR", "NO_TX", "EXTEND_ABI",
+)  # fmt: skip
+# PERF_BR_SPEC_*
+SPEC_OUTCOMES = ("NA", "SPEC_WRONG_PATH", "NON_SPEC_CORRECT_PATH", "SPEC_CORRECT_PATH")
+SPEC_WRONG_PATH = 1
+
+# PERF_SAMPLE_BRANCH_*: what a recording kept, bits of `branch_sample_type`.
+BRANCH_FILTER_BITS = {
+    "user": 0, "kernel": 1, "hv": 2, "any": 3, "any_call": 4, "any_ret": 5, "ind_call": 6,
+    "abort_tx": 7, "in_tx": 8, "no_tx": 9, "cond": 10, "call_stack": 11, "ind_jmp": 12,
+    "call": 13, "no_flags": 14, "no_cycles": 15, "save_type": 16, "hw_index": 17,
+    "priv": 18, "counter": 19,
+}  # fmt: skip
+
+
+def cycles_of(flags: U64) -> U64:
+    """Cycles since the previous entry; 0 means that the recorder did not say."""
+    return (flags >> np.uint64(CYCLES_SHIFT)) & np.uint64(CYCLES_MASK)
+
+
+def type_of(flags: U64) -> U64:
+    """Index into `BRANCH_TYPES`."""
+    return (flags >> np.uint64(TYPE_SHIFT)) & np.uint64(TYPE_MASK)
+
+
+def spec_of(flags: U64) -> U64:
+    """Index into `SPEC_OUTCOMES`."""
+    return (flags >> np.uint64(SPEC_SHIFT)) & np.uint64(SPEC_MASK)
+
+
+@dataclass(frozen=True, slots=True)
+class BranchStacks:
+    """Samples and their branch stacks; sample `i` owns entries `offsets[i]:offsets[i + 1]`.
+
+    A sample without a stack has no entries and is still counted. Within a sample the newest
+    entry comes first.
+    """
+
+    entries: U64
+    """(m, 3): from, to, flags; addresses as `SourceInfo.addresses` says."""
+    offsets: I64
+    """(n + 1,), starting at 0, never decreasing, ending at m."""
+    pid: I32
+    """(n,), -1 where the input does not say."""
+    tid: I32
+    """(n,), -1 where the input does not say."""
+    time: U64
+    """(n,), nanoseconds, or any number that orders samples among the source's space events."""
+    event: I32
+    """(n,), index into `SourceInfo.events`; -1 where the input does not say."""
+    ip: U64
+    """(n,), the interrupted instruction, 0 where the input does not say."""
+    weight: U64
+    """(n,), how many identical samples this one stands for; 1 unless the input is aggregated."""
+    counters: U64 | None = None
+    """(m,), what PERF_SAMPLE_BRANCH_COUNTERS keeps with each entry: occurrences of the events that
+    were logged since the entry before it, a few bits each; None where no event records them, 0 for
+    entries of those that don't."""
+
+    def __post_init__(self) -> None:
+        n = len(self.offsets) - 1
+        if n < 0 or self.offsets[0] != 0 or self.offsets[-1] != len(self.entries):
+            raise ValueError("offsets must start at 0 and end at the number of entries")
+        if self.entries.ndim != 2 or self.entries.shape[1] != 3:
+            raise ValueError(f"entries must have shape (m, 3), not {self.entries.shape}")
+        for name in ("pid", "tid", "time", "event", "ip", "weight"):
+            if len(getattr(self, name)) != n:
+                raise ValueError(f"{name} has {len(getattr(self, name))} rows, not {n}")
+        if self.counters is not None and len(self.counters) != len(self.entries):
+            raise ValueError(f"{len(self.counters)} counters for {len(self.entries)} entries")
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def from_(self) -> U64:
+        """(m,): address of each branch instruction."""
+        return self.entries[:, 0]
+
+    @property
+    def to(self) -> U64:
+        """(m,): address each branch went to."""
+        return self.entries[:, 1]
+
+    @property
+    def flags(self) -> U64:
+        """(m,): flag words, see the module's docstring."""
+        return self.entries[:, 2]
+
+
+def from_lists(stacks: Sequence[Sequence[tuple[int, int, int]]], pid: int = -1) -> BranchStacks:
+    """Samples from lists of (from, to, flags), newest entry first; for small inputs."""
+    n = len(stacks)
+    rows = [entry for stack in stacks for entry in stack]
+    offsets = np.zeros(n + 1, dtype=np.int64)
+    np.cumsum([len(stack) for stack in stacks], out=offsets[1:])
+    return BranchStacks(
+        entries=np.array(rows, dtype=np.uint64).reshape(-1, 3),
+        offsets=offsets,
+        pid=np.full(n, pid, dtype=np.int32),
+        tid=np.full(n, pid, dtype=np.int32),
+        time=np.zeros(n, dtype=np.uint64),
+        event=np.full(n, -1, dtype=np.int32),
+        ip=np.zeros(n, dtype=np.uint64),
+        weight=np.ones(n, dtype=np.uint64),
+    )

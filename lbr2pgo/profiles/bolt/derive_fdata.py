@@ -1,0 +1,301 @@
+"""BOLT's fdata from counts: what perf2bolt 22 makes of the same samples.
+
+Branches are written as they were seen, between functions and offsets, except returns: BOLT has
+no use for them. A straight run is written as the edges between the basic blocks that it passes;
+BOLT's blocks, since it puts each edge at the last instruction of one and the first of another
+(BOLT: DataAggregator.cpp, doBranch and getFallthroughsInTrace).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from lbr2pgo.model.branch_counts import BRANCH, END, FROM, OUTSIDE, RETURN, TO, BranchCounts, sum_by
+from lbr2pgo.profiles.bolt.blocks import BoltBlocks, build_blocks
+from lbr2pgo.profiles.bolt.callers import believable, possible_callers
+from lbr2pgo.profiles.bolt.fdata_tables import UNKNOWN, Fdata, FdataBranches, in_bolt_order
+from lbr2pgo.profiles.bolt.functions import BoltFunctions, discover
+from lbr2pgo.profiles.bolt.labels import find_labels
+from lbr2pgo.profiles.bolt.lines import Lines, read_lines
+from lbr2pgo.profiles.bolt.not_understood import given_up
+from lbr2pgo.profiles.bolt.relocations import read_references
+from lbr2pgo.program.code.instructions import Kind, decode
+from lbr2pgo.program.program import Program
+from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.distinct import distinct
+
+
+@dataclass(frozen=True, slots=True)
+class BoltOptions:
+    """How to derive fdata."""
+
+    compat: bool = False
+    """Leave out what perf2bolt leaves out by mistake (see `_resumed_blocks`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Edges:
+    """Rows of fdata: functions (-1: outside of all), and addresses; m rows, with repeats."""
+
+    from_function: I64
+    from_: U64
+    to_function: I64
+    to: U64
+    mispredicted: U64
+    count: U64
+
+
+@dataclass(frozen=True, slots=True)
+class _Code:
+    """The functions that samples hit, cut into blocks."""
+
+    functions: BoltFunctions
+    lines: Lines
+    blocks: BoltBlocks
+    given_up: Bools
+    """Functions, by index, from which no runs are taken because perf2bolt takes none."""
+
+    def is_flagged(self, flags: Bools, functions: I64) -> Bools:
+        """(m,): whether each function has a flag; no function (-1) has none."""
+        flagged: Bools = np.append(flags, False)[functions]
+        return flagged
+
+    def are_returns(self, counts: BranchCounts) -> Bools:
+        """(m,): whether each row's branch is a return, as the code says or the input knew."""
+        row = self.lines.at(counts.from_)
+        in_code = (row >= 0) & self.lines.is_kind(Kind.RET)[row] if len(self.lines) else row >= 0
+        return (counts.has(FROM) & in_code) | counts.has(RETURN)
+
+
+def fdata_from_counts(
+    counts: BranchCounts, program: Program, options: BoltOptions | None = None
+) -> tuple[Fdata, Mapping[str, int]]:
+    """Rows of fdata in BOLT's order, and what became of branches and runs.
+
+    Only functions that counts name are disassembled. The tallies count branches and runs, each
+    with the reasons for which some of them left no row.
+    """
+    options = options or BoltOptions()
+    code = _read_code(counts, program, options)
+    tallies: dict[str, int] = {}
+    edges = [
+        _branch_edges(counts, code, tallies),
+        _run_edges(counts, code, options, tallies),
+    ]
+    return _fdata(edges, code.functions), tallies
+
+
+def _read_code(counts: BranchCounts, program: Program, options: BoltOptions) -> _Code:
+    """Disassemble the functions that counts name, whole families of split functions at a time."""
+    image = program.image
+    functions = discover(image, program.symbols)
+    families = distinct(functions.family[_named(counts, functions)])
+    chosen = np.isin(functions.family, families) & ~functions.is_pseudo
+    table = program.instructions_for(functions.start[chosen])
+    lines = read_lines(image, functions, table)
+    others = possible_callers(image, functions, lines)
+    other_table = decode(image, functions.start[others], functions.end[others])
+    callers = believable(read_lines(image, functions, other_table), functions, lines)
+    references = read_references(image)
+    labels = find_labels(image, functions, lines, callers, references)
+    lost = np.zeros(len(functions), np.bool_)
+    if options.compat:
+        lost = given_up(image, functions, lines, has_relocations=references.present)
+    return _Code(functions, lines, build_blocks(functions, lines, labels), lost)
+
+
+def _named(counts: BranchCounts, functions: BoltFunctions) -> Bools:
+    """(n,): functions that hold an address of the counts."""
+    named = np.zeros(len(functions) + 1, np.bool_)  # the last one stands for no function
+    for column, bit in ((counts.from_, FROM), (counts.to, TO), (counts.end, END)):
+        named[functions.containing(column[counts.has(bit)])] = True
+    return named[:-1]
+
+
+class _Sieve:
+    """Drops rows step by step, and tallies why."""
+
+    def __init__(self, step: str, count: U64, rows: Bools, tallies: dict[str, int]) -> None:
+        self.left = rows
+        self._step, self._count, self._tallies = step, count, tallies
+
+    def drop(self, reason: str, rows: Bools) -> None:
+        """Drop those of the rows that are still there."""
+        lost = self.left & rows
+        self.left = self.left & ~rows
+        self._tallies[f"{self._step}/{reason}"] = int(self._count[lost].sum())
+
+    def finish(self) -> I64:
+        """Rows that were not dropped."""
+        self._tallies[self._step] = int(self._count[self.left].sum())
+        return np.flatnonzero(self.left)
+
+
+def _branch_edges(counts: BranchCounts, code: _Code, tallies: dict[str, int]) -> _Edges:
+    """The taken branches, but no returns and nothing that no function has to do with."""
+    from_function = np.where(counts.has(FROM), code.functions.containing(counts.from_), -1)
+    to_function = np.where(counts.has(TO), code.functions.containing(counts.to), -1)
+    sieve = _Sieve("fdata_branches", counts.count, counts.has(BRANCH), tallies)
+    sieve.drop("returns", code.are_returns(counts))
+    sieve.drop("outside_functions", (from_function < 0) & (to_function < 0))
+    kept = sieve.finish()
+    return _Edges(
+        from_function[kept],
+        counts.from_[kept],
+        to_function[kept],
+        counts.to[kept],
+        counts.mispredicted[kept],
+        counts.count[kept],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """Straight runs between two blocks of a function, and what is known of their branches."""
+
+    start: U64
+    function: I64
+    first: I64
+    """Block where the run begins."""
+    last: I64
+    """Block where it ends."""
+    has_branch: Bools
+    """Whether anything is known of the branch that led there."""
+    after_return: Bools
+    from_inside: Bools
+    """Whether the branch stands in the same function."""
+    count: U64
+
+    def take(self, rows: I64) -> _Runs:
+        return _Runs(*(getattr(self, column.name)[rows] for column in fields(self)))
+
+
+def _run_edges(
+    counts: BranchCounts, code: _Code, options: BoltOptions, tallies: dict[str, int]
+) -> _Edges:
+    """The edges between blocks that straight runs pass."""
+    functions, blocks = code.functions, code.blocks
+    start, end = counts.to, counts.end
+    function, other = functions.containing(start), functions.containing(end)
+    body = functions.end[function] if len(functions) else start
+    first, last = blocks.containing(start, function), blocks.containing(end, other)
+    sieve = _Sieve("fdata_runs", counts.count, counts.has(TO | END), tallies)
+    sieve.drop("outside_functions", (function < 0) | (other < 0))
+    sieve.drop("two_functions", function != other)
+    sieve.drop("linkage_table", code.is_flagged(functions.is_pseudo, function))
+    sieve.drop("given_up", code.is_flagged(code.given_up, function))
+    sieve.drop("no_block", (first < 0) | (last < 0) | (start >= body) | (end >= body))
+    sieve.drop("backwards", end < start)
+    runs = _runs(counts, code, function, first, last).take(np.flatnonzero(sieve.left))
+    resumed = _resumed_blocks(runs, code, options)
+    barriers = np.concatenate([[0], np.cumsum(~blocks.falls)])
+    broken = np.zeros(len(counts), np.bool_)
+    broken[sieve.left] = barriers[runs.last] != barriers[resumed]
+    good = ~broken[sieve.left]
+    sieve.drop("broken", broken)
+    sieve.finish()
+    return _passed(resumed[good], runs.last[good], runs.count[good], blocks)
+
+
+def _runs(counts: BranchCounts, code: _Code, function: I64, first: I64, last: I64) -> _Runs:
+    """All rows of counts as runs, whether they are any or not."""
+    known = counts.has(BRANCH) | counts.has(RETURN) | counts.has(OUTSIDE)
+    source = np.where(counts.has(FROM), code.functions.containing(counts.from_), -1)
+    inside = (source >= 0) & (source == function)
+    inside[inside] &= counts.from_[inside] < code.functions.end[function[inside]]
+    return _Runs(
+        counts.to,
+        function,
+        first,
+        last,
+        known,
+        code.are_returns(counts),
+        inside,
+        counts.count,
+    )
+
+
+def _resumed_blocks(runs: _Runs, code: _Code, options: BoltOptions) -> I64:
+    """The blocks where runs began, one earlier where a return landed on a block's start.
+
+    The block before it ends in the call, and control passed from there to here. Entries and
+    landing pads may be jumped to as well, so only a known return counts there. perf2bolt takes
+    a branch from the same function for a jump even if it is a return: it misses the edge behind
+    a recursive call.
+    """
+    blocks, first = code.blocks, runs.first
+    if not len(first):
+        return first
+    own = runs.from_inside if options.compat else runs.from_inside & ~runs.after_return
+    may_resume = np.where(
+        runs.after_return,
+        runs.start != code.functions.start[runs.function],
+        ~(blocks.is_entry | blocks.is_landing_pad)[first],
+    )
+    before = np.maximum(first - 1, 0)
+    resumed = (
+        runs.has_branch
+        & ~own
+        & (runs.start == blocks.start[first])
+        & may_resume
+        & blocks.falls[before]
+        & blocks.ends_in_call[before]
+        & (before < first)
+    )
+    return np.where(resumed, before, first)
+
+
+def _passed(first: I64, last: I64, count: U64, blocks: BoltBlocks) -> _Edges:
+    """How often control passed from each block to the next."""
+    steps = np.zeros(len(blocks) + 1, np.uint64)
+    np.add.at(steps, first, count)
+    np.subtract.at(steps, last, count)
+    passed = np.cumsum(steps)[:-1]
+    at = np.flatnonzero(passed)
+    return _Edges(
+        blocks.function[at],
+        blocks.last[at],
+        blocks.function[at + 1],
+        blocks.start[at + 1],
+        np.zeros(len(at), np.uint64),
+        passed[at],
+    )
+
+
+def _fdata(edges: list[_Edges], functions: BoltFunctions) -> Fdata:
+    """Add up equal rows and name their places."""
+    from_function = np.concatenate([e.from_function for e in edges])
+    to_function = np.concatenate([e.to_function for e in edges])
+    from_offset = _offsets(np.concatenate([e.from_ for e in edges]), from_function, functions)
+    to_offset = _offsets(np.concatenate([e.to for e in edges]), to_function, functions)
+    keys, (mispredicted, count) = sum_by(
+        [(from_function + 1).astype(np.uint64), from_offset,
+         (to_function + 1).astype(np.uint64), to_offset],
+        [np.concatenate([e.mispredicted for e in edges]), np.concatenate([e.count for e in edges])],
+    )  # fmt: skip
+    used, places = np.unique(np.concatenate([keys[0], keys[2]]), return_inverse=True)
+    names = tuple(functions.name[i - 1] if i else UNKNOWN for i in used.tolist())
+    half = len(keys[0])
+    return in_bolt_order(
+        Fdata(
+            names,
+            branches=FdataBranches(
+                (keys[0] > 0).astype(np.uint8),
+                places[:half].astype(np.int32),
+                keys[1],
+                (keys[2] > 0).astype(np.uint8),
+                places[half:].astype(np.int32),
+                keys[3],
+                mispredicted,
+                count,
+            ),
+        )
+    )
+
+
+def _offsets(addresses: U64, function: I64, functions: BoltFunctions) -> U64:
+    """Offsets in functions; 0 outside."""
+    return np.where(function < 0, np.uint64(0), addresses - functions.start[function])

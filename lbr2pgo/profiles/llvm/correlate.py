@@ -1,0 +1,392 @@
+"""From counted instructions to an LLVM sample profile, with LLVM's own definitions.
+
+What `llvm-profgen` computes (LLVM: tools/llvm-profgen/ProfileGenerator.cpp), in arrays:
+
+* A *context* is a function, or a function inlined at a location of another context.
+* Each instruction adds its count, times its size in bytes, to the total of every context that
+  it was inlined through.
+* A location (line minus the function's first line, and base discriminator) of a context has the
+  largest count among its instructions, times the duplication factor of each.
+* Instructions of a function that ran are listed even where they did not: zero says "cold".
+* A branch to a function's entry is a call: a target at the branch's location, and head samples
+  of the callee.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lbr2pgo.profiles.llvm.discriminators import base_discriminator, duplication_factor
+from lbr2pgo.profiles.llvm.entry_calls import EXTERNAL, Calls, calls_to_entries
+from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, ProfileTable
+from lbr2pgo.profiles.llvm.sample_profile import LARGEST_LINE, SampleProfile
+from lbr2pgo.program.dwarf.debug_info import DebugInfo, DwarfFunctions, Frames
+from lbr2pgo.program.program import Program
+from lbr2pgo.replay.replay import Flow
+from lbr2pgo.support.arrays import I32, I64, U32, U64, Bools
+from lbr2pgo.support.distinct import distinct
+
+# Compilers emit several functions of these names, whose profiles would be mixed up
+# (LLVM: ProfileGeneratorBase::filterAmbiguousProfile).
+_AMBIGUOUS_PREFIXES = ("__cxx_global_var_init", "__tls_init")
+_FS_DISCRIMINATOR_MARK = "__llvm_fs_discriminator__"
+
+
+def sample_profile(
+    flow: Flow, program: Program, debug: DebugInfo, *, as_llvm: bool = False
+) -> tuple[SampleProfile, Bools]:
+    """As `profile_table`, with the profile as a tree."""
+    table, located = profile_table(flow, program, debug, as_llvm=as_llvm)
+    return table.tree(), located
+
+
+def profile_table(
+    flow: Flow, program: Program, debug: DebugInfo, *, as_llvm: bool = False
+) -> tuple[ProfileTable, Bools]:
+    """The sample profile of a replayed recording, in columns.
+
+    Also returns, for each fall-through of `flow.judged`, whether its code has source locations.
+    With `as_llvm`, calls from outside the image are made at address EXTERNAL.
+    """
+    functions = debug.functions_for(_starts(flow))
+    calls = calls_to_entries(flow, program, functions, as_llvm=as_llvm)
+    code = _code(flow, program, functions, calls)
+    is_fs = uses_fs_discriminators(program)
+    frames, place_of = debug.places(code.address)
+    places = _places(frames, is_fs=is_fs)
+    contexts = _contexts(places)
+    table = _table(_executed(code, place_of), places, contexts, _placed(calls, code, place_of))
+    is_located = places.depth[place_of] > 0
+    return replace(table, is_fs=is_fs), _located(flow, code.address[is_located])
+
+
+def _starts(flow: Flow) -> U64:
+    """Where a function may have begun to run: starts of valid runs, and targets of branches."""
+    runs = flow.judged.runs.start[flow.judged.valid]
+    return distinct(np.concatenate((runs, flow.branches.to[flow.branch_to >= 0])))
+
+
+def uses_fs_discriminators(program: Program) -> bool:
+    """Whether the binary's discriminators are flow-sensitive, which are not packed."""
+    symbols, mark = program.symbols, _FS_DISCRIMINATOR_MARK
+    # Hardly any program has it, and to look for one name lists all.
+    return mark.encode() in symbols.names.table and symbols.by_name(mark) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Code:
+    """Instructions that the profile speaks of, ordered by address; columns of equal length."""
+
+    address: U64
+    weight: U64
+    """Count times bytes of the instruction."""
+    count: U64
+    is_body: Bools
+    """False for instructions that are only the place of a call."""
+
+
+def _code(flow: Flow, program: Program, functions: DwarfFunctions, calls: Calls) -> _Code:
+    ran = functions.containing(distinct(flow.judged.runs.start[flow.judged.valid]))
+    owners = distinct(functions.function[ran[ran >= 0]])
+    ranges = np.flatnonzero(np.isin(functions.function, owners))
+    starts, ends = functions.range_start[ranges], functions.range_end[ranges]
+    sources = calls.source[calls.has_source]
+    named = np.concatenate((flow.instructions.address[flow.executed > 0], starts, sources))
+    table = program.instructions_for(distinct(named))
+    count = np.zeros(len(table), dtype=np.uint64)
+    place = table.index_of(flow.instructions.address)
+    count[place[place >= 0]] = flow.executed[place >= 0]
+    is_body = (count > 0) | _in_ranges(table.address, starts, ends)
+    is_call = np.isin(table.address, sources)
+    rows = is_body | is_call
+    weight = count * table.size
+    code = _Code(table.address[rows], weight[rows], count[rows], is_body[rows])
+    return _with_external(code) if EXTERNAL in sources else code
+
+
+def _with_external(code: _Code) -> _Code:
+    """The same with a place for calls from outside, below all code."""
+    return _Code(
+        address=np.append(EXTERNAL, code.address),
+        weight=np.append(np.uint64(0), code.weight),
+        count=np.append(np.uint64(0), code.count),
+        is_body=np.append(False, code.is_body),
+    )
+
+
+def _in_ranges(addresses: U64, starts: U64, ends: U64) -> Bools:
+    """Which ascending addresses lie in any of the half-open ranges, which may overlap."""
+    depth = np.zeros(len(addresses) + 1, dtype=np.int64)
+    np.add.at(depth, np.searchsorted(addresses, starts), 1)
+    np.add.at(depth, np.searchsorted(addresses, ends), -1)
+    return np.cumsum(depth[:-1]) > 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Executed:
+    """What ran at places in the source: see `_Code`, whose instructions are added up."""
+
+    weight: U64
+    count: U64
+    """The largest one."""
+    is_body: Bools
+
+
+def _executed(code: _Code, place: I64) -> _Executed:
+    """Instructions of a place stand together."""
+    first = np.flatnonzero(np.diff(place, prepend=-1))
+    if not len(first):
+        return _Executed(code.weight, code.count, code.is_body)
+    return _Executed(
+        weight=np.add.reduceat(code.weight, first),
+        count=np.maximum.reduceat(code.count, first),
+        is_body=np.logical_or.reduceat(code.is_body, first),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _PlacedCalls:
+    """Calls and the place of those that are made from one, -1 for others; columns of one length."""
+
+    place: I64
+    callee: I64
+    count: U64
+    names: tuple[str, ...]
+
+
+def _placed(calls: Calls, code: _Code, place_of: I64) -> _PlacedCalls:
+    place = np.full(len(calls.source), -1)
+    row = np.searchsorted(code.address, calls.source[calls.has_source])
+    place[calls.has_source] = place_of[row]
+    return _PlacedCalls(place, calls.callee, calls.count, calls.names)
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Frames of every place, outermost first, with LLVM's locations (see `Frames`)."""
+
+    first: I64
+    """Number of each place's outermost frame."""
+    depth: I64
+    """How many frames each place has; 0 without debug information."""
+    function: I32
+    line: U32
+    discriminator: U32
+    words: U32
+    """What DWARF calls the discriminator, in which LLVM packs more."""
+    is_fs: bool
+    names: tuple[str, ...]
+
+    @property
+    def leaf(self) -> I64:
+        """Number of each place's innermost frame; meaningless at depth 0."""
+        return self.first + self.depth - 1
+
+    def location(self, frames: I64) -> tuple[I64, I64]:
+        """Line and discriminator in these frames."""
+        return self.line[frames].astype(np.int64), self.discriminator[frames].astype(np.int64)
+
+    def factor(self, frames: I64) -> U64:
+        """Copies that the optimizer made of the code in these frames."""
+        words = self.words[frames]
+        return (np.ones_like(words) if self.is_fs else duplication_factor(words)).astype(np.uint64)
+
+
+def _places(frames: Frames, *, is_fs: bool) -> _Places:
+    words = frames.discriminator
+    return _Places(
+        first=frames.offsets[:-1],
+        depth=_named_depth(frames),
+        function=frames.function,
+        line=(frames.line - frames.start_line) & np.uint32(LARGEST_LINE),
+        discriminator=words if is_fs else base_discriminator(words),
+        words=words,
+        is_fs=is_fs,
+        names=frames.names,
+    )
+
+
+def _named_depth(frames: Frames) -> I64:
+    """Frames of each address from the outermost down to the last one before a nameless one."""
+    depth = np.diff(frames.offsets)
+    is_nameless = np.array([not name for name in frames.names], dtype=np.bool_)
+    if not is_nameless.any() or not len(frames.function):
+        return depth
+    number = np.arange(len(frames.function))
+    owner = np.repeat(np.arange(len(depth)), depth)
+    inner = number - frames.offsets[owner]
+    cut = np.where(is_nameless[frames.function], inner, depth[owner])
+    np.minimum.at(depth, owner, cut)
+    return depth
+
+
+@dataclass(frozen=True, slots=True)
+class _Contexts:
+    """A forest of contexts, parents before children; columns of equal length.
+
+    `levels[k]` gives, for each place deeper than k, its context at depth k.
+    """
+
+    parent: I64
+    """-1 for functions that stand alone."""
+    line: I64
+    discriminator: I64
+    """Location in the parent at which it was inlined."""
+    function: I64
+    levels: tuple[tuple[I64, I64], ...]
+    """Per depth: numbers of places, and the context of each."""
+
+
+def _contexts(places: _Places) -> _Contexts:
+    """Number the contexts, depth by depth: each is told apart by its parent and call."""
+    parts = [np.empty((4, 0), np.int64)]
+    levels: list[tuple[I64, I64]] = []
+    current = np.full(len(places.depth), -1, dtype=np.int64)
+    size = 0
+    for depth in range(int(places.depth.max(initial=0))):
+        rows = np.flatnonzero(places.depth > depth)
+        frame = places.first[rows] + depth
+        call = frame - 1 if depth else frame
+        line, discriminator = places.location(call)
+        if not depth:  # stands alone
+            line, discriminator = np.zeros_like(line), np.zeros_like(line)
+        parent, function = current[rows], places.function[frame].astype(np.int64)
+        columns = (parent, line, discriminator, function)
+        first, inverse = _distinct(_pair(parent, function), _pair(line, discriminator))
+        parts.append(np.stack([column[first] for column in columns]))
+        current[rows] = size + inverse
+        size += len(first)
+        levels.append((rows, current[rows]))
+    parent, line, discriminator, function = np.concatenate(parts, axis=1)
+    return _Contexts(parent, line, discriminator, function, tuple(levels))
+
+
+def _pair(high: I64, low: I64) -> I64:
+    """Two numbers below 2**31, or 2**32 the low one, as one number that is ordered alike."""
+    return (high << 32) | low
+
+
+def _distinct(*keys: I64) -> tuple[I64, I64]:
+    """Where each distinct row of the keys stands, in their order, and the number of each row."""
+    order = np.lexsort(keys[::-1])
+    is_first = np.zeros(len(order), dtype=np.bool_)
+    is_first[:1] = True
+    for key in keys:
+        ordered = key[order]
+        is_first[1:] |= ordered[1:] != ordered[:-1]
+    inverse = np.empty(len(order), dtype=np.int64)
+    inverse[order] = np.cumsum(is_first) - 1
+    return order[is_first], inverse
+
+
+def _table(
+    executed: _Executed, places: _Places, contexts: _Contexts, calls: _PlacedCalls
+) -> ProfileTable:
+    names = {name: number for number, name in enumerate(places.names)}
+    callees = np.array([names.setdefault(name, len(names)) for name in calls.names], np.int64)
+    calls = replace(calls, callee=callees[calls.callee], names=tuple(names))
+    leaf = _leaf_contexts(places, contexts)
+    body, targets = _body(executed, places, leaf, calls)
+    made = _with_heads(_with_totals(executed, contexts), calls)
+    _raise_to_calls(body, targets, made)
+    table = ProfileTable(calls.names, made, body, targets)
+    is_ambiguous = np.array([name.startswith(_AMBIGUOUS_PREFIXES) for name in names], np.bool_)
+    return table.without(is_ambiguous[made.name]).with_used_names()
+
+
+def _with_totals(executed: _Executed, contexts: _Contexts) -> Contexts:
+    totals = np.zeros(len(contexts.parent), dtype=np.uint64)
+    for rows, context in contexts.levels:
+        np.add.at(totals, context, executed.weight[rows])
+    return Contexts(
+        parent=contexts.parent,
+        line=contexts.line,
+        discriminator=contexts.discriminator,
+        name=contexts.function,
+        total=totals,
+        head=np.zeros_like(totals),
+    )
+
+
+def _with_heads(contexts: Contexts, calls: _PlacedCalls) -> Contexts:
+    """The same with what called functions got; those of which nothing ran are added."""
+    is_alone = contexts.parent < 0
+    alone, called = contexts.name[is_alone], np.unique(calls.callee)
+    added = called[~np.isin(called, alone)]
+    zeros = np.zeros(len(added), np.int64)
+    place = np.full(len(calls.names), -1)
+    place[alone] = np.flatnonzero(is_alone)
+    place[added] = len(contexts) + np.arange(len(added))
+    head = np.concatenate((contexts.head, zeros.astype(np.uint64)))
+    np.add.at(head, place[calls.callee], calls.count)
+    return Contexts(
+        parent=np.concatenate((contexts.parent, zeros - 1)),
+        line=np.concatenate((contexts.line, zeros)),
+        discriminator=np.concatenate((contexts.discriminator, zeros)),
+        name=np.concatenate((contexts.name, added)),
+        total=np.concatenate((contexts.total, zeros.astype(np.uint64))),
+        head=head,
+    )
+
+
+def _leaf_contexts(places: _Places, contexts: _Contexts) -> I64:
+    """The innermost context of each place, -1 without debug information."""
+    leaf = np.full(len(places.depth), -1, dtype=np.int64)
+    for rows, context in contexts.levels:
+        leaf[rows] = context
+    return leaf
+
+
+def _body(
+    executed: _Executed, places: _Places, leaf: I64, calls: _PlacedCalls
+) -> tuple[Body, CallTargets]:
+    """Counts of locations, and the calls from them; a location that only calls has a zero."""
+    is_known = calls.place >= 0
+    is_known[is_known] = leaf[calls.place[is_known]] >= 0
+    bodies = np.flatnonzero(executed.is_body & (leaf >= 0))
+    rows = np.concatenate((bodies, calls.place[is_known]))
+    frame = places.leaf[rows]
+    value = executed.count[rows] * places.factor(frame)
+    value[len(bodies) :] = 0
+    columns = (leaf[rows], *places.location(frame))
+    first, row = _distinct(columns[0], _pair(*columns[1:]))
+    count = np.zeros(len(first), np.uint64)
+    np.maximum.at(count, row, value)
+    callee = calls.callee[is_known]
+    first_call, call = _distinct(_pair(row[len(bodies) :], callee))
+    called = np.zeros(len(first_call), np.uint64)
+    np.add.at(called, call, calls.count[is_known])
+    context, line, discriminator = (column[first] for column in columns)
+    targets = CallTargets(row[len(bodies) :][first_call], callee[first_call], called)
+    return Body(context, line, discriminator, count), targets
+
+
+def _raise_to_calls(body: Body, calls: CallTargets, contexts: Contexts) -> None:
+    """A location ran at least as often as it called (LLVM: updateCallsiteSamples).
+
+    As in LLVM, copies that were inlined are left as they are.
+    """
+    called = np.zeros_like(body.count)
+    np.add.at(called, calls.row, calls.count)
+    is_alone = contexts.parent[body.context] < 0
+    np.maximum(body.count, called, out=body.count, where=is_alone)
+
+
+def _located(flow: Flow, addresses: U64) -> Bools:
+    """Which runs cover at least one of the instructions at these addresses."""
+    located = np.zeros(len(flow.instructions), dtype=np.bool_)
+    place = flow.instructions.index_of(addresses)
+    located[place[place >= 0]] = True
+    before = np.concatenate(([0], np.cumsum(located)))
+    judged = flow.judged
+    known = judged.valid
+    found = np.zeros(len(known), dtype=np.bool_)
+    found[known] = before[judged.last[known] + 1] > before[judged.first[known]]
+    return found
+
+
+def symbol_list(debug: DebugInfo) -> frozenset[str]:
+    """Names of all functions in the binary, which tell a cold function from a new one."""
+    return frozenset(debug.functions().names)

@@ -1,0 +1,73 @@
+"""Branches to function entries, which are calls to a sample profile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lbr2pgo.profiles.llvm.sample_names import canonical_name
+from lbr2pgo.program.dwarf.debug_info import DwarfFunctions
+from lbr2pgo.program.program import Program
+from lbr2pgo.replay.replay import Flow
+from lbr2pgo.support.arrays import I64, U64, Bools
+
+EXTERNAL = np.uint64(1)
+"""Where llvm-profgen believes to be what is outside the image. If debug information of dropped
+code was left at this address, that code gets the calls (LLVM: tools/llvm-profgen/PerfReader.h)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Branches to function entries; columns of equal length."""
+
+    source: U64
+    """Image address of the branch; EXTERNAL if it came from outside."""
+    has_source: Bools
+    """Whether it is a call of the source's function."""
+    callee: I64
+    """Index into `names`."""
+    count: U64
+    names: tuple[str, ...]
+
+
+def calls_to_entries(
+    flow: Flow, program: Program, functions: DwarfFunctions, *, as_llvm: bool
+) -> Calls:
+    """Calls of the functions given, and tail calls, which can't be told from them."""
+    branches = flow.branches
+    place = functions.containing(branches.to)
+    names = tuple(canonical_name(name) for name in functions.names)
+    is_call = (flow.branch_to >= 0) & (place >= 0)
+    is_call[is_call] = functions.range_start[place[is_call]] == branches.to[is_call]
+    is_call[is_call] = _is_entry(program, functions, names)[place[is_call]]
+    inside = flow.branch_from[is_call] >= 0
+    return Calls(
+        source=np.where(inside, branches.from_[is_call], EXTERNAL),
+        has_source=inside | as_llvm,
+        callee=functions.function[place[is_call]].astype(np.int64),
+        count=branches.count[is_call],
+        names=names,
+    )
+
+
+def _is_entry(program: Program, functions: DwarfFunctions, names: Sequence[str]) -> Bools:
+    """Which ranges begin with their function's entry.
+
+    A function's only range does, if any symbol stands in it; of several, the one in which a
+    symbol with the function's name stands (LLVM: ProfiledBinary::setIsFuncEntry).
+    """
+    symbols = program.symbols
+    found = functions.containing(symbols.start)
+    inside = np.flatnonzero(found >= 0)
+    pieces = np.bincount(functions.function, minlength=len(names))
+    is_entry = np.zeros(len(functions.range_start), dtype=np.bool_)
+    for row in inside.tolist():
+        place = int(found[row])
+        function = int(functions.function[place])
+        if pieces[function] == 1:
+            is_entry[place] = True
+        elif not is_entry[place]:
+            is_entry[place] = canonical_name(symbols.names[row]) == functions.names[function]
+    return is_entry

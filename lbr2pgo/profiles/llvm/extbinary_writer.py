@@ -1,0 +1,271 @@
+"""Writes LLVM's extensible binary sample profile, byte for byte as LLVM 22 does.
+
+Source: LLVM 22, llvm/lib/ProfileData/SampleProfWriter.cpp.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from lbr2pgo.profiles.llvm import uleb
+from lbr2pgo.profiles.llvm.extbinary_layout import (
+    EXTENSIBLE_MAGIC,
+    FILE_ORDER,
+    SECTION,
+    SECTION_COUNT,
+    TABLE_ORDER,
+    VERSION,
+    Flag,
+    Section,
+    SectionType,
+)
+from lbr2pgo.profiles.llvm.hash_order import table_order
+from lbr2pgo.profiles.llvm.sample_names import (
+    UNIQUE_SUFFIX,
+    Context,
+    Location,
+    Name,
+    context_order_key,
+    guid,
+    order_key,
+)
+from lbr2pgo.profiles.llvm.sample_profile import Counts, FunctionSamples, SampleProfile
+from lbr2pgo.profiles.llvm.sample_summary import summarize
+from lbr2pgo.support.errors import OutputError
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to write an extensible binary profile."""
+
+    md5_names: bool = False
+    """Store hashes of names: smaller, but no tool can tell the names any more."""
+    compress: bool = False
+    """Compress all sections with zlib."""
+
+
+def encode(profile: SampleProfile, options: Options) -> bytes:
+    """The bytes of the whole file. OutputError for a name that holds a NUL byte."""
+    return _Encoder(profile, options).encode()
+
+
+class _Encoder:
+    def __init__(self, profile: SampleProfile, options: Options) -> None:
+        self.profile = profile
+        self.options = options
+        self.ordered = profile.ordered()
+        everything = [f for function in self.ordered for f in _with_inlined(function)]
+        self.has_vtables = any(f.vtables for f in everything)
+        self.names = sorted(_all_names(everything), key=order_key)
+        self.name_numbers = {name: i for i, name in enumerate(self.names)}
+        contexts = (f.context for f in self.ordered if f.context is not None)
+        self.contexts = sorted(contexts, key=context_order_key)
+        self.context_numbers = {context: i for i, context in enumerate(self.contexts)}
+        self.md5_names = options.md5_names or any(isinstance(name, int) for name in self.names)
+        self.offsets: dict[int, int] = {}
+        """Offset of each function (by `_number`) in the section of samples."""
+
+    def encode(self) -> bytes:
+        head = uleb.encode([EXTENSIBLE_MAGIC, VERSION])[0] + SECTION_COUNT.pack(len(TABLE_ORDER))
+        position = len(head) + SECTION.size * len(TABLE_ORDER)
+        sections, bodies = {}, []
+        for kind in FILE_ORDER:
+            body = self._body(kind)
+            flags = self._flags(kind)
+            if flags & Flag.COMPRESSED:
+                body = _compressed(body)
+            sections[kind] = Section(kind, flags, position, len(body))
+            bodies.append(body)
+            position += len(body)
+        rows = (sections[kind] for kind in TABLE_ORDER)
+        table = (SECTION.pack(row.type, row.flags, row.offset, row.size) for row in rows)
+        return b"".join((head, *table, *bodies))
+
+    def _body(self, kind: SectionType) -> bytes:
+        makers = {
+            SectionType.SUMMARY: self._summary,
+            SectionType.NAMES: self._name_table,
+            SectionType.CONTEXTS: self._context_table,
+            SectionType.SAMPLES: self._samples,
+            SectionType.SYMBOLS: self._symbols,
+            SectionType.FUNCTION_OFFSETS: self._function_offsets,
+            SectionType.METADATA: self._metadata,
+        }
+        return makers[kind]()
+
+    def _flags(self, kind: SectionType) -> int:
+        profile = self.profile
+        has_attributes = profile.is_cs or profile.is_preinlined
+        wanted: dict[SectionType, list[tuple[bool, Flag]]] = {
+            SectionType.SUMMARY: [
+                (profile.is_partial, Flag.SUMMARY_PARTIAL),
+                (profile.is_cs, Flag.SUMMARY_CONTEXTS),
+                (profile.is_preinlined, Flag.SUMMARY_PREINLINED),
+                (profile.is_fs, Flag.SUMMARY_FS),
+                (self.has_vtables, Flag.SUMMARY_VTABLES),
+            ],
+            SectionType.NAMES: [
+                (self.md5_names, Flag.NAMES_MD5 | Flag.NAMES_FIXED_LENGTH),
+                (not self.md5_names and self._has_unique_suffix(), Flag.NAMES_UNIQUE_SUFFIX),
+            ],
+            SectionType.FUNCTION_OFFSETS: [(profile.is_cs, Flag.OFFSETS_ORDERED)],
+            SectionType.METADATA: [
+                (profile.is_probe_based, Flag.METADATA_CHECKSUMS),
+                (has_attributes, Flag.METADATA_ATTRIBUTES),
+            ],
+        }
+        flags = [(self.options.compress, Flag.COMPRESSED), *wanted.get(kind, [])]
+        return sum(int(flag) for is_set, flag in flags if is_set)
+
+    def _has_unique_suffix(self) -> bool:
+        return any(UNIQUE_SUFFIX in str(name) for name in self.names)
+
+    def _summary(self) -> bytes:
+        s = summarize(self.profile)
+        values = [s.total_count, s.max_count, s.max_function_count, s.counts, s.functions]
+        values.append(len(s.detailed))
+        for cutoff in s.detailed:
+            values += cutoff
+        return uleb.encode(values)[0]
+
+    def _name_table(self) -> bytes:
+        count = uleb.encode([len(self.names)])[0]
+        if self.md5_names:
+            return count + struct.pack(f"<{len(self.names)}Q", *map(guid, self.names))
+        return count + _joined(str(name) for name in self.names)
+
+    def _context_table(self) -> bytes:
+        values = [len(self.contexts)]
+        for context in self.contexts:
+            values.append(len(context))
+            for frame in context:
+                values += (self.name_numbers[frame.function], *frame.location)
+        return uleb.encode(values)[0]
+
+    def _number(self, function: FunctionSamples) -> int:
+        """The number by which other sections know a function."""
+        if function.context is None:
+            return self.name_numbers[function.name]
+        return self.context_numbers[function.context]
+
+    def _samples(self) -> bytes:
+        values: list[int] = []
+        first = []
+        for function in self.ordered:
+            first.append(len(values))
+            values.append(function.head)
+            self._add_function(function, values)
+        encoded, starts = uleb.encode(values)
+        for function, index in zip(self.ordered, first, strict=True):
+            self.offsets[self._number(function)] = int(starts[index])
+        return encoded
+
+    def _add_function(self, function: FunctionSamples, values: list[int]) -> None:
+        locations = function.locations()
+        values += (self._number(function), function.total, len(locations))
+        for location in locations:
+            values += (*location, function.body.get(location, 0))
+            self._add_counts(function.calls(location), values)
+        inlined = list(function.inlined())
+        values.append(len(inlined))
+        for location, callee in inlined:
+            values += location
+            self._add_function(callee, values)
+        if self.has_vtables:
+            self._add_vtables(function.vtables, values)
+
+    def _add_counts(self, counts: list[tuple[Name, int]], values: list[int]) -> None:
+        values.append(len(counts))
+        for name, count in counts:
+            values += (self.name_numbers[name], count)
+
+    def _add_vtables(self, vtables: dict[Location, Counts], values: list[int]) -> None:
+        values.append(len(vtables))
+        for location in sorted(vtables):
+            values += location
+            counts = sorted(vtables[location].items(), key=lambda item: order_key(item[0]))
+            self._add_counts(counts, values)
+
+    def _function_offsets(self) -> bytes:
+        numbers = [self._number(function) for function in self.ordered]
+        if self.profile.is_cs:
+            numbers.sort()  # contexts are numbered in their order
+        values = [len(numbers)]
+        for number in numbers:
+            values += (number, self.offsets[number])
+        return uleb.encode(values)[0]
+
+    def _metadata(self) -> bytes:
+        values: list[int] = []
+        profile = self.profile
+        if profile.is_probe_based or profile.is_cs or profile.is_preinlined:
+            for function in self._metadata_order():
+                self._add_metadata(function, values)
+        return uleb.encode(values)[0]
+
+    def _metadata_order(self) -> list[FunctionSamples]:
+        """As llvm-profdata's tables have functions: that of its reader, then that of its writer.
+
+        Those of calling contexts, whose hashes are LLVM's private matter, stay as they are.
+        """
+        if self.profile.is_cs:
+            return list(self.profile.functions.values())
+        order = self.ordered
+        for _ in ("reader", "writer"):
+            order = [order[i] for i in table_order([guid(f.name) for f in order])]
+        return order
+
+    def _add_metadata(self, function: FunctionSamples, values: list[int]) -> None:
+        values.append(self._number(function))
+        if self.profile.is_probe_based:
+            values.append(function.checksum)
+        if self.profile.is_cs or self.profile.is_preinlined:
+            values.append(function.attributes)
+        if self.profile.is_cs:
+            return
+        inlined = list(function.inlined())
+        values.append(len(inlined))
+        for location, callee in inlined:
+            values += location
+            self._add_metadata(callee, values)
+
+    def _symbols(self) -> bytes:
+        return _joined(sorted(self.profile.symbols or (), key=os.fsencode))
+
+
+def _with_inlined(function: FunctionSamples) -> Iterator[FunctionSamples]:
+    yield function
+    for callees in function.callsites.values():
+        for callee in callees.values():
+            yield from _with_inlined(callee)
+
+
+def _all_names(functions: Iterable[FunctionSamples]) -> set[Name]:
+    names: set[Name] = set()
+    for function in functions:
+        context: Context = function.context or ()
+        names.add(function.name)
+        names.update(frame.function for frame in context)
+        for counts in (*function.call_targets.values(), *function.vtables.values()):
+            names.update(counts)
+    return names
+
+
+def _joined(names: Iterable[str]) -> bytes:
+    """Names, each ended by a NUL byte."""
+    encoded = [os.fsencode(name) for name in names]
+    for name in encoded:
+        if b"\0" in name:
+            raise OutputError(f"a binary profile can't hold a name with a NUL byte: {name!r}")
+    return b"".join(name + b"\0" for name in encoded)
+
+
+def _compressed(body: bytes) -> bytes:
+    if not body:
+        return body
+    packed = zlib.compress(body, zlib.Z_BEST_COMPRESSION)
+    return uleb.encode([len(body), len(packed)])[0] + packed

@@ -1,0 +1,1 @@
+"""Code: instructions, functions and control-flow graphs."""

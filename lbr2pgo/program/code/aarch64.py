@@ -1,0 +1,93 @@
+"""AArch64 instructions: four bytes each, control flow by bit pattern.
+
+Every aligned word is taken for an instruction: one that no disassembler knows yet must not break
+the straight line. Encodings as in the Arm ARM (DDI 0487), C4.1.69 "Branches, Exception Generating
+and System instructions".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import capstone
+import numpy as np
+
+from lbr2pgo.program.code.instructions import Code, Flow, Kind
+from lbr2pgo.support.arrays import I64, U8, U32
+
+_SIZE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Class:
+    """Words with `word & mask == value`; a direct branch has `bits` of target, from `shift` on."""
+
+    mask: int
+    value: int
+    kind: Kind
+    bits: int = 0
+    shift: int = 0
+
+
+_CLASSES = (
+    _Class(0xFC00_0000, 0x1400_0000, Kind.JUMP, 26),  # b
+    _Class(0xFC00_0000, 0x9400_0000, Kind.CALL, 26),  # bl
+    _Class(0xFF00_0000, 0x5400_0000, Kind.COND, 19, 5),  # b.cond, bc.cond
+    _Class(0xFF00_000E, 0x5400_000E, Kind.JUMP, 19, 5),  # b.al, b.nv: always
+    _Class(0x7E00_0000, 0x3400_0000, Kind.COND, 19, 5),  # cbz, cbnz
+    _Class(0x7E00_0000, 0x3600_0000, Kind.COND, 14, 5),  # tbz, tbnz
+    _Class(0x7E00_0000, 0x7400_0000, Kind.COND, 9, 5),  # cb<cc>, cbb<cc>, cbh<cc> (FEAT_CMPBR)
+    _Class(0xFEE0_0000, 0xD600_0000, Kind.INDIRECT_JUMP),  # br, braa…
+    _Class(0xFEE0_0000, 0xD620_0000, Kind.INDIRECT_CALL),  # blr, blraa…
+    _Class(0xFFE0_0000, 0xD640_0000, Kind.RET),  # ret, retaa…
+    _Class(0xFFC0_0000, 0xD680_0000, Kind.RET),  # eret, eretaa…, drps
+    _Class(0xFFC0_0000, 0x5500_0000, Kind.RET),  # retaasppc, retabsppc
+    _Class(0xFFE0_0000, 0xD400_0000, Kind.SYSCALL),  # svc, hvc, smc
+    _Class(0xFFE0_0000, 0xD420_0000, Kind.TRAP),  # brk
+    _Class(0xFFE0_0000, 0xD440_0000, Kind.TRAP),  # hlt
+    _Class(0xFFE0_0000, 0xD4A0_0000, Kind.TRAP),  # dcps1, dcps2, dcps3
+    _Class(0xFFFF_0000, 0x0000_0000, Kind.TRAP),  # udf
+)
+
+
+def sweep(data: U8, bounds: list[int]) -> tuple[I64, U8]:
+    """Offsets and sizes of the instructions in each piece of `data` between two bounds."""
+    words = [np.arange(start, end - _SIZE + 1, _SIZE) for start, end in pairwise(bounds)]
+    offset = np.concatenate([np.empty(0, np.int64), *words])
+    return offset, np.full(len(offset), _SIZE, np.uint8)
+
+
+def flow(code: Code) -> Flow:
+    """Kinds and targets, from the instructions' words."""
+    word = code.data[code.offset[:, np.newaxis] + np.arange(_SIZE)].view("<u4")[:, 0]
+    kind = np.zeros(len(word), np.uint8)
+    distance = np.zeros(len(word), np.int64)
+    for c in _CLASSES:
+        rows = np.flatnonzero((word & np.uint32(c.mask)) == c.value)
+        kind[rows] = c.kind
+        if c.bits:
+            distance[rows] = _distance(word[rows], c)
+    has_target = np.isin(kind, (Kind.JUMP, Kind.CALL, Kind.COND))
+    target = np.where(has_target, code.address + distance.view(np.uint64), np.uint64(0))
+    return Flow(kind, target, has_target)
+
+
+def writer() -> Callable[[bytes, int], str]:
+    """A function that writes one instruction."""
+    handle = capstone.Cs(capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM)
+
+    def write(code: bytes, address: int) -> str:
+        for _, _, mnemonic, operands in handle.disasm_lite(code, address, 1):
+            return f"{mnemonic} {operands}".rstrip()
+        return f".inst 0x{int.from_bytes(code, 'little'):08x}"
+
+    return write
+
+
+def _distance(word: U32, c: _Class) -> I64:
+    """Signed distance in bytes from the instruction to its target."""
+    left = 64 - c.bits
+    field = (word >> np.uint32(c.shift)).astype(np.int64) << left
+    return field >> (left - 2)

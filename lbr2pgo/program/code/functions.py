@@ -1,0 +1,262 @@
+"""Functions of an image: disjoint pieces of code, built from its symbols."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from lbr2pgo.program.elf.image import Image
+from lbr2pgo.program.elf.names import Names
+from lbr2pgo.program.elf.symbols import STB_LOCAL, STT_NOTYPE, Symbols
+from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.ranges import spread
+
+_FRAGMENT = re.compile(r"(.+?)\.(?:cold|warm|part|__part|eh)(?:\.\d+)?")
+"""Names of pieces that compilers split off. gcc: `f.cold`, `f.part.0`; LLVM: `f.cold`, `f.cold.1`
+(HotColdSplitting.cpp), `f.__part.1`, `f.eh` (BasicBlockSections.cpp); BOLT: `f.warm`,
+`f.cold.0`."""
+_FRAGMENT_HINTS = (b".cold", b".warm", b".part", b".__part", b".eh\0")
+
+
+@dataclass(frozen=True)
+class Functions:
+    """Pieces of code that do not overlap, ordered by address; arrays of n rows."""
+
+    start: U64
+    end: U64
+    """First address behind each function."""
+    symbol: I64
+    """Row in `symbols` that names it best, -1 for code that no symbol names."""
+    entry: U64
+    """(k,), ordered: addresses of function symbols inside another function."""
+    symbols: Symbols = field(repr=False)
+    health: Mapping[str, int] = field(default_factory=dict)
+    """What was mended: a reason in words, and how many."""
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @cached_property
+    def name(self) -> Names:
+        """Best name: of global, weak and local symbols the first; "" where there is no symbol."""
+        return self.symbols.names.take(self.symbol)
+
+    @cached_property
+    def parent(self) -> I64:
+        """The function that a split-off fragment belongs to, itself for all others."""
+        return _parents(self)
+
+    def aliases(self, function: int) -> tuple[str, ...]:
+        """All names of function symbols at its start, in the symbol table's order."""
+        start = self.start[function]
+        first = np.searchsorted(self.symbols.start, start, side="left")
+        rows = np.arange(first, np.searchsorted(self.symbols.start, start, side="right"))
+        chosen = self.symbols.is_function[rows] | (rows == self.symbol[function])
+        return tuple(self.symbols.names[row] for row in rows[chosen].tolist())
+
+    def by_name(self, name: str) -> int | None:
+        """The function that a symbol of this name starts or lies in."""
+        row = self.symbols.by_name(name)
+        if row is None:
+            return None
+        function = int(self.containing(self.symbols.start[row : row + 1])[0])
+        return None if function < 0 else function
+
+    def containing(self, addresses: U64) -> I64:
+        """For each address the function that holds it, -1 where none does."""
+        if not len(self):
+            return np.full(len(addresses), -1)
+        at = np.searchsorted(self.start, addresses, side="right") - 1
+        return np.where((at >= 0) & (addresses < self.end[at]), at, -1)
+
+    def families(self, functions: I64) -> I64:
+        """These functions, their parents and all fragments of those, ordered."""
+        order, parent = self._by_parent
+        roots = np.unique(self.parent[functions])
+        first = np.searchsorted(parent, roots, side="left")
+        past = np.searchsorted(parent, roots, side="right")
+        return np.sort(order[spread(first, past)])
+
+    def entries(self, functions: I64) -> U64:
+        """Where these functions, which are ordered, start, and the symbols inside them."""
+        first = np.searchsorted(self.entry, self.start[functions])
+        past = np.searchsorted(self.entry, self.end[functions])
+        return np.concatenate([self.start[functions], self.entry[spread(first, past)]])
+
+    @cached_property
+    def _by_parent(self) -> tuple[I64, I64]:
+        order = np.argsort(self.parent, kind="stable")
+        return order, self.parent[order]
+
+    def with_gaps(self, code: Iterable[tuple[int, int]], cuts: U64 | None = None) -> Functions:
+        """As this, with an unnamed function wherever code lies in none.
+
+        `cuts` are addresses where such a function ends and another one starts.
+        """
+        gaps = [gap for start, end in code for gap in self._gaps(start, end)]
+        start, end = _cut(np.array(gaps, dtype=np.uint64).reshape(-1, 2), cuts)
+        order = np.argsort(np.concatenate([self.start, start]))
+        return replace(
+            self,
+            start=np.concatenate([self.start, start])[order],
+            end=np.concatenate([self.end, end])[order],
+            symbol=np.concatenate([self.symbol, np.full(len(start), -1)])[order],
+        )
+
+    def _gaps(self, start: int, end: int) -> list[tuple[int, int]]:
+        first = np.searchsorted(self.end, np.uint64(start), side="right")
+        last = np.searchsorted(self.start, np.uint64(end), side="left")
+        starts = [start, *self.end[first:last].tolist()]
+        ends = [*self.start[first:last].tolist(), end]
+        return [(a, b) for a, b in zip(starts, ends, strict=True) if a < b]
+
+
+def _cut(ranges: U64, cuts: U64 | None) -> tuple[U64, U64]:
+    """Starts and ends of the pieces that these ranges, ordered and disjoint, fall into."""
+    first, past = ranges[:, 0], ranges[:, 1]
+    start = first if cuts is None else np.union1d(first, cuts)
+    at = np.searchsorted(first, start, side="right") - 1
+    inside = at >= 0
+    inside[inside] = start[inside] < past[at[inside]]
+    start, at = start[inside], at[inside]
+    return start, np.minimum(np.append(start[1:], past[-1:]), past[at])
+
+
+def code_ranges(image: Image) -> list[tuple[int, int]]:
+    """Half-open image addresses that hold code, disjoint and ordered.
+
+    By executable sections; by executable segments in a file without a section table.
+    """
+    ranges = [(s.address, s.end) for s in image.sections if s.is_code and s.size]
+    if not ranges:
+        ranges = [
+            (s.address, s.address + s.file_size) for s in image.layout.segments if s.executable
+        ]
+    return _disjoint(ranges)
+
+
+def _disjoint(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Cut each range where the next begins, and to 64 bits."""
+    ordered = sorted((a, min(b, 2**64 - 1)) for a, b in ranges)
+    cut = [(a, min(b, c)) for (a, b), (c, _) in pairwise(ordered)]
+    return [(a, b) for a, b in cut + ordered[-1:] if a < b]
+
+
+def build_functions(symbols: Symbols, code: list[tuple[int, int]]) -> Functions:
+    """Functions from the symbols that lie in these code ranges.
+
+    Symbols at one address are one function, as long as the longest. One without a size, or with
+    a size past the end of its range, ends where the next function or the range ends; if two
+    overlap, the first ends where the second starts; one inside another is an entry of that.
+    """
+    rows, limit = _candidates(symbols, code)
+    start, first = np.unique(symbols.start[rows], return_index=True)
+    if not len(start):
+        return Functions(start, start, np.empty(0, np.int64), start, symbols)
+    size_end = np.maximum.reduceat(symbols.end[rows], first)
+    limit = limit[first]
+    too_long = size_end > limit
+    end = np.where(too_long, start, size_end)
+    before = np.concatenate([start[:1], np.maximum.accumulate(end)[:-1]])
+    inside = (start < before) & (end <= before)
+    best = np.append(first[1:], len(rows)) - 1
+    kept = np.flatnonzero(~inside)
+    following = np.append(start[kept][1:], np.uint64(0xFFFFFFFFFFFFFFFF))
+    open_end = np.where(end > start, end, limit)[kept]
+    return Functions(
+        start=start[kept],
+        end=np.minimum(open_end, following),
+        symbol=rows[best][kept],
+        entry=start[inside],
+        symbols=symbols,
+        health=_health(
+            {
+                "functions longer than their section": int(too_long.sum()),
+                "functions that overlap the next": int(
+                    (open_end > following)[end[kept] > start[kept]].sum()
+                ),
+            }
+        ),
+    )
+
+
+def _health(counts: Mapping[str, int]) -> dict[str, int]:
+    return {reason: count for reason, count in counts.items() if count}
+
+
+def _candidates(symbols: Symbols, code: list[tuple[int, int]]) -> tuple[I64, U64]:
+    """Rows of symbols that start a function, and the end of the code range each lies in.
+
+    Ordered by start, the best of equal starts last. Untyped global symbols, which assembly
+    leaves, count where no function spans them.
+    """
+    bounds = np.array(code, dtype=np.uint64).reshape(-1, 2)
+    untyped = (symbols.kind == STT_NOTYPE) & (symbols.binding != STB_LOCAL)
+    untyped[untyped] = symbols.covering(symbols.start[untyped]) < 0
+    rows = np.flatnonzero(symbols.is_function | untyped)
+    at = np.searchsorted(bounds[:, 0], symbols.start[rows], side="right") - 1
+    in_code = (at >= 0) & (symbols.start[rows] < bounds[at, 1]) if len(code) else at >= 0
+    rows, at = rows[in_code], at[in_code]
+    order = np.lexsort(
+        (-rows, -symbols.preference[rows], symbols.is_function[rows], symbols.start[rows])
+    )
+    return rows[order], bounds[at[order], 1]
+
+
+def _parents(functions: Functions) -> I64:
+    """Root of each fragment: first in its own source file, then global, then the only one."""
+    parent = np.arange(len(functions))
+    bases = {row: base for row in _fragment_rows(functions) if (base := _base(functions.name[row]))}
+    candidates = _rows_named(functions, set(bases.values()))
+    for row, base in bases.items():
+        found = _choose(functions, row, candidates.get(base, []))
+        parent[row] = row if found is None else found
+    return _roots(parent)
+
+
+def _fragment_rows(functions: Functions) -> list[int]:
+    """Functions whose names hold a fragment's suffix: found in the table, without decoding all."""
+    table, offset = functions.name.table, functions.name.offset
+    hits = [m.start() for hint in _FRAGMENT_HINTS for m in re.finditer(re.escape(hint), table)]
+    if not hits or not len(functions):
+        return []
+    ends = np.flatnonzero(np.frombuffer(table, np.uint8) == 0)
+    hit_strings = np.unique(np.searchsorted(ends, np.array(hits)))
+    in_string = np.isin(np.searchsorted(ends, offset), hit_strings)
+    return np.flatnonzero(in_string & (offset >= 0)).tolist()
+
+
+def _base(name: str) -> str | None:
+    match = _FRAGMENT.fullmatch(name)
+    return match.group(1) if match else None
+
+
+def _rows_named(functions: Functions, names: set[str]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for row, name in enumerate(functions.name if names else ()):
+        if name in names:
+            found.setdefault(name, []).append(row)
+    return found
+
+
+def _choose(functions: Functions, fragment: int, candidates: list[int]) -> int | None:
+    symbols, symbol = functions.symbols, functions.symbol
+    file = symbols.file.raw(symbol[fragment])
+    same_file = [c for c in candidates if file and symbols.file.raw(symbol[c]) == file]
+    shared = [c for c in candidates if symbols.binding[symbol[c]] != STB_LOCAL]
+    best = same_file or shared or candidates
+    return best[0] if len(best) == 1 else None
+
+
+def _roots(parent: I64) -> I64:
+    """Follow each chain of parents to its end; names only get shorter, so there is one."""
+    while True:
+        further = parent[parent]
+        if np.array_equal(further, parent):
+            return parent
+        parent = further

@@ -1,0 +1,1 @@
+"""DWARF: functions, inlined calls and lines of code addresses."""

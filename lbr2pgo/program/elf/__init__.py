@@ -1,0 +1,1 @@
+"""The ELF file: headers, sections, symbols, relocations, PLT and unwind tables."""

@@ -1,0 +1,252 @@
+"""The symbols of an image, as arrays; a million of them cost little."""
+
+from __future__ import annotations
+
+import lzma
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from lbr2pgo.program.elf.image import SHT_DYNSYM, SHT_SYMTAB, Image, Section
+from lbr2pgo.program.elf.names import Names
+from lbr2pgo.support.arrays import I32, I64, U8, U64, Bools
+from lbr2pgo.support.errors import InputError
+
+# System V gABI, "Symbol Table"
+STB_LOCAL, STB_GLOBAL, STB_WEAK, STB_GNU_UNIQUE = 0, 1, 2, 10
+STT_NOTYPE, STT_OBJECT, STT_FUNC, STT_SECTION, STT_FILE, STT_TLS = 0, 1, 2, 3, 4, 6
+STT_GNU_IFUNC = 10
+_SHN_UNDEF, _SHN_RESERVED, _SHN_ABS, _SHN_COMMON, _SHN_XINDEX = 0, 0xFF00, 0xFFF1, 0xFFF2, 0xFFFF
+_SHT_SYMTAB_SHNDX = 18
+
+_ROW = np.dtype(
+    [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"),
+     ("value", "<u8"), ("size", "<u8")]
+)  # fmt: skip
+
+_MINI_DEBUG_INFO_LIMIT = 1 << 28
+"""Bytes that a .gnu_debugdata may unpack to; real ones stay below a few million."""
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """Defined symbols, ordered by start and then as in the table; arrays of n rows.
+
+    Left out: undefined and common symbols, thread-local ones (theirs are no addresses) and
+    STT_FILE, which `file` shows instead.
+    """
+
+    start: U64
+    size: U64
+    names: Names
+    binding: U8
+    """STB_*"""
+    kind: U8
+    """STT_*"""
+    section: I32
+    """Index into `Image.sections`; -1 for an absolute symbol."""
+    file: Names
+    """Source file that a local symbol came from, "" where the table does not say."""
+    origin: str
+    """Where the symbols were found."""
+    health: Mapping[str, int] = field(default_factory=dict)
+    """What the table got wrong: a reason in words, and how many."""
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @cached_property
+    def end(self) -> U64:
+        """First address behind each symbol, at most the last address there is."""
+        room = np.uint64(0xFFFFFFFFFFFFFFFF) - self.start
+        end: U64 = self.start + np.minimum(self.size, room)
+        return end
+
+    @cached_property
+    def is_function(self) -> Bools:
+        """Whether the symbol says it is one."""
+        is_function: Bools = np.isin(self.kind, (STT_FUNC, STT_GNU_IFUNC))
+        return is_function
+
+    @cached_property
+    def preference(self) -> I64:
+        """The lower, the better a symbol names what several symbols name."""
+        ranks = np.full(256, 2)
+        ranks[[STB_GLOBAL, STB_GNU_UNIQUE, STB_WEAK]] = 0, 0, 1
+        rank: I64 = ranks[self.binding]
+        return rank
+
+    def covering(self, addresses: U64) -> I64:
+        """For each address the function symbol that spans it, -1 where none does.
+
+        Of several the one that starts last, if it reaches that far; otherwise the one that
+        reaches farthest.
+        """
+        rows, farthest = self._spans
+        if not len(rows):
+            return np.full(len(addresses), -1)
+        at = np.searchsorted(self.start[rows], addresses, side="right") - 1
+        nearest, widest = rows[at], rows[farthest[at]]
+        found = np.where(addresses < self.end[nearest], nearest, widest)
+        return np.where((at >= 0) & (addresses < self.end[found]), found, -1)
+
+    def by_name(self, name: str) -> int | None:
+        """Row of a name; global before weak before local, then the lowest address."""
+        return self._index.get(name)
+
+    @cached_property
+    def _spans(self) -> tuple[I64, I64]:
+        """Sized functions with the best of equal starts last; which so far reaches farthest."""
+        rows = np.flatnonzero(self.is_function & (self.size > 0))
+        rows = rows[np.lexsort((-rows, -self.preference[rows], self.start[rows]))]
+        end = self.end[rows]
+        is_record = np.ones(len(rows), dtype=bool)
+        is_record[1:] = end[1:] >= np.maximum.accumulate(end)[:-1]
+        return rows, np.maximum.accumulate(np.where(is_record, np.arange(len(rows)), 0))
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        rows = np.lexsort((-np.arange(len(self)), -self.preference))
+        index = {self.names[row]: row for row in rows.tolist()}
+        index.pop("", None)
+        return index
+
+
+def read_symbols(image: Image) -> Symbols:
+    """Symbols of .symtab; without one, those of .dynsym and of .gnu_debugdata (MiniDebugInfo).
+
+    Raises InputError where the string table is laid out to exhaust memory.
+    """
+    main = _table(image, SHT_SYMTAB)
+    if main is not None:
+        return _symbols(image.path, {".symtab": main}, {})
+    tables = {".dynsym": _table(image, SHT_DYNSYM), ".gnu_debugdata": _mini_debug_info(image)}
+    lost = image.section(".gnu_debugdata") is not None and tables[".gnu_debugdata"] is None
+    found = {name: table for name, table in tables.items() if table is not None}
+    return _symbols(image.path, found, {"symbol tables (.gnu_debugdata) that don't unpack": lost})
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Symbols as one table of the file holds them."""
+
+    rows: npt.NDArray[np.void]
+    section: I32
+    strings: bytes
+
+
+def _table(image: Image, section_type: int) -> _Table | None:
+    section = next((s for s in image.sections if s.type == section_type), None)
+    if section is None:
+        return None
+    content = image.contents(section)
+    if content is None:
+        return None
+    rows = np.frombuffer(content, _ROW, count=len(content) // _ROW.itemsize)
+    return _Table(rows, _section_numbers(image, section, rows), _strings(image, section))
+
+
+def _strings(image: Image, symbols: Section) -> bytes:
+    if symbols.link >= len(image.sections):
+        return b""
+    return bytes(image.contents(image.sections[symbols.link]) or b"")
+
+
+def _section_numbers(image: Image, symbols: Section, rows: npt.NDArray[np.void]) -> I32:
+    """Section of each symbol, -1 for those in none; escapes go through SHT_SYMTAB_SHNDX."""
+    number = rows["section"].astype(np.int32)
+    escaped = number == _SHN_XINDEX
+    if escaped.any():
+        extended = (s for s in image.sections if s.type == _SHT_SYMTAB_SHNDX)
+        wide = next(
+            (s for s in extended if image.sections[s.link : s.link + 1] == (symbols,)), None
+        )
+        words = np.frombuffer((wide and image.contents(wide)) or b"", "<u4")[: len(number)]
+        known = escaped[: len(words)]
+        number[: len(words)][known] = words[known].astype(np.int32)
+    return np.where((number < len(image.sections)) & (number >= 0), number, -1).astype(np.int32)
+
+
+def _mini_debug_info(image: Image) -> _Table | None:
+    """The .symtab of the small ELF file that .gnu_debugdata holds, packed with xz."""
+    packed = image.section_view(".gnu_debugdata")
+    if packed is None:
+        return None
+    try:
+        unpacked = lzma.LZMADecompressor(memlimit=_MINI_DEBUG_INFO_LIMIT).decompress(
+            packed, max_length=_MINI_DEBUG_INFO_LIMIT
+        )
+        return _table(Image.parse(unpacked, f"{image.path} (.gnu_debugdata)"), SHT_SYMTAB)
+    except (lzma.LZMAError, InputError):
+        return None
+
+
+def _symbols(path: str, named: Mapping[str, _Table], health: Mapping[str, int]) -> Symbols:
+    tables = list(named.values())
+    rows = np.concatenate([t.rows for t in tables] or [np.empty(0, _ROW)])
+    section = np.concatenate([t.section for t in tables] or [np.empty(0, np.int32)])
+    strings = b"".join(t.strings + b"\0" for t in tables)
+    info: U8 = rows["info"]
+    kind, binding = (info & 0xF).astype(np.uint8), (info >> 4).astype(np.uint8)
+    offset, lost = _name_offsets(tables)
+    _check_lengths(path, strings, offset)
+    kept = np.flatnonzero(_is_defined(rows, kind))
+    kept = kept[np.argsort(rows["value"][kept], kind="stable")]
+    return Symbols(
+        start=rows["value"][kept],
+        size=rows["size"][kept],
+        names=Names(strings, offset[kept]),
+        binding=binding[kept],
+        kind=kind[kept],
+        section=section[kept],
+        file=Names(strings, _file_offsets(kind, binding, offset)[kept]),
+        origin=" and ".join(named) or "nowhere",
+        health={
+            reason: int(count)
+            for reason, count in {**health, "symbol names outside the string table": lost}.items()
+            if count
+        },
+    )
+
+
+def _is_defined(rows: npt.NDArray[np.void], kind: U8) -> Bools:
+    number = rows["section"]
+    is_reserved = (number >= _SHN_RESERVED) & ~np.isin(number, (_SHN_ABS, _SHN_XINDEX))
+    defined: Bools = (number != _SHN_UNDEF) & ~is_reserved & ~np.isin(kind, (STT_FILE, STT_TLS))
+    return defined
+
+
+def _name_offsets(tables: list[_Table]) -> tuple[I64, int]:
+    """Offsets in the joined string tables, -1 for those outside, and how many these are."""
+    offsets, base = [np.empty(0, np.int64)], 0
+    for table in tables:
+        own = table.rows["name"].astype(np.int64)
+        offsets.append(np.where(own < max(1, len(table.strings)), own + base, -1))
+        base += len(table.strings) + 1
+    joined = np.concatenate(offsets)
+    return joined, int((joined < 0).sum())
+
+
+def _check_lengths(path: str, strings: bytes, offset: I64) -> None:
+    """Refuse names that overlap so much that all of them would not fit into memory."""
+    ends = np.flatnonzero(np.frombuffer(strings, np.uint8) == 0)
+    distinct = np.unique(offset[offset >= 0])
+    total = int((ends[np.searchsorted(ends, distinct)] - distinct).sum())
+    if total > 16 * len(strings) + (1 << 20):
+        raise InputError(
+            f"the symbols' names overlap: together they are {total} bytes long, "
+            f"from a string table of {len(strings)}",
+            where=path,
+            cure="The file is damaged, or made to do damage: link it again.",
+        )
+
+
+def _file_offsets(kind: U8, binding: U8, name: I64) -> I64:
+    """Name of the STT_FILE symbol before each local symbol, -1 where there is none."""
+    is_file = kind == STT_FILE
+    latest = np.maximum.accumulate(np.where(is_file, np.arange(len(kind)), -1))
+    known = (latest >= 0) & (binding == STB_LOCAL)
+    return np.where(known, name[latest], -1) if len(kind) else name

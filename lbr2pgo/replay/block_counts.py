@@ -1,0 +1,60 @@
+"""Counts of a control-flow graph's blocks and edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lbr2pgo.model.branch_counts import FROM, TO
+from lbr2pgo.program.code.cfg import EdgeKind, FunctionCFG
+from lbr2pgo.replay.replay import Flow
+from lbr2pgo.support.arrays import I64, U64
+
+
+@dataclass(frozen=True, slots=True)
+class BlockCounts:
+    """How often the blocks and the edges of one graph were seen."""
+
+    block: U64
+    """(n,): of each block, valid fall-throughs over it; where a call divides it, the most that
+    cover one of its instructions."""
+    edge: U64
+    """(m,): taken branches, or valid fall-throughs that run past the end of the source block."""
+
+
+def count_blocks(flow: Flow, cfg: FunctionCFG) -> BlockCounts:
+    """Lay a replayed recording over one function's graph."""
+    first = flow.instructions.index_of(cfg.block_start)
+    last = flow.instructions.index_of(cfg.block_last)
+    known = (first >= 0) & (last >= 0)
+    block = np.zeros(len(cfg), dtype=np.uint64)
+    block[known] = _largest(flow.executed, first[known], last[known])
+    passed = np.zeros(len(cfg), dtype=np.uint64)
+    passed[known] = (flow.executed - flow.ended)[last[known]]
+    is_fall = cfg.edge_kind == EdgeKind.FALLTHROUGH
+    return BlockCounts(block, np.where(is_fall, passed[cfg.edge_source], _taken(flow, cfg)))
+
+
+def _largest(values: U64, first: I64, last: I64) -> U64:
+    """Largest of `values[first:last + 1]` of each row."""
+    bounds = np.column_stack([first, last + 1]).ravel()
+    if not len(bounds):
+        return values[:0]
+    # reduceat takes no bound behind the end; every second piece lies between two blocks.
+    largest: U64 = np.maximum.reduceat(np.append(values, np.uint64(0)), bounds)[::2]
+    return largest
+
+
+def _taken(flow: Flow, cfg: FunctionCFG) -> U64:
+    """(m,): branches from the end of each edge's source to the start of its target."""
+    branches = flow.branches
+    rows = (branches.known & (FROM | TO) == FROM | TO) & np.isin(branches.from_, cfg.block_last)
+    pairs = zip(branches.from_[rows].tolist(), branches.to[rows].tolist(), strict=True)
+    seen = dict(zip(pairs, branches.count[rows].tolist(), strict=True))
+    wanted = zip(
+        cfg.block_last[cfg.edge_source].tolist(),
+        cfg.block_start[cfg.edge_target].tolist(),
+        strict=True,
+    )
+    return np.array([seen.get(pair, 0) for pair in wanted], dtype=np.uint64)

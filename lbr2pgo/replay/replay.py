@@ -1,0 +1,235 @@
+"""Lay counts over the code: what ran, how often, and which fall-throughs can't be true."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from lbr2pgo.model import waterfall
+from lbr2pgo.model.branch_counts import END, FROM, TO, BranchCounts, Branches, Runs
+from lbr2pgo.program.code.instructions import InstructionTable, Kind
+from lbr2pgo.program.program import Program
+from lbr2pgo.replay.fusion import FUSED, unfused
+from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.distinct import distinct
+
+CALLS = (Kind.CALL, Kind.INDIRECT_CALL)
+# A recorder of all branches would have logged these; but a call may have been filtered out, and
+# an indirect jump may go to the next instruction, which some recorders take for no branch.
+SUSPICIOUS = (*CALLS, Kind.INDIRECT_JUMP)
+INDIRECT = (Kind.INDIRECT_JUMP, Kind.INDIRECT_CALL)
+
+
+class Verdict(IntEnum):
+    """What a fall-through was found to be; the names are `waterfall.REASONS`."""
+
+    VALID = 0
+    BACKWARDS = 1
+    NOT_AN_INSTRUCTION = 2
+    CROSSES_GAP = 3
+    CROSSES_JUMP = 4
+    CROSSES_CALL = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOptions:
+    """How strictly fall-throughs are judged."""
+
+    strict: bool = False
+    """Reject SUSPICIOUS fall-throughs."""
+    as_llvm: bool = False
+    """Judge as llvm-profgen does: calls end a straight line, indirect jumps and traps don't
+    (LLVM: tools/llvm-profgen/ProfiledBinary.cpp, UncondBranchAddrSet)."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRuns:
+    """Fall-throughs with their place in the instruction table and their verdict.
+
+    Columns of equal length n; first and last are instruction numbers, -1 where the verdict is
+    NOT_AN_INSTRUCTION.
+    """
+
+    runs: Runs
+    first: I64
+    last: I64
+    verdict: U8
+    is_suspicious: Bools
+    """Something of kind SUSPICIOUS lies inside."""
+
+    @property
+    def valid(self) -> Bools:
+        """(n,): whether each is valid."""
+        valid: Bools = self.verdict == Verdict.VALID
+        return valid
+
+
+def judge(
+    runs: Runs, instructions: InstructionTable, options: ReplayOptions | None = None
+) -> JudgedRuns:
+    """Judge each fall-through by the code it claims to have run over.
+
+    It is valid if it starts and ends on instructions, is not broken by a gap, and no instruction
+    before its last one ends the straight line.
+    """
+    options = options or ReplayOptions()
+    first, last = instructions.index_of(runs.start), instructions.index_of(runs.end)
+    known = (first >= 0) & (last >= 0)
+    ordered = known & (first <= last)
+    ends, unlogged = _marks(instructions, options)
+    crosses_jump = ordered & (_between(ends, first, last, ordered) > 0)
+    crosses_call = ordered & (_between(unlogged, first, last, ordered) > 0)
+    same_stretch = np.zeros(len(runs), dtype=np.bool_)
+    same_stretch[ordered] = instructions.run[first[ordered]] == instructions.run[last[ordered]]
+    verdict = np.zeros(len(runs), dtype=np.uint8)
+    # From the least to the most telling reason: the last assignment wins.
+    if options.strict or options.as_llvm:
+        verdict[crosses_call] = Verdict.CROSSES_CALL
+    verdict[crosses_jump] = Verdict.CROSSES_JUMP
+    if not options.as_llvm:
+        verdict[ordered & ~same_stretch] = Verdict.CROSSES_GAP
+    verdict[~known] = Verdict.NOT_AN_INSTRUCTION
+    verdict[runs.start > runs.end] = Verdict.BACKWARDS
+    suspicious = (verdict == Verdict.VALID) & crosses_call
+    return JudgedRuns(runs, first, last, verdict, suspicious)
+
+
+def _marks(instructions: InstructionTable, options: ReplayOptions) -> tuple[Bools, Bools]:
+    """Which instructions end a straight line, and which others should have been logged."""
+    kind = instructions.kind
+    if options.as_llvm:
+        return np.isin(kind, (Kind.JUMP, Kind.RET)), np.isin(kind, CALLS)
+    # A jump to the next instruction goes on, and some recorders take it for no branch.
+    goes_on = instructions.has_target & (instructions.target == instructions.end)
+    ends: Bools = instructions.ends_line & ~goes_on & (kind != Kind.INDIRECT_JUMP)
+    return ends, np.isin(kind, SUSPICIOUS)
+
+
+def _between(marks: Bools, first: I64, last: I64, rows: Bools) -> I64:
+    """How many marked instructions lie in [first, last) of each row; 0 for other rows."""
+    before = np.concatenate(([0], np.cumsum(marks, dtype=np.int64)))
+    found = np.zeros(len(first), dtype=np.int64)
+    found[rows] = before[last[rows]] - before[first[rows]]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Counts laid over the decoded instructions of every function with samples.
+
+    Arrays of length m go with `instructions`, those of length b with `branches`.
+    """
+
+    counts: BranchCounts
+    instructions: InstructionTable
+    judged: JudgedRuns
+    branches: Branches
+    branch_from: I64
+    """(b,): instruction number of each branch, -1 outside the image or inside an instruction."""
+    branch_to: I64
+    """(b,): instruction number of each target, -1 likewise."""
+    executed: U64
+    """(m,): how many valid fall-throughs cover each instruction."""
+    ended: U64
+    """(m,): how many valid fall-throughs end at each instruction."""
+    taken: U64
+    """(m,): how often each instruction branched."""
+    mispredicted: U64
+    """(m,): how often it did so mispredicted."""
+    tallies: Mapping[str, int]
+
+    @property
+    def not_taken(self) -> U64:
+        """(m,): fall-throughs that run past each conditional branch; 0 for other instructions."""
+        past = self.executed - self.ended
+        return np.where(self.instructions.kind == Kind.COND, past, np.uint64(0))
+
+    def indirect_targets(self) -> dict[int, list[int]]:
+        """Recorded targets inside the image of every indirect branch, by its address."""
+        is_indirect = np.isin(self.instructions.kind, INDIRECT)
+        rows = (self.branch_from >= 0) & (self.branches.known & TO != 0)
+        rows[rows] &= is_indirect[self.branch_from[rows]]
+        targets: dict[int, list[int]] = {}
+        for source, target in zip(
+            self.branches.from_[rows].tolist(), self.branches.to[rows].tolist(), strict=True
+        ):
+            targets.setdefault(source, []).append(target)
+        return targets
+
+
+def replay(counts: BranchCounts, program: Program, options: ReplayOptions | None = None) -> Flow:
+    """Lay counts over a program's code; every fall-through gets a verdict, and is tallied.
+
+    `Flow.counts` are the given ones, with fused branches in their places (not `as_llvm`).
+    """
+    options = options or ReplayOptions()
+    instructions = program.instructions_for(_touched(counts))
+    counts, fused = (counts, 0) if options.as_llvm else unfused(counts, instructions)
+    runs, branches = counts.runs(), counts.branches()
+    judged = judge(runs, instructions, options)
+    size = len(instructions)
+    valid = judged.valid
+    starting = _add_at(judged.first[valid], runs.count[valid], size)
+    ended = _add_at(judged.last[valid], runs.count[valid], size)
+    # A run covers everything from where it starts until, and with, where it ends.
+    executed = np.cumsum(starting) - np.cumsum(ended) + ended
+    branch_from = _places(instructions, branches.from_, branches.known & FROM != 0)
+    inside = branch_from >= 0
+    return Flow(
+        counts=counts,
+        instructions=instructions,
+        judged=judged,
+        branches=branches,
+        branch_from=branch_from,
+        branch_to=_places(instructions, branches.to, branches.known & TO != 0),
+        executed=executed,
+        ended=ended,
+        taken=_add_at(branch_from[inside], branches.count[inside], size),
+        mispredicted=_add_at(branch_from[inside], branches.mispredicted[inside], size),
+        tallies={**_tally(counts, judged, program), FUSED: fused},
+    )
+
+
+def _touched(counts: BranchCounts) -> U64:
+    """Every image address that the counts name, once."""
+    columns = ((counts.from_, FROM), (counts.to, TO), (counts.end, END))
+    return distinct(np.concatenate([column[counts.has(bit)] for column, bit in columns]))
+
+
+def _places(instructions: InstructionTable, addresses: U64, known: Bools) -> I64:
+    return np.where(known, instructions.index_of(addresses), -1)
+
+
+def _add_at(index: I64, count: U64, size: int) -> U64:
+    total = np.zeros(size, dtype=np.uint64)
+    np.add.at(total, index, count)
+    return total
+
+
+def _tally(counts: BranchCounts, judged: JudgedRuns, program: Program) -> dict[str, int]:
+    count, valid = judged.runs.count, judged.valid
+
+    def total(rows: npt.NDArray[np.bool_]) -> int:
+        return int(count[rows].sum())
+
+    in_function = valid & (program.functions.containing(judged.runs.start) >= 0)
+    losses = {
+        f"runs_valid/{verdict.name.lower()}": total(judged.verdict == verdict)
+        for verdict in Verdict
+        if verdict is not Verdict.VALID
+    }
+    return waterfall.merge(
+        counts.tallies,
+        {
+            "runs_in_image": int(count.sum()),
+            **losses,
+            "runs_valid": total(valid),
+            "runs_suspicious": total(judged.is_suspicious),
+            "runs_in_function/no_function": total(valid & ~in_function),
+            "runs_in_function": total(in_function),
+        },
+    )

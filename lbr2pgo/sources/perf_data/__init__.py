@@ -1,0 +1,1 @@
+"""perf.data: what `perf record -b` writes, read without perf."""

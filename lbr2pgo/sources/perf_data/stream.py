@@ -1,0 +1,205 @@
+"""The records of perf.data as chunks of whole, plain records, whatever they were stored as.
+
+Compressed records are unpacked in their place, data behind a record is skipped, and what is
+damaged is counted and passed over. Chunks are bounded, so a file may be larger than memory.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+import zstandard
+
+from lbr2pgo.model import perf_abi as abi
+from lbr2pgo.sources.perf_data.extents import extent_at
+from lbr2pgo.support.arrays import Bytes
+
+CHUNK = 1 << 22
+_CHAIN = 4 * abi.MAX_RECORD_SIZE
+"""Bytes that may be needed to tell whether records begin at a place."""
+_SLICE = 1 << 9
+"""Packed bytes unpacked at once: zstd makes at most 128 KiB of 4 bytes, so 16 MiB of these."""
+_ALWAYS_UNPACKED, _MOST_EXPANSION = 1 << 28, 1 << 10
+"""Compressed records may become so many bytes, and so many more for each packed one: zstd packs
+zeros 30,000 times smaller, but samples differ in their times at least."""
+
+TRUNCATED = "truncated: bytes past the last whole record"
+NO_RECORDS = "damaged: bytes that are no records"
+PACKED = "damaged: compressed records that can't be unpacked"
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Where records lie in a file."""
+
+    file: BinaryIO
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Whole plain records; valid until the next chunk is asked for."""
+
+    data: Bytes
+    position: int
+    """Place of the first byte in the stream of plain records."""
+
+
+@dataclass(slots=True)
+class _Lane:
+    """A sequence of bytes that records are cut from."""
+
+    may_be_packed: bool
+    lost: str | None = None
+    """Why the place of the next record is unknown, if it is."""
+
+
+class RecordStream:
+    """One reading of a region; `damage` counts what could not be read, by reason."""
+
+    def __init__(self, region: Region, position: int = 0) -> None:
+        self.damage: Counter[str] = Counter()
+        self.position = position
+        self._region = region
+        self._buffer = np.empty(min(CHUNK, region.end - region.start), np.uint8)
+        self._stored = _Lane(may_be_packed=True)
+        self._unpacked = _Lane(may_be_packed=False)
+        self._unpacker = _new_unpacker()
+        self._room = _ALWAYS_UNPACKED
+        self._rest = b""
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """Yield the records in their order."""
+        at, end = self._region.start, self._region.end
+        while at < end:
+            window = self._window(at)
+            if len(window) < min(CHUNK, end - at):
+                end = at + len(window)
+            at += yield from self._cut(self._stored, window, end - at)
+        if self._rest:
+            self.damage[self._unpacked.lost or TRUNCATED] += len(self._rest)
+
+    def _window(self, at: int) -> Bytes:
+        """As much of the region from `at` on as the buffer holds."""
+        room = self._buffer[: self._region.end - at]
+        size = os.preadv(self._region.file.fileno(), [room.data], at)
+        return _read_only(room[:size])
+
+    def _cut(self, lane: _Lane, window: Bytes, left: int) -> Generator[Chunk, None, int]:
+        """Yield the records of a window; return how far it was used up, or beyond.
+
+        `left` bytes come from the window's first byte on. If they are all in the window, all of
+        it is used up; otherwise a record that is not all there is left for the next window.
+        """
+        from lbr2pgo.native import perf_records as kernel
+
+        at = 0
+        while at < len(window):
+            if lane.lost:
+                at = self._pass_damage(lane, window, at, left)
+                if lane.lost:
+                    break
+            stop, why = kernel.whole_records(window, at)
+            if stop > at:
+                yield self._chunk(window[at:stop])
+            if why == kernel.SPECIAL and lane.may_be_packed:
+                at = yield from self._special(lane, window, stop, left)
+            elif why == kernel.PARTIAL:
+                at = self._partial(lane, window, stop, left)
+            else:
+                at = self._lose(lane, stop, NO_RECORDS)
+            if at == stop:
+                break
+        return at
+
+    def _special(
+        self, lane: _Lane, window: Bytes, at: int, left: int
+    ) -> Generator[Chunk, None, int]:
+        """Unpack or pass over a record with an extent of its own.
+
+        Returns the place behind it, or `at` if more of it has to be read first.
+        """
+        extent = extent_at(window, at)
+        if extent is None:
+            return self._partial(lane, window, at, left)
+        if extent.size < abi.RECORD_HEADER.size:
+            return self._lose(lane, at, NO_RECORDS)
+        if at + extent.size > left:
+            return self._lose(lane, at, TRUNCATED)
+        if extent.payload is not None:
+            yield from self._unpack(window[extent.payload].tobytes())
+        return at + extent.size
+
+    def _partial(self, lane: _Lane, window: Bytes, at: int, left: int) -> int:
+        """Leave a record for the next window; if there is none, it is cut off."""
+        if at == len(window) or len(window) < left:
+            return at
+        return self._lose(lane, at, TRUNCATED)
+
+    def _unpack(self, payload: bytes) -> Iterator[Chunk]:
+        """Yield the records that a compressed one completes; zstd's state goes on with the next."""
+        try:
+            for start in range(0, len(payload), _SLICE):
+                plain = self._decompress(payload[start : start + _SLICE])
+                if not plain:
+                    continue
+                whole = self._rest + plain
+                window = np.frombuffer(whole, np.uint8)
+                used = yield from self._cut(self._unpacked, window, sys.maxsize)
+                self._rest = whole[used:]
+        except zstandard.ZstdError:
+            self.damage[PACKED] += 1
+            self.damage[NO_RECORDS] += len(self._rest)
+            self._rest = b""
+            self._unpacked.lost = NO_RECORDS
+            self._unpacker = _new_unpacker()
+
+    def _decompress(self, packed: bytes) -> bytes:
+        plain: bytes = self._unpacker.decompress(packed)
+        self._room += _MOST_EXPANSION * len(packed) - len(plain)
+        if self._room < 0:
+            raise zstandard.ZstdError("becomes more than any recording does")
+        return plain
+
+    def _lose(self, lane: _Lane, at: int, reason: str) -> int:
+        """Note that there is no whole record at a place; the next byte may begin one."""
+        lane.lost = reason
+        self.damage[reason] += 1
+        return at + 1
+
+    def _pass_damage(self, lane: _Lane, window: Bytes, at: int, left: int) -> int:
+        """Where records begin again; `lane.lost` stays set if that is not in this window."""
+        from lbr2pgo.native import perf_records as kernel
+
+        assert lane.lost
+        found = int(kernel.next_plausible(window, at))
+        if found >= 0:
+            self.damage[lane.lost] += found - at
+            lane.lost = None
+            return found
+        end = left if left <= len(window) else max(at, len(window) - _CHAIN)
+        self.damage[lane.lost] += end - at
+        return end
+
+    def _chunk(self, data: Bytes) -> Chunk:
+        chunk = Chunk(data, self.position)
+        self.position += len(data)
+        return chunk
+
+
+def _new_unpacker() -> zstandard.ZstdDecompressionObj:
+    return zstandard.ZstdDecompressor().decompressobj(read_across_frames=True)
+
+
+def _read_only(data: Bytes) -> Bytes:
+    """A view of the type that arrays over `bytes` have, so that kernels are compiled once."""
+    view = data.view()
+    view.flags.writeable = False
+    return view

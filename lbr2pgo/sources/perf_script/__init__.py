@@ -1,0 +1,1 @@
+"""`perf script -F …brstack` text."""

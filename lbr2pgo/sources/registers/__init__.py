@@ -1,0 +1,1 @@
+"""Dumps of branch-record registers: Intel, AMD and Arm."""

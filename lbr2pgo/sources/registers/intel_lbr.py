@@ -1,0 +1,273 @@
+"""Intel's last-branch registers: their numbers, and what their bits say.
+
+Numbers and bits are those of Linux (arch/x86/include/asm/msr-index.h; arch/x86/events/intel/lbr.c,
+intel_pmu_lbr_read_64 and intel_pmu_store_lbr), which follow Intel SDM vol. 3, "Last Branch,
+Interrupt, and Exception Recording" and "Last Branch Records".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from lbr2pgo.model.branch_stacks import (
+    ABORT,
+    BRANCH_FILTER_BITS,
+    BRANCH_TYPES,
+    CYCLES_MASK,
+    CYCLES_SHIFT,
+    IN_TRANSACTION,
+    MISPREDICTED,
+    PREDICTED,
+    TYPE_SHIFT,
+)
+from lbr2pgo.support.errors import InputError
+
+IA32_DEBUGCTL, LBR_SELECT, LBR_TOS, PERF_CAPABILITIES = 0x1D9, 0x1C8, 0x1C9, 0x345
+ARCH_LBR_CTL, ARCH_LBR_DEPTH = 0x14CE, 0x14CF
+
+DEBUGCTL_LBR, DEBUGCTL_FREEZE_ON_PMI = 1 << 0, 1 << 11
+ARCH_LBR_ENABLE = 1 << 0
+
+
+@dataclass(frozen=True, slots=True)
+class Bank:
+    """One generation of registers; register `i` of a kind has the number `kind + i`."""
+
+    name: str
+    source: int
+    target: int
+    info: int | None
+    names: tuple[str, str, str]
+    """Of a FROM, a TO and an INFO register, with `{}` for its index."""
+    newest_first: bool
+    """Register 0 holds the newest entry; otherwise the one that LBR_TOS tells."""
+    depths: tuple[int, ...]
+
+    def has_info(self, depth: int) -> bool:
+        """Whether rings of this depth have INFO registers: they came with 32 entries."""
+        return self.info is not None and (self.newest_first or depth >= 32)
+
+
+ARCHITECTURAL = Bank(
+    "architectural LBR", 0x1500, 0x1600, 0x1200,
+    ("IA32_LBR_{}_FROM_IP", "IA32_LBR_{}_TO_IP", "IA32_LBR_{}_INFO"),
+    True, (8, 16, 24, 32, 40, 48, 56, 64),
+)  # fmt: skip
+MODEL_SPECIFIC = Bank(
+    "LBR (Nehalem and later)", 0x680, 0x6C0, 0xDC0,
+    ("MSR_LASTBRANCH_{}_FROM_IP", "MSR_LASTBRANCH_{}_TO_IP", "MSR_LBR_INFO_{}"),
+    False, (4, 8, 16, 32),
+)  # fmt: skip
+CORE = Bank(
+    "LBR (Core, Atom)", 0x40, 0x60, None,
+    ("MSR_LBR_CORE_FROM_{}", "MSR_LBR_CORE_TO_{}", ""),
+    False, (4, 8),
+)  # fmt: skip
+BANKS = (ARCHITECTURAL, MODEL_SPECIFIC, CORE)
+
+
+def check_depth(bank: Bank, depth: int) -> None:
+    """Raise InputError unless rings of this kind come with so many entries."""
+    if depth not in bank.depths:
+        raise InputError(
+            f"an {bank.name} never has {depth} entries",
+            cure=f"Choose from {', '.join(map(str, bank.depths))}.",
+        )
+
+
+_FIXED_NAMES = {
+    "IA32_DEBUGCTL": IA32_DEBUGCTL, "MSR_IA32_DEBUGCTLMSR": IA32_DEBUGCTL,
+    "MSR_DEBUGCTL": IA32_DEBUGCTL, "DEBUGCTL": IA32_DEBUGCTL,
+    "MSR_LBR_SELECT": LBR_SELECT, "LBR_SELECT": LBR_SELECT,
+    "MSR_LBR_TOS": LBR_TOS, "LBR_TOS": LBR_TOS, "MSR_LASTBRANCH_TOS": LBR_TOS,
+    "IA32_PERF_CAPABILITIES": PERF_CAPABILITIES, "MSR_IA32_PERF_CAPABILITIES": PERF_CAPABILITIES,
+    "IA32_LBR_CTL": ARCH_LBR_CTL, "MSR_ARCH_LBR_CTL": ARCH_LBR_CTL,
+    "IA32_LBR_DEPTH": ARCH_LBR_DEPTH, "MSR_ARCH_LBR_DEPTH": ARCH_LBR_DEPTH,
+}  # fmt: skip
+_NUMBERED_NAMES = tuple(
+    (re.compile(pattern), base)
+    for pattern, base in (
+        (r"IA32_LBR_(\d+)_FROM_IP|MSR_ARCH_LBR_FROM_(\d+)", ARCHITECTURAL.source),
+        (r"IA32_LBR_(\d+)_TO_IP|MSR_ARCH_LBR_TO_(\d+)", ARCHITECTURAL.target),
+        (r"IA32_LBR_(\d+)_INFO|MSR_ARCH_LBR_INFO_(\d+)", ARCHITECTURAL.info),
+        (
+            r"MSR_LASTBRANCH_(\d+)_FROM_IP|(?:MSR_)?LBR_(?:NHM_)?FROM_?(\d+)",
+            MODEL_SPECIFIC.source,
+        ),
+        (r"MSR_LASTBRANCH_(\d+)_TO_IP|(?:MSR_)?LBR_(?:NHM_)?TO_?(\d+)", MODEL_SPECIFIC.target),
+        (r"(?:MSR_)?LBR_INFO_?(\d+)", MODEL_SPECIFIC.info),
+        (r"MSR_LBR_CORE_FROM_?(\d+)", CORE.source),
+        (r"MSR_LBR_CORE_TO_?(\d+)", CORE.target),
+    )
+)
+
+
+def number_of(key: str) -> int | None:
+    """Number of a register given by name or by `0x…`; None for a name that is not known."""
+    if key.startswith("0x"):
+        return int(key, 16)
+    if key in _FIXED_NAMES:
+        return _FIXED_NAMES[key]
+    for pattern, base in _NUMBERED_NAMES:
+        found = pattern.fullmatch(key)
+        if found and base is not None:
+            index = int(next(group for group in found.groups() if group))
+            return base + index if index < 64 else None
+    return None
+
+
+class Format(IntEnum):
+    """LBR format, bits 5:0 of IA32_PERF_CAPABILITIES (Linux: LBR_FORMAT_*)."""
+
+    IP_32 = 0
+    LINEAR = 1
+    EFFECTIVE = 2
+    FLAGS = 3
+    FLAGS_TSX = 4
+    INFO = 5
+    CYCLES_IN_TO = 6
+    INFO_NO_TSX = 7
+    ARCHITECTURAL = 0x3F
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One recorded branch; `flags` as in `stacks`."""
+
+    source: int
+    target: int
+    flags: int
+
+
+# IA32_LBR_x_INFO bits 59:56, Linux: arch_lbr_br_type_map; others are far branches.
+_ARCH_TYPES = ("COND", "IND", "UNCOND", "IND_CALL", "CALL", "RET")
+
+
+def decode_entry(form: Format, source: int, target: int, info: int, sign_bit: int) -> Entry:
+    """One entry from its registers; `info` is 0 where there is no such register."""
+    address = sign_extend(source, sign_bit)
+    if form in (Format.INFO, Format.INFO_NO_TSX, Format.ARCHITECTURAL):
+        return Entry(address, sign_extend(target, sign_bit), _info_flags(form, info))
+    flags = 0
+    if form in (Format.FLAGS, Format.FLAGS_TSX, Format.CYCLES_IN_TO):
+        flags = MISPREDICTED if source >> 63 else PREDICTED
+    if form is Format.FLAGS_TSX:
+        flags |= _transaction_flags(source)
+    if form is Format.CYCLES_IN_TO:
+        return Entry(address, sign_extend(target, 47), flags | target >> 48 << CYCLES_SHIFT)
+    return Entry(address, sign_extend(target, sign_bit), flags)
+
+
+def _info_flags(form: Format, info: int) -> int:
+    flags = MISPREDICTED if info >> 63 else PREDICTED
+    if form is not Format.INFO_NO_TSX:
+        flags |= _transaction_flags(info)
+    if form is not Format.ARCHITECTURAL:
+        return flags | (info & CYCLES_MASK) << CYCLES_SHIFT
+    if info >> 60 & 1:  # the cycle count is valid
+        flags |= (info & CYCLES_MASK) << CYCLES_SHIFT
+    kind = info >> 56 & 0xF
+    name = _ARCH_TYPES[kind] if kind < len(_ARCH_TYPES) else "UNKNOWN"
+    return flags | BRANCH_TYPES.index(name) << TYPE_SHIFT
+
+
+def _transaction_flags(word: int) -> int:
+    return (IN_TRANSACTION if word >> 62 & 1 else 0) | (ABORT if word >> 61 & 1 else 0)
+
+
+def sign_extend(value: int, bit: int) -> int:
+    """The low bits up to and with `bit`, which is copied into all higher ones of 64."""
+    low = value & ((1 << (bit + 1)) - 1)
+    return low | ((1 << 64) - (1 << (bit + 1)) if low >> bit & 1 else 0)
+
+
+def sign_bit_of(addresses: Sequence[int]) -> int:
+    """47, or 56 if an address shows that the machine uses five-level paging.
+
+    An address with bit 47 alone is one of the kernel's whose upper bits were cut off.
+    """
+    for address in addresses:
+        upper, bit_47 = address >> 48 & 0x1FF, address >> 47 & 1
+        if upper not in (0, 0x1FF) or (upper == 0x1FF and not bit_47):
+            return 56
+    return 47
+
+
+_SELECT_KINDS = (
+    (2, "conditional branches"), (3, "direct calls"), (4, "indirect calls"), (5, "returns"),
+    (6, "indirect jumps"), (7, "direct jumps"), (8, "far branches (system calls, interrupts)"),
+)  # fmt: skip
+_CTL_KINDS = (
+    (16, "conditional branches"), (17, "direct jumps"), (18, "indirect jumps"),
+    (19, "direct calls"), (20, "indirect calls"), (21, "returns"), (22, "other branches"),
+)  # fmt: skip
+# The nearest name of perf's. It has none for direct jumps; `ind_jmp` says at least "some jumps".
+_PERF_NAMES = {
+    "conditional branches": "cond", "direct calls": "call", "indirect calls": "ind_call",
+    "returns": "any_ret", "indirect jumps": "ind_jmp", "direct jumps": "ind_jmp",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What a ring records."""
+
+    kinds: tuple[str, ...]
+    suppressed: tuple[str, ...]
+    user: bool
+    kernel: bool
+    call_stack: bool
+
+    def words(self) -> str:
+        """The filter as a sentence without its full stop."""
+        levels = [name for name, on in (("user", self.user), ("kernel", self.kernel)) if on]
+        where = " and ".join(levels) + " code" if levels else "no privilege level: nothing"
+        kinds = "every kind of branch" if not self.suppressed else ", ".join(self.kinds) or "none"
+        without = f"; not {', '.join(self.suppressed)}" if self.suppressed else ""
+        mode = "; call-stack mode: returns remove their calls" if self.call_stack else ""
+        return f"records {kinds} in {where}{without}{mode}"
+
+    def branch_sample_type(self) -> int:
+        """The same as PERF_SAMPLE_BRANCH_* bits."""
+        names = [name for name, on in (("user", self.user), ("kernel", self.kernel)) if on]
+        if self.call_stack:
+            names.append("call_stack")
+        elif all(kind in self.kinds for kind in _PERF_NAMES):
+            names.append("any")  # far branches alone don't break the chain of user code
+        else:
+            names += [_PERF_NAMES[kind] for kind in self.kinds if kind in _PERF_NAMES]
+        return sum(1 << bit for bit in {BRANCH_FILTER_BITS[name] for name in names})
+
+
+def filter_of(registers: Mapping[int, int], bank: Bank) -> Filter | None:
+    """What LBR_SELECT or IA32_LBR_CTL says; None where the dump lacks it."""
+    if bank is ARCHITECTURAL:
+        word = registers.get(ARCH_LBR_CTL)
+        return None if word is None else _ctl_filter(word)
+    word = registers.get(LBR_SELECT)
+    return None if word is None else _select_filter(word)
+
+
+def _select_filter(word: int) -> Filter:
+    """LBR_SELECT: a set bit suppresses, except bit 9, which turns the call stack on."""
+    return Filter(
+        kinds=tuple(name for bit, name in _SELECT_KINDS if not word >> bit & 1),
+        suppressed=tuple(name for bit, name in _SELECT_KINDS if word >> bit & 1),
+        user=not word & 2,
+        kernel=not word & 1,
+        call_stack=bool(word & 1 << 9),
+    )
+
+
+def _ctl_filter(word: int) -> Filter:
+    """IA32_LBR_CTL: a set bit records."""
+    return Filter(
+        kinds=tuple(name for bit, name in _CTL_KINDS if word >> bit & 1),
+        suppressed=tuple(name for bit, name in _CTL_KINDS if not word >> bit & 1),
+        user=bool(word & 4),
+        kernel=bool(word & 2),
+        call_stack=bool(word & 8),
+    )

@@ -1,0 +1,130 @@
+"""The register writes that would set up a recording of branches on an Intel core, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lbr2pgo.sources.registers import intel_lbr as lbr
+from lbr2pgo.support.errors import InputError
+
+TRAPS = (
+    "A core that sleeps more deeply than C2 loses its ring: keep it busy, or forbid deep sleep "
+    "(cpupower idle-set -D 2, or the boot option intel_idle.max_cstate=1).",
+    "The ring goes on recording until something stops it, and whatever stops it branches too: "
+    "only a performance-monitoring interrupt (with the freeze bit) or a fault handler stops it "
+    "in time. Clearing the enable bit from a program keeps the branches of that program.",
+)
+"""What spoils such a recording (Intel SDM vol. 3, Last Branch Recording Stack)."""
+
+# Bits that each filter of `perf record -j` records (Linux: hsw_lbr_sel_map, arch_lbr_ctl_map).
+_SELECT_BITS = {
+    "any": 0x1FC, "cond": 1 << 2, "call": 1 << 3, "ind_call": 1 << 4, "ind_jmp": 1 << 6,
+    "any_call": 1 << 3 | 1 << 4 | 1 << 8, "any_ret": 1 << 5 | 1 << 8,
+}  # fmt: skip
+_CTL_BITS = {
+    "any": 0x7F << 16, "cond": 1 << 16, "call": 1 << 19, "ind_call": 1 << 20, "ind_jmp": 1 << 18,
+    "any_call": 1 << 19 | 1 << 20 | 1 << 22, "any_ret": 1 << 21 | 1 << 22,
+}  # fmt: skip
+FILTERS = tuple(_SELECT_BITS)
+
+_CALL_STACK_SELECT, _CALL_STACK_CTL = 1 << 3 | 1 << 4 | 1 << 5, 7 << 19  # calls and returns
+_SELECT_MASK = 0x1FF
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One register write."""
+
+    name: str
+    number: int
+    value: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to record."""
+
+    kinds: tuple[str, ...] = ("any",)
+    """Names out of `FILTERS`."""
+    user: bool = True
+    kernel: bool = False
+    call_stack: bool = False
+
+
+def plan(bank: lbr.Bank, depth: int, wanted: Wanted) -> tuple[Write, ...]:
+    """The writes, in their order; InputError for what the registers can't do."""
+    unknown = [kind for kind in wanted.kinds if kind not in FILTERS]
+    if unknown:
+        raise InputError(
+            f"the registers have no filter {unknown[0]!r}",
+            cure=f"Choose from {', '.join(FILTERS)}.",
+        )
+    if not wanted.user and not wanted.kernel:
+        raise InputError(
+            "neither user nor kernel code is to be recorded", cure="Choose at least one."
+        )
+    lbr.check_depth(bank, depth)
+    if bank is lbr.ARCHITECTURAL:
+        return _architectural(depth, wanted)
+    return _model_specific(bank, depth, wanted)
+
+
+def _any_of(bits: dict[str, int], kinds: Sequence[str]) -> int:
+    total = 0
+    for kind in kinds:
+        total |= bits[kind]
+    return total
+
+
+def _model_specific(bank: lbr.Bank, depth: int, wanted: Wanted) -> tuple[Write, ...]:
+    kept = _CALL_STACK_SELECT if wanted.call_stack else _any_of(_SELECT_BITS, wanted.kinds)
+    kept |= (1 if wanted.kernel else 0) | (2 if wanted.user else 0)
+    # Bits 8:0 suppress, so what is kept is what is not set; bit 9 alone turns something on.
+    select = (_SELECT_MASK & ~kept) | (1 << 9 if wanted.call_stack else 0)
+    said = lbr.filter_of({lbr.LBR_SELECT: select}, bank)
+    assert said is not None
+    bases = (bank.source, bank.target, bank.info)
+    clear = tuple(
+        Write(name.format(i), base + i, 0, "empty the ring")
+        for i in range(depth)
+        for name, base in zip(bank.names, bases, strict=True)
+        if base is not None and (base != bank.info or bank.has_info(depth))
+    )
+    return (
+        Write("IA32_DEBUGCTL", lbr.IA32_DEBUGCTL, 0, "bit 0 clear: stop while setting up"),
+        Write("MSR_LBR_SELECT", lbr.LBR_SELECT, select, said.words()),
+        *clear,
+        Write("IA32_DEBUGCTL", lbr.IA32_DEBUGCTL, *_debugctl(wanted)),
+    )
+
+
+def _debugctl(wanted: Wanted) -> tuple[int, str]:
+    if wanted.call_stack:
+        # Linux: lbr.c, __intel_pmu_lbr_enable.
+        why = "bit 0: record; not bit 11: freezing would put a call stack's top out of step"
+        return lbr.DEBUGCTL_LBR, why
+    why = "bit 0: record; bit 11: freeze the ring at a performance-monitoring interrupt"
+    return lbr.DEBUGCTL_LBR | lbr.DEBUGCTL_FREEZE_ON_PMI, why
+
+
+def _architectural(depth: int, wanted: Wanted) -> tuple[Write, ...]:
+    control = _CALL_STACK_CTL if wanted.call_stack else _any_of(_CTL_BITS, wanted.kinds)
+    control |= (2 if wanted.kernel else 0) | (4 if wanted.user else 0)
+    control |= 8 if wanted.call_stack else 0
+    said = lbr.filter_of({lbr.ARCH_LBR_CTL: control}, lbr.ARCHITECTURAL)
+    assert said is not None
+    value, why = _debugctl(wanted)
+    freeze = value & ~lbr.DEBUGCTL_LBR
+    return (
+        Write("IA32_LBR_CTL", lbr.ARCH_LBR_CTL, 0, "bit 0 clear: stop while setting up"),
+        Write("IA32_LBR_DEPTH", lbr.ARCH_LBR_DEPTH, depth, "how many entries; empties the ring"),
+        Write("IA32_DEBUGCTL", lbr.IA32_DEBUGCTL, freeze, why.partition("; ")[2]),
+        Write(
+            "IA32_LBR_CTL",
+            lbr.ARCH_LBR_CTL,
+            control | lbr.ARCH_LBR_ENABLE,
+            f"bit 0: record; {said.words()}",
+        ),
+    )

@@ -1,0 +1,59 @@
+"""Lines of a sample profile against those that Python formats."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lbr2pgo.native.profile_lines import (
+    BODY_BYTES,
+    CALL_BYTES,
+    HEADER_BYTES,
+    BodyLines,
+    CallParts,
+    ContextLines,
+    NameBytes,
+    put_lines,
+)
+
+NAMES = (b"main", b"", b"_Z3foov")
+TEXT = NameBytes(np.frombuffer(b"".join(NAMES), np.uint8), np.array([0, 4, 4, 11]))
+
+
+def one_of_each(number: int, word: int, depth: int) -> tuple[ContextLines, BodyLines, CallParts]:
+    """Two contexts, three locations, two calls; `number` is the counts, `word` what they are at."""
+    counts = [np.full(size, number, np.uint64) for size in (2, 3, 2)]
+    return (
+        ContextLines(
+            np.array([0, depth]), np.array([0, word]), np.array([0, word]), np.array([0, 2]),
+            counts[0], counts[0], np.array([0, 2, 3]),
+        ),
+        BodyLines(np.full(3, word), np.array([0, word, 0]), counts[1], np.array([0, 1, 1, 2])),
+        CallParts(np.array([2, 1]), counts[2]),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("number", [0, 7, 10, 99, 100, 2**32, 10**19, 2**64 - 1])
+@pytest.mark.parametrize("word", [1, 65535])
+@pytest.mark.parametrize("depth", [1, 30])
+def test_lines(number: int, word: int, depth: int) -> None:
+    columns = one_of_each(number, word, depth)
+    room = 2 * (HEADER_BYTES + depth) + 3 * (BODY_BYTES + depth + 1) + 2 * CALL_BYTES + 30
+    out = np.zeros(room, np.uint8)
+    size = put_lines(out, 0, 2, *columns, TEXT)
+    indent = " " * depth
+    assert out[:size].tobytes().decode().splitlines() == [
+        f"main:{number}:{number}",
+        f" {word}: {number} _Z3foov:{number}",
+        f" {word}.{word}: {number}",
+        f"{indent}{word}.{word}: _Z3foov:{number}",
+        f"{indent} {word}: {number} :{number}",
+    ]
+    assert not out[size:].any()
+
+
+def test_some_contexts_only() -> None:
+    columns = one_of_each(5, 2, 1)
+    out = np.zeros(200, np.uint8)
+    size = put_lines(out, 1, 2, *columns, TEXT)
+    assert out[:size].tobytes() == b" 2.2: _Z3foov:5\n  2: 5 :5\n"

@@ -1,8 +1,0 @@
-"""Lets tests import `builders`: pytest's import mode keeps this tree off the path."""
-
-from __future__ import annotations
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[1]))

@@ -1,0 +1,391 @@
+"""Sample profiles judged by llvm-profgen, whose input can be the same text or file.
+
+Walks through compiled programs stand in for recordings where there are none.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from builders.binary_walks import BinaryWalk
+
+from lbr2pgo.conversion import LLVM_PROFGEN, ConvertOptions, convert
+from lbr2pgo.counting.count import count
+from lbr2pgo.model import waterfall
+from lbr2pgo.model.branch_counts import END, FROM, TO, BranchCounts, Runs
+from lbr2pgo.profiles.llvm.discriminators import duplication_factor
+from lbr2pgo.profiles.unsymbolized import write as write_unsymbolized
+from lbr2pgo.program.dwarf.debug_info import DebugInfo
+from lbr2pgo.program.program import Program
+from lbr2pgo.replay.replay import ReplayOptions, judge
+from lbr2pgo.sources import open_source
+from lbr2pgo.support.arrays import U64, Bools
+
+Corpus = Callable[[str], Path]
+Tool = Callable[[str], str]
+
+PROGRAMS = Path(__file__).parents[2] / "programs"
+TESTBINS = Path(__file__).parents[3] / "testbins"
+
+
+def converted(
+    where: Path, profile: Path, binary: Path, *, compat: bool = False, **options: object
+) -> str:
+    """Our text profile; the waterfall must add up."""
+    out = where / "ours.prof"
+    tools = frozenset({LLVM_PROFGEN} if compat else ())
+    done = convert(ConvertOptions((profile,), binary, llvm=out, compat=tools, **options))  # type: ignore[arg-type]
+    waterfall.check(done.tallies)
+    return out.read_text()
+
+
+def profgen(tool: Tool, where: Path, profile: Path, binary: Path) -> str:
+    """The text profile of llvm-profgen."""
+    out = where / "profgen.prof"
+    kind = "perfscript" if profile.suffix == ".perfscript" else "perfdata"
+    done = subprocess.run(
+        [tool("llvm-profgen-22"), "--format=text", "--use-dwarf-correlation",
+         "--ignore-stack-samples", f"--{kind}={profile}", f"--binary={binary}", f"--output={out}"],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert out.exists(), done.stderr
+    return out.read_text()
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory, tool: Tool) -> Callable[..., Path]:
+    """`built("clang-22 -O2", "inlining.c")`: a program with debug information, built once."""
+    known: dict[tuple[str, ...], Path] = {}
+
+    def build(command: str, *sources: str) -> Path:
+        key = (command, *sources)
+        if key not in known:
+            compiler, *flags = command.split()
+            known[key] = tmp_path_factory.mktemp("built") / "program"
+            done = subprocess.run(
+                [tool(compiler), "-g", *flags, *(PROGRAMS / s for s in sources), "-o", known[key]],
+                capture_output=True, text=True, cwd=known[key].parent,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stderr
+        return known[key]
+
+    return build
+
+
+CLANG = "clang-22 -fuse-ld=lld -fdebug-info-for-profiling"
+CLANGXX = "clang++-22 -fuse-ld=lld -fdebug-info-for-profiling"
+ARM = " --target=aarch64-linux-gnu"
+C, TWO, CXX = ("inlining.c",), ("same_names_main.c", "same_names_other.c"), ("templates.cpp",)
+BUILDS = {
+    "plain": (CLANG + " -O2", *C),
+    "unoptimised": (CLANG + " -O0", *C),
+    "fixed": (CLANG + " -O2 -fno-pie -no-pie", *C),
+    "unrolled": (CLANG + " -O3 -mllvm -unroll-count=4", *C),
+    "vectorised": (CLANG + " -O3 -march=x86-64-v3 -gdwarf-4", *C),
+    "sections": (CLANG + " -O2 -fbasic-block-sections=all", *C),
+    "relocations": (CLANG + " -O2 -gmlt -Wl,--emit-relocs", *C),
+    "one-segment": (CLANG + " -O2 -gz=zstd -Wl,--no-rosegment", *C),
+    "probes": (CLANG + " -O2 -fpseudo-probe-for-profiling", *C),
+    "flow-sensitive": (
+        CLANG + " -O2 -flto -mllvm -enable-fs-discriminator=true"
+        " -Wl,-mllvm,-enable-fs-discriminator=true", *C,
+    ),
+    "split-debug": (CLANG + " -O2 -gsplit-dwarf", *C),
+    "same-names": (CLANG + " -O2", *TWO),
+    "link-time": (CLANG + " -O2 -flto=thin", *TWO),
+    "gcc": ("gcc -O2", *C),
+    "gcc-link-time": ("gcc -O2 -flto", *TWO),
+    "templates": (CLANGXX + " -O2", *CXX),
+    "templates-unoptimised": (CLANGXX + " -O0", *CXX),
+    "cold-split": (CLANGXX + " -O2 -mllvm -hot-cold-split", *CXX),
+    "unique-names": (CLANGXX + " -O2 -funique-internal-linkage-names", *CXX),
+    "g++": ("g++ -O2", *CXX),
+    "arm": (CLANG + ARM + " -O2", *C),
+    "arm-guarded": (CLANG + ARM + " -O2 -mbranch-protection=standard -no-pie -fno-pie", *C),
+    "arm-templates": (CLANGXX + ARM + " -O2", *CXX),
+}  # fmt: skip
+
+
+def walked(where: Path, binary: Path, seed: int = 1) -> Path:
+    """A recording of random walks through a program."""
+    path = where / "walk.perfscript"
+    path.write_text(BinaryWalk(binary, seed).perf_script())
+    return path
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_walks_make_the_profile_of_llvm_profgen(
+    build: str, built: Callable[..., Path], tool: Tool, tmp_path: Path
+) -> None:
+    binary = built(*BUILDS[build])
+    recording = walked(tmp_path, binary)
+    expected = profgen(tool, tmp_path, recording, binary)
+    assert expected.count("\n") > 10
+    assert converted(tmp_path, recording, binary) == expected
+
+
+def test_the_programs_have_what_they_are_for(built: Callable[..., Path], tmp_path: Path) -> None:
+    """Copies by unrolling, nested inlining, discriminators, functions in several ranges."""
+    unrolled = Program.open(built(*BUILDS["unrolled"]))
+    everything = unrolled.instructions_for(unrolled.functions.start).address
+    words = DebugInfo.open(unrolled.image).frames(everything).discriminator
+    assert duplication_factor(words).max() >= 4
+    binary = built(*BUILDS["plain"])
+    lines = converted(tmp_path, walked(tmp_path, binary), binary).splitlines()
+    assert any(line.startswith("   ") for line in lines), "inlined twice"
+    assert sum("." in line.split(":")[0] for line in lines) > 10, "discriminators"
+    sections = Program.open(built(*BUILDS["sections"]))
+    functions = DebugInfo.open(sections.image).functions()
+    assert len(functions.range_start) > 2 * len(functions.names)
+
+
+@pytest.mark.parametrize("build", ["plain", "templates", "arm"])
+def test_damaged_stacks_are_judged_like_llvm_profgen_on_demand(
+    build: str, built: Callable[..., Path], tool: Tool, tmp_path: Path
+) -> None:
+    """Entries lost on the way join lines that never ran; half entries join nothing; and some
+    addresses are not those of branches."""
+    binary = built(*BUILDS[build])
+    recording = walked(tmp_path, binary, seed=2)
+    rng = random.Random(3)
+    lines = [_damaged(line, rng) for line in recording.read_text().splitlines()]
+    recording.write_text("\n".join(lines) + "\n")
+    expected = profgen(tool, tmp_path, recording, binary)
+    assert converted(tmp_path, recording, binary, compat=True) == expected
+
+
+def _damaged(line: str, rng: random.Random) -> str:
+    if line.startswith("PERF_RECORD"):
+        return line
+    ip, *entries = line.split()
+    kept = []
+    for entry in entries:
+        source, target, flags = entry.split("/", 2)
+        chance = rng.random()
+        if chance < 0.04:
+            continue
+        if chance < 0.05:
+            source = "0x0"
+        elif chance < 0.06:
+            target = "0x0"
+        elif chance < 0.08:
+            source = hex(int(source, 16) - rng.choice([1, 2, 3, 4, 7]))
+        elif chance < 0.1:
+            target = hex(int(target, 16) + rng.choice([1, 2, 3, 4, 7]))
+        kept.append(f"{source}/{target}/{flags}")
+    return f" {ip}  " + "  ".join(kept)
+
+
+@pytest.mark.parametrize("empty", ["0x0/0x0", "0xffffffff81000000/0xffffffff81000010"])
+def test_nothing_is_inferred_across_an_entry_that_tells_nothing(
+    empty: str, built: Callable[..., Path], tool: Tool, tmp_path: Path
+) -> None:
+    """It parts a stack in two; llvm-profgen joins what stood around it, see docs."""
+    binary = built(*BUILDS["plain"])
+    recording = walked(tmp_path, binary)
+    lines = recording.read_text().splitlines()
+    middle = f"{empty}/P/-/-/0"
+    recording.write_text("".join(_with_middle(line, middle) for line in lines))
+    parted = tmp_path / "parted.perfscript"
+    parted.write_text("".join(_with_middle(line, None) for line in lines))
+    expected = profgen(tool, tmp_path, parted, binary)
+    assert converted(tmp_path, recording, binary) == converted(tmp_path, parted, binary) == expected
+    joined = profgen(tool, tmp_path, recording, binary)
+    assert joined != expected
+    assert converted(tmp_path, recording, binary, compat=True) == joined
+
+
+def _with_middle(line: str, entry: str | None) -> str:
+    """A sample with its middle entry replaced, or parted in two samples there."""
+    if line.startswith("PERF_RECORD"):
+        return line + "\n"
+    ip, *entries = line.split()
+    half = len(entries) // 2
+    if entry is not None:
+        entries[half] = entry
+        return f" {ip}  " + "  ".join(entries) + "\n"
+    halves = (entries[:half], entries[half + 1 :])
+    return "".join(f" {ip}  " + "  ".join(part) + "\n" for part in halves)
+
+
+def test_flags_and_copies_count_for_nothing_on_demand(
+    built: Callable[..., Path], tool: Tool, tmp_path: Path
+) -> None:
+    """Wrong paths, aborts, exceptions and copies of the newest entry: all branches to profgen."""
+    binary = built(*BUILDS["plain"])
+    recording = walked(tmp_path, binary)
+    rng = random.Random(5)
+    marks = ("P/-/-/0/COND/SPEC_WRONG_PATH", "P/X/A/0", "P/-/-/0/IRQ/-", "M/-/-/0/ERET/-")
+    lines = []
+    for line in recording.read_text().splitlines():
+        ip, *entries = line.split()
+        if not line.startswith("PERF_RECORD"):
+            entries = [e.replace("P/-/-/0", rng.choice([*marks, "P/-/-/0"])) for e in entries]
+            entries.insert(0, entries[0])
+            line = f" {ip}  " + "  ".join(entries)
+        lines.append(line + "\n")
+    recording.write_text("".join(lines))
+    expected = profgen(tool, tmp_path, recording, binary)
+    assert converted(tmp_path, recording, binary, compat=True) == expected
+    assert converted(tmp_path, recording, binary) != expected
+
+
+def test_folded_code_gets_calls_from_outside_on_demand(
+    built: Callable[..., Path], tool: Tool, tmp_path: Path
+) -> None:
+    """The linker left the debug information of a folded function at address 0, see docs."""
+    binary = built(CLANGXX + " -O2 -ffunction-sections -Wl,--icf=all", *CXX)
+    recording = walked(tmp_path, binary)
+    expected = profgen(tool, tmp_path, recording, binary)
+    assert converted(tmp_path, recording, binary, compat=True) == expected
+    ours = converted(tmp_path, recording, binary)
+    assert expected.startswith(ours)
+    rest = expected.removeprefix(ours).splitlines()
+    assert len(rest) == 2, "one function more"
+    assert rest[0].endswith(":0:0"), "which never ran"
+
+
+RECORDINGS = sorted(path.name for path in (TESTBINS / "recordings").glob("*.perf.data"))
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_recordings_of_the_test_programs(name: str, tool: Tool, tmp_path: Path) -> None:
+    recording = TESTBINS / "recordings" / name
+    machine = "aarch64" if name.startswith("aarch64") else "x86-64"
+    binary = TESTBINS / machine / name.removeprefix(machine + "-").removesuffix(".perf.data")
+    expected = profgen(tool, tmp_path, recording, binary)
+    assert expected.count("\n") > 30
+    assert converted(tmp_path, recording, binary) == expected
+
+
+LLVM_CASES = (
+    "artificial-branch", "func-split", "inline-noprobe2", "invalid-range", "multi-load-segs",
+    "noinline-cs-noprobe", "noinline-cs-pseudoprobe", "noprobe", "recursion-compression-noprobe",
+    "unique-linkage-name-dwarf", "noprobe.agg",
+)  # fmt: skip
+DIFFERENT = ("invalid-range", "noinline-cs-noprobe")  # see docs/differences.md
+BINARIES = {"artificial-branch": "inline-noprobe2", "invalid-range": "noinline-cs-pseudoprobe",
+            "noprobe.agg": "noprobe"}  # fmt: skip
+
+
+def llvm_case(corpus: Corpus, name: str) -> tuple[Path, Path]:
+    script = name.removesuffix(".agg") + (".aggperfscript" if "agg" in name else ".perfscript")
+    binary = BINARIES.get(name, name) + ".perfbin"
+    return corpus(f"llvm-profgen/{script}"), corpus(f"llvm-profgen/{binary}")
+
+
+@pytest.mark.parametrize("name", LLVM_CASES)
+def test_the_cases_of_llvm(name: str, corpus: Corpus, tmp_path: Path) -> None:
+    recording, binary = llvm_case(corpus, name)
+    expected = corpus(f"llvm-profgen/{name}.expected.prof").read_text()
+    assert converted(tmp_path, recording, binary, compat=True) == expected
+    assert (converted(tmp_path, recording, binary) == expected) == (name not in DIFFERENT)
+
+
+RAW_CASES = tuple(name for name in LLVM_CASES if name not in ("noprobe.agg", "noinline-cs-noprobe"))
+
+
+def as_profgen(counts: BranchCounts, program: Program) -> BranchCounts:
+    """Without what llvm-profgen never counts: linkage tables, and lines that it rejects."""
+    text = program.image.section(".text")
+    assert text is not None
+
+    def is_outside(addresses: U64) -> Bools:
+        return (addresses < text.address) | (addresses >= text.address + text.size)
+
+    rows = Runs(counts.to, counts.end, counts.count)
+    instructions = program.instructions_for(np.unique(np.concatenate((counts.to, counts.end))))
+    broken = ~judge(rows, instructions, ReplayOptions(as_llvm=True)).valid
+    known = counts.known & ~np.where(is_outside(counts.from_), FROM, 0).astype(np.uint8)
+    known &= ~np.where(is_outside(counts.to), TO, 0).astype(np.uint8)
+    known &= ~np.where(broken | is_outside(counts.to), END, 0).astype(np.uint8)
+    return replace(counts, known=known)
+
+
+@pytest.mark.parametrize("name", RAW_CASES)
+def test_ranges_and_branches_of_the_cases_of_llvm(
+    name: str, corpus: Corpus, tmp_path: Path
+) -> None:
+    recording, binary = llvm_case(corpus, name)
+    program = Program.open(binary)
+    counts = count(open_source(recording), program.image.layout).counts
+    write_unsymbolized(as_profgen(counts, program), program.image.layout, tmp_path / "raw")
+    expected = corpus(f"llvm-profgen/{name}.expected.raw").read_text()
+    assert (tmp_path / "raw").read_text() == expected
+
+
+def test_the_oldest_perf_data(corpus: Corpus, tmp_path: Path) -> None:
+    text = converted(tmp_path, corpus("autofdo/test.lbr.zst"), corpus("autofdo/test.binary"))
+    assert text == corpus("autofdo/test.llvm-profgen-22.prof").read_text()
+
+
+@pytest.mark.slow
+def test_sqlite(corpus: Corpus, tmp_path: Path) -> None:
+    text = converted(tmp_path, corpus("sqlite/sq.perf.data.zst"), corpus("sqlite/sq.zst"))
+    assert text == corpus("sqlite/sq.llvm-profgen-22.prof.zst").read_text()
+
+
+def test_a_binary_known_by_its_build_id_alone(corpus: Corpus, tmp_path: Path) -> None:
+    """Recorded under another path; llvm-profgen and perf2bolt refuse it."""
+    recording = corpus("autofdo/propeller_sample_1.perfdata1.zst")
+    binary = corpus("autofdo/propeller_sample_1.bin")
+    options = ConvertOptions((recording,), binary, fdata=tmp_path / "x.fdata")
+    done = convert(options)
+    waterfall.check(done.tallies)
+    assert len((tmp_path / "x.fdata").read_text().splitlines()) > 3
+    assert done.tallies["runs_valid"] > 0.9 * done.tallies["runs_in_image"] > 0
+
+
+@pytest.mark.parametrize("form", ["text", "extbinary"])
+def test_clang_takes_the_profile_without_a_word_and_weighs_its_branches(
+    form: str, tool: Tool, tmp_path: Path
+) -> None:
+    recording = TESTBINS / "recordings" / "x86-64-interp.pie.perf.data"
+    binary, source = TESTBINS / "x86-64" / "interp.pie", TESTBINS / "src" / "interp.c"
+    lines = converted(tmp_path, recording, binary).splitlines()
+    options = ConvertOptions((recording,), binary, llvm=tmp_path / "p", llvm_format=form)  # type: ignore[arg-type]
+    convert(options)
+    done = subprocess.run(
+        [tool("clang-22"), "-O2", "-g", "-fdebug-info-for-profiling", "-Wall", "-S", "-emit-llvm",
+         f"-fprofile-sample-use={tmp_path}/p", "-Rpass=sample-profile",
+         "-Rpass-analysis=sample-profile", source, "-o", tmp_path / "out.ll"],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "warning" not in done.stderr
+    applied = re.findall(r"Applied (\d+) samples from profile \(offset: ([\d.]+)\)", done.stderr)
+    assert len(applied) > 30
+    ours = {(count, at) for at, count in re.findall(r"^ +([\d.]+): (\d+)", "\n".join(lines), re.M)}
+    assert set(applied) <= ours, "clang read the counts that we wrote"
+    walk = re.search(r"^define [^\n]*@walk\(.*?^}", (tmp_path / "out.ll").read_text(), re.M | re.S)
+    assert walk is not None
+    known = re.search(r"br i1 .*!prof (!\d+)", walk[0])
+    assert known is not None
+    weights = re.search(rf"^{known[1]} = (.*)", (tmp_path / "out.ll").read_text(), re.M)
+    assert weights is not None
+    assert "branch_weights" in weights[1]
+
+
+@pytest.mark.parametrize("name", ["interp.pie", "interp.static", "shapes.pie", "shapes.static"])
+def test_bolt_finds_the_profile_of_every_function(name: str, tool: Tool, tmp_path: Path) -> None:
+    recording = TESTBINS / "recordings" / f"x86-64-{name}.perf.data"
+    fdata = tmp_path / "x.fdata"
+    binary = TESTBINS / "x86-64" / name
+    convert(ConvertOptions((recording,), binary, fdata=fdata))
+    command = [tool("llvm-bolt-22"), binary, "-o", tmp_path / "bolted", f"-data={fdata}"]
+    done = subprocess.run([*command, "-reorder-blocks=ext-tsp"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    said = done.stdout + done.stderr
+    used = re.search(r"(\d+) out of \d+ functions in the binary .* non-empty", said)
+    unused = re.search(r"(\d+) functions? with profile could not be optimized", said)
+    assert used is not None, said
+    named = {line.split(" ")[1] for line in fdata.read_text().splitlines() if line[0] == "1"}
+    assert int(used[1]) + (int(unused[1]) if unused else 0) >= len(named) > 3, said
+    assert not re.search("invalid|mismatch|stale", said), said

@@ -1,0 +1,208 @@
+"""Register dumps written from the layout in Linux arch/arm64/tools/sysreg."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lbr2pgo.counting.count import count
+from lbr2pgo.model import branch_stacks as stacks
+from lbr2pgo.program.elf.layout import ImageLayout, Segment
+from lbr2pgo.sources.base import Sniff, StackSource
+from lbr2pgo.sources.registers.brbe import FORMAT, decode, decode_record
+from lbr2pgo.sources.registers.register_dump import parse
+from lbr2pgo.support.errors import InputError
+
+FULL, SOURCE, TARGET = 3, 2, 1
+P, M = stacks.PREDICTED, stacks.MISPREDICTED
+USER, KERNEL = 1 << 30, 2 << 30
+
+
+def info(valid: int = FULL, kind: int = 0, mispredicted: int = 0, level: int = 0) -> int:
+    return valid | mispredicted << 5 | level << 6 | kind << 8 | 1 << 46
+
+
+def record(word: int) -> tuple[int, int, int]:
+    found = decode_record(0x1000, 0x2000, word)
+    assert found is not None
+    return found.source, found.target, found.flags
+
+
+def dump(depth: int, valid: int | None = None, form: str = "BRB{}{}_EL1 {:#x}\n") -> str:
+    """Record k goes from 0x1000 + k to 0x2000 + k; from `valid` on none is valid."""
+    lines = []
+    for i in range(depth):
+        word = 0 if valid is not None and i >= valid else info()
+        registers = (("SRC", 0x1000 + i), ("TGT", 0x2000 + i), ("INF", word))
+        lines += [form.format(kind, i, value) for kind, value in registers]
+    return "".join(lines)
+
+
+@pytest.mark.parametrize("depth", [8, 16, 32, 64])
+def test_record_0_is_the_newest(depth: int) -> None:
+    buffer = decode(parse(dump(depth), "dump"), "dump")
+    assert buffer.depth == depth
+    assert [r.source for r in buffer.records] == list(range(0x1000, 0x1000 + depth))
+    assert {r.flags for r in buffer.records} == {P | USER | 2 << 20}
+
+
+def test_records_end_at_the_first_invalid_one() -> None:
+    assert len(decode(parse(dump(16, valid=5), "dump"), "dump").records) == 5
+    assert decode(parse(dump(8, valid=0), "dump"), "dump").records == ()
+
+
+def test_half_records_have_no_other_end() -> None:
+    assert record(info(SOURCE, mispredicted=1)) == (0x1000, 0, M | 2 << 20)
+    assert record(info(TARGET, level=1)) == (0, 0x2000, KERNEL | 2 << 20)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (0x00, "UNCOND"), (0x01, "IND"), (0x02, "CALL"), (0x03, "IND_CALL"), (0x05, "RET"),
+        (0x07, "ERET"), (0x08, "COND"), (0x22, "SYSCALL"), (0x23, "IRQ"), (0x24, "SERROR"),
+        (0x2A, "EXTEND_ABI"), (0x2B, "EXTEND_ABI"), (0x2C, "EXTEND_ABI"), (0x2E, "IRQ"),
+        (0x2F, "IRQ"), (0x3F, "UNKNOWN"),
+    ],
+)  # fmt: skip
+def test_types(kind: int, name: str) -> None:
+    assert stacks.BRANCH_TYPES[record(info(kind=kind))[2] >> 20 & 15] == name
+
+
+def test_faults_have_their_new_type() -> None:
+    assert [record(info(kind=kind))[2] >> 26 & 15 for kind in (0x2A, 0x2B, 0x2C)] == [0, 2, 1]
+
+
+@pytest.mark.parametrize(("kind", "flag"), [(8, M), (5, M), (7, 0), (0x22, 0), (0x2E, 0)])
+def test_only_branches_are_mispredicted(kind: int, flag: int) -> None:
+    assert record(info(kind=kind, mispredicted=1))[2] & (M | P) == flag
+
+
+@pytest.mark.parametrize(
+    ("field", "cycles", "saturated"),
+    [
+        (0x00FF, 255, False),
+        (0x0100, 256, False),
+        (0x0801, 257 << 7, False),
+        (0x09FF, 0xFFFF, False),
+        (0x3FFF, 0xFFFF, True),
+        (0x0000, 0, False),
+    ],
+)
+def test_cycles_are_mantissa_and_exponent(field: int, cycles: int, saturated: bool) -> None:
+    found = decode_record(1, 2, FULL | field << 32)
+    assert found is not None
+    assert (found.flags >> 4 & 0xFFFF, found.cycles_saturated) == (cycles, saturated)
+
+
+def test_unknown_cycles_are_missing() -> None:
+    assert record(FULL | 0x00FF << 32 | 1 << 46)[2] >> 4 & 0xFFFF == 0
+
+
+def test_transactions() -> None:
+    assert record(info() | 1 << 16)[2] & stacks.IN_TRANSACTION
+    assert record(info() | 1 << 17)[2] & stacks.ABORT
+
+
+@pytest.mark.parametrize(
+    ("control", "words", "bits"),
+    [
+        ("", "unknown", None),
+        ("BRBFCR_EL1 0x7e0000\nBRBCR_EL1 0x1\n", "records conditional branches, direct calls, "
+         "indirect calls, returns, indirect branches, direct branches; at EL0", {0, 3}),
+        ("BRBFCR_EL1 0x400000\n", "records conditional branches", {10}),
+        ("BRBFCR_EL1 0x3f0000\n", "records conditional branches", {10}),
+        ("BRBFCR_EL1 0x0\nBRBCR_EL1 0xc00003\n", "records no branches; at EL0 and EL1; "
+         "exceptions; exception returns", {0, 1}),
+    ],
+)  # fmt: skip
+def test_filter_in_words(control: str, words: str, bits: set[int] | None) -> None:
+    found = decode(parse(dump(8) + control, "dump"), "dump").filter
+    assert found.words == words
+    expected = None if bits is None else sum(1 << bit for bit in bits)
+    assert found.branch_sample_type == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        dump(8),
+        dump(8, form="brb{}{:02} = {:x}\n"),
+        "# core 0\n" + dump(8) + "MPIDR_EL1 0x80000000\n",
+        json.dumps({line.split()[0]: line.split()[1] for line in dump(8).splitlines()}),
+    ],
+)
+def test_source_yields_one_sample(tmp_path: Path, text: str) -> None:
+    assert FORMAT.sniff(text.encode()) is Sniff.YES
+    path = tmp_path / "dump"
+    path.write_text(text)
+    source = FORMAT.open(path)
+    assert isinstance(source, StackSource)
+    (batch,) = source.batches()
+    assert batch.to.tolist() == list(range(0x2000, 0x2008))
+    assert (source.info.machine, source.info.details["depth"]) == ("aarch64", "8")
+    others = {"registers that are no branch records": 1} if "MPIDR" in text else {}
+    assert source.health() == others
+
+
+def test_saturated_counts_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "dump"
+    path.write_text(
+        dump(8).replace(f"BRBINF0_EL1 {info():#x}", f"BRBINF0_EL1 {3 | 0x3FFF << 32:#x}")
+    )
+    assert FORMAT.open(path).health() == {"cycle counts at their limit": 1}
+
+
+def test_stated_depth_beats_the_registers_there() -> None:
+    assert decode(parse(dump(16) + "BRBIDR0_EL1 0x5008\n", "dump"), "dump").depth == 8
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (dump(8).replace("BRBSRC3_EL1 0x1003\n", ""), "BRBSRC3_EL1 is missing: there are 8"),
+        (dump(8).replace(f"BRBINF7_EL1 {info():#x}\n", ""), "BRBINF7_EL1 is missing"),
+        (dump(8) + "BRBTGT0_EL1 0x1\n", "dump:25: register BRBTGT0_EL1 stands here a second"),
+        (dump(8) + "BRBFCR_EL1 0x1\nBRBFCR_EL1 0x1\n", "dump:26: register BRBFCR_EL1"),
+        (dump(9), "9 records are no depth"),
+        (dump(8) + "BRBIDR0_EL1 0x5010\n", "BRBSRC8_EL1 is missing: there are 16"),
+        ("BRBFCR_EL1 0x1\n", "holds no branch records"),
+        ("", "holds no branch records"),
+        (dump(8) + "BRBCR_EL1 hello\n", "dump:25: 'hello' is not a hexadecimal value"),
+    ],
+)
+def test_bad_dumps_name_the_line_or_register(text: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        decode(parse(text, "dump"), "dump")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("head", [b"", b"PERFILE2", b"0x680 1\n0x6c0 2\n", b"BRBFCR_EL1 0x1\n"])
+def test_sniff_leaves_other_files_alone(head: bytes) -> None:
+    assert FORMAT.sniff(head) is Sniff.NO
+
+
+def test_half_records_break_the_chain_when_counted(tmp_path: Path) -> None:
+    """Newest first: 0 full, 1 source-only, 2 full, 3 target-only, 4 full, 5 not valid."""
+    lines = []
+    for i, valid in enumerate((FULL, SOURCE, FULL, TARGET, FULL, 0, 0, 0)):
+        registers = (
+            ("SRC", 0x110 - 2 * i),
+            ("TGT", 0x100 - 2 * i),
+            ("INF", info(valid) if valid else 0),
+        )
+        lines += [f"BRB{kind}{i}_EL1 {value:#x}\n" for kind, value in registers]
+    path = tmp_path / "dump"
+    path.write_text("".join(lines))
+    segments = (Segment(0x80, 0, 4096, 4096, True),)
+    layout = ImageLayout("a.out", None, "aarch64", False, segments)
+    counts = count(FORMAT.open(path), layout).counts
+    assert sorted(counts.rows()) == [
+        "0x108 -> 0xf8, end unknown: 1, mispredicted 0",
+        "0x10c -> 0xfc, straight on to 0x10e: 1, mispredicted 0",
+        "0x10e -> outside, end unknown: 1, mispredicted 0",
+        "0x110 -> 0x100, end unknown: 1, mispredicted 0",
+        "outside -> 0xfa, straight on to 0x10c: 1, mispredicted 0",
+    ]

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import os
+import struct
+from pathlib import Path
+
+import pytest
+
+from lbr2pgo.sources.registers import intel_lbr as lbr
+from lbr2pgo.sources.registers.intel_msr import decode
+from lbr2pgo.sources.registers.intel_msr_plan import FILTERS, TRAPS, Wanted, plan
+from lbr2pgo.sources.registers.msr_device import read_registers
+from lbr2pgo.support.errors import InputError, MissingToolError
+
+
+def values(bank: lbr.Bank, depth: int, wanted: Wanted) -> dict[int, int]:
+    """What the registers hold after all writes."""
+    return {write.number: write.value for write in plan(bank, depth, wanted)}
+
+
+def test_the_plain_recording() -> None:
+    writes = plan(lbr.MODEL_SPECIFIC, 16, Wanted())
+    assert (writes[0].number, writes[0].value) == (0x1D9, 0)
+    assert (writes[1].number, writes[1].value) == (0x1C8, 1)
+    assert {w.number for w in writes[2:-1]} == {*range(0x680, 0x690), *range(0x6C0, 0x6D0)}
+    assert (writes[-1].number, writes[-1].value) == (0x1D9, 0x801)
+    assert all(write.why for write in writes)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "select"),
+    [
+        (Wanted(("cond",)), 0x1F9),
+        (Wanted(("any_call",)), 0x0E5),
+        (Wanted(("any_ret", "ind_jmp"), kernel=True), 0x09C),
+        (Wanted(user=False, kernel=True), 0x2),
+        (Wanted(call_stack=True), 0x3C5),
+    ],
+)
+def test_lbr_select(wanted: Wanted, select: int) -> None:
+    assert values(lbr.MODEL_SPECIFIC, 16, wanted)[0x1C8] == select
+
+
+def test_call_stacks_are_not_frozen() -> None:
+    assert values(lbr.MODEL_SPECIFIC, 16, Wanted(call_stack=True))[0x1D9] == 1
+    assert values(lbr.ARCHITECTURAL, 16, Wanted(call_stack=True))[0x1D9] == 0
+
+
+def test_architectural() -> None:
+    assert values(lbr.ARCHITECTURAL, 32, Wanted()) == {0x14CE: 0x7F0005, 0x14CF: 32, 0x1D9: 0x800}
+    assert values(lbr.ARCHITECTURAL, 8, Wanted(("cond",), kernel=True))[0x14CE] == 0x10007
+
+
+@pytest.mark.parametrize("bank", [lbr.MODEL_SPECIFIC, lbr.ARCHITECTURAL])
+@pytest.mark.parametrize("kind", FILTERS)
+def test_what_is_planned_decodes_to_what_was_wanted(bank: lbr.Bank, kind: str) -> None:
+    found = lbr.filter_of(values(bank, 16, Wanted((kind,))), bank)
+    assert found is not None
+    assert (found.user, found.kernel, found.call_stack) == (True, False, False)
+    recorded = len(found.kinds)
+    assert recorded == {"any": 7, "any_call": 3, "any_ret": 2}.get(kind, 1)
+
+
+def test_the_traps_are_named() -> None:
+    assert len(TRAPS) == 2
+    assert "C2" in TRAPS[0]
+    assert "interrupt" in TRAPS[1]
+
+
+@pytest.mark.parametrize(
+    ("depth", "wanted", "message"),
+    [
+        (12, Wanted(), "never has 12 entries"),
+        (16, Wanted(("in_tx",)), "no filter 'in_tx'"),
+        (16, Wanted(user=False), "neither user nor kernel"),
+    ],
+)
+def test_impossible_plans(depth: int, wanted: Wanted, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        plan(lbr.MODEL_SPECIFIC, depth, wanted)
+
+
+def write_device(path: Path, registers: dict[int, int]) -> Path:
+    """A sparse file that stands for /dev/cpu/N/msr."""
+    with path.open("wb") as stream:
+        stream.truncate(8 * 0x2000)
+        for number, value in registers.items():
+            os.pwrite(stream.fileno(), struct.pack("<Q", value), 8 * number)
+    return path
+
+
+def test_a_sparse_file_stands_for_the_device(tmp_path: Path) -> None:
+    registers = {0x1C9: 1, 0x1D9: 1, 0x1C8: 1}
+    registers |= {0x680 + i: 0x1000 + i for i in range(32)} | {0x6C0 + i: 0x2000 for i in range(32)}
+    registers |= {0xDC0 + i: 1 << 63 | i for i in range(32)}
+    device = write_device(tmp_path / "msr", registers)
+    ring = decode(read_registers(device, lbr.MODEL_SPECIFIC, 32), "msr")
+    assert [e.source for e in ring.entries[:3]] == [0x1001, 0x1000, 0x101F]
+    assert ring.entries[2].flags == 1 | 31 << 4
+    assert ring.recording is True
+
+
+def test_architectural_device(tmp_path: Path) -> None:
+    registers = {0x14CE: 0x7F0004, 0x14CF: 8, 0x1500: 0x10, 0x1600: 0x20}
+    device = write_device(tmp_path / "msr", registers)
+    ring = decode(read_registers(device, lbr.ARCHITECTURAL, 8), "msr")
+    assert [(e.source, e.target) for e in ring.entries] == [(0x10, 0x20)]
+    assert ring.recording is False
+
+
+def test_a_device_that_ends_early(tmp_path: Path) -> None:
+    device = tmp_path / "msr"
+    device.write_bytes(bytes(8 * 0x690))
+    with pytest.raises(InputError, match="register 0x6c0 lies behind the end"):
+        read_registers(device, lbr.MODEL_SPECIFIC, 16)
+
+
+def test_a_device_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(MissingToolError, match="No such file") as caught:
+        read_registers(tmp_path / "msr", lbr.MODEL_SPECIFIC, 16)
+    assert "modprobe msr" in (caught.value.cure or "")
+
+
+def test_a_device_that_is_for_root_alone(tmp_path: Path) -> None:
+    device = write_device(tmp_path / "msr", {})
+    device.chmod(0)
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)
+    try:
+        with pytest.raises(MissingToolError, match="Permission denied") as caught:
+            read_registers(device, lbr.MODEL_SPECIFIC, 16)
+    finally:
+        os.seteuid(user)
+    assert "root alone" in (caught.value.cure or "")

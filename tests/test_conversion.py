@@ -1,0 +1,213 @@
+"""`convert` as a library call."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from builders.recordings import PIE, RECORDING, STATIC, STATIC_RECORDING, recorded
+
+from lbr2pgo import conversion as pipeline
+from lbr2pgo.conversion import (
+    ConvertOptions,
+    EmptyProfileError,
+    IncompleteError,
+    convert,
+    open_inputs,
+    read_and_replay,
+)
+from lbr2pgo.counting.count import CountingOptions
+from lbr2pgo.model import waterfall
+from lbr2pgo.profiles.bolt import derive_fdata as bolt
+from lbr2pgo.program.elf.image import Image
+from lbr2pgo.support.errors import InputError, OutputError
+from lbr2pgo.support.timings import Timings
+
+LOOP = ((0x22A8DA, 0x22A8C0, 2), (0x22A8DA, 0x22A8C0, 2))
+
+
+def test_what_was_done_is_told(tmp_path: Path) -> None:
+    fdata, llvm = tmp_path / "fdata", tmp_path / "llvm"
+    done = convert(ConvertOptions((RECORDING,), PIE, fdata=fdata, llvm=llvm))
+    assert set(done.written) == {fdata, llvm}
+    assert done.tallies["samples_read"] == 128
+    assert done.flow.counts is done.counts
+    waterfall.check(done.tallies)
+    assert done.notes == ()
+
+
+def test_every_sample_branch_and_run_is_accounted_for(tmp_path: Path) -> None:
+    every = {name: tmp_path / name for name in ("fdata", "llvm", "preaggregated", "counts")}
+    done = convert(ConvertOptions((STATIC_RECORDING,), STATIC, **every))  # type: ignore[arg-type]
+    for step in waterfall.STEPS:
+        assert step.key in done.tallies, step.key
+    waterfall.check(done.tallies)
+
+
+def test_progress_counts_every_sample_once() -> None:
+    seen: list[int] = []
+    convert(ConvertOptions((RECORDING, RECORDING), PIE), seen.append)
+    assert sum(seen) == 2 * 128
+
+
+def test_timings_name_the_stages_and_the_bytes(tmp_path: Path) -> None:
+    timings = Timings()
+    convert(ConvertOptions((RECORDING,), PIE, fdata=tmp_path / "x"), timings=timings)
+    assert list(timings.seconds)[:3] == ["open the inputs", "read and count", "replay"]
+    assert "write fdata" in timings.seconds
+    assert timings.bytes["read and count"] == RECORDING.stat().st_size
+
+
+def test_reading_alone_writes_nothing(tmp_path: Path) -> None:
+    found = read_and_replay(ConvertOptions((RECORDING,), PIE, fdata=tmp_path / "x"))
+    assert len(found.counts) == 144
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"profiles": ()}, "no profile was given"),
+        ({"md5_names": True}, "neither hashed names nor a symbol list"),
+        ({"symbol_list": True}, "neither hashed names nor a symbol list"),
+        ({"llvm": RECORDING}, "would be written over an input"),
+        ({"llvm": PIE}, "would be written over an input"),
+        ({"llvm": Path("x"), "fdata": Path("./x")}, "by two outputs"),
+        ({"llvm": Path("-"), "fdata": Path("-")}, "by two outputs"),
+    ],
+)
+def test_senseless_options(changes: dict[str, object], says: str) -> None:
+    options = {"profiles": (RECORDING,), "binary": PIE, **changes}
+    with pytest.raises((InputError, OutputError), match=says):
+        ConvertOptions(**options)  # type: ignore[arg-type]
+
+
+def test_an_empty_profile_is_an_error_with_its_waterfall(tmp_path: Path) -> None:
+    options = ConvertOptions(
+        (RECORDING,), PIE, fdata=tmp_path / "x", counting=CountingOptions(pids=(1,))
+    )
+    with pytest.raises(EmptyProfileError, match="chosen by event and process") as raised:
+        convert(options)
+    assert raised.value.tallies["samples_selected/other_process"] == 128
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_fall_through_is_valid(tmp_path: Path) -> None:
+    """The branches are written to fdata all the same; the sample profile would be empty."""
+    path, fdata, llvm = (tmp_path / name for name in ("traces", "fdata", "llvm"))
+    path.write_text("B 22a8da 22a8c0 7 1\nF 22a8c1 22a8c2 4\n")
+    with pytest.raises(EmptyProfileError) as raised:
+        convert(ConvertOptions((path,), STATIC, fdata=fdata, llvm=llvm))
+    assert raised.value.tallies["runs_valid/not_an_instruction"] == 4
+    assert fdata.read_text() == "1 main 1ea 1 main 1d0 1 7\n"
+    assert not llvm.exists()
+
+
+def test_an_output_that_fails_is_told_after_the_others_are_written(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good", tmp_path / "missing" / "bad"
+    with pytest.raises(IncompleteError, match="can't be written") as raised:
+        convert(ConvertOptions((RECORDING,), PIE, counts=bad, fdata=good))
+    assert raised.value.where == str(bad)
+    assert raised.value.tallies["fdata_runs"] > 0
+    assert good.exists()
+
+
+def test_fdata_is_the_same_beside_a_sample_profile_and_alone(tmp_path: Path) -> None:
+    beside, alone = tmp_path / "beside", tmp_path / "alone"
+    timings = Timings()
+    options = ConvertOptions((RECORDING,), PIE, fdata=beside, llvm=tmp_path / "llvm")
+    both = convert(options, timings=timings)
+    one = convert(ConvertOptions((RECORDING,), PIE, fdata=alone))
+    assert beside.read_bytes() == alone.read_bytes()
+    assert set(timings.beside) == {"derive fdata", "write fdata"}
+    assert {key: both.tallies[key] for key in one.tallies} == dict(one.tallies)
+
+
+def test_what_keeps_fdata_from_being_made_is_told_beside_a_sample_profile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise InputError("no such luck")
+
+    monkeypatch.setattr(bolt, "fdata_from_counts", fail)
+    llvm = tmp_path / "llvm"
+    with pytest.raises(IncompleteError, match="no such luck"):
+        convert(ConvertOptions((RECORDING,), PIE, fdata=tmp_path / "fdata", llvm=llvm))
+    assert llvm.exists()
+
+
+def test_fdata_for_a_pipe_is_tried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second try would wait for another reader when the first one has left."""
+    monkeypatch.setattr(pipeline, "Background", pytest.fail)
+    pipe, read = tmp_path / "pipe", tmp_path / "read"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["sh", "-c", f"cat {pipe} > {read}"]):
+        convert(ConvertOptions((RECORDING,), PIE, fdata=pipe, llvm=tmp_path / "llvm"))
+    convert(ConvertOptions((RECORDING,), PIE, fdata=tmp_path / "fdata"))
+    assert read.read_bytes() == (tmp_path / "fdata").read_bytes()
+
+
+def test_order_of_samples_and_division_into_files_change_nothing(tmp_path: Path) -> None:
+    stacks = [((0x22A8DA + 0, 0x22A8C0, 2 - i % 2), (0x22A8DA, 0x22A8C0, 2)) for i in range(40)]
+    stacks += [((0x22A87D + i % 3, 0x22A8C0, 2),) for i in range(30)]
+    whole, mixed = tmp_path / "whole", tmp_path / "mixed"
+    whole.write_bytes(recorded(stacks))
+    order = np.random.default_rng(5).permutation(len(stacks)).tolist()
+    mixed.write_bytes(recorded([stacks[i] for i in order]))
+    parts = []
+    for i in range(3):
+        parts.append(tmp_path / f"part{i}")
+        parts[-1].write_bytes(recorded(stacks[i::3]))
+    rows = [
+        list(convert(ConvertOptions(profiles, STATIC)).counts.rows())
+        for profiles in ((whole,), (mixed,), tuple(parts), tuple(reversed(parts)))
+    ]
+    assert rows[0] == rows[1] == rows[2] == rows[3]
+    assert rows[0]
+
+
+def test_several_conversions_at_once(tmp_path: Path) -> None:
+    """No state is shared: two threads, two programs, the same bytes as one after the other."""
+    jobs = {"a": (RECORDING, PIE), "b": (STATIC_RECORDING, STATIC)}
+
+    def job(name: str, suffix: str) -> Callable[[], None]:
+        recording, binary = jobs[name]
+        output = tmp_path / (name + suffix)
+        return lambda: void(convert(ConvertOptions((recording,), binary, fdata=output)))
+
+    for name in jobs:
+        job(name, ".alone")()
+    threads = [threading.Thread(target=job(name, ".together")) for name in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for name in jobs:
+        alone, together = (tmp_path / (name + s) for s in (".alone", ".together"))
+        assert alone.read_bytes() == together.read_bytes()
+
+
+def void(_: object) -> None:
+    """Nothing."""
+
+
+def test_profiles_come_in_their_order() -> None:
+    other = STATIC_RECORDING
+    program, sources = open_inputs([RECORDING, other], Image.opening(PIE))
+    assert program.image.path == str(PIE)
+    assert [source.info.path for source in sources] == [str(RECORDING), str(other)]
+
+
+@pytest.mark.parametrize("bad", ["profile", "binary"])
+def test_what_can_not_be_read_is_named(bad: str, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong"
+    wrong.write_text("no such thing")
+    profile, binary = (wrong, PIE) if bad == "profile" else (RECORDING, wrong)
+    with pytest.raises(InputError) as raised:
+        open_inputs([profile], Image.opening(binary))
+    assert raised.value.where == str(wrong)
