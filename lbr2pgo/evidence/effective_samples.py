@@ -39,7 +39,7 @@ def no_spread(size: int) -> Spread:
 
 
 def effective_part(moments: F64) -> F64:
-    """Effective observations per observation, from moments (m, 5) of `native.spread`.
+    """Effective observations per observation, from moments (m, 5) of `native.moments`.
 
     A sample that saw a branch ten times the same way counts like one:
 
@@ -61,7 +61,7 @@ class SpreadTable:
     """Adds up how observations are spread, over all samples of one source."""
 
     def __init__(self, flow: Flow) -> None:
-        from lbr2pgo.native.spread import MOMENTS
+        from lbr2pgo.native.moments import MOMENTS
 
         size = len(flow.instructions)
         self.outcomes: F64 = np.zeros((size, MOMENTS))
@@ -70,7 +70,7 @@ class SpreadTable:
 
     def add(self, runs: SampleRuns) -> None:
         """Look at the runs of a batch."""
-        from lbr2pgo.native.spread import add_moments
+        from lbr2pgo.native.moments import add_moments
 
         valid = runs.valid
         add_moments(

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lbr2pgo.native.spread import MOMENTS, add_moments
+from lbr2pgo.native.moments import MOMENTS, add_moments
 
 SIZE = 12
 
