@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import zstandard
+from builders.zstd import zstd
 
 IP, TID, TIME, ADDR, READ, CALLCHAIN, ID, CPU, PERIOD, STREAM_ID, RAW, BRANCH_STACK = (
     1 << bit for bit in range(12)
@@ -192,17 +192,17 @@ class Packer:
 
     kind: int = 81
     level: int = 3
-    _stream: zstandard.ZstdCompressionObj = field(init=False)
+    _stream: zstd.ZstdCompressor = field(init=False)
 
     def __post_init__(self) -> None:
         self.restart()
 
     def restart(self) -> None:
-        self._stream = zstandard.ZstdCompressor(level=self.level).compressobj()
+        self._stream = zstd.ZstdCompressor(level=self.level)
 
     def payload(self, plain: bytes) -> bytes:
         packed: bytes = self._stream.compress(plain)
-        return packed + self._stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+        return packed + self._stream.flush(zstd.ZstdCompressor.FLUSH_BLOCK)
 
     def pack(self, plain: bytes, payload_size: int = 60_000) -> bytes:
         packed = self.payload(plain)

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import zstandard
 from builders import perf_data as build
 from builders.perf_data import Event
 from builders.recordings import (
@@ -25,6 +24,7 @@ from builders.recordings import (
     TESTBINS,
     recorded,
 )
+from builders.zstd import zstd
 
 from lbr2pgo.sources.saved_counts import HEADER
 
@@ -104,7 +104,7 @@ def test_a_file_that_is_no_profile(refused, tmp_path: Path, content: bytes, says
     [
         (STATIC.read_bytes(), "but an ELF file\nName the program with --binary"),
         (gzip.compress(RECORDING.read_bytes()), "but packed with gzip\nUnpack it first"),
-        (zstandard.compress(RECORDING.read_bytes()), "but packed with zstd\nUnpack it first"),
+        (zstd.compress(RECORDING.read_bytes()), "but packed with zstd\nUnpack it first"),
     ],
 )
 def test_a_file_that_is_taken_for_a_profile(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import zlib
 from struct import Struct
 
+from lbr2pgo.support import zstd
+
 _HEADER = Struct("<IIQQ")
 _ZLIB, _ZSTD = 1, 2
 _GNU_MAGIC = b"ZLIB"
@@ -54,10 +56,7 @@ def _zlib(packed: memoryview, size: int) -> bytes:
 
 
 def _zstd(packed: memoryview, size: int) -> bytes:
-    import zstandard
-
     try:
-        with zstandard.ZstdDecompressor().stream_reader(packed) as reader:
-            return reader.read(size + 1)
-    except zstandard.ZstdError as error:
+        return zstd.unpack(packed, size + 1)
+    except ValueError as error:
         raise ValueError(f"does not unpack ({error})") from error

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
-import zstandard
 
 from lbr2pgo.model import perf_abi as abi
 from lbr2pgo.sources.perf_data.extents import extent_at
 from lbr2pgo.support.arrays import Bytes
+from lbr2pgo.support.zstd import StreamUnpacker
 
 CHUNK = 1 << 22
 _CHAIN = 4 * abi.MAX_RECORD_SIZE
@@ -71,7 +71,7 @@ class RecordStream:
         self._buffer = np.empty(min(CHUNK, region.end - region.start), np.uint8)
         self._stored = _Lane(may_be_packed=True)
         self._unpacked = _Lane(may_be_packed=False)
-        self._unpacker = _new_unpacker()
+        self._unpacker: StreamUnpacker | None = None
         self._room = _ALWAYS_UNPACKED
         self._rest = b""
 
@@ -154,18 +154,19 @@ class RecordStream:
                 window = np.frombuffer(whole, np.uint8)
                 used = yield from self._cut(self._unpacked, window, sys.maxsize)
                 self._rest = whole[used:]
-        except zstandard.ZstdError:
+        except ValueError:
             self.damage[PACKED] += 1
             self.damage[NO_RECORDS] += len(self._rest)
             self._rest = b""
             self._unpacked.lost = NO_RECORDS
-            self._unpacker = _new_unpacker()
+            self._unpacker = None
 
     def _decompress(self, packed: bytes) -> bytes:
-        plain: bytes = self._unpacker.decompress(packed)
+        self._unpacker = self._unpacker or StreamUnpacker()
+        plain = self._unpacker.unpack(packed)
         self._room += _MOST_EXPANSION * len(packed) - len(plain)
         if self._room < 0:
-            raise zstandard.ZstdError("becomes more than any recording does")
+            raise ValueError("becomes more than any recording does")
         return plain
 
     def _lose(self, lane: _Lane, at: int, reason: str) -> int:
@@ -192,10 +193,6 @@ class RecordStream:
         chunk = Chunk(data, self.position)
         self.position += len(data)
         return chunk
-
-
-def _new_unpacker() -> zstandard.ZstdDecompressionObj:
-    return zstandard.ZstdDecompressor().decompressobj(read_across_frames=True)
 
 
 def _read_only(data: Bytes) -> Bytes:

@@ -1,0 +1,12 @@
+"""zstd for tests that pack: Python's own module, or its backport."""
+
+from __future__ import annotations
+
+import sys
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+__all__ = ["zstd"]
