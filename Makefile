@@ -10,17 +10,20 @@ WORKERS ?= 2
 LLVM_PACKAGES = clang-22 llvm-22 lld-22 bolt-22 libclang-rt-22-dev
 CROSS_PACKAGES = gcc-aarch64-linux-gnu libc6-dev-arm64-cross libstdc++-12-dev-arm64-cross
 PACKAGES = $(LLVM_PACKAGES) $(CROSS_PACKAGES) gcc g++ libc6-dev binutils make \
-           cmake ninja-build qemu-user linux-perf valgrind chromium
+           cmake ninja-build qemu-user linux-perf valgrind chromium zstd
 APT = DEBIAN_FRONTEND=noninteractive apt-get
+# Whether an extension can be built.
+HAS_COMPILER = (command -v cc || command -v gcc || command -v clang) >/dev/null && \
+    $(PYTHON) -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'
 
 SECONDS_EACH ?= 60
 
-.PHONY: help demo test lint docs toolchain setup bench fuzz clean
+.PHONY: help demo test lint docs toolchain compiler install setup bench fuzz clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  \1\t/' | expand -t 14
 
-demo: setup ## convert a shipped recording; print what was lost and the hottest branches
+demo: install ## convert a shipped recording; print what was lost and the hottest branches
 	@mkdir -p $(DEMO)
 	$(BIN)/lbr2pgo convert testbins/recordings/x86-64-interp.pie.perf.data --binary testbins/x86-64/interp.pie \
 	    --llvm $(DEMO)/interp.prof --fdata $(DEMO)/interp.fdata
@@ -41,16 +44,34 @@ lint: setup ## ruff and mypy
 docs: setup ## the documentation as a site, in build/site
 	$(BIN)/mkdocs build --strict --quiet
 
-setup: $(VENV)/.done ## virtual environment with the package and its development tools
+compiler: ## a C compiler and Python's headers, which the extension is built with (Debian, root)
+	@if $(HAS_COMPILER); then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    $(APT) update -qq && $(APT) install -y -qq --no-install-recommends gcc libc6-dev python3-dev >/dev/null; \
+	else \
+	    echo "a C compiler and Python's headers are needed; on Debian: apt-get install gcc libc6-dev python3-dev" >&2; exit 1; \
+	fi
+
+install: $(VENV)/.installed ## virtual environment with the package and what it needs
+
+setup: $(VENV)/.developed ## the same, with the tools for development
 
 # Debian's python3 comes without the module that makes environments; root can add it.
-$(VENV)/.done: pyproject.toml
+$(VENV)/bin/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	    { echo "Python 3.11 or newer is needed; set PYTHON=…" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV) || \
 	    { [ "$$(id -u)" = 0 ] && $(APT) update && $(APT) install -y python3-venv && $(PYTHON) -m venv $(VENV); }
-	$(BIN)/pip install --quiet --editable '.[dev]'
+
+NATIVE = $(wildcard lbr2pgo/native/*.p*)
+
+$(VENV)/.installed: pyproject.toml setup.py $(NATIVE) | compiler $(VENV)/bin/pip
+	$(BIN)/pip install --quiet --editable .
 	@touch $@
+
+$(VENV)/.developed: pyproject.toml setup.py $(NATIVE) | compiler $(VENV)/bin/pip
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	@touch $(VENV)/.installed $@
 
 toolchain: ## install the tools that tests compare with (Debian, root); without root, say what lacks
 	@missing=; for package in $(PACKAGES); do \
@@ -67,8 +88,8 @@ toolchain: ## install the tools that tests compare with (Debian, root); without 
 bench: setup ## measure against the tools that are installed, side by side
 	$(BIN)/python benchmarks/run.py
 
-fuzz: setup ## fuzz every reader for SECONDS_EACH seconds, loops with bounds checked
-	NUMBA_BOUNDSCHECK=1 $(BIN)/python tests/fuzz/run.py --seconds $(SECONDS_EACH)
+fuzz: setup ## fuzz every reader for SECONDS_EACH seconds
+	$(BIN)/python tests/fuzz/run.py --seconds $(SECONDS_EACH)
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) build lbr2pgo/native/*.so .mypy_cache .ruff_cache .pytest_cache

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
+import sysconfig
 from pathlib import Path
 
-from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 NATIVE = Path("lbr2pgo/native")
@@ -22,6 +25,18 @@ DIRECTIVES = {
     "cdivision": True,
     "show_performance_hints": False,  # all of them say: no bounds checks
 }
+COMPILING = {"bdist_wheel", "build", "build_ext", "develop", "editable_wheel", "install"}
+
+
+def check_compiler() -> None:
+    """End with one line where nothing can be compiled, before setuptools prints pages."""
+    compilers = (os.environ.get("CC", "cc").split()[0], "gcc", "clang")
+    headers = Path(sysconfig.get_path("include"), "Python.h")
+    if not any(map(shutil.which, compilers)) or not headers.exists():
+        sys.exit(
+            "lbr2pgo has loops to compile: install a C compiler and Python's headers "
+            "(Debian: apt-get install gcc libc6-dev python3-dev), or install a wheel."
+        )
 
 
 def _extension(name: str, source: Path) -> Extension:
@@ -30,15 +45,24 @@ def _extension(name: str, source: Path) -> Extension:
 
 def extensions() -> list[Extension]:
     """One module for each .pyx file, and the one that they share."""
-    sources = sorted(NATIVE.glob("*.pyx"))
-    modules = [_extension(f"lbr2pgo.native.{path.stem}", path) for path in sources]
-    shared = _extension(SHARED, NATIVE / "_memoryviews.c")
+    from Cython.Build import cythonize
+
+    modules = [
+        _extension(f"lbr2pgo.native.{path.stem}", path) for path in sorted(NATIVE.glob("*.pyx"))
+    ]
     return cythonize(
-        [*modules, shared],
+        [*modules, _extension(SHARED, NATIVE / "_memoryviews.c")],
         compiler_directives=DIRECTIVES,
         shared_utility_qualified_name=SHARED,
         build_dir="build/cython",
+        quiet=True,
     )
 
 
-setup(ext_modules=extensions(), options={"build_ext": {"parallel": 2}})
+is_compiling = bool(COMPILING & set(sys.argv))
+if is_compiling:
+    check_compiler()
+setup(
+    ext_modules=extensions() if is_compiling else [],
+    options={"build_ext": {"parallel": os.cpu_count() or 1}},
+)

@@ -1,0 +1,111 @@
+"""What `pip install` makes: a wheel that needs no compiler, and one line where none is found."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TESTBINS = ROOT / "testbins"
+RECORDING = TESTBINS / "recordings" / "x86-64-interp.pie.perf.data"
+ELF = TESTBINS / "x86-64" / "interp.pie"
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+pytestmark = pytest.mark.slow
+
+
+def pip(*words: object, **options: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, **options)  # type: ignore[call-overload]
+    if "No matching distribution" in done.stderr:
+        pytest.skip("pip reaches no package registry to build with")
+    return done  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory, run: Run) -> Path:
+    """What git tracks, without what was built in place."""
+    folder = tmp_path_factory.mktemp("source")
+    for name in filter(None, run("git", "ls-files", "-z", cwd=ROOT).stdout.split("\0")):
+        if (ROOT / name).is_file() and not name.startswith(("tests/", "testbins/", "docs/")):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    done = pip("wheel", "--no-deps", "--wheel-dir", folder, source)
+    assert done.returncode == 0, done.stderr
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+def test_a_wheel_converts_in_an_empty_environment_without_a_compiler(
+    wheel: Path, tmp_path: Path, run: Run
+) -> None:
+    run(sys.executable, "-m", "venv", tmp_path / "venv")
+    binaries = tmp_path / "venv" / "bin"
+    environment = {"PATH": str(binaries), "HOME": str(tmp_path)}
+    assert not any(shutil.which(name, path=str(binaries)) for name in ("cc", "gcc", "clang"))
+    settings = {k: v for k, v in os.environ.items() if k.startswith("PIP_")}
+    run(
+        binaries / "python", "-m", "pip", "install", "--quiet", wheel,
+        env={**environment, **settings, "HOME": os.environ.get("HOME", "/")},
+    )  # fmt: skip
+    outputs = [tmp_path / name for name in ("profile", "fdata")]
+    done = run(
+        binaries / "lbr2pgo", "convert", RECORDING, "--binary", ELF,
+        "--llvm", outputs[0], "--fdata", outputs[1], env=environment, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert all(output.stat().st_size for output in outputs)
+
+
+def test_a_wheel_holds_compiled_loops_with_their_types(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    compiled = {name.split(".")[0] for name in names if name.endswith(".so")}
+    typed = {name.split(".")[0] for name in names if name.endswith(".pyi")}
+    sources = {
+        f"lbr2pgo/native/{path.stem}" for path in (ROOT / "lbr2pgo" / "native").glob("*.pyx")
+    }
+    assert compiled == sources | {"lbr2pgo/native/_memoryviews"}
+    assert typed == sources
+
+
+def test_installing_without_a_compiler_ends_with_one_line(source: Path, tmp_path: Path) -> None:
+    environment = {k: v for k, v in os.environ.items() if k not in ("CC", "CFLAGS")}
+    only_git = tmp_path / "bin"
+    only_git.mkdir()
+    done = pip(
+        "wheel", "--no-deps", "--wheel-dir", tmp_path / "wheels", source,
+        env={**environment, "PATH": str(only_git)},
+    )  # fmt: skip
+    assert done.returncode == 1
+    said = [line for line in done.stderr.splitlines() if "lbr2pgo has loops to compile" in line]
+    assert len(said) == 1
+    assert "[1 lines of output]" in done.stderr
+
+
+def test_wheels_are_built_for_every_supported_system(run: Run) -> None:
+    """As docs/recipes/wheels.yml lets them be built."""
+    found = run(
+        sys.executable, "-m", "cibuildwheel", "--print-build-identifiers", "--platform", "linux",
+        "--archs", "x86_64,aarch64", ROOT,
+    ).stdout.split()  # fmt: skip
+    expected = {
+        f"cp3{minor}-{libc}_{machine}"
+        for minor in (11, 12, 13, 14)
+        for libc in ("manylinux", "musllinux")
+        for machine in ("x86_64", "aarch64")
+    }
+    assert set(found) == expected
