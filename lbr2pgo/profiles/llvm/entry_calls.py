@@ -59,15 +59,14 @@ def _is_entry(program: Program, functions: DwarfFunctions, names: Sequence[str])
     symbol with the function's name stands (LLVM: ProfiledBinary::setIsFuncEntry).
     """
     symbols = program.symbols
-    found = functions.containing(symbols.start)
-    inside = np.flatnonzero(found >= 0)
+    place = functions.containing(symbols.start)
+    has_symbol = np.zeros(len(functions.range_start), dtype=np.bool_)
+    has_symbol[place[place >= 0]] = True
     pieces = np.bincount(functions.function, minlength=len(names))
-    is_entry = np.zeros(len(functions.range_start), dtype=np.bool_)
-    for row in inside.tolist():
-        place = int(found[row])
-        function = int(functions.function[place])
-        if pieces[function] == 1:
-            is_entry[place] = True
-        elif not is_entry[place]:
-            is_entry[place] = canonical_name(symbols.names[row]) == functions.names[function]
+    is_entry = has_symbol & (pieces[functions.function] == 1)
+    is_split = np.append(has_symbol & ~is_entry, False)  # the last one: of no function
+    for row in np.flatnonzero(is_split[place]).tolist():
+        function = int(functions.function[place[row]])
+        if canonical_name(symbols.names[row]) == functions.names[function]:
+            is_entry[place[row]] = True
     return is_entry

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from builders.elf import Function, elf
+from builders.elf import Function
+from builders.flows import Trace, flow_of
 
-from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, aggregate
 from lbr2pgo.profiles.llvm import text as llvm_text
 from lbr2pgo.profiles.llvm.correlate import sample_profile
 from lbr2pgo.program.dwarf.debug_info import DwarfFunctions, Frames
-from lbr2pgo.program.program import Program
-from lbr2pgo.replay.replay import Flow, replay
 from lbr2pgo.support.arrays import U64
 
 BASE = 0x2000
@@ -77,35 +75,13 @@ class Debug:
         )  # fmt: skip
 
 
-Trace = tuple[int | None, int | None, int | None, int]
-
-
-def flow_of(
-    where: Path, traces: Sequence[Trace], symbols: Sequence[Function]
-) -> tuple[Flow, Program]:
-    path = where / "program"
-    path.write_bytes(elf(CODE, BASE, symbols))
-    columns = [
-        np.array([BASE + t[i] if t[i] is not None else 0 for t in traces], np.uint64)
-        for i in range(3)
-    ]
-    known = [
-        sum(bit for bit, part in zip((FROM, TO, END), t, strict=False) if part is not None) | BRANCH
-        for t in traces
-    ]
-    counted = np.array([t[3] for t in traces], np.uint64)
-    program = Program.open(path)
-    counts = aggregate(*columns, np.array(known, np.uint8), counted, np.zeros_like(counted))
-    return replay(counts, program), program
-
-
 def profile_text(
     where: Path,
     *traces: Trace,
     debug: Debug | None = None,
     symbols: Sequence[Function] = (F, H),
 ) -> str:
-    flow, program = flow_of(where, traces, symbols)
+    flow, program = flow_of(where, CODE, BASE, traces, symbols)
     profile, located = sample_profile(flow, program, debug or Debug(PLACES))  # type: ignore[arg-type]
     assert len(located) == len(flow.judged.runs)
     stream = io.BytesIO()
@@ -215,7 +191,7 @@ def test_initialisers_of_one_name_are_left_out(tmp_path: Path) -> None:
 
 def test_runs_with_and_without_a_location_are_told_apart(tmp_path: Path) -> None:
     traces = [(None, 0, 1, 6), (None, 3, 5, 2), (None, 0xB, 0xC, 1), (None, 1, 0, 4)]
-    flow, program = flow_of(tmp_path, traces, (F, H))
+    flow, program = flow_of(tmp_path, CODE, BASE, traces, (F, H))
     bare = {0x5: PLACES[0x5], 0xC: PLACES[0xC]}
     _, located = sample_profile(flow, program, Debug(bare))  # type: ignore[arg-type]
     starts = (flow.judged.runs.start - BASE).tolist()

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from builders.elf import Function, elf
+
+from lbr2pgo.profiles.llvm.prologues import in_prologue_or_epilogue
+from lbr2pgo.program.dwarf.debug_info import DwarfFunctions
+from lbr2pgo.program.program import Program
+
+BASE = 0x2000
+CODE = bytes.fromhex(
+    "55"  # 2000 push %rbp        f
+    "4889e5"  # 2001 mov %rsp,%rbp
+    "90"  # 2004 nop
+    "31c0"  # 2005 xor %eax,%eax
+    "5d"  # 2007 pop %rbp
+    "c3"  # 2008 ret
+    "90"  # 2009 nop               g
+    "90"  # 200a nop
+    "90"  # 200b nop
+    "c3"  # 200c ret
+)
+
+
+class Debug:
+    """Debug information that knows where the two functions are."""
+
+    def functions_for(self, addresses: np.ndarray) -> DwarfFunctions:
+        return DwarfFunctions(
+            np.array([BASE, BASE + 9], np.uint64), np.array([BASE + 9, BASE + 13], np.uint64),
+            np.array([0, 1], np.int32), ("f", "g"),
+        )  # fmt: skip
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    path = tmp_path / "program"
+    path.write_bytes(elf(CODE, BASE, [Function("f", BASE, 9), Function("g", BASE + 9, 4)]))
+    return Program.open(path)
+
+
+def test_the_first_two_instructions_and_the_last_two_of_each_function_are_marked(
+    program: Program,
+) -> None:
+    places = np.array([0, 1, 4, 5, 7, 8, 9, 10, 11, 12], np.uint64)
+    found = in_prologue_or_epilogue(places + np.uint64(BASE), program, Debug())  # type: ignore[arg-type]
+    assert places[~found].tolist() == [4, 5]
+
+
+def test_an_address_between_instructions_or_outside_the_code_is_not_marked(
+    program: Program,
+) -> None:
+    odd = np.array([BASE + 2, BASE + 0x100000], np.uint64)
+    assert not in_prologue_or_epilogue(odd, program, Debug()).any()  # type: ignore[arg-type]
