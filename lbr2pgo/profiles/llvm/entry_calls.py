@@ -63,7 +63,7 @@ def _is_entry(program: Program, functions: DwarfFunctions, names: Sequence[str])
     has_symbol = np.zeros(len(functions.range_start), dtype=np.bool_)
     has_symbol[place[place >= 0]] = True
     pieces = np.bincount(functions.function, minlength=len(names))
-    is_entry = has_symbol & (pieces[functions.function] == 1)
+    is_entry: Bools = has_symbol & (pieces[functions.function] == 1)
     is_split = np.append(has_symbol & ~is_entry, False)  # the last one: of no function
     for row in np.flatnonzero(is_split[place]).tolist():
         function = int(functions.function[place[row]])
