@@ -38,6 +38,9 @@ ORDER = (
     "__main__",
 )
 
+# What kinds of processors there are.
+ARCHITECTURE = {"program/code/architecture", "program/code/registry"}
+
 # Rooms that know less than what stands before them, and all that they may know of it.
 KNOWS_ONLY = {
     # Nothing of the field.
@@ -48,9 +51,9 @@ KNOWS_ONLY = {
     "program": {"support", "native"},
     # Inputs and their counting know an image by its layout.
     "sources": {"support", "model", "native", "program/elf/layout"},
-    "counting": {"support", "model", "native", "sources", "program/elf/layout"},
+    "counting": {"support", "model", "native", "sources", "program/elf/layout", *ARCHITECTURE},
     # A recorder knows what it writes; its accuracy is an analysis.
-    "record": {"support", "model", "native", "program/elf/image"},
+    "record": {"support", "model", "native", "program/elf/image", *ARCHITECTURE},
 }
 
 

@@ -11,7 +11,7 @@ from lbr2pgo.analyses.flow_graph import FlowGraph, flow_graph
 from lbr2pgo.analyses.outcomes import estimate
 from lbr2pgo.analyses.table import Column, Kind, Table, Value
 from lbr2pgo.program.code.cfg import EdgeKind
-from lbr2pgo.program.code.instructions import text
+from lbr2pgo.program.code.decode import text
 from lbr2pgo.support.arrays import U64
 
 NAME = "function"

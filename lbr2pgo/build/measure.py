@@ -157,7 +157,7 @@ def _count(command: tuple[str, ...]) -> Counted:
 
 
 def _is_native(command: tuple[str, ...]) -> bool:
-    return find_guest(command).architecture.name == os.uname().machine
+    return os.uname().machine in find_guest(command).architecture.uname
 
 
 def _time_rounds(candidates: Sequence[Candidate], runs: int, code: int) -> F64:

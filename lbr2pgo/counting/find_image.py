@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
+from lbr2pgo.program.code.registry import by_uname
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.support.errors import InputError
 
@@ -32,16 +33,13 @@ class ImageMatch:
         return event.executable and event.path in self.paths and not is_other
 
 
-_MACHINES = {"x86_64": "x86-64", "amd64": "x86-64", "aarch64": "aarch64", "arm64": "aarch64"}
-"""Machines of ELF files that can be read, by what `uname -m` calls them."""
-
-
 def refuse_other_machine(layout: ImageLayout, recorded_on: str | None, *, where: str) -> None:
     """Raise InputError if a recording says that it was made on another kind of machine."""
-    recorded = _MACHINES.get(recorded_on or "", layout.machine)
-    if recorded != layout.machine:
+    recorded = by_uname(recorded_on)
+    if recorded is not None and recorded.name != layout.machine:
         raise InputError(
-            f"{layout.path} is a program for {layout.machine}, but this was recorded on {recorded}",
+            f"{layout.path} is a program for {layout.machine}, "
+            f"but this was recorded on {recorded.name}",
             where=where,
             cure="Give the binary that was recorded.",
         )

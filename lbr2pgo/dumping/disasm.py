@@ -10,7 +10,8 @@ import numpy as np
 from lbr2pgo.dumping.labels import Labels
 from lbr2pgo.profiles.llvm.correlate import uses_fs_discriminators
 from lbr2pgo.profiles.llvm.discriminators import base_discriminator, duplication_factor
-from lbr2pgo.program.code.instructions import InstructionTable, Kind, text
+from lbr2pgo.program.code.decode import text
+from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.dwarf.debug_info import DebugInfo, Frames
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import INDIRECT, Flow

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lbr2pgo.program.code.cfg import FunctionCFG, build_cfg
+from lbr2pgo.program.code.decode import decode
 from lbr2pgo.program.code.functions import Functions, build_functions, code_ranges
-from lbr2pgo.program.code.instructions import InstructionTable, decode
+from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.elf.eh_frame import read_frames
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.symbols import Symbols, read_symbols

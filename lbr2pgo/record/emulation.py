@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lbr2pgo.model.branch_stacks import BRANCH_TYPES
-from lbr2pgo.record.guest import Guest
+from lbr2pgo.record.guest import EMULATED, Guest
 from lbr2pgo.record.options import KIND_FILTERS, RecordOptions
 
 DEFAULT_PERIOD = 10007
@@ -36,7 +36,7 @@ def emulator_command(
     settings = {
         "file": str(plugin),
         "dir": str(directory),
-        "machine": guest.architecture.number,
+        "machine": guest.architecture.elf_machine,
         "period": options.period or DEFAULT_PERIOD,
         "seed": options.seed,
         "depth": options.depth or DEFAULT_DEPTH,
@@ -64,7 +64,7 @@ def keeps_halves(options: RecordOptions, guest: Guest) -> bool:
     They are two entries then, one without a target and one without a source: the other ends lie
     where recording is prohibited (Linux: drivers/perf/arm_brbe.c).
     """
-    return guest.architecture.name == "aarch64" and "k" in options.filters
+    return EMULATED[guest.architecture.name].has_half_records and "k" in options.filters
 
 
 def kinds_kept(filters: Sequence[str]) -> int:

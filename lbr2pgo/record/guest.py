@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from lbr2pgo.program.code import registry
+from lbr2pgo.program.code.architecture import Architecture
 from lbr2pgo.support.errors import InputError, MissingToolError
 
 _ELF_HEAD = struct.Struct("<4sBB10xHHI8xQ14xHH")
@@ -26,23 +28,27 @@ EMULATOR_CURE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Architecture:
-    """A machine whose programs can be emulated."""
+class Emulated:
+    """What emulation needs to know of an architecture."""
 
-    name: str
-    """As `uname -m` says it."""
-    number: int
-    """EM_* of its ELF files."""
     libraries: str
     """Where Debian's cross packages put its loader and libraries."""
     package: str
     """The Debian package that holds them."""
+    has_half_records: bool = False
+    """Whether its branch recorder keeps one end of a branch to or from where it may not record."""
 
 
-ARCHITECTURES = (
-    Architecture("x86_64", 62, "/usr/x86_64-linux-gnu", "libc6-amd64-cross"),
-    Architecture("aarch64", 183, "/usr/aarch64-linux-gnu", "libc6-arm64-cross"),
-)
+EMULATED = {
+    "x86-64": Emulated("/usr/x86_64-linux-gnu", "libc6-amd64-cross"),
+    "aarch64": Emulated("/usr/aarch64-linux-gnu", "libc6-arm64-cross", has_half_records=True),
+}
+"""By name, the architectures whose branches the plugin knows (plugin/decode.h)."""
+
+EMULATORS = {name: f"qemu-{registry.named(name).uname[0]}" for name in EMULATED}
+"""QEMU's user-mode emulators for them."""
+
+_CURE = f"The software LBR emulates {' and '.join(EMULATED)} programs."
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +76,15 @@ def find_guest(
     """
     path, arguments = _through_scripts(_find_program(command[0], environment), command)
     machine, interpreter = _read_elf(path)
-    architecture = next((a for a in ARCHITECTURES if a.number == machine), None)
-    if architecture is None:
+    architecture = registry.of_elf_machine(machine, where=path)
+    if architecture.name not in EMULATED:
         raise InputError(
-            f"the program is for another machine (ELF machine {machine})",
+            f"the program is for {architecture.name}, which is not emulated",
             where=path,
-            cure="The software LBR emulates x86-64 and AArch64 programs.",
+            cure=_CURE,
         )
     emulator = _find_emulator(architecture, environment)
-    foreign = architecture.name != (host or os.uname().machine)
+    foreign = (host or os.uname().machine) not in architecture.uname
     sysroot = _find_sysroot(architecture, interpreter, environment) if foreign else None
     return Guest(architecture, emulator, sysroot, path, arguments)
 
@@ -134,7 +140,7 @@ def _read_elf(path: str) -> tuple[int, str | None]:
             raise InputError(
                 "not a 64-bit little-endian program",
                 where=path,
-                cure="The software LBR emulates x86-64 and AArch64 programs.",
+                cure=_CURE,
             )
         if entry_size != _PROGRAM_HEADER.size:
             return machine, None
@@ -149,7 +155,7 @@ def _read_elf(path: str) -> tuple[int, str | None]:
 
 
 def _find_emulator(architecture: Architecture, environment: Mapping[str, str]) -> str:
-    name = f"qemu-{architecture.name}"
+    name = EMULATORS[architecture.name]
     found = shutil.which(name, path=environment.get("PATH"))
     if found is None:
         raise MissingToolError(
@@ -176,13 +182,14 @@ def _find_sysroot(
     architecture: Architecture, interpreter: str | None, environment: Mapping[str, str]
 ) -> str | None:
     """QEMU's -L for a foreign program; `QEMU_LD_PREFIX` overrides the cross packages' place."""
-    sysroot = environment.get("QEMU_LD_PREFIX") or architecture.libraries
+    emulated = EMULATED[architecture.name]
+    sysroot = environment.get("QEMU_LD_PREFIX") or emulated.libraries
     if interpreter is None or Path(sysroot + interpreter).exists():
         return sysroot if Path(sysroot).exists() else None
     if Path(interpreter).exists():
         return None
     raise MissingToolError(
         f"the program needs {interpreter} of {architecture.name}, and it is not in {sysroot}",
-        cure=f"Install the libraries (Debian: apt-get install {architecture.package}), "
+        cure=f"Install the libraries (Debian: apt-get install {emulated.package}), "
         "or name another place in QEMU_LD_PREFIX.",
     )

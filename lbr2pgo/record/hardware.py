@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from lbr2pgo.program.code.registry import ARCHITECTURES
 from lbr2pgo.record.facility import Facility, Recorder, find_facility
 from lbr2pgo.record.foreground import run_foreground
-from lbr2pgo.record.guest import ARCHITECTURES
 from lbr2pgo.record.machine import Machine
 from lbr2pgo.record.options import KIND_FILTERS, PRIVILEGE_FILTERS, RecordOptions
 from lbr2pgo.record.triggers import Trigger, find_triggers
@@ -70,7 +70,7 @@ def _foreign_architecture(machine: Machine, program: str) -> str | None:
     except OSError:
         return None
     number = int.from_bytes(head[18:20], "little") if head.startswith(b"\x7fELF") else 0
-    names = (a.name.replace("_", "-") for a in ARCHITECTURES if a.number == number)
+    names = (each.name for each in ARCHITECTURES if each.elf_machine == number)
     return next((name for name in names if name != machine.cpu.architecture), None)
 
 

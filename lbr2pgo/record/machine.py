@@ -17,6 +17,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from lbr2pgo.record.guest import EMULATORS
+
 CAP_SYS_ADMIN, CAP_PERFMON = 21, 38
 
 # Core PMUs in sysfs; the others there count uncore, software or tracing events.
@@ -101,7 +103,7 @@ def read_machine(
     cpu = parse_cpuinfo(_text(root / "proc/cpuinfo") or "")
     pmus, has_sysfs = _read_pmus(root / "sys")
     kernel = root / "proc/sys/kernel"
-    emulators = tuple(name for name in ("qemu-x86_64", "qemu-aarch64") if which(name))
+    emulators = tuple(name for name in EMULATORS.values() if which(name))
     return Machine(
         cpu=cpu,
         pmus=pmus,

@@ -250,7 +250,7 @@ def _facts(options: RecordOptions, guest: Guest) -> RecordingFacts:
         hostname=system.nodename,
         os_release=system.release,
         version=f"lbr2pgo {own_version}",
-        machine=guest.architecture.name,
+        machine=guest.architecture.uname[0],
         cpu_description=f"simulated: the software LBR of lbr2pgo on {_emulator_version(guest)}",
         cpu_id="simulated",
         cpus=os.cpu_count(),

@@ -11,7 +11,8 @@ import pytest
 from builders.objdump import disassembly
 
 from lbr2pgo.program.code.cfg import EdgeKind, FunctionCFG
-from lbr2pgo.program.code.instructions import Kind, decode
+from lbr2pgo.program.code.decode import decode
+from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.errors import InputError
 

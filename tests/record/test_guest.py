@@ -46,7 +46,7 @@ def install(path: Path, content: bytes) -> str:
 def test_a_program_of_this_machine(environment: Environment, tmp_path: Path) -> None:
     program = install(tmp_path / "program", elf(interpreter="/lib64/ld-linux-x86-64.so.2"))
     guest = find_guest((program, "-x", "y"), environment, host="x86_64")
-    assert guest.architecture.name == "x86_64"
+    assert guest.architecture.name == "x86-64"
     assert guest.emulator == str(tmp_path / "bin" / "qemu-x86_64")
     assert (guest.path, guest.arguments) == (program, (program, "-x", "y"))
     assert guest.sysroot is None

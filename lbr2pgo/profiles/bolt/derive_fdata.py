@@ -22,7 +22,8 @@ from lbr2pgo.profiles.bolt.labels import find_labels
 from lbr2pgo.profiles.bolt.lines import Lines, read_lines
 from lbr2pgo.profiles.bolt.not_understood import given_up
 from lbr2pgo.profiles.bolt.relocations import read_references
-from lbr2pgo.program.code.instructions import Kind, decode
+from lbr2pgo.program.code.decode import decode
+from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.distinct import distinct

@@ -7,17 +7,24 @@ and System instructions".
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from struct import Struct
 
-import capstone
 import numpy as np
 
-from lbr2pgo.program.code.instructions import Code, Flow, Kind
+from lbr2pgo.program.code.architecture import Architecture, Code, ControlFlow, Relocations
+from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.support.arrays import I64, U8, U32
 
 _SIZE = 4
+
+# Arm ARM, C6.2: ADRP, LDR (immediate), BR, NOP
+_WORD = Struct("<I")
+_ADRP_X16, _ADRP_MASK = 0x90000010, 0x9F00001F
+_LDR_X17_X16, _LDR_MASK = 0xF9400211, 0xFFC003FF
+_BR_X17, _NOP = 0xD61F0220, 0xD503201F
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +66,7 @@ def sweep(data: U8, bounds: list[int]) -> tuple[I64, U8]:
     return offset, np.full(len(offset), _SIZE, np.uint8)
 
 
-def flow(code: Code) -> Flow:
+def control_flow(code: Code) -> ControlFlow:
     """Kinds and targets, from the instructions' words."""
     word = code.data[code.offset[:, np.newaxis] + np.arange(_SIZE)].view("<u4")[:, 0]
     kind = np.zeros(len(word), np.uint8)
@@ -71,11 +78,13 @@ def flow(code: Code) -> Flow:
             distance[rows] = _distance(word[rows], c)
     has_target = np.isin(kind, (Kind.JUMP, Kind.CALL, Kind.COND))
     target = np.where(has_target, code.address + distance.view(np.uint64), np.uint64(0))
-    return Flow(kind, target, has_target)
+    return ControlFlow(kind, target, has_target)
 
 
 def writer() -> Callable[[bytes, int], str]:
     """A function that writes one instruction."""
+    import capstone
+
     handle = capstone.Cs(capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM)
 
     def write(code: bytes, address: int) -> str:
@@ -86,8 +95,38 @@ def writer() -> Callable[[bytes, int], str]:
     return write
 
 
+def plt_slots(code: bytes, address: int, _: int) -> Iterator[tuple[int, int]]:
+    """An entry is `adrp x16; ldr x17, [x16, …]; add x16; br x17`, perhaps with `bti` first."""
+    start, page = address, 0
+    for at, (word,) in enumerate(_WORD.iter_unpack(code[: len(code) // _SIZE * _SIZE])):
+        here = address + _SIZE * at
+        if word == _NOP:
+            start = here + _SIZE if start == here else start
+        elif word & _ADRP_MASK == _ADRP_X16:
+            distance = (word >> 29 & 3) | (word >> 5 & 0x7FFFF) << 2
+            page = (here & ~0xFFF) + ((distance ^ 1 << 20) - (1 << 20) << 12)
+        elif word & _LDR_MASK == _LDR_X17_X16:
+            yield start, page + 8 * (word >> 10 & 0xFFF)
+        elif word == _BR_X17:
+            start = here + _SIZE
+
+
 def _distance(word: U32, c: _Class) -> I64:
     """Signed distance in bytes from the instruction to its target."""
     left = 64 - c.bits
     field = (word >> np.uint32(c.shift)).astype(np.int64) << left
     return field >> (left - 2)
+
+
+AARCH64 = Architecture(
+    name="aarch64",
+    elf_machine=183,
+    uname=("aarch64", "arm64"),
+    sweep=sweep,
+    control_flow=control_flow,
+    writer=writer,
+    plt_slots=plt_slots,
+    # AAELF64: R_AARCH64_RELATIVE, _IRELATIVE; _ABS64, _ABS32, _PREL64, _PREL32
+    relocations=Relocations(relative=1027, irelative=1032, references=(257, 258, 260, 261)),
+    mapping_symbols=(b"$x", b"$d"),
+)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
-from importlib import import_module
-from types import ModuleType
 from typing import Self
 
 import numpy as np
 
-from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.ranges import spread
 
@@ -36,33 +32,6 @@ class Kind(IntEnum):
 
 
 _ENDS_LINE = (Kind.JUMP, Kind.INDIRECT_JUMP, Kind.RET, Kind.TRAP)
-
-
-@dataclass(frozen=True, slots=True)
-class Code:
-    """Bytes of some ranges, laid one after another, and the instructions found in them."""
-
-    data: U8
-    """All bytes, and `PADDING` zeros behind them."""
-    offset: I64
-    """(n,): where in `data` each instruction starts."""
-    size: U8
-    """(n,)"""
-    address: U64
-    """(n,)"""
-
-
-PADDING = 16
-"""A decoder may look this far past an instruction's start without checking."""
-
-
-@dataclass(frozen=True, slots=True)
-class Flow:
-    """How instructions pass control on; arrays of n rows."""
-
-    kind: U8
-    target: U64
-    has_target: Bools
 
 
 @dataclass(frozen=True)
@@ -141,47 +110,3 @@ class InstructionTable:
             np.concatenate([self.has_target, other.has_target]),
         )
         return both.take(np.argsort(both.address, kind="stable"))
-
-
-def decode(image: Image, starts: U64, ends: U64) -> InstructionTable:
-    """Decode half-open address ranges, each by a linear sweep from its start.
-
-    Bytes that are no instruction, and bytes that the file does not hold, leave a gap. Where
-    ranges overlap, the one that starts first has the bytes.
-    """
-    decoder = _decoder(image)
-    data, bounds, starts = _gather(image, starts, ends)
-    offset, size = decoder.sweep(data, bounds)
-    piece = np.searchsorted(bounds, offset, side="right") - 1
-    address = starts[piece] + (offset - np.array(bounds)[piece]).astype(np.uint64)
-    flow: Flow = decoder.flow(Code(data, offset, size, address))
-    return InstructionTable(address, size, flow.kind, flow.target, flow.has_target)
-
-
-def text(image: Image, start: int, end: int) -> Iterator[tuple[int, bytes, str]]:
-    """Address, bytes and text of each instruction, in the syntax of the machine's objdump."""
-    table = decode(image, np.array([start], np.uint64), np.array([end], np.uint64))
-    write = _decoder(image).writer()
-    for address, size in zip(table.address.tolist(), table.size.tolist(), strict=True):
-        code = image.read(address, size)
-        yield address, code, write(code, address)
-
-
-def _decoder(image: Image) -> ModuleType:
-    """Module of the image's machine, which has `sweep`, `flow` and `writer`."""
-    name = "aarch64" if image.machine == "aarch64" else "x86"
-    return import_module(f"lbr2pgo.program.code.{name}")
-
-
-def _gather(image: Image, starts: U64, ends: U64) -> tuple[U8, list[int], U64]:
-    """Bytes of all ranges with padding, the ranges' bounds in them, and their addresses."""
-    order = np.argsort(starts, kind="stable")
-    starts, ends = starts[order], ends[order]
-    taken = np.maximum.accumulate(ends)[:-1] if len(ends) else ends
-    starts = np.concatenate([starts[:1], np.maximum(starts[1:], taken)])
-    kept = starts < ends
-    starts, sizes = starts[kept], (ends - starts)[kept]
-    pieces = [image.stored(a, n) for a, n in zip(starts.tolist(), sizes.tolist(), strict=True)]
-    bounds = np.cumsum([0, *map(len, pieces)]).tolist()
-    data = np.frombuffer(b"".join([*pieces, bytes(PADDING)]), np.uint8)
-    return data, bounds, starts

@@ -5,41 +5,15 @@ Opcodes as in the Intel SDM, volume 2, appendix A.
 
 from __future__ import annotations
 
-import ctypes
-from bisect import bisect_left
-from collections.abc import Callable
-from functools import cached_property, partial
-from itertools import pairwise
-from typing import Any
+from collections.abc import Callable, Iterator
 
-import capstone
-import capstone.x86
 import numpy as np
 
-from lbr2pgo.program.code.instructions import Code, Flow, Kind
-from lbr2pgo.program.code.x86_length import vector_length, without_rex2
-from lbr2pgo.support.arrays import I16, I64, U8, U32, U64, Bools
-from lbr2pgo.support.threads import in_order, threads
+from lbr2pgo.program.code.architecture import Architecture, Code, ControlFlow, Relocations
+from lbr2pgo.program.code.instructions import Kind
+from lbr2pgo.support.arrays import I64, U8, U64, Bools
 
-_FIELDS = {"id": "<u4", "address": "<u8", "size": "<u2"}
-_ROW = np.dtype(
-    {
-        "names": list(_FIELDS),
-        "formats": list(_FIELDS.values()),
-        "offsets": [getattr(capstone._cs_insn, name).offset for name in _FIELDS],
-        "itemsize": ctypes.sizeof(capstone._cs_insn),
-    }
-)
-"""The fields of capstone's C struct that matter here. Its Python API builds an object for
-every instruction, which takes six times as long."""
-
-_WINDOW = 1 << 14
-_WINDOW_IN_DATA = 64
-"""Bytes looked at in one go: capstone reads a row of prefixes to its end, however long."""
 _LONGEST = 15
-_WORTH_SHARING = 1 << 18
-"""Bytes that take longer to disassemble than a thread to start."""
-
 _PREFIXES = (0x26, 0x2E, 0x36, 0x3E, *range(0x40, 0x50), 0x64, 0x65, 0x66, 0x67, 0xF0, 0xF2, 0xF3)
 _ESCAPE = 0x0F
 _REX2, _REX2_MAP_0F, _JMPABS = 0xD5, 0x80, 0xA1
@@ -65,6 +39,8 @@ _GROUP_5 = (
 )  # fmt: skip
 """Opcode FF by the reg field of its ModRM byte."""
 
+_JUMP_THROUGH_MEMORY, _ENDBR64 = b"\xff\x25", b"\xf3\x0f\x1e\xfa"
+
 
 def _table(control: dict[Kind, tuple[int, ...]]) -> U8:
     table = np.zeros(256, np.uint8)
@@ -80,38 +56,12 @@ _IS_PREFIX = np.isin(np.arange(256), _PREFIXES)
 
 def sweep(data: U8, bounds: list[int]) -> tuple[I64, U8]:
     """Offsets and sizes of the instructions in each piece of `data` between two bounds."""
-    parts = _parts(bounds)
-    if len(parts) == 1:
-        signed = _sizes(data, bounds)
-    else:
-        workers = [partial(_sizes, data)] * len(parts)
-        signed = np.concatenate([*in_order(((part,) for part in parts), workers)])
-    size = np.abs(signed)
-    offset = bounds[0] + np.cumsum(size, dtype=np.int64) - size
-    return offset[signed > 0], size[signed > 0].astype(np.uint8)
+    from lbr2pgo.program.code import x86_lengths
+
+    return x86_lengths.sweep(data, bounds)
 
 
-def _parts(bounds: list[int]) -> list[list[int]]:
-    """The bounds of about as many bytes for each thread; of all where there are few."""
-    first, size = bounds[0], bounds[-1] - bounds[0]
-    count = threads() if size > _WORTH_SHARING else 1
-    cuts = [bisect_left(bounds, first + size * i // count) for i in range(1, count)]
-    edges = [0, *cuts, len(bounds) - 1]
-    return [bounds[a : b + 1] for a, b in pairwise(edges)]
-
-
-def _sizes(data: U8, bounds: list[int]) -> I16:
-    """Sizes of what stands between the bounds, negative where it is no instruction."""
-    disassembler = _Disassembler(data)
-    found = [np.empty(0, np.int16)]
-    for start, end in pairwise(bounds):
-        while start < end:
-            found.append(disassembler.next_sizes(start, end))
-            start += int(np.abs(found[-1]).sum())
-    return np.concatenate(found)
-
-
-def flow(code: Code) -> Flow:
+def control_flow(code: Code) -> ControlFlow:
     """Kinds and targets, from the instructions' bytes."""
     at = _opcode_offset(code)
     kind = _kinds(code, at)
@@ -121,11 +71,13 @@ def flow(code: Code) -> Flow:
     has_target = np.isin(kind, (Kind.COND, Kind.JUMP, Kind.CALL))
     target = _relative_targets(code, has_target, at)
     target[absolute] = _numbers(code, at[absolute] + 1, 8).view(np.uint64)
-    return Flow(kind, target, has_target)
+    return ControlFlow(kind, target, has_target)
 
 
 def writer() -> Callable[[bytes, int], str]:
     """A function that writes one instruction in AT&T syntax, as objdump does."""
+    import capstone
+
     handle = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
     handle.syntax = capstone.CS_OPT_SYNTAX_ATT
 
@@ -137,63 +89,14 @@ def writer() -> Callable[[bytes, int], str]:
     return write
 
 
-class _Disassembler:
-    """capstone, which one thread can use at a time, over some bytes."""
-
-    def __init__(self, data: U8) -> None:
-        self._data = data
-        self._code = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
-
-    @cached_property
-    def _code_in_data(self) -> Any:
-        handle = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
-        handle.skipdata = True
-        return handle
-
-    def next_sizes(self, start: int, end: int) -> I16:
-        """Sizes of what comes next, at least one; negative where it is no instruction.
-
-        What capstone does not know, or misreads, goes by its length, if that is plain to see,
-        because a gap would break the straight line; otherwise it is data, and the next code is
-        looked for.
-        """
-        size, number = _disassemble(self._code, self._data, start, end, _WINDOW)
-        misread = np.flatnonzero(number == capstone.x86.X86_INS_UD1)  # without its ModRM byte
-        size = size[: misread[0]] if len(misread) else size
-        if len(size):
-            return size
-        code = bytes(self._data[start : min(end, start + _LONGEST)])
-        length = vector_length(code) or self._rex2_length(code)
-        if length:
-            return np.array([length], np.int16)
-        size, number = _disassemble(self._code_in_data, self._data, start, end, _WINDOW_IN_DATA)
-        return np.where(number == 0, -size, size)
-
-    def _rex2_length(self, code: bytes) -> int:
-        twin = without_rex2(code)
-        if twin is None:
-            return 0
-        size, _ = _disassemble(self._code, np.frombuffer(twin, np.uint8), 0, len(twin), 1)
-        return int(size[0]) + len(code) - len(twin) if len(size) else 0
-
-
-def _disassemble(handle: Any, data: U8, start: int, end: int, window: int) -> tuple[I16, U32]:
-    """Size and capstone's number of each instruction that starts in the window."""
-    found = ctypes.POINTER(capstone._cs_insn)()
-    code = ctypes.cast(data.ctypes.data + start, ctypes.c_char_p)
-    length = min(end - start, window + _LONGEST)
-    n = capstone._cs.cs_disasm(handle.csh, code, length, 0, 0, ctypes.byref(found))
-    if not n:
-        return np.empty(0, np.int16), np.empty(0, np.uint32)
-    try:
-        memory = (ctypes.c_char * (n * _ROW.itemsize)).from_address(
-            ctypes.cast(found, ctypes.c_void_p).value
-        )
-        rows = np.frombuffer(memory, _ROW)
-        rows = rows[: np.searchsorted(rows["address"], window)]
-        return rows["size"].astype(np.int16), rows["id"].copy()
-    finally:
-        capstone._cs.cs_free(found, n)
+def plt_slots(code: bytes, address: int, entry_size: int) -> Iterator[tuple[int, int]]:
+    """An entry jumps through its slot, perhaps behind `endbr64` or `bnd`."""
+    size = 2 * entry_size if entry_size == 8 and code.startswith(_ENDBR64) else entry_size
+    for at in range(0, len(code) - size + 1, size):
+        jump = code.find(_JUMP_THROUGH_MEMORY, at, at + size - 4)
+        if jump >= 0:
+            displacement = int.from_bytes(code[jump + 2 : jump + 6], "little", signed=True)
+            yield address + at, address + jump + 6 + displacement
 
 
 def _opcode_offset(code: Code) -> I64:
@@ -254,3 +157,18 @@ def _numbers(code: Code, at: I64, width: int) -> I64:
     columns = at[:, np.newaxis] + np.arange(width)
     numbers: I64 = code.data[columns].view(f"<i{width}")[:, 0].astype(np.int64)
     return numbers
+
+
+X86_64 = Architecture(
+    name="x86-64",
+    elf_machine=62,
+    uname=("x86_64", "amd64"),
+    sweep=sweep,
+    control_flow=control_flow,
+    writer=writer,
+    plt_slots=plt_slots,
+    # psABI: R_X86_64_RELATIVE, _IRELATIVE; _64, _32, _32S; _PC32, _PLT32, _PC16, _PC8, _PC64
+    relocations=Relocations(
+        relative=8, irelative=37, references=(1, 10, 11), jump_tables=(2, 4, 13, 15, 24)
+    ),
+)

@@ -20,6 +20,8 @@ from stat import S_ISREG
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from lbr2pgo.program.code import registry
+from lbr2pgo.program.code.architecture import Architecture
 from lbr2pgo.program.elf.layout import ImageLayout, Segment
 from lbr2pgo.program.elf.packing import unpack, unpack_gnu
 from lbr2pgo.support.background import Background
@@ -27,9 +29,6 @@ from lbr2pgo.support.errors import InputError
 
 if TYPE_CHECKING:
     import lief
-
-MACHINES = {62: "x86-64", 183: "aarch64"}
-"""Names of the `e_machine` values that can be read (System V gABI, and its supplements)."""
 
 SHT_SYMTAB, SHT_STRTAB, SHT_NOBITS, SHT_DYNSYM = 2, 3, 8, 11
 SHF_ALLOC, SHF_EXECINSTR, SHF_COMPRESSED = 1 << 1, 1 << 2, 1 << 11
@@ -127,8 +126,13 @@ class Image:
 
     @property
     def machine(self) -> str:
-        """`x86-64` or `aarch64`."""
+        """Name of the architecture."""
         return self.layout.machine
+
+    @property
+    def architecture(self) -> Architecture:
+        """All that depends on the kind of processor."""
+        return registry.named(self.layout.machine)
 
     @property
     def build_id(self) -> str | None:
@@ -283,8 +287,7 @@ def _check_header(path: str, data: mmap.mmap | bytes) -> tuple[str, bool]:
     program_header_count, section_header_count = header[12], header[14]
     if (bits, order) != (2, 1):
         raise _unsupported(path, "32-bit" if bits == 1 else "big-endian")
-    if machine not in MACHINES:
-        raise _unsupported(path, f"for another machine (ELF machine number {machine})")
+    architecture = registry.of_elf_machine(machine, where=path)
     if kind not in (_EXECUTABLE, _SHARED):
         raise _unsupported(path, _FILE_KINDS.get(kind, f"of ELF type {kind}"))
     for name, start, size in (
@@ -293,7 +296,7 @@ def _check_header(path: str, data: mmap.mmap | bytes) -> tuple[str, bool]:
     ):
         if start + size > len(data):
             raise _cut(path, f"the {name} headers", start + size)
-    return MACHINES[machine], kind == _SHARED
+    return architecture.name, kind == _SHARED
 
 
 class _Headers(NamedTuple):
@@ -381,7 +384,7 @@ def _unsupported(path: str, what: str) -> InputError:
     return InputError(
         f"this ELF file is {what}",
         where=path,
-        cure="Linked 64-bit little-endian x86-64 and AArch64 files can be read.",
+        cure=f"Linked 64-bit little-endian files for {registry.NAMES} can be read.",
     )
 
 

@@ -24,7 +24,7 @@ class ImageLayout:
     build_id: str | None
     """Lower-case hex, None if the file has no GNU build-id note."""
     machine: str
-    """`x86-64` or `aarch64`."""
+    """Name of the architecture."""
     is_pie: bool
     """True if the file may be loaded anywhere (ET_DYN)."""
     segments: tuple[Segment, ...]

@@ -12,7 +12,6 @@ SHT_RELA, SHT_RELR = 4, 19  # System V gABI
 RELA = np.dtype([("offset", "<u8"), ("type", "<u4"), ("symbol", "<u4"), ("addend", "<i8")])
 RelaRows = npt.NDArray[np.void]
 
-_RELATIVE = {"x86-64": 8, "aarch64": 1027}  # R_X86_64_RELATIVE, R_AARCH64_RELATIVE
 _POINTER_SIZE = 8
 
 
@@ -37,7 +36,7 @@ def dynamic_relocations(image: Image, only: str | None = None) -> RelaRows:
 
 def relative_targets(image: Image, dynamic: RelaRows) -> U64:
     """Addresses in the image that the loader will store somewhere."""
-    rows = dynamic[dynamic["type"] == _RELATIVE[image.machine]]
+    rows = dynamic[dynamic["type"] == image.architecture.relocations.relative]
     targets: U64 = rows["addend"].astype(np.uint64)
     return targets
 
@@ -64,7 +63,7 @@ def _read_relr(image: Image, section: Section) -> RelaRows:
             place = word + _POINTER_SIZE
     rows = np.zeros(len(offsets), RELA)
     rows["offset"] = np.array(offsets, np.uint64)
-    rows["type"] = _RELATIVE[image.machine]
+    rows["type"] = image.architecture.relocations.relative
     rows["addend"] = [
         int.from_bytes(image.read(at, _POINTER_SIZE), "little", signed=True) for at in offsets
     ]

@@ -18,7 +18,8 @@ from lbr2pgo.profiles.bolt.labels import find_labels
 from lbr2pgo.profiles.bolt.lines import Lines, read_lines
 from lbr2pgo.profiles.bolt.relocations import read_references
 from lbr2pgo.profiles.bolt.x86_jump_tables import rip_relative_leas, table_uses
-from lbr2pgo.program.code.instructions import Kind, decode
+from lbr2pgo.program.code.decode import decode
+from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.elf.relocations import dynamic_relocations, relative_targets
 from lbr2pgo.program.program import Program
 

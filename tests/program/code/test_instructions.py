@@ -12,9 +12,12 @@ from builders.objdump import Listed, disassembly
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lbr2pgo.program.code import x86
+from lbr2pgo.program.code import x86_lengths
+from lbr2pgo.program.code.architecture import PADDING
+from lbr2pgo.program.code.decode import decode, text
 from lbr2pgo.program.code.functions import code_ranges
-from lbr2pgo.program.code.instructions import PADDING, InstructionTable, Kind, decode, text
+from lbr2pgo.program.code.instructions import InstructionTable, Kind
+from lbr2pgo.program.code.x86 import X86_64
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.program import Program
 
@@ -217,7 +220,7 @@ def test_text_of_what_the_disassembler_does_not_know(link: Link) -> None:
 class Bytes:
     """Stands for an image: these bytes at address 0x1000."""
 
-    machine = "x86-64"
+    architecture = X86_64
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -255,10 +258,10 @@ def test_one_byte_over_and_over_takes_linear_time(byte: int) -> None:
 def test_threads_change_nothing(pieces: list[bytes], threads: int) -> None:
     data = np.frombuffer(b"".join([*pieces, bytes(PADDING)]), np.uint8)
     bounds = np.cumsum([0, *map(len, pieces)]).tolist()
-    alone = x86.sweep(data, bounds)
+    alone = x86_lengths.sweep(data, bounds)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(x86, "_WORTH_SHARING", -1)
-        patch.setattr(x86, "threads", lambda: threads)
-        shared = x86.sweep(data, bounds)
+        patch.setattr(x86_lengths, "_WORTH_SHARING", -1)
+        patch.setattr(x86_lengths, "threads", lambda: threads)
+        shared = x86_lengths.sweep(data, bounds)
     for one, other in zip(alone, shared, strict=True):
         assert one.tolist() == other.tolist()

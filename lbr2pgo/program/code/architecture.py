@@ -1,0 +1,77 @@
+"""`Architecture`: all that the program room knows of one kind of processor, in one record.
+
+Each architecture has a module of its own beside this one, and a line in `registry`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from lbr2pgo.support.arrays import I64, U8, U64, Bools
+
+PADDING = 16
+"""A decoder may look this far past an instruction's start without checking."""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Bytes of some ranges, laid one after another, and the instructions found in them."""
+
+    data: U8
+    """All bytes, and `PADDING` zeros behind them."""
+    offset: I64
+    """(n,): where in `data` each instruction starts."""
+    size: U8
+    """(n,)"""
+    address: U64
+    """(n,)"""
+
+
+@dataclass(frozen=True, slots=True)
+class ControlFlow:
+    """How instructions pass control on; arrays of n rows."""
+
+    kind: U8
+    """`Kind`"""
+    target: U64
+    has_target: Bools
+
+
+@dataclass(frozen=True, slots=True)
+class Relocations:
+    """Numbers of relocation types, from the psABI of the architecture."""
+
+    relative: int
+    """The loader stores an address of the image."""
+    irelative: int
+    """The loader stores what a function of the image chooses."""
+    references: tuple[int, ...]
+    """They store where something is."""
+    jump_tables: tuple[int, ...] = ()
+    """They store a distance, which in data is an entry of a jump table; () if such distances are
+    also used otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """One kind of processor."""
+
+    name: str
+    """As messages call it."""
+    elf_machine: int
+    """`e_machine` of its ELF files (EM_*)."""
+    uname: tuple[str, ...]
+    """What `uname -m`, and so a recording, may call it; the usual name first."""
+    sweep: Callable[[U8, list[int]], tuple[I64, U8]]
+    """Offsets and sizes of the instructions in each piece of some bytes between two bounds."""
+    control_flow: Callable[[Code], ControlFlow]
+    """What instructions do to control flow."""
+    writer: Callable[[], Callable[[bytes, int], str]]
+    """Makes a function that writes one instruction at an address as text."""
+    plt_slots: Callable[[bytes, int, int], Iterator[tuple[int, int]]]
+    """Addresses of the entries of a procedure linkage table and of the slots that they jump
+    through, from its bytes, its address and the usual size of an entry."""
+    relocations: Relocations
+    mapping_symbols: tuple[bytes, ...] = ()
+    """How symbols begin that only say whether code or data follows."""

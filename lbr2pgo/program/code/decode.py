@@ -1,0 +1,50 @@
+"""Instructions of an image's code, decoded as its architecture has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from lbr2pgo.program.code.architecture import PADDING, Code
+from lbr2pgo.program.code.instructions import InstructionTable
+from lbr2pgo.program.elf.image import Image
+from lbr2pgo.support.arrays import U8, U64
+
+
+def decode(image: Image, starts: U64, ends: U64) -> InstructionTable:
+    """Decode half-open address ranges, each by a linear sweep from its start.
+
+    Bytes that are no instruction, and bytes that the file does not hold, leave a gap. Where
+    ranges overlap, the one that starts first has the bytes.
+    """
+    architecture = image.architecture
+    data, bounds, starts = _gather(image, starts, ends)
+    offset, size = architecture.sweep(data, bounds)
+    piece = np.searchsorted(bounds, offset, side="right") - 1
+    address = starts[piece] + (offset - np.array(bounds)[piece]).astype(np.uint64)
+    flow = architecture.control_flow(Code(data, offset, size, address))
+    return InstructionTable(address, size, flow.kind, flow.target, flow.has_target)
+
+
+def text(image: Image, start: int, end: int) -> Iterator[tuple[int, bytes, str]]:
+    """Address, bytes and text of each instruction, in the syntax of the machine's objdump."""
+    table = decode(image, np.array([start], np.uint64), np.array([end], np.uint64))
+    write = image.architecture.writer()
+    for address, size in zip(table.address.tolist(), table.size.tolist(), strict=True):
+        code = image.read(address, size)
+        yield address, code, write(code, address)
+
+
+def _gather(image: Image, starts: U64, ends: U64) -> tuple[U8, list[int], U64]:
+    """Bytes of all ranges with padding, the ranges' bounds in them, and their addresses."""
+    order = np.argsort(starts, kind="stable")
+    starts, ends = starts[order], ends[order]
+    taken = np.maximum.accumulate(ends)[:-1] if len(ends) else ends
+    starts = np.concatenate([starts[:1], np.maximum(starts[1:], taken)])
+    kept = starts < ends
+    starts, sizes = starts[kept], (ends - starts)[kept]
+    pieces = [image.stored(a, n) for a, n in zip(starts.tolist(), sizes.tolist(), strict=True)]
+    bounds = np.cumsum([0, *map(len, pieces)]).tolist()
+    data = np.frombuffer(b"".join([*pieces, bytes(PADDING)]), np.uint8)
+    return data, bounds, starts

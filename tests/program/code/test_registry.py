@@ -1,0 +1,75 @@
+"""Architectures: each is one record, and one that is not there is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lbr2pgo.cli import main
+from lbr2pgo.program.code import registry
+from lbr2pgo.program.code.aarch64 import AARCH64
+from lbr2pgo.program.code.decode import decode
+from lbr2pgo.program.elf.image import Image
+from lbr2pgo.support.errors import InputError
+
+Link = Callable[..., Path]
+MACHINE = 18
+"""Where the ELF header says `e_machine`."""
+RISCV, UNKNOWN = 243, 0xFEED
+
+
+def for_machine(number: int, program: Path, target: Path) -> Path:
+    data = bytearray(program.read_bytes())
+    data[MACHINE : MACHINE + 2] = number.to_bytes(2, "little")
+    target.write_bytes(data)
+    return target
+
+
+def test_each_name_and_number_stands_for_one_architecture() -> None:
+    every = registry.ARCHITECTURES
+    names = [name for each in every for name in {each.name, *each.uname}]
+    assert len(set(names)) == len(names)
+    assert len({each.elf_machine for each in every}) == len(every)
+    for each in every:
+        assert registry.named(each.name) is each
+        assert registry.of_elf_machine(each.elf_machine, where="") is each
+        assert {registry.by_uname(name) for name in each.uname} == {each}
+
+
+def test_what_uname_says_of_others_is_not_known() -> None:
+    assert registry.by_uname("riscv64") is None
+    assert registry.by_uname(None) is None
+
+
+@pytest.mark.parametrize("number", [RISCV, UNKNOWN])
+def test_a_program_of_another_architecture_is_refused(
+    number: int, link: Link, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = for_machine(number, link("_start: ret\n"), tmp_path / "other")
+    with pytest.raises(InputError, match=f"machine number {number}") as caught:
+        Image.open(program)
+    assert caught.value.where == str(program)
+    (tmp_path / "profile").write_text("B 1000 1000 1 0\n")
+    arguments = ["convert", str(tmp_path / "profile"), "--binary", str(program)]
+    assert main(arguments) == 2
+    assert f"machine number {number}" in capsys.readouterr().err
+
+
+def test_one_that_is_registered_is_read_by_its_own_record(
+    link: Link, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def two_bytes_each(data: np.ndarray, bounds: list[int]) -> tuple[np.ndarray, np.ndarray]:
+        offset = np.arange(bounds[0], bounds[-1], 2)
+        return offset, np.full(len(offset), 2, np.uint8)
+
+    other = replace(AARCH64, name="other", elf_machine=UNKNOWN, uname=(), sweep=two_bytes_each)
+    monkeypatch.setattr(registry, "ARCHITECTURES", (*registry.ARCHITECTURES, other))
+    image = Image.open(for_machine(UNKNOWN, link("_start: ret\n.zero 7\n"), tmp_path / "other"))
+    assert image.architecture is other
+    start = next(s.address for s in image.sections if s.is_code)
+    table = decode(image, np.array([start], np.uint64), np.array([start + 8], np.uint64))
+    assert table.size.tolist() == [2, 2, 2, 2]
