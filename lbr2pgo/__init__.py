@@ -18,16 +18,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lbr2pgo.conversion import (
-        Conversion,
-        ConvertOptions,
-        EmptyProfileError,
-        IncompleteError,
-        convert,
-    )
+    from lbr2pgo.conversion import Conversion, ConvertOptions, convert
     from lbr2pgo.counting.count import CountingOptions, count
     from lbr2pgo.model.branch_counts import BranchCounts, merge
     from lbr2pgo.model.branch_stacks import BranchStacks
+    from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
     from lbr2pgo.model.waterfall import rows as waterfall_rows
     from lbr2pgo.program.dwarf.debug_info import DebugInfo
     from lbr2pgo.program.program import Program
@@ -40,8 +35,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "Conversion": "conversion",
     "ConvertOptions": "conversion",
-    "EmptyProfileError": "conversion",
-    "IncompleteError": "conversion",
+    "EmptyProfileError": "model.incomplete",
+    "IncompleteError": "model.incomplete",
     "convert": "conversion",
     "CountingOptions": "counting.count",
     "count": "counting.count",

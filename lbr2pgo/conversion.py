@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from lbr2pgo.counting.count import Counted, CountingOptions, Progress, count, filter_names, mode_of
-from lbr2pgo.counting.find_image import refuse_other_machine
+from lbr2pgo.counting.count import Progress
 from lbr2pgo.model import waterfall
-from lbr2pgo.model.branch_counts import BranchCounts, merge
+from lbr2pgo.model.branch_counts import BranchCounts
+from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
-from lbr2pgo.program.elf.image import Image
-from lbr2pgo.program.program import Program
-from lbr2pgo.replay.fusion import FUSED
-from lbr2pgo.replay.replay import Flow, ReplayOptions, replay
-from lbr2pgo.sources import open_source
-from lbr2pgo.sources.base import Source, SourceInfo, StackSource
+from lbr2pgo.replay.recordings import (
+    LLVM_PROFGEN,
+    PERF2BOLT,
+    Inputs,
+    Replayed,
+    read_and_replay,
+)
+from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.arrays import Bools
 from lbr2pgo.support.background import Background
 from lbr2pgo.support.errors import InputError, Lbr2pgoError, OutputError
@@ -27,15 +29,11 @@ from lbr2pgo.support.timings import Timings
 if TYPE_CHECKING:
     from lbr2pgo.profiles.llvm.profile_table import ProfileTable
 
-LLVM_PROFGEN, PERF2BOLT = "llvm-profgen", "perf2bolt"
-
 
 @dataclass(frozen=True, slots=True)
-class ConvertOptions:
+class ConvertOptions(Inputs):
     """What to read and what to write; paths of outputs that are None are not written."""
 
-    profiles: tuple[Path, ...]
-    binary: Path
     llvm: Path | None = None
     llvm_format: Literal["text", "extbinary"] = "text"
     md5_names: bool = False
@@ -45,14 +43,9 @@ class ConvertOptions:
     fdata: Path | None = None
     preaggregated: Path | None = None
     counts: Path | None = None
-    counting: CountingOptions = field(default_factory=CountingOptions)
-    strict: bool = False
-    compat: frozenset[str] = frozenset()
-    """Tools (LLVM_PROFGEN, PERF2BOLT) whose numbers to give even where we know better."""
 
     def __post_init__(self) -> None:
-        if not self.profiles:
-            raise InputError("no profile was given", cure="Name at least one.")
+        Inputs.__post_init__(self)
         if (self.md5_names or self.symbol_list) and self.llvm_format != "extbinary":
             raise InputError(
                 "the text format holds neither hashed names nor a symbol list",
@@ -80,63 +73,19 @@ class Conversion:
     written: tuple[Path, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """Profiles counted and laid over their binary, before anything is written."""
-
-    program: Program
-    counts: BranchCounts
-    flow: Flow
-    notes: tuple[str, ...]
-    """Assumptions and damage, a sentence each."""
-    filters: tuple[str, ...] = ()
-    """Why some recordings show single branches and not what ran between them."""
-
-
-class IncompleteError(OutputError):
-    """An output was not written; others may have been."""
-
-    def __init__(
-        self, what: str, tallies: Mapping[str, int], notes: Sequence[str], cure: str | None = None,
-        where: str | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__(what, cure=cure, where=where)
-        self.tallies = tallies
-        """As those of a `Conversion`, as far as it came."""
-        self.notes = tuple(notes)
-
-
-class EmptyProfileError(IncompleteError):
-    """Nothing is left to write; `tallies` say where it went."""
-
-    def __init__(
-        self, tallies: Mapping[str, int], notes: Sequence[str] = (), what: str | None = None
-    ) -> None:
-        row = next((row for row in waterfall.rows(tallies) if not row.count), None)
-        if row is not None:
-            step = row.step
-            what = f"the profile would be empty: no {step.unit} left at the step “{step.title}”"
-        cure = "See what the profile holds with `lbr2pgo dump`."
-        if row is not None and row.losses:
-            reason, _ = row.losses[0]
-            cure = f"{reason.title}: {reason.cure}."
-        super().__init__(what or "no count is left to write", tallies, notes, cure)
-
-
 def convert(
     options: ConvertOptions,
     progress: Progress | None = None,
     timings: Timings | None = None,
-    image: Callable[[], Image] | None = None,
 ) -> Conversion:
     """Read, count, replay and write.
 
-    `image` is the binary if opening it has begun (`Image.opening`).
     Outputs that can be written are, even if another one can't be: its error is raised after.
     Raises InputError, IncompleteError, and EmptyProfileError instead of writing an empty profile.
     """
     timings = timings or Timings()
-    found = read_and_replay(options, progress, timings, image)
+    found = read_and_replay(options, progress, timings)
+    found.refuse_nothing()
     run = _Run(options, found, timings)
     tallies = waterfall.merge(found.flow.tallies, *run.write_all())
     waterfall.check(tallies)
@@ -146,136 +95,12 @@ def convert(
     return Conversion(found.counts, found.flow, tallies, notes, tuple(run.written))
 
 
-def read_and_replay(
-    options: ConvertOptions,
-    progress: Progress | None = None,
-    timings: Timings | None = None,
-    image: Callable[[], Image] | None = None,
-) -> Replayed:
-    """The first half of `convert`: everything but writing.
-
-    Raises InputError, and EmptyProfileError where the inputs hold nothing of the binary.
-    """
-    timings = timings or Timings()
-    with timings.stage("open the inputs"):
-        opening = image or Image.opening(options.binary)
-        program, sources = open_inputs(options.profiles, opening)
-    counted, notes, filters = _count_all(options, program, sources, progress, timings)
-    counts = _merged([each.counts for each in counted])
-    if not len(counts):
-        raise EmptyProfileError(counts.tallies, notes, "the inputs hold no counts of this binary")
-    with timings.stage("replay"):
-        flow = replay(counts, program, _replay_options(options))
-    return Replayed(program, flow.counts, flow, (*notes, *replay_notes(flow)), tuple(filters))
-
-
-def open_inputs(
-    profiles: Sequence[Path], image: Callable[[], Image]
-) -> tuple[Program, list[Source]]:
-    """Open them all, beside the binary (`Image.opening`); raises InputError for what can't be."""
-    sources = [open_source(path) for path in profiles]
-    for source in sources:
-        if isinstance(source, StackSource):
-            source.space_events()  # counting needs them first, and they need no binary
-    return Program(image()), sources
-
-
 def _incomplete(
     problem: Lbr2pgoError, tallies: Mapping[str, int], notes: Sequence[str]
 ) -> IncompleteError:
     if isinstance(problem, EmptyProfileError):
         return EmptyProfileError(tallies, notes, problem.what)
     return IncompleteError(problem.what, tallies, notes, problem.cure, problem.where)
-
-
-def _merged(counts: Sequence[BranchCounts]) -> BranchCounts:
-    try:
-        return merge(counts)
-    except ValueError as error:
-        raise InputError(
-            f"the profiles do not go together: {error}",
-            cure="Convert the profiles of each build with the binary of that build.",
-        ) from error
-
-
-def _replay_options(options: ConvertOptions) -> ReplayOptions:
-    return ReplayOptions(strict=options.strict, as_llvm=LLVM_PROFGEN in options.compat)
-
-
-def _count_all(
-    options: ConvertOptions,
-    program: Program,
-    sources: Sequence[Source],
-    progress: Progress | None,
-    timings: Timings,
-) -> tuple[list[Counted], list[str], list[str]]:
-    """What each profile holds; notes on how it was read; notes on what it leaves out."""
-    counted, notes, filters = [], [], []
-    for path, source in zip(options.profiles, sources, strict=True):
-        with timings.stage("read and count", _size(path)):
-            refuse_other_machine(program.image.layout, source.info.machine, where=source.info.path)
-            chosen = _counting_options(options, program, source.info.has_call_stacks)
-            found = count(source, program.image.layout, chosen, program.address_of, progress)
-        counted.append(found)
-        left_out = [f"{path}: {note}" for note in filter_notes(source.info)]
-        filters += left_out
-        notes += [f"{path}: {note}" for note in reading_notes(found, source.health())] + left_out
-    return counted, notes, filters
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.is_file() else 0
-
-
-def reading_notes(counted: Counted, health: Mapping[str, int]) -> Iterator[str]:
-    """What had to be assumed, and what a file had lost, for the user's eyes."""
-    if counted.match is not None and counted.match.assumption:
-        yield counted.match.assumption
-    for reason, number in health.items():
-        if number:
-            yield f"{number:,} {reason}"
-
-
-def filter_notes(info: SourceInfo) -> Iterator[str]:
-    """Of which events only single branches count, and why."""
-    from lbr2pgo.native.traces import BRANCHES_ONLY
-
-    for event in info.events:
-        if mode_of(event) == BRANCHES_ONLY:
-            why = f"was filtered ({','.join(filter_names(event))})"
-            if event.records_single_branches:
-                why = "samples branches one by one"
-            yield (
-                f"event {event.name} {why}: its branches are counted, "
-                "but what ran between them is not known"
-            )
-
-
-def replay_notes(flow: Flow) -> Iterator[str]:
-    """What was repaired in laying counts over the code."""
-    fused = flow.tallies[FUSED]
-    if fused:
-        yield (
-            f"{fused:,} branches were recorded at the compare before them (AMD branch fusion) and "
-            "moved to where they are"
-        )
-
-
-def _counting_options(
-    options: ConvertOptions, program: Program, has_call_stacks: bool
-) -> CountingOptions:
-    """Where llvm-profgen would drop samples by their call stack, so does its compatible mode."""
-    if LLVM_PROFGEN not in options.compat:
-        return options.counting
-    counting = replace(options.counting, as_llvm=True)
-    if not has_call_stacks:
-        return counting
-    from lbr2pgo.profiles.llvm.prologues import in_prologue_or_epilogue
-
-    debug = DebugInfo.open(program.image)
-    return replace(
-        counting, skips_leaf=lambda leaves: in_prologue_or_epilogue(leaves, program, debug)
-    )
 
 
 class _Run:

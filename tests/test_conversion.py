@@ -13,18 +13,11 @@ import pytest
 from builders.recordings import PIE, RECORDING, STATIC, STATIC_RECORDING, recorded
 
 from lbr2pgo import conversion as pipeline
-from lbr2pgo.conversion import (
-    ConvertOptions,
-    EmptyProfileError,
-    IncompleteError,
-    convert,
-    open_inputs,
-    read_and_replay,
-)
+from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.counting.count import CountingOptions
 from lbr2pgo.model import waterfall
+from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
 from lbr2pgo.profiles.bolt import derive_fdata as bolt
-from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.errors import InputError, OutputError
 from lbr2pgo.support.timings import Timings
 
@@ -61,12 +54,6 @@ def test_timings_name_the_stages_and_the_bytes(tmp_path: Path) -> None:
     assert list(timings.seconds)[:3] == ["open the inputs", "read and count", "replay"]
     assert "write fdata" in timings.seconds
     assert timings.bytes["read and count"] == RECORDING.stat().st_size
-
-
-def test_reading_alone_writes_nothing(tmp_path: Path) -> None:
-    found = read_and_replay(ConvertOptions((RECORDING,), PIE, fdata=tmp_path / "x"))
-    assert len(found.counts) == 144
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -194,20 +181,3 @@ def test_several_conversions_at_once(tmp_path: Path) -> None:
 
 def void(_: object) -> None:
     """Nothing."""
-
-
-def test_profiles_come_in_their_order() -> None:
-    other = STATIC_RECORDING
-    program, sources = open_inputs([RECORDING, other], Image.opening(PIE))
-    assert program.image.path == str(PIE)
-    assert [source.info.path for source in sources] == [str(RECORDING), str(other)]
-
-
-@pytest.mark.parametrize("bad", ["profile", "binary"])
-def test_what_can_not_be_read_is_named(bad: str, tmp_path: Path) -> None:
-    wrong = tmp_path / "wrong"
-    wrong.write_text("no such thing")
-    profile, binary = (wrong, PIE) if bad == "profile" else (RECORDING, wrong)
-    with pytest.raises(InputError) as raised:
-        open_inputs([profile], Image.opening(binary))
-    assert raised.value.where == str(wrong)

@@ -122,13 +122,13 @@ def load(path: str, program: Program) -> Profile:
 
 def _replayed(path: str, program: Program) -> Profile:
     from lbr2pgo.analyses.quality import Profile
-    from lbr2pgo.conversion import ConvertOptions, read_and_replay
     from lbr2pgo.profiles.bolt.derive_fdata import fdata_from_counts
     from lbr2pgo.profiles.llvm.correlate import sample_profile
     from lbr2pgo.program.dwarf.debug_info import DebugInfo
+    from lbr2pgo.replay.recordings import Inputs, read_and_replay
 
-    options = ConvertOptions(profiles=(Path(path),), binary=Path(program.image.path))
-    found = read_and_replay(options)
+    found = read_and_replay(Inputs((Path(path),), Path(program.image.path)))
+    found.refuse_nothing()
     debug = DebugInfo.open(found.program.image)
     samples = sample_profile(found.flow, found.program, debug)[0] if debug.present else None
     fdata, _ = fdata_from_counts(found.counts, found.program)

@@ -36,7 +36,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     _add_outputs(parser)
     add_selection(parser)
-    parser.add_argument("--strict", action="store_true", help="reject fall-throughs over a call")
     parser.add_argument(
         "--compat",
         action="append",
@@ -91,12 +90,10 @@ def _options(args: argparse.Namespace) -> ConvertOptions:
 
 def run(args: argparse.Namespace) -> int:
     """Convert, print the waterfall, and say what was assumed."""
-    from lbr2pgo.program.elf.image import Image
-
-    image = Image.opening(args.binary)  # before all else: nothing takes as long to load as LIEF
     prepare()
     from lbr2pgo.cli.progress import SampleProgress
-    from lbr2pgo.conversion import IncompleteError, convert
+    from lbr2pgo.conversion import convert
+    from lbr2pgo.model.incomplete import IncompleteError
     from lbr2pgo.support.output import refuse_overwriting
     from lbr2pgo.support.timings import Timings
 
@@ -107,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         with SampleProgress() as progress:
             timings = Timings(progress.stage)
-            done = convert(options, progress, timings, image)
+            done = convert(options, progress, timings)
     except IncompleteError as error:
         _show(error.tallies, error.notes, args)
         raise
@@ -119,19 +116,16 @@ def run(args: argparse.Namespace) -> int:
 
 def _show(tallies: Mapping[str, int], notes: Sequence[str], args: argparse.Namespace) -> None:
     """Write the JSON and print the table: to stderr where an output goes to standard output."""
-    from lbr2pgo.cli.waterfall import print_waterfall
+    from lbr2pgo.cli.waterfall import show_losses
     from lbr2pgo.model.waterfall import as_json
     from lbr2pgo.support.output import is_standard_output, write_to
-    from lbr2pgo.support.printable import printable
 
     if args.summary_json is not None:
         text = json.dumps({"waterfall": as_json(tallies)}, indent=2) + "\n"
         write_to(args.summary_json, lambda stream: _write(stream, text))
     outputs = (args.llvm, args.fdata, args.preaggregated, args.counts, args.summary_json)
     is_taken = any(is_standard_output(path) for path in outputs if path is not None)
-    print_waterfall(tallies, sys.stderr if is_taken else sys.stdout)
-    for note in notes:
-        print(f"note: {printable(note)}", file=sys.stderr)
+    show_losses(tallies, notes, sys.stderr if is_taken else sys.stdout)
 
 
 def _write(stream: BinaryIO, text: str) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from lbr2pgo.cli.selection import add_pids, add_selection, counting_options
 
 if TYPE_CHECKING:
-    from lbr2pgo.conversion import ConvertOptions, Replayed
     from lbr2pgo.program.program import Program
+    from lbr2pgo.replay.recordings import Replayed
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -84,7 +84,6 @@ def _add_input(parser: argparse.ArgumentParser, nargs: str) -> None:
         "--binary", required=True, type=Path, metavar="ELF", help="the program that was recorded"
     )
     add_selection(parser)
-    parser.add_argument("--strict", action="store_true", help="reject fall-throughs over a call")
 
 
 def _add_function(parser: argparse.ArgumentParser) -> None:
@@ -177,24 +176,20 @@ def _function(args: argparse.Namespace) -> tuple[Program, int, Replayed | None]:
 
 def _replayed(args: argparse.Namespace) -> Replayed:
     from lbr2pgo.cli.progress import SampleProgress
-    from lbr2pgo.conversion import read_and_replay
+    from lbr2pgo.replay.recordings import Inputs, read_and_replay
     from lbr2pgo.support.timings import Timings
 
-    with SampleProgress() as progress:
-        found = read_and_replay(_options(args), progress, Timings(progress.stage))
-    _note(found.notes)
-    return found
-
-
-def _options(args: argparse.Namespace) -> ConvertOptions:
-    from lbr2pgo.conversion import ConvertOptions
-
-    return ConvertOptions(
+    inputs = Inputs(
         profiles=tuple(map(Path, args.profiles)),
         binary=args.binary,
         counting=counting_options(args),
         strict=args.strict,
     )
+    with SampleProgress() as progress:
+        found = read_and_replay(inputs, progress, Timings(progress.stage))
+    found.refuse_nothing()
+    _note(found.notes)
+    return found
 
 
 def _print(lines: Iterator[str]) -> None:

@@ -61,13 +61,7 @@ def _count(text: str) -> int:
 def run(args: argparse.Namespace) -> int:
     """Make the report and show it."""
     prepare()
-    from lbr2pgo.cli.progress import SampleProgress
-    from lbr2pgo.reports.build import make_report
-
-    report = _line_report(args)
-    if report is None:
-        with SampleProgress() as progress:
-            report = make_report(_options(args), progress)
+    report = _line_report(args) or _report(args)
     if args.html is None and args.format != "table":
         _print(report, args.format)
         return 0
@@ -77,6 +71,20 @@ def run(args: argparse.Namespace) -> int:
         report = readable(report)
     _show(report, args.html)
     return 0
+
+
+def _report(args: argparse.Namespace) -> Report:
+    from lbr2pgo.cli.progress import SampleProgress
+    from lbr2pgo.cli.waterfall import show_losses
+    from lbr2pgo.model.incomplete import EmptyProfileError
+    from lbr2pgo.reports.build import make_report
+
+    try:
+        with SampleProgress() as progress:
+            return make_report(_options(args), progress)
+    except EmptyProfileError as error:
+        show_losses(error.tallies, error.notes, sys.stderr)
+        raise
 
 
 def _line_report(args: argparse.Namespace) -> Report | None:
@@ -110,6 +118,7 @@ def _options(args: argparse.Namespace) -> ReportOptions:
         top=top or None,
         views=_PAGE_VIEWS if is_page else 0,
         counting=counting_options(args),
+        strict=args.strict,
     )
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
-    """Add --event, --pid and --build-id."""
+    """Add --event, --pid, --build-id and --strict."""
     selection = parser.add_argument_group("what to count")
     selection.add_argument("--event", metavar="NAME", help="only samples of this event")
     add_pids(selection)
@@ -19,6 +19,7 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
         "--build-id", type=_build_id, metavar="HEX",
         help="the binary's build-id in the recording, if not its own",
     )  # fmt: skip
+    selection.add_argument("--strict", action="store_true", help="reject fall-throughs over a call")
 
 
 def add_pids(parser: argparse._ActionsContainer) -> None:

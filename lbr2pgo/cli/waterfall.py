@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from typing import TextIO
 
 from rich.console import Console
 
 from lbr2pgo.model import waterfall
+from lbr2pgo.support.printable import printable
 
 _TITLE, _COUNT = 34, 16
+
+
+def show_losses(tallies: Mapping[str, int], notes: Sequence[str], stream: TextIO) -> None:
+    """Print the waterfall, and on stderr what had to be assumed."""
+    print_waterfall(tallies, stream)
+    for note in notes:
+        print(f"note: {printable(note)}", file=sys.stderr)
 
 
 def print_waterfall(tallies: Mapping[str, int], stream: TextIO) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,9 +12,11 @@ from lbr2pgo.analyses.call_stacks import Node, tree
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.flow_graph import FlowGraph, hottest_regions
 from lbr2pgo.analyses.latency import TimedRun
-from lbr2pgo.counting.count import CountingOptions, Progress
+from lbr2pgo.counting.count import Progress
+from lbr2pgo.evidence.call_stacks import is_call_stack
 from lbr2pgo.model import waterfall
 from lbr2pgo.program.code.lookup import find_function
+from lbr2pgo.replay.recordings import Inputs, read_and_replay
 from lbr2pgo.reports.gather import Gathered, gather
 from lbr2pgo.reports.model import (
     CallNode,
@@ -33,11 +34,9 @@ _CHARTS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class ReportOptions:
+class ReportOptions(Inputs):
     """What to read and what to show."""
 
-    profiles: tuple[Path, ...]
-    binary: Path
     only: tuple[str, ...] = ()
     """Names of analyses (`analyses.registry`, and `function`); all if empty."""
     function: str | None = None
@@ -46,11 +45,9 @@ class ReportOptions:
     """Rows of each table; None for all."""
     views: int = 0
     """How many of the hottest functions to show, if none is asked for."""
-    counting: CountingOptions = field(default_factory=CountingOptions)
 
     def __post_init__(self) -> None:
-        if not self.profiles:
-            raise InputError("no profile was given", cure="Name at least one.")
+        Inputs.__post_init__(self)
         known = (*registry.ANALYSES, function_view.NAME)
         for name in self.only:
             if name not in known:
@@ -71,11 +68,16 @@ class ReportOptions:
 
 
 def make_report(options: ReportOptions, progress: Progress | None = None) -> Report:
-    """Read, count, replay and analyse; raises InputError for bad input or an unknown function."""
-    gathered = gather(
-        options.profiles, options.binary, options.counting, progress, followed=options.followed
-    )
-    return report_of(gathered, options)
+    """Read, count, replay and analyse.
+
+    Raises as `read_and_replay`, InputError for an unknown function, and EmptyProfileError where
+    the recordings hold nothing of the program.
+    """
+    found = read_and_replay(options, progress)
+    events = [event for source in found.sources for event in source.info.events]
+    if not any(is_call_stack(event.branch_sample_type) for event in events):
+        found.refuse_nothing()
+    return report_of(gather(found, followed=options.followed), options)
 
 
 def report_of(gathered: Gathered, options: ReportOptions) -> Report:

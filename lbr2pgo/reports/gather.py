@@ -1,21 +1,18 @@
-"""From files to `Evidence`: two passes over the samples, one replay in between."""
+"""From replayed recordings to `Evidence`: a second pass over the samples."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 
 from lbr2pgo.analyses.chains import plan_paths
 from lbr2pgo.analyses.evidence import Evidence, Limits
-from lbr2pgo.conversion import open_inputs, reading_notes, replay_notes
-from lbr2pgo.counting.count import CountingOptions, Progress, Reading, count
-from lbr2pgo.counting.find_image import refuse_other_machine
+from lbr2pgo.counting.count import CountingOptions, Reading
 from lbr2pgo.evidence import call_stacks, cycle_counts, single_branches
 from lbr2pgo.evidence import path_counts as chain_paths
-from lbr2pgo.evidence.call_stacks import StackCounts, StackTable
+from lbr2pgo.evidence.call_stacks import StackCounts, StackTable, is_call_stack
 from lbr2pgo.evidence.cycle_counts import CycleCounts, CycleTable
 from lbr2pgo.evidence.duplicates import CopyTable
 from lbr2pgo.evidence.effective_samples import SpreadTable, spread
@@ -25,10 +22,8 @@ from lbr2pgo.evidence.single_branches import SingleBranches, SingleTable
 from lbr2pgo.model.branch_counts import BranchCounts, merge
 from lbr2pgo.model.branch_stacks import MISPREDICTED, PREDICTED, BranchStacks
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
-from lbr2pgo.program.elf.image import Image
-from lbr2pgo.program.program import Program
-from lbr2pgo.replay.replay import replay
-from lbr2pgo.sources.base import Source, SourceInfo, StackSource
+from lbr2pgo.replay.recordings import Replayed
+from lbr2pgo.sources.base import SourceInfo, StackSource
 from lbr2pgo.support.arrays import I64, U8
 
 _AMD = "AuthenticAMD"  # vendor in perf's cpuid (perf: tools/perf/arch/x86/util/header.c)
@@ -73,55 +68,22 @@ class _Tables:
     paths: list[PathCounts] = field(default_factory=list)
 
 
-def gather(
-    profiles: tuple[Path, ...],
-    binary: Path,
-    options: CountingOptions | None = None,
-    progress: Progress | None = None,
-    *,
-    followed: int | None = None,
-) -> Gathered:
-    """Read, count and replay recordings of one binary; raises InputError as `count` does.
+def gather(found: Replayed, *, followed: int | None = None) -> Gathered:
+    """Read the samples of replayed recordings again, for what counts don't tell.
 
     `followed` says through how many of the hottest functions samples are followed; None: all.
     """
-    program, sources = open_inputs(profiles, Image.opening(binary))
-    return gather_sources(sources, program, options, progress, followed=followed)
+    known = Evidence(found.program, DebugInfo.open(found.program.image), found.flow)
+    evidence = _evidence(found, known, plan_paths(known, followed))
+    infos = tuple(source.info for source in found.sources)
+    return Gathered(evidence, infos, found.flow.tallies, found.notes)
 
 
-def gather_sources(
-    sources: list[Source],
-    program: Program,
-    options: CountingOptions | None = None,
-    progress: Progress | None = None,
-    *,
-    followed: int | None = None,
-) -> Gathered:
-    """As `gather`, of what is open already."""
-    options = options or CountingOptions()
-    counted, notes = [], []
-    for source in sources:
-        refuse_other_machine(program.image.layout, source.info.machine, where=source.info.path)
-        found = count(source, program.image.layout, options, program.address_of, progress)
-        counted.append(found.counts)
-        notes += [f"{source.info.path}: {note}" for note in reading_notes(found, source.health())]
-    flow = replay(merge(counted), program)
-    known = Evidence(program, DebugInfo.open(program.image), flow)
-    return Gathered(
-        evidence=_evidence(sources, known, plan_paths(known, followed), options),
-        infos=tuple(source.info for source in sources),
-        tallies=flow.tallies,
-        notes=(*notes, *replay_notes(flow)),
-    )
-
-
-def _evidence(
-    sources: list[Source], known: Evidence, plan: ChainPlan, options: CountingOptions
-) -> Evidence:
+def _evidence(found: Replayed, known: Evidence, plan: ChainPlan) -> Evidence:
     from lbr2pgo.native import traces
 
     seen, tables = _Seen(), _Tables()
-    for source in sources:
+    for source, options in zip(found.sources, found.counting, strict=True):
         if isinstance(source, StackSource):
             _look_again(source, known, plan, options, seen, tables)
     has_samples = bool(tables.spreads)
@@ -129,7 +91,7 @@ def _evidence(
     # neighbours in time: then none is used.
     return replace(
         known,
-        limits=_limits([source.info for source in sources], seen, has_samples=has_samples),
+        limits=_limits([source.info for source in found.sources], seen, has_samples=has_samples),
         cycles=cycle_counts.merge(tables.cycles) if has_samples else None,
         iterations=cycle_counts.merge(tables.iterations) if has_samples else None,
         stacks=call_stacks.merge(tables.stacks) if tables.stacks else None,
@@ -137,7 +99,7 @@ def _evidence(
         singles=single_branches.merge(tables.singles),
         paths=chain_paths.merge(tables.paths) if tables.paths else None,
         spread=spread(tables.spreads, len(known.flow.instructions))
-        if len(tables.spreads) == len(sources) and seen.modes <= {traces.CHAINS}
+        if len(tables.spreads) == len(found.sources) and seen.modes <= {traces.CHAINS}
         else None,
     )
 
@@ -174,7 +136,7 @@ def _look_again(
     tables.paths.append(paths.counts())
     tables.copies.append(copies.counts())
     tables.singles.append(singles.counts())
-    if any(call_stacks.is_call_stack(event.branch_sample_type) for event in source.info.events):
+    if any(is_call_stack(event.branch_sample_type) for event in source.info.events):
         tables.stacks.append(stacks.counts())
 
 

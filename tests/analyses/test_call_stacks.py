@@ -4,14 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from builders import perf_data as build
-from builders.evidence import evidence
+from builders.evidence import evidence, gather
 from builders.recordings import STATIC
 from builders.sources import Sample
 
 from lbr2pgo.analyses.call_stacks import call_stacks, folded, tree
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 from lbr2pgo.program.program import Program
-from lbr2pgo.reports.gather import gather
 
 CALL_STACK = 1 << BRANCH_FILTER_BITS["call_stack"] | 1
 
@@ -83,9 +82,7 @@ def test_other_recordings_say_how_to_get_stacks() -> None:
 
 def test_a_semicolon_in_a_name_breaks_no_folded_stack() -> None:
     from builders.elf import Function
-    from builders.evidence import FUNCTIONS, program, source
-
-    from lbr2pgo.reports.gather import gather_sources
+    from builders.evidence import FUNCTIONS, gather_sources, program, source
 
     functions = (Function("evil;main 9", 0x1000, 0x1A), *FUNCTIONS[1:])
     sample = replace(IN_G, event=0)

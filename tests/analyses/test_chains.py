@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builders.elf import Function
-from builders.evidence import evidence, program, source
+from builders.evidence import evidence, gather, gather_sources, program, source
 from builders.recordings import TESTBINS
 from builders.sources import Sample
 
@@ -14,7 +14,6 @@ from lbr2pgo.analyses.chains import LIKELY, chains, executed_chains, saved_branc
 from lbr2pgo.analyses.flow_graph import flow_graph, hottest_regions
 from lbr2pgo.program.code.cfg import EdgeKind
 from lbr2pgo.record.exact import ExactCounts
-from lbr2pgo.reports.gather import gather, gather_sources
 
 TWO_CHOICES = {
     0x1000: "90", 0x1001: "7503", 0x1003: "90", 0x1004: "eb01", 0x1006: "90", 0x1007: "90",

@@ -3,13 +3,12 @@ from __future__ import annotations
 import math
 
 import pytest
-from builders.evidence import evidence
+from builders.evidence import evidence, gather
 from builders.recordings import PIE, RECORDING
 from builders.sources import Sample
 
 from lbr2pgo.analyses.flow_graph import flow_graph, hottest_regions
 from lbr2pgo.analyses.function_view import function_view, heat
-from lbr2pgo.reports.gather import gather
 
 BACK, LONG, SHORT, FORWARD = (0x1016, 0x1005), (0x1012, 0x1015), (0x1009, 0x1015), (0x1006, 0x1010)
 LOOP = Sample([BACK, LONG, FORWARD, BACK, SHORT, BACK, SHORT, BACK])

@@ -3,12 +3,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from builders.evidence import evidence, flags
+from builders.evidence import evidence, flags, gather
 from builders.recordings import PIE, RECORDING
 from builders.sources import Sample
 
 from lbr2pgo.analyses.hot_branches import hot_branches
-from lbr2pgo.reports.gather import gather
 
 ROUND = Sample([(0x1016, 0x1005), (0x1012, 0x1015), (0x1006, 0x1010), (0x1016, 0x1005)])
 

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from builders.evidence import evidence, flags
+from builders.evidence import evidence, flags, gather
 from builders.recordings import PIE, RECORDING
 from builders.sources import Sample
 
 from lbr2pgo.analyses.indirect_targets import indirect_targets
-from lbr2pgo.reports.gather import gather
 
 
 def to(target: int, times: int, site: int = 0x1020, *, missed: bool = False) -> Sample:

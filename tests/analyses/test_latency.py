@@ -3,13 +3,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from builders.evidence import evidence, flags
+from builders.evidence import evidence, flags, gather
 from builders.recordings import PIE, RECORDING
 from builders.sources import Sample
 
 from lbr2pgo.analyses.evidence import Limits
 from lbr2pgo.analyses.latency import latency, timed_blocks, timed_loops
-from lbr2pgo.reports.gather import gather
 
 STANDARD = {1: 10484, 2: 16728, 3: 4563, 4: 15815, 6: 4770, 24: 3804, 32: 5567}
 

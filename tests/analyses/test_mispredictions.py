@@ -3,12 +3,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from builders.evidence import evidence, flags
+from builders.evidence import evidence, flags, gather
 from builders.recordings import PIE, RECORDING
 from builders.sources import Sample
 
 from lbr2pgo.analyses.mispredictions import mispredictions
-from lbr2pgo.reports.gather import gather
 
 BACK = (0x1016, 0x1005)
 

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from builders.evidence import evidence
+from builders.evidence import evidence, gather
 from builders.recordings import TESTBINS
 from builders.sources import Sample
 
 from lbr2pgo.analyses.outcomes import estimate, outcomes
 from lbr2pgo.counting.count import Reading
 from lbr2pgo.record.exact import ExactCounts
-from lbr2pgo.reports.gather import gather
 from lbr2pgo.sources import open_source
 
 BACK, LONG, SHORT = (0x1016, 0x1005), (0x1012, 0x1015), (0x1009, 0x1015)
@@ -106,11 +105,10 @@ def test_two_branches_on_one_line_are_kept_apart(tmp_path: Path, tool, run) -> N
 
 def _walk_line(binary: Path):
     """Enter f, fall through its first branch, take the second, come back in."""
-    from builders.evidence import source
+    from builders.evidence import gather_sources, source
 
     from lbr2pgo.program.code.instructions import Kind
     from lbr2pgo.program.program import Program
-    from lbr2pgo.reports.gather import gather_sources
 
     program = Program.open(binary)
     start = program.address_of("f")

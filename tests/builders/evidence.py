@@ -23,8 +23,10 @@ from builders.sources import MemorySource, Sample
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.model.branch_stacks import CYCLES_SHIFT, MISPREDICTED, PREDICTED
 from lbr2pgo.program.program import Program
-from lbr2pgo.reports.gather import gather_sources
-from lbr2pgo.sources.base import Addresses, EventInfo
+from lbr2pgo.replay.recordings import Inputs, read_and_replay, replay_sources
+from lbr2pgo.reports.gather import Gathered
+from lbr2pgo.reports.gather import gather as gather_replayed
+from lbr2pgo.sources.base import Addresses, EventInfo, Source
 
 _CODE = {
     0x1000: "e83b000000", 0x1005: "90", 0x1006: "7508", 0x1008: "90", 0x1009: "eb0a",
@@ -72,3 +74,15 @@ def evidence(*samples: Sample, filters: int | None = None) -> Evidence:
         for s in samples
     ]
     return gather_sources([source(*chosen, filters=filters)], program()).evidence
+
+
+def gather(profiles: tuple[Path, ...], binary: Path, *, followed: int | None = None) -> Gathered:
+    """What recordings of a program tell."""
+    return gather_replayed(read_and_replay(Inputs(profiles, binary)), followed=followed)
+
+
+def gather_sources(
+    sources: Sequence[Source], program: Program, *, followed: int | None = None
+) -> Gathered:
+    """What sources of any kind tell."""
+    return gather_replayed(replay_sources(sources, program), followed=followed)

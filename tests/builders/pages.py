@@ -6,13 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from builders.elf import Function
-from builders.evidence import FUNCTIONS, flags, program, source
+from builders.evidence import FUNCTIONS, flags, gather_sources, program, source
 from builders.sources import Sample
 
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 from lbr2pgo.program.program import Program
 from lbr2pgo.reports.build import ReportOptions, report_of
-from lbr2pgo.reports.gather import gather_sources
 from lbr2pgo.reports.model import CallNode, Report
 
 HOSTILE = (

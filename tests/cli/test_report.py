@@ -5,10 +5,17 @@ import io
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
-from builders.recordings import PIE, RECORDING
+from builders.perf_data import Event
+from builders.recordings import PIE, RECORDING, STATIC, recorded
 
 from lbr2pgo.cli import main
+from lbr2pgo.model.branch_counts import BRANCH, FROM, TO, aggregate
+from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
+from lbr2pgo.profiles import saved_counts
+from lbr2pgo.program.code.instructions import Kind
+from lbr2pgo.program.program import Program
 
 ARGUMENTS = ["report", str(RECORDING), "--binary", str(PIE)]
 
@@ -94,3 +101,69 @@ def test_a_broken_profile(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> 
 def test_a_profile_that_is_not_there(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "/nowhere", "--binary", str(PIE)]) == 2
     assert "/nowhere" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_a_recording_without_branch_stacks_fails_as_convert_does(
+    form: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "perf.data"
+    path.write_bytes(recorded([(), ()]))
+    inputs = [str(path), "--binary", str(STATIC)]
+    assert main(["convert", *inputs]) == 2
+    converted = capfd.readouterr()
+    assert main(["report", *inputs, "--format", form]) == 2
+    reported = capfd.readouterr()
+    assert reported.out == ""
+    assert "no samples left at the step “with a branch stack”" in reported.err
+    assert reported.err == converted.out + converted.err
+
+
+def test_strict_rejects_what_passes_a_call(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    program = Program.open(STATIC)
+    main_at = program.address_of("main")
+    assert main_at is not None
+    code = program.instructions_for(np.array([main_at], np.uint64))
+    call = np.flatnonzero(code.kind == Kind.CALL)[0]
+    traces = tmp_path / "traces"
+    traces.write_text(f"F {code.address[call]:x} {code.address[call + 1]:x} 7\n")
+    valid = {}
+    for words in ([], ["--strict"]):
+        line = ["report", str(traces), "--binary", str(STATIC), "--format", "json", *words]
+        assert main(line) == 0
+        steps = json.loads(capfd.readouterr().out)["waterfall"]
+        valid[bool(words)] = {step["step"]: step["count"] for step in steps}["runs_valid"]
+    assert valid == {False: 7, True: 0}
+
+
+def test_a_filtered_recording_is_said_to_be_one(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "perf.data"
+    filters = 1 | 1 << BRANCH_FILTER_BITS["any_call"]
+    path.write_bytes(
+        recorded([((0x22A8DA, 0x22A8C0, 2),)], event=Event(branch_sample_type=filters))
+    )
+    assert main(["report", str(path), "--binary", str(STATIC), "--format", "json"]) == 0
+    notes = json.loads(capfd.readouterr().out)["notes"]
+    assert any("was filtered (user,any_call)" in note for note in notes)
+
+
+def test_counts_of_other_builds_do_not_go_together(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Two sets of saved counts, each of another build-id."""
+    nothing, one = np.zeros(1, np.uint64), np.ones(1, np.uint64)
+    address = nothing + np.uint64(0x22A8C0)
+    known = np.array([BRANCH | FROM | TO], np.uint8)
+    paths = []
+    for build_id in ("aa" * 20, "bb" * 20):
+        counts = aggregate(address, address, nothing, known, one, nothing, build_id=build_id)
+        paths.append(str(tmp_path / build_id))
+        saved_counts.write(counts, paths[-1])
+    assert main(["report", *paths, "--binary", str(STATIC)]) == 2
+    said = capfd.readouterr().err
+    assert "Traceback" not in said
+    assert "build" in said

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builders import perf_data as build
-from builders.evidence import evidence
+from builders.evidence import evidence, gather
 from builders.perf_data import Entry
 from builders.recordings import STATIC, STATIC_RECORDING, recorded
 from builders.sources import Sample
@@ -22,7 +22,7 @@ from builders.sources import Sample
 from lbr2pgo.analyses.hot_branches import hot_branches
 from lbr2pgo.analyses.latency import latency
 from lbr2pgo.cli import main
-from lbr2pgo.conversion import ConvertOptions, convert, read_and_replay
+from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.counting.count import CountingOptions, count
 from lbr2pgo.counting.quirks import QUIRKS, table
 from lbr2pgo.model import waterfall
@@ -30,7 +30,7 @@ from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.fusion import FUSED
-from lbr2pgo.reports.gather import gather
+from lbr2pgo.replay.recordings import Inputs, read_and_replay
 from lbr2pgo.sources.perf_data.reader import PerfData
 
 ROOT = Path(__file__).parents[2]
@@ -268,10 +268,10 @@ def test_fused_branches_are_found_again(
 ) -> None:
     clean_path, fused_path = tmp_path / "clean.data", tmp_path / "fused.data"
     clean_path.write_bytes(recorded(stacks))
-    clean = read_and_replay(ConvertOptions((clean_path,), STATIC))
+    clean = read_and_replay(Inputs((clean_path,), STATIC))
     pairs = [fuse(stack, clean.flow.instructions) for stack in stacks]
     fused_path.write_bytes(recorded([stack for stack, _ in pairs]))
-    found = read_and_replay(ConvertOptions((fused_path,), STATIC))
+    found = read_and_replay(Inputs((fused_path,), STATIC))
     moved = sum(number for _, number in pairs)
     assert moved > 40
     assert found.flow.tallies[FUSED] == moved
@@ -297,7 +297,7 @@ def test_a_report_of_fused_branches_says_so(
 def test_fused_branches_give_the_same_fdata(tmp_path: Path, stacks: list[Stack]) -> None:
     clean, fused = tmp_path / "clean.data", tmp_path / "fused.data"
     clean.write_bytes(recorded(stacks))
-    code = read_and_replay(ConvertOptions((clean,), STATIC)).flow.instructions
+    code = read_and_replay(Inputs((clean,), STATIC)).flow.instructions
     fused.write_bytes(recorded([fuse(stack, code)[0] for stack in stacks]))
     written = []
     for path in (clean, fused):

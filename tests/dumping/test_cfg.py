@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from builders.recordings import PIE, RECORDING, TESTBINS
 
-from lbr2pgo.conversion import ConvertOptions, Replayed, read_and_replay
 from lbr2pgo.dumping.cfg import CfgDump
 from lbr2pgo.program.code.cfg import EdgeKind
 from lbr2pgo.program.code.lookup import find_function
 from lbr2pgo.replay.block_counts import count_blocks
+from lbr2pgo.replay.recordings import Inputs, Replayed, read_and_replay
 
 
 @pytest.fixture(scope="module")
 def found() -> Replayed:
-    return read_and_replay(ConvertOptions((RECORDING,), PIE))
+    return read_and_replay(Inputs((RECORDING,), PIE))
 
 
 FUNCTIONS = ("run", "main", "next_token", "compile_expression", "walk")
@@ -127,7 +127,7 @@ def test_names_from_files_stay_inside_their_quotes(tmp_path, tool: Callable[[str
 def test_cpp_and_split_functions() -> None:
     binary = TESTBINS / "x86-64" / "shapes.static"
     recording = TESTBINS / "recordings" / "x86-64-shapes.static.perf.data"
-    found = read_and_replay(ConvertOptions((recording,), binary))
+    found = read_and_replay(Inputs((recording,), binary))
     targets = found.flow.indirect_targets()
     hot = np.unique(found.program.regions.containing(found.flow.judged.runs.start))
     for row in hot[hot >= 0].tolist():

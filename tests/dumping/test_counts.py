@@ -138,10 +138,10 @@ def test_only_what_touches_a_function(text: Text) -> None:
 
 
 def test_a_bare_fall_through(tmp_path: Path) -> None:
-    from lbr2pgo.conversion import ConvertOptions, read_and_replay
+    from lbr2pgo.replay.recordings import Inputs, read_and_replay
 
     (tmp_path / "t").write_text("F 22a8c0 22a8da 7\nf 22a8c0 22a8da 5\n")
-    found = read_and_replay(ConvertOptions((tmp_path / "t",), STATIC))
+    found = read_and_replay(Inputs((tmp_path / "t",), STATIC))
     text = list(counts.lines(found.flow, found.program, ReplayOptions()))[1:]
     assert text[0].startswith("7 (0): unknown -> 0x22a8c0 <main+0x1d0>, on to ")
     assert text[2].startswith("5 (0): outside -> 0x22a8c0 ")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders.evidence import gather_sources
 from builders.sources import MemorySource, Sample
 from builders.walks import LIBRARY, RandomProgram, Walk, walk
 
@@ -16,7 +17,6 @@ from lbr2pgo.analyses.chains import plan_paths
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.evidence.path_counts import WAYS, ChainPlan
 from lbr2pgo.program.program import Program
-from lbr2pgo.reports.gather import gather_sources
 from lbr2pgo.sources.base import Addresses
 
 DEPTH = 24

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 from builders import perf_data as build
-from builders.evidence import program, source
+from builders.evidence import gather_sources, program, source
 from builders.sources import MemorySource, Sample
 
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.function_view import function_view
 from lbr2pgo.analyses.outcomes import outcomes
 from lbr2pgo.model.branch_stacks import NOT_TAKEN, PREDICTED
-from lbr2pgo.reports.gather import gather_sources
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import Addresses, EventInfo, StackSource
 

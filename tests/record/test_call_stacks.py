@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders.evidence import gather
 from builders.recordings import TESTBINS
 
 from lbr2pgo.analyses.call_stacks import call_stacks, folded
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.program.program import Program
-from lbr2pgo.reports.gather import gather
 
 Shares = dict[int | None, tuple[int, int]]
 Stacks = Counter[tuple[int | None, ...]]

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builders.elf import Function, elf
+from builders.evidence import gather
 from builders.recordings import TESTBINS
 
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.hot_branches import hot_branches
 from lbr2pgo.analyses.mispredictions import mispredictions
-from lbr2pgo.reports.gather import gather
 from lbr2pgo.support.arrays import U64
 
 _LINE = re.compile(

@@ -4,14 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from builders.evidence import evidence, flags, program, source
+from builders.evidence import evidence, flags, gather, gather_sources, program, source
 from builders.recordings import PIE, RECORDING, STATIC_RECORDING, TESTBINS
 from builders.sources import Sample
 
 from lbr2pgo.analyses import registry
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 from lbr2pgo.reports.build import ReportOptions, make_report, report_of
-from lbr2pgo.reports.gather import gather, gather_sources
 from lbr2pgo.support.errors import InputError
 
 CALL_STACK = 1 << BRANCH_FILTER_BITS["call_stack"] | 1

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 
 import pytest
 from builders.elf import Function
-from builders.evidence import FUNCTIONS, program, source
+from builders.evidence import FUNCTIONS, gather_sources, program, source
 from builders.recordings import PIE, RECORDING
 from builders.sources import Sample
 
 from lbr2pgo.analyses.table import Column, Kind, Table
 from lbr2pgo.reports import data
 from lbr2pgo.reports.build import ReportOptions, make_report, report_of
-from lbr2pgo.reports.gather import gather_sources
 from lbr2pgo.reports.model import CallNode, Report
 from lbr2pgo.support.errors import InputError
 

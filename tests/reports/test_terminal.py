@@ -4,7 +4,7 @@ import io
 
 import pytest
 from builders.elf import Function
-from builders.evidence import FUNCTIONS, program, source
+from builders.evidence import FUNCTIONS, gather_sources, program, source
 from builders.recordings import PIE, RECORDING
 from builders.sources import Sample
 from rich.cells import cell_len
@@ -12,7 +12,6 @@ from rich.console import Console
 
 from lbr2pgo.analyses.table import Column, Kind, Table
 from lbr2pgo.reports.build import ReportOptions, make_report, report_of
-from lbr2pgo.reports.gather import gather_sources
 from lbr2pgo.reports.model import Report
 from lbr2pgo.reports.terminal import show, show_table
 

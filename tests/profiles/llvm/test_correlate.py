@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from builders.binary_walks import BinaryWalk
 
-from lbr2pgo.conversion import LLVM_PROFGEN, ConvertOptions, convert
+from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.counting.count import count
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import END, FROM, TO, BranchCounts, Runs
@@ -24,6 +24,7 @@ from lbr2pgo.profiles.llvm.discriminators import duplication_factor
 from lbr2pgo.profiles.unsymbolized import write as write_unsymbolized
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
+from lbr2pgo.replay.recordings import LLVM_PROFGEN
 from lbr2pgo.replay.replay import ReplayOptions, judge
 from lbr2pgo.sources import open_source
 from lbr2pgo.support.arrays import U64, Bools

@@ -1,0 +1,191 @@
+"""The first half of every road: recordings opened, counted, and laid over their program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from lbr2pgo.counting.count import Counted, CountingOptions, Progress, count, filter_names, mode_of
+from lbr2pgo.counting.find_image import refuse_other_machine
+from lbr2pgo.model.branch_counts import BranchCounts, merge
+from lbr2pgo.model.incomplete import EmptyProfileError
+from lbr2pgo.program.dwarf.debug_info import DebugInfo
+from lbr2pgo.program.program import Program
+from lbr2pgo.replay.fusion import FUSED
+from lbr2pgo.replay.prologues import in_prologue_or_epilogue
+from lbr2pgo.replay.replay import Flow, ReplayOptions, replay
+from lbr2pgo.sources import open_source
+from lbr2pgo.sources.base import Source, SourceInfo
+from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.timings import Timings
+
+LLVM_PROFGEN, PERF2BOLT = "llvm-profgen", "perf2bolt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingOptions:
+    """How samples are chosen and judged."""
+
+    counting: CountingOptions = field(default_factory=CountingOptions)
+    strict: bool = False
+    """Reject fall-throughs over a call."""
+    compat: frozenset[str] = frozenset()
+    """Tools (LLVM_PROFGEN, PERF2BOLT) whose numbers to give even where we know better."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs(ReadingOptions):
+    """What to read, and how."""
+
+    profiles: tuple[Path, ...]
+    binary: Path
+
+    def __post_init__(self) -> None:
+        if not self.profiles:
+            raise InputError("no profile was given", cure="Name at least one.")
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Recordings counted and laid over their program."""
+
+    program: Program
+    sources: tuple[Source, ...]
+    """They can be read again, by what needs more than counts."""
+    counting: tuple[CountingOptions, ...]
+    """How each of them was counted."""
+    flow: Flow
+    notes: tuple[str, ...]
+    """Assumptions and damage, a sentence each."""
+    filters: tuple[str, ...]
+    """Why some recordings show single branches and not what ran between them."""
+
+    @property
+    def counts(self) -> BranchCounts:
+        """What was counted, each branch where it is."""
+        return self.flow.counts
+
+    def refuse_nothing(self) -> None:
+        """Raise EmptyProfileError where the recordings hold nothing of the program."""
+        if not len(self.counts):
+            what = "the inputs hold no counts of this binary"
+            raise EmptyProfileError(self.counts.tallies, self.notes, what)
+
+
+def read_and_replay(
+    inputs: Inputs, progress: Progress | None = None, timings: Timings | None = None
+) -> Replayed:
+    """Open recordings and their program, count, and replay.
+
+    Raises InputError for what can't be read, does not go together, or was recorded of another
+    program.
+    """
+    timings = timings or Timings()
+    with timings.stage("open the inputs"):
+        sources = [open_source(path) for path in inputs.profiles]
+        program = Program.open(inputs.binary)
+    names = list(map(str, inputs.profiles))
+    return replay_sources(sources, program, inputs, progress, timings, names=names)
+
+
+def replay_sources(
+    sources: Sequence[Source],
+    program: Program,
+    options: ReadingOptions | None = None,
+    progress: Progress | None = None,
+    timings: Timings | None = None,
+    *,
+    names: Sequence[str] | None = None,
+) -> Replayed:
+    """As `read_and_replay`, of what is open already; `names` are what notes call the sources."""
+    options, timings = options or ReadingOptions(), timings or Timings()
+    names = names or [source.info.path for source in sources]
+    counting = tuple(_counting_options(options, program, source) for source in sources)
+    counts, notes, filters = [], [], []
+    for name, source, chosen in zip(names, sources, counting, strict=True):
+        with timings.stage("read and count", _size(name)):
+            found = _count(source, program, chosen, progress)
+        counts.append(found.counts)
+        left_out = [f"{name}: {note}" for note in filter_notes(source.info)]
+        filters += left_out
+        notes += [f"{name}: {note}" for note in reading_notes(found, source.health())] + left_out
+    merged = _merged(counts)
+    with timings.stage("replay"):
+        flow = replay(merged, program, replay_options(options))
+    notes += replay_notes(flow)
+    return Replayed(program, tuple(sources), counting, flow, tuple(notes), tuple(filters))
+
+
+def _count(
+    source: Source, program: Program, options: CountingOptions, progress: Progress | None
+) -> Counted:
+    layout = program.image.layout
+    refuse_other_machine(layout, source.info.machine, where=source.info.path)
+    return count(source, layout, options, program.address_of, progress)
+
+
+def _size(path: str) -> int:
+    return Path(path).stat().st_size if Path(path).is_file() else 0
+
+
+def _merged(counts: Sequence[BranchCounts]) -> BranchCounts:
+    try:
+        return merge(counts)
+    except ValueError as error:
+        raise InputError(
+            f"the profiles do not go together: {error}",
+            cure="Convert the profiles of each build with the binary of that build.",
+        ) from error
+
+
+def replay_options(options: ReadingOptions) -> ReplayOptions:
+    """How fall-throughs are judged."""
+    return ReplayOptions(strict=options.strict, as_llvm=LLVM_PROFGEN in options.compat)
+
+
+def _counting_options(options: ReadingOptions, program: Program, source: Source) -> CountingOptions:
+    """Where llvm-profgen would drop samples by their call stack, so does its compatible mode."""
+    if LLVM_PROFGEN not in options.compat:
+        return options.counting
+    counting = replace(options.counting, as_llvm=True)
+    if not source.info.has_call_stacks:
+        return counting
+    debug = DebugInfo.open(program.image)
+    return replace(
+        counting, skips_leaf=lambda leaves: in_prologue_or_epilogue(leaves, program, debug)
+    )
+
+
+def reading_notes(counted: Counted, health: Mapping[str, int]) -> Iterator[str]:
+    """What had to be assumed, and what a file had lost, for the user's eyes."""
+    if counted.match is not None and counted.match.assumption:
+        yield counted.match.assumption
+    for reason, number in health.items():
+        if number:
+            yield f"{number:,} {reason}"
+
+
+def filter_notes(info: SourceInfo) -> Iterator[str]:
+    """Of which events only single branches count, and why."""
+    from lbr2pgo.native.traces import BRANCHES_ONLY
+
+    for event in info.events:
+        if mode_of(event) == BRANCHES_ONLY:
+            why = f"was filtered ({','.join(filter_names(event))})"
+            if event.records_single_branches:
+                why = "samples branches one by one"
+            yield (
+                f"event {event.name} {why}: its branches are counted, "
+                "but what ran between them is not known"
+            )
+
+
+def replay_notes(flow: Flow) -> Iterator[str]:
+    """What was repaired in laying counts over the code."""
+    fused = flow.tallies[FUSED]
+    if fused:
+        yield (
+            f"{fused:,} branches were recorded at the compare before them (AMD branch fusion) and "
+            "moved to where they are"
+        )
