@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from builders.elf import Function, elf
 
-from lbr2pgo.profiles.llvm.prologues import in_prologue_or_epilogue
 from lbr2pgo.program.dwarf.debug_info import DwarfFunctions
 from lbr2pgo.program.program import Program
+from lbr2pgo.replay.prologues import in_prologue_or_epilogue
 
 BASE = 0x2000
 CODE = bytes.fromhex(
