@@ -1,14 +1,14 @@
 """`python -m lbr2pgo` is the command `lbr2pgo`."""
 
+import sys
 from typing import NoReturn
 
 from lbr2pgo.cli import main
-from lbr2pgo.cli.own_process import leave
 
 
 def command() -> NoReturn:
     """The command's process, from beginning to end."""
-    leave(main())
+    sys.exit(main())
 
 
 if __name__ == "__main__":

@@ -21,9 +21,8 @@ from lbr2pgo.replay.recordings import (
 )
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.arrays import Bools
-from lbr2pgo.support.background import Background
 from lbr2pgo.support.errors import InputError, Lbr2pgoError, OutputError
-from lbr2pgo.support.output import is_replaced, refuse_overwriting
+from lbr2pgo.support.output import refuse_overwriting
 from lbr2pgo.support.timings import Timings
 
 if TYPE_CHECKING:
@@ -112,7 +111,6 @@ class _Run:
         self.written: list[Path] = []
         self.problems: list[Lbr2pgoError] = []
         self.notes: list[str] = []
-        self._fdata: Background[tuple[Mapping[str, int], dict[str, float]]] | None = None
 
     def write_all(self) -> list[Mapping[str, int]]:
         """Write every wanted output; what can't be written goes to `problems`."""
@@ -122,11 +120,6 @@ class _Run:
             (self.options.llvm, self._write_llvm),
             (self.options.fdata, self._write_fdata),
         )
-        fdata, llvm = self.options.fdata, self.options.llvm
-        if fdata is not None and llvm is not None and is_replaced(fdata):
-            # The two need nothing of each other, and take about as long. What fails there is tried
-            # again here.
-            self._fdata = Background(self._make_fdata_apart, fdata)
         tallies = []
         for path, write in outputs:
             try:
@@ -155,26 +148,15 @@ class _Run:
         return {} if self.options.counts else {"traces_written": len(self.counts)}
 
     def _write_fdata(self, path: Path) -> Mapping[str, int]:
-        if self._fdata is None:
-            return self._make_fdata(path, self.timings)
-        with self.timings.stage("wait for fdata"):
-            tallies, self.timings.beside = self._fdata.result()
-        return tallies
-
-    def _make_fdata_apart(self, path: Path) -> tuple[Mapping[str, int], dict[str, float]]:
-        timings = Timings()
-        return self._make_fdata(path, timings), timings.seconds
-
-    def _make_fdata(self, path: Path, timings: Timings) -> Mapping[str, int]:
         from lbr2pgo.profiles.bolt import fdata
         from lbr2pgo.profiles.bolt.derive_fdata import BoltOptions, fdata_from_counts
 
         options = BoltOptions(compat=PERF2BOLT in self.options.compat)
-        with timings.stage("derive fdata"):
+        with self.timings.stage("derive fdata"):
             rows, tallies = fdata_from_counts(self.counts, self.program, options)
         if rows.branches is None or not len(rows.branches):
             raise EmptyProfileError(tallies, what="no branch is in a function that BOLT knows")
-        with timings.stage("write fdata"):
+        with self.timings.stage("write fdata"):
             fdata.write(rows, path)
         return tallies
 

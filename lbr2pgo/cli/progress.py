@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
-from contextlib import suppress
+from threading import Timer
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -14,28 +12,24 @@ if TYPE_CHECKING:
 
 _PATIENCE = 1.0
 """Seconds after which a waiting person wants to see something."""
-_PACE = 0.1
-"""Seconds from one picture to the next."""
 
 
 class SampleProgress:
     """Shows the stage at hand and how many samples were read so far.
 
-    Call it with the number of samples that came since the last call. An alarm draws the bar, not
-    a thread: beside other threads no copy of a process can be made (see `background`).
+    Call it with the number of samples that came since the last call.
     """
 
     def __init__(self) -> None:
         self._samples = 0
         self._stage = "reading"
         self._bar: Progress | None = None
-        is_main = threading.current_thread() is threading.main_thread()
-        self._can_show = sys.stderr.isatty() and is_main
+        self._timer = Timer(_PATIENCE, self._show)
+        self._timer.daemon = True
 
     def __enter__(self) -> SampleProgress:
-        if self._can_show:
-            self._before = signal.signal(signal.SIGALRM, lambda *_: self._wake())
-            signal.setitimer(signal.ITIMER_REAL, _PATIENCE)
+        if sys.stderr.isatty():
+            self._timer.start()
         return self
 
     def __exit__(
@@ -44,33 +38,34 @@ class SampleProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._can_show:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, self._before or signal.SIG_DFL)
+        self._timer.cancel()
+        if self._timer.is_alive():
+            self._timer.join()  # it may be about to show the bar
         if self._bar is not None:
-            self._draw()
             self._bar.stop()
 
     def __call__(self, samples: int) -> None:
         """Take note of samples that were read."""
         self._samples += samples
+        self._update()
 
     def stage(self, name: str) -> None:
         """Take note of what is done from now on."""
         self._stage = name
+        self._update()
 
-    def _wake(self) -> None:
-        with suppress(RuntimeError):  # in the middle of another write to the terminal
-            self._draw()
-        signal.setitimer(signal.ITIMER_REAL, _PACE)
+    def _show(self) -> None:
+        """Show the bar, which rich then draws in a thread of its own."""
+        bar = _new_bar()
+        bar.add_task("", total=None)
+        bar.start()
+        self._bar = bar
+        self._update()
 
-    def _draw(self) -> None:
-        if self._bar is None:
-            self._bar = _new_bar()
-            self._bar.add_task(self._stage, total=None)
-            self._bar.start()
-        (task,) = self._bar.task_ids
-        self._bar.update(task, description=self._stage, completed=self._samples, refresh=True)
+    def _update(self) -> None:
+        if self._bar is not None:
+            (task,) = self._bar.task_ids
+            self._bar.update(task, description=self._stage, completed=self._samples)
 
 
 def _new_bar() -> Progress:
@@ -84,5 +79,4 @@ def _new_bar() -> Progress:
         TimeElapsedColumn(),
         console=Console(stderr=True),
         transient=True,
-        auto_refresh=False,
     )

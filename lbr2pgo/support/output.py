@@ -97,18 +97,6 @@ def is_standard_output(path: PathLike) -> bool:
     return _own_stream(os.fspath(path)) == 1
 
 
-def is_replaced(path: PathLike) -> bool:
-    """Whether `write_atomically` would put a new file there, so that a second try does no harm.
-
-    What was sent to a stream, a pipe or a device can't be taken back.
-    """
-    name = os.fspath(path)
-    try:
-        return _own_stream(name) is None and not _is_special(name)
-    except (OSError, ValueError):  # writing will say so
-        return False
-
-
 def _own_stream(name: str) -> int | None:
     """Descriptor of this process that `name` means, which may be half written already."""
     if name == "-":

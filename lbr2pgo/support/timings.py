@@ -15,8 +15,6 @@ class Timings:
         self._on_stage = on_stage
         self.seconds: dict[str, float] = {}
         self.bytes: dict[str, int] = {}
-        self.beside: dict[str, float] = {}
-        """Seconds of stages that another process went through meanwhile."""
 
     @contextmanager
     def stage(self, name: str, size: int = 0) -> Iterator[None]:
@@ -36,6 +34,4 @@ class Timings:
             size = self.bytes[name]
             rate = f"  {size / 1e6:10.1f} MB" if size else ""
             yield f"{name:<28}{seconds:8.3f} s{rate}"
-        for name, seconds in self.beside.items():
-            yield f"{name + ', beside':<28}{seconds:8.3f} s"
         yield f"{'all stages':<28}{sum(self.seconds.values()):8.3f} s"

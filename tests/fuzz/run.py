@@ -133,9 +133,6 @@ def fuzz(name: str, args: argparse.Namespace) -> int:
     with atheris.instrument_imports(include=["lbr2pgo"], exclude=kernels):
         from targets import TARGETS
 
-        from lbr2pgo.support import background
-
-        background._can_fork = lambda: False  # the fuzzer sees only what its own process does
         warnings.simplefilter("error", RuntimeWarning)
         target = TARGETS[name]
         # Readers import much when they need it, and loops are compiled before the clock starts.

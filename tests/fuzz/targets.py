@@ -101,7 +101,7 @@ def _around_dwarf() -> tuple[bytes, int, int]:
     image = Image.open(BINARY)
     sections = [each for each in image.sections if ".debug_" in each.name]
     first = min(each.file_offset for each in sections)
-    return bytes(image.data), first, max(each.file_offset + each.size for each in sections)
+    return BINARY.read_bytes(), first, max(each.file_offset + each.size for each in sections)
 
 
 def dwarf(data: bytes) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lbr2pgo.support.errors import OutputError
-from lbr2pgo.support.output import is_replaced, write_atomically, write_to
+from lbr2pgo.support.output import write_atomically, write_to
 
 
 def put(data):
@@ -274,12 +274,3 @@ def test_write_to_takes_streams_and_paths(tmp_path):
     assert stream.getvalue() == b"data"
     write_to(Path(tmp_path, "file"), put(b"data"))
     assert (tmp_path / "file").read_bytes() == b"data"
-
-
-def test_what_a_second_try_can_not_spoil(tmp_path):
-    (tmp_path / "file").touch()
-    os.mkfifo(tmp_path / "pipe")
-    assert is_replaced(tmp_path / "file")
-    assert is_replaced(tmp_path / "new")
-    for other in ("-", "/dev/stdout", "/dev/null", "a\0b", tmp_path / "pipe", tmp_path):
-        assert not is_replaced(other)

@@ -36,16 +36,6 @@ def test_a_stage_that_fails_is_timed_too(clock: list[float]) -> None:
     assert times.seconds == {"read": 3.0}
 
 
-def test_what_went_on_beside_is_told_and_not_added(clock: list[float]) -> None:
-    times = Timings()
-    with times.stage("wait"):
-        clock[0] += 1
-    times.beside = {"work": 5.0}
-    _, beside, everything = times.lines()
-    assert beside.split() == ["work,", "beside", "5.000", "s"]
-    assert everything.split() == ["all", "stages", "1.000", "s"]
-
-
 def test_no_stage_at_all() -> None:
     assert [line.split() for line in Timings().lines()] == [["all", "stages", "0.000", "s"]]
 

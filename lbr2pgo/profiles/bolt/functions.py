@@ -19,7 +19,8 @@ import numpy as np
 
 from lbr2pgo.profiles.bolt.symbols import Symbol, bolt_symbols
 from lbr2pgo.program.elf.eh_frame import Frames, read_frames
-from lbr2pgo.program.elf.image import Image, Section
+from lbr2pgo.program.elf.headers import Section
+from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.plt import plt_entries
 from lbr2pgo.program.elf.symbols import Symbols
 from lbr2pgo.support.arrays import I64, U64, Bools

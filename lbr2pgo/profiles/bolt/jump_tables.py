@@ -16,7 +16,8 @@ from lbr2pgo.profiles.bolt.functions import BoltFunctions
 from lbr2pgo.profiles.bolt.lines import Lines
 from lbr2pgo.profiles.bolt.relocations import CodeReferences
 from lbr2pgo.profiles.bolt.x86_jump_tables import TableUse, rip_relative_leas, table_uses
-from lbr2pgo.program.elf.image import SHT_NOBITS, Image, Section
+from lbr2pgo.program.elf.headers import SHT_NOBITS, Section
+from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.arrays import I64, U64, Bools
 
 

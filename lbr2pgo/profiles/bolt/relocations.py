@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lbr2pgo.program.elf.image import SHT_SYMTAB, Image, Section
+from lbr2pgo.program.elf.headers import SHT_SYMTAB, Section
+from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.relocations import (
     SHT_RELA,
     RelaRows,

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lbr2pgo.program.elf.image import Image, Section
+from lbr2pgo.program.elf.headers import Section
+from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.plt import PLT_ENTRY_SIZES
 from lbr2pgo.program.elf.symbols import (
     STB_LOCAL,

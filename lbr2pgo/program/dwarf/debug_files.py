@@ -6,23 +6,21 @@ lookUpDebuglinkObject, lookUpBuildIDObject.
 
 from __future__ import annotations
 
-import mmap
 import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from stat import S_ISREG
-from typing import TYPE_CHECKING
 
-from lbr2pgo.program.elf.image import SHF_COMPRESSED, SHT_NOBITS, Image, Section
+from lbr2pgo.program.elf.file import File
+from lbr2pgo.program.elf.headers import SHT_NOBITS, read_headers
+from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.support.errors import InputError
 
-if TYPE_CHECKING:
-    from elftools.elf.elffile import ELFFile
-
 DEBUG_DIRECTORIES = (Path("/usr/lib/debug"),)
 """Where distributions put separate debug information."""
+
+_CHUNK = 1 << 20
 
 
 def open_sections(path: Path) -> Image | None:
@@ -30,41 +28,12 @@ def open_sections(path: Path) -> Image | None:
 
     Raises InputError if it is damaged.
     """
-    from elftools.common.exceptions import ELFError
-    from elftools.elf.elffile import ELFFile
-
     try:
-        if not S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait for its writer
-            return None
-        with path.open("rb") as file:
-            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            sections = tuple(_sections(ELFFile(file)))
-    except (OSError, ValueError) as error:
-        del error  # absent, unreadable, empty, or a path with a NUL in it
+        file = File.open(path)
+    except InputError:
         return None
-    except ELFError as error:
-        raise InputError(
-            f"is damaged: {error}", where=str(path), cure="Build the program again."
-        ) from error
-    return Image(ImageLayout(str(path), None, "", False, ()), sections, data)
-
-
-def _sections(file: ELFFile) -> Iterator[Section]:
-    for number in range(file.num_sections()):
-        section = file.get_section(number)
-        header = section.header
-        yield Section(
-            name=section.name,
-            address=header.sh_addr,
-            size=header.sh_size,
-            file_offset=header.sh_offset,
-            is_code=False,
-            is_alloc=False,
-            type=SHT_NOBITS if header.sh_type == "SHT_NOBITS" else 1,
-            is_compressed=bool(header.sh_flags & SHF_COMPRESSED),
-            link=header.sh_link,
-            entry_size=header.sh_entsize,
-        )
+    layout = ImageLayout(file.path, None, "", False, ())
+    return Image(layout, read_headers(file).sections, file)
 
 
 def separate_debug_file(image: Image, directories: tuple[Path, ...]) -> Image | None:
@@ -76,9 +45,16 @@ def separate_debug_file(image: Image, directories: tuple[Path, ...]) -> Image | 
     name, checksum = _debug_link(image)
     for path in _by_name(image, name, directories):
         found = _with_dwarf(path)
-        if found is not None and zlib.crc32(found.data) == checksum:
+        if found is not None and _crc32(found.file) == checksum:
             return found
     return None
+
+
+def _crc32(file: File) -> int:
+    checksum = 0
+    for start in range(0, file.size, _CHUNK):
+        checksum = zlib.crc32(file.view(start, _CHUNK), checksum)
+    return checksum
 
 
 def _by_build_id(image: Image, directories: tuple[Path, ...]) -> Iterator[Path]:

@@ -1,66 +1,31 @@
-"""One ELF file: its layout, its sections and its bytes.
-
-LIEF reads the headers and then goes: it holds a copy of the whole file. The bytes themselves
-come from a memory map, so that only what is looked at costs memory.
-"""
+"""One ELF file: its layout, its sections and its bytes."""
 
 from __future__ import annotations
 
-import mmap
-import os
-import sys
-import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from io import BytesIO
 from pathlib import Path
-from stat import S_ISREG
-from struct import Struct
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Self
 
 from lbr2pgo.program.code import registry
 from lbr2pgo.program.code.architecture import Architecture
+from lbr2pgo.program.elf.file import File
+from lbr2pgo.program.elf.headers import (
+    SHT_NOBITS,
+    SHT_SYMTAB,
+    Headers,
+    Section,
+    read_headers,
+    unsupported,
+)
 from lbr2pgo.program.elf.layout import ImageLayout, Segment
 from lbr2pgo.program.elf.packing import unpack, unpack_gnu
-from lbr2pgo.support.background import Background
 from lbr2pgo.support.errors import InputError
-
-if TYPE_CHECKING:
-    import lief
-
-SHT_SYMTAB, SHT_STRTAB, SHT_NOBITS, SHT_DYNSYM = 2, 3, 8, 11
-SHF_ALLOC, SHF_EXECINSTR, SHF_COMPRESSED = 1 << 1, 1 << 2, 1 << 11
 
 _EXECUTABLE, _SHARED = 2, 3
 _FILE_KINDS = {1: "an object file that is not linked yet", 4: "a core dump"}
-_HEADER = Struct("<4sBB10xHHIQQQIHHHHHH")
-_SECTION_TABLE = slice(40, 48)
-"""Where the ELF header says where the section headers are."""
-_SECTION_HEADER_SIZE = 64
-_PROGRAM_HEADER_SIZE = 56
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """One section header; `link` and `entry_size` as its `sh_link` and `sh_entsize`."""
-
-    name: str
-    address: int
-    size: int
-    file_offset: int
-    is_code: bool
-    is_alloc: bool
-    type: int
-    is_compressed: bool
-    link: int
-    entry_size: int
-
-    @property
-    def end(self) -> int:
-        """First address behind the section."""
-        return self.address + self.size
 
 
 @dataclass(frozen=True)
@@ -70,8 +35,8 @@ class Image:
     layout: ImageLayout
     sections: tuple[Section, ...]
     """As in the file: a symbol's section number is an index of this."""
-    data: mmap.mmap | bytes = field(repr=False)
-    """The whole file."""
+    file: File = field(repr=False)
+    _header_health: Mapping[str, int] = field(default_factory=dict, repr=False)
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
@@ -79,45 +44,26 @@ class Image:
 
         Raises InputError if there is no such file, if it is something else, or if it is cut.
         """
-        name, data = _map_checked(path)
-        return cls._with(name, data, _read_headers(name, None, len(data)))
+        return cls._of(File.open(path))
 
     @classmethod
-    def opening(cls, path: str | Path) -> Callable[[], Self]:
-        """As `open`, in two steps; the second one is to call what this returns.
-
-        LIEF takes long to load: in between, it reads the file in another process. Where it, or
-        all else that takes long, is loaded already, nothing happens before the second step.
-        """
-        name, data = _map_checked(path)
-        if {"lief", "numba"} & sys.modules.keys():
-            return lambda: cls._with(name, data, _read_headers(name, None, len(data)))
-        headers = Background(_read_headers, name, None, len(data))
-        return lambda: cls._with(name, data, headers.result())
-
-    @classmethod
-    def parse(cls, data: mmap.mmap | bytes, path: str) -> Self:
+    def parse(cls, data: bytes, path: str) -> Self:
         """As `open`, of an ELF file in memory; `path` is what messages call it."""
-        _check_header(path, data)
-        return cls._with(path, data, _read_headers(path, bytes(data), len(data)))
+        return cls._of(File(path, data))
 
     @classmethod
-    def _with(cls, path: str, data: mmap.mmap | bytes, headers: _Headers) -> Self:
-        machine, is_pie = _check_header(path, data)
+    def _of(cls, file: File) -> Self:
+        headers = read_headers(file)
+        architecture = registry.of_elf_machine(headers.machine, where=file.path)
+        _refuse_others(file.path, headers)
         layout = ImageLayout(
-            path=path,
+            path=file.path,
             build_id=headers.build_id,
-            machine=machine,
-            is_pie=is_pie,
+            machine=architecture.name,
+            is_pie=headers.kind == _SHARED,
             segments=headers.segments,
         )
-        if not layout.segments:
-            raise InputError(
-                "nothing of the file is ever loaded",
-                where=path,
-                cure="Name the program itself, not a file with only its debug information.",
-            )
-        return cls(layout, headers.sections, data)
+        return cls(layout, headers.sections, file, headers.health)
 
     @property
     def path(self) -> str:
@@ -180,24 +126,13 @@ class Image:
     def contents(self, section: Section) -> memoryview | None:
         """A section's bytes as they are in the file, None if it has none there."""
         end = section.file_offset + section.size
-        if section.type == SHT_NOBITS or end > len(self.data):
+        if section.type == SHT_NOBITS or end > self.file.size:
             return None
-        return memoryview(self.data)[section.file_offset : end]
+        return self.file.view(section.file_offset, section.size)
 
     def health(self) -> Mapping[str, int]:
         """What of the file can't be used: a reason in words, and how many."""
-        cut = sum(
-            section.type != SHT_NOBITS and section.file_offset + section.size > len(self.data)
-            for section in self.sections
-        )
-        has_table = any(self.data[_SECTION_TABLE])
-        found = {
-            "sections past the end of the file": cut,
-            "section tables that say how long they are in an unusual way": int(
-                has_table and not self.sections
-            ),
-        }
-        return {reason: count for reason, count in found.items() if count}
+        return {reason: count for reason, count in self._header_health.items() if count}
 
     def read(self, address: int, size: int) -> bytes:
         """Bytes at an image address, fewer where their segment ends, zeros in its .bss."""
@@ -215,12 +150,11 @@ class Image:
             return memoryview(b"")
         skip = address - segment.address
         start = segment.file_offset + skip
-        return memoryview(self.data)[start : start + max(0, min(size, segment.file_size - skip))]
+        return self.file.view(start, max(0, min(size, segment.file_size - skip)))
 
     def let_go(self) -> None:
         """Give back the memory of what was looked at; the file is read again where need be."""
-        if isinstance(self.data, mmap.mmap):
-            self.data.madvise(mmap.MADV_DONTNEED)
+        self.file.let_go()
 
     def _segment_at(self, address: int) -> Segment | None:
         at = bisect_right(self._segment_starts, address) - 1
@@ -253,144 +187,13 @@ class Image:
             ) from error
 
 
-def _map_file(path: str) -> mmap.mmap:
-    try:
-        if not S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait for its writer
-            raise _not_elf(path, "it is no regular file")
-        with open(path, "rb") as file:
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except OSError as error:
+def _refuse_others(path: str, headers: Headers) -> None:
+    """Raise InputError for what is not linked."""
+    if headers.kind not in (_EXECUTABLE, _SHARED):
+        raise unsupported(path, _FILE_KINDS.get(headers.kind, f"of ELF type {headers.kind}"))
+    if not headers.segments:
         raise InputError(
-            f"can't be read: {error.strerror}", where=path, cure="Check the path of the binary."
-        ) from error
-    except ValueError as error:  # an empty file can't be mapped
-        raise _not_elf(path, "it is empty") from error
-
-
-def _map_checked(path: str | Path) -> tuple[str, mmap.mmap]:
-    """The path as messages call it, and the file, which starts as one that can be read."""
-    name = str(path)
-    data = _map_file(name)
-    _check_header(name, data)
-    return name, data
-
-
-def _check_header(path: str, data: mmap.mmap | bytes) -> tuple[str, bool]:
-    """Machine, and whether the file may be loaded anywhere."""
-    if data[:4] != b"\x7fELF":
-        raise _not_elf(path, f"it starts with {data[:4]!r}")
-    if len(data) < _HEADER.size:
-        raise _cut(path, "the ELF header", _HEADER.size)
-    header = _HEADER.unpack_from(data)
-    bits, order, kind, machine = header[1:5]
-    program_headers, section_headers = header[7:9]
-    program_header_count, section_header_count = header[12], header[14]
-    if (bits, order) != (2, 1):
-        raise _unsupported(path, "32-bit" if bits == 1 else "big-endian")
-    architecture = registry.of_elf_machine(machine, where=path)
-    if kind not in (_EXECUTABLE, _SHARED):
-        raise _unsupported(path, _FILE_KINDS.get(kind, f"of ELF type {kind}"))
-    for name, start, size in (
-        ("program", program_headers, program_header_count * _PROGRAM_HEADER_SIZE),
-        ("section", section_headers, section_header_count * _SECTION_HEADER_SIZE),
-    ):
-        if start + size > len(data):
-            raise _cut(path, f"the {name} headers", start + size)
-    return architecture.name, kind == _SHARED
-
-
-class _Headers(NamedTuple):
-    """What LIEF reads."""
-
-    build_id: str | None
-    segments: tuple[Segment, ...]
-    sections: tuple[Section, ...]
-
-
-def _read_headers(path: str, data: bytes | None, size: int) -> _Headers:
-    """Of `size` bytes in memory, or of a file."""
-    with warnings.catch_warnings(action="ignore"):  # LIEF's, of types that it can't name
-        binary = _parse(path, data)
-        sections = tuple(_section(s) for s in binary.sections)
-        return _Headers(_build_id(binary), _segments(binary, size), sections)
-
-
-def _parse(path: str, data: bytes | None) -> lief.ELF.Binary:
-    """Let LIEF read the headers and notes alone: relocations and symbols take it seconds."""
-    import lief
-
-    lief.logging.disable()
-    config = lief.ELF.ParserConfig()
-    for part in ("relocations", "overlay", "dyn_symbols", "symtab_symbols", "symbol_versions"):
-        setattr(config, f"parse_{part}", False)
-    binary = lief.ELF.parse(path if data is None else BytesIO(data), config)
-    if binary is None:
-        raise _not_elf(path, "its headers make no sense")
-    return binary
-
-
-def _build_id(binary: lief.ELF.Binary) -> str | None:
-    import lief
-
-    for note in binary.notes:
-        if note.type == lief.ELF.Note.TYPE.GNU_BUILD_ID:
-            return bytes(note.description).hex() or None
-    return None
-
-
-def _segments(binary: lief.ELF.Binary, file_size: int) -> tuple[Segment, ...]:
-    """Load segments by address, cut to what the file holds."""
-    import lief
-
-    loads = [s for s in binary.segments if s.type == lief.ELF.Segment.TYPE.LOAD]
-    segments = (
-        Segment(
-            address=s.virtual_address,
-            file_offset=s.file_offset,
-            file_size=max(0, min(s.physical_size, s.virtual_size, file_size - s.file_offset)),
-            memory_size=s.virtual_size,
-            executable=bool(int(s.flags) & 1),
+            "nothing of the file is ever loaded",
+            where=path,
+            cure="Name the program itself, not a file with only its debug information.",
         )
-        for s in loads
-    )
-    return tuple(sorted(segments, key=lambda s: s.address))
-
-
-def _section(section: Any) -> Section:
-    name, flags = section.name, int(section.flags)
-    return Section(
-        name=name if isinstance(name, str) else name.decode("utf-8", "replace"),
-        address=section.virtual_address,
-        size=section.size,
-        file_offset=section.file_offset,
-        is_code=flags & (SHF_ALLOC | SHF_EXECINSTR) == SHF_ALLOC | SHF_EXECINSTR,
-        is_alloc=bool(flags & SHF_ALLOC),
-        type=int(section.type),
-        is_compressed=bool(flags & SHF_COMPRESSED),
-        link=section.link,
-        entry_size=section.entry_size,
-    )
-
-
-def _not_elf(path: str, why: str) -> InputError:
-    return InputError(
-        f"not an ELF file: {why}",
-        where=path,
-        cure="Name the program or shared library that the profile was recorded on.",
-    )
-
-
-def _unsupported(path: str, what: str) -> InputError:
-    return InputError(
-        f"this ELF file is {what}",
-        where=path,
-        cure=f"Linked 64-bit little-endian files for {registry.NAMES} can be read.",
-    )
-
-
-def _cut(path: str, what: str, end: int) -> InputError:
-    return InputError(
-        f"the file is cut: {what} would end at {end:#x}",
-        where=path,
-        cure="Copy the binary again.",
-    )

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lbr2pgo.program.elf.image import SHT_DYNSYM, Image, Section
+from lbr2pgo.program.elf.headers import SHT_DYNSYM, Section
+from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.relocations import RelaRows, dynamic_relocations
 
 PLT_ENTRY_SIZES = {".plt": 16, ".plt.got": 8, ".plt.sec": 8, ".iplt": 16}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo.program.elf.image import Image, Section
+from lbr2pgo.program.elf.headers import Section
+from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.arrays import U64
 
 SHT_RELA, SHT_RELR = 4, 19  # System V gABI
@@ -46,7 +47,7 @@ def _read_relr(image: Image, section: Section) -> RelaRows:
 
     No more are read than the file has room for pointers, however many a damaged table may say.
     """
-    most = len(image.data) // _POINTER_SIZE
+    most = image.file.size // _POINTER_SIZE
     content = image.contents(section) or memoryview(b"")
     words = np.frombuffer(content, "<u8", count=len(content) // 8)
     offsets: list[int] = []

@@ -10,8 +10,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo.program.elf.image import SHT_DYNSYM, SHT_SYMTAB, Image, Section
-from lbr2pgo.program.elf.names import Names
+from lbr2pgo.program.elf.headers import SHT_DYNSYM, SHT_SYMTAB, Section
+from lbr2pgo.program.elf.image import Image
+from lbr2pgo.program.elf.names import Names, offsets_inside, refuse_overlaps
 from lbr2pgo.support.arrays import I32, I64, U8, U64, Bools
 from lbr2pgo.support.errors import InputError
 
@@ -192,7 +193,7 @@ def _symbols(path: str, named: Mapping[str, _Table], health: Mapping[str, int]) 
     info: U8 = rows["info"]
     kind, binding = (info & 0xF).astype(np.uint8), (info >> 4).astype(np.uint8)
     offset, lost = _name_offsets(tables)
-    _check_lengths(path, strings, offset)
+    refuse_overlaps(path, "symbols", strings, offset)
     kept = np.flatnonzero(_is_defined(rows, kind))
     kept = kept[np.argsort(rows["value"][kept], kind="stable")]
     return Symbols(
@@ -223,25 +224,11 @@ def _name_offsets(tables: list[_Table]) -> tuple[I64, int]:
     """Offsets in the joined string tables, -1 for those outside, and how many these are."""
     offsets, base = [np.empty(0, np.int64)], 0
     for table in tables:
-        own = table.rows["name"].astype(np.int64)
-        offsets.append(np.where(own < max(1, len(table.strings)), own + base, -1))
+        own = offsets_inside(table.rows["name"].astype(np.int64), table.strings)
+        offsets.append(np.where(own < 0, own, own + base))
         base += len(table.strings) + 1
     joined = np.concatenate(offsets)
     return joined, int((joined < 0).sum())
-
-
-def _check_lengths(path: str, strings: bytes, offset: I64) -> None:
-    """Refuse names that overlap so much that all of them would not fit into memory."""
-    ends = np.flatnonzero(np.frombuffer(strings, np.uint8) == 0)
-    distinct = np.unique(offset[offset >= 0])
-    total = int((ends[np.searchsorted(ends, distinct)] - distinct).sum())
-    if total > 16 * len(strings) + (1 << 20):
-        raise InputError(
-            f"the symbols' names overlap: together they are {total} bytes long, "
-            f"from a string table of {len(strings)}",
-            where=path,
-            cure="The file is damaged, or made to do damage: link it again.",
-        )
 
 
 def _file_offsets(kind: U8, binding: U8, name: I64) -> I64:

@@ -72,19 +72,6 @@ def test_layout_is_what_readelf_says(elf: Path, tool: Callable[[str], str], run:
     assert [s.executable for s in segments] == ["E" in x[6:8] for x in loads]
 
 
-def test_opening_in_two_steps_gives_the_same(elf: Path, tmp_path: Path) -> None:
-    image, whole = Image.opening(elf)(), Image.open(elf)
-    assert (image.layout, image.sections) == (whole.layout, whole.sections)
-    assert image.read(image.layout.segments[0].address, 4) == b"\x7fELF"
-    no_file = tmp_path / "none"
-    with pytest.raises(InputError, match="can't be read"):
-        Image.opening(no_file)
-    broken = tmp_path / "broken"
-    broken.write_bytes(elf.read_bytes()[:64])
-    with pytest.raises(InputError, match="cut"):
-        Image.opening(broken)
-
-
 def test_read(elf: Path) -> None:
     image = Image.open(elf)
     data, bss = image.section(".data"), image.section(".bss")
@@ -218,14 +205,6 @@ def test_a_section_outside_the_file(elf: Path, tmp_path: Path) -> None:
     image = Image.open(file)
     assert image.section_data(".debug_info") is None
     assert image.health() == {"sections past the end of the file": 1}
-
-
-def test_more_sections_than_the_header_can_count(elf: Path, tmp_path: Path) -> None:
-    """Their number is in the first section header then, where LIEF does not look."""
-    image = Image.open(broken(elf, tmp_path, (60, b"\0\0")))
-    assert image.sections == ()
-    (reason,) = image.health()
-    assert "section tables" in reason
 
 
 def test_damage_anywhere_is_no_crash(elf: Path, tmp_path: Path) -> None:

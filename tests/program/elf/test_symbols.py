@@ -219,7 +219,7 @@ def test_names_that_overlap_to_exhaust_memory(link: Link, tmp_path: Path) -> Non
     image = Image.open(link("\n".join(lines) + "\n_start: ret\n"))
     strings = image.section(".strtab")
     assert strings is not None
-    data = bytearray(image.data)
+    data = bytearray(Path(image.path).read_bytes())
     data[strings.file_offset : strings.file_offset + strings.size] = b"y" * strings.size
     symtab = image.section(".symtab")
     assert symtab is not None
