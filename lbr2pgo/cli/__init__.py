@@ -1,7 +1,7 @@
 """The command line: one thin module per command.
 
 Exit codes: 0 good; 1 a quality gate refused the profile; 2 bad input, options or surroundings;
-3 an error of ours. `record` passes the program's own exit code on.
+3 an error of ours; 128 + n after signal n. `record` passes the program's own exit code on.
 """
 
 from __future__ import annotations
@@ -9,9 +9,12 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from importlib import import_module
+from types import FrameType
 
 from lbr2pgo.support.errors import Lbr2pgoError, OutputError
 
@@ -34,9 +37,18 @@ _COMMANDS = (
 BAD_INPUT, OUR_ERROR, INTERRUPTED = 2, 3, 130
 
 
+class Stopped(BaseException):
+    """A signal told this process to end; what is unfinished is tidied up on the way out."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; gives its exit code."""
     _prepare_streams()
+    _stop_tidily()
     # Millions of small objects are made and hardly one of them in a cycle: a sixth of a short
     # run would go into looking for those.
     gc.set_threshold(1_000_000, 20, 20)
@@ -58,8 +70,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(OutputError(error.strerror or str(error), where=error.filename))
     except KeyboardInterrupt:
         return INTERRUPTED
+    except Stopped as stop:
+        return 128 + stop.number
     except Exception as error:
         return _report(error)
+
+
+def _stop_tidily() -> None:
+    """Let SIGTERM and SIGHUP end the run as Ctrl-C does: unfinished files go, children too."""
+
+    def stop(number: int, _: FrameType | None) -> None:
+        for each in numbers:
+            signal.signal(each, signal.SIG_IGN)  # a second one must not disturb the tidying
+        raise Stopped(number)
+
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    if threading.current_thread() is threading.main_thread():  # only there it may be asked for
+        for number in numbers:
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, stop)
 
 
 def _prepare_streams() -> None:

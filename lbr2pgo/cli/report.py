@@ -61,6 +61,8 @@ def _count(text: str) -> int:
 def run(args: argparse.Namespace) -> int:
     """Make the report and show it."""
     prepare()
+    if args.html is not None:
+        _check_page(args)
     report = _line_report(args) or _report(args)
     if args.html is None and args.format != "table":
         _print(report, args.format)
@@ -85,6 +87,13 @@ def _report(args: argparse.Namespace) -> Report:
     except EmptyProfileError as error:
         show_losses(error.tallies, error.notes, sys.stderr)
         raise
+
+
+def _check_page(args: argparse.Namespace) -> None:
+    from lbr2pgo.support.output import refuse_overwriting
+
+    binaries = [] if args.binary is None else [args.binary]
+    refuse_overwriting([args.html], [*args.profiles, *binaries])
 
 
 def _line_report(args: argparse.Namespace) -> Report | None:

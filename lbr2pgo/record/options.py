@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.output import refuse_overwriting
 
 KIND_FILTERS = (
     "any", "any_call", "any_ret", "ind_call", "ind_jmp", "call", "cond",
@@ -26,7 +28,8 @@ DEPTHS = (4, 8, 16, 32, 64)
 class RecordOptions:
     """One recording; checked on construction, so that no recorder sees a senseless one.
 
-    Raises InputError for an unknown filter, an impossible period or depth, or an empty command.
+    Raises InputError for an unknown filter, an impossible period or depth, or an empty command, and
+    OutputError if an output would be written over the program or over another one.
     """
 
     output: Path
@@ -77,3 +80,6 @@ class RecordOptions:
                 "there is no command to record",
                 cure="Write it behind the options: lbr2pgo record [options] -- program arguments.",
             )
+        outputs = [path for path in (self.output, self.exact) if path is not None]
+        program = shutil.which(self.command[0])
+        refuse_overwriting(outputs, [] if program is None else [program])

@@ -94,7 +94,8 @@ def record_software(
 
     The program's own output and signals pass through; `program_output` takes the output instead,
     and then the program's input is empty. A program that crashes or is killed leaves a valid
-    recording of what it did until then. Raises MissingToolError without QEMU, a compiler or the
+    recording of what it did until then. An older recording is kept as `FILE.old`, and stays in its
+    place where nothing was recorded. Raises MissingToolError without QEMU, a compiler or the
     guest's libraries, InputError for a program that can't be emulated, OutputError where the files
     can't be written.
     """
@@ -111,7 +112,9 @@ def record_software(
         exact = exact_counts(streams) if options.exact is not None else None
         unfinished = directory / "perf.data"
         samples = _write_recording(unfinished, options, guest, streams, room)
-        _deliver(unfinished, options.output)
+        is_kept = not samples and _holds_something(options.output)
+        if not is_kept:
+            _deliver(unfinished, options.output)
     if exact is not None and options.exact is not None:
         exact.save(options.exact)
     return RecordResult(
@@ -119,7 +122,11 @@ def record_software(
         exit_code=exit_code(code),
         samples=samples,
         totals=sum_totals([c for stream in streams for c in stream.counters]),
-        warnings=(*_hints(guest, exit_code(code)), *_warnings(streams)),
+        warnings=(
+            *_hints(guest, exit_code(code)),
+            *_warnings(streams),
+            *([f"Nothing was recorded: {options.output} is as it was."] if is_kept else []),
+        ),
     )
 
 
@@ -191,12 +198,22 @@ def _reserve(directory: Path) -> Iterator[int]:
         path.unlink()
 
 
+def _holds_something(output: Path) -> bool:
+    return output.is_file() and output.stat().st_size > 0
+
+
 def _deliver(unfinished: Path, output: Path) -> None:
-    """Put the file in its place; pipes and devices get its content."""
+    """Put the file in its place; pipes and devices get its content.
+
+    What was there is kept as `.old`, unless it is empty (perf: tools/perf/util/data.c,
+    check_backup).
+    """
     target = output.resolve()  # a symbolic link stays
     try:
         if target.is_file():
             unfinished.chmod(target.stat().st_mode & 0o777)
+        if _holds_something(target):
+            target.replace(target.with_name(f"{target.name}.old"))
         if target.is_file() or not target.exists():
             unfinished.replace(target)
         else:

@@ -75,21 +75,35 @@ def write_atomically(path: PathLike, writer: Writer) -> None:
 
 
 def refuse_overwriting(outputs: Iterable[PathLike], inputs: Iterable[PathLike]) -> None:
-    """Raise OutputError if an output would replace an input or another output.
+    """Raise OutputError if an output would replace an input, a program or another output.
 
-    Devices and pipes take any number of outputs.
+    Hard links and symbolic links are the files that they stand for. Devices and pipes take any
+    number of outputs, and `-` is standard input or output.
     """
-    taken = {os.path.realpath(path) for path in inputs}
+    taken = {identity for path in inputs for identity in _identities(path)}
     for path in outputs:
-        place = os.path.realpath(path)
-        is_device = os.path.exists(place) and not os.path.isfile(place)
-        if place in taken and not is_device:
+        mine = _identities(path)
+        if mine & taken:
             raise OutputError(
-                "would be written over an input, or by two outputs",
+                "would be written over an input, a program that runs, or another output",
                 where=_shown(os.fspath(path)),
                 cure="Give every output a path of its own.",
             )
-        taken.add(place)
+        taken |= mine
+
+
+def _identities(path: PathLike) -> set[object]:
+    """What a path shares with every other path of the same regular file, now or once written."""
+    name = os.fspath(path)
+    if _own_stream(name) is not None:
+        return set()
+    place = os.path.realpath(name)
+    try:
+        found = os.stat(place)
+    except (OSError, ValueError):  # not there yet
+        return {place}
+    is_file = stat.S_ISREG(found.st_mode)
+    return {place, (found.st_dev, found.st_ino)} if is_file else set()
 
 
 def is_standard_output(path: PathLike) -> bool:

@@ -133,3 +133,26 @@ def test_outputs_follow_links_of_inputs_only_to_refuse(tmp_path: Path) -> None:
     before = RECORDING.read_bytes()
     refused(convert("--fdata", link), b"over an input")
     assert RECORDING.read_bytes() == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_leaves_nothing_unfinished(tmp_path: Path, number: int) -> None:
+    """A pipe that nobody reads holds the run up in the middle of its second output."""
+    first, pipe, spool = tmp_path / "out" / "llvm", tmp_path / "pipe", tmp_path / "tmp"
+    first.parent.mkdir()
+    spool.mkdir()
+    os.mkfifo(pipe)
+    words = [os.fspath(word) for word in (*CONVERT, "--llvm", first, "--fdata", pipe)]
+    process = subprocess.Popen(
+        words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(spool)},
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not first.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert b"Traceback" not in said
+    assert os.listdir(first.parent) == ["llvm"]
+    assert os.listdir(spool) == []

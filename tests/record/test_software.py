@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -536,3 +537,50 @@ def symbol_offset(library: Path, symbol: str) -> int:
     return next(
         int(line.split()[0], 16) for line in listing.splitlines() if line.endswith(f" {symbol}")
     )
+
+
+def test_an_older_recording_is_kept_as_perf_keeps_it(record: Record, tmp_path: Path) -> None:
+    output = tmp_path / "perf.data"
+    output.write_bytes(b"older")
+    output.chmod(0o640)
+    record(testbin("x86-64/interp.static"), 1, output=output)
+    assert output.read_bytes()[:8] == b"PERFILE2"
+    assert (tmp_path / "perf.data.old").read_bytes() == b"older"
+    assert stat.S_IMODE(output.stat().st_mode) == 0o640
+
+
+def test_an_empty_file_is_not_kept(record: Record, tmp_path: Path) -> None:
+    output = tmp_path / "perf.data"
+    output.touch()
+    record(testbin("x86-64/interp.static"), 1, output=output)
+    assert not (tmp_path / "perf.data.old").exists()
+
+
+def test_nothing_replaces_a_recording_where_nothing_was_recorded(
+    record: Record, tmp_path: Path
+) -> None:
+    output = tmp_path / "perf.data"
+    output.write_bytes(b"older")
+    done = record(testbin("x86-64/interp.static"), 1, output=output, period=1 << 40)
+    assert done.result.samples == 0
+    assert "Nothing was recorded" in done.result.warnings[-1]
+    assert output.read_bytes() == b"older"
+    assert not (tmp_path / "perf.data.old").exists()
+
+
+@pytest.mark.parametrize("field", ["output", "exact"])
+def test_a_recording_is_not_written_over_the_program(
+    field: str, record: Record, tmp_path: Path
+) -> None:
+    program = tmp_path / "program"
+    shutil.copy(testbin("x86-64/interp.static"), program)
+    before = program.read_bytes()
+    with pytest.raises(OutputError, match="a program that runs"):
+        record(program, 1, **{field: program})
+    assert program.read_bytes() == before
+
+
+def test_exact_counts_are_not_written_over_the_recording(record: Record, tmp_path: Path) -> None:
+    one = tmp_path / "one"
+    with pytest.raises(OutputError, match="another output"):
+        record(testbin("x86-64/interp.static"), 1, output=one, exact=one)

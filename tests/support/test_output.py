@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lbr2pgo.support.errors import OutputError
-from lbr2pgo.support.output import write_atomically, write_to
+from lbr2pgo.support.output import refuse_overwriting, write_atomically, write_to
 
 
 def put(data):
@@ -274,3 +274,28 @@ def test_write_to_takes_streams_and_paths(tmp_path):
     assert stream.getvalue() == b"data"
     write_to(Path(tmp_path, "file"), put(b"data"))
     assert (tmp_path / "file").read_bytes() == b"data"
+
+
+@pytest.mark.parametrize("kind", ["same path", "symbolic link", "hard link", "other spelling"])
+def test_an_output_may_not_be_an_input_under_any_name(tmp_path, kind):
+    taken = tmp_path / "taken"
+    taken.write_bytes(b"input")
+    path = {"same path": taken, "other spelling": tmp_path / "." / "x" / ".." / "taken"}.get(
+        kind, tmp_path / "other"
+    )
+    if kind == "symbolic link":
+        path.symlink_to(taken)
+    elif kind == "hard link":
+        path.hardlink_to(taken)
+    with pytest.raises(OutputError, match="over an input"):
+        refuse_overwriting([path], [taken])
+
+
+def test_two_outputs_may_not_be_one(tmp_path):
+    with pytest.raises(OutputError, match="another output"):
+        refuse_overwriting([tmp_path / "new", tmp_path / "." / "new"], [])
+
+
+@pytest.mark.parametrize("path", ["-", "/dev/stdout", "/dev/null"])
+def test_streams_and_devices_take_any_number_of_outputs(path):
+    refuse_overwriting([path, path], [path])
