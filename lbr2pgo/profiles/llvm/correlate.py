@@ -18,14 +18,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lbr2pgo.profiles.llvm.discriminators import base_discriminator, duplication_factor
 from lbr2pgo.profiles.llvm.entry_calls import EXTERNAL, Calls, calls_to_entries
+from lbr2pgo.profiles.llvm.places import (
+    InlineContexts,
+    Places,
+    distinct_rows,
+    inline_contexts,
+    leaf_contexts,
+    pair,
+    places_of,
+)
 from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, ProfileTable
-from lbr2pgo.profiles.llvm.sample_profile import LARGEST_LINE, SampleProfile
-from lbr2pgo.program.dwarf.debug_info import DebugInfo, DwarfFunctions, Frames
+from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+from lbr2pgo.program.dwarf.debug_info import DebugInfo, DwarfFunctions
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
-from lbr2pgo.support.arrays import I32, I64, U32, U64, Bools
+from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.distinct import distinct
 
 # Compilers emit several functions of these names, whose profiles would be mixed up
@@ -55,8 +63,8 @@ def profile_table(
     code = _code(flow, program, functions, calls)
     is_fs = uses_fs_discriminators(program)
     frames, place_of = debug.places(code.address)
-    places = _places(frames, is_fs=is_fs)
-    contexts = _contexts(places)
+    places = places_of(frames, is_fs=is_fs)
+    contexts = inline_contexts(places)
     table = _table(_executed(code, place_of), places, contexts, _placed(calls, code, place_of))
     is_located = places.depth[place_of] > 0
     return replace(table, is_fs=is_fs), _located(flow, code.address[is_located])
@@ -163,131 +171,13 @@ def _placed(calls: Calls, code: _Code, place_of: I64) -> _PlacedCalls:
     return _PlacedCalls(place, calls.callee, calls.count, calls.names)
 
 
-@dataclass(frozen=True, slots=True)
-class _Places:
-    """Frames of every place, outermost first, with LLVM's locations (see `Frames`)."""
-
-    first: I64
-    """Number of each place's outermost frame."""
-    depth: I64
-    """How many frames each place has; 0 without debug information."""
-    function: I32
-    line: U32
-    discriminator: U32
-    words: U32
-    """What DWARF calls the discriminator, in which LLVM packs more."""
-    is_fs: bool
-    names: tuple[str, ...]
-
-    @property
-    def leaf(self) -> I64:
-        """Number of each place's innermost frame; meaningless at depth 0."""
-        return self.first + self.depth - 1
-
-    def location(self, frames: I64) -> tuple[I64, I64]:
-        """Line and discriminator in these frames."""
-        return self.line[frames].astype(np.int64), self.discriminator[frames].astype(np.int64)
-
-    def factor(self, frames: I64) -> U64:
-        """Copies that the optimizer made of the code in these frames."""
-        words = self.words[frames]
-        return (np.ones_like(words) if self.is_fs else duplication_factor(words)).astype(np.uint64)
-
-
-def _places(frames: Frames, *, is_fs: bool) -> _Places:
-    words = frames.discriminator
-    return _Places(
-        first=frames.offsets[:-1],
-        depth=_named_depth(frames),
-        function=frames.function,
-        line=(frames.line - frames.start_line) & np.uint32(LARGEST_LINE),
-        discriminator=words if is_fs else base_discriminator(words),
-        words=words,
-        is_fs=is_fs,
-        names=frames.names,
-    )
-
-
-def _named_depth(frames: Frames) -> I64:
-    """Frames of each address from the outermost down to the last one before a nameless one."""
-    depth = np.diff(frames.offsets)
-    is_nameless = np.array([not name for name in frames.names], dtype=np.bool_)
-    if not is_nameless.any() or not len(frames.function):
-        return depth
-    number = np.arange(len(frames.function))
-    owner = np.repeat(np.arange(len(depth)), depth)
-    inner = number - frames.offsets[owner]
-    cut = np.where(is_nameless[frames.function], inner, depth[owner])
-    np.minimum.at(depth, owner, cut)
-    return depth
-
-
-@dataclass(frozen=True, slots=True)
-class _Contexts:
-    """A forest of contexts, parents before children; columns of equal length.
-
-    `levels[k]` gives, for each place deeper than k, its context at depth k.
-    """
-
-    parent: I64
-    """-1 for functions that stand alone."""
-    line: I64
-    discriminator: I64
-    """Location in the parent at which it was inlined."""
-    function: I64
-    levels: tuple[tuple[I64, I64], ...]
-    """Per depth: numbers of places, and the context of each."""
-
-
-def _contexts(places: _Places) -> _Contexts:
-    """Number the contexts, depth by depth: each is told apart by its parent and call."""
-    parts = [np.empty((4, 0), np.int64)]
-    levels: list[tuple[I64, I64]] = []
-    current = np.full(len(places.depth), -1, dtype=np.int64)
-    size = 0
-    for depth in range(int(places.depth.max(initial=0))):
-        rows = np.flatnonzero(places.depth > depth)
-        frame = places.first[rows] + depth
-        call = frame - 1 if depth else frame
-        line, discriminator = places.location(call)
-        if not depth:  # stands alone
-            line, discriminator = np.zeros_like(line), np.zeros_like(line)
-        parent, function = current[rows], places.function[frame].astype(np.int64)
-        columns = (parent, line, discriminator, function)
-        first, inverse = _distinct(_pair(parent, function), _pair(line, discriminator))
-        parts.append(np.stack([column[first] for column in columns]))
-        current[rows] = size + inverse
-        size += len(first)
-        levels.append((rows, current[rows]))
-    parent, line, discriminator, function = np.concatenate(parts, axis=1)
-    return _Contexts(parent, line, discriminator, function, tuple(levels))
-
-
-def _pair(high: I64, low: I64) -> I64:
-    """Two numbers below 2**31, or 2**32 the low one, as one number that is ordered alike."""
-    return (high << 32) | low
-
-
-def _distinct(*keys: I64) -> tuple[I64, I64]:
-    """Where each distinct row of the keys stands, in their order, and the number of each row."""
-    order = np.lexsort(keys[::-1])
-    is_first = np.zeros(len(order), dtype=np.bool_)
-    is_first[:1] = True
-    for key in keys:
-        ordered = key[order]
-        is_first[1:] |= ordered[1:] != ordered[:-1]
-    inverse = np.empty(len(order), dtype=np.int64)
-    inverse[order] = np.cumsum(is_first) - 1
-    return order[is_first], inverse
-
-
 def _table(
-    executed: _Executed, places: _Places, contexts: _Contexts, calls: _PlacedCalls
+    executed: _Executed, places: Places, contexts: InlineContexts, calls: _PlacedCalls
 ) -> ProfileTable:
     names = {name: number for number, name in enumerate(places.names)}
     callees = np.array([names.setdefault(name, len(names)) for name in calls.names], np.int64)
     calls = replace(calls, callee=callees[calls.callee], names=tuple(names))
-    leaf = _leaf_contexts(places, contexts)
+    leaf = leaf_contexts(places, contexts)
     body, targets = _body(executed, places, leaf, calls)
     made = _with_heads(_with_totals(executed, contexts), calls)
     _raise_to_calls(body, targets, made)
@@ -296,7 +186,7 @@ def _table(
     return table.without(is_ambiguous[made.name]).with_used_names()
 
 
-def _with_totals(executed: _Executed, contexts: _Contexts) -> Contexts:
+def _with_totals(executed: _Executed, contexts: InlineContexts) -> Contexts:
     totals = np.zeros(len(contexts.parent), dtype=np.uint64)
     for rows, context in contexts.levels:
         np.add.at(totals, context, executed.weight[rows])
@@ -331,16 +221,8 @@ def _with_heads(contexts: Contexts, calls: _PlacedCalls) -> Contexts:
     )
 
 
-def _leaf_contexts(places: _Places, contexts: _Contexts) -> I64:
-    """The innermost context of each place, -1 without debug information."""
-    leaf = np.full(len(places.depth), -1, dtype=np.int64)
-    for rows, context in contexts.levels:
-        leaf[rows] = context
-    return leaf
-
-
 def _body(
-    executed: _Executed, places: _Places, leaf: I64, calls: _PlacedCalls
+    executed: _Executed, places: Places, leaf: I64, calls: _PlacedCalls
 ) -> tuple[Body, CallTargets]:
     """Counts of locations, and the calls from them; a location that only calls has a zero."""
     is_known = calls.place >= 0
@@ -351,11 +233,11 @@ def _body(
     value = executed.count[rows] * places.factor(frame)
     value[len(bodies) :] = 0
     columns = (leaf[rows], *places.location(frame))
-    first, row = _distinct(columns[0], _pair(*columns[1:]))
+    first, row = distinct_rows(columns[0], pair(*columns[1:]))
     count = np.zeros(len(first), np.uint64)
     np.maximum.at(count, row, value)
     callee = calls.callee[is_known]
-    first_call, call = _distinct(_pair(row[len(bodies) :], callee))
+    first_call, call = distinct_rows(pair(row[len(bodies) :], callee))
     called = np.zeros(len(first_call), np.uint64)
     np.add.at(called, call, calls.count[is_known])
     context, line, discriminator = (column[first] for column in columns)

@@ -1,0 +1,139 @@
+"""Places in the source as LLVM's profiles name them, and the functions inlined there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lbr2pgo.profiles.llvm.discriminators import base_discriminator, duplication_factor
+from lbr2pgo.profiles.llvm.sample_profile import LARGEST_LINE
+from lbr2pgo.program.dwarf.debug_info import Frames
+from lbr2pgo.support.arrays import I32, I64, U32, U64
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Frames of every place, outermost first, with LLVM's locations (see `Frames`)."""
+
+    first: I64
+    """Number of each place's outermost frame."""
+    depth: I64
+    """How many frames each place has; 0 without debug information."""
+    function: I32
+    line: U32
+    discriminator: U32
+    words: U32
+    """What DWARF calls the discriminator, in which LLVM packs more."""
+    is_fs: bool
+    names: tuple[str, ...]
+
+    @property
+    def leaf(self) -> I64:
+        """Number of each place's innermost frame; meaningless at depth 0."""
+        return self.first + self.depth - 1
+
+    def location(self, frames: I64) -> tuple[I64, I64]:
+        """Line and discriminator in these frames."""
+        return self.line[frames].astype(np.int64), self.discriminator[frames].astype(np.int64)
+
+    def factor(self, frames: I64) -> U64:
+        """Copies that the optimizer made of the code in these frames."""
+        words = self.words[frames]
+        return (np.ones_like(words) if self.is_fs else duplication_factor(words)).astype(np.uint64)
+
+
+def places_of(frames: Frames, *, is_fs: bool) -> Places:
+    """The places that these are the frames of; `is_fs` says that discriminators are not packed."""
+    words = frames.discriminator
+    return Places(
+        first=frames.offsets[:-1],
+        depth=_named_depth(frames),
+        function=frames.function,
+        line=(frames.line - frames.start_line) & np.uint32(LARGEST_LINE),
+        discriminator=words if is_fs else base_discriminator(words),
+        words=words,
+        is_fs=is_fs,
+        names=frames.names,
+    )
+
+
+def _named_depth(frames: Frames) -> I64:
+    """Frames of each address from the outermost down to the last one before a nameless one."""
+    depth = np.diff(frames.offsets)
+    is_nameless = np.array([not name for name in frames.names], dtype=np.bool_)
+    if not is_nameless.any() or not len(frames.function):
+        return depth
+    number = np.arange(len(frames.function))
+    owner = np.repeat(np.arange(len(depth)), depth)
+    inner = number - frames.offsets[owner]
+    cut = np.where(is_nameless[frames.function], inner, depth[owner])
+    np.minimum.at(depth, owner, cut)
+    return depth
+
+
+@dataclass(frozen=True, slots=True)
+class InlineContexts:
+    """A forest of contexts, parents before children; columns of equal length.
+
+    `levels[k]` gives, for each place deeper than k, its context at depth k.
+    """
+
+    parent: I64
+    """-1 for functions that stand alone."""
+    line: I64
+    discriminator: I64
+    """Location in the parent at which it was inlined."""
+    function: I64
+    levels: tuple[tuple[I64, I64], ...]
+    """Per depth: numbers of places, and the context of each."""
+
+
+def inline_contexts(places: Places) -> InlineContexts:
+    """Number the contexts, depth by depth: each is told apart by its parent and call."""
+    parts = [np.empty((4, 0), np.int64)]
+    levels: list[tuple[I64, I64]] = []
+    current = np.full(len(places.depth), -1, dtype=np.int64)
+    size = 0
+    for depth in range(int(places.depth.max(initial=0))):
+        rows = np.flatnonzero(places.depth > depth)
+        frame = places.first[rows] + depth
+        call = frame - 1 if depth else frame
+        line, discriminator = places.location(call)
+        if not depth:  # stands alone
+            line, discriminator = np.zeros_like(line), np.zeros_like(line)
+        parent, function = current[rows], places.function[frame].astype(np.int64)
+        columns = (parent, line, discriminator, function)
+        first, inverse = distinct_rows(pair(parent, function), pair(line, discriminator))
+        parts.append(np.stack([column[first] for column in columns]))
+        current[rows] = size + inverse
+        size += len(first)
+        levels.append((rows, current[rows]))
+    parent, line, discriminator, function = np.concatenate(parts, axis=1)
+    return InlineContexts(parent, line, discriminator, function, tuple(levels))
+
+
+def pair(high: I64, low: I64) -> I64:
+    """Two numbers below 2**31, or 2**32 the low one, as one number that is ordered alike."""
+    return (high << 32) | low
+
+
+def distinct_rows(*keys: I64) -> tuple[I64, I64]:
+    """Where each distinct row of the keys stands, in their order, and the number of each row."""
+    order = np.lexsort(keys[::-1])
+    is_first = np.zeros(len(order), dtype=np.bool_)
+    is_first[:1] = True
+    for key in keys:
+        ordered = key[order]
+        is_first[1:] |= ordered[1:] != ordered[:-1]
+    inverse = np.empty(len(order), dtype=np.int64)
+    inverse[order] = np.cumsum(is_first) - 1
+    return order[is_first], inverse
+
+
+def leaf_contexts(places: Places, contexts: InlineContexts) -> I64:
+    """The innermost context of each place, -1 without debug information."""
+    leaf = np.full(len(places.depth), -1, dtype=np.int64)
+    for rows, context in contexts.levels:
+        leaf[rows] = context
+    return leaf

@@ -1,0 +1,34 @@
+"""Addresses at which a frame is being made or left, as llvm-profgen guesses them.
+
+llvm-profgen drops a whole sample if its call stack ends there, since a call stack may lack a frame
+then, even when only the branch stack is used (LLVM: tools/llvm-profgen/PerfReader.cpp
+extractCallstack, ProfiledBinary.h PrologEpilogTracker). Only `--compat llvm-profgen` follows it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lbr2pgo.program.code.instructions import Kind
+from lbr2pgo.program.dwarf.debug_info import DebugInfo
+from lbr2pgo.program.program import Program
+from lbr2pgo.support.arrays import U64, Bools
+
+
+def in_prologue_or_epilogue(addresses: U64, program: Program, debug: DebugInfo) -> Bools:
+    """Which image addresses (n,) are where llvm-profgen expects an incomplete frame.
+
+    That is at a function's first two instructions, at a return, and at the one before it.
+    """
+    table = program.instructions_for(np.unique(addresses))
+    row = table.index_of(addresses)
+    known = row >= 0
+    starts = debug.functions_for(np.unique(addresses)).range_start
+    is_start = np.isin(table.address, starts)
+    is_return = table.kind == Kind.RET
+    marked = is_start | is_return
+    marked[1:] |= is_start[:-1]
+    marked[:-1] |= is_return[1:]
+    found: Bools = known.copy()
+    found[known] = marked[row[known]]
+    return found
