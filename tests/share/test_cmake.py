@@ -80,3 +80,19 @@ def test_a_library_takes_a_profile_without_being_compared(
     done = run(tool("cmake"), "--build", folder / "out", "--verbose")
     assert f"-fprofile-sample-use={folder}/a.prof" in done.stdout
     assert "lbr2pgo check" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    "name", ["plain", "[x86]", "a[b", "a]b", "star*", "what?", "two words", "it's", 'say "so"']
+)
+def test_a_profile_is_found_in_a_directory_of_any_name(configure, folder: Path, name: str) -> None:
+    call = f"lbr2pgo_profile(TARGET helper PROFILE [==[{name}/a.prof]==])"
+    assert "yet" in configure(call)
+    (folder / name).mkdir()
+    (folder / name / "a.prof").write_text("other:1:1\n 1: 1\n")
+    assert configure(call) == ""
+
+
+def test_a_name_with_a_star_is_no_pattern(configure, folder: Path) -> None:
+    (folder / "other-1.prof").write_text("other:1:1\n 1: 1\n")
+    assert "yet" in configure("lbr2pgo_profile(TARGET helper PROFILE other-*.prof)")
