@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from builders.recordings import PIE, RECORDING
 
 import lbr2pgo
 
@@ -129,6 +130,17 @@ def test_help_imports_nothing_heavy(words: tuple[str, ...]) -> None:
     )
     heavy = {"numpy", "numba", "lief", "capstone", "elftools", "networkx", "rich", "zstandard"}
     assert not heavy & set(done.stderr.split())
+
+
+def test_a_whole_conversion_imports_only_what_it_needs(tmp_path: Path) -> None:
+    """Graphs, names of C++, pages and progress bars are for other commands, or for a terminal."""
+    code = "import sys; from lbr2pgo.cli import main; main(sys.argv[1:]); print('', *sys.modules)"
+    words = ["convert", RECORDING, "--binary", PIE, "--llvm", tmp_path / "a", "--fdata",
+             tmp_path / "b", "--counts", tmp_path / "c"]  # fmt: skip
+    command = [sys.executable, "-c", code, *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    needless = {"lief", "networkx", "rich", "jinja2", "elftools"}
+    assert not needless & set(done.stdout.split())
 
 
 def test_the_package_alone_imports_nothing_heavy() -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import atexit
 import ctypes
 import os
-import sys
 from contextlib import suppress
-from typing import NoReturn
 
 _THREADS = "OPENBLAS_NUM_THREADS"
 _ARENA_MAX = -8
@@ -34,12 +31,3 @@ def _load_numpy() -> None:
         import numpy  # noqa: F401
     finally:
         del os.environ[_THREADS]
-
-
-def leave(code: int) -> NoReturn:
-    """End the process at once: to take NumPy, Numba and LLVM apart lasts a tenth of a second."""
-    atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # closed
-            stream.flush()
-    os._exit(code)

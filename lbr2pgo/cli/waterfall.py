@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TextIO
-
-from rich.console import Console
 
 from lbr2pgo.model import waterfall
 from lbr2pgo.support.printable import printable
 
 _TITLE, _COUNT = 34, 16
+
+# Two styles are not worth loading rich for, which takes as long as converting a small recording.
+_YELLOW, _DIM, _PLAIN = "\x1b[33m", "\x1b[2m", "\x1b[0m"  # ECMA-48, 8.3.117 (SGR)
 
 
 def show_losses(tallies: Mapping[str, int], notes: Sequence[str], stream: TextIO) -> None:
@@ -26,21 +28,31 @@ def print_waterfall(tallies: Mapping[str, int], stream: TextIO) -> None:
 
     Of several reasons the first, with the most losses, has its advice; all have their counts.
     """
-    console = Console(file=stream, highlight=False, markup=False, soft_wrap=True)
+    can_style = _has_styles(stream)
+    for line, style in _lines(tallies):
+        print(f"{style}{line}{_PLAIN}" if style and can_style else line, file=stream)
+
+
+def _lines(tallies: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """Each line, and how a terminal shows it."""
     for row in waterfall.rows(tallies):
-        console.print(f"{row.step.title:<{_TITLE}}{row.count:>{_COUNT},}  {_share(row):>9}")
+        yield f"{row.step.title:<{_TITLE}}{row.count:>{_COUNT},}  {_share(row):>9}", ""
         if row.losses:
             (reason, count), *others = row.losses
-            console.print(f"    lost {count:,}: {reason.title}", style="yellow")
-            console.print(f"    → {reason.cure}", style="dim")
+            yield f"    lost {count:,}: {reason.title}", _YELLOW
+            yield f"    → {reason.cure}", _DIM
             for other, count in others:
-                console.print(f"    lost {count:,}: {other.title}", style="dim")
+                yield f"    lost {count:,}: {other.title}", _DIM
     suspicious = tallies.get("runs_suspicious", 0)
     if suspicious:
-        console.print(
-            f"{suspicious:,} valid fall-throughs run over a call or an indirect jump that was not "
-            "logged (--strict rejects them)"
-        )
+        over = f"{suspicious:,} valid fall-throughs run over a call or an indirect jump that was"
+        yield f"{over} not logged (--strict rejects them)", ""
+
+
+def _has_styles(stream: TextIO) -> bool:
+    """Whether it is a terminal that shows styles to someone who wants them (no-color.org)."""
+    is_dumb = os.environ.get("TERM", "dumb") in ("dumb", "unknown")
+    return stream.isatty() and not is_dumb and not os.environ.get("NO_COLOR")
 
 
 def _share(row: waterfall.Row) -> str:
