@@ -21,13 +21,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "dump",
         help="show each stage, to see why a number is what it is",
         description="Show what a stage of the road holds: samples as they were recorded, counted "
-        "traces, instructions and graph of a function with their counts, or a written profile.",
+        "traces, instructions and graph of a function with their counts, pseudo probes, or a "
+        "written profile.",
     )
     stages = parser.add_subparsers(metavar="STAGE", required=True)
     _add_stacks(stages)
     _add_counts(stages)
     _add_disasm(stages)
     _add_cfg(stages)
+    _add_probes(stages)
     _add_profile(stages)
 
 
@@ -67,6 +69,13 @@ def _add_cfg(stages: _Stages[argparse.ArgumentParser]) -> None:
         "--format", choices=("text", "dot"), default="text", help="dot is for Graphviz"
     )
     parser.set_defaults(run=run_cfg)
+
+
+def _add_probes(stages: _Stages[argparse.ArgumentParser]) -> None:
+    parser = stages.add_parser("probes", help="a program's pseudo probes")
+    parser.add_argument("--binary", required=True, type=Path, metavar="ELF")
+    parser.add_argument("--function", metavar="F", help="only those in this function's code")
+    parser.set_defaults(run=run_probes)
 
 
 def _add_profile(stages: _Stages[argparse.ArgumentParser]) -> None:
@@ -151,6 +160,19 @@ def run_cfg(args: argparse.Namespace) -> int:
     program, function, found = _function(args)
     dump = CfgDump(program, function, None if found is None else found.flow)
     _print(dump.dot() if args.format == "dot" else dump.lines())
+    return 0
+
+
+def run_probes(args: argparse.Namespace) -> int:
+    """Show pseudo probes."""
+    from lbr2pgo.dumping import probes
+    from lbr2pgo.program.code.lookup import find_function
+    from lbr2pgo.program.program import Program
+
+    program = Program.open(args.binary)
+    function = None if args.function is None else find_function(program, args.function)
+    _print(probes.lines(program, function))
+    _note(f"{number:,} {reason}" for reason, number in program.probes.health().items())
     return 0
 
 

@@ -16,6 +16,7 @@ from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.elf.eh_frame import read_frames
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.symbols import Symbols, read_symbols
+from lbr2pgo.program.probes import PseudoProbes, open_probes
 from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.distinct import distinct
 
@@ -56,6 +57,11 @@ class Program:
         frames = read_frames(self.image) if self.image.is_stripped else None
         cuts = None if frames is None else np.union1d(frames.start, frames.start + frames.size)
         return self.functions.with_gaps(code_ranges(self.image), cuts)
+
+    @cached_property
+    def probes(self) -> PseudoProbes:
+        """Pseudo probes of the file, or of the debug file that was split off it."""
+        return open_probes(self.image, self.symbols)
 
     def instructions_for(self, addresses: U64) -> InstructionTable:
         """Instructions of the regions that hold these addresses, fragments and parents included.

@@ -22,13 +22,13 @@ from lbr2pgo.profiles.llvm.extbinary_layout import (
 )
 from lbr2pgo.profiles.llvm.sample_names import Context, Frame, Key, Location, Name
 from lbr2pgo.profiles.llvm.sample_profile import (
-    DEEPEST_INLINING,
     LARGEST_LINE,
     FunctionSamples,
     SampleProfile,
     add_saturating,
 )
 from lbr2pgo.profiles.llvm.uleb import Part, UlebStream, read_one
+from lbr2pgo.program.probes import DEEPEST_INLINING
 
 _LARGEST_U32 = 0xFFFFFFFF
 _UNPACKED_FLOOR = 1 << 24

@@ -6,9 +6,10 @@ LLVM calls GUID. Bytes that are no UTF-8 stand in strings as surrogates (`os.fsd
 
 from __future__ import annotations
 
-import hashlib
 import os
 from typing import Literal, NamedTuple
+
+from lbr2pgo.program import probes
 
 Name = str | int
 Location = tuple[int, int]
@@ -34,11 +35,8 @@ Key = Name | Context
 
 
 def guid(name: Name) -> int:
-    """LLVM's 64-bit hash of a name: the low half of its MD5 (LLVM: Function::getGUID)."""
-    if isinstance(name, int):
-        return name
-    digest = hashlib.md5(os.fsencode(name), usedforsecurity=False).digest()
-    return int.from_bytes(digest[:8], "little")
+    """LLVM's 64-bit hash of a name."""
+    return name if isinstance(name, int) else probes.guid(os.fsencode(name))
 
 
 def order_key(name: Name) -> tuple[int, bytes]:

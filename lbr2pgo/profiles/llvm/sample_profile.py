@@ -21,8 +21,6 @@ from lbr2pgo.support.errors import InputError
 LARGEST_COUNT = 2**64 - 1
 LARGEST_LINE = 0xFFFF
 """LLVM keeps 16 bits of a line offset."""
-DEEPEST_INLINING = 100
-"""Readers refuse deeper nests: no compiler makes them, and walking them would not end well."""
 
 # Bits of `FunctionSamples.attributes` (LLVM: ContextAttributeMask).
 WAS_INLINED = 1

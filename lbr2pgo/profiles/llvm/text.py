@@ -25,7 +25,6 @@ from typing import BinaryIO, NoReturn
 
 from lbr2pgo.profiles.llvm.sample_names import Context, Frame, Location, Name, order_key
 from lbr2pgo.profiles.llvm.sample_profile import (
-    DEEPEST_INLINING,
     LARGEST_COUNT,
     LARGEST_LINE,
     SHOULD_BE_INLINED,
@@ -33,6 +32,7 @@ from lbr2pgo.profiles.llvm.sample_profile import (
     SampleProfile,
     add_saturating,
 )
+from lbr2pgo.program.probes import DEEPEST_INLINING
 from lbr2pgo.support.errors import InputError, OutputError
 from lbr2pgo.support.output import PathLike, write_to
 

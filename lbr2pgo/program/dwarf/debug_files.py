@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from lbr2pgo.program.elf.file import File
@@ -36,15 +36,25 @@ def open_sections(path: Path) -> Image | None:
     return Image(layout, read_headers(file).sections, file)
 
 
-def separate_debug_file(image: Image, directories: tuple[Path, ...]) -> Image | None:
-    """The file with the debug information that was split off a program; None if there is none."""
+def has_dwarf(image: Image) -> bool:
+    """Whether a file holds DWARF, be it damaged."""
+    names = {section.name for section in image.sections if section.type != SHT_NOBITS}
+    return not names.isdisjoint({".debug_info", ".zdebug_info"})
+
+
+def separate_debug_file(
+    image: Image,
+    directories: tuple[Path, ...],
+    is_wanted: Callable[[Image], bool] = has_dwarf,
+) -> Image | None:
+    """The file with what was split off a program and is wanted; None if there is none."""
     for path in _by_build_id(image, directories):
-        found = _with_dwarf(path)
+        found = _opened(path, is_wanted)
         if found is not None:
             return found
     name, checksum = _debug_link(image)
     for path in _by_name(image, name, directories):
-        found = _with_dwarf(path)
+        found = _opened(path, is_wanted)
         if found is not None and _crc32(found.file) == checksum:
             return found
     return None
@@ -96,7 +106,7 @@ def supplementary_file(image: Image, directories: tuple[Path, ...]) -> Image | N
     if len(build_id) > 1:
         tail = Path(".build-id", build_id.hex()[:2], f"{build_id.hex()[2:]}.debug")
         paths += [directory / tail for directory in directories]
-    return next((found for path in paths if (found := _with_dwarf(path)) is not None), None)
+    return next((found for path in paths if (found := _opened(path, has_dwarf)) is not None), None)
 
 
 def _supplementary_link(image: Image) -> tuple[str, bytes]:
@@ -117,15 +127,9 @@ def _supplementary_link(image: Image) -> tuple[str, bytes]:
     return os.fsdecode(name), build_id
 
 
-def _with_dwarf(path: Path) -> Image | None:
+def _opened(path: Path, is_wanted: Callable[[Image], bool]) -> Image | None:
     try:
         found = open_sections(path)
     except InputError:
         return None
-    return found if found is not None and has_dwarf(found) else None
-
-
-def has_dwarf(image: Image) -> bool:
-    """Whether a file holds DWARF, be it damaged."""
-    names = {section.name for section in image.sections if section.type != SHT_NOBITS}
-    return not names.isdisjoint({".debug_info", ".zdebug_info"})
+    return found if found is not None and is_wanted(found) else None
