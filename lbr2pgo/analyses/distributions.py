@@ -1,13 +1,37 @@
-"""Distributions of cycles: shares, percentiles, and the humps that they have."""
+"""Distributions of cycles: shares, percentiles, robust averages and modes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
+from lbr2pgo.analyses.modes import mode_bounds
 from lbr2pgo.evidence.cycle_counts import MISSING, SATURATED
 from lbr2pgo.support.arrays import F64, I64, U64
+
+_LEFT_OUT = 100
+"""One value of so many is left out of the trimmed_mean one."""
+
+
+def kept_of(measured: I64) -> I64:
+    """How many of so many values (n,) a trimmed mean keeps, at least one."""
+    kept: I64 = np.maximum(measured - measured // _LEFT_OUT - 1, 1)
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """One of the places where values gather."""
+
+    cycles: int
+    """The median of the values around it."""
+    share: float
+    """Of all measured values."""
+
+    def __str__(self) -> str:
+        return f"{self.cycles} ({self.share:.0%})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,74 +79,46 @@ class Distribution:
         wanted = percent / 100 * self.measured
         return int(self.cycles[np.searchsorted(np.cumsum(self.count), wanted, side="left")])
 
-    def modes(self) -> tuple[int, ...]:
-        """Cycles at each hump, highest hump first.
+    @property
+    def trimmed_mean(self) -> float | None:
+        """Average of all but the slowest hundredth, rounded up: an interrupt falls into some run.
+
+        None without cycles.
+
+        >>> seen = Distribution.of(np.array([20, 50_000], np.uint64), np.array([995, 5], np.uint64))
+        >>> seen.mean, seen.trimmed_mean
+        (269.9, 20.0)
+        """
+        if not self.measured:
+            return None
+        kept = int(kept_of(np.array([self.measured]))[0])
+        before = np.cumsum(self.count) - self.count
+        part = np.clip(kept - before.astype(np.int64), 0, self.count.astype(np.int64))
+        return float(self.cycles.astype(np.float64) @ part) / kept
+
+    @property
+    def left_out(self) -> float | None:
+        """Share of all cycles in what the trimmed mean leaves out; None without cycles."""
+        if self.mean is None or self.trimmed_mean is None:
+            return None
+        kept = self.trimmed_mean * int(kept_of(np.array([self.measured]))[0])
+        return max(0.0, 1 - kept / (self.mean * self.measured))
+
+    def modes(self) -> tuple[Mode, ...]:
+        """Where cycles gather, the largest share first.
 
         >>> cycles = np.array([78, 80, 81, 280, 290, 300], np.uint64)
-        >>> Distribution.of(cycles, np.array([90, 210, 100, 30, 40, 30], np.uint64)).modes()
-        (80, 290)
+        >>> found = Distribution.of(cycles, np.array([90, 210, 100, 30, 40, 30], np.uint64)).modes()
+        >>> [(mode.cycles, mode.share) for mode in found]
+        [(80, 0.8), (290, 0.2)]
         """
         if not self.measured:
             return ()
-        height = _density(self.cycles, self.count)
-        peaks = _humps(height)
-        return tuple(self._middle_of(peak) for peak in peaks[np.argsort(-height[peaks])].tolist())
+        starts = np.searchsorted(self.cycles, mode_bounds(self.cycles, self.count), side="right")
+        bounds = [0, *starts.tolist(), len(self.cycles)]
+        parts = [self._part(first, past) for first, past in pairwise(bounds)]
+        modes = [Mode(part.percentile(50) or 0, part.measured / self.measured) for part in parts]
+        return tuple(sorted(modes, key=lambda mode: (-mode.share, mode.cycles)))
 
-    def _middle_of(self, peak: int) -> int:
-        """Median of what was measured close to a peak of the density."""
-        near = np.abs(_scale(self.cycles) - peak * _STEP) <= _WIDTH
-        part = Distribution(self.cycles[near], self.count[near], 0, 0)
-        return part.percentile(50) or round(float(_LINEAR * np.sinh(peak * _STEP)))
-
-
-# Cycles are compared by ratio, small ones by difference: asinh(c / _LINEAR) is linear below
-# _LINEAR and a logarithm above. Humps closer than about two _WIDTHs (a cycle, or a quarter)
-# are one.
-_LINEAR = 4.0
-_STEP = 0.01
-_WIDTH = 0.12
-_LEAST_HUMP = 0.05
-"""A hump must rise so far above the valleys beside it, as part of the highest."""
-_NOISE = 2.0
-"""And so many standard deviations of its own height."""
-
-
-def _scale(cycles: U64) -> F64:
-    scaled: F64 = np.arcsinh(cycles / _LINEAR)
-    return scaled
-
-
-def _density(cycles: U64, count: U64) -> F64:
-    """Smoothed occurrences on the scale, in steps of _STEP; a lone hump is as high as its count."""
-    margin = round(4 * _WIDTH / _STEP)
-    place = np.rint(_scale(cycles) / _STEP).astype(np.int64)
-    histogram = np.bincount(place, weights=count, minlength=int(place.max()) + margin)
-    window = np.arange(-margin, margin + 1) * _STEP / _WIDTH
-    smoothed: F64 = np.convolve(histogram, np.exp(-window * window / 2))[margin:-margin]
-    return smoothed
-
-
-def _humps(height: F64) -> I64:
-    """Places of the humps that rise clearly above the valleys beside them."""
-    padded = np.concatenate(([-1.0], height, [-1.0]))
-    peaks = np.flatnonzero((padded[1:-1] > padded[:-2]) & (padded[1:-1] >= padded[2:]))
-    peaks = peaks[height[peaks] > 0]
-    needed = np.maximum(_LEAST_HUMP * height.max(), _NOISE * np.sqrt(height[peaks]))
-    top = height.max()
-    rises = np.array([_rise(height, peak) for peak in peaks.tolist()])
-    found: I64 = peaks[(rises >= needed) | (height[peaks] == top)]
-    return found
-
-
-def _rise(height: F64, peak: int) -> float:
-    """How far a peak rises above the higher of the valleys towards higher ground on each side."""
-    return float(height[peak] - max(_valley(height[:peak][::-1], height[peak]),
-                                    _valley(height[peak + 1 :], height[peak])))  # fmt: skip
-
-
-def _valley(side: F64, peak: float) -> float:
-    """Lowest height before the first that is higher than the peak; 0 if there is no such height."""
-    higher = np.flatnonzero(side > peak)
-    if not len(higher):
-        return 0.0
-    return float(side[: higher[0]].min(initial=peak))
+    def _part(self, first: int, past: int) -> Distribution:
+        return Distribution(self.cycles[first:past], self.count[first:past], 0, 0)

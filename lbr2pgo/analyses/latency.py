@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lbr2pgo.analyses.distributions import Distribution
+from lbr2pgo.analyses.distributions import Distribution, kept_of
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.source_lines import SourceLines
 from lbr2pgo.analyses.table import Column, Kind, Table, Value, build, empty
@@ -26,11 +26,13 @@ Columns = list[tuple[Column, list[Value]]]
 
 _PERCENTILES = (50, 90, 99)
 _JUMPS = (Instruction.COND, Instruction.JUMP)
-_HEAD = (Column("count", "measured", Kind.COUNT), Column("mean", "mean cycles", Kind.CYCLES))
 _COLUMNS = (
-    *_HEAD,
+    Column("count", "measured", Kind.COUNT),
+    Column("trimmed_mean", "trimmed mean", Kind.CYCLES),
+    Column("mean", "mean cycles", Kind.CYCLES),
+    Column("left_out", "left out", Kind.SHARE),
     *(Column(f"p{p}", f"{p} %", Kind.CYCLES) for p in _PERCENTILES),
-    Column("modes", "humps at", Kind.TEXT),
+    Column("modes", "modes", Kind.TEXT),
     Column("missing", "missing", Kind.COUNT),
     Column("saturated", "saturated", Kind.COUNT),
 )
@@ -89,10 +91,28 @@ def _loop_cycles(evidence: Evidence) -> CycleCounts:
     return _rows(cycles, np.flatnonzero(is_jump & same & evidence.concerns(cycles.end)))
 
 
-def _time(cycles: CycleCounts) -> F64:
-    """Cycles of each row altogether, as far as they are known."""
-    measured = np.where(cycles.cycles == SATURATED, np.uint64(0), cycles.cycles)
-    time: F64 = (measured * cycles.count).astype(np.float64)
+_TRIMMED = (
+    "Rows are ranked by their trimmed mean, which leaves out the slowest hundredth: an interrupt "
+    "falls into some run. “left out” is the share of its cycles in all."
+)
+
+
+def _time(cycles: CycleCounts, group: I64, groups: int) -> F64:
+    """Cycles of each group (groups,): its trimmed mean times how often it was measured.
+
+    group (n,): number of each row's group.
+    """
+    order = np.lexsort((cycles.cycles, group))
+    value, of = cycles.cycles[order], group[order]
+    is_measured = (value != MISSING) & (value != SATURATED)
+    count = np.where(is_measured, cycles.count[order], np.uint64(0)).astype(np.int64)
+    total = np.bincount(of, count, groups).astype(np.int64)
+    before = np.cumsum(count) - count
+    first = np.searchsorted(of, np.arange(groups))
+    before -= np.append(before, 0)[first][of]
+    kept = kept_of(total)
+    part = np.clip(kept[of] - before, 0, count)
+    time: F64 = np.bincount(of, part * value.astype(np.float64), groups) / kept * total
     return time
 
 
@@ -114,7 +134,7 @@ def _timed(cycles: CycleCounts, top: int | None) -> list[TimedRun]:
     first[1:] = np.diff(cycles.start).astype(bool) | np.diff(cycles.end).astype(bool)
     starts = np.flatnonzero(first)
     bounds = np.append(starts, len(cycles))
-    weight = np.add.reduceat(_time(cycles), starts)
+    weight = _time(cycles, np.cumsum(first) - 1, len(starts))
     known = np.add.reduceat((cycles.cycles != MISSING).astype(np.int64), starts) > 0
     order = np.argsort(np.where(known, -weight, 1), kind="stable")[: int(known.sum())][:top]
     return [
@@ -141,7 +161,7 @@ def latency(evidence: Evidence, top: int | None = TOP) -> tuple[Table, ...]:
     if not (cycles.cycles != MISSING).any():
         return (empty(NAME, TITLE, _COLUMNS, *evidence.run_notes(), _why_none(evidence)),)
     blocks = _timed(cycles, top)
-    notes = (*evidence.line_notes(), *_missing_notes(cycles))
+    notes = (*evidence.line_notes(), *_missing_notes(cycles), _TRIMMED)
     found = _timed_pairs(cycles)
     return (
         _table(evidence, NAME, TITLE, blocks, notes, found),
@@ -154,6 +174,9 @@ def latency(evidence: Evidence, top: int | None = TOP) -> tuple[Table, ...]:
 def _why_none(evidence: Evidence) -> str:
     if evidence.limits.is_amd:
         return "Branch records of AMD processors have no cycles: their time is not known."
+    cycles = evidence.cycles
+    if cycles is not None and (cycles.cycles != MISSING).any():
+        return "The recording has cycles, but none of valid runs of the code that is asked for."
     if not evidence.limits.has_samples:
         return "The input holds counts of branches, and no cycles: give the recording itself."
     return (
@@ -182,7 +205,9 @@ def _statistics(distributions: Sequence[Distribution]) -> Columns:
     rows = [
         (
             each.measured,
+            each.trimmed_mean,
             each.mean,
+            each.left_out,
             *(each.percentile(p) for p in _PERCENTILES),
             " · ".join(map(str, each.modes())),
             each.missing,
@@ -222,7 +247,7 @@ def _by_line(
     starts, place = np.unique(cycles.start, return_inverse=True)
     lines = SourceLines.of(evidence.names, starts)
     group = lines.group[place.reshape(-1)]
-    weight = np.bincount(group, weights=_time(cycles), minlength=len(lines))
+    weight = _time(cycles, group, len(lines))
     order = np.argsort(-weight, kind="stable")
     rows = order[(weight[order] > 0) & lines.known[order]]
     shown = rows[:top]

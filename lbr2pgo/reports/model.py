@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from lbr2pgo.analyses.distributions import Mode
 from lbr2pgo.analyses.table import Table
 from lbr2pgo.model import waterfall
 
@@ -33,8 +34,8 @@ class Timing:
     """How often the recorder did not say."""
     saturated: int
     """How often the counter was at its end."""
-    modes: tuple[int, ...]
-    """Cycles at each hump of the distribution, highest hump first."""
+    modes: tuple[Mode, ...]
+    """The largest share first."""
     is_loop: bool = False
     """The branch at `end` goes back to `start`: these are the times of one loop iteration."""
 

@@ -241,7 +241,7 @@ def _chart(timing: Timing, links: Links) -> Chart:
         kept += 1
     facts = [f"until {timing.end:#x}", f"{total:,} times"]
     if timing.modes:
-        facts.append(f"humps at {', '.join(map(str, timing.modes))} cycles")
+        facts.append(f"modes at {', '.join(map(str, timing.modes))} cycles")
     if seen < total:
         facts.append(f"{(total - seen) / total:.1%} took longer than {timing.cycles[kept - 1]:,}")
     facts += [f"{timing.missing:,} without cycles"] if timing.missing else []

@@ -21,48 +21,6 @@ def test_the_rates_of_the_standard_text() -> None:
     assert rates == [17.0, 27.1, 7.4, 25.6, 7.7, 6.2, 9.0]
 
 
-def normal(middle: float, width: float, count: int, seed: int) -> dict[int, int]:
-    drawn = np.rint(np.random.default_rng(seed).normal(middle, width, count)).astype(int)
-    values, counts = np.unique(drawn[drawn > 0], return_counts=True)
-    return dict(zip(values.tolist(), counts.tolist(), strict=True))
-
-
-def both(*parts: dict[int, int]) -> Distribution:
-    total: dict[int, int] = {}
-    for part in parts:
-        for cycles, count in part.items():
-            total[cycles] = total.get(cycles, 0) + count
-    return of(total)
-
-
-@pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize("count", [60, 500, 20_000])
-def test_a_bimodal_block_has_two_modes(seed: int, count: int) -> None:
-    modes = both(normal(80, 5, count, seed), normal(290, 15, count // 2, seed + 99)).modes()
-    assert len(modes) == 2
-    assert modes[0] == pytest.approx(80, abs=3)
-    assert modes[1] == pytest.approx(290, abs=10)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_one_hump_is_one_mode(seed: int) -> None:
-    (mode,) = of(normal(200, 20, 3000, seed)).modes()
-    assert mode == pytest.approx(200, abs=10)
-
-
-def test_the_highest_hump_comes_first() -> None:
-    assert of({10: 5, 100: 500}).modes()[0] == 100
-
-
-def test_neighbouring_small_counts_may_be_modes_of_their_own() -> None:
-    modes = of(STANDARD).modes()
-    assert {2, 4, 32} <= set(modes)
-
-
-def test_a_stray_value_is_no_hump() -> None:
-    assert of({50: 10_000, 400: 3}).modes() == (50,)
-
-
 def test_missing_and_saturated_are_apart() -> None:
     found = of({0: 7, 65535: 3, 10: 5})
     assert (found.missing, found.saturated, found.measured) == (7, 3, 5)
@@ -72,7 +30,12 @@ def test_missing_and_saturated_are_apart() -> None:
 
 def test_nothing_measured() -> None:
     found = of({0: 4})
-    assert (found.mean, found.percentile(50), found.modes()) == (None, None, ())
+    assert (found.mean, found.trimmed_mean, found.percentile(50), found.modes()) == (
+        None,
+        None,
+        None,
+        (),
+    )
 
 
 def test_repeated_cycles_add_up() -> None:
@@ -90,9 +53,20 @@ def test_percentiles_are_those_of_the_sorted_list(counts: dict[int, int]) -> Non
         assert found.percentile(percent) == every[place]
 
 
+def test_a_few_interrupts_move_the_mean_but_not_what_is_typical() -> None:
+    found = of({19: 500, 20: 1000, 21: 495, 50_000: 10})
+    assert found.mean == pytest.approx(269, abs=1)
+    assert found.trimmed_mean == pytest.approx(20, abs=0.1)
+
+
+def test_what_is_typical_of_one_value_is_the_value() -> None:
+    assert of({7: 1}).trimmed_mean == 7
+    assert of({7: 1_000_000}).trimmed_mean == 7
+
+
 @settings(deadline=None)
-@given(st.dictionaries(st.integers(1, 65534), st.integers(1, 10**6), min_size=1, max_size=30))
-def test_modes_lie_within_what_was_measured(counts: dict[int, int]) -> None:
-    modes = of(counts).modes()
-    assert modes
-    assert all(min(counts) <= mode <= max(counts) for mode in modes)
+@given(st.dictionaries(st.integers(1, 65534), st.integers(1, 50), min_size=1, max_size=30))
+def test_the_typical_value_leaves_out_the_slowest_hundredth(counts: dict[int, int]) -> None:
+    every = sorted(cycles for cycles, n in counts.items() for _ in range(n))
+    kept = every[: max(len(every) - len(every) // 100 - 1, 1)]
+    assert of(counts).trimmed_mean == pytest.approx(sum(kept) / len(kept))

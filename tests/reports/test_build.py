@@ -47,7 +47,8 @@ def test_charts_of_blocks_and_loops(report) -> None:
     for timing in report.timings:
         assert len(timing.cycles) == len(timing.count)
         assert list(timing.cycles) == sorted(timing.cycles)
-        assert set(timing.modes) <= set(range(timing.cycles[0], timing.cycles[-1] + 1))
+        places = {mode.cycles for mode in timing.modes}
+        assert places <= set(range(timing.cycles[0], timing.cycles[-1] + 1))
 
 
 def test_the_hottest_functions_have_views(report) -> None:

@@ -12,6 +12,7 @@ import pytest
 from builders.pages import HOSTILE, flame_report, hostile_report, toy_report
 from builders.recordings import PIE, RECORDING
 
+from lbr2pgo.analyses.distributions import Mode
 from lbr2pgo.analyses.table import Column, Kind, Table
 from lbr2pgo.cli import main
 from lbr2pgo.reports import html, page
@@ -178,13 +179,14 @@ def test_an_empty_report_says_so() -> None:
 
 
 def test_a_chart_shows_rates_without_the_slowest_part() -> None:
-    timing = Timing("f", None, 1, 2, (80, 290, 9000), (500, 495, 5), 7, 2, (80, 290))
+    modes = (Mode(80, 0.503), Mode(290, 0.497))
+    timing = Timing("f", None, 1, 2, (80, 290, 9000), (500, 495, 5), 7, 2, modes)
     toy = toy_report()
     chart = page.charts(replace(toy, timings=(timing,)), page.Links(toy))[0]
     assert chart.series == {"cycles": (80, 290), "rate": [0.5, 0.495]}
     assert chart.title.link is None
     assert chart.facts == (
-        "until 0x2; 1,000 times; humps at 80, 290 cycles; 0.5% took longer than 290; "
+        "until 0x2; 1,000 times; modes at 80 (50%), 290 (50%) cycles; 0.5% took longer than 290; "
         "7 without cycles; 2 saturated"
     )
 

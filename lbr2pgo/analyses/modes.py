@@ -1,0 +1,130 @@
+"""The modes of a distribution of cycles: where values gather, as far as chance does not explain it.
+
+Occurrences are smoothed with kernels of several widths and divided by those widths, which gives a
+density per cycle: a flat distribution stays flat, however wide a kernel grows with its place. At
+each width, the valley that separates two neighbouring modes least is given up first, until all that
+are left are deeper than chance makes them; the width that leaves most modes says where they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from lbr2pgo.support.arrays import F64, I64, U64
+
+# Places are asinh(cycles / _LINEAR): a kernel is some cycles wide below _LINEAR, and some part of
+# the place above.
+_LINEAR = 60.0
+_STEP = 0.002
+_WIDTHS = (0.12, 0.06, 0.03, 0.015, 0.008)
+"""Standard deviations of the kernels. The narrowest is half a cycle, or 0.8 %."""
+_REACH = 4
+"""Standard deviations after which a kernel ends."""
+_CERTAIN = 5.0
+"""Standard deviations that a valley must be deeper than chance makes it. Of 200 flat and log-normal
+samples of 200 to 20,000 values none has a second mode then (tests/analyses/test_modes.py)."""
+_DEEPEST_IGNORED = 0.8
+"""A valley of so large a part of the lower mode beside it is none, however many were counted."""
+_LEAST_SHARE = 0.01
+"""Of all values; fewer are no mode."""
+
+
+@dataclass(frozen=True, slots=True)
+class Density:
+    """Occurrences per cycle on a grid of places, all (n,)."""
+
+    cycles: F64
+    """At each place."""
+    per_cycle: F64
+    seen: F64
+    """Occurrences under the kernel there, a lone one with its whole number."""
+    width: F64
+    """Cycles that one standard deviation of the kernel covers there."""
+
+    def depth(self, mode: int, valley: int) -> float:
+        """How much deeper a valley is than chance would make it, in standard deviations."""
+        scale = self.width[mode] / self.width[valley]
+        expected, found = self.seen[mode], self.seen[valley] * scale
+        if found > _DEEPEST_IGNORED * expected:
+            return 0.0
+        # The squares of a Gaussian kernel add up to 1/sqrt(2) of what the kernel does.
+        variance = (expected + found * scale) * np.sqrt(0.5)
+        return float((expected - found) / np.sqrt(variance))
+
+
+def mode_bounds(cycles: U64, count: U64) -> F64:
+    """Cycles of the valleys between neighbouring modes, ascending: m - 1 of m modes.
+
+    cycles (n,) ascending, count (n,): how often each was seen.
+    """
+    best: F64 = np.empty(0)
+    for width in _WIDTHS:
+        density = _density(cycles, count, width)
+        found = density.cycles[_valleys(density)]
+        found = _without_small(found, cycles, count)
+        if len(found) > len(best):
+            best = found
+    return best
+
+
+def _density(cycles: U64, count: U64, width: float) -> Density:
+    margin = round(_REACH * width / _STEP)
+    place = np.rint(np.arcsinh(cycles / _LINEAR) / _STEP).astype(np.int64)
+    first = int(place[0]) - margin
+    histogram = np.bincount(place - first, weights=count, minlength=int(place[-1]) - first + margin)
+    window = np.arange(-margin, margin + 1) * _STEP / width
+    seen = np.convolve(histogram, np.exp(-window * window / 2))[margin:-margin]
+    at = (first + np.arange(len(seen))) * _STEP
+    covered = _LINEAR * np.cosh(at) * width
+    return Density(_LINEAR * np.sinh(at), seen / covered, seen, covered)
+
+
+def _valleys(density: Density) -> I64:
+    """Places of the valleys that certainly separate two modes."""
+    height = np.concatenate(([-1.0], density.per_cycle, [-1.0]))
+    modes = np.flatnonzero((height[1:-1] > height[:-2]) & (height[1:-1] >= height[2:])).tolist()
+    valleys = [_lowest(density, *pair) for pair in pairwise(modes)]
+    while valleys:
+        depths = [
+            min(density.depth(left, valley), density.depth(right, valley))
+            for left, valley, right in zip(modes, valleys, modes[1:], strict=False)
+        ]
+        least = int(np.argmin(depths))
+        if depths[least] >= _CERTAIN:
+            break
+        _give_up(density, modes, valleys, least)
+    return np.array(valleys, np.int64)
+
+
+def _give_up(density: Density, modes: list[int], valleys: list[int], least: int) -> None:
+    """Make one mode of the two beside a valley."""
+    left, right = modes[least], modes[least + 1]
+    lower = least if density.per_cycle[left] < density.per_cycle[right] else least + 1
+    del modes[lower], valleys[least]
+    if 0 < lower < len(modes):
+        valleys[lower - 1] = _lowest(density, modes[lower - 1], modes[lower])
+
+
+def _lowest(density: Density, first: int, last: int) -> int:
+    return first + int(np.argmin(density.per_cycle[first : last + 1]))
+
+
+def _without_small(bounds: F64, cycles: U64, count: U64) -> F64:
+    """The bounds without those of modes that hold too few values."""
+    kept = bounds
+    while len(kept):
+        share = np.add.reduceat(count, _starts(kept, cycles)) / count.sum()
+        least = int(np.argmin(share))
+        if share[least] >= _LEAST_SHARE:
+            break
+        kept = np.delete(kept, min(least, len(kept) - 1))
+    return kept
+
+
+def _starts(bounds: F64, cycles: U64) -> I64:
+    """Row of the first value of each mode."""
+    starts: I64 = np.append(0, np.searchsorted(cycles, bounds, side="right"))
+    return starts
