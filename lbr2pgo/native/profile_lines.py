@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lbr2pgo.native.jit import compiled_leaf
-from lbr2pgo.native.text import BLANK, NEWLINE, ZERO
 
+NEWLINE, BLANK, ZERO = ord("\n"), ord(" "), ord("0")
 _COLON, _DOT = ord(":"), ord(".")
 _TEN = np.uint64(10)
 

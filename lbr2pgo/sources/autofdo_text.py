@@ -22,7 +22,7 @@ from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import Addresses, Sniff, SourceFormat, SourceInfo
 from lbr2pgo.sources.code_addresses import addresses_of_offsets, are_code, text_base
 from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader
-from lbr2pgo.support.arrays import U64, Bools, Text
+from lbr2pgo.support.arrays import U64, Bools
 from lbr2pgo.support.errors import InputError
 
 _NAME = "unsymbolized ranges and branches"
@@ -79,7 +79,7 @@ class _Parser:
         self.losses: Counter[str] = Counter()
         self._where = where
 
-    def feed(self, text: Text, base: int) -> None:
+    def feed(self, text: bytes, base: int) -> None:
         place = 0
         while place < len(text):
             if not self.sections or self.sections[-1].is_full:
@@ -107,7 +107,7 @@ class _Parser:
         tables += [np.zeros((0, 3), dtype=np.uint64)] * (3 - len(tables))
         return tables[0], tables[1], tables[2]
 
-    def _start_section(self, text: Text, place: int, base: int) -> int:
+    def _start_section(self, text: bytes, place: int, base: int) -> int:
         """Read the line with a section's count; lines that are none are told."""
         line, after = _line(text, place)
         if _CONTEXT.fullmatch(line):
@@ -121,7 +121,7 @@ class _Parser:
             self.losses["lines after the last section"] += 1
         return after
 
-    def _read_rows(self, section: _Section, text: Text, place: int) -> int:
+    def _read_rows(self, section: _Section, text: bytes, place: int) -> int:
         from lbr2pgo.native import address_rows
 
         if section.form is None:
@@ -155,12 +155,12 @@ def _context_error(where: str) -> InputError:
     )
 
 
-def _line(text: Text, place: int) -> tuple[bytes, int]:
+def _line(text: bytes, place: int) -> tuple[bytes, int]:
     """The line at a place, and where the next one starts."""
-    from lbr2pgo.native.text import line_end
-
-    end = line_end(text, place, len(text))
-    return bytes(text[place:end]), min(end + 1, len(text))
+    end = text.find(b"\n", place)
+    if end < 0:
+        end = len(text)
+    return text[place:end], min(end + 1, len(text))
 
 
 class AutoFdoText:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -38,7 +39,10 @@ from lbr2pgo.sources.base import (
 )
 from lbr2pgo.sources.code_addresses import are_code
 from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader
-from lbr2pgo.support.arrays import U8, U64, Bools, Text
+from lbr2pgo.support.arrays import U8, U64, Bools
+
+if TYPE_CHECKING:
+    from lbr2pgo.native.preaggregated_text import Rows
 
 _NAME = "BOLT pre-aggregated"
 
@@ -81,20 +85,7 @@ def _may_begin_row(line: bytes) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
-    """Rows of one piece of text; arrays of equal length n, with three addresses a row."""
-
-    kind: U8
-    address: U64
-    image: U64
-    count: U64
-    mispredicted: U64
-    images: Mapping[int, bytes]
-    """Build-ids by their hashes in `image`."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
+class _Traces:
     """Columns as in `BranchCounts`, in any order, with zero counts."""
 
     from_: U64
@@ -104,8 +95,8 @@ class _Rows:
     count: U64
     mispredicted: U64
 
-    def select(self, rows: Bools) -> _Rows:
-        return _Rows(
+    def select(self, rows: Bools) -> _Traces:
+        return _Traces(
             from_=self.from_[rows],
             to=self.to[rows],
             end=self.end[rows],
@@ -121,9 +112,9 @@ class _Rows:
         return is_branch | is_run
 
 
-def _no_rows() -> _Rows:
+def _no_rows() -> _Traces:
     none = np.zeros(0, dtype=np.uint64)
-    return _Rows(none, none, none, none.astype(np.uint8), none, none)
+    return _Traces(none, none, none, none.astype(np.uint8), none, none)
 
 
 class Preaggregated:
@@ -132,7 +123,7 @@ class Preaggregated:
     def __init__(self, path: Path, chunk_size: int = CHUNK_SIZE) -> None:
         self._reader = LineReader(path, chunk_size)
         self._health: Counter[str] = Counter()
-        head = next((bytes(text[:SNIFF_SIZE]) for text, _ in self._reader.chunks()), b"")
+        head = next((text[:SNIFF_SIZE] for text, _ in self._reader.chunks()), b"")
         names = dict.fromkeys(name.decode("utf-8", "replace") for name in _EVENT.findall(head))
         self._info = SourceInfo(str(path), _NAME, Addresses.IMAGE, tuple(map(EventInfo, names)))
 
@@ -159,7 +150,7 @@ class Preaggregated:
         self._health["bytes in lines too long to be read"] = self._reader.overlong_bytes
         return _spread_mispredictions(merge(parts), _join(surplus))
 
-    def _select(self, piece: _Piece, rows: _Rows) -> _Rows:
+    def _select(self, piece: Rows, rows: _Traces) -> _Traces:
         """The rows that tell something of the image; notes the others."""
         is_sample, tells = _letters(piece, "S"), rows.tell()
         samples = int(np.count_nonzero(is_sample))
@@ -176,34 +167,12 @@ class Preaggregated:
                 found += [h for h, name in self._read(text).images.items() if _is(name, wanted)]
         return np.array(found or [0], dtype=np.uint64)
 
-    def _read(self, text: Text) -> _Piece:
-        from lbr2pgo.native import preaggregated_text as kernel
+    def _read(self, text: bytes) -> Rows:
+        from lbr2pgo.native.preaggregated_text import read_rows
 
-        n = len(text) // kernel.FEWEST_BYTES + 1
-        wide = (n, kernel.MOST_ADDRESSES)
-        rows = kernel.Rows(
-            kind=np.zeros(n, dtype=np.uint8),
-            address=np.zeros(wide, dtype=np.uint64),
-            image=np.zeros(wide, dtype=np.uint64),
-            image_place=np.zeros((*wide, 2), dtype=np.int64),
-            amount=np.zeros(n, dtype=np.uint64),
-            mispredicted=np.zeros(n, dtype=np.uint64),
-        )
-        found, bad = kernel.read_rows(text, rows)
-        self._health["lines that are no row"] += bad
-        image = rows.image[:found]
-        hashes, firsts = np.unique(image, return_index=True)
-        places = rows.image_place[:found].reshape(-1, 2)[firsts].tolist()
-        named = zip(hashes.tolist(), places, strict=True)
-        images = {h: bytes(text[a:b]) for h, (a, b) in named if h}
-        return _Piece(
-            kind=rows.kind[:found],
-            address=rows.address[:found],
-            image=image,
-            count=rows.amount[:found],
-            mispredicted=rows.mispredicted[:found],
-            images=images,
-        )
+        rows = read_rows(text)
+        self._health["lines that are no row"] += rows.bad_lines
+        return rows
 
 
 def _is(name: bytes, build_id: str) -> bool:
@@ -218,16 +187,16 @@ def _add_part(parts: list[BranchCounts], part: BranchCounts) -> list[BranchCount
     return [merge(parts)]
 
 
-def _aggregate(rows: _Rows, layout: ImageLayout) -> BranchCounts:
+def _aggregate(rows: _Traces, layout: ImageLayout) -> BranchCounts:
     columns = rows.from_, rows.to, rows.end, rows.known, rows.count, rows.mispredicted
     return aggregate(*columns, build_id=layout.build_id)
 
 
-def _letters(piece: _Piece, letters: str) -> Bools:
+def _letters(piece: Rows, letters: str) -> Bools:
     return np.isin(piece.kind, np.frombuffer(letters.encode(), dtype=np.uint8))
 
 
-def _traces(piece: _Piece, inside: Bools) -> _Rows:
+def _traces(piece: Rows, inside: Bools) -> _Traces:
     """Rows as traces: what each says of the image, and which of its addresses are known."""
     is_run, is_trace = _letters(piece, "Ffr"), _letters(piece, "TR")
     source = np.where(is_trace, piece.address[:, 0], EXTERNAL)
@@ -247,18 +216,18 @@ def _traces(piece: _Piece, inside: Bools) -> _Rows:
     known = np.zeros(len(is_run), dtype=np.uint8)
     for bit, is_set in bits:
         known |= np.where(is_set, bit, 0).astype(np.uint8)
-    return _Rows(
+    return _Traces(
         from_=piece.address[:, 0],
         to=np.where(is_run, piece.address[:, 0], piece.address[:, 1]),
         end=np.where(is_run, piece.address[:, 1], piece.address[:, 2]),
         known=known,
-        count=piece.count,
+        count=piece.amount,
         mispredicted=piece.mispredicted,
     )
 
 
-def _join(pieces: Sequence[_Rows]) -> _Rows:
-    return _Rows(
+def _join(pieces: Sequence[_Traces]) -> _Traces:
+    return _Traces(
         from_=np.concatenate([piece.from_ for piece in pieces]),
         to=np.concatenate([piece.to for piece in pieces]),
         end=np.concatenate([piece.end for piece in pieces]),
@@ -268,14 +237,14 @@ def _join(pieces: Sequence[_Rows]) -> _Rows:
     )
 
 
-def _spread_mispredictions(counts: BranchCounts, surplus: _Rows) -> BranchCounts:
+def _spread_mispredictions(counts: BranchCounts, surplus: _Traces) -> BranchCounts:
     """Give the rows of a branch the mispredictions that stand in `surplus` rows of it.
 
     A trace (`T`) has no place for them, so its writer adds a `B` row, which may then have more of
     them than its count; they go to the branch's rows in order, as many as each can take.
     """
     columns = counts.from_, counts.to, counts.end, counts.known, counts.count
-    rows = _join([_Rows(*columns, counts.mispredicted), surplus])
+    rows = _join([_Traces(*columns, counts.mispredicted), surplus])
     branch = rows.known & (FROM | TO | BRANCH)
     order = np.lexsort((branch, rows.to, rows.from_))
     keys = np.stack([rows.from_[order], rows.to[order], branch[order].astype(np.uint64)])

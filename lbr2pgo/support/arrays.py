@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 Bools = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
-Text = npt.NDArray[np.uint8]
 Records = npt.NDArray[Any]
 """Of a structured type."""
 U8 = npt.NDArray[np.uint8]

@@ -10,8 +10,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,15 +28,14 @@ from lbr2pgo.sources.base import (
     with_recorder,
 )
 from lbr2pgo.sources.perf_script.records import RecordLine, read_comments, read_record
-from lbr2pgo.sources.perf_script.samples import Format, new_scratch, read_parts
 from lbr2pgo.sources.perf_script.symbols import Symbols
 from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader
-from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.errors import InputError
 
+if TYPE_CHECKING:
+    from lbr2pgo.native.brstack_samples import Survey
+
 _NAME = "perf script"
-_MOST_EVENTS = 256
-_RECORDS_AT_ONCE = 1 << 12
 
 # An entry's flags: EVENT (two letters at most), INTX, ABORT, the digits of CYCLES.
 _FLAGS = re.compile(rb"/[PM-]N?(?:/[XAPM-]){2,3}/\d+(?:[/\s]|$)", re.MULTILINE)
@@ -65,37 +65,13 @@ def _sniff(head: bytes) -> Sniff:
     return Sniff.NO
 
 
-@dataclass(frozen=True, slots=True)
-class _Survey:
-    """What one pass over the file tells of it as a whole."""
+def _survey(reader: LineReader) -> Survey:
+    from lbr2pgo.native.brstack_samples import Survey
 
-    facts: I64
-    hashes: U64
-    event_names: tuple[str, ...]
-    records: tuple[tuple[bytes, int], ...]
-    """Record lines, and where they stand."""
-
-
-def _survey(reader: LineReader) -> _Survey:
-    from lbr2pgo.native import brstack_lines as lines
-
-    facts = np.zeros(lines.FACTS, dtype=np.int64)
-    hashes = np.zeros(_MOST_EVENTS, dtype=np.uint64)
-    spans = np.zeros((_MOST_EVENTS, 2), dtype=np.int64)
-    found = np.zeros((_RECORDS_AT_ONCE, 2), dtype=np.int64)
-    scratch = new_scratch()
-    names: list[str] = []
-    records: list[tuple[bytes, int]] = []
+    survey = Survey()
     for text, base in reader.chunks():
-        place = 0
-        while place < len(text):
-            place, count = lines.survey(
-                text, place, len(text), facts, hashes, spans, found, scratch
-            )
-            records += ((bytes(text[a:b]), base + a) for a, b in found[:count].tolist())
-            for a, b in spans[len(names) : facts[lines.EVENTS]].tolist():
-                names.append(bytes(text[a:b]).decode("utf-8", "replace"))
-    return _Survey(facts, hashes[: len(names)].copy(), tuple(names), tuple(records))
+        survey.add(text, base)
+    return survey
 
 
 class PerfScript:
@@ -106,16 +82,10 @@ class PerfScript:
     """
 
     def __init__(self, path: Path, chunk_size: int = CHUNK_SIZE) -> None:
-        from lbr2pgo.native import brstack_lines as lines
-
         self._reader = LineReader(path, chunk_size)
-        self._chunk_size = chunk_size
-        survey = _survey(self._reader)
-        self._survey = replace(survey, records=())
-        facts = self._survey.facts
-        self._has_symbols = bool(facts[lines.WITH_SYMBOLS] and not facts[lines.WITH_ADDRESSES])
+        self._survey = _survey(self._reader)
         self._record_losses: Counter[str] = Counter()
-        self._events = self._read_records(survey.records, bool(facts[lines.TIMED]))
+        self._events = self._read_records()
         self._health: Counter[str] = Counter()
         self._info = self._read_info(path)
 
@@ -137,16 +107,16 @@ class PerfScript:
 
         Raises InputError where the stacks hold symbols and there is no `resolve`.
         """
-        from lbr2pgo.native.brstack_text import LOSSES
+        from lbr2pgo.sources.perf_script.samples import read_samples
 
-        symbols = self._symbols(resolve) if self._has_symbols else None
+        symbols = self._symbols(resolve) if self._survey.has_symbols else None
         self._health = Counter()
-        losses = np.zeros(LOSSES, dtype=np.uint64)
-        form = Format(self._survey.facts, self._survey.hashes, self._chunk_size, self._has_symbols)
-        with closing(read_parts(self._reader.chunks(), form, symbols)) as parts:
-            for part in parts:
-                losses += part.losses
-                yield from map(self._with_own_ips, part.batches)
+        losses: Counter[str] = Counter()
+        with closing(read_samples(self._reader.chunks(), self._survey, symbols)) as parts:
+            for batch, lost in parts:
+                losses.update(lost)
+                if len(batch):
+                    yield self._with_own_ips(batch)
         self._note_losses(losses, symbols)
 
     def _with_own_ips(self, batch: BranchStacks) -> BranchStacks:
@@ -161,15 +131,14 @@ class PerfScript:
         calls = np.array([*filters, 0]) >> BRANCH_FILTER_BITS["call_stack"] & 1
         return replace(batch, ip=np.where(calls[batch.event] == 1, np.uint64(0), batch.ip))
 
-    def _read_records(
-        self, lines: Sequence[tuple[bytes, int]], is_timed: bool
-    ) -> tuple[SpaceEvent, ...]:
+    def _read_records(self) -> tuple[SpaceEvent, ...]:
         """Read the record lines; decide whether times or places order the file."""
-        from lbr2pgo.native.brstack_lines import TIMED
-
+        lines = self._survey.records
         records = [read_record(*line) for line in lines]
-        if not is_timed or any(r.event is not None and r.time is None for r in records):
-            self._survey.facts[TIMED] = 0
+        if not self._survey.is_timed or any(
+            r.event is not None and r.time is None for r in records
+        ):
+            self._survey.is_timed = False
             records = [read_record(*line, is_timed=False) for line in lines]
         self._count_record_losses(records)
         events = [record.event for record in records if record.event is not None]
@@ -181,17 +150,15 @@ class PerfScript:
         self._record_losses["lines of mappings or tasks that can't be read"] = damaged
 
     def _read_info(self, path: Path) -> SourceInfo:
-        from lbr2pgo.native.brstack_lines import HYBRID
-
         with path.open("rb") as file:
             comments = read_comments(file.read(SNIFF_SIZE))
         return SourceInfo(
             path=str(path),
             format=_NAME,
-            addresses=Addresses.IMAGE if self._has_symbols else Addresses.RUNTIME,
+            addresses=Addresses.IMAGE if self._survey.has_symbols else Addresses.RUNTIME,
             events=with_recorder([comments.event(name) for name in self._survey.event_names]),
             machine=comments.machine,
-            has_call_stacks=bool(self._survey.facts[HYBRID]),
+            has_call_stacks=self._survey.is_hybrid,
             details=comments.facts,
         )
 
@@ -204,15 +171,13 @@ class PerfScript:
             )
         return Symbols(resolve)
 
-    def _note_losses(self, losses: U64, symbols: Symbols | None) -> None:
-        from lbr2pgo.native import brstack_text as kernel
-
+    def _note_losses(self, losses: Counter[str], symbols: Symbols | None) -> None:
         self._health.update(
             {
-                "lines that are no sample and no record": int(losses[kernel.LOST_LINES]),
-                "stacks cut short at an unreadable entry": int(losses[kernel.LOST_ENTRIES]),
-                "aggregated counts without a sample": int(losses[kernel.LOST_COUNTS]),
-                "aggregated counts of 0, taken as 1": int(losses[kernel.LOST_ZEROS]),
+                "lines that are no sample and no record": losses["lines"],
+                "stacks cut short at an unreadable entry": losses["entries"],
+                "aggregated counts without a sample": losses["counts"],
+                "aggregated counts of 0, taken as 1": losses["zeros"],
                 "bytes in lines too long to be read": self._reader.overlong_bytes,
                 "branch ends whose symbol the binary lacks": symbols.lost if symbols else 0,
             }

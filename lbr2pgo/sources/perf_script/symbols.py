@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lbr2pgo.sources.base import SymbolResolver
-from lbr2pgo.support.arrays import I64, U64, Text
+from lbr2pgo.support.arrays import I64, U64
 
 
 class Symbols:
@@ -17,8 +17,11 @@ class Symbols:
         self.lost = 0
         """Addresses that could not be told; they are 0, which breaks the chain there."""
 
-    def addresses(self, hashes: U64, offsets: U64, names: I64, text: Text) -> U64:
-        """Addresses (m, 2) of symbols with these hashes and places of their names in `text`."""
+    def addresses(self, hashes: U64, offsets: U64, names: I64, text: bytes) -> U64:
+        """Addresses (m, 2) of symbols with these hashes.
+
+        names (m, 2, 2): where their names start and end in `text`.
+        """
         unique, firsts, inverse = np.unique(hashes.ravel(), return_index=True, return_inverse=True)
         places = names.reshape(-1, 2)[firsts].tolist()
         found = [self._address(h, text, *p) for h, p in zip(unique.tolist(), places, strict=True)]
@@ -28,8 +31,8 @@ class Symbols:
         self.lost += int(np.count_nonzero(~is_known[inverse]))
         return np.where(is_known[inverse], bases[inverse] + offsets, np.uint64(0))
 
-    def _address(self, name_hash: int, text: Text, start: int, end: int) -> int | None:
+    def _address(self, name_hash: int, text: bytes, start: int, end: int) -> int | None:
         if name_hash not in self._known:
-            name = bytes(text[start:end]).decode("utf-8", "surrogateescape")
+            name = text[start:end].decode("utf-8", "surrogateescape")
             self._known[name_hash] = self._resolve(name) if name else None
         return self._known[name_hash]

@@ -1,0 +1,73 @@
+from typing import NamedTuple, TypedDict
+
+from lbr2pgo.support.arrays import I64, U64, Records
+
+class Survey:
+    """What no single line of a file tells; made line by line."""
+
+    is_timed: bool
+    """Samples have a time, and it orders them among the file's records."""
+    @property
+    def is_hybrid(self) -> bool:
+        """Whether the branch stack stands on a line of its own."""
+    @property
+    def has_symbols(self) -> bool:
+        """Whether stacks hold symbols and no addresses."""
+    @property
+    def event_names(self) -> list[str]:
+        """The events that samples name, in the order of their numbers."""
+    @property
+    def records(self) -> list[tuple[bytes, int]]:
+        """Lines that perf printed of mappings, tasks and the like, and where they stand."""
+    def add(self, text: bytes, base: int) -> None:
+        """Go over whole lines, which stand at `base` in the file."""
+
+class OpenSample:
+    """A sample of which some lines have been read, or none."""
+
+    last_time: int
+    """Nanoseconds of the last sample that had a time."""
+    def __init__(self, last_time: int = 0) -> None: ...
+    @property
+    def is_open(self) -> bool:
+        """Whether the next line may be part of a sample that has begun."""
+
+class Losses(TypedDict):
+    """How many of each could not be read."""
+
+    lines: int
+    """That are no sample and no record."""
+    entries: int
+    """With which a stack was cut short."""
+    counts: int
+    """Of aggregated samples, without a sample."""
+    zeros: int
+    """Aggregated counts of 0."""
+
+class ReadSamples(NamedTuple):
+    """The n samples that end in a text, and their m entries."""
+
+    samples: Records
+    """(n,): time, ip, weight, event and pid as in `BranchStacks`, and where each one's entries end.
+    Without times in the file, the place of the sample's last line stands for one."""
+    entries: U64
+    """(m, 3): from, to, flags; in a file with symbols the hash of a name stands for its address."""
+    names: I64
+    """(m, 2, 2), in a file with symbols: where the names of from and to start and end in the text.
+    That of an unknown symbol is empty."""
+    offsets: U64
+    """(m, 2), in a file with symbols: of the addresses from the symbols."""
+    losses: Losses
+    after: OpenSample
+    """What the end of the text left open."""
+
+class SampleReader:
+    """Reads the lines of a surveyed file.
+
+    Lines are told apart as `native.brstack_lines` says, and only those that perf prints or that
+    llvm-profgen takes are read.
+    """
+
+    def __init__(self, survey: Survey) -> None: ...
+    def read(self, text: bytes, base: int, before: OpenSample) -> ReadSamples:
+        """Read whole lines that stand at `base` in the file, where `before` was left open."""

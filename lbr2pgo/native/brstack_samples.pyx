@@ -1,0 +1,410 @@
+"""From the lines of `perf script -F …brstack` text to samples in arrays.
+
+A sample is one line, or several: a count (in aggregated text), a line that only has a prefix, the
+addresses of a call stack, and the branch stack last.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+cimport cython
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+
+from lbr2pgo.native.brstack_lines cimport (
+    BARE, COMMENT, COUNT, EITHER, FEWEST_BYTES, FLAGGED, NO_ENTRY, NOTHING, PREFIX, RECORD,
+    STACK, SYMBOLS, Entry, EntryForm, LineKind, Prefix, Symbol, SymbolEntry, classify,
+    read_entry, read_prefix, read_symbols,
+)
+from lbr2pgo.native.text cimport hash_text, line_end, read_decimal, skip_blanks
+
+cdef enum:
+    MOST_EVENTS = 256
+    # A line that is nothing but an address of one digit, and its end.
+    FEWEST_BYTES_OF_A_SAMPLE = 2
+    MOST_COMM_WORDS = 3
+    NO_EVENT = -1
+
+
+@cython.final
+cdef class Survey:
+    cdef public bint is_timed
+    cdef readonly bint is_hybrid
+    cdef readonly list event_names
+    cdef readonly list records
+    cdef bint _has_narrow_ips, _has_flags, _has_bare_entries, _has_symbols
+    cdef LineKind _previous
+    cdef uint64_t[::1] _events
+    cdef Py_ssize_t _event_count
+
+    def __init__(self):
+        self.event_names = []
+        self.records = []
+        self._previous = NOTHING
+        self._events = np.zeros(MOST_EVENTS, np.uint64)
+
+    @property
+    def has_symbols(self):
+        return self._has_symbols and not self._has_flags and not self._has_bare_entries
+
+    def add(self, const uint8_t[::1] text, Py_ssize_t base):
+        cdef Py_ssize_t stop, place = 0, end = text.shape[0]
+        cdef const uint8_t *start = &text[0] if end else NULL
+        with nogil:
+            while place < end:
+                stop = line_end(start, place, end)
+                self._add_line(start, place, stop, base)
+                place = stop + 1
+
+    cdef int _add_line(
+        self, const uint8_t *text, Py_ssize_t place, Py_ssize_t end, Py_ssize_t base
+    ) except -1 nogil:
+        cdef EntryForm form = FLAGGED if self._has_flags else EITHER
+        cdef Py_ssize_t body
+        cdef LineKind kind = classify(text, place, end, form, &body)
+        if kind == RECORD:
+            with gil:
+                self.records.append((text[place:end], base + place))
+        elif kind == STACK or kind == SYMBOLS or kind == PREFIX:
+            self._note_form(text, kind, body, end)
+            self._note_prefix(text, kind, place, body)
+        self._previous = kind
+        return 0
+
+    cdef void _note_form(
+        self, const uint8_t *text, LineKind kind, Py_ssize_t body, Py_ssize_t end
+    ) noexcept nogil:
+        """Note what the entries of a line look like."""
+        cdef Entry entry
+        if kind == SYMBOLS:
+            self._has_symbols = True
+        elif kind == STACK and read_entry(text, body, end, FLAGGED, &entry) == NO_ENTRY:
+            self._has_bare_entries = True
+        elif kind == STACK:
+            self._has_flags = True
+
+    cdef int _note_prefix(
+        self, const uint8_t *text, LineKind kind, Py_ssize_t place, Py_ssize_t end
+    ) except -1 nogil:
+        cdef Prefix prefix
+        cdef Py_ssize_t words = read_prefix(text, place, end, self._has_narrow_ips, &prefix)
+        self._has_narrow_ips |= prefix.is_narrow
+        self.is_timed |= prefix.has_time
+        if kind == PREFIX:
+            self.is_hybrid |= (prefix.has_time or prefix.has_event) and not prefix.has_ip
+        else:
+            self.is_hybrid |= words == 0 and self._previous == PREFIX
+        if prefix.has_event and self.event_index(&prefix) == NO_EVENT:
+            self._add_event(text, &prefix)
+        return 0
+
+    cdef Py_ssize_t event_index(self, const Prefix *prefix) except -2 nogil:
+        """The number of the event that a prefix names, NO_EVENT if it names none that is known."""
+        cdef Py_ssize_t i
+        if prefix.has_event:
+            for i in range(self._event_count):
+                if self._events[i] == prefix.event:
+                    return i
+        return NO_EVENT
+
+    cdef int _add_event(self, const uint8_t *text, const Prefix *prefix) except -1 nogil:
+        """Number one more event, as long as there is room."""
+        if self._event_count == MOST_EVENTS:
+            return 0
+        self._events[self._event_count] = prefix.event
+        self._event_count += 1
+        with gil:
+            name = text[prefix.event_start:prefix.event_end]
+            self.event_names.append(name.decode("utf-8", "replace"))
+        return 0
+
+
+cdef struct Pending:
+    # What is known of a sample before its stack is reached.
+    Prefix prefix
+    uint64_t weight  # the aggregated count, 0 if there was none
+    bint is_open  # lines of the sample have been read
+    bint has_frames  # among them some of its call stack
+    uint64_t last_time  # of the last sample that had one
+
+
+@cython.final
+cdef class OpenSample:
+    cdef Pending pending
+
+    def __init__(self, uint64_t last_time=0):
+        self.pending.last_time = last_time
+
+    @property
+    def is_open(self):
+        return bool(self.pending.is_open or self.pending.weight)
+
+    @property
+    def last_time(self):
+        return self.pending.last_time
+
+    @last_time.setter
+    def last_time(self, uint64_t time):
+        self.pending.last_time = time
+
+
+cdef struct Sample:
+    uint64_t time
+    uint64_t ip
+    uint64_t weight
+    int64_t end  # of its entries
+    int64_t event
+    int32_t pid
+    int32_t tid
+
+
+cdef struct Losses:
+    uint64_t lines
+    uint64_t entries
+    uint64_t counts
+    uint64_t zeros
+
+
+SAMPLE = np.dtype(
+    [("time", "u8"), ("ip", "u8"), ("weight", "u8"), ("end", "i8"), ("event", "i8"),
+     ("pid", "i4"), ("tid", "i4")]
+)
+
+
+class ReadSamples(NamedTuple):
+    samples: object
+    entries: object
+    names: object
+    offsets: object
+    losses: dict
+    after: OpenSample
+
+
+@cython.final
+cdef class SampleReader:
+    cdef Survey _survey
+    cdef bint _has_symbols
+    cdef EntryForm _form
+    cdef Pending _pending
+    cdef Losses _losses
+    cdef Sample[::1] _samples
+    cdef uint64_t[:, ::1] _entries
+    cdef int64_t[:, :, ::1] _names
+    cdef uint64_t[:, ::1] _offsets
+    cdef Py_ssize_t _sample_count, _entry_count
+
+    def __init__(self, Survey survey):
+        self._survey = survey
+        self._has_symbols = survey.has_symbols
+        self._form = FLAGGED if survey._has_flags else BARE
+        self._make_room(0)
+
+    def read(self, const uint8_t[::1] text, Py_ssize_t base, OpenSample before):
+        cdef Py_ssize_t end = text.shape[0]
+        cdef const uint8_t *start = &text[0] if end else NULL
+        cdef OpenSample after = OpenSample()
+        self._make_room(end)
+        self._pending = before.pending
+        self._losses = Losses(0, 0, 0, 0)
+        self._sample_count = self._entry_count = 0
+        with nogil:
+            self._read_lines(start, end, base)
+        after.pending = self._pending
+        n, m = self._sample_count, self._entry_count
+        k = m if self._has_symbols else 0
+        return ReadSamples(
+            np.array(self._samples[:n]), np.array(self._entries[:m]),
+            np.array(self._names[:k]), np.array(self._offsets[:k]), self._losses, after,
+        )
+
+    def _make_room(self, Py_ssize_t size):
+        """Have room for all that so much text can hold; what is not used takes no memory."""
+        entries = size // FEWEST_BYTES + 1
+        if self._entries is not None and entries <= self._entries.shape[0]:
+            return
+        names = entries if self._has_symbols else 0
+        # A sample may have begun before the text.
+        self._samples = np.empty(size // FEWEST_BYTES_OF_A_SAMPLE + 2, SAMPLE)
+        self._entries = np.empty((entries, 3), np.uint64)
+        self._names = np.empty((names, 2, 2), np.int64)
+        self._offsets = np.empty((names, 2), np.uint64)
+
+    cdef int _read_lines(
+        self, const uint8_t *text, Py_ssize_t end, Py_ssize_t base
+    ) except -1 nogil:
+        cdef Py_ssize_t stop, place = 0
+        while place < end:
+            stop = line_end(text, place, end)
+            self._read_line(text, place, stop, base + place)
+            place = stop + 1
+        return 0
+
+    cdef int _read_line(
+        self, const uint8_t *text, Py_ssize_t start, Py_ssize_t end, Py_ssize_t place
+    ) except -1 nogil:
+        cdef Py_ssize_t words, body
+        cdef Prefix prefix
+        cdef LineKind kind = classify(text, start, end, self._form, &body)
+        if kind == STACK or kind == PREFIX or (kind == SYMBOLS and self._has_symbols):
+            words = read_prefix(text, start, body, self._survey._has_narrow_ips, &prefix)
+            if kind == PREFIX:
+                return self._read_prefix_line(&prefix, words, place)
+            return self._read_stack_line(text, kind, body, end, &prefix, words, place)
+        return self._read_other_line(text, kind, start, end, place)
+
+    cdef int _read_prefix_line(
+        self, const Prefix *prefix, Py_ssize_t words, Py_ssize_t place
+    ) except -1 nogil:
+        """Read a line without a stack: part of a call stack, a sample's head, or a whole one."""
+        if not _is_sample(prefix, words):
+            self._end_sample(place)
+            self._losses.lines += 1
+        elif self._survey.is_hybrid and _is_frame(prefix):
+            self._add_frame(prefix)
+        else:
+            self._end_sample(place)
+            self._open(prefix)
+            if prefix.has_ip or not self._survey.is_hybrid:
+                self._put_sample(place)
+        return 0
+
+    cdef int _read_stack_line(
+        self, const uint8_t *text, LineKind kind, Py_ssize_t body, Py_ssize_t end,
+        const Prefix *prefix, Py_ssize_t words, Py_ssize_t place,
+    ) except -1 nogil:
+        """Read a line with a stack, which completes the sample before it if it has no prefix."""
+        if words or not self._pending.is_open:
+            self._end_sample(place)
+            self._open(prefix)
+        if kind == STACK:
+            self._read_entries(text, body, end)
+        else:
+            self._read_symbols(text, body, end)
+        return self._put_sample(place)
+
+    cdef int _read_other_line(
+        self, const uint8_t *text, LineKind kind, Py_ssize_t start, Py_ssize_t end,
+        Py_ssize_t place,
+    ) except -1 nogil:
+        """Read a line that is no part of a sample."""
+        if kind == COMMENT:
+            return 0
+        self._end_sample(place)
+        if kind == COUNT:
+            self._set_weight(text, start, end)
+        elif kind == SYMBOLS:
+            self._losses.lines += 1
+        return 0
+
+    cdef void _set_weight(
+        self, const uint8_t *text, Py_ssize_t start, Py_ssize_t end
+    ) noexcept nogil:
+        """Keep an aggregated count for the next sample."""
+        cdef Py_ssize_t after
+        if self._pending.weight:
+            self._losses.counts += 1
+        after = read_decimal(text, start, end, &self._pending.weight)
+        if after == start:
+            self._losses.lines += 1
+        elif self._pending.weight == 0:
+            self._losses.zeros += 1
+
+    cdef int _read_entries(
+        self, const uint8_t *text, Py_ssize_t place, Py_ssize_t end
+    ) except -1 nogil:
+        """Add the entries of a line with addresses.
+
+        What follows the stack on the line starts differently; an entry that can't be read ends the
+        stack, because what comes after it does not follow on.
+        """
+        cdef Py_ssize_t after
+        cdef Entry *entry  # a row has its columns
+        while place < end:
+            entry = <Entry *>&self._entries[self._entry_count, 0]
+            after = read_entry(text, place, end, self._form, entry)
+            if after == NO_ENTRY:
+                self._losses.entries += text[place] == b"0"
+                break
+            self._entry_count += 1
+            place = skip_blanks(text, after, end)
+        return 0
+
+    cdef int _read_symbols(
+        self, const uint8_t *text, Py_ssize_t place, Py_ssize_t end
+    ) except -1 nogil:
+        """Add the entries of a line with symbols."""
+        cdef Py_ssize_t after
+        cdef SymbolEntry entry
+        while place < end:
+            after = read_symbols(text, place, end, &entry)
+            if after == NO_ENTRY:
+                self._losses.entries += 1
+            if after == NO_ENTRY or after == place:
+                break
+            self._put_symbol(text, &entry.source, 0)
+            self._put_symbol(text, &entry.target, 1)
+            self._entries[self._entry_count, 2] = entry.flags
+            self._entry_count += 1
+            place = skip_blanks(text, after, end)
+        return 0
+
+    cdef int _put_symbol(
+        self, const uint8_t *text, const Symbol *symbol, Py_ssize_t side
+    ) except -1 nogil:
+        """Note one symbol of the next entry: where its name stands, its hash, and the offset."""
+        cdef Py_ssize_t row = self._entry_count
+        self._names[row, side, 0] = symbol.start
+        self._names[row, side, 1] = symbol.end
+        self._offsets[row, side] = symbol.offset
+        self._entries[row, side] = hash_text(text, symbol.start, symbol.end)
+        return 0
+
+    cdef void _open(self, const Prefix *prefix) noexcept nogil:
+        """Let a sample begin with this prefix."""
+        self._pending.prefix = prefix[0]
+        self._pending.is_open = True
+        self._pending.has_frames = False
+
+    cdef void _add_frame(self, const Prefix *prefix) noexcept nogil:
+        """Let a call stack go on with this line; its first address is the sample's."""
+        if not self._pending.is_open:
+            self._open(prefix)
+        elif not self._pending.has_frames and not self._pending.prefix.has_ip:
+            self._pending.prefix.has_ip = True
+            self._pending.prefix.ip = prefix.ip
+        self._pending.has_frames = True
+
+    cdef int _end_sample(self, Py_ssize_t place) except -1 nogil:
+        """Add the sample that is not complete, if there is one: it has no stack."""
+        return self._put_sample(place) if self._pending.is_open else 0
+
+    cdef int _put_sample(self, Py_ssize_t place) except -1 nogil:
+        """Add the pending sample; `place` stands in for a time."""
+        cdef const Prefix *prefix = &self._pending.prefix
+        if prefix.has_time:
+            self._pending.last_time = prefix.time
+        self._samples[self._sample_count] = Sample(
+            time=self._pending.last_time if self._survey.is_timed else <uint64_t>place,
+            ip=prefix.ip,
+            weight=max(self._pending.weight, <uint64_t>1),
+            end=self._entry_count,
+            event=self._survey.event_index(prefix),
+            pid=prefix.pid,
+            tid=prefix.tid,
+        )
+        self._sample_count += 1
+        self._pending.weight = 0
+        self._pending.is_open = self._pending.has_frames = False
+        return 0
+
+
+cdef bint _is_frame(const Prefix *prefix) noexcept nogil:
+    """Whether a line looks like one of a call stack: an address and nothing else is known."""
+    return prefix.has_ip and not (prefix.has_pid or prefix.has_time or prefix.has_event)
+
+
+cdef bint _is_sample(const Prefix *prefix, Py_ssize_t words) noexcept nogil:
+    """Whether a line without a stack looks like the prefix of a sample."""
+    if prefix.has_time or prefix.has_event or prefix.has_ip:
+        return True
+    return prefix.has_pid and words <= MOST_COMM_WORDS
