@@ -1,4 +1,4 @@
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple
 
 from lbr2pgo.support.arrays import I64, U64, Records
 
@@ -32,18 +32,6 @@ class OpenSample:
     def is_open(self) -> bool:
         """Whether the next line may be part of a sample that has begun."""
 
-class Losses(TypedDict):
-    """How many of each could not be read."""
-
-    lines: int
-    """That are no sample and no record."""
-    entries: int
-    """With which a stack was cut short."""
-    counts: int
-    """Of aggregated samples, without a sample."""
-    zeros: int
-    """Aggregated counts of 0."""
-
 class ReadSamples(NamedTuple):
     """The n samples that end in a text, and their m entries."""
 
@@ -57,7 +45,9 @@ class ReadSamples(NamedTuple):
     That of an unknown symbol is empty."""
     offsets: U64
     """(m, 2), in a file with symbols: of the addresses from the symbols."""
-    losses: Losses
+    losses: dict[str, int]
+    """`lines` that are no sample and no record, `entries` with which a stack was cut short,
+    aggregated `counts` without a sample, and `zeros` among the counts."""
     after: OpenSample
     """What the end of the text left open."""
 

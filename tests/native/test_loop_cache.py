@@ -86,13 +86,12 @@ def test_the_oldest_states_go_when_a_new_one_comes(tmp_path: Path) -> None:
 
 
 def test_a_state_that_goes_while_it_is_used_is_made_again(tmp_path: Path) -> None:
-    again = RUN + "import shutil\nfrom lbr2pgo.native import loop_cache, address_rows as rows\n"
+    again = RUN + "import shutil\nfrom lbr2pgo.native import loop_cache, words\n"
     again += "shutil.rmtree(loop_cache.directory())\n"
-    again += "text = np.frombuffer(b'1-2:3', np.uint8)\n"
-    again += "rows.read_rows(text, 0, rows.RANGE, np.zeros((1, 3), np.uint64))\n"
+    again += "words.word_at(np.zeros(8, np.uint8), 0)\n"
     run(tmp_path, code=again)
     (loops,) = tmp_path.iterdir()
-    assert list(loops.glob("address_rows*.nbc"))
+    assert list(loops.glob("words*.nbc"))
 
 
 def test_many_processes_make_one_state(tmp_path: Path) -> None:

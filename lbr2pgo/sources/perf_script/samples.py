@@ -13,7 +13,6 @@ import numpy as np
 
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.native.brstack_samples import (
-    Losses,
     OpenSample,
     ReadSamples,
     SampleReader,
@@ -31,7 +30,7 @@ Chunks = Iterable[tuple[bytes, int]]
 
 def read_samples(
     chunks: Chunks, survey: Survey, symbols: Symbols | None
-) -> Generator[tuple[BranchStacks, Losses], None, None]:
+) -> Generator[tuple[BranchStacks, dict[str, int]], None, None]:
     """The samples of a file, in its order; `symbols` are needed where stacks hold some."""
     is_in_turn = survey.is_hybrid or threads() == 1
     read = _read_in_turn if is_in_turn else _read_ahead
