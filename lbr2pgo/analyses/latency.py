@@ -17,7 +17,7 @@ from lbr2pgo.analyses.source_lines import SourceLines
 from lbr2pgo.analyses.table import Column, Kind, Table, Value, build, empty
 from lbr2pgo.evidence.cycle_counts import MISSING, SATURATED, CycleCounts
 from lbr2pgo.program.code.instructions import Kind as Instruction
-from lbr2pgo.support.arrays import F64, I64, U64
+from lbr2pgo.support.arrays import F64, I64, U64, Bools
 
 NAME = "latency"
 TITLE = "Cycles of blocks"
@@ -77,9 +77,10 @@ def _valid_cycles(evidence: Evidence) -> CycleCounts:
 
 
 def _loop_cycles(evidence: Evidence) -> CycleCounts:
-    """Cycles of back edges: direct jumps backwards within one function.
+    """Cycles of back edges: direct jumps backwards within one loop of a function's graph.
 
-    An indirect jump backwards, in an interpreter say, is no edge of one loop.
+    An indirect jump backwards, in an interpreter say, is no edge of one loop, and a jump back to
+    code that never comes to it again, to a return say, is none of any.
     """
     cycles = evidence.iterations
     if cycles is None:
@@ -88,7 +89,24 @@ def _loop_cycles(evidence: Evidence) -> CycleCounts:
     row = code.index_of(cycles.end)
     is_jump = np.append(np.isin(code.kind, _JUMPS), False)[row]
     same = regions.containing(cycles.start) == regions.containing(cycles.end)
-    return _rows(cycles, np.flatnonzero(is_jump & same & evidence.concerns(cycles.end)))
+    back = _rows(cycles, np.flatnonzero(is_jump & same & evidence.concerns(cycles.end)))
+    return _rows(back, np.flatnonzero(_are_loops(evidence, back)))
+
+
+def _are_loops(evidence: Evidence, back: CycleCounts) -> Bools:
+    """(n,): whether each jump back, from `end` to `start`, can be reached from where it goes."""
+    program = evidence.program
+    region = program.regions.containing(back.end)
+    found = np.zeros(len(back), np.bool_)
+    for each in np.unique(region).tolist():
+        rows = np.flatnonzero(region == each)
+        cfg = program.cfg(each, evidence.indirect_targets)
+        loop_of = np.full(len(cfg) + 1, -1)  # the last one: of no block
+        for number, blocks in enumerate(cfg.loops):
+            loop_of[list(blocks)] = number
+        head, latch = (loop_of[cfg.block_of(place[rows])] for place in (back.start, back.end))
+        found[rows] = (head == latch) & (head >= 0)
+    return found
 
 
 _TRIMMED = (

@@ -3,7 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from builders.evidence import evidence, flags, gather
+from builders.elf import Function
+from builders.evidence import evidence, flags, gather, gather_sources, program, source
 from builders.recordings import PIE, RECORDING
 from builders.sources import Sample
 
@@ -96,6 +97,18 @@ def test_calls_backwards_are_no_loops() -> None:
     call = [(0x1051, 0x1022, flags(3)), (0x1020, 0x1050, flags(3))]
     back = (0x1018, 0x1000, flags(3))
     assert timed_loops(evidence(Sample([*call, back, *call, back]))) == []
+
+
+def test_a_jump_back_to_code_that_never_returns_to_it_is_no_loop() -> None:
+    """`jne` back to a `ret`, twice in a stack: the way between them leads through the caller."""
+    instructions = {0x1020: "c3", 0x1021: "90", 0x1022: "75fc", 0x1024: "c3", 0x1040: "e8dcffffff",
+                    0x1045: "ebf9"}  # fmt: skip
+    functions = (Function("f", 0x1020, 6), Function("main", 0x1040, 7))
+    once = [(0x1020, 0x1045, flags(1)), (0x1022, 0x1020, flags(4)), (0x1040, 0x1021, flags(1)),
+            (0x1045, 0x1040, flags(2))]  # fmt: skip
+    toy = program(functions, instructions)
+    found = gather_sources([source(Sample([*once, *once, *once]))], toy).evidence
+    assert {(run.start, run.end) for run in timed_loops(found)} == {(0x1040, 0x1045)}
 
 
 def test_a_round_with_a_missing_part_is_missing() -> None:
