@@ -104,7 +104,7 @@ class _Observed:
         where = (Column("line", "source line", Kind.LOCATION), [*lines.texts(rows)])
         title = "Mispredictions by source line"
         found = int(lines.known.sum())
-        notes += lines.notes(count, "branches")
+        notes += lines.notes(missed, "mispredictions")
         return build(f"{NAME}-by-line", title, [*columns, where], notes=notes, found=found)
 
 

@@ -34,11 +34,12 @@ class SourceLines:
 
     @property
     def known(self) -> Bools:
-        """Which groups are lines.
+        """Which groups stand in a source file.
 
-        Line 0 is none: compilers give it to code that they merged from several lines.
+        Line 0 of it is one: compilers give it to code that they merged from several lines, as the
+        jumps of computed gotos.
         """
-        known: Bools = (self.file >= 0) & (self.line > 0)
+        known: Bools = self.file >= 0
         return known
 
     def texts(self, rows: I64) -> list[str]:
@@ -49,8 +50,15 @@ class SourceLines:
     def notes(self, weight: npt.NDArray[np.generic], what: str) -> tuple[str, ...]:
         """How much of a weight of groups has no line, if any; `what` names its unit."""
         lost, total = int(weight[~self.known].sum()), int(weight.sum())
-        if not lost:
-            return ()
-        if lost == total:
-            return ("None of this code has a source line.",)
-        return (f"{lost:,} of {total:,} {what} are of code that has no source line.",)
+        merged = int(weight[self.known & (self.line == 0)].sum())
+        notes = []
+        if lost and lost == total:
+            notes.append("None of this code has a source line.")
+        elif lost:
+            notes.append(f"{lost:,} of {total:,} {what} are of code that has no source line.")
+        if merged:
+            notes.append(
+                f"{merged:,} of {total:,} {what} are of line 0: code that the compiler merged from "
+                "several lines."
+            )
+        return tuple(notes)
