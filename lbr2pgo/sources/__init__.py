@@ -5,6 +5,7 @@ To add a format: write its module with a `FORMAT`, and name the module in `_MODU
 
 from __future__ import annotations
 
+import atexit
 import sys
 import tempfile
 from functools import cache
@@ -113,11 +114,7 @@ def _head(path: Path) -> bytes:
 def _spooled(stream: BinaryIO, name: str) -> Path:
     """What a pipe delivers as a file, since readers go over their input more than once."""
     spool = tempfile.NamedTemporaryFile(prefix=f"lbr2pgo-{name}-")  # noqa: SIM115
+    atexit.register(spool.close)  # which removes it
     copyfileobj(stream, spool)
     spool.flush()
-    _SPOOLS.append(spool)
     return Path(spool.name)
-
-
-_SPOOLS: list[object] = []
-"""Keeps spooled files until the process ends."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -410,6 +412,35 @@ def test_a_profile_from_a_named_pipe(command, tmp_path: Path) -> None:
     writer.join()
     assert answer.code == 0
     assert step(answer.out, "samples read") == 128
+
+
+@pytest.mark.parametrize(
+    ("content", "code"), [(RECORDING.read_bytes(), 0), (RECORDING.read_bytes()[:100], 2), (b"", 2)]
+)
+def test_what_was_read_from_a_pipe_is_not_left_behind(
+    tmp_path: Path, content: bytes, code: int
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "lbr2pgo", "convert", "-", "--binary", str(PIE), "--llvm", "-"],
+        input=content, capture_output=True, env={**os.environ, "TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == code
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_while_a_pipe_is_read_leaves_nothing_behind(tmp_path: Path, number: int) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "lbr2pgo", "convert", "-", "--binary", str(PIE), "--llvm", "-"],
+        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not os.listdir(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(number)
+    assert process.wait(timeout=60) == 128 + number
+    assert os.listdir(tmp_path) == []
 
 
 def test_an_empty_standard_input_is_called_so(tmp_path: Path) -> None:
