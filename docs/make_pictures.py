@@ -18,6 +18,7 @@ from rich.text import Text
 
 from lbr2pgo.cli.waterfall import print_waterfall
 from lbr2pgo.conversion import ConvertOptions, convert
+from lbr2pgo.profiles.formats import output
 from lbr2pgo.reports import html
 from lbr2pgo.reports.build import ReportOptions, make_report
 from lbr2pgo.reports.readable import readable
@@ -40,8 +41,10 @@ def picture_of_convert(scratch: Path) -> str:
     options = ConvertOptions(
         profiles=(RECORDING,),
         binary=BINARY,
-        llvm=scratch / "shapes.prof",
-        fdata=scratch / "shapes.fdata",
+        outputs=(
+            output("llvm", scratch / "shapes.prof"),
+            output("fdata", scratch / "shapes.fdata"),
+        ),
     )
     console = Console(record=True, width=84, file=io.StringIO(), markup=False, highlight=False)
     console.print("$ lbr2pgo convert perf.data --binary shapes --llvm out.prof --fdata out.fdata")

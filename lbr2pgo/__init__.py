@@ -1,7 +1,8 @@
 """Branch-stack samples in; compiler profiles, BOLT fdata and branch reports out.
 
 >>> import lbr2pgo
->>> options = lbr2pgo.ConvertOptions(profiles=(path,), binary=elf, llvm=out)  # doctest: +SKIP
+>>> profile = lbr2pgo.output("llvm", out)  # doctest: +SKIP
+>>> options = lbr2pgo.ConvertOptions((path,), elf, outputs=(profile,))  # doctest: +SKIP
 >>> done = lbr2pgo.convert(options)  # doctest: +SKIP
 >>> for row in lbr2pgo.waterfall_rows(done.tallies)[:3]:  # doctest: +SKIP
 ...     print(row.count, row.step.title)
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from lbr2pgo.model.branch_counts import BranchCounts, merge
     from lbr2pgo.model.branch_stacks import BranchStacks
     from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
-    from lbr2pgo.model.waterfall import rows as waterfall_rows
+    from lbr2pgo.profiles.formats import output, waterfall_rows
+    from lbr2pgo.profiles.formats.base import Output
     from lbr2pgo.program.dwarf.debug_info import DebugInfo
     from lbr2pgo.program.program import Program
     from lbr2pgo.replay.replay import Flow, ReplayOptions
@@ -52,7 +54,9 @@ _HOMES = {
     "ReplayOptions": "replay.replay",
     "open_source": "sources",
     "BranchStacks": "model.branch_stacks",
-    "waterfall_rows": "model.waterfall",
+    "Output": "profiles.formats.base",
+    "output": "profiles.formats",
+    "waterfall_rows": "profiles.formats",
 }
 
 __all__ = [
@@ -68,6 +72,7 @@ __all__ = [
     "InputError",
     "Lbr2pgoError",
     "MissingToolError",
+    "Output",
     "OutputError",
     "Program",
     "ReplayOptions",
@@ -75,6 +80,7 @@ __all__ = [
     "count",
     "merge",
     "open_source",
+    "output",
     "waterfall_rows",
 ]
 
@@ -87,4 +93,4 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = import_module(f"{__name__}.{_HOMES[name]}")
-    return getattr(module, "rows" if name == "waterfall_rows" else name)
+    return getattr(module, name)

@@ -10,6 +10,8 @@ import numpy as np
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.branch_stacks import from_lists
+from lbr2pgo.profiles.formats.fdata import FdataOutput
+from lbr2pgo.profiles.formats.llvm import LlvmOutput
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.record.perf_data_writer import PerfDataWriter, RecordedEvent
@@ -39,7 +41,11 @@ def warm_up() -> Path:
         _write_text(profiles[1], *_loop_branch())
         for profile in profiles:
             convert(
-                ConvertOptions((profile,), PROGRAM, llvm=folder / "profile", fdata=folder / "fdata")
+                ConvertOptions(
+                    (profile,),
+                    PROGRAM,
+                    outputs=(LlvmOutput(folder / "profile"), FdataOutput(folder / "fdata")),
+                )
             )
     return kept_in
 

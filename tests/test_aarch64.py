@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builders import perf_data as build
+from builders.outputs import outputs
 from builders.recordings import TESTBINS
 
 from lbr2pgo.cli import main
@@ -52,7 +53,7 @@ def test_clang_takes_the_profile_without_a_warning(
     name: str, source: str, tool: Tool, tmp_path: Path
 ) -> None:
     recording, binary = files(name)
-    convert(ConvertOptions((recording,), binary, llvm=tmp_path / "prof"))
+    convert(ConvertOptions((recording,), binary, outputs=outputs(llvm=tmp_path / "prof")))
     command = [
         tool("clang-22"), "--target=aarch64-linux-gnu", "-O2", "-g1", "-fdebug-info-for-profiling",
         f"-fprofile-sample-use={tmp_path / 'prof'}", "-Wall", "-S", "-emit-llvm", "-o", "-",
@@ -69,7 +70,7 @@ def test_clang_takes_the_profile_without_a_warning(
 @pytest.mark.parametrize("name", NAMES)
 def test_bolt_takes_the_fdata(name: str, tool: Tool, tmp_path: Path) -> None:
     recording, binary = files(name)
-    convert(ConvertOptions((recording,), binary, fdata=tmp_path / "fdata"))
+    convert(ConvertOptions((recording,), binary, outputs=outputs(fdata=tmp_path / "fdata")))
     command = [
         tool("llvm-bolt-22"), binary, "-data", tmp_path / "fdata", "-o", tmp_path / "bolted",
         "-reorder-blocks=ext-tsp",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders.outputs import every_form, outputs
 from builders.recordings import PIE, RECORDING, STATIC, STATIC_RECORDING, recorded
 
 from lbr2pgo.conversion import ConvertOptions, convert
@@ -17,6 +18,7 @@ from lbr2pgo.counting.count import CountingOptions
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
 from lbr2pgo.profiles.bolt import derive_fdata as bolt
+from lbr2pgo.profiles.formats import steps
 from lbr2pgo.support.errors import InputError, OutputError
 from lbr2pgo.support.timings import Timings
 
@@ -25,7 +27,7 @@ LOOP = ((0x22A8DA, 0x22A8C0, 2), (0x22A8DA, 0x22A8C0, 2))
 
 def test_what_was_done_is_told(tmp_path: Path) -> None:
     fdata, llvm = tmp_path / "fdata", tmp_path / "llvm"
-    done = convert(ConvertOptions((RECORDING,), PIE, fdata=fdata, llvm=llvm))
+    done = convert(ConvertOptions((RECORDING,), PIE, outputs=outputs(fdata=fdata, llvm=llvm)))
     assert set(done.written) == {fdata, llvm}
     assert done.tallies["samples_read"] == 128
     assert done.flow.counts is done.counts
@@ -34,11 +36,10 @@ def test_what_was_done_is_told(tmp_path: Path) -> None:
 
 
 def test_every_sample_branch_and_run_is_accounted_for(tmp_path: Path) -> None:
-    every = {name: tmp_path / name for name in ("fdata", "llvm", "preaggregated", "counts")}
-    done = convert(ConvertOptions((STATIC_RECORDING,), STATIC, **every))  # type: ignore[arg-type]
-    for step in waterfall.STEPS:
+    done = convert(ConvertOptions((STATIC_RECORDING,), STATIC, outputs=every_form(tmp_path)))
+    for step in steps():
         assert step.key in done.tallies, step.key
-    waterfall.check(done.tallies)
+    waterfall.check(done.tallies, steps())
 
 
 def test_progress_counts_every_sample_once() -> None:
@@ -49,33 +50,33 @@ def test_progress_counts_every_sample_once() -> None:
 
 def test_timings_name_the_stages_and_the_bytes(tmp_path: Path) -> None:
     timings = Timings()
-    convert(ConvertOptions((RECORDING,), PIE, fdata=tmp_path / "x"), timings=timings)
+    options = ConvertOptions((RECORDING,), PIE, outputs=outputs(fdata=tmp_path / "x"))
+    convert(options, timings=timings)
     assert list(timings.seconds)[:3] == ["open the inputs", "read and count", "replay"]
     assert "write fdata" in timings.seconds
     assert timings.bytes["read and count"] == RECORDING.stat().st_size
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("paths", "says"),
     [
-        ({"profiles": ()}, "no profile was given"),
-        ({"md5_names": True}, "neither hashed names nor a symbol list"),
-        ({"symbol_list": True}, "neither hashed names nor a symbol list"),
         ({"llvm": RECORDING}, "would be written over an input"),
         ({"llvm": PIE}, "would be written over an input"),
-        ({"llvm": Path("x"), "fdata": Path("./x")}, "by two outputs"),
-        ({"llvm": Path("-"), "fdata": Path("-")}, "by two outputs"),
+        ({"llvm": Path("x"), "fdata": Path("./x")}, "another output"),
+        ({"llvm": Path("-"), "fdata": Path("-")}, "mixed on standard output"),
     ],
 )
-def test_senseless_options(changes: dict[str, object], says: str) -> None:
-    options = {"profiles": (RECORDING,), "binary": PIE, **changes}
-    with pytest.raises((InputError, OutputError), match=says):
-        ConvertOptions(**options)  # type: ignore[arg-type]
+def test_senseless_paths(paths: dict[str, Path], says: str) -> None:
+    with pytest.raises(OutputError, match=says):
+        ConvertOptions((RECORDING,), PIE, outputs=outputs(**paths))
 
 
 def test_an_empty_profile_is_an_error_with_its_waterfall(tmp_path: Path) -> None:
     options = ConvertOptions(
-        (RECORDING,), PIE, fdata=tmp_path / "x", counting=CountingOptions(pids=(1,))
+        (RECORDING,),
+        PIE,
+        outputs=outputs(fdata=tmp_path / "x"),
+        counting=CountingOptions(pids=(1,)),
     )
     with pytest.raises(EmptyProfileError, match="chosen by event and process") as raised:
         convert(options)
@@ -88,7 +89,7 @@ def test_no_fall_through_is_valid(tmp_path: Path) -> None:
     path, fdata, llvm = (tmp_path / name for name in ("traces", "fdata", "llvm"))
     path.write_text("B 22a8da 22a8c0 7 1\nF 22a8c1 22a8c2 4\n")
     with pytest.raises(EmptyProfileError) as raised:
-        convert(ConvertOptions((path,), STATIC, fdata=fdata, llvm=llvm))
+        convert(ConvertOptions((path,), STATIC, outputs=outputs(fdata=fdata, llvm=llvm)))
     assert raised.value.tallies["runs_valid/not_an_instruction"] == 4
     assert fdata.read_text() == "1 main 1ea 1 main 1d0 1 7\n"
     assert not llvm.exists()
@@ -97,18 +98,28 @@ def test_no_fall_through_is_valid(tmp_path: Path) -> None:
 def test_an_output_that_fails_is_told_after_the_others_are_written(tmp_path: Path) -> None:
     good, bad = tmp_path / "good", tmp_path / "missing" / "bad"
     with pytest.raises(IncompleteError, match="can't be written") as raised:
-        convert(ConvertOptions((RECORDING,), PIE, counts=bad, fdata=good))
+        convert(ConvertOptions((RECORDING,), PIE, outputs=outputs(counts=bad, fdata=good)))
     assert raised.value.where == str(bad)
     assert raised.value.tallies["fdata_runs"] > 0
     assert good.exists()
 
 
+def test_every_output_that_fails_is_told(tmp_path: Path) -> None:
+    paths = [tmp_path / "missing" / name for name in ("first", "second")]
+    with pytest.raises(IncompleteError) as raised:
+        convert(ConvertOptions((RECORDING,), PIE, outputs=outputs(counts=paths[0], fdata=paths[1])))
+    assert raised.value.where == str(paths[0])
+    assert any(str(paths[1]) in note for note in raised.value.notes)
+
+
 def test_fdata_is_the_same_beside_a_sample_profile_and_alone(tmp_path: Path) -> None:
     beside, alone = tmp_path / "beside", tmp_path / "alone"
     timings = Timings()
-    options = ConvertOptions((RECORDING,), PIE, fdata=beside, llvm=tmp_path / "llvm")
+    options = ConvertOptions(
+        (RECORDING,), PIE, outputs=outputs(fdata=beside, llvm=tmp_path / "llvm")
+    )
     both = convert(options, timings=timings)
-    one = convert(ConvertOptions((RECORDING,), PIE, fdata=alone))
+    one = convert(ConvertOptions((RECORDING,), PIE, outputs=outputs(fdata=alone)))
     assert beside.read_bytes() == alone.read_bytes()
     assert {key: both.tallies[key] for key in one.tallies} == dict(one.tallies)
 
@@ -122,7 +133,9 @@ def test_what_keeps_fdata_from_being_made_is_told_beside_a_sample_profile(
     monkeypatch.setattr(bolt, "fdata_from_counts", fail)
     llvm = tmp_path / "llvm"
     with pytest.raises(IncompleteError, match="no such luck"):
-        convert(ConvertOptions((RECORDING,), PIE, fdata=tmp_path / "fdata", llvm=llvm))
+        convert(
+            ConvertOptions((RECORDING,), PIE, outputs=outputs(fdata=tmp_path / "fdata", llvm=llvm))
+        )
     assert llvm.exists()
 
 
@@ -130,8 +143,10 @@ def test_fdata_goes_into_a_pipe(tmp_path: Path) -> None:
     pipe, read = tmp_path / "pipe", tmp_path / "read"
     os.mkfifo(pipe)
     with subprocess.Popen(["sh", "-c", f"cat {pipe} > {read}"]):
-        convert(ConvertOptions((RECORDING,), PIE, fdata=pipe, llvm=tmp_path / "llvm"))
-    convert(ConvertOptions((RECORDING,), PIE, fdata=tmp_path / "fdata"))
+        convert(
+            ConvertOptions((RECORDING,), PIE, outputs=outputs(fdata=pipe, llvm=tmp_path / "llvm"))
+        )
+    convert(ConvertOptions((RECORDING,), PIE, outputs=outputs(fdata=tmp_path / "fdata")))
     assert read.read_bytes() == (tmp_path / "fdata").read_bytes()
 
 
@@ -161,7 +176,9 @@ def test_several_conversions_at_once(tmp_path: Path) -> None:
     def job(name: str, suffix: str) -> Callable[[], None]:
         recording, binary = jobs[name]
         output = tmp_path / (name + suffix)
-        return lambda: void(convert(ConvertOptions((recording,), binary, fdata=output)))
+        return lambda: void(
+            convert(ConvertOptions((recording,), binary, outputs=outputs(fdata=output)))
+        )
 
     for name in jobs:
         job(name, ".alone")()

@@ -11,9 +11,12 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from builders.outputs import forms
 
 import lbr2pgo
 from lbr2pgo import cli
+from lbr2pgo.profiles.formats import formats as written_formats
+from lbr2pgo.profiles.formats import output
 from lbr2pgo.sources import formats
 
 ROOT = Path(__file__).parent.parent
@@ -27,12 +30,41 @@ def test_examples_in_the_docs_print_what_they_say(page: Path) -> None:
     assert failed == 0
 
 
+def table(page: str, made_from: str) -> list[str]:
+    """Rows of the table that a comment says is made from something."""
+    text = (ROOT / "docs" / page).read_text()
+    rows = text.split(f"<!-- made from {made_from}", 1)[1].split("<!-- end", 1)[0]
+    return [line for line in rows.splitlines() if line.startswith("| ")][2:]
+
+
 def test_the_table_of_formats_is_made_from_the_registry() -> None:
-    text = (ROOT / "docs" / "formats.md").read_text()
-    table = text.split("-->\n", 1)[1].split("<!-- end", 1)[0]
-    rows = [line for line in table.splitlines() if line.startswith("| ")][2:]
     expected = [f"| {f.name} | {f.summary} | {'; '.join(f.references)} |" for f in formats()]
-    assert rows == expected
+    assert table("formats.md", "lbr2pgo.sources.formats()") == expected
+
+
+def test_the_table_of_written_formats_is_made_from_their_registry() -> None:
+    expected = []
+    for form, each in forms():
+        words = " ".join(output(form.name, "OUT", **each.options).words())
+        cells = (
+            each.name, f"`{words}`", each.written_as, each.read_by, "; ".join(form.limitations),
+            "; ".join(form.references),
+        )  # fmt: skip
+        expected.append(f"| {' | '.join(cells)} |")
+    assert table("formats.md", "lbr2pgo.profiles.formats.formats()") == expected
+
+
+def test_the_table_of_options_is_made_from_the_registry() -> None:
+    expected = []
+    for form in written_formats():
+        for option in form.output.options():
+            value = "OUT" if option.is_path else ", ".join(option.choices)
+            cells = (
+                f"`{option.flag.word}`", value, f"`{form.name}`", f"`{option.name}`",
+                option.flag.help,
+            )  # fmt: skip
+            expected.append(f"| {' | '.join(cells)} |")
+    assert table("formats.md", "the options of these formats") == expected
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)

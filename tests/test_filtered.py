@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders.outputs import outputs
 from builders.perf_data import Event
 from builders.recordings import STATIC, STATIC_RECORDING, recorded
 
@@ -57,7 +58,7 @@ def test_a_filtered_recording_gives_branches_and_no_sample_profile(
     assert not llvm.exists()
     lines = fdata.read_text().splitlines()
     whole = tmp_path / "whole.fdata"
-    convert(ConvertOptions((STATIC_RECORDING,), STATIC, fdata=whole))
+    convert(ConvertOptions((STATIC_RECORDING,), STATIC, outputs=outputs(fdata=whole)))
     known = {line.rsplit(" ", 2)[0] for line in whole.read_text().splitlines()}
     assert lines
     assert {line.rsplit(" ", 2)[0] for line in lines} <= known
@@ -73,7 +74,7 @@ def test_what_was_kept_is_counted_and_the_filter_is_said(tmp_path: Path) -> None
 
 def test_a_whole_recording_beside_a_filtered_one_gives_a_profile(tmp_path: Path) -> None:
     part, out = filtered(tmp_path / "perf.data", "any_call"), tmp_path / "out.prof"
-    done = convert(ConvertOptions((part, STATIC_RECORDING), STATIC, llvm=out))
+    done = convert(ConvertOptions((part, STATIC_RECORDING), STATIC, outputs=outputs(llvm=out)))
     assert out.stat().st_size > 0
     assert sum("was filtered" in note for note in done.notes) == 1
 
@@ -81,9 +82,9 @@ def test_a_whole_recording_beside_a_filtered_one_gives_a_profile(tmp_path: Path)
 def test_a_filter_by_privilege_changes_nothing(tmp_path: Path) -> None:
     path, out = tmp_path / "perf.data", tmp_path / "out.prof"
     filtered(path, "all", bits=("any",))
-    convert(ConvertOptions((path,), STATIC, llvm=out))
+    convert(ConvertOptions((path,), STATIC, outputs=outputs(llvm=out)))
     whole = tmp_path / "whole.prof"
-    convert(ConvertOptions((STATIC_RECORDING,), STATIC, llvm=whole))
+    convert(ConvertOptions((STATIC_RECORDING,), STATIC, outputs=outputs(llvm=whole)))
     assert out.read_bytes() == whole.read_bytes()
 
 

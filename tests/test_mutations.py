@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from builders.outputs import every_form, forms
 
 from lbr2pgo.conversion import ConvertOptions, convert
 
@@ -35,21 +36,14 @@ Written = Callable[[str], Path]
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
-    """A file of each other format, from a shipped recording."""
+    """A file of each form that is written, from a shipped recording."""
     folder = tmp_path_factory.mktemp("written")
     recording = RECORDINGS[-2]
     assert "shapes" in recording
-    common = {"profiles": (TESTBINS / "recordings" / recording,), "binary": binary_of(recording)}
-    names = {
-        "llvm": "text.prof", "fdata": "branches.fdata", "counts": "saved.npz",
-        "preaggregated": "preaggregated.txt",
-    }  # fmt: skip
-    convert(ConvertOptions(**common, **{key: folder / name for key, name in names.items()}))
-    convert(
-        ConvertOptions(
-            **common, llvm=folder / "ext.prof", llvm_format="extbinary", symbol_list=True
-        )
+    options = ConvertOptions(
+        (TESTBINS / "recordings" / recording,), binary_of(recording), outputs=every_form(folder)
     )
+    convert(options)
     return lambda name: folder / name
 
 
@@ -86,13 +80,13 @@ def test_binaries(name: str, count: int, damage) -> None:
 
 
 @pytest.mark.parametrize("count", COUNTS)
-@pytest.mark.parametrize("name", ["saved.npz", "preaggregated.txt"])
+@pytest.mark.parametrize("name", [form.key for f, form in forms() if not f.readers()])
 def test_counts(name: str, count: int, damage, written: Written) -> None:
     damage("profile", written(name), binary_of(RECORDINGS[-2]), count)
 
 
 @pytest.mark.parametrize("count", COUNTS)
-@pytest.mark.parametrize("name", ["text.prof", "ext.prof", "branches.fdata"])
+@pytest.mark.parametrize("name", [form.key for f, form in forms() if f.readers()])
 def test_written_profiles(name: str, count: int, damage, written: Written) -> None:
     damage("written", written(name), written(name), count)
 

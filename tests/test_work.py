@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders.outputs import outputs
 
 from lbr2pgo.conversion import Conversion, ConvertOptions, convert
 from lbr2pgo.native import traces
@@ -58,7 +59,11 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
 
 def converted(profile: Path, folder: Path) -> Conversion:
     return convert(
-        ConvertOptions((profile,), BINARY, llvm=folder / "llvm.prof", fdata=folder / "out.fdata")
+        ConvertOptions(
+            (profile,),
+            BINARY,
+            outputs=outputs(llvm=folder / "llvm.prof", fdata=folder / "out.fdata"),
+        )
     )
 
 
@@ -104,7 +109,7 @@ def test_work_after_counting_does_not_grow_with_samples(
 
 def test_threads_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However the batches are cut, how many threads count them, and whichever is ahead."""
-    from lbr2pgo.counting.count import count as counting
+    from lbr2pgo.counting import count as counting
     from lbr2pgo.sources.perf_data import reader as perf_data
 
     converted(RECORDING, tmp_path)

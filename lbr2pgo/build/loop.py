@@ -13,6 +13,8 @@ from lbr2pgo.build.post_link import bolt, bolt_command, find_bolt
 from lbr2pgo.build.steps import Say, command_words, keep_copy, run_build, with_binary
 from lbr2pgo.build.stored import judge
 from lbr2pgo.build.training import Training, make_profile, record
+from lbr2pgo.profiles.formats.fdata import FdataOutput
+from lbr2pgo.profiles.formats.llvm import LlvmOutput
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.errors import InputError, MissingToolError
@@ -114,7 +116,7 @@ class Loop:
         recording, profile = self._in_work("perf.data"), self._in_work("prof")
         self._train(recording)
         self._next("Convert for the compiler")
-        make_profile(recording, self.binary, self._say, llvm=profile)
+        make_profile(recording, self.binary, self._say, LlvmOutput(profile))
         return profile
 
     def _train(self, recording: Path) -> None:
@@ -140,7 +142,7 @@ class Loop:
         recording, fdata = self._in_work("bolt.perf.data"), self._in_work("fdata")
         self._train(recording)
         self._next("Convert for BOLT")
-        make_profile(recording, self.binary, self._say, fdata=fdata)
+        make_profile(recording, self.binary, self._say, FdataOutput(fdata))
         self._next("Optimise after the link")
         output = self.binary.with_name(f"{self.binary.name}.bolt")
         self._say(f"   {' '.join(bolt_command(tool, self.binary, fdata, output))}")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from lbr2pgo.analyses.quality import Gates, Profile, measure
 from lbr2pgo.build import MOST_MISSING
+from lbr2pgo.profiles.formats import read_written
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
-from lbr2pgo.profiles.recognize import read_written
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.errors import InputError
 

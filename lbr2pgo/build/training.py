@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lbr2pgo.build.steps import Say, command_words
 from lbr2pgo.conversion import ConvertOptions, convert
+from lbr2pgo.profiles.formats.base import Output
 from lbr2pgo.record.hardware import choose_recorder, record_hardware
 from lbr2pgo.record.machine import read_machine
 from lbr2pgo.record.options import RecordOptions
@@ -56,15 +57,11 @@ def record(training: Training, output: Path, say: Say) -> None:
         )
 
 
-def make_profile(
-    recording: Path, binary: Path, say: Say, *, llvm: Path | None = None, fdata: Path | None = None
-) -> None:
+def make_profile(recording: Path, binary: Path, say: Say, output: Output) -> None:
     """Convert a recording; says how much was read, and what had to be assumed."""
-    command = ["lbr2pgo", "convert", str(recording), "--binary", str(binary)]
-    for option, path in (("--llvm", llvm), ("--fdata", fdata)):
-        command += [option, str(path)] if path is not None else []
+    command = ["lbr2pgo", "convert", str(recording), "--binary", str(binary), *output.words()]
     say(f"   {shlex.join(command)}")
-    done = convert(ConvertOptions((recording,), binary, llvm=llvm, fdata=fdata))
+    done = convert(ConvertOptions((recording,), binary, outputs=(output,)))
     say(f"   {done.tallies['samples_read']:,} samples")
     for note in done.notes:
         say(f"   Note: {note}")

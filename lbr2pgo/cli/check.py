@@ -112,12 +112,15 @@ def load(path: str, program: Program) -> Profile:
     """Read a profile, and derive what can be derived of a recording."""
     from lbr2pgo.analyses.quality import Profile
     from lbr2pgo.profiles.bolt.fdata_tables import Fdata
-    from lbr2pgo.profiles.recognize import read_written
+    from lbr2pgo.profiles.formats import read_written
+    from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 
     written = None if path == "-" else read_written(Path(path))
     if isinstance(written, Fdata):
         return Profile(fdata=written)
-    return _replayed(path, program) if written is None else Profile(samples=written)
+    if isinstance(written, SampleProfile):
+        return Profile(samples=written)
+    return _replayed(path, program)
 
 
 def _replayed(path: str, program: Program) -> Profile:

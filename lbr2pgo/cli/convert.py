@@ -5,15 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from lbr2pgo.cli.own_process import prepare
 from lbr2pgo.cli.selection import add_selection, counting_options
+from lbr2pgo.support.errors import InputError
 
 if TYPE_CHECKING:
     from lbr2pgo.conversion import ConvertOptions
+    from lbr2pgo.profiles.formats.base import Option, Output
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -50,23 +52,48 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _add_outputs(parser: argparse.ArgumentParser) -> None:
+    from lbr2pgo.profiles.formats import formats
+
     outputs = parser.add_argument_group("outputs")
-    outputs.add_argument("--llvm", type=Path, metavar="OUT", help="LLVM sample profile")
-    outputs.add_argument("--llvm-format", choices=("text", "extbinary"), default="text")
-    outputs.add_argument("--md5", action="store_true", help="store hashes of names (extbinary)")
-    outputs.add_argument(
-        "--symbol-list", action="store_true", help="store all functions' names (extbinary)"
-    )
-    outputs.add_argument("--fdata", type=Path, metavar="OUT", help="profile for llvm-bolt -data")
-    outputs.add_argument(
-        "--preaggregated", type=Path, metavar="OUT", help="traces for perf2bolt -pa"
-    )
-    outputs.add_argument(
-        "--counts", type=Path, metavar="OUT", help="counts that convert reads again (.npz)"
-    )
+    for form in formats():
+        for option in form.output.options():
+            _add_option(outputs, form.name, option)
     outputs.add_argument(
         "--summary-json", metavar="OUT", help="the loss waterfall as JSON; - is standard output"
     )
+
+
+def _add_option(group: argparse._ArgumentGroup, output: str, option: Option) -> None:
+    kind: dict[str, Any] = {"action": "store_true"}
+    if option.is_path:
+        kind = {"type": Path, "metavar": "OUT"}
+    elif option.choices:
+        kind = {"choices": option.choices}
+    group.add_argument(option.flag.word, dest=_place(output, option), help=option.flag.help, **kind)
+
+
+def _place(output: str, option: Option) -> str:
+    """Where parsed arguments hold an option of an output."""
+    return f"{output}.{option.name}"
+
+
+def _outputs(args: argparse.Namespace) -> Iterator[Output]:
+    """Those whose path is given; raises InputError where only another option is."""
+    from lbr2pgo.profiles.formats import formats, output
+
+    for form in formats():
+        path, *others = form.output.options()
+        values = {each.name: getattr(args, _place(form.name, each)) for each in others}
+        given = {name: value for name, value in values.items() if value}
+        destination = getattr(args, _place(form.name, path))
+        if destination is not None:
+            yield output(form.name, destination, **given)
+        elif given:
+            words = [each.flag.word for each in others if each.name in given]
+            raise InputError(
+                f"{words[0]} says how to write an output that is not asked for",
+                cure=f"Add {path.flag.word} OUT.",
+            )
 
 
 def _options(args: argparse.Namespace) -> ConvertOptions:
@@ -75,13 +102,7 @@ def _options(args: argparse.Namespace) -> ConvertOptions:
     return ConvertOptions(
         profiles=tuple(map(Path, args.profiles)),
         binary=args.binary,
-        llvm=args.llvm,
-        llvm_format=args.llvm_format,
-        md5_names=args.md5,
-        symbol_list=args.symbol_list,
-        fdata=args.fdata,
-        preaggregated=args.preaggregated,
-        counts=args.counts,
+        outputs=tuple(_outputs(args)),
         counting=counting_options(args),
         strict=args.strict,
         compat=frozenset(args.compat),
@@ -99,32 +120,36 @@ def run(args: argparse.Namespace) -> int:
 
     options = _options(args)
     if args.summary_json is not None:
-        taken = (*options.outputs, *options.profiles, options.binary)
-        refuse_overwriting([args.summary_json], taken)
+        inputs = (*options.profiles, options.binary)
+        refuse_overwriting([*options.paths, args.summary_json], inputs)
     try:
         with SampleProgress() as progress:
             timings = Timings(progress.stage)
             done = convert(options, progress, timings)
     except IncompleteError as error:
-        _show(error.tallies, error.notes, args)
+        _show(error.tallies, error.notes, options.paths, args.summary_json)
         raise
-    _show(done.tallies, done.notes, args)
+    _show(done.tallies, done.notes, options.paths, args.summary_json)
     if args.timings:
         print(*timings.lines(), sep="\n", file=sys.stderr)
     return 0
 
 
-def _show(tallies: Mapping[str, int], notes: Sequence[str], args: argparse.Namespace) -> None:
+def _show(
+    tallies: Mapping[str, int], notes: Sequence[str], outputs: Sequence[Path], summary: str | None
+) -> None:
     """Write the JSON and print the table: to stderr where an output goes to standard output."""
     from lbr2pgo.cli.waterfall import show_losses
-    from lbr2pgo.model.waterfall import as_json
+    from lbr2pgo.model.waterfall import row_as_json
+    from lbr2pgo.profiles.formats import waterfall_rows
     from lbr2pgo.support.output import is_standard_output, write_to
 
-    if args.summary_json is not None:
-        text = json.dumps({"waterfall": as_json(tallies)}, indent=2) + "\n"
-        write_to(args.summary_json, lambda stream: _write(stream, text))
-    outputs = (args.llvm, args.fdata, args.preaggregated, args.counts, args.summary_json)
-    is_taken = any(is_standard_output(path) for path in outputs if path is not None)
+    if summary is not None:
+        rows = [row_as_json(row) for row in waterfall_rows(tallies)]
+        text = json.dumps({"waterfall": rows}, indent=2) + "\n"
+        write_to(summary, lambda stream: _write(stream, text))
+    paths = [*map(str, outputs), *([summary] if summary is not None else [])]
+    is_taken = any(map(is_standard_output, paths))
     show_losses(tallies, notes, sys.stderr if is_taken else sys.stdout)
 
 

@@ -79,7 +79,7 @@ def _add_probes(stages: _Stages[argparse.ArgumentParser]) -> None:
 
 
 def _add_profile(stages: _Stages[argparse.ArgumentParser]) -> None:
-    parser = stages.add_parser("profile", help="a sample profile (text or binary) or fdata")
+    parser = stages.add_parser("profile", help="a written profile, whatever its format")
     parser.add_argument("file", type=Path, metavar="FILE")
     parser.add_argument("--function", metavar="F", help="only this function")
     parser.set_defaults(run=run_profile)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TextIO
 
 from lbr2pgo.model import waterfall
+from lbr2pgo.profiles.formats import waterfall_rows
 from lbr2pgo.support.printable import printable
 
 _TITLE, _COUNT = 34, 16
@@ -35,7 +36,7 @@ def print_waterfall(tallies: Mapping[str, int], stream: TextIO) -> None:
 
 def _lines(tallies: Mapping[str, int]) -> Iterator[tuple[str, str]]:
     """Each line, and how a terminal shows it."""
-    for row in waterfall.rows(tallies):
+    for row in waterfall_rows(tallies):
         yield f"{row.step.title:<{_TITLE}}{row.count:>{_COUNT},}  {_share(row):>9}", ""
         if row.losses:
             (reason, count), *others = row.losses

@@ -25,9 +25,13 @@ class EmptyProfileError(IncompleteError):
     """Nothing is left to write; `tallies` say where it went."""
 
     def __init__(
-        self, tallies: Mapping[str, int], notes: Sequence[str] = (), what: str | None = None
+        self,
+        tallies: Mapping[str, int],
+        notes: Sequence[str] = (),
+        what: str | None = None,
+        steps: Sequence[waterfall.Step] = waterfall.STEPS,
     ) -> None:
-        row = next((row for row in waterfall.rows(tallies) if not row.count), None)
+        row = next((row for row in waterfall.rows(tallies, steps) if not row.count), None)
         if row is not None:
             step = row.step
             what = f"the profile would be empty: no {step.unit} left at the step “{step.title}”"

@@ -8,10 +8,18 @@ make up what there was.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 Tally = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why things were lost, and what the user can do about it."""
+
+    title: str
+    cure: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +31,8 @@ class Step:
     unit: str
     after: str | None
     """The step whose things are filtered here; None where a new unit starts."""
+    reasons: Mapping[str, Reason] = field(default_factory=dict)
+    """Why things are lost before this step, beside REASONS."""
 
 
 STEPS = (
@@ -35,12 +45,8 @@ STEPS = (
     Step("runs_in_image", "fall-throughs in this image", "fall-throughs", None),
     Step("runs_valid", "valid fall-throughs", "fall-throughs", "runs_in_image"),
     Step("runs_in_function", "attributed to a function", "fall-throughs", "runs_valid"),
-    Step("runs_located", "attributed to a source location", "fall-throughs", "runs_in_function"),
-    Step("llvm_runs", "written to the sample profile", "fall-throughs", "runs_located"),
-    Step("fdata_runs", "written to fdata", "fall-throughs", "runs_in_image"),
-    Step("fdata_branches", "branches written to fdata", "branches", "branches_in_image"),
-    Step("traces_written", "rows of traces written", "traces", None),
 )
+"""Those of every conversion; what is written adds its own (`profiles.formats.steps`)."""
 
 
 _COUNTING = ("samples_read", "samples_selected", "samples_with_stack", "samples_mapped",
@@ -48,14 +54,6 @@ _COUNTING = ("samples_read", "samples_selected", "samples_with_stack", "samples_
 """Steps that are taken before there are counts."""
 _COUNTING_KEYS = ("runs_in_image/aborted", "runs_in_image/filtered")
 """What else is known then: fall-throughs that can't be told."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """Why things were lost, and what the user can do about it."""
-
-    title: str
-    cure: str
 
 
 REASONS = {
@@ -119,35 +117,9 @@ REASONS = {
     "no_function": Reason(
         "in code that no symbol names", "give a binary with a symbol table (not stripped)"
     ),
-    "no_location": Reason(
-        "without a source location",
-        "build with -g (or -g1) and -fdebug-info-for-profiling, and give the unstripped binary",
-    ),
     "in_prologue": Reason(
         "whose call stack ends in a prologue or epilogue (--compat llvm-profgen)",
         "leave out --compat: their branch stacks are whole",
-    ),
-    "returns": Reason("returns, which fdata leaves out", "nothing: BOLT derives them from calls"),
-    "outside_functions": Reason(
-        "outside of all functions", "give a binary with a symbol table (not stripped)"
-    ),
-    "two_functions": Reason(
-        "from one function into another", "check that the binary is the one that was recorded"
-    ),
-    "linkage_table": Reason(
-        "in the procedure linkage table", "nothing: BOLT has no blocks there to count"
-    ),
-    "no_block": Reason(
-        "in code that BOLT can't cut into blocks",
-        "nothing: BOLT does not optimise such functions",
-    ),
-    "given_up": Reason(
-        "in functions that perf2bolt gives up",
-        "leave out --compat perf2bolt to keep them",
-    ),
-    "broken": Reason(
-        "that cross blocks which don't follow each other",
-        "check that the binary is the one that was recorded",
     ),
 }
 
@@ -184,9 +156,9 @@ def losses_of(tally: Tally, step: str) -> dict[str, int]:
     return {k.removeprefix(prefix): n for k, n in tally.items() if k.startswith(prefix) and n}
 
 
-def check(tally: Tally) -> None:
+def check(tally: Tally, steps: Sequence[Step] = STEPS) -> None:
     """Raise AssertionError unless accepted and rejected make up what was read, at every step."""
-    for step in STEPS:
+    for step in steps:
         if step.after is not None and step.after in tally and step.key in tally:
             accepted, lost = tally[step.key], sum(losses_of(tally, step.key).values())
             assert accepted + lost == tally[step.after], (
@@ -206,23 +178,19 @@ def is_sound(tally: Tally) -> bool:
     return True
 
 
-def rows(tally: Tally) -> tuple[Row, ...]:
-    """The waterfall, step by step; steps that the input can't speak of are left out."""
+def rows(tally: Tally, steps: Sequence[Step] = STEPS) -> tuple[Row, ...]:
+    """The waterfall, step by step; steps that the tally does not speak of are left out."""
     found = []
-    for step in STEPS:
+    for step in steps:
         if step.key in tally:
             losses = sorted(
                 losses_of(tally, step.key).items(), key=lambda item: (-item[1], item[0])
             )
             before = tally.get(step.after) if step.after else None
-            named = tuple((REASONS[reason], count) for reason, count in losses)
+            known = {**REASONS, **step.reasons}
+            named = tuple((known[reason], count) for reason, count in losses)
             found.append(Row(step, tally[step.key], before, named))
     return tuple(found)
-
-
-def as_json(tally: Tally) -> list[dict[str, object]]:
-    """The waterfall for scripts: one object a step, with its losses by reason."""
-    return [row_as_json(row) for row in rows(tally)]
 
 
 def row_as_json(row: Row) -> dict[str, object]:

@@ -1,41 +1,82 @@
 """Ranges and branches as `llvm-profgen --skip-symbolization` writes them.
 
 Two sections, each a line with a count and that many rows, in the order of addresses: `from-to:N`
-for ranges, `from->to:N` for branches. A branch from outside the image comes from address 1; one
-that leaves it is left out (LLVM: llvm/tools/llvm-profgen/PerfReader.cpp).
+for ranges, `from->to:N` for branches. A branch from outside comes from address 1; one that leads
+there is left out (LLVM: llvm/tools/llvm-profgen/PerfReader.cpp).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 import numpy as np
 
-from lbr2pgo.model.branch_counts import FROM, TO, BranchCounts
+from lbr2pgo.model.branch_counts import FROM, TO, Branches, Runs, sum_by
 from lbr2pgo.program.elf.layout import ImageLayout
+from lbr2pgo.program.elf.symbols import STT_SECTION
+from lbr2pgo.program.program import Program
+from lbr2pgo.replay.replay import Flow
 from lbr2pgo.sources.code_addresses import text_base
-from lbr2pgo.support.arrays import U64
+from lbr2pgo.support.arrays import U64, Bools
 from lbr2pgo.support.output import PathLike, write_to
 
 _EXTERNAL = 1
 """ExternalAddr of LLVM: llvm/tools/llvm-profgen/PerfReader.h."""
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What llvm-profgen would see of a recording."""
+
+    runs: Runs
+    branches: Branches
+
+
+def seen_by_llvm(flow: Flow, program: Program) -> Seen:
+    """Valid runs and branches of the code that llvm-profgen disassembles."""
+    runs, branches = flow.judged.runs, flow.branches
+    rows = flow.judged.valid & _is_disassembled(runs.start, program)
+    is_from = (flow.branch_from >= 0) & _is_disassembled(branches.from_, program)
+    is_to = (flow.branch_to >= 0) & _is_disassembled(branches.to, program)
+    known = np.where(is_from, FROM, 0) | np.where(is_to, TO, 0)
+    return Seen(
+        Runs(runs.start[rows], runs.end[rows], runs.count[rows]),
+        replace(branches, known=known.astype(np.uint8)),
+    )
+
+
+def _is_disassembled(addresses: U64, program: Program) -> Bools:
+    """Whether addresses stand behind the first symbol of their section, unlike linkage tables.
+
+    LLVM: llvm/tools/llvm-profgen/ProfiledBinary.cpp disassemble, disassembleSymbol.
+    """
+    found = np.zeros(len(addresses), np.bool_)
+    symbols = program.symbols
+    names_code = symbols.kind != STT_SECTION
+    for number, section in enumerate(program.image.sections):
+        inside = names_code & (symbols.section == number)
+        if section.is_code and inside.any():
+            first = symbols.start[inside].min()
+            found |= (addresses >= first) & (addresses < np.uint64(section.end))
+    return found
+
+
 def write(
-    counts: BranchCounts,
+    seen: Seen,
     layout: ImageLayout,
     destination: PathLike | BinaryIO,
     *,
     use_offsets: bool = True,
 ) -> None:
-    """Write the counts of the image with this layout; equal counts make equal bytes.
+    """Write what was seen of the image with this layout; equal counts make equal bytes.
 
     With `use_offsets` addresses are counted from the first executable segment, as llvm-profgen
     reads them unless told otherwise; without, they are as linked. Raises OutputError where the
     destination can't be written.
     """
     base = np.uint64(text_base(layout) if use_offsets else 0)
-    text = _ranges(counts, base) + _branches(counts, base)
+    text = _ranges(seen.runs, base) + _branches(seen.branches, base)
     write_to(destination, lambda stream: _write(stream, text))
 
 
@@ -43,21 +84,17 @@ def _write(stream: BinaryIO, text: str) -> None:
     stream.write(text.encode())
 
 
-def _ranges(counts: BranchCounts, base: np.uint64) -> str:
-    runs = counts.runs()
+def _ranges(runs: Runs, base: np.uint64) -> str:
     forward = runs.end >= runs.start
     table = np.stack([runs.start - base, runs.end - base, runs.count], axis=1)[forward]
     return _section(table, "%x-%x:%d\n")
 
 
-def _branches(counts: BranchCounts, base: np.uint64) -> str:
-    branches = counts.branches()
-    source = np.where(branches.known & FROM, branches.from_, np.uint64(_EXTERNAL))
-    rows = np.flatnonzero(branches.known & TO)
-    rows = rows[np.lexsort((branches.to[rows], source[rows]))]
-    return _section(
-        np.stack([source - base, branches.to - base, branches.count], axis=1)[rows], "%x->%x:%d\n"
-    )
+def _branches(branches: Branches, base: np.uint64) -> str:
+    rows = branches.known & TO != 0
+    source = np.where(branches.known & FROM, branches.from_, np.uint64(_EXTERNAL))[rows]
+    (source, to), (count,) = sum_by((source, branches.to[rows]), (branches.count[rows],))
+    return _section(np.stack([source - base, to - base, count], axis=1), "%x->%x:%d\n")
 
 
 def _section(table: U64, form: str) -> str:

@@ -78,8 +78,14 @@ def refuse_overwriting(outputs: Iterable[PathLike], inputs: Iterable[PathLike]) 
     """Raise OutputError if an output would replace an input, a program or another output.
 
     Hard links and symbolic links are the files that they stand for. Devices and pipes take any
-    number of outputs, and `-` is standard input or output.
+    number of outputs; standard output takes one, which may stand beside standard input (`-`).
     """
+    outputs = list(outputs)
+    if sum(map(is_standard_output, outputs)) > 1:
+        raise OutputError(
+            "two outputs would be mixed on standard output",
+            cure="Give every output a path of its own.",
+        )
     taken = {identity for path in inputs for identity in _identities(path)}
     for path in outputs:
         mine = _identities(path)

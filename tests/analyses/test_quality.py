@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders.outputs import outputs
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,8 +42,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[P
     def write(name: str) -> tuple[Path, Path]:
         samples, branches = folder / f"{name}.prof", folder / f"{name}.fdata"
         if not samples.exists():
-            options = ConvertOptions((recording(name),), binary(name), samples, fdata=branches)
-            convert(options)
+            both = outputs(llvm=samples, fdata=branches)
+            convert(ConvertOptions((recording(name),), binary(name), outputs=both))
         return samples, branches
 
     return write

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from builders.outputs import outputs
 
 from lbr2pgo.build.stored import judge
 from lbr2pgo.conversion import ConvertOptions, convert
@@ -22,7 +23,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Directory with `interp.prof` and `interp.fdata`."""
     folder = tmp_path_factory.mktemp("stored")
     llvm, fdata = folder / "interp.prof", folder / "interp.fdata"
-    convert(ConvertOptions((RECORDING,), INTERP, llvm=llvm, fdata=fdata))
+    convert(ConvertOptions((RECORDING,), INTERP, outputs=outputs(llvm=llvm, fdata=fdata)))
     return folder
 
 

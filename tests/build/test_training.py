@@ -6,6 +6,8 @@ import pytest
 
 from lbr2pgo.build import training as module
 from lbr2pgo.build.training import Training, make_profile, record
+from lbr2pgo.profiles.formats.fdata import FdataOutput
+from lbr2pgo.profiles.formats.llvm import LlvmOutput
 from lbr2pgo.record.hardware import Choice
 from lbr2pgo.record.options import RecordOptions
 from lbr2pgo.support.errors import InputError
@@ -19,12 +21,17 @@ def test_a_run_through_a_shell_is_recorded_and_converted(tmp_path: Path) -> None
     training = Training(f"echo 1 | xargs {INTERP} > {tmp_path}/out", period=1009, emulate=True)
     record(training, recording, said.append)
     assert (tmp_path / "out").read_text().startswith("checksum")
-    make_profile(recording, INTERP, said.append, llvm=llvm, fdata=fdata)
+    make_profile(recording, INTERP, said.append, LlvmOutput(llvm))
+    make_profile(recording, INTERP, said.append, FdataOutput(fdata))
     assert "\nwalk:" in llvm.read_text()
     assert " walk" in fdata.read_text()
     assert "--emulate -c 1009" in said[0]
     assert "the software LBR was asked for" in said[1]
-    assert said[2].endswith(f"--llvm {llvm} --fdata {fdata}")
+    converted = [line for line in said if "lbr2pgo convert" in line]
+    assert [line.split()[-2:] for line in converted] == [
+        ["--llvm", str(llvm)],
+        ["--fdata", str(fdata)],
+    ]
 
 
 def test_a_training_run_that_fails_makes_no_profile(tmp_path: Path) -> None:

@@ -21,6 +21,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lbr2pgo.profiles.formats.base import Output
 
 SECONDS = 10
 BYTES = 1 << 30
@@ -100,9 +104,7 @@ def _profile_run(binary: Path, folder: Path, clean: Path) -> Run:
     from lbr2pgo.conversion import ConvertOptions, convert
 
     def options(path: Path) -> ConvertOptions:
-        return ConvertOptions(
-            (path,), binary, folder / "llvm", fdata=folder / "fdata", counts=folder / "counts.npz"
-        )
+        return ConvertOptions((path,), binary, outputs=_every_output(folder))
 
     whole = convert(options(clean))
     known = _rows(whole.counts)
@@ -117,6 +119,12 @@ def _profile_run(binary: Path, folder: Path, clean: Path) -> Run:
     return run
 
 
+def _every_output(folder: Path) -> tuple[Output, ...]:
+    from lbr2pgo.profiles.formats import formats, output
+
+    return tuple(output(each.name, folder / each.name) for each in formats())
+
+
 def _rows(counts: object) -> dict[tuple[int, ...], int]:
     columns = [getattr(counts, name).tolist() for name in ("from_", "to", "end", "known", "count")]
     return {row[:4]: row[4] for row in zip(*columns, strict=True)}
@@ -127,7 +135,7 @@ def _binary_run(recording: Path, folder: Path) -> Run:
 
     def run(path: Path, damage: str) -> None:
         del damage
-        convert(ConvertOptions((recording,), path, folder / "llvm", fdata=folder / "fdata"))
+        convert(ConvertOptions((recording,), path, outputs=_every_output(folder)))
 
     return run
 

@@ -19,12 +19,13 @@ from builders.recordings import PIE, RECORDING, STATIC, STATIC_RECORDING, TESTBI
 
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.profiles.bolt import fdata
+from lbr2pgo.profiles.formats import formats
 from lbr2pgo.profiles.llvm import extbinary as llvm_extbinary
 from lbr2pgo.profiles.llvm import text as llvm_text
 from lbr2pgo.sources.saved_counts import read_counts
 from lbr2pgo.support.errors import InputError
 
-OUTPUTS = ("--llvm", "--fdata", "--preaggregated", "--counts")
+OUTPUTS = tuple(form.output.options()[0].flag.word for form in formats())
 
 
 def outputs(folder: Path) -> list[object]:
@@ -60,7 +61,7 @@ def test_one_pass_writes_what_each_output_alone_would(command, tmp_path: Path) -
     written = contents(together)
     assert set(written) == {option.strip("-") for option in OUTPUTS}
     alone_written = contents(alone)
-    for name in ("llvm", "fdata", "preaggregated"):
+    for name in set(written) - {"counts"}:
         assert alone_written[name] == written[name]
     counts = [read_counts(folder / "counts") for folder in (together, alone)]
     assert rows(counts[0]) == rows(counts[1])
@@ -128,6 +129,20 @@ def test_the_text_form_holds_neither(command, option: str, tmp_path: Path) -> No
     assert answer.code == 2
     assert "Add --llvm-format extbinary." in answer.err
     assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    "words", [("--md5",), ("--llvm-format", "extbinary"), ("--symbol-list", "--fdata", "x")]
+)
+def test_an_option_of_an_output_that_is_not_asked_for(
+    command, words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = command("convert", RECORDING, "--binary", PIE, *words)
+    assert answer.code == 2
+    assert f"{words[0]} says how to write an output that is not asked for" in answer.err
+    assert "Add --llvm OUT." in answer.err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_output_on_standard_output_is_not_mixed_with_the_table(command) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from builders import perf_data as build
 from builders.evidence import evidence, gather
+from builders.outputs import outputs
 from builders.perf_data import Entry
 from builders.recordings import STATIC, STATIC_RECORDING, recorded
 from builders.sources import Sample
@@ -301,7 +302,7 @@ def test_fused_branches_give_the_same_fdata(tmp_path: Path, stacks: list[Stack])
     fused.write_bytes(recorded([fuse(stack, code)[0] for stack in stacks]))
     written = []
     for path in (clean, fused):
-        options = ConvertOptions((path,), STATIC, fdata=path.with_suffix(".fdata"))
+        options = ConvertOptions((path,), STATIC, outputs=outputs(fdata=path.with_suffix(".fdata")))
         convert(options)
         written.append(path.with_suffix(".fdata").read_bytes())
     assert written[0] == written[1]

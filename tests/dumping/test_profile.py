@@ -95,7 +95,8 @@ def test_near_matches_of_a_function_that_is_not_there(
 
 
 @pytest.mark.parametrize(
-    ("content", "says"), [(b"", "is empty"), (b"hello\n", "neither"), (b"PERFILE2" * 9, "neither")]
+    ("content", "says"),
+    [(b"", "is empty"), (b"hello\n", "no written"), (b"PERFILE2" * 9, "no written")],
 )
 def test_other_files_are_refused(tmp_path: Path, content: bytes, says: str) -> None:
     path = tmp_path / "other"

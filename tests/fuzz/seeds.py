@@ -36,9 +36,9 @@ def files(*patterns: str) -> Seeds:
     return read
 
 
-def outputs(*names: str) -> Seeds:
-    """Files that a conversion of a shipped recording writes."""
-    return lambda: [(_converted() / name).read_bytes() for name in names]
+def written(key: str) -> Seeds:
+    """The file of this form that a conversion of a shipped recording writes."""
+    return lambda: [(_converted() / key).read_bytes()]
 
 
 def all_of(*several: Seeds) -> Seeds:
@@ -60,14 +60,15 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 @cache
 def _converted() -> Path:
     from lbr2pgo.conversion import ConvertOptions, convert
+    from lbr2pgo.profiles.formats import formats, output
 
     out = Path(_folder().name)
-    convert(
-        ConvertOptions(
-            (RECORDING,), BINARY, out / "llvm", llvm_format="extbinary", fdata=out / "fdata",
-            preaggregated=out / "preaggregated", counts=out / "counts.npz",
-        )
-    )  # fmt: skip
+    every = (
+        output(each.name, out / form.key, **form.options)
+        for each in formats()
+        for form in each.forms
+    )
+    convert(ConvertOptions((RECORDING,), BINARY, outputs=tuple(every)))
     return out
 
 

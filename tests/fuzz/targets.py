@@ -1,7 +1,8 @@
 """What each fuzz target does with bytes.
 
 A target gives bytes to one reader as the commands would, and lets every exception but the
-product's own out. To add one: write a function, and add a row to `TARGETS`.
+product's own out. To add one: write a function, and add a row to `TARGETS`; what the registry of
+written profiles lists has its rows already.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from seeds import BINARY, Seeds
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.counting.count import count
 from lbr2pgo.dumping import profile as written
+from lbr2pgo.profiles.formats import formats, output
+from lbr2pgo.profiles.formats.base import Form, OutputFormat
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.program import Program
@@ -92,7 +95,8 @@ def program(data: bytes) -> None:
     path = _file(data)
     _read_dwarf(Image.open(path))
     out = _folder()
-    convert(ConvertOptions((seeds.counts(),), path, out / "llvm", fdata=out / "fdata"))
+    outputs = tuple(output(each.name, out / each.name) for each in formats())
+    convert(ConvertOptions((seeds.counts(),), path, outputs=outputs))
 
 
 @cache
@@ -131,6 +135,21 @@ class Target:
             self.run(data)
 
 
+_MORE_SEEDS = {
+    "preaggregated": seeds.text(seeds.EDGES),
+    "unsymbolized": seeds.text(seeds.RANGES),
+    "sample_text": seeds.all_of(seeds.text(seeds.SAMPLES), seeds.files("*/*.expected.prof")),
+}
+"""Of what is written, beside what a conversion writes."""
+
+
+def _written(form: OutputFormat, each: Form) -> Target:
+    """What is written is read back, as a written profile or as a recording."""
+    more = _MORE_SEEDS.get(each.key, lambda: ())
+    read = profile if form.readers() else recording
+    return Target(read, seeds.all_of(more, seeds.written(each.key)))
+
+
 TARGETS = {
     "perf_data": Target(
         recording, seeds.files("recordings/*.data", "quipper/*.data", "quipper/*[4x]"), 1 << 18
@@ -139,11 +158,7 @@ TARGETS = {
         recording,
         seeds.all_of(seeds.text(seeds.STACKS, seeds.SYMBOLS), seeds.files("*/*perfscript")),
     ),
-    "preaggregated": Target(
-        recording, seeds.all_of(seeds.text(seeds.EDGES), seeds.outputs("preaggregated"))
-    ),
     "other_text": Target(recording, seeds.text(seeds.RANGES, seeds.RECORDS)),
-    "saved_counts": Target(recording, seeds.outputs("counts.npz")),
     "uprof": Target(recording, seeds.text(seeds.UPROF)),
     "registers": Target(
         recording, seeds.text(seeds.INTEL, seeds.INTEL_JSON, seeds.AMD, seeds.ARM)
@@ -152,9 +167,5 @@ TARGETS = {
         program, seeds.files("x86-64/*.pie", "aarch64/*.pie", "llvm-profgen/*.perfbin"), 1 << 18
     ),
     "dwarf": Target(dwarf, _dwarf_seeds),
-    "extbinary": Target(profile, seeds.outputs("llvm")),
-    "fdata": Target(profile, seeds.outputs("fdata")),
-    "sample_text": Target(
-        profile, seeds.all_of(seeds.text(seeds.SAMPLES), seeds.files("*/*.expected.prof"))
-    ),
+    **{each.key: _written(form, each) for form in formats() for each in form.forms},
 }  # fmt: skip

@@ -69,8 +69,8 @@ def test_tallies_add_up() -> None:
 
 
 def test_scripts_get_the_same_in_json() -> None:
-    found = json.loads(json.dumps(waterfall.as_json(TALLY)))
-    assert found[1] == {
+    found = json.loads(json.dumps(waterfall.row_as_json(waterfall.rows(TALLY)[1])))
+    assert found == {
         "step": "samples_selected",
         "title": "chosen by event and process",
         "unit": "samples",
@@ -98,6 +98,17 @@ def test_every_step_stands_behind_one_of_its_unit() -> None:
     for number, step in enumerate(waterfall.STEPS):
         if step.after is not None:
             assert steps[step.after] in waterfall.STEPS[:number]
+
+
+def test_a_step_may_bring_reasons_of_its_own() -> None:
+    own = waterfall.Reason("of our own", "nothing")
+    step = waterfall.Step("written", "written", "samples", "samples_read", {"own": own})
+    tally = {"samples_read": 5, "written": 2, "written/own": 2, "written/empty": 1}
+    waterfall.check(tally, (*waterfall.STEPS, step))
+    row = waterfall.rows(tally, (*waterfall.STEPS, step))[-1]
+    assert row.losses == ((own, 2), (waterfall.REASONS["empty"], 1))
+    with pytest.raises(AssertionError, match="written"):
+        waterfall.check({**tally, "written": 1}, (step,))
 
 
 def test_every_verdict_has_a_reason() -> None:

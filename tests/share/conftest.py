@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from builders.outputs import outputs
 from builders.recordings import PIE, RECORDING, TESTBINS
 
 from lbr2pgo.cli.share import SHARE
@@ -109,8 +110,8 @@ def profiles(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("interp", RECORDING, PIE),
         ("shapes", SHAPES_RECORDING, SHAPES),
     ):
-        outputs = {"llvm": folder / f"{name}.prof", "fdata": folder / f"{name}.fdata"}
-        convert(ConvertOptions((recording,), binary, **outputs))
+        both = outputs(llvm=folder / f"{name}.prof", fdata=folder / f"{name}.fdata")
+        convert(ConvertOptions((recording,), binary, outputs=both))
     shutil.copy(RECORDING, folder / "perf.data")
     shutil.copy(SHAPES_RECORDING, folder / "shapes.data")
     shutil.copy(PIE, folder / "app.recorded")

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builders import perf_data as build
+from builders.outputs import outputs
 from builders.recordings import STATIC, STATIC_RECORDING
 
 from lbr2pgo.conversion import ConvertOptions, convert
@@ -58,7 +59,7 @@ def test_they_count_like_those_of_hardware(
     profiles = []
     for recording in (path, STATIC_RECORDING):
         out = tmp_path / "out.prof"
-        done = convert(ConvertOptions((recording,), STATIC, llvm=out))
+        done = convert(ConvertOptions((recording,), STATIC, outputs=outputs(llvm=out)))
         profiles.append((out.read_bytes(), done.counts))
     (text, counts), (expected_text, expected) = profiles
     assert text == expected_text

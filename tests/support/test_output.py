@@ -296,6 +296,12 @@ def test_two_outputs_may_not_be_one(tmp_path):
         refuse_overwriting([tmp_path / "new", tmp_path / "." / "new"], [])
 
 
-@pytest.mark.parametrize("path", ["-", "/dev/stdout", "/dev/null"])
-def test_streams_and_devices_take_any_number_of_outputs(path):
-    refuse_overwriting([path, path], [path])
+def test_devices_take_any_number_of_outputs():
+    refuse_overwriting(["/dev/null", "/dev/null"], ["/dev/null"])
+
+
+@pytest.mark.parametrize("path", ["-", "/dev/stdout"])
+def test_standard_output_takes_one(path):
+    refuse_overwriting([path], [path])
+    with pytest.raises(OutputError, match="mixed on standard output"):
+        refuse_overwriting([path, "-"], [])

@@ -9,25 +9,19 @@ import random
 import re
 import subprocess
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from builders.binary_walks import BinaryWalk
+from builders.outputs import outputs
 
 from lbr2pgo.conversion import ConvertOptions, convert
-from lbr2pgo.counting.count import count
 from lbr2pgo.model import waterfall
-from lbr2pgo.model.branch_counts import END, FROM, TO, BranchCounts, Runs
+from lbr2pgo.profiles.formats import output, steps
 from lbr2pgo.profiles.llvm.discriminators import duplication_factor
-from lbr2pgo.profiles.unsymbolized import write as write_unsymbolized
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recordings import LLVM_PROFGEN
-from lbr2pgo.replay.replay import ReplayOptions, judge
-from lbr2pgo.sources import open_source
-from lbr2pgo.support.arrays import U64, Bools
 
 Corpus = Callable[[str], Path]
 Tool = Callable[[str], str]
@@ -37,13 +31,15 @@ TESTBINS = Path(__file__).parents[3] / "testbins"
 
 
 def converted(
-    where: Path, profile: Path, binary: Path, *, compat: bool = False, **options: object
+    where: Path, profile: Path, binary: Path, *, compat: bool = False, strict: bool = False
 ) -> str:
     """Our text profile; the waterfall must add up."""
     out = where / "ours.prof"
     tools = frozenset({LLVM_PROFGEN} if compat else ())
-    done = convert(ConvertOptions((profile,), binary, llvm=out, compat=tools, **options))  # type: ignore[arg-type]
-    waterfall.check(done.tallies)
+    done = convert(
+        ConvertOptions((profile,), binary, outputs=outputs(llvm=out), compat=tools, strict=strict)
+    )
+    waterfall.check(done.tallies, steps())
     return out.read_text()
 
 
@@ -290,38 +286,6 @@ def test_the_cases_of_llvm(name: str, corpus: Corpus, tmp_path: Path) -> None:
     assert (converted(tmp_path, recording, binary) == expected) == (name not in DIFFERENT)
 
 
-RAW_CASES = tuple(name for name in LLVM_CASES if name not in ("noprobe.agg", "noinline-cs-noprobe"))
-
-
-def as_profgen(counts: BranchCounts, program: Program) -> BranchCounts:
-    """Without what llvm-profgen never counts: linkage tables, and lines that it rejects."""
-    text = program.image.section(".text")
-    assert text is not None
-
-    def is_outside(addresses: U64) -> Bools:
-        return (addresses < text.address) | (addresses >= text.address + text.size)
-
-    rows = Runs(counts.to, counts.end, counts.count)
-    instructions = program.instructions_for(np.unique(np.concatenate((counts.to, counts.end))))
-    broken = ~judge(rows, instructions, ReplayOptions(as_llvm=True)).valid
-    known = counts.known & ~np.where(is_outside(counts.from_), FROM, 0).astype(np.uint8)
-    known &= ~np.where(is_outside(counts.to), TO, 0).astype(np.uint8)
-    known &= ~np.where(broken | is_outside(counts.to), END, 0).astype(np.uint8)
-    return replace(counts, known=known)
-
-
-@pytest.mark.parametrize("name", RAW_CASES)
-def test_ranges_and_branches_of_the_cases_of_llvm(
-    name: str, corpus: Corpus, tmp_path: Path
-) -> None:
-    recording, binary = llvm_case(corpus, name)
-    program = Program.open(binary)
-    counts = count(open_source(recording), program.image.layout).counts
-    write_unsymbolized(as_profgen(counts, program), program.image.layout, tmp_path / "raw")
-    expected = corpus(f"llvm-profgen/{name}.expected.raw").read_text()
-    assert (tmp_path / "raw").read_text() == expected
-
-
 def test_the_oldest_perf_data(corpus: Corpus, tmp_path: Path) -> None:
     text = converted(tmp_path, corpus("autofdo/test.lbr.zst"), corpus("autofdo/test.binary"))
     assert text == corpus("autofdo/test.llvm-profgen-22.prof").read_text()
@@ -337,9 +301,9 @@ def test_a_binary_known_by_its_build_id_alone(corpus: Corpus, tmp_path: Path) ->
     """Recorded under another path; llvm-profgen and perf2bolt refuse it."""
     recording = corpus("autofdo/propeller_sample_1.perfdata1.zst")
     binary = corpus("autofdo/propeller_sample_1.bin")
-    options = ConvertOptions((recording,), binary, fdata=tmp_path / "x.fdata")
+    options = ConvertOptions((recording,), binary, outputs=outputs(fdata=tmp_path / "x.fdata"))
     done = convert(options)
-    waterfall.check(done.tallies)
+    waterfall.check(done.tallies, steps())
     assert len((tmp_path / "x.fdata").read_text().splitlines()) > 3
     assert done.tallies["runs_valid"] > 0.9 * done.tallies["runs_in_image"] > 0
 
@@ -351,8 +315,8 @@ def test_clang_takes_the_profile_without_a_word_and_weighs_its_branches(
     recording = TESTBINS / "recordings" / "x86-64-interp.pie.perf.data"
     binary, source = TESTBINS / "x86-64" / "interp.pie", TESTBINS / "src" / "interp.c"
     lines = converted(tmp_path, recording, binary).splitlines()
-    options = ConvertOptions((recording,), binary, llvm=tmp_path / "p", llvm_format=form)  # type: ignore[arg-type]
-    convert(options)
+    profile = output("llvm", tmp_path / "p", form=form)
+    convert(ConvertOptions((recording,), binary, outputs=(profile,)))
     done = subprocess.run(
         [tool("clang-22"), "-O2", "-g", "-fdebug-info-for-profiling", "-Wall", "-S", "-emit-llvm",
          f"-fprofile-sample-use={tmp_path}/p", "-Rpass=sample-profile",
@@ -379,7 +343,7 @@ def test_bolt_finds_the_profile_of_every_function(name: str, tool: Tool, tmp_pat
     recording = TESTBINS / "recordings" / f"x86-64-{name}.perf.data"
     fdata = tmp_path / "x.fdata"
     binary = TESTBINS / "x86-64" / name
-    convert(ConvertOptions((recording,), binary, fdata=fdata))
+    convert(ConvertOptions((recording,), binary, outputs=outputs(fdata=fdata)))
     command = [tool("llvm-bolt-22"), binary, "-o", tmp_path / "bolted", f"-data={fdata}"]
     done = subprocess.run([*command, "-reorder-blocks=ext-tsp"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

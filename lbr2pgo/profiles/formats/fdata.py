@@ -1,0 +1,101 @@
+"""BOLT's fdata, for the optimizer that works on linked programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lbr2pgo.model.incomplete import EmptyProfileError
+from lbr2pgo.model.waterfall import REASONS, Reason, Step
+from lbr2pgo.profiles.formats.base import Form, Output, OutputFormat, Work, Written, flag
+
+if TYPE_CHECKING:
+    from lbr2pgo.profiles.bolt.fdata_tables import Fdata
+    from lbr2pgo.profiles.formats.base import Reader
+
+_OUTSIDE = Reason("outside of all functions", "give a binary with a symbol table (not stripped)")
+
+
+@dataclass(frozen=True, slots=True)
+class FdataOutput(Output):
+    """Branches between functions, for llvm-bolt."""
+
+    path: Path = field(metadata=flag("--fdata", "profile for llvm-bolt -data"))
+
+    def write(self, work: Work) -> Written:
+        """See `Output`."""
+        from lbr2pgo.profiles.bolt import fdata
+        from lbr2pgo.profiles.bolt.derive_fdata import BoltOptions, fdata_from_counts
+        from lbr2pgo.replay.recordings import PERF2BOLT
+
+        options = BoltOptions(compat=PERF2BOLT in work.compat)
+        with work.timings.stage("derive fdata"):
+            rows, tallies = fdata_from_counts(work.counts, work.program, options)
+        if rows.branches is None or not len(rows.branches):
+            raise EmptyProfileError(tallies, what="no branch is in a function that BOLT knows")
+        with work.timings.stage("write fdata"):
+            fdata.write(rows, self.path)
+        return Written(tallies)
+
+
+def _readers() -> tuple[Reader[Fdata], ...]:
+    from lbr2pgo.profiles.bolt.written import READERS
+
+    return READERS
+
+
+FORMAT = OutputFormat(
+    name="fdata",
+    output=FdataOutput,
+    forms=(Form("fdata", "BOLT fdata", "perf2bolt writes it", "llvm-bolt"),),
+    references=(
+        "LLVM: bolt/lib/Profile/DataAggregator.cpp writeAggregatedFile",
+        "LLVM: bolt/lib/Profile/DataReader.cpp",
+    ),
+    limitations=("needs a symbol table", "returns are left out, as by perf2bolt"),
+    steps=(
+        Step(
+            "fdata_runs",
+            "written to fdata",
+            "fall-throughs",
+            "runs_in_image",
+            {
+                "outside_functions": _OUTSIDE,
+                "two_functions": Reason(
+                    "from one function into another",
+                    "check that the binary is the one that was recorded",
+                ),
+                "linkage_table": Reason(
+                    "in the procedure linkage table", "nothing: BOLT has no blocks there to count"
+                ),
+                "no_block": Reason(
+                    "in code that BOLT can't cut into blocks",
+                    "nothing: BOLT does not optimise such functions",
+                ),
+                "given_up": Reason(
+                    "in functions that perf2bolt gives up",
+                    "leave out --compat perf2bolt to keep them",
+                ),
+                "backwards": REASONS["backwards"],
+                "broken": Reason(
+                    "that cross blocks which don't follow each other",
+                    "check that the binary is the one that was recorded",
+                ),
+            },
+        ),
+        Step(
+            "fdata_branches",
+            "branches written to fdata",
+            "branches",
+            "branches_in_image",
+            {
+                "returns": Reason(
+                    "returns, which fdata leaves out", "nothing: BOLT derives them from calls"
+                ),
+                "outside_functions": _OUTSIDE,
+            },
+        ),
+    ),
+    readers=_readers,
+)

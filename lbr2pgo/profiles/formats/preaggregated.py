@@ -1,0 +1,43 @@
+"""BOLT's pre-aggregated profile: traces by address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lbr2pgo.model.waterfall import Step
+from lbr2pgo.profiles.formats.base import Form, Output, OutputFormat, Work, Written, flag
+
+TRACES = Step("traces_written", "rows of traces written", "traces", None)
+
+
+@dataclass(frozen=True, slots=True)
+class PreaggregatedOutput(Output):
+    """Counted traces, for perf2bolt."""
+
+    path: Path = field(metadata=flag("--preaggregated", "traces for perf2bolt -pa"))
+
+    def write(self, work: Work) -> Written:
+        """See `Output`."""
+        from lbr2pgo.profiles import preaggregated
+
+        with work.timings.stage("write pre-aggregated"):
+            preaggregated.write(work.counts, self.path)
+        return Written({TRACES.key: len(work.counts)})
+
+
+FORMAT = OutputFormat(
+    name="preaggregated",
+    output=PreaggregatedOutput,
+    forms=(
+        Form(
+            "preaggregated",
+            "BOLT pre-aggregated traces",
+            "`T`, `R` and `B` lines",
+            "perf2bolt -pa, lbr2pgo",
+        ),
+    ),
+    references=("LLVM: bolt/include/bolt/Profile/DataAggregator.h, comment of parsePreAggregated",),
+    limitations=("names no build",),
+    steps=(TRACES,),
+)

@@ -1,0 +1,24 @@
+"""Outputs of conversions, asked for by the names of their formats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from lbr2pgo.profiles.formats import formats, output
+from lbr2pgo.profiles.formats.base import Form, Output, OutputFormat
+
+
+def outputs(**paths: Path) -> tuple[Output, ...]:
+    """One of each format that is named, with its usual options."""
+    return tuple(output(name, path) for name, path in paths.items())
+
+
+def forms() -> Iterator[tuple[OutputFormat, Form]]:
+    """Every form that anything is written in."""
+    return ((format_, form) for format_ in formats() for form in format_.forms)
+
+
+def every_form(folder: Path) -> tuple[Output, ...]:
+    """One output of each form, named after its key."""
+    return tuple(output(f.name, folder / form.key, **form.options) for f, form in forms())
