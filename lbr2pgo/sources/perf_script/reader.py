@@ -39,6 +39,8 @@ _NAME = "perf script"
 
 # An entry's flags: EVENT (two letters at most), INTX, ABORT, the digits of CYCLES.
 _FLAGS = re.compile(rb"/[PM-]N?(?:/[XAPM-]){2,3}/\d+(?:[/\s]|$)", re.MULTILINE)
+# Entries that were cut down to FROM and TO, as llvm-profgen reads them.
+_BARE_ENTRY = re.compile(rb"(?:^|[ \t])0x[0-9a-f]{1,16}/0x[0-9a-f]{1,16}(?:\s|$)", re.MULTILINE)
 _RECORD = re.compile(rb"\bPERF_RECORD_(?:MMAP2?|COMM|FORK|EXIT)\b")
 _HEADER = re.compile(rb"^# (?:captured on|cmdline|perf version)\s*: ", re.MULTILINE)
 # A sample without a stack, as `perf script` prints it: COMM PID TIME: [PERIOD] EVENT: IP …
@@ -56,7 +58,7 @@ _NEUTRAL = re.compile(rb"[ \t]++[0-9a-f].*|\s*+(?:#.*|//.*|\d++\s*+)?")
 def _sniff(head: bytes) -> Sniff:
     if b"\0" in head:
         return Sniff.NO
-    if any(mark.search(head) for mark in (_FLAGS, _RECORD, _HEADER, _SAMPLE)):
+    if any(mark.search(head) for mark in (_FLAGS, _BARE_ENTRY, _RECORD, _HEADER, _SAMPLE)):
         return Sniff.YES
     lines = head.split(b"\n")
     is_whole = len(head) < SNIFF_SIZE
@@ -186,7 +188,8 @@ class PerfScript:
 
 FORMAT = SourceFormat(
     name=_NAME,
-    summary="text of perf script with -F brstack (or brstacksym), plain, hybrid or aggregated",
+    summary="text of perf script with -F brstack (or brstacksym), plain, hybrid or aggregated; "
+    "entries may be cut down to FROM/TO",
     references=(
         "perf: tools/perf/builtin-script.c, tools/perf/Documentation/perf-script.txt",
         "LLVM: llvm/tools/llvm-profgen/PerfReader.cpp",

@@ -286,6 +286,28 @@ def test_the_cases_of_llvm(name: str, corpus: Corpus, tmp_path: Path) -> None:
     assert (converted(tmp_path, recording, binary) == expected) == (name not in DIFFERENT)
 
 
+def cut_down(script: str) -> str:
+    """The script with nothing but FROM/TO in each entry, and a count before each call stack."""
+    bare = re.sub(r"(0x[0-9a-f]+/0x[0-9a-f]+)/\S+", r"\1", script)
+    return re.sub(r"(?<=\n)\n(?=[ \t]+[0-9a-f]+\n)", "\n7\n", bare)
+
+
+AGGREGATED_HYBRIDS = ("multi-load-segs", "noinline-cs-pseudoprobe", "recursion-compression-noprobe")
+
+
+@pytest.mark.parametrize("name", LLVM_CASES)
+def test_entries_of_two_fields_read_as_llvm_profgen_reads_them(
+    name: str, corpus: Corpus, tool: Tool, tmp_path: Path
+) -> None:
+    script, binary = llvm_case(corpus, name)
+    recording = tmp_path / "bare.perfscript"
+    recording.write_text(cut_down(script.read_text()))
+    assert ("\n7\n" in recording.read_text()) or name not in AGGREGATED_HYBRIDS
+    expected = profgen(tool, tmp_path, recording, binary)
+    assert expected
+    assert converted(tmp_path, recording, binary, compat=True) == expected
+
+
 def test_the_oldest_perf_data(corpus: Corpus, tmp_path: Path) -> None:
     text = converted(tmp_path, corpus("autofdo/test.lbr.zst"), corpus("autofdo/test.binary"))
     assert text == corpus("autofdo/test.llvm-profgen-22.prof").read_text()

@@ -235,6 +235,23 @@ def test_counts_that_mean_nothing_are_told(write: Write) -> None:
     }
 
 
+def test_entries_may_have_two_fields(write: Write) -> None:
+    source = write(
+        "3\n\t          4005dc\n\t          400634\n 0x10/0x20  0x30/0xffffffff81000000 \n\n"
+        "2\n\t          4005dd\n 0x50/0x60 0x70/oops 0x10/0x20\n"
+    )
+    assert read(source) == [[(16, 32, 0), (48, 0xFFFFFFFF81000000, 0)], [(0x50, 0x60, 0)]]
+    assert column(source, "weight") == [3, 2]
+    assert column(source, "ip") == [0x4005DC, 0x4005DD]
+    assert losses(source) == {"stacks cut short at an unreadable entry": 1}
+
+
+def test_two_fields_are_no_entry_where_others_have_flags(write: Write) -> None:
+    source = write(" 4005dc 0x10/0x20/P/-/-/1 0x30/0x4\n 4005dc 0x50/0x6\n")
+    assert read(source) == [[(16, 32, PREDICTED | words(1))]]
+    assert sum(losses(source).values()) == 2
+
+
 RECORDS = """\
 sq  7/7   1.000000: PERF_RECORD_COMM exec: my: prog:7/7
 sq  7/7   1.000001: PERF_RECORD_MMAP2 7/7: [0x400000(0x1000) @ 0 00:1d 5 6]: r-xp /bin/x y
@@ -482,6 +499,7 @@ def test_comments_of_the_header(write: Write) -> None:
         (b"sq  7/8  1.000000: cycles:u:           4002948a68 main (/bin/x)\n", Sniff.YES),
         (b"# ========\n# captured on    : Sat\n", Sniff.YES),
         (b"1\n  4005dc 0x4005c8/0x4005dc/P/-/-/0\n", Sniff.YES),
+        (b"1\n\t 4005dc\n 0x4005c8/0x4005dc\n", Sniff.YES),
         (b"", Sniff.MORE),
         (b"# comment\n\t 4005dc\n\t 40063", Sniff.MORE),
         (b"hello\nworld\n", Sniff.NO),
