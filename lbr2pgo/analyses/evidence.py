@@ -35,6 +35,8 @@ class Limits:
     """The stacks are call stacks: neither branches nor fall-throughs."""
     is_amd: bool = False
     """Recorded on an AMD processor."""
+    is_simulated: bool = False
+    """Recorded under emulation: predictions and cycles are simulated."""
     has_samples: bool = True
     """False for inputs that were counts already."""
     entries: int = 0

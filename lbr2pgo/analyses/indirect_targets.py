@@ -120,7 +120,7 @@ def _by_target(evidence: Evidence, sites: _Sites, top: int | None, notes: tuple[
         (Column("share", "share", Kind.SHARE), (count / sites.count[site]).tolist()),
         (Column("count", "count", Kind.COUNT), count.tolist()),
         (
-            Column("mispredicted", "mispredicted", Kind.COUNT),
+            Column("mispredicted", "mispredicted", Kind.COUNT, of_processor=True),
             branches.mispredicted[rows].tolist(),
         ),
         *target.columns("target_", "target "),

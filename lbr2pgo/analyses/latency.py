@@ -28,11 +28,11 @@ _PERCENTILES = (50, 90, 99)
 _JUMPS = (Instruction.COND, Instruction.JUMP)
 _COLUMNS = (
     Column("count", "measured", Kind.COUNT),
-    Column("trimmed_mean", "trimmed mean", Kind.CYCLES),
-    Column("mean", "mean cycles", Kind.CYCLES),
+    Column("trimmed_mean", "trimmed mean", Kind.CYCLES, of_processor=True),
+    Column("mean", "mean cycles", Kind.CYCLES, of_processor=True),
     Column("left_out", "left out", Kind.SHARE),
-    *(Column(f"p{p}", f"{p} %", Kind.CYCLES) for p in _PERCENTILES),
-    Column("modes", "modes", Kind.TEXT),
+    *(Column(f"p{p}", f"{p} %", Kind.CYCLES, of_processor=True) for p in _PERCENTILES),
+    Column("modes", "modes", Kind.TEXT, of_processor=True),
     Column("missing", "missing", Kind.COUNT),
     Column("saturated", "saturated", Kind.COUNT),
 )
@@ -307,7 +307,7 @@ def _rates(evidence: Evidence, blocks: Sequence[TimedRun]) -> Table:
         Column("function", "function", Kind.FUNCTION),
         Column("address", "address", Kind.ADDRESS),
         Column("end_address", "ends at", Kind.ADDRESS),
-        Column("cycles", "cycles", Kind.CYCLES),
+        Column("cycles", "cycles", Kind.CYCLES, of_processor=True),
         Column("count", "count", Kind.COUNT),
         Column("rate", "occurrence rate", Kind.SHARE),
     )

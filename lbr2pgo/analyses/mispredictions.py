@@ -19,12 +19,12 @@ TITLE = "Mispredictions"
 
 
 _COUNTS = (
-    Column("predicted", "predicted", Kind.COUNT),
-    Column("mispredicted", "mispredicted", Kind.COUNT),
-    Column("rate", "rate", Kind.SHARE),
-    Column("rate_low", "at least", Kind.SHARE),
-    Column("rate_high", "at most", Kind.SHARE),
-    Column("per_thousand", "per 1,000 branches", Kind.RATE),
+    Column("predicted", "predicted", Kind.COUNT, of_processor=True),
+    Column("mispredicted", "mispredicted", Kind.COUNT, of_processor=True),
+    Column("rate", "rate", Kind.SHARE, of_processor=True),
+    Column("rate_low", "at least", Kind.SHARE, of_processor=True),
+    Column("rate_high", "at most", Kind.SHARE, of_processor=True),
+    Column("per_thousand", "per 1,000 branches", Kind.RATE, of_processor=True),
 )
 _ONLY_TAKEN = (
     "Only taken branches are recorded: mispredictions of branches that fell through are not seen."

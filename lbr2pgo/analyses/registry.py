@@ -35,7 +35,14 @@ ANALYSES: dict[str, Analysis] = {
 """In the order in which a report shows them."""
 
 
+_OF_PROCESSOR = (mispredictions.NAME, latency.NAME)
+"""Analyses with no other matter than what a processor did with the code."""
+
+
 def run(name: str, evidence: Evidence, top: int | None) -> tuple[Table, ...]:
     """The tables of one analysis."""
     found = ANALYSES[name](evidence, top)
-    return (found,) if isinstance(found, Table) else found
+    tables = (found,) if isinstance(found, Table) else found
+    if not evidence.limits.is_simulated:
+        return tables
+    return tuple(table.as_simulated(in_title=name in _OF_PROCESSOR) for table in tables)

@@ -7,8 +7,13 @@ JSON type, so that scripts and pages need to know kinds only, and not analyses.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+
+_SIMULATED = (
+    "Recorded under the software LBR: predictions and cycles are those of a simulated processor, "
+    "not of any real one."
+)
 
 Value = str | int | float | None
 """None where something can't be known; the table's notes say why."""
@@ -41,6 +46,9 @@ class Column:
     name: str
     title: str
     kind: Kind
+    of_processor: bool = False
+    """Whether it shows what a processor did with the code (predictions, cycles), and not the code's
+    own course: a recorder that emulates can only simulate that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +74,22 @@ class Table:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def as_simulated(self, *, in_title: bool) -> Table:
+        """The same of a recording without a real processor, which it says.
+
+        `in_title`: the table has no other matter than what was simulated; else its columns say it.
+        """
+        if not any(column.of_processor for column in self.columns):
+            return self
+        notes = (*self.notes, _SIMULATED)
+        if in_title:
+            return replace(self, title=f"{self.title} (simulated)", notes=notes)
+        columns = tuple(
+            replace(column, title=f"{column.title} (simulated)") if column.of_processor else column
+            for column in self.columns
+        )
+        return replace(self, columns=columns, notes=notes)
 
     def column(self, name: str) -> tuple[Value, ...]:
         """All values of one column."""

@@ -151,3 +151,7 @@ NAME_ALIGN = 64
 def align(size: int, to: int) -> int:
     """`size` rounded up to a multiple of `to`, a power of two."""
     return (size + to - 1) & -to
+
+
+SIMULATED_CPU = "simulated"
+"""The cpuid in recordings of the software LBR."""

@@ -20,6 +20,7 @@ from typing import BinaryIO
 
 from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
+from lbr2pgo.model.perf_abi import SIMULATED_CPU
 from lbr2pgo.record.emulation import (
     DEFAULT_PERIOD,
     emulator_command,
@@ -269,7 +270,7 @@ def _facts(options: RecordOptions, guest: Guest) -> RecordingFacts:
         version=f"lbr2pgo {own_version}",
         machine=guest.architecture.uname[0],
         cpu_description=f"simulated: the software LBR of lbr2pgo on {_emulator_version(guest)}",
-        cpu_id="simulated",
+        cpu_id=SIMULATED_CPU,
         cpus=os.cpu_count(),
         command=("lbr2pgo", "record", "--emulate", "--", *options.command),
     )

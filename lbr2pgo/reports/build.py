@@ -138,6 +138,7 @@ def _timing(evidence: Evidence, run: TimedRun, *, is_loop: bool) -> Timing:
         missing=times.missing,
         saturated=times.saturated,
         modes=times.modes(),
+        is_simulated=evidence.limits.is_simulated,
         is_loop=is_loop,
     )
 

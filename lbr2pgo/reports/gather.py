@@ -21,6 +21,7 @@ from lbr2pgo.evidence.sample_runs import RunReader
 from lbr2pgo.evidence.single_branches import SingleBranches, SingleTable
 from lbr2pgo.model.branch_counts import BranchCounts, merge
 from lbr2pgo.model.branch_stacks import MISPREDICTED, PREDICTED, BranchStacks
+from lbr2pgo.model.perf_abi import SIMULATED_CPU
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.replay.recordings import Replayed
 from lbr2pgo.sources.base import SourceInfo, StackSource
@@ -148,6 +149,7 @@ def _limits(infos: list[SourceInfo], seen: _Seen, *, has_samples: bool) -> Limit
         is_single=any(e.records_single_branches for info in infos for e in info.events),
         is_call_stack=seen.modes == {traces.NOTHING},
         is_amd=any(_AMD in info.details.get("cpuid", "") for info in infos),
+        is_simulated=any(info.details.get("cpuid") == SIMULATED_CPU for info in infos),
         has_samples=has_samples,
         entries=seen.entries,
         with_prediction=seen.with_prediction,

@@ -36,6 +36,8 @@ class Timing:
     """How often the counter was at its end."""
     modes: tuple[Mode, ...]
     """The largest share first."""
+    is_simulated: bool = False
+    """The cycles are those of a simulated processor."""
     is_loop: bool = False
     """The branch at `end` goes back to `start`: these are the times of one loop iteration."""
 

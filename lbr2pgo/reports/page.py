@@ -240,6 +240,7 @@ def _chart(timing: Timing, links: Links) -> Chart:
         seen += timing.count[kept]
         kept += 1
     facts = [f"until {timing.end:#x}", f"{total:,} times"]
+    facts += ["simulated cycles"] if timing.is_simulated else []
     if timing.modes:
         facts.append(f"modes at {', '.join(map(str, timing.modes))} cycles")
     if seen < total:
