@@ -86,7 +86,7 @@ class LlvmOutput(Output):
         tallies = {**found.tallies, "llvm_runs": found.tallies["runs_located"]}
         if not len(found.table):
             raise EmptyProfileError(tallies, what="no function with debug information ran")
-        with work.timings.stage("write sample profile"):
+        with work.writing("sample profile"):
             self._write_table(found.table, work)
         health = work.debug.health().items()
         notes = [f"debug information: {n:,} {why}" for why, n in health if n]

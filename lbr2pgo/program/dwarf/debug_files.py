@@ -11,8 +11,8 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from lbr2pgo.program.elf.file import File
-from lbr2pgo.program.elf.headers import SHT_NOBITS, read_headers
+from lbr2pgo.program.elf.file import File, StoredFile
+from lbr2pgo.program.elf.headers import read_headers
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.support.errors import InputError
@@ -29,7 +29,7 @@ def open_sections(path: Path) -> Image | None:
     Raises InputError if it is damaged.
     """
     try:
-        file = File.open(path)
+        file = StoredFile(path)
     except InputError:
         return None
     layout = ImageLayout(file.path, None, "", False, ())
@@ -38,7 +38,7 @@ def open_sections(path: Path) -> Image | None:
 
 def has_dwarf(image: Image) -> bool:
     """Whether a file holds DWARF, be it damaged."""
-    names = {section.name for section in image.sections if section.type != SHT_NOBITS}
+    names = {section.name for section in image.sections if section.is_stored}
     return not names.isdisjoint({".debug_info", ".zdebug_info"})
 
 
@@ -63,7 +63,7 @@ def separate_debug_file(
 def _crc32(file: File) -> int:
     checksum = 0
     for start in range(0, file.size, _CHUNK):
-        checksum = zlib.crc32(file.view(start, _CHUNK), checksum)
+        checksum = zlib.crc32(file.read(start, _CHUNK), checksum)
     return checksum
 
 

@@ -1,0 +1,143 @@
+"""Reads of single numbers from a DWARF section, each checked against its end.
+
+A cursor that would pass its end stops there for good: `at` is negative from then on, and what is
+read is 0. So a chain of reads needs one check, behind the last. Little-endian only, as are the
+images that get here (x86-64, AArch64).
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.string cimport memchr
+
+# Where a cursor is that has failed.
+cdef enum:
+    PAST_END = -1
+    UNKNOWN_FORM = -2  # the size of a value is not known, so nothing behind it can be read
+
+
+cdef struct Bytes:
+    # A section; bare, so that it can be handed about without counting references. All reads are
+    # through cursors.
+    const uint8_t *data
+    int64_t size
+
+
+cdef struct Cursor:
+    const uint8_t *data
+    int64_t at
+    int64_t end  # never behind the section's
+
+
+cdef inline Bytes bytes_of(const uint8_t[::1] section) noexcept nogil:
+    """Valid as long as the section's owner is."""
+    cdef Bytes part
+    part.size = section.shape[0]
+    part.data = &section[0] if part.size else NULL
+    return part
+
+
+cdef inline Cursor cursor(Bytes section, int64_t at, int64_t end) noexcept nogil:
+    """A cursor at a position; one outside of the section, or behind `end`, has failed already."""
+    cdef Cursor c
+    c.data = section.data
+    c.end = end if end < section.size else section.size
+    c.at = at if 0 <= at <= c.end else PAST_END
+    return c
+
+
+cdef inline bint has(const Cursor *c, uint64_t size) noexcept nogil:
+    """Whether so many bytes are left; never after a failure."""
+    return c.at >= 0 and size <= <uint64_t>(c.end - c.at)
+
+
+cdef inline void fail(Cursor *c, int64_t how) noexcept nogil:
+    """Stop for good; the first failure counts."""
+    if c.at >= 0:
+        c.at = how
+
+
+cdef inline void skip(Cursor *c, uint64_t size) noexcept nogil:
+    """Pass over so many bytes."""
+    if has(c, size):
+        c.at += <int64_t>size
+    else:
+        fail(c, PAST_END)
+
+
+cdef inline uint64_t fixed(Cursor *c, int64_t size) noexcept nogil:
+    """An unsigned number of `size` bytes, at most 8."""
+    cdef uint64_t value = 0
+    cdef int64_t i
+    if not has(c, size):
+        fail(c, PAST_END)
+        return 0
+    for i in range(size):
+        value |= <uint64_t>c.data[c.at + i] << (8 * i)
+    c.at += size
+    return value
+
+
+cdef inline uint64_t uleb(Cursor *c) noexcept nogil:
+    """An unsigned LEB128 number, bits past the 64th dropped."""
+    cdef uint64_t value = 0, shift = 0
+    cdef uint8_t byte
+    while 0 <= c.at < c.end:
+        byte = c.data[c.at]
+        c.at += 1
+        if shift < 64:
+            value |= <uint64_t>(byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return value
+    fail(c, PAST_END)
+    return 0
+
+
+cdef inline uint64_t sleb(Cursor *c) noexcept nogil:
+    """A signed LEB128 number as two's complement."""
+    cdef int64_t start = c.at, bits
+    cdef uint64_t value = uleb(c)
+    if c.at < 0:
+        return 0
+    bits = 7 * (c.at - start)
+    if bits < 64 and c.data[c.at - 1] & 0x40:
+        value |= ~<uint64_t>0 << bits
+    return value
+
+
+cdef inline void skip_leb(Cursor *c) noexcept nogil:
+    """Pass over a LEB128 number of either kind."""
+    while 0 <= c.at < c.end:
+        c.at += 1
+        if c.data[c.at - 1] < 0x80:
+            return
+    fail(c, PAST_END)
+
+
+cdef inline void skip_string(Cursor *c) noexcept nogil:
+    """Pass over a string and the NUL that ends it."""
+    cdef const uint8_t *found = NULL
+    if has(c, 1):
+        found = <const uint8_t *>memchr(c.data + c.at, 0, c.end - c.at)
+    if found is NULL:
+        fail(c, PAST_END)
+    else:
+        c.at = found + 1 - c.data
+
+
+cdef struct Length:
+    int64_t value  # -1 if no section can be as long
+    int64_t offset_size  # 4 or 8
+
+
+cdef inline Length initial_length(Cursor *c) noexcept nogil:
+    """How many bytes follow in a unit, or another part of a section (Source: DWARF 5, 7.4)."""
+    cdef Length length
+    cdef uint64_t value = fixed(c, 4)
+    length.offset_size = 4
+    if value == 0xFFFFFFFFULL:
+        length.offset_size = 8
+        value = fixed(c, 8)
+    elif value >= 0xFFFFFFF0ULL:
+        value = ~<uint64_t>0
+    length.value = <int64_t>value if c.at >= 0 and value <= <uint64_t>c.end else -1
+    return length
