@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from builders.outputs import outputs
 from builders.recordings import PIE, RECORDING
 
 from lbr2pgo.conversion import ConvertOptions, IncompleteError, convert
@@ -99,17 +100,17 @@ class TestPrograms:
     def test_a_conversion_of_one_that_is_cut_writes_nothing(
         self, size: int, program: Path, tmp_path: Path
     ) -> None:
-        outputs = {name: tmp_path / name for name in ("llvm", "fdata", "counts", "preaggregated")}
-        options = ConvertOptions((RECORDING,), program, **outputs)
+        paths = {name: tmp_path / name for name in ("llvm", "fdata", "counts", "preaggregated")}
+        options = ConvertOptions((RECORDING,), program, outputs=outputs(**paths))
         with pytest.raises((InputError, IncompleteError), match="changed while it was read"):
             convert(options, progress=lambda _: os.truncate(program, size))
-        assert not any(output.exists() for output in outputs.values())
+        assert not any(path.exists() for path in paths.values())
 
     def test_a_conversion_of_one_that_is_linked_again_in_place_writes_nothing(
         self, program: Path, tmp_path: Path
     ) -> None:
         os.utime(program, (1, 1))
-        options = ConvertOptions((RECORDING,), program, fdata=tmp_path / "fdata")
+        options = ConvertOptions((RECORDING,), program, outputs=outputs(fdata=tmp_path / "fdata"))
         with pytest.raises(IncompleteError, match="changed while it was read"):
             convert(options, progress=lambda _: void(program.write_bytes(PIE.read_bytes())))
         assert not (tmp_path / "fdata").exists()
@@ -124,7 +125,7 @@ class TestPrograms:
         self, after: float, program: Path, tmp_path: Path
     ) -> None:
         fdata, whole = tmp_path / "fdata", tmp_path / "whole"
-        convert(ConvertOptions((RECORDING,), PIE, fdata=whole))
+        convert(ConvertOptions((RECORDING,), PIE, outputs=outputs(fdata=whole)))
         command = [sys.executable, "-m", "lbr2pgo", "convert", RECORDING, "--binary", program,
                    "--fdata", fdata, "--llvm", tmp_path / "llvm"]  # fmt: skip
         with subprocess.Popen(

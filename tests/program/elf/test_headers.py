@@ -36,6 +36,7 @@ CORPUS = [
 SEGMENT_FIELDS = ("address", "file_offset", "memory_size", "executable")
 SECTION_FIELDS = ("address", "size", "file_offset", "type", "link", "entry_size")
 Rows = list[tuple[Any, ...]]
+_TYPE = 0xFFFFFFFF  # LIEF marks types of one architecture above that
 
 # Where fields stand in the ELF header and in a section header (System V gABI).
 PHOFF, SHOFF, PHENTSIZE, PHNUM, SHENTSIZE, SHNUM, SHSTRNDX = 32, 40, 54, 56, 58, 60, 62
@@ -81,7 +82,7 @@ def lief_segments(binary: lief.ELF.Binary) -> Rows:
 def lief_sections(binary: lief.ELF.Binary) -> Rows:
     with warnings.catch_warnings(action="ignore"):
         return [
-            (s.virtual_address, s.size, s.file_offset, int(s.type), s.link, s.entry_size)
+            (s.virtual_address, s.size, s.file_offset, int(s.type) & _TYPE, s.link, s.entry_size)
             for s in binary.sections
         ]
 
