@@ -63,7 +63,7 @@ def convert(
     done = _write(options.outputs, Work(found, options.compat, timings))
     tallies = {**found.flow.tallies, **done.tallies}
     waterfall.check(tallies, steps())
-    notes = tuple(dict.fromkeys((*found.notes, *done.notes)))
+    notes = tuple(dict.fromkeys((*done.notes, *found.notes)))
     if done.problems:
         raise _incomplete(done.problems, tallies, notes)
     return Conversion(found.counts, found.flow, tallies, notes, tuple(done.written))

@@ -26,7 +26,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the diagnosis of this machine."""
+    """Print the diagnosis of this machine; 1 if nothing can record here."""
     from lbr2pgo.record.doctor import diagnose
     from lbr2pgo.record.machine import read_machine
 
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(as_dict(diagnosis), indent=2))
     else:
         _print_table(diagnosis)
-    return 0
+    return 1 if diagnosis.missing else 0
 
 
 def as_dict(diagnosis: Diagnosis) -> dict[str, Any]:
@@ -47,6 +47,8 @@ def as_dict(diagnosis: Diagnosis) -> dict[str, Any]:
     return {
         "recorder": "hardware" if diagnosis.choice.hardware else "software",
         "reason": diagnosis.choice.reason,
+        "can_record": not diagnosis.missing,
+        "missing": list(diagnosis.missing),
         "command": list(diagnosis.command),
         "command_line": command_line(diagnosis.command),
         "rows": [
@@ -71,6 +73,13 @@ def _print_table(diagnosis: Diagnosis) -> None:
         table.add_row(escape(row.name), status, escape(row.value), escape(row.reason))
     console = Console(highlight=False)
     console.print(table)
+    if diagnosis.missing:
+        needed = escape(", ".join(diagnosis.missing))
+        console.print(
+            f"\nNothing can record here: {escape(diagnosis.choice.reason)}", soft_wrap=True
+        )
+        console.print(f"For the software LBR, install {needed}.", soft_wrap=True)
+        return
     recorder = "perf" if diagnosis.choice.hardware else "the software LBR"
     console.print(f"\nlbr2pgo record uses {recorder}: {escape(diagnosis.choice.reason)}")
     console.print(f"To record: {escape(command_line(diagnosis.command))}", soft_wrap=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -64,6 +65,8 @@ class Diagnosis:
     rows: tuple[Row, ...]
     choice: Choice
     command: tuple[str, ...]
+    missing: tuple[str, ...]
+    """What has to be installed before anything can record here; empty where something can."""
 
 
 def diagnose(machine: Machine) -> Diagnosis:
@@ -85,7 +88,8 @@ def diagnose(machine: Machine) -> Diagnosis:
         _perf(machine),
         _software(machine),
     )
-    return Diagnosis(rows, choice, advised_command(machine))
+    missing = () if choice.hardware else tuple(_missing_for_emulation(machine))
+    return Diagnosis(rows, choice, advised_command(machine), missing)
 
 
 def advised_command(machine: Machine) -> tuple[str, ...]:
@@ -236,9 +240,16 @@ def _perf(machine: Machine) -> Row:
 
 def _software(machine: Machine) -> Row:
     """Whether the fallback that needs no hardware would work."""
-    missing = [] if machine.emulators else ["qemu-user (apt-get install qemu-user)"]
-    missing += [] if machine.compiler else ["a C compiler (apt-get install gcc)"]
+    missing = list(_missing_for_emulation(machine))
     if missing:
         return Row("software LBR", Status.NO, "no", f"missing: {', '.join(missing)}")
     emulators = ", ".join(machine.emulators)
     return Row("software LBR", Status.YES, "yes", f"{emulators} and {machine.compiler}")
+
+
+def _missing_for_emulation(machine: Machine) -> Iterator[str]:
+    """What the software LBR lacks, and how to get it."""
+    if not machine.emulators:
+        yield "qemu-user (apt-get install qemu-user)"
+    if not machine.compiler:
+        yield "a C compiler (apt-get install gcc)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -110,18 +110,22 @@ def replay_sources(
     options, timings = options or ReadingOptions(), timings or Timings()
     names = names or [source.info.path for source in sources]
     counting = tuple(_counting_options(options, program, source) for source in sources)
-    counts, notes, filters = [], [], []
+    counts: list[BranchCounts] = []
+    notes: list[str] = []
+    filters: list[str] = []
+    damage: list[str] = []
     for name, source, chosen in zip(names, sources, counting, strict=True):
         with timings.stage("read and count", _size(name)):
             found = _count(source, program, chosen, progress)
         counts.append(found.counts)
         left_out = [f"{name}: {note}" for note in filter_notes(source.info)]
         filters += left_out
-        notes += [f"{name}: {note}" for note in reading_notes(found, source.health())] + left_out
+        notes += [f"{name}: {note}" for note in match_notes(found)] + left_out
+        damage += [f"{name}: {n:,} {reason}" for reason, n in source.health().items() if n]
     merged = _merged(counts)
     with timings.stage("replay"):
         flow = replay(merged, program, replay_options(options))
-    notes += replay_notes(flow)
+    notes += (*replay_notes(flow), *damage)  # damage last, where it is seen
     return Replayed(program, tuple(sources), counting, flow, tuple(notes), tuple(filters))
 
 
@@ -165,13 +169,10 @@ def _counting_options(options: ReadingOptions, program: Program, source: Source)
     )
 
 
-def reading_notes(counted: Counted, health: Mapping[str, int]) -> Iterator[str]:
-    """What had to be assumed, and what a file had lost, for the user's eyes."""
+def match_notes(counted: Counted) -> Iterator[str]:
+    """What had to be assumed of which image was recorded."""
     if counted.match is not None and counted.match.assumption:
         yield counted.match.assumption
-    for reason, number in health.items():
-        if number:
-            yield f"{number:,} {reason}"
 
 
 def filter_notes(info: SourceInfo) -> Iterator[str]:

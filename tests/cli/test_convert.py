@@ -458,6 +458,14 @@ def test_a_signal_while_a_pipe_is_read_leaves_nothing_behind(tmp_path: Path, num
     assert os.listdir(tmp_path) == []
 
 
+def test_that_a_recording_is_cut_off_stands_on_the_last_line(command, tmp_path: Path) -> None:
+    cut = tmp_path / "cut"
+    cut.write_bytes(RECORDING.read_bytes()[:-5000])
+    answer = command("convert", cut, "--binary", PIE, "--llvm", tmp_path / "out")
+    assert answer.code == 0
+    assert "truncated" in answer.err.splitlines()[-1]
+
+
 def test_an_empty_standard_input_is_called_so(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "lbr2pgo", "convert", "-", "--binary", str(PIE)],

@@ -44,7 +44,10 @@ def test_json(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "value": "Intel LBR",
         "reason": "cpu/caps/branches in sysfs says 32",
     }
-    assert set(answer) == {"recorder", "reason", "command", "command_line", "rows"}
+    assert answer["can_record"]
+    assert set(answer) == {
+        "recorder", "reason", "can_record", "missing", "command", "command_line", "rows",
+    }  # fmt: skip
 
 
 def test_table_shows_hostile_names_as_they_are(
@@ -60,3 +63,21 @@ def test_root_is_hidden(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         run("--help")
     assert "--root" not in capsys.readouterr().out
+
+
+def test_a_machine_that_can_not_record_is_told_what_to_install(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No performance counters, no QEMU, no compiler."""
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/cpuinfo").write_text(CPUINFO)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert run("--root", str(tmp_path)) == 1
+    out = capsys.readouterr().out
+    assert "Nothing can record here: " in out
+    assert "install qemu-user (apt-get install qemu-user), a C compiler" in out
+    assert "To record: " not in out
+    assert run("--root", str(tmp_path), "--format", "json") == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert not answer["can_record"]
+    assert len(answer["missing"]) == 2
