@@ -9,9 +9,9 @@ import pytest
 from builders.outputs import outputs
 
 from lbr2pgo.conversion import Conversion, ConvertOptions, convert
-from lbr2pgo.counting import trace_table
+from lbr2pgo.native import traces
 from lbr2pgo.program import program
-from lbr2pgo.program.dwarf import symbolizer as dwarf_symbolizer
+from lbr2pgo.program.dwarf import lookup
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 
@@ -25,10 +25,10 @@ class Work:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.done: Counter[str] = Counter()
-        self._watch(patch, trace_table, "stacks_of", self._hashed)
+        self._watch(patch, traces, "count_stacks", self._hashed)
         self._watch(patch, program, "decode", self._disassembled)
-        self._watch(patch, dwarf_symbolizer, "read_code", lambda *_: self._add("units", 1))
-        self._watch(patch, dwarf_symbolizer, "read_line_table", lambda *_: self._add("lines", 1))
+        for name in ("subprogram_ranges", "functions_around", "read_line_table"):
+            self._watch(patch, lookup, name, lambda *_, name=name: self._add(name, 1))
 
     def _watch(
         self, patch: pytest.MonkeyPatch, module: Any, name: str, note: Callable[..., None]
@@ -45,7 +45,8 @@ class Work:
         self.done[what] += count
 
     def _hashed(self, *arguments: Any) -> None:
-        self._add("entries", len(arguments[0].entries))
+        stacks, _, _, first, _ = arguments
+        self._add("entries", len(stacks.entries) - int(stacks.offsets[first]))
 
     def _disassembled(self, _image: Any, starts: Any, _ends: Any) -> None:
         self._add("functions", len(starts))
@@ -79,12 +80,14 @@ def test_functions_are_disassembled_once_and_only_where_code_ran(
     assert 0 < work.done["functions"] < len(opened.regions)
 
 
-def test_units_are_decoded_once_and_only_where_code_ran(work: Work, tmp_path: Path) -> None:
+def test_a_unit_is_read_once_for_a_question_and_only_where_code_ran(
+    work: Work, tmp_path: Path
+) -> None:
     converted(RECORDING, tmp_path)
     debug = DebugInfo.open(Program.open(BINARY).image)
-    units = len(debug._symbolizer.container.units)
-    assert 0 < work.done["units"] <= units
-    assert 0 < work.done["lines"] <= units
+    units = len(debug._symbolizer.dwarf.units)
+    for question in ("subprogram_ranges", "functions_around", "read_line_table"):
+        assert 0 < work.done[question] <= units
 
 
 def test_work_after_counting_does_not_grow_with_samples(

@@ -8,23 +8,22 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from lbr2pgo.model import waterfall
-from lbr2pgo.native import bits
 from lbr2pgo.support.arrays import U8, U64, Bools
 
 # Bits of `BranchCounts.known`: which parts of a row are facts.
-FROM = bits.FROM
+FROM = 1
 """`from_` is an address of the image."""
-TO = bits.TO
+TO = 2
 """`to` is an address of the image."""
-END = bits.END
+END = 4
 """`end` is known: execution ran straight on from `to` up to the instruction at `end`."""
-BRANCH = bits.BRANCH
+BRANCH = 8
 """A taken branch was seen. Without FROM it came from outside the image (or from an unknown
 place); without TO it went outside. A row without this bit is a bare fall-through."""
-RETURN = bits.RETURN
+RETURN = 16
 """The branch, seen or not, is known to be a return. Where it is not in the image, only the input
 can tell (BOLT's `R` and `r`)."""
-OUTSIDE = bits.OUTSIDE
+OUTSIDE = 32
 """A bare fall-through's branch is known to come from outside the image (BOLT's `f`)."""
 
 

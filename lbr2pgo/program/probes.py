@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lbr2pgo.program.dwarf.debug_files import DEBUG_DIRECTORIES, separate_debug_file
+from lbr2pgo.program.dwarf.loader import DEBUG_DIRECTORIES, separate_debug_file
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.symbols import STT_NOTYPE, Symbols, read_symbols
 from lbr2pgo.support.arrays import I32, I64, U8, U32, U64, Bools

@@ -2,50 +2,55 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pytest
+from builders.dwarf import abbreviation, dwarf, sleb, u64, uleb, unit, words
 from builders.programs import compile_program
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from lbr2pgo.native import dwarf_lines as kernels
-from lbr2pgo.native.dwarf_file_tables import read_file_tables
+from lbr2pgo.native import dwarf_lines as native
+from lbr2pgo.program.dwarf.loader import SectionReader
+from lbr2pgo.program.dwarf.unit import Dwarf
+from lbr2pgo.program.elf.image import Image
 
 LENGTHS = bytes([0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1])
 LINE_BASE, LINE_RANGE, OPCODE_BASE = -5, 14, 13
 
 
 def table(program: bytes, *, minimum: int = 1, operations: int = 1, version: int = 4) -> bytes:
-    """A line table without files around a program."""
+    """A line table with one file around a program."""
     prologue = bytes([minimum]) + (bytes([operations]) if version >= 4 else b"")
     prologue += bytes([1, LINE_BASE & 0xFF, LINE_RANGE, OPCODE_BASE]) + LENGTHS + b"\0f\0\0\0\0\0"
     body = version.to_bytes(2, "little") + len(prologue).to_bytes(4, "little") + prologue + program
     return len(body).to_bytes(4, "little") + body
 
 
-def run(data: bytes) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[int], bool]:
-    """Rows (address, line, discriminator, file), sequences, defined files, completeness."""
-    section = np.frombuffer(data, np.uint8)
-    header = np.zeros(1, kernels.HEADER)
-    assert kernels.read_header(section, 0, 8, header[0])
-    rows, sequences, defined, complete = kernels.run_program(
-        section, header[0], np.zeros(1, kernels.STATE)[0]
-    )
-    return rows.tolist(), sequences.tolist(), defined.tolist(), complete
+ROOT = abbreviation(1, "compile_unit", ("stmt_list", "sec_offset")) + b"\0"
 
 
-def uleb(number: int) -> bytes:
-    low, high = number & 0x7F, number >> 7
-    return bytes([low | 0x80]) + uleb(high) if high else bytes([low])
+def file_with(data: bytes, offset: int = 0, **sections: bytes) -> Dwarf:
+    """A file with one unit, whose line table stands at an offset of .debug_line."""
+    info = unit(b"\x01" + words(offset, size=4))
+    return dwarf(info=info, abbrev=ROOT, line=data, **sections)
 
 
-def sleb(number: int) -> bytes:
-    low, high = number & 0x7F, number >> 7
-    return bytes([low]) if high == -(low >> 6) else bytes([low | 0x80]) + sleb(high)
+def run(
+    data: bytes, wanted: list[int] | None = None
+) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[str | None], bool]:
+    """Rows (address, line, discriminator, file), sequences, files, completeness."""
+    found = file_with(data)
+    asked = None if wanted is None else u64(*wanted)
+    ran = native.run_program(found.sections, found.units, 0, asked)
+    assert ran is not None
+    _, rows, sequences, _, files, complete = ran
+    names = found.texts.decode(files["place"].copy())
+    return rows.tolist(), sequences.tolist(), names, complete
 
 
 def extended(opcode: int, operands: bytes = b"") -> bytes:
@@ -129,7 +134,6 @@ OPERATIONS = (Machine.special, Machine.copy, Machine.advance_pc, Machine.advance
               Machine.set_discriminator, Machine.neutral)  # fmt: skip
 
 
-@settings(deadline=None)  # the first call compiles
 @given(
     st.lists(st.tuples(st.sampled_from(OPERATIONS), st.integers(0, 999)), max_size=60),
     st.sampled_from([1, 4]),
@@ -200,35 +204,104 @@ def test_tables_before_dwarf_4_have_no_operations_per_instruction() -> None:
 
 
 def test_files_may_be_defined_by_the_program() -> None:
-    data = table(extended(3, b"late.c\0\0\0\0") + set_address(16) + b"\x01" + END)
-    _, _, defined, _ = run(data)
-    assert [data[at : at + 6] for at in defined] == [b"late.c"]
+    program = extended(3, b"late.c\0\0\0\0") + set_address(16) + b"\x01" + END
+    assert run(table(program))[2] == ["f", "late.c"]
 
 
 @pytest.mark.parametrize("data", [b"", b"\0\0\0\0", table(b"")[:20], table(b"", version=6)])
-def test_what_is_no_table_is_refused(data: bytes) -> None:
-    section = np.frombuffer(data, np.uint8)
-    assert not kernels.read_header(section, 0, 8, np.zeros(1, kernels.HEADER)[0])
-    assert not kernels.read_header(section, 1 << 40, 8, np.zeros(1, kernels.HEADER)[0])
+@pytest.mark.parametrize("offset", [0, 1 << 31])
+def test_what_is_no_table_is_refused(data: bytes, offset: int) -> None:
+    found = file_with(data, offset)
+    assert native.run_program(found.sections, found.units, 0, None) is None
+
+
+def test_a_unit_may_have_no_table() -> None:
+    found = dwarf(info=unit(b"\x01"), abbrev=abbreviation(1, "compile_unit") + b"\0")
+    assert native.run_program(found.sections, found.units, 0, None) is None
+
+
+def test_only_sequences_with_wanted_addresses_keep_their_rows() -> None:
+    copy, step = b"\x01", b"\x02\x04"
+    program = (
+        set_address(64) + copy + step + copy + step + END + set_address(16) + copy + step + END
+    )
+    assert run(table(program), [68])[:2] == (
+        [(64, 1, 0, 1), (68, 1, 0, 1), (72, 1, 0, 1)],
+        [(64, 72, 0, 2), (16, 20, 3, 4)],
+    )
+    rows, sequences, _, complete = run(table(program), [4, 19, 20])
+    assert [row[0] for row in rows] == [16, 20]
+    assert [(low, high) for low, high, *_ in sequences] == [(64, 72), (16, 20)]
+    assert complete
+    assert run(table(program), [])[0] == []
+
+
+def by_version_5(
+    directories: bytes, files: bytes, **sections: bytes
+) -> tuple[list[str | None], ...]:
+    """Names of directories and of files, and directories of files."""
+    prologue = bytes([1, 1, 1, LINE_BASE & 0xFF, LINE_RANGE, OPCODE_BASE]) + LENGTHS
+    prologue += directories + files
+    body = words(5, size=2) + b"\x08\0" + words(len(prologue), size=4) + prologue
+    found = file_with(words(len(body), size=4) + body, **sections)
+    ran = native.run_program(found.sections, found.units, 0, None)
+    assert ran is not None
+    _, _, _, first, second, _ = ran
+    names = [found.texts.decode(names["place"].copy()) for names in (first, second)]
+    return *names, second["directory"].tolist()
+
+
+STRING, UDATA, LINE_STRP, DATA16 = 0x08, 0x0F, 0x1F, 0x1E
+PATH, DIRECTORY, MD5 = 1, 2, 5
+
+
+def test_tables_of_dwarf_5_say_what_their_entries_consist_of() -> None:
+    directories = bytes([1, PATH, LINE_STRP, 2]) + words(1, 6, size=4)
+    files = bytes([3, PATH, STRING, MD5, DATA16, DIRECTORY, UDATA, 2])
+    files += b"a.c\0" + bytes(16) + b"\x01" + b"b.c\0" + bytes(16) + b"\x00"
+    found = by_version_5(directories, files, line_str=b"\0/top\0inner\0")
+    assert found == (["/top", "inner"], ["a.c", "b.c"], [1, 0])
+
+
+def test_tables_end_at_an_entry_that_is_damaged() -> None:
+    directories = bytes([1, PATH, STRING, 1]) + b"/top\0"
+    assert by_version_5(directories, bytes([1, PATH, STRING, 9]) + b"a.c\0") == (
+        ["/top"], ["a.c"], [0],
+    )  # fmt: skip
+    assert by_version_5(bytes([1, PATH, 0x02, 1]), directories) == ([], [], [])
+    endless = bytes([0]) + uleb((1 << 64) - 1)  # entries without bytes
+    assert by_version_5(endless, directories) == ([], [], [])
+
+
+def look_up(
+    rows: list[tuple[int, int]], sequences: list[tuple[int, ...]], addresses: list[int]
+) -> list[int]:
+    """Number of the row, (address, file), that each address is found in; -1 where in none."""
+    table = np.zeros(len(rows), native.ROW)
+    table["address"], table["file"] = np.array(rows, np.uint64).T
+    table["line"] = np.arange(len(rows))
+    ordered = np.array(sequences, native.SEQUENCE)
+    found = native.look_up(u64(*addresses), table, ordered, 1, 3)
+    return np.where(found["is_there"], found["line"].astype(np.int64), -1).tolist()
 
 
 def test_the_row_of_an_address_is_the_last_at_or_below_it() -> None:
-    rows = np.zeros(5, kernels.ROW)
-    rows["address"] = [16, 20, 20, 24, 32]
-    sequences = np.zeros(1, kernels.SEQUENCE)
-    sequences[0] = (16, 32, 0, 4)
-    addresses = np.array([15, 16, 19, 20, 23, 24, 31, 32], np.uint64)
-    assert kernels.look_up(addresses, rows, sequences).tolist() == [-1, 0, 0, 2, 2, 3, 3, -1]
+    rows = [(16, 1), (20, 1), (20, 1), (24, 1), (32, 1)]
+    addresses = [15, 16, 19, 20, 23, 24, 31, 32]
+    assert look_up(rows, [(16, 32, 0, 4)], addresses) == [-1, 0, 0, 2, 2, 3, 3, -1]
 
 
 def test_of_overlapping_sequences_the_one_that_ends_first_is_asked() -> None:
-    rows = np.zeros(4, kernels.ROW)
-    rows["address"] = [0, 32, 16, 64]
-    sequences = np.zeros(2, kernels.SEQUENCE)
-    sequences["low"], sequences["high"] = [0, 16], [32, 64]
-    sequences["first"], sequences["last"] = [0, 2], [1, 3]
-    addresses = np.array([8, 24, 40], np.uint64)
-    assert kernels.look_up(addresses, rows, sequences).tolist() == [0, 0, 2]
+    rows = [(0, 1), (32, 1), (16, 1), (64, 1)]
+    assert look_up(rows, [(0, 32, 0, 1), (16, 64, 2, 3)], [8, 24, 40]) == [0, 0, 2]
+    # Even if it starts behind the address, and another does not.
+    rows = [(16, 1), (20, 1), (0, 1), (64, 1)]
+    assert look_up(rows, [(16, 20, 0, 1), (0, 64, 2, 3)], [8, 16, 40]) == [-1, 0, 2]
+
+
+def test_a_row_whose_file_is_not_there_answers_nothing() -> None:
+    rows = [(0, 0), (1, 1), (2, 2), (3, 3), (4, 1)]
+    assert look_up(rows, [(0, 4, 0, 4)], [0, 1, 2, 3]) == [-1, 1, 2, -1]
 
 
 @pytest.fixture(scope="module", params=["-gdwarf-3", "-gdwarf-4", "-gdwarf-5"])
@@ -252,21 +325,21 @@ def test_sqlite_has_the_rows_that_pyelftools_reads(corpus: Callable[[str], Path]
 def compare_with_pyelftools(path: Path) -> None:
     from elftools.elf.elffile import ELFFile
 
+    ours = Dwarf(str(path), SectionReader(Image.open(path), Counter()))
     with path.open("rb") as file:
-        elf = ELFFile(file)
-        dwarf = elf.get_dwarf_info(relocate_dwarf_sections=False)
-        section = np.frombuffer(elf.get_section_by_name(".debug_line").data(), np.uint8)
-        for unit in dwarf.iter_CUs():
-            program = dwarf.line_program_for_CU(unit)
+        theirs = ELFFile(file).get_dwarf_info(relocate_dwarf_sections=False)
+        for index, each in enumerate(theirs.iter_CUs()):
+            program = theirs.line_program_for_CU(each)
             assert program is not None
-            header = np.zeros(1, kernels.HEADER)
-            offset = unit.get_top_DIE().attributes["DW_AT_stmt_list"].value
-            assert kernels.read_header(section, offset, 8, header[0])
-            rows, _, _, complete = kernels.run_program(
-                section, header[0], np.zeros(1, kernels.STATE)[0]
-            )
+            ran = native.run_program(ours.sections, ours.units, index, None)
+            assert ran is not None
+            _, rows, _, directories, files, complete = ran
             states = [entry.state for entry in program.get_entries() if entry.state is not None]
             expected = [(s.address, s.line, s.discriminator, s.file) for s in states]
             assert rows.tolist() == expected
             assert complete
-            assert len(read_file_tables(section, header[0])[1]) == len(program["file_entry"])
+            names, known = program["file_entry"], program["include_directory"]
+            decoded = [ours.texts.decode(part["place"].copy()) for part in (files, directories)]
+            assert decoded[0] == [entry.name.decode() for entry in names]
+            assert decoded[1] == [name.decode() for name in known]
+            assert files["directory"].tolist() == [entry.dir_index for entry in names]

@@ -16,7 +16,7 @@ from lbr2pgo.profiles.bolt.functions import BoltFunctions
 from lbr2pgo.profiles.bolt.lines import Lines
 from lbr2pgo.profiles.bolt.relocations import CodeReferences
 from lbr2pgo.profiles.bolt.x86_jump_tables import TableUse, rip_relative_leas, table_uses
-from lbr2pgo.program.elf.headers import Section
+from lbr2pgo.program.elf.headers import SHT_NOBITS, Section
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.arrays import I64, U64, Bools
 
@@ -69,7 +69,9 @@ class _Reader:
         self._lines = lines
         self._references = references
         self._known: dict[tuple[int, int, bool], list[int]] = {}
-        self._sections = [s for s in image.sections if s.is_alloc and not s.is_code and s.is_stored]
+        self._sections = [
+            s for s in image.sections if s.is_alloc and not s.is_code and s.type != SHT_NOBITS
+        ]
 
     def targets(self, use: TableUse, limits: list[int]) -> list[int]:
         """Distinct targets inside functions; empty if this is no table."""
@@ -95,10 +97,11 @@ class _Reader:
     def _sensible(self, use: TableUse, section: Section, end: int) -> U64:
         """Values up to the first entry that can't belong to the table."""
         size = 4 if use.is_distances else 8
+        content = self._image.contents(section) or memoryview(b"")
         kept: list[U64] = []
         for at in range(use.table, end - size + 1, size * self._CHUNK):
             count = min(self._CHUNK, (end - at) // size)
-            raw = self._image.part(section, at, count * size)
+            raw = content[at - section.address : at - section.address + count * size]
             values = _values(raw, use)
             places = np.uint64(at) + np.arange(len(values), dtype=np.uint64) * np.uint64(size)
             good = self._are_entries(use, places, values)
@@ -123,7 +126,7 @@ class _Reader:
         return good
 
 
-def _values(raw: bytes, use: TableUse) -> U64:
+def _values(raw: memoryview, use: TableUse) -> U64:
     """Addresses that entries stand for."""
     if not use.is_distances:
         return np.frombuffer(raw[: len(raw) // 8 * 8], "<u8").astype(np.uint64)

@@ -81,8 +81,10 @@ def _leas_of_code(functions: BoltFunctions, lines: Lines) -> U64:
 
 
 def _landing_pads(image: Image, functions: BoltFunctions, lines: Lines) -> U64:
-    function = distinct(lines.function)
-    start, size = functions.start[function], functions.size[function]
-    lsda = functions.frames.lsda_of(start)
-    has_one = lsda > 0
-    return distinct(landing_pads(image, start[has_one], size[has_one], lsda[has_one]))
+    pads: list[int] = []
+    for function in distinct(lines.function).tolist():
+        start, size = int(functions.start[function]), int(functions.size[function])
+        frame = functions.frames.index_at(start)
+        if frame is not None and (lsda := int(functions.frames.lsda[frame])):
+            pads += landing_pads(image, start, size, lsda)[0]
+    return np.unique(np.array(pads, np.uint64))

@@ -2,7 +2,7 @@
 
 The answers are those of LLVM's symbolizer, because llvm-profgen builds its profiles from them, but
 only units that cover the addresses asked for are decoded, in compiled loops. Reading starts with
-the first question; the loops are imported then.
+the first question.
 """
 
 from __future__ import annotations
@@ -12,86 +12,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lbr2pgo.program.dwarf.debug_files import (
+from lbr2pgo.program.dwarf.frame import Frames
+from lbr2pgo.program.dwarf.function import DwarfFunctions
+from lbr2pgo.program.dwarf.line import Lines
+from lbr2pgo.program.dwarf.loader import (
     DEBUG_DIRECTORIES,
+    SectionReader,
     has_dwarf,
     names_supplementary_file,
     separate_debug_file,
     supplementary_file,
 )
-from lbr2pgo.support.arrays import I32, I64, U32, U64
+from lbr2pgo.program.dwarf.lookup import Symbolizer
+from lbr2pgo.program.dwarf.unit import Dwarf
+from lbr2pgo.program.elf.image import Image
+from lbr2pgo.support.arrays import I64, U64
 
-if TYPE_CHECKING:
-    from lbr2pgo.program.dwarf.symbolizer import Symbolizer
-    from lbr2pgo.program.elf.image import Image
-
-
-@dataclass(frozen=True, slots=True)
-class Frames:
-    """Inline frames of n addresses; address `i` owns frames `offsets[i]:offsets[i + 1]`.
-
-    Outermost frame first, the leaf last. No frames where there is no debug information.
-    """
-
-    offsets: I64
-    """(n + 1,), starting at 0, never decreasing, ending at m."""
-    function: I32
-    """(m,), index into `names`: the linkage name if there is one, else the name. The name is
-    empty where code has a line but no function; llvm-profgen drops such a frame."""
-    line: U32
-    """(m,): of the instruction in the leaf, of the inlined call in the others; 0 if not known."""
-    start_line: U32
-    """(m,): where the frame's function is declared."""
-    discriminator: U32
-    """(m,), as encoded in DWARF."""
-    file: I32
-    """(m,), index into `files`: the file that `line` counts in; an empty path if not known."""
-    names: tuple[str, ...]
-    files: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Lines:
-    """Source lines of n addresses, without their functions."""
-
-    file: I32
-    """(n,), index into `files`, -1 where no line table covers the address."""
-    line: U32
-    discriminator: U32
-    files: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class DwarfFunctions:
-    """Where the functions are that DWARF knows, as llvm-profgen sees them.
-
-    A function may have several ranges. Of functions folded to one address the first in the file
-    stays, and ranges below the image's first code segment, which linkers leave of dropped code,
-    are left out (LLVM: ProfiledBinary.cpp loadSymbolsFromDWARFUnit).
-    """
-
-    range_start: U64
-    """(k,), sorted, no two the same."""
-    range_end: U64
-    """(k,), behind the last byte."""
-    function: I32
-    """(k,), index into `names`."""
-    names: tuple[str, ...]
-    """Each once, and only of functions with a range here."""
-
-    def containing(self, addresses: U64) -> I64:
-        """Index of the range around each address, -1 where there is none."""
-        if len(self.range_start) == 0:
-            return np.full(len(addresses), -1)
-        at = np.searchsorted(self.range_start, addresses, side="right") - 1
-        return np.where((at >= 0) & (addresses < self.range_end[at]), at, -1)
+__all__ = ["DEBUG_DIRECTORIES", "DebugInfo", "DwarfFunctions", "Frames", "Lines"]
 
 
 @dataclass
@@ -142,11 +82,8 @@ class DebugInfo:
 
     @cached_property
     def _symbolizer(self) -> Symbolizer:
-        from lbr2pgo.program.dwarf.container import Container, SectionReader
-        from lbr2pgo.program.dwarf.symbolizer import Symbolizer
-
-        def read(image: Image, supplement: Container | None = None) -> Container:
-            return Container.open(image.path, SectionReader(image, self._problems), supplement)
+        def read(image: Image, supplement: Dwarf | None = None) -> Dwarf:
+            return Dwarf(image.path, SectionReader(image, self._problems), supplement=supplement)
 
         assert self._source is not None
         shared = None
@@ -160,7 +97,7 @@ class DebugInfo:
     def frames(self, addresses: U64) -> Frames:
         """Inline frames of (n,) image addresses, in the order given."""
         if not self.present:
-            return _no_frames(len(addresses))
+            return Frames.none(len(addresses))
         return self._symbolizer.frames(np.ascontiguousarray(addresses, np.uint64))
 
     def places(self, addresses: U64) -> tuple[Frames, I64]:
@@ -170,8 +107,10 @@ class DebugInfo:
         once takes a fraction of the time. Paths of files, which take more, are left unknown.
         """
         if not self.present:
-            return _no_frames(len(addresses)), np.arange(len(addresses))
-        return self._symbolizer.places(np.ascontiguousarray(addresses, np.uint64))
+            return Frames.none(len(addresses)), np.arange(len(addresses))
+        found = self._symbolizer.places(np.ascontiguousarray(addresses, np.uint64))
+        self._let_go()
+        return found
 
     def lines(self, addresses: U64) -> Lines:
         """File, line and discriminator of (n,) image addresses."""
@@ -187,30 +126,26 @@ class DebugInfo:
         frames are taken from.
         """
         if not self.present:
-            return _no_functions()
+            return DwarfFunctions.none()
         units = self._symbolizer.claims.units_with(np.asarray(addresses, np.uint64))
-        return self._symbolizer.functions(units, self._lowest_code)
+        functions = self._symbolizer.functions(units, self._lowest_code)
+        self._let_go()
+        return functions
 
     def functions(self) -> DwarfFunctions:
         """The functions of all units."""
         if not self.present:
-            return _no_functions()
-        units = np.flatnonzero(self._symbolizer.container.is_compile_unit)
+            return DwarfFunctions.none()
+        units = np.flatnonzero(self._symbolizer.dwarf.is_compile_unit)
         return self._symbolizer.functions(units, self._lowest_code)
+
+    def _let_go(self) -> None:
+        """Give back the memory of sections that were read from end to end."""
+        if self._source is not None:
+            self._source.let_go()
 
     @property
     def _lowest_code(self) -> int:
         """The page at which the first executable segment is linked."""
         starts = [s.address for s in self.image.layout.segments if s.executable]
         return min(starts, default=0) & ~0xFFF
-
-
-def _no_frames(addresses: int) -> Frames:
-    zeros, indices = np.zeros(0, np.uint32), np.zeros(0, np.int32)
-    offsets = np.zeros(addresses + 1, np.int64)
-    return Frames(offsets, indices, zeros, zeros, zeros, indices, (), ())
-
-
-def _no_functions() -> DwarfFunctions:
-    addresses = np.zeros(0, np.uint64)
-    return DwarfFunctions(addresses, addresses, np.zeros(0, np.int32), ())

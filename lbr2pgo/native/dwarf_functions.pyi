@@ -1,0 +1,76 @@
+import numpy as np
+
+from lbr2pgo.native.dwarf_units import Abbreviations, Sections
+from lbr2pgo.support.arrays import I32, I64, U64, Records
+
+# How reading a unit ended.
+COMPLETE: int
+DAMAGED: int
+NO_DECLARATION: int
+TOO_MANY_RANGES: int
+ODD_FORM: int
+"""An attribute has a form that is not known: nobody can tell how long it is."""
+
+DIE: np.dtype[np.void]
+"""A DIE of a function or of an inlined call: its offset, and whether it is a function.
+
+`parent` is the row of the nearest such DIE around it, -1 if there is none; parents stand before
+their children.
+"""
+DESCRIPTION: np.dtype[np.void]
+"""What a DIE says, or the first that does on the way to its origin and specification.
+
+`linkage_name` and `name` are places (see `dwarf_texts`). Of the call that was inlined (`call_file`,
+`call_line`, `discriminator`) only the DIE itself speaks. `moved` is where in the supplementary
+file's .debug_info the way goes on, -1 if it does not. Numbers are 0 where they are not known.
+"""
+
+def subprogram_ranges(
+    sections: Sections, units: Records, index: int, abbreviations: Abbreviations, limit: int
+) -> tuple[Records, int]:
+    """Ranges of a unit's functions that are not inlined: (rows of `RANGE`, how reading ended).
+
+    With the offsets of their DIEs, in the order of these. What stands before damage is kept.
+    About `limit` are made at most. The unit's abbreviations must have been loaded.
+    """
+
+def functions_around(
+    sections: Sections,
+    units: Records,
+    index: int,
+    abbreviations: Abbreviations,
+    addresses: U64,
+    limit: int,
+) -> tuple[Records, Records, int]:
+    """Functions of a unit that hold some of (k,) ascending addresses, with all inlined in them.
+
+    Rows of `DIE` and of `RANGE`, the latter with rows of the former, both in the order of the
+    file, and how reading ended; see `subprogram_ranges`.
+    """
+
+def innermost(ranges: Records, bounds: U64, addresses: U64) -> I64:
+    """Owner of the innermost range around each of (k,) ascending addresses, -1 if there is none.
+
+    The map is LLVM's, insertion by insertion: where ranges nest, the innermost wins; where they
+    overlap otherwise (folded code, damage), the outcome depends on their order. `bounds` are all
+    lows and highs, each once, ascending.
+    """
+
+def chain_offsets(leaves: I64, dies: Records, most: int) -> tuple[I64, int]:
+    """Frames above and at each of (n,) leaf rows: (offsets (n + 1,), how many chains were cut).
+
+    A chain ends at the first function that is not inlined, as LLVM's does, or after `most`. A leaf
+    of -1 has no frame.
+    """
+
+def chains(leaves: I64, dies: Records, offsets: I64) -> I32:
+    """Rows of each leaf's chain, outermost first: (m,), `offsets` being those of the chains."""
+
+def describe(
+    sections: Sections, units: Records, abbreviations: Abbreviations, offsets: I64
+) -> tuple[Records, I64]:
+    """What the DIEs at (n,) offsets of .debug_info say: (rows of `DESCRIPTION`, units missing).
+
+    Where abbreviations of units were not loaded that are needed, the units are named and the
+    answer is not complete.
+    """

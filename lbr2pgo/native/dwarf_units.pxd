@@ -1,0 +1,20 @@
+from libc.stdint cimport int16_t
+
+from lbr2pgo.native.dwarf_bytes cimport Bytes
+from lbr2pgo.native.dwarf_entries cimport Abbreviation, Parts, Unit
+from lbr2pgo.native.growing cimport Growing
+
+
+cdef class Sections:
+    cdef Parts parts
+    cdef tuple _owners
+
+
+cdef class Abbreviations:
+    cdef Growing _rows
+    cdef Growing _steps
+    cdef dict _places
+
+    cdef const Abbreviation *rows(self) noexcept nogil
+    cdef const int16_t *steps(self) noexcept nogil
+    cdef Py_ssize_t _read(self, Bytes abbrev, const Unit *unit) except -1

@@ -1,1 +1,0 @@
-"""Numbers of perf.data files; they stand in perf_abi.pxd."""

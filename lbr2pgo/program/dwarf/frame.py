@@ -1,0 +1,163 @@
+"""Inline frames: what units said of addresses, put together in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+
+from lbr2pgo.native.dwarf_functions import DESCRIPTION
+from lbr2pgo.program.dwarf.function import Names, describe
+from lbr2pgo.program.dwarf.line import LineTable
+from lbr2pgo.program.dwarf.unit import Dwarf
+from lbr2pgo.support.arrays import I32, I64, U32, Records
+from lbr2pgo.support.ranges import spread
+
+TableOf = Callable[[int], LineTable | None]
+"""The line table of a unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """Inline frames of n addresses; address `i` owns frames `offsets[i]:offsets[i + 1]`.
+
+    Outermost frame first, the leaf last. No frames where there is no debug information.
+    """
+
+    offsets: I64
+    """(n + 1,), starting at 0, never decreasing, ending at m."""
+    function: I32
+    """(m,), index into `names`: the linkage name if there is one, else the name. The name is
+    empty where code has a line but no function; llvm-profgen drops such a frame."""
+    line: U32
+    """(m,): of the instruction in the leaf, of the inlined call in the others; 0 if not known."""
+    start_line: U32
+    """(m,): where the frame's function is declared."""
+    discriminator: U32
+    """(m,), as encoded in DWARF."""
+    file: I32
+    """(m,), index into `files`: the file that `line` counts in; an empty path if not known."""
+    names: tuple[str, ...]
+    files: tuple[str, ...]
+
+    @classmethod
+    def none(cls, addresses: int) -> Frames:
+        """Of so many addresses, none has any."""
+        zeros, indices = np.zeros(0, np.uint32), np.zeros(0, np.int32)
+        offsets = np.zeros(addresses + 1, np.int64)
+        return cls(offsets, indices, zeros, zeros, zeros, indices, (), ())
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+class Group(NamedTuple):
+    """Frames of those addresses that one unit covers."""
+
+    rows: I64
+    """(k,): which of the addresses."""
+    unit: int
+    dwarf: Dwarf
+    """Where the DIEs are."""
+    lengths: I64
+    """(k,): frames of each address."""
+    offsets: I64
+    """(d,): where the DIEs of these frames are."""
+    die: I32
+    """DIE of each frame, as an index into `offsets`, -1 if it has none; outermost first."""
+    leaf: Records
+    """(k,) rows of `FOUND`."""
+
+
+class _Columns:
+    """Frames of all addresses, (m,) each; `die` is -1 in frames without a function.
+
+    These are the big arrays, so they are no wider than they must be.
+    """
+
+    def __init__(self, groups: Sequence[Group], offsets: I64) -> None:
+        m = int(offsets[-1])
+        self.die = np.full(m, -1, np.int32)
+        self.unit = np.zeros(m, np.int32)
+        self.file, self.line, self.discriminator = np.zeros((3, m), np.uint32)
+        self.is_leaf = np.zeros(m, np.bool_)
+        self.is_leaf[offsets[1:][np.diff(offsets) > 0] - 1] = True
+        dies = 0
+        for group in groups:
+            self._scatter(group, offsets[group.rows], dies)
+            dies += len(group.offsets)
+
+    def _scatter(self, group: Group, starts: I64, first_die: int) -> None:
+        places = spread(starts, starts + group.lengths)
+        self.unit[places] = group.unit
+        self.die[places] = np.where(group.die < 0, -1, group.die + first_die)
+        known = group.lengths > 0
+        leaves, found = (starts + group.lengths - 1)[known], group.leaf[known]
+        self.file[leaves], self.line[leaves] = found["file"], found["line"]
+        self.discriminator[leaves] = found["discriminator"]
+
+    def set_calls(self, described: Records) -> None:
+        """Say where frames were left for others: at the call that was inlined there."""
+        # The first row is the outermost of all: nothing is outside of it.
+        inner = np.flatnonzero((self.die[1:] >= 0) & ~self.is_leaf[:-1]) + 1
+        calls = described[self.die[inner]]
+        self.file[inner - 1], self.line[inner - 1] = calls["call_file"], calls["call_line"]
+        self.discriminator[inner - 1] = calls["discriminator"]
+
+
+def _described(groups: Sequence[Group], names: Names) -> tuple[I32, Records]:
+    """Name and `DESCRIPTION` of the DIEs of all groups, group after group."""
+    parts = [(np.zeros(0, np.int32), np.zeros(0, DESCRIPTION))]
+    for _, same in groupby(groups, key=lambda group: id(group.dwarf)):
+        together = list(same)
+        offsets = np.concatenate([group.offsets for group in together])
+        parts.append(describe(together[0].dwarf, offsets, names))
+    name, described = map(np.concatenate, zip(*parts, strict=True))
+    return name, described
+
+
+def assemble(groups: Sequence[Group], count: int, table_of: TableOf | None) -> Frames:
+    """The frames of `count` addresses, of which each group holds some.
+
+    Without line tables to look in, all files stay unknown.
+    """
+    offsets = np.zeros(count + 1, np.int64)
+    for group in groups:
+        offsets[group.rows + 1] = group.lengths
+    np.cumsum(offsets, out=offsets)
+    columns, names = _Columns(groups, offsets), Names()
+    name, described = _described(groups, names)
+    columns.set_calls(described)
+    # One more at the end, for the -1 of frames without a DIE, and of DIEs without a name.
+    nameless = names.numbers([""])
+    name = np.append(np.where(name < 0, nameless, name), nameless)
+    start_line = np.append(described["decl_line"], np.uint32(0))
+    file: I32 = np.zeros(len(columns.die), np.int32)
+    files: tuple[str, ...] = ("",)
+    if table_of is not None:
+        file, files = name_files(columns.unit, columns.file, table_of)
+    return Frames(
+        offsets=offsets,
+        function=name[columns.die],
+        line=columns.line,
+        start_line=start_line[columns.die],
+        discriminator=columns.discriminator,
+        file=file,
+        names=names.texts,
+        files=files,
+    )
+
+
+def name_files(units: I32, numbers: U32, table_of: TableOf) -> tuple[I32, tuple[str, ...]]:
+    """Index of each (unit, file number)'s path, and the paths."""
+    keys, back = np.unique((units.astype(np.int64) << 32) | numbers, return_inverse=True)
+    paths = Names()
+    indices = paths.numbers(_path(table_of(key >> 32), key & 0xFFFFFFFF) for key in keys.tolist())
+    return indices[back], paths.texts
+
+
+def _path(table: LineTable | None, number: int) -> str:
+    return "" if table is None else table.file_name(number)

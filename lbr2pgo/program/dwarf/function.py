@@ -1,0 +1,142 @@
+"""Functions and inlined calls of a unit: where they are, and what their DIEs say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from lbr2pgo.native import dwarf_functions as native
+from lbr2pgo.native.dwarf_texts import Texts
+from lbr2pgo.program.dwarf.unit import Dwarf
+from lbr2pgo.support.arrays import I32, I64, U64, Records
+from lbr2pgo.support.distinct import distinct
+from lbr2pgo.support.intervals import interval_of
+
+ENDINGS = {
+    native.DAMAGED: "units cut off by damage in .debug_info",
+    native.NO_DECLARATION: "units cut off by an abbreviation that is not declared",
+    native.TOO_MANY_RANGES: "units cut off by more address ranges than the file can hold",
+    native.ODD_FORM: "units cut off by an attribute form that is not known",
+}
+"""In words, how reading a unit ended if not at its end."""
+
+_DEEPEST = 256
+"""Frames of one address that are kept at most; compilers stop inlining long before."""
+
+
+@dataclass(frozen=True, slots=True)
+class DwarfFunctions:
+    """Where the functions are that DWARF knows, as llvm-profgen sees them.
+
+    A function may have several ranges. Of functions folded to one address the first in the file
+    stays, and ranges below the image's first code segment, which linkers leave of dropped code,
+    are left out (LLVM: ProfiledBinary.cpp loadSymbolsFromDWARFUnit).
+    """
+
+    range_start: U64
+    """(k,), sorted, no two the same."""
+    range_end: U64
+    """(k,), behind the last byte."""
+    function: I32
+    """(k,), index into `names`."""
+    names: tuple[str, ...]
+    """Each once, and only of functions with a range here."""
+
+    @classmethod
+    def none(cls) -> DwarfFunctions:
+        """No function."""
+        addresses = np.zeros(0, np.uint64)
+        return cls(addresses, addresses, np.zeros(0, np.int32), ())
+
+    def containing(self, addresses: U64) -> I64:
+        """Index of the range around each address, -1 where there is none."""
+        return interval_of(self.range_start, self.range_end, addresses)
+
+
+class Names:
+    """Texts, each once, numbered in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, int] = {}
+
+    def numbers(self, texts: Iterable[str | None]) -> I32:
+        """Number of each text, -1 for None."""
+        known = self._known
+        return np.array(
+            [-1 if text is None else known.setdefault(text, len(known)) for text in texts], np.int32
+        )
+
+    def at(self, texts: Texts, places: I64) -> I32:
+        """Number of the text at each place, -1 where there is none."""
+        used, back = np.unique(places, return_inverse=True)
+        return self.numbers(texts.decode(used))[back]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts by their numbers."""
+        return tuple(self._known)
+
+
+class Around(NamedTuple):
+    """The functions of a unit around some addresses."""
+
+    dies: Records
+    """(n,) rows of `DIE`."""
+    leaves: I64
+    """(k,): row of the innermost function around each address, -1 where there is none."""
+    ending: int
+    """`COMPLETE`, or a key of `ENDINGS`."""
+
+    def chains(self, leaves: I64) -> tuple[I64, I32, int]:
+        """DIEs from each leaf out: (offsets (n + 1,), rows outermost first, chains cut)."""
+        offsets, cut = native.chain_offsets(leaves, self.dies, _DEEPEST)
+        return offsets, native.chains(leaves, self.dies, offsets), cut
+
+
+def functions_around(dwarf: Dwarf, unit: int, addresses: U64) -> Around:
+    """Decode the functions that hold some of (k,) ascending addresses."""
+    dies, ranges, ending = native.functions_around(
+        dwarf.sections, dwarf.units, unit, dwarf.abbreviations, addresses, dwarf.range_limit
+    )
+    bounds = distinct(np.concatenate([ranges["low"], ranges["high"]]))
+    return Around(dies, native.innermost(ranges, bounds, addresses), ending)
+
+
+def subprogram_ranges(dwarf: Dwarf, unit: int) -> tuple[Records, int]:
+    """Ranges of a unit's functions that are not inlined, and how reading ended (see `Around`).
+
+    (m,) rows of `RANGE`, each with the offset of its DIE, in the order of the DIEs.
+    """
+    return native.subprogram_ranges(
+        dwarf.sections, dwarf.units, unit, dwarf.abbreviations, dwarf.range_limit
+    )
+
+
+def describe(dwarf: Dwarf, offsets: I64, names: Names) -> tuple[I32, Records]:
+    """What the DIEs at (n,) offsets of .debug_info say: (number of the name, `DESCRIPTION`).
+
+    The linkage name if there is one, else the plain one; -1 where a DIE has neither.
+    """
+    rows = _descriptions(dwarf, offsets)
+    name = names.at(dwarf.texts, rows["linkage_name"])
+    missing = np.flatnonzero(name < 0)
+    name[missing] = names.at(dwarf.texts, rows["name"][missing])
+    moved = np.flatnonzero(rows["moved"] >= 0)
+    if dwarf.supplement is not None and len(moved):
+        name_there, there = describe(dwarf.supplement, rows["moved"][moved], names)
+        name[moved] = np.where(name[moved] < 0, name_there, name[moved])
+        line = rows["decl_line"]
+        line[moved] = np.where(line[moved] == 0, there["decl_line"], line[moved])
+    return name, rows
+
+
+def _descriptions(dwarf: Dwarf, offsets: I64) -> Records:
+    """(n,) rows of `DESCRIPTION`, for which other units may be needed than were."""
+    while True:
+        rows, missing = native.describe(dwarf.sections, dwarf.units, dwarf.abbreviations, offsets)
+        if len(missing) == 0:
+            return rows
+        dwarf.load(missing.tolist())

@@ -1,0 +1,296 @@
+"""Questions about addresses over all units of a file; units are decoded on demand.
+
+Source: LLVM: DWARFContext.cpp getInliningInfoForAddress; DWARFDebugAranges.cpp for which unit an
+address belongs to where several claim it; ProfiledBinary.cpp for functions.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from threading import Lock
+
+import numpy as np
+
+from lbr2pgo.native.dwarf_lines import FOUND
+from lbr2pgo.program.dwarf.frame import Frames, Group, assemble, name_files
+from lbr2pgo.program.dwarf.function import (
+    ENDINGS,
+    DwarfFunctions,
+    Names,
+    describe,
+    functions_around,
+    subprogram_ranges,
+)
+from lbr2pgo.program.dwarf.line import Lines, LineTable, read_line_table
+from lbr2pgo.program.dwarf.loader import SplitUnits
+from lbr2pgo.program.dwarf.unit import Claims, Dwarf
+from lbr2pgo.support.arrays import I64, U64, Bools, Records
+from lbr2pgo.support.ranges import spread
+from lbr2pgo.support.threads import share, threads
+
+
+@dataclass(frozen=True)
+class Cover:
+    """Intervals of addresses, sorted, free of overlaps, each with its unit."""
+
+    starts: U64
+    ends: U64
+    units: I64
+
+    def by_unit(self, addresses: U64) -> Iterator[tuple[int, I64]]:
+        """Each unit that covers some of (n,) ascending addresses, in order, and which ones."""
+        first, past = (np.searchsorted(addresses, bounds) for bounds in (self.starts, self.ends))
+        used = np.flatnonzero(first < past)
+        used = used[np.argsort(self.units[used], kind="stable")]
+        units = self.units[used]
+        for part in np.split(used, np.flatnonzero(np.diff(units)) + 1) if len(used) else ():
+            yield int(self.units[part[0]]), spread(first[part], past[part])
+
+
+def resolve(claims: Claims) -> Cover:
+    """A cover of claims that may overlap.
+
+    A claim that no other touches stands as it is. Where claims overlap, each stretch goes on
+    belonging to the unit before it if that one claims it too, and to the first unit otherwise.
+
+    >>> u64 = lambda *numbers: np.array(numbers, np.uint64)
+    >>> cover = resolve(Claims(u64(0, 4, 20), u64(10, 12, 30), np.array([1, 0, 2])))
+    >>> [*zip(cover.starts.tolist(), cover.ends.tolist(), cover.units.tolist())]
+    [(0, 10, 1), (10, 12, 0), (20, 30, 2)]
+    """
+    reach = np.maximum.accumulate(claims.ends)
+    if np.all(reach[:-1] <= claims.starts[1:]):
+        return Cover(claims.starts, claims.ends, claims.units)
+    stretches = _sweep(claims.starts.tolist(), claims.ends.tolist(), claims.units.tolist())
+    table = np.array(stretches, np.uint64).reshape(-1, 3)
+    return Cover(table[:, 0], table[:, 1], table[:, 2].astype(np.int64))
+
+
+def _sweep(starts: list[int], ends: list[int], units: list[int]) -> list[list[int]]:
+    """Stretches (start, end, unit) between the bounds of claims."""
+    bounds = sorted(
+        [(start, unit, 1) for start, unit in zip(starts, units, strict=True)]
+        + [(end, unit, -1) for end, unit in zip(ends, units, strict=True)]
+    )
+    stretches: list[list[int]] = []
+    active: Counter[int] = Counter()
+    smallest: list[int] = []
+    before = 0
+    for address, unit, change in bounds:
+        while smallest and active[smallest[0]] <= 0:
+            heapq.heappop(smallest)
+        if before < address and smallest:
+            last = stretches[-1] if stretches else [0, 0, -1]
+            if last[1] == before and active[last[2]] > 0:
+                last[1] = address
+            else:
+                stretches.append([before, address, smallest[0]])
+        active[unit] += change
+        if change > 0:
+            heapq.heappush(smallest, unit)
+        before = address
+    return stretches
+
+
+class Symbolizer:
+    """Answers for one file; reads a unit when an address in it is asked for."""
+
+    def __init__(self, dwarf: Dwarf, problems: Counter[str]) -> None:
+        self.dwarf = dwarf
+        self._problems = problems
+        self._homes: dict[int, tuple[Dwarf, int]] = {}
+        """Where the DIEs of each unit are that was ever read: a skeleton's in its split half."""
+        self._noted: set[int] = set()
+        """Units of which it was said how reading them ended."""
+        self._lines: dict[int, LineTable | None] = {}
+        self._lock = Lock()
+        self._split = SplitUnits(dwarf, problems)
+        if dwarf.unread:
+            reason = "bytes of .debug_info behind a unit header that makes no sense"
+            problems[reason] += dwarf.unread
+
+    @cached_property
+    def claims(self) -> Claims:
+        """The units that say an address is theirs."""
+        return self.dwarf.claims()
+
+    @cached_property
+    def _cover(self) -> Cover:
+        """The unit of each address."""
+        return resolve(self.claims)
+
+    @property
+    def units_decoded(self) -> int:
+        """How many units' DIEs were read so far."""
+        return len(self._homes)
+
+    def _prepare(self, units: Sequence[int]) -> None:
+        """Find where units' DIEs are, and read how they are declared, before threads do."""
+        for unit in units:
+            if unit not in self._homes:
+                self._homes[unit] = self._split.find(unit) or (self.dwarf, unit)
+        homes = sorted((self._homes[unit] for unit in units), key=lambda home: id(home[0]))
+        for _, same in groupby(homes, key=lambda home: id(home[0])):
+            (dwarf, first), *others = same
+            dwarf.load([first, *(at for _, at in others)])
+
+    def _note_ending(self, unit: int, ending: int) -> None:
+        """Say what is wrong with a unit, the first time it is read."""
+        with self._lock:  # several threads read
+            if unit not in self._noted and ending in ENDINGS:
+                self._problems[ENDINGS[ending]] += 1
+            self._noted.add(unit)
+
+    def _note(self, problem: str, count: int = 1) -> None:
+        with self._lock:
+            self._problems[problem] += count
+
+    def line_table(self, unit: int) -> LineTable | None:
+        """A unit's line table, None if it has none."""
+        if unit not in self._lines:
+            self._lines[unit] = self._read_line_table(unit, None)
+        return self._lines[unit]
+
+    def _read_line_table(self, unit: int, wanted: U64 | None) -> LineTable | None:
+        table = read_line_table(self.dwarf, unit, wanted)
+        if table is not None and not table.is_complete:
+            self._note("line tables cut off by damage")
+        return table
+
+    def frames(self, addresses: U64) -> Frames:
+        """See `DebugInfo.frames`."""
+        ascending, rows = _in_order(addresses)
+        groups = self._groups(ascending, lambda unit, _: self.line_table(unit), _each)
+        groups = [group._replace(rows=rows[group.rows]) for group in groups]
+        return assemble(groups, len(addresses), self.line_table)
+
+    def places(self, addresses: U64) -> tuple[Frames, I64]:
+        """See `DebugInfo.places`.
+
+        What was read of a large program would be most of the memory, so nothing is kept: this
+        is asked once, of all that ran.
+        """
+        ascending, rows = _in_order(addresses)
+        groups = self._groups(ascending, self._read_line_table, _first_at_place)
+        is_first = np.ones(len(addresses), np.bool_)
+        for _, covered in self._cover.by_unit(ascending):
+            is_first[covered] = False
+        for group in groups:
+            is_first[group.rows] = True
+        place = np.cumsum(is_first) - 1
+        groups = [group._replace(rows=place[group.rows]) for group in groups]
+        frames = assemble(groups, int(is_first.sum()), None)
+        place[rows] = place.copy()
+        return frames, place
+
+    def _groups(
+        self, addresses: U64, table_of: Callable[[int, U64], LineTable | None], chosen: _Choice
+    ) -> list[Group]:
+        """The frames of those ascending addresses that `chosen` chooses, unit by unit."""
+        by_unit = list(self._cover.by_unit(addresses))
+        self._prepare([unit for unit, _ in by_unit])
+        groups: dict[int, Group] = {}
+
+        def read(unit: int, rows: I64) -> None:
+            there = addresses[rows]
+            found = _look_up(table_of(unit, there), there)
+            groups[unit] = self._group(unit, rows, there, found, chosen)
+
+        share(by_unit, [read] * threads())
+        return [groups[unit] for unit, _ in by_unit]
+
+    def _group(
+        self, unit: int, rows: I64, addresses: U64, found: Records, chosen: _Choice
+    ) -> Group:
+        """The frames of the chosen of (k,) addresses, of which `found` says the lines."""
+        dwarf, at = self._homes[unit]
+        around = functions_around(dwarf, at, addresses)
+        self._note_ending(unit, around.ending)
+        kept = chosen(rows, around.leaves, found)
+        rows, found = rows[kept], found[kept]
+        offsets, chain, cut = around.chains(around.leaves[kept])
+        if cut:
+            self._note("addresses inlined deeper than can be kept", cut)
+        # An address without a function, but with a line, has one frame without a name.
+        lonely = (found["is_there"] != 0) & (np.diff(offsets) == 0)
+        lengths = np.where(lonely, 1, np.diff(offsets))
+        is_used = np.zeros(len(around.dies), np.bool_)
+        is_used[chain] = True
+        die = np.full(int(lengths.sum()), -1, np.int32)
+        die[np.repeat(~lonely, lengths)] = (np.cumsum(is_used, dtype=np.int32) - 1)[chain]
+        return Group(rows, unit, dwarf, lengths, around.dies["offset"][is_used], die, found)
+
+    def lines(self, addresses: U64) -> Lines:
+        """See `DebugInfo.lines`."""
+        ascending, order = _in_order(addresses)
+        found = np.zeros(len(addresses), FOUND)
+        units = np.zeros(len(addresses), np.int32)
+        for unit, rows in self._cover.by_unit(ascending):
+            units[order[rows]] = unit
+            found[order[rows]] = _look_up(self.line_table(unit), ascending[rows])
+        known = np.flatnonzero(found["is_there"])
+        file = np.full(len(addresses), -1, np.int32)
+        file[known], files = name_files(units[known], found["file"][known], self.line_table)
+        return Lines(file, found["line"], found["discriminator"], files)
+
+    def functions(self, units: I64, lowest: int) -> DwarfFunctions:
+        """The functions of some units; ranges that start below `lowest` are left out."""
+        names = Names()
+        parts = [(np.zeros(0, np.uint64), np.zeros(0, np.uint64), np.zeros(0, np.int32))]
+        for dwarf, ranges in self._subprograms(units.tolist()):
+            kept = ranges[(ranges["high"] > ranges["low"]) & (ranges["low"] >= np.uint64(lowest))]
+            dies, back = np.unique(kept["owner"], return_inverse=True)
+            parts.append((kept["low"], kept["high"], describe(dwarf, dies, names)[0][back]))
+        starts, ends, function = map(np.concatenate, zip(*parts, strict=True))
+        named = function >= 0
+        _, first = np.unique(starts[named], return_index=True)
+        starts, ends, function = (column[named][first] for column in (starts, ends, function))
+        used, function = np.unique(function, return_inverse=True)
+        texts = names.texts
+        chosen = tuple(texts[i] for i in used.tolist())
+        return DwarfFunctions(starts, ends, function.astype(np.int32), chosen)
+
+    def _subprograms(self, units: Sequence[int]) -> Iterator[tuple[Dwarf, Records]]:
+        """Ranges of the functions of each file: as in LLVM, of the file itself before others."""
+        self._prepare(units)
+        found: dict[int, Records] = {}
+
+        def read(unit: int) -> None:
+            found[unit], ending = subprogram_ranges(*self._homes[unit])
+            self._note_ending(unit, ending)
+
+        share([(unit,) for unit in units], [read] * threads())
+        ordered = sorted(units, key=lambda unit: self._homes[unit][0] is not self.dwarf)
+        for dwarf, same in groupby(ordered, key=lambda unit: self._homes[unit][0]):
+            yield dwarf, np.concatenate([found[unit] for unit in same])
+
+
+def _in_order(addresses: U64) -> tuple[U64, I64]:
+    """Addresses ascending, and where each of them stood."""
+    order = np.argsort(addresses, kind="stable")
+    return addresses[order], order
+
+
+def _look_up(table: LineTable | None, addresses: U64) -> Records:
+    """(k,) rows of `FOUND`."""
+    return np.zeros(len(addresses), FOUND) if table is None else table.look_up(addresses)
+
+
+_Choice = Callable[[I64, I64, Records], Bools]
+"""Which addresses to keep, by their rows, leaves and lines."""
+
+
+def _each(rows: I64, _leaves: I64, _found: Records) -> Bools:
+    return np.ones(len(rows), np.bool_)
+
+
+def _first_at_place(rows: I64, leaves: I64, found: Records) -> Bools:
+    """Those that differ from the address before them, or don't stand right behind it."""
+    is_first = np.ones(len(rows), np.bool_)
+    is_first[1:] = (np.diff(rows) != 1) | (np.diff(leaves) != 0) | (found[1:] != found[:-1])
+    return is_first
