@@ -137,12 +137,12 @@ def of_fdata(fdata: Fdata, program: Program) -> Staleness:
     """Of an fdata file: counts of branches or samples at names and offsets without code."""
     name, offset, is_symbol, count = _fdata_places(fdata)
     functions = discover(program.image, program.symbols)
-    number = {text: i for i, text in enumerate(functions.name)}
+    number = {text: i for i, text in enumerate(functions.names)}
     at = np.array([number.get(text, -1) for text in fdata.names], dtype=np.int64)
     owner = np.where(is_symbol != NOT_A_SYMBOL, at[name], -1) if len(at) else name
     inside = is_symbol != NOT_A_SYMBOL
     placed = inside & (owner >= 0)
-    placed[placed] = offset[placed] < functions.reach[owner[placed]]
+    placed[placed] = offset[placed] < functions.max_size[owner[placed]]
     start = functions.start[owner[placed]]
     placed[placed] = program.instructions_for(start).index_of(start + offset[placed]) >= 0
     missing: dict[str, int] = {}

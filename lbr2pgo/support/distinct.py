@@ -1,4 +1,4 @@
-"""The distinct values of large arrays."""
+"""Large arrays as sets of values."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+from lbr2pgo.support.arrays import Bools
 
 Integer = TypeVar("Integer", bound=np.integer[Any])
 
@@ -22,3 +24,18 @@ def distinct(values: npt.NDArray[Integer]) -> npt.NDArray[Integer]:
     is_first = np.ones(len(ordered), np.bool_)
     is_first[1:] = ordered[1:] != ordered[:-1]
     return ordered[is_first]
+
+
+def among(values: npt.NDArray[Integer], ordered: npt.NDArray[Integer]) -> Bools:
+    """(n,): whether each value is one of (m,) ascending ones.
+
+    `np.isin` would sort all of both.
+
+    >>> among(np.array([4, 1, 7]), np.array([1, 3, 7]))
+    array([False,  True,  True])
+    """
+    if not len(ordered):
+        return np.zeros(len(values), np.bool_)
+    place = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
+    found: Bools = ordered[place] == values
+    return found

@@ -11,9 +11,10 @@ import numpy as np
 
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
 from lbr2pgo.profiles import preaggregated
+from lbr2pgo.profiles.bolt.context import idioms_of
+from lbr2pgo.profiles.bolt.disassembly import disassembled
 from lbr2pgo.profiles.bolt.fdata_tables import Fdata
 from lbr2pgo.profiles.bolt.functions import discover
-from lbr2pgo.profiles.bolt.lines import Lines, read_lines
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 
@@ -73,11 +74,12 @@ class RandomTraces:
         self._random = random.Random(seed)
         functions = discover(program.image, program.symbols)
         table = program.instructions_for(functions.start[~functions.is_pseudo])
-        self._lines: Lines = read_lines(program.image, functions, table)
+        image = program.image
+        code = idioms_of(image).normalized(disassembled(image, functions, table))
         self._pseudo = functions.start[functions.is_pseudo].tolist()
-        self._address = self._lines.address.tolist()
-        self._kind = self._lines.kind.tolist()
-        self._function = self._lines.function.tolist()
+        self._address = code.address.tolist()
+        self._kind = code.kind.tolist()
+        self._function = code.function.tolist()
         self._rows = range(len(self._address))
         calls = (Kind.CALL, Kind.INDIRECT_CALL)
         self._behind_calls = [i + 1 for i in self._rows[:-1] if self._kind[i] in calls]

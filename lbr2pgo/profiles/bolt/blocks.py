@@ -1,7 +1,9 @@
 """Basic blocks as BOLT builds them (BOLT: BinaryFunction.cpp, buildCFG).
 
-A block starts at a label or behind an instruction that ends one. Calls don't end a block, so a
-return usually lands inside one. All functions are cut up at once, as arrays.
+A block starts at a label or behind an instruction that ends one. Labels are targets of direct
+branches and calls, of jump tables and of exceptions; symbols inside functions; and addresses of
+code that other code or data holds. Calls don't end a block, so a return usually lands inside one.
+All functions are cut up at once, as arrays.
 """
 
 from __future__ import annotations
@@ -10,17 +12,86 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lbr2pgo.profiles.bolt.functions import BoltFunctions
-from lbr2pgo.profiles.bolt.labels import Labels
-from lbr2pgo.profiles.bolt.lines import Lines
+from lbr2pgo.profiles.bolt.disassembly import Disassembly
+from lbr2pgo.profiles.bolt.idioms import Idioms
+from lbr2pgo.profiles.bolt.jump_tables import find_jump_tables
+from lbr2pgo.profiles.bolt.references import CodeReferences
 from lbr2pgo.program.code.instructions import Kind
+from lbr2pgo.program.elf.eh_frame import landing_pads
+from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.distinct import among, distinct
 
 _ENDS = (Kind.COND, Kind.JUMP, Kind.INDIRECT_JUMP, Kind.RET, Kind.TRAP)
 
 
 @dataclass(frozen=True, slots=True)
-class BoltBlocks:
+class Labels:
+    """Addresses of labels, each column ascending and without repeats."""
+
+    address: U64
+    """All of them."""
+    entries: U64
+    """Those that code outside the function may know."""
+    landing_pads: U64
+    referred: U64
+    """Those that relocated data holds: where an indirect jump may go if nothing else is known."""
+    table_jump: U64
+    """Address of a jump through a table, with…"""
+    table_target: U64
+    """…one of its targets; rows, not ascending."""
+
+
+def find_labels(
+    image: Image,
+    code: Disassembly,
+    callers: Disassembly,
+    references: CodeReferences,
+    idioms: Idioms,
+) -> Labels:
+    """Labels of the functions that `code` holds; `callers` are others that may enter them."""
+    functions = code.functions
+    tables = find_jump_tables(image, code, references, idioms)
+    own, foreign = _branch_targets(code)
+    _, entered = _branch_targets(callers)
+    own_table = functions.containing(tables.target) == tables.function
+    _, taken = idioms.taken_addresses(code)
+    taken = taken[functions.containing(taken) >= 0]  # starts of functions do no harm here
+    outside = (functions.secondary_entries, foreign, entered, taken, tables.target[~own_table])
+    entries = distinct(np.concatenate(outside))
+    pads = _landing_pads(image, code)
+    every = (entries, own, tables.target, pads, references.labels)
+    return Labels(
+        address=distinct(np.concatenate(every)),
+        entries=entries,
+        landing_pads=pads,
+        referred=np.union1d(references.by_data, tables.target) if references.present else pads[:0],
+        table_jump=tables.jump[own_table],
+        table_target=tables.target[own_table],
+    )
+
+
+def _branch_targets(code: Disassembly) -> tuple[U64, U64]:
+    """Targets of direct branches and calls: in the function itself, and in others."""
+    direct = code.is_kind(Kind.COND, Kind.JUMP, Kind.CALL) & code.has_target
+    target, function = code.target[direct], code.function[direct]
+    hit = code.functions.containing(target)
+    return target[hit == function], target[(hit >= 0) & (hit != function)]
+
+
+def _landing_pads(image: Image, code: Disassembly) -> U64:
+    functions, frames = code.functions, code.functions.frames
+    pads: list[int] = []
+    for function in distinct(code.function).tolist():
+        start, size = int(functions.start[function]), int(functions.size[function])
+        frame = frames.index_at(start)
+        if frame is not None and (lsda := int(frames.lsda[frame])):
+            pads += landing_pads(image, start, size, lsda)[0]
+    return distinct(np.array(pads, np.uint64))
+
+
+@dataclass(frozen=True, slots=True)
+class BasicBlocks:
     """Blocks by start address; columns of length n."""
 
     start: U64
@@ -46,7 +117,7 @@ class BoltBlocks:
 
 
 @dataclass(frozen=True, slots=True)
-class _Flow:
+class _Exits:
     """How control leaves each instruction."""
 
     is_local: Bools
@@ -56,52 +127,53 @@ class _Flow:
     is_call: Bools
 
 
-def build_blocks(functions: BoltFunctions, lines: Lines, labels: Labels) -> BoltBlocks:
+def build_blocks(code: Disassembly, labels: Labels) -> BasicBlocks:
     """Cut functions into blocks at their labels."""
-    flow = _flow(functions, lines)
-    is_label = np.isin(lines.address, labels.address)
-    starts = np.flatnonzero(_is_start(lines, flow, is_label))
-    lasts = np.append(starts[1:], len(lines)) - 1 if len(starts) else starts
-    start = lines.address[starts]
-    is_first = start == functions.start[lines.function[starts]]
-    return BoltBlocks(
+    exits = _exits(code)
+    at = code.at(labels.address)
+    is_label = np.zeros(len(code), np.bool_)
+    is_label[at[at >= 0]] = True
+    starts = np.flatnonzero(_is_start(code, exits, is_label))
+    lasts = np.append(starts[1:], len(code)) - 1 if len(starts) else starts
+    start = code.address[starts]
+    is_first = start == code.functions.start[code.function[starts]]
+    return BasicBlocks(
         start=start,
-        last=lines.address[lasts],
-        function=lines.function[starts],
-        falls=_falls(lines, flow, labels, starts, lasts),
-        ends_in_call=flow.is_call[lasts],
-        is_entry=is_first | np.isin(start, labels.entries),
-        is_landing_pad=np.isin(start, labels.landing_pads),
+        last=code.address[lasts],
+        function=code.function[starts],
+        falls=_falls(code, exits, labels, starts, lasts),
+        ends_in_call=exits.is_call[lasts],
+        is_entry=is_first | among(start, labels.entries),
+        is_landing_pad=among(start, labels.landing_pads),
     )
 
 
-def _flow(functions: BoltFunctions, lines: Lines) -> _Flow:
-    inside = (lines.target >= functions.start[lines.function]) & (
-        lines.target < functions.end[lines.function]
-    )
-    direct = lines.is_kind(Kind.COND, Kind.JUMP) & lines.has_target
+def _exits(code: Disassembly) -> _Exits:
+    start, end = code.functions.start[code.function], code.functions.end[code.function]
+    inside = (code.target >= start) & (code.target < end)
+    direct = code.is_kind(Kind.COND, Kind.JUMP) & code.has_target
     tail = direct & ~inside
-    return _Flow(
+    return _Exits(
         is_local=direct & inside,
-        ends=lines.is_kind(*_ENDS),
-        is_conditional_tail_call=tail & lines.is_kind(Kind.COND),
-        is_call=lines.is_kind(Kind.CALL, Kind.INDIRECT_CALL) | tail,
+        ends=code.is_kind(*_ENDS),
+        is_conditional_tail_call=tail & code.is_kind(Kind.COND),
+        is_call=code.is_kind(Kind.CALL, Kind.INDIRECT_CALL) | tail,
     )
 
 
-def _is_start(lines: Lines, flow: _Flow, is_label: Bools) -> Bools:
+def _is_start(code: Disassembly, exits: _Exits, is_label: Bools) -> Bools:
     """Instructions that start a block.
 
     A jump right behind a conditional one shares its block, unless something jumps there.
     """
-    is_jump = lines.is_kind(Kind.JUMP)
+    is_jump = code.is_kind(Kind.JUMP)
     parts = (
-        lines.is_kind(Kind.INDIRECT_JUMP, Kind.RET)
-        | (is_jump & flow.is_local)
-        | flow.is_conditional_tail_call
+        code.is_kind(Kind.INDIRECT_JUMP, Kind.RET)
+        | (is_jump & exits.is_local)
+        | exits.is_conditional_tail_call
     )
-    shares = is_jump & flow.is_local & ~_before(parts)
-    starts: Bools = ~lines.continues() | is_label | (_before(flow.ends) & ~shares)
+    shares = is_jump & exits.is_local & ~_before(parts)
+    starts: Bools = ~code.continues() | is_label | (_before(exits.ends) & ~shares)
     return starts
 
 
@@ -112,7 +184,7 @@ def _before(flags: Bools) -> Bools:
     return shifted
 
 
-def _falls(lines: Lines, flow: _Flow, labels: Labels, starts: I64, lasts: I64) -> Bools:
+def _falls(code: Disassembly, exits: _Exits, labels: Labels, starts: I64, lasts: I64) -> Bools:
     """Whether control may pass from each block to the next one.
 
     It does if the last instruction lets it pass, or if a jump of the block goes just there. A
@@ -120,28 +192,28 @@ def _falls(lines: Lines, flow: _Flow, labels: Labels, starts: I64, lasts: I64) -
     """
     if not len(starts):
         return np.zeros(0, np.bool_)
-    jumps = np.add.reduceat(flow.is_local.astype(np.int64), starts)
-    passes = ~flow.ends[lasts] | flow.is_conditional_tail_call[lasts]
-    conditional = lines.kind[lasts] == Kind.COND
+    jumps = np.add.reduceat(exits.is_local.astype(np.int64), starts)
+    passes = ~exits.ends[lasts] | exits.is_conditional_tail_call[lasts]
+    conditional = code.kind[lasts] == Kind.COND
     falls: Bools = np.where(jumps == 0, passes, (jumps == 1) & conditional)
-    following = np.append(lines.address[starts[1:]], np.uint64(0))
+    following = np.append(code.address[starts[1:]], np.uint64(0))
     for behind in (0, 1):
         at = np.maximum(lasts - behind, starts)
-        falls |= flow.is_local[at] & (lines.target[at] == following)
-    falls |= _indirect_leads_on(lines, labels, lasts, following)
-    falls &= np.append(lines.continues()[starts[1:]], False)
+        falls |= exits.is_local[at] & (code.target[at] == following)
+    falls |= _indirect_leads_on(code, labels, lasts, following)
+    falls &= np.append(code.continues()[starts[1:]], False)
     return falls
 
 
-def _indirect_leads_on(lines: Lines, labels: Labels, lasts: I64, following: U64) -> Bools:
+def _indirect_leads_on(code: Disassembly, labels: Labels, lasts: I64, following: U64) -> Bools:
     """Whether an indirect jump at a block's end may go to the place behind it.
 
     Some recorders don't see a jump to the next instruction, so runs do pass there.
     """
     leads_on = np.zeros(len(lasts), np.bool_)
     pairs = set(zip(labels.table_jump.tolist(), labels.table_target.tolist(), strict=True))
-    rows = np.flatnonzero(lines.kind[lasts] == Kind.INDIRECT_JUMP)
-    jump, behind = lines.address[lasts[rows]], following[rows]
+    rows = np.flatnonzero(code.kind[lasts] == Kind.INDIRECT_JUMP)
+    jump, behind = code.address[lasts[rows]], following[rows]
     asked = zip(jump.tolist(), behind.tolist(), strict=True)
     leads_on[rows] = [pair in pairs for pair in asked]
     leads_on[rows] |= ~np.isin(jump, labels.table_jump) & np.isin(behind, labels.referred)

@@ -14,15 +14,11 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, OUTSIDE, RETURN, TO, BranchCounts, sum_by
-from lbr2pgo.profiles.bolt.blocks import BoltBlocks, build_blocks
-from lbr2pgo.profiles.bolt.callers import believable, possible_callers
+from lbr2pgo.profiles.bolt.blocks import BasicBlocks
+from lbr2pgo.profiles.bolt.context import BinaryContext, analyze
+from lbr2pgo.profiles.bolt.disassembly import Disassembly
 from lbr2pgo.profiles.bolt.fdata_tables import UNKNOWN, Fdata, FdataBranches, in_bolt_order
-from lbr2pgo.profiles.bolt.functions import BoltFunctions, discover
-from lbr2pgo.profiles.bolt.labels import find_labels
-from lbr2pgo.profiles.bolt.lines import Lines, read_lines
-from lbr2pgo.profiles.bolt.not_understood import given_up
-from lbr2pgo.profiles.bolt.relocations import read_references
-from lbr2pgo.program.code.decode import decode
+from lbr2pgo.profiles.bolt.functions import BinaryFunctions
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.arrays import I64, U64, Bools
@@ -49,28 +45,6 @@ class _Edges:
     count: U64
 
 
-@dataclass(frozen=True, slots=True)
-class _Code:
-    """The functions that samples hit, cut into blocks."""
-
-    functions: BoltFunctions
-    lines: Lines
-    blocks: BoltBlocks
-    given_up: Bools
-    """Functions, by index, from which no runs are taken because perf2bolt takes none."""
-
-    def is_flagged(self, flags: Bools, functions: I64) -> Bools:
-        """(m,): whether each function has a flag; no function (-1) has none."""
-        flagged: Bools = np.append(flags, False)[functions]
-        return flagged
-
-    def are_returns(self, counts: BranchCounts) -> Bools:
-        """(m,): whether each row's branch is a return, as the code says or the input knew."""
-        row = self.lines.at(counts.from_)
-        in_code = (row >= 0) & self.lines.is_kind(Kind.RET)[row] if len(self.lines) else row >= 0
-        return (counts.has(FROM) & in_code) | counts.has(RETURN)
-
-
 def fdata_from_counts(
     counts: BranchCounts, program: Program, options: BoltOptions | None = None
 ) -> tuple[Fdata, Mapping[str, int]]:
@@ -80,40 +54,32 @@ def fdata_from_counts(
     with the reasons for which some of them left no row.
     """
     options = options or BoltOptions()
-    code = _read_code(counts, program, options)
+    context = analyze(program, _addresses(counts), keep_all=not options.compat)
     tallies: dict[str, int] = {}
     edges = [
-        _branch_edges(counts, code, tallies),
-        _run_edges(counts, code, options, tallies),
+        _branch_edges(counts, context, tallies),
+        _run_edges(counts, context, options, tallies),
     ]
-    return _fdata(edges, code.functions), tallies
+    return _fdata(edges, context.functions), tallies
 
 
-def _read_code(counts: BranchCounts, program: Program, options: BoltOptions) -> _Code:
-    """Disassemble the functions that counts name, whole families of split functions at a time."""
-    image = program.image
-    functions = discover(image, program.symbols)
-    families = distinct(functions.family[_named(counts, functions)])
-    chosen = np.isin(functions.family, families) & ~functions.is_pseudo
-    table = program.instructions_for(functions.start[chosen])
-    lines = read_lines(image, functions, table)
-    others = possible_callers(image, functions, lines)
-    other_table = decode(image, functions.start[others], functions.end[others])
-    callers = believable(read_lines(image, functions, other_table), functions, lines)
-    references = read_references(image)
-    labels = find_labels(image, functions, lines, callers, references)
-    lost = np.zeros(len(functions), np.bool_)
-    if options.compat:
-        lost = given_up(image, functions, lines, has_relocations=references.present)
-    return _Code(functions, lines, build_blocks(functions, lines, labels), lost)
+def _addresses(counts: BranchCounts) -> U64:
+    """Every address of the counts, once."""
+    columns = ((counts.from_, FROM), (counts.to, TO), (counts.end, END))
+    return distinct(np.concatenate([column[counts.has(bit)] for column, bit in columns]))
 
 
-def _named(counts: BranchCounts, functions: BoltFunctions) -> Bools:
-    """(n,): functions that hold an address of the counts."""
-    named = np.zeros(len(functions) + 1, np.bool_)  # the last one stands for no function
-    for column, bit in ((counts.from_, FROM), (counts.to, TO), (counts.end, END)):
-        named[functions.containing(column[counts.has(bit)])] = True
-    return named[:-1]
+def _is_flagged(flags: Bools, functions: I64) -> Bools:
+    """(m,): whether each function has a flag; no function (-1) has none."""
+    flagged: Bools = np.append(flags, False)[functions]
+    return flagged
+
+
+def _are_returns(counts: BranchCounts, code: Disassembly) -> Bools:
+    """(m,): whether each row's branch is a return, as the code says or the input knew."""
+    row = code.at(counts.from_)
+    in_code = (row >= 0) & code.is_kind(Kind.RET)[row] if len(code) else row >= 0
+    return (counts.has(FROM) & in_code) | counts.has(RETURN)
 
 
 class _Sieve:
@@ -135,12 +101,12 @@ class _Sieve:
         return np.flatnonzero(self.left)
 
 
-def _branch_edges(counts: BranchCounts, code: _Code, tallies: dict[str, int]) -> _Edges:
+def _branch_edges(counts: BranchCounts, context: BinaryContext, tallies: dict[str, int]) -> _Edges:
     """The taken branches, but no returns and nothing that no function has to do with."""
-    from_function = np.where(counts.has(FROM), code.functions.containing(counts.from_), -1)
-    to_function = np.where(counts.has(TO), code.functions.containing(counts.to), -1)
+    from_function = np.where(counts.has(FROM), context.functions.containing(counts.from_), -1)
+    to_function = np.where(counts.has(TO), context.functions.containing(counts.to), -1)
     sieve = _Sieve("fdata_branches", counts.count, counts.has(BRANCH), tallies)
-    sieve.drop("returns", code.are_returns(counts))
+    sieve.drop("returns", _are_returns(counts, context.code))
     sieve.drop("outside_functions", (from_function < 0) & (to_function < 0))
     kept = sieve.finish()
     return _Edges(
@@ -175,10 +141,10 @@ class _Runs:
 
 
 def _run_edges(
-    counts: BranchCounts, code: _Code, options: BoltOptions, tallies: dict[str, int]
+    counts: BranchCounts, context: BinaryContext, options: BoltOptions, tallies: dict[str, int]
 ) -> _Edges:
     """The edges between blocks that straight runs pass."""
-    functions, blocks = code.functions, code.blocks
+    functions, blocks = context.functions, context.blocks
     start, end = counts.to, counts.end
     function, other = functions.containing(start), functions.containing(end)
     body = functions.end[function] if len(functions) else start
@@ -186,12 +152,12 @@ def _run_edges(
     sieve = _Sieve("fdata_runs", counts.count, counts.has(TO | END), tallies)
     sieve.drop("outside_functions", (function < 0) | (other < 0))
     sieve.drop("two_functions", function != other)
-    sieve.drop("linkage_table", code.is_flagged(functions.is_pseudo, function))
-    sieve.drop("given_up", code.is_flagged(code.given_up, function))
+    sieve.drop("linkage_table", _is_flagged(functions.is_pseudo, function))
+    sieve.drop("non_simple", _is_flagged(~context.is_simple, function))
     sieve.drop("no_block", (first < 0) | (last < 0) | (start >= body) | (end >= body))
     sieve.drop("backwards", end < start)
-    runs = _runs(counts, code, function, first, last).take(np.flatnonzero(sieve.left))
-    resumed = _resumed_blocks(runs, code, options)
+    runs = _runs(counts, context, function, first, last).take(np.flatnonzero(sieve.left))
+    resumed = _resumed_blocks(runs, context, options)
     barriers = np.concatenate([[0], np.cumsum(~blocks.falls)])
     broken = np.zeros(len(counts), np.bool_)
     broken[sieve.left] = barriers[runs.last] != barriers[resumed]
@@ -201,25 +167,27 @@ def _run_edges(
     return _passed(resumed[good], runs.last[good], runs.count[good], blocks)
 
 
-def _runs(counts: BranchCounts, code: _Code, function: I64, first: I64, last: I64) -> _Runs:
+def _runs(
+    counts: BranchCounts, context: BinaryContext, function: I64, first: I64, last: I64
+) -> _Runs:
     """All rows of counts as runs, whether they are any or not."""
     known = counts.has(BRANCH) | counts.has(RETURN) | counts.has(OUTSIDE)
-    source = np.where(counts.has(FROM), code.functions.containing(counts.from_), -1)
+    source = np.where(counts.has(FROM), context.functions.containing(counts.from_), -1)
     inside = (source >= 0) & (source == function)
-    inside[inside] &= counts.from_[inside] < code.functions.end[function[inside]]
+    inside[inside] &= counts.from_[inside] < context.functions.end[function[inside]]
     return _Runs(
         counts.to,
         function,
         first,
         last,
         known,
-        code.are_returns(counts),
+        _are_returns(counts, context.code),
         inside,
         counts.count,
     )
 
 
-def _resumed_blocks(runs: _Runs, code: _Code, options: BoltOptions) -> I64:
+def _resumed_blocks(runs: _Runs, context: BinaryContext, options: BoltOptions) -> I64:
     """The blocks where runs began, one earlier where a return landed on a block's start.
 
     The block before it ends in the call, and control passed from there to here. Entries and
@@ -227,13 +195,13 @@ def _resumed_blocks(runs: _Runs, code: _Code, options: BoltOptions) -> I64:
     a branch from the same function for a jump even if it is a return: it misses the edge behind
     a recursive call.
     """
-    blocks, first = code.blocks, runs.first
+    blocks, first = context.blocks, runs.first
     if not len(first):
         return first
     own = runs.from_inside if options.compat else runs.from_inside & ~runs.after_return
     may_resume = np.where(
         runs.after_return,
-        runs.start != code.functions.start[runs.function],
+        runs.start != context.functions.start[runs.function],
         ~(blocks.is_entry | blocks.is_landing_pad)[first],
     )
     before = np.maximum(first - 1, 0)
@@ -249,7 +217,7 @@ def _resumed_blocks(runs: _Runs, code: _Code, options: BoltOptions) -> I64:
     return np.where(resumed, before, first)
 
 
-def _passed(first: I64, last: I64, count: U64, blocks: BoltBlocks) -> _Edges:
+def _passed(first: I64, last: I64, count: U64, blocks: BasicBlocks) -> _Edges:
     """How often control passed from each block to the next."""
     steps = np.zeros(len(blocks) + 1, np.uint64)
     np.add.at(steps, first, count)
@@ -266,7 +234,7 @@ def _passed(first: I64, last: I64, count: U64, blocks: BoltBlocks) -> _Edges:
     )
 
 
-def _fdata(edges: list[_Edges], functions: BoltFunctions) -> Fdata:
+def _fdata(edges: list[_Edges], functions: BinaryFunctions) -> Fdata:
     """Add up equal rows and name their places."""
     from_function = np.concatenate([e.from_function for e in edges])
     to_function = np.concatenate([e.to_function for e in edges])
@@ -278,7 +246,7 @@ def _fdata(edges: list[_Edges], functions: BoltFunctions) -> Fdata:
         [np.concatenate([e.mispredicted for e in edges]), np.concatenate([e.count for e in edges])],
     )  # fmt: skip
     used, places = np.unique(np.concatenate([keys[0], keys[2]]), return_inverse=True)
-    names = tuple(functions.name[i - 1] if i else UNKNOWN for i in used.tolist())
+    names = tuple(functions.name(i - 1) if i else UNKNOWN for i in used.tolist())
     half = len(keys[0])
     return in_bolt_order(
         Fdata(
@@ -297,6 +265,6 @@ def _fdata(edges: list[_Edges], functions: BoltFunctions) -> Fdata:
     )
 
 
-def _offsets(addresses: U64, function: I64, functions: BoltFunctions) -> U64:
+def _offsets(addresses: U64, function: I64, functions: BinaryFunctions) -> U64:
     """Offsets in functions; 0 outside."""
     return np.where(function < 0, np.uint64(0), addresses - functions.start[function])

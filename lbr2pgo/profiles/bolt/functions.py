@@ -1,7 +1,7 @@
 """Functions as BOLT sees them: their borders, and the names that fdata uses.
 
 BOLT's idea of a function differs from the symbol table's: local names get a number, symbols
-inside a function become further entries, functions are found without a symbol, and each one
+inside a function become secondary entries, functions are found without a symbol, and each one
 reaches up to the next. A profile names functions and offsets, so both must be BOLT's
 (BOLT: RewriteInstance.cpp, discoverFileObjects and adjustFunctionBoundaries).
 """
@@ -9,44 +9,56 @@ reaches up to the next. A profile names functions and offsets, so both must be B
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from itertools import zip_longest
 
 import numpy as np
 
-from lbr2pgo.profiles.bolt.symbols import Symbol, bolt_symbols
+from lbr2pgo.native.function_borders import (
+    NEW_FUNCTION,
+    SAME_FUNCTION,
+    SECONDARY_ENTRY,
+    function_limits,
+    symbol_roles,
+)
+from lbr2pgo.profiles.bolt.symbols import CodeSymbols, code_symbols
 from lbr2pgo.program.elf.eh_frame import Frames, read_frames
-from lbr2pgo.program.elf.headers import Section
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.plt import plt_entries
 from lbr2pgo.program.elf.symbols import Symbols
-from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.ranges import covering
 
-_FRAGMENT = re.compile(r"(.*)\.(cold|warm)(\.\d+)?$", re.DOTALL)
+_FRAGMENT = re.compile(rb"(.*)\.(cold|warm)(\.\d+)?$", re.DOTALL)
+_FRAGMENT_PARTS = (b".cold", b".warm")
+_TOP = 2**64 - 1
 
 
 @dataclass(frozen=True)
-class BoltFunctions:
+class BinaryFunctions:
     """Functions of one image, by start address; all columns have length n."""
 
     start: U64
     size: U64
     """Bytes that hold instructions."""
-    reach: U64
+    max_size: U64
     """Bytes up to the next function, symbol or end of the section: padding is the function's."""
-    name: tuple[str, ...]
     is_pseudo: Bools
     """Entries of the procedure linkage table: BOLT never disassembles them."""
-    is_broken: Bools
-    """Their borders contradict one another, so BOLT leaves them alone."""
-    family: I64
-    """Number that a split function shares with its fragments."""
-    entries: U64
+    is_contradicted: Bools
+    """The symbol table and the unwinder, or the next symbol, say otherwise where it lies."""
+    parent: I64
+    """The function that a fragment was split off from, itself for all others."""
+    secondary_entries: U64
     """Addresses inside functions that a symbol marks as further entries, ascending."""
     frames: Frames = field(repr=False)
+    symbols: CodeSymbols = field(repr=False)
+    symbol: I64 = field(repr=False)
+    """Row of the symbol that names each, -1 where none does."""
+    plt_name: Mapping[int, str] = field(repr=False)
+    """By start, for entries of the procedure linkage table."""
 
     def __len__(self) -> int:
         return len(self.start)
@@ -56,216 +68,210 @@ class BoltFunctions:
         """First address behind each function's instructions."""
         return self.start + self.size
 
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of all."""
+        return tuple(map(self.name, range(len(self))))
+
+    def name(self, function: int) -> str:
+        """What fdata calls a function."""
+        symbol, start = int(self.symbol[function]), int(self.start[function])
+        if symbol >= 0:
+            return self.symbols.bolt_name(symbol)
+        return self.plt_name.get(start, f"__BOLT_FDE_FUNCat{start:x}")
+
     def containing(self, addresses: U64) -> I64:
         """(m,): index of the function that reaches over each address, -1 where there is none."""
-        if not len(self):
-            return np.full(len(addresses), -1, np.int64)
-        at = np.searchsorted(self.start, addresses, side="right").astype(np.int64) - 1
-        inside = (at >= 0) & (addresses - self.start[at] < self.reach[at])
-        return np.where(inside, at, -1)
+        return covering(self.start, self.start + self.max_size, addresses)
 
 
-@dataclass(slots=True)
-class _Function:
-    """One function while the table is built."""
+def discover(image: Image, symbols: Symbols) -> BinaryFunctions:
+    """The functions of an image; those without a symbol are found through `.eh_frame`."""
+    frames, known = read_frames(image), code_symbols(image, symbols)
+    sections = _bounds(image)
+    named, roles = _of_symbols(known, frames, sections)
+    plt, plt_name = _of_plt(image, known, named)
+    found = _Found.merged([named, plt])
+    found = _Found.merged([found, _of_frames(image, frames, found)])
+    kept = roles != SECONDARY_ENTRY
+    is_label = _is_label(known)
+    limit, is_entry = function_limits(
+        found.start,
+        found.size,
+        found.section,
+        known.address[kept],
+        known.size[kept],
+        is_label[kept].view(np.uint8),
+    )
+    max_size = limit - found.start
+    is_contradicted = found.is_contradicted | (max_size < found.size)
+    entries = [known.address[~kept], known.address[kept][is_entry]]
+    return BinaryFunctions(
+        start=found.start,
+        size=np.where((found.size == 0) & ~is_contradicted, max_size, found.size),
+        max_size=np.maximum(max_size, found.size),
+        is_pseudo=np.isin(found.start, np.fromiter(plt_name, np.uint64)),
+        is_contradicted=is_contradicted,
+        parent=_parents(known, roles, found),
+        secondary_entries=np.unique(np.concatenate(entries)),
+        frames=frames,
+        symbols=known,
+        symbol=found.symbol,
+        plt_name=plt_name,
+    )
 
-    start: int
-    size: int
-    name: str
-    section: Section
-    is_pseudo: bool = False
-    is_broken: bool = False
-    reach: int = 0
-    symbols: list[Symbol] = field(default_factory=list)
-    """Those that stand at its start."""
 
-    def contains(self, address: int) -> bool:
-        return self.start <= address < self.start + self.size
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Functions before their borders are set, by start; columns of length n."""
 
-    def tolerates(self, symbol: Symbol) -> bool:
-        """Whether a symbol may stand inside the body (BOLT: isSymbolValidInScope)."""
-        if not self.section.address <= symbol.address < self.section.end:
-            return False
-        if symbol.size == 0 and self.contains(symbol.address):
-            return True
-        return symbol.is_untyped and not symbol.is_global
+    start: U64
+    size: U64
+    section: U64
+    """(n, 2): start and end of the section that holds each."""
+    symbol: I64
+    is_contradicted: Bools
+
+    @classmethod
+    def without_symbol(cls, start: U64, size: U64, section: U64) -> _Found:
+        """Functions that no symbol names."""
+        return cls(start, size, section, np.full(len(start), -1), np.zeros(len(start), np.bool_))
+
+    @staticmethod
+    def merged(parts: Sequence[_Found]) -> _Found:
+        """All of them; of several at one start the first."""
+        columns = [
+            np.concatenate([getattr(part, column.name) for part in parts])
+            for column in fields(_Found)
+        ]
+        _, first = np.unique(columns[0], return_index=True)
+        return _Found(*(column[first] for column in columns))
 
 
-def discover(image: Image, symbols: Symbols) -> BoltFunctions:
-    """The functions of an image; those without a symbol are found through `.eh_frame`.
+def _bounds(image: Image) -> U64:
+    """(s, 2): start and end of each section."""
+    bounds = [(s.address, min(s.end, _TOP)) for s in image.sections]
+    return np.array(bounds, np.uint64).reshape(-1, 2)
 
-    Dynamic symbols count for nothing, as in BOLT.
+
+def _is_label(symbols: CodeSymbols) -> Bools:
+    return symbols.is_untyped & ~symbols.is_global
+
+
+def _of_symbols(symbols: CodeSymbols, frames: Frames, sections: U64) -> tuple[_Found, U8]:
+    """The functions that symbols name, and what each symbol is to them."""
+    size, is_contradicted = _checked_sizes(symbols, frames)
+    room = sections[symbols.section, 1] - symbols.address if len(symbols) else size
+    body_size = np.minimum(size, room)
+    roles = symbol_roles(
+        symbols.address,
+        symbols.size,
+        body_size,
+        symbols.section,
+        symbols.is_function.view(np.uint8),
+        _is_label(symbols).view(np.uint8),
+        sections,
+    )
+    at_start = np.flatnonzero((roles == NEW_FUNCTION) | (roles == SAME_FUNCTION))
+    first = np.flatnonzero(roles[at_start] == NEW_FUNCTION)
+    row = at_start[first]
+    size = np.maximum.reduceat(body_size[at_start], first) if len(first) else body_size[:0]
+    section = sections[symbols.section[row]]
+    return _Found(symbols.address[row], size, section, row, is_contradicted[row]), roles
+
+
+def _checked_sizes(symbols: CodeSymbols, frames: Frames) -> tuple[U64, Bools]:
+    """Size of a function at each symbol, and whether an unwind entry contradicts its start."""
+    if not len(frames.start):
+        return symbols.size, np.zeros(len(symbols), np.bool_)
+    at = np.searchsorted(frames.start, symbols.address)
+    here = np.minimum(at, len(frames.start) - 1)
+    agrees = frames.start[here] == symbols.address
+    size = np.where(agrees, np.maximum(symbols.size, frames.size[here]), symbols.size)
+    between = ~agrees & (at > 0) & (at < len(frames.start))
+    before = np.maximum(at - 1, 0)
+    inside = symbols.address - frames.start[before] < frames.size[before]
+    return size, between & inside
+
+
+def _of_plt(image: Image, symbols: CodeSymbols, named: _Found) -> tuple[_Found, dict[int, str]]:
+    """Entries of the procedure linkage table and the code in front of them, and their names."""
+    entries = list(plt_entries(image))
+    name_at = _plt_names(symbols, named, [symbol for *_, symbol in entries])
+    names: dict[int, str] = {}
+    bounds: list[tuple[int, int]] = []
+    for section, address, symbol in entries:
+        name = name_at.get(symbol) if symbol is not None else f"__BOLT_PSEUDO_{section.name}"
+        if name is not None and address not in names:
+            names[address] = name
+            bounds.append((section.address, section.end))
+    start = np.fromiter(names, np.uint64)
+    section_bounds = np.array(bounds, np.uint64).reshape(-1, 2)
+    return _Found.without_symbol(start, np.zeros_like(start), section_bounds), names
+
+
+def _plt_names(
+    symbols: CodeSymbols, named: _Found, wanted: Iterable[str | int | None]
+) -> dict[str | int, str]:
+    """By what an entry stands for: a symbol, or the address of the function that chooses one.
+
+    Named is the first symbol of what it jumps to, if that is in the image.
     """
-    frames = read_frames(image)
-    builder = _Builder(image, frames)
-    if symbols.origin == ".symtab":
-        for symbol in bolt_symbols(image, symbols):
-            builder.add_symbol(symbol)
-    builder.add_plt()
-    builder.add_frames()
-    return builder.finish()
+    texts = {
+        name: name.encode("utf-8", "surrogateescape") for name in wanted if isinstance(name, str)
+    }
+    addresses: dict[str | int, int] = {at: at for at in wanted if isinstance(at, int)}
+    rows = symbols.names.rows_of(set(texts.values()))
+    for name, text in texts.items():
+        shared = [row for row in rows.get(text, ()) if symbols.is_global[row]]
+        if shared:
+            addresses[name] = int(symbols.address[shared[-1]])
+    names: dict[str | int, str] = {name: f"{name}@PLT" for name in texts}
+    for key, address in addresses.items():
+        row = bisect_left(named.start, address)
+        if row < len(named.start) and named.start[row] == address:
+            names[key] = f"{symbols.bolt_name(int(named.symbol[row]))}@PLT"
+    return names
 
 
-class _Builder:
-    """Adds symbols in BOLT's order, then what has no symbol, then sets the borders."""
-
-    def __init__(self, image: Image, frames: Frames) -> None:
-        self._image = image
-        self._frames = frames
-        self._frame_starts: list[int] = frames.start.tolist()
-        self._frame_sizes: list[int] = frames.size.tolist()
-        self._functions: dict[int, _Function] = {}
-        self._symbols: list[Symbol] = []
-        self._globals: dict[str, int] = {}
-        self._entries: set[int] = set()
-        self._previous: _Function | None = None
-
-    def add_symbol(self, symbol: Symbol) -> None:
-        """Take the next symbol, by address."""
-        self._symbols.append(symbol)
-        if symbol.is_global:
-            self._globals[symbol.name] = symbol.address
-        section = symbol.section
-        if section is None or symbol.address == section.end:
-            return
-        if not self._is_inside_previous(symbol):
-            self._previous = self._add_function(symbol, section)
-
-    def _is_inside_previous(self, symbol: Symbol) -> bool:
-        """Whether a symbol belongs to the body of the function before it."""
-        previous = self._previous
-        if previous is None:
-            return False
-        inside = previous.contains(symbol.address)
-        if not symbol.is_function:
-            return inside or (previous.size == 0 and previous.tolerates(symbol))
-        if not inside or previous.start == symbol.address:
-            return False
-        if not previous.tolerates(symbol):
-            self._entries.add(symbol.address)
-            self._symbols.pop()
-        return True
-
-    def _add_function(self, symbol: Symbol, section: Section) -> _Function:
-        size, is_broken = self._checked_size(symbol)
-        size = min(size, section.end - symbol.address)
-        function = self._functions.get(symbol.address)
-        if function is None:
-            function = _Function(
-                symbol.address, size, symbol.bolt_name, section, is_broken=is_broken
-            )
-            self._functions[symbol.address] = function
-        else:
-            function.size = max(size, function.size)
-        function.symbols.append(symbol)
-        return function
-
-    def _checked_size(self, symbol: Symbol) -> tuple[int, bool]:
-        """Size of a function, and whether an unwind entry contradicts its start."""
-        starts, sizes = self._frame_starts, self._frame_sizes
-        at = bisect_left(starts, symbol.address)
-        if at < len(starts) and starts[at] == symbol.address:
-            return max(symbol.size, sizes[at]), False
-        if at in (0, len(starts)):
-            return symbol.size, False
-        return symbol.size, symbol.address < starts[at - 1] + sizes[at - 1]
-
-    def add_plt(self) -> None:
-        """Entries of the procedure linkage table, and the code in front of them."""
-        for section, address, symbol in plt_entries(self._image):
-            name = self._plt_name(section, symbol)
-            if name is None:
-                continue
-            function = self._functions.setdefault(address, _Function(address, 0, name, section))
-            function.is_pseudo = True
-
-    def _plt_name(self, section: Section, symbol: str | int | None) -> str | None:
-        """Named is the first symbol of what the entry's symbol names, if that is in the image."""
-        if symbol is None:
-            return f"__BOLT_PSEUDO_{section.name}"
-        address = symbol if isinstance(symbol, int) else self._globals.get(symbol, 0)
-        function = self._functions.get(address)
-        if function is not None:
-            return f"{function.name}@PLT"
-        return None if isinstance(symbol, int) else f"{symbol}@PLT"
-
-    def add_frames(self) -> None:
-        """Functions that only the unwinder knows."""
-        starts = sorted(self._functions)
-        ranges = zip(self._frame_starts, self._frame_sizes, strict=True)
-        for start, size in ranges:
-            at = bisect_right(starts, start) - 1
-            section = self._code_section_at(start)
-            if section is None or (at >= 0 and self._functions[starts[at]].contains(start)):
-                continue
-            name = f"__BOLT_FDE_FUNCat{start:x}"
-            size = min(size, section.end - start)
-            self._functions.setdefault(start, _Function(start, size, name, section))
-
-    def _code_section_at(self, address: int) -> Section | None:
-        sections = (s for s in self._image.sections if s.is_code)
-        return next((s for s in sections if s.address <= address < s.end), None)
-
-    def finish(self) -> BoltFunctions:
-        """Set the borders, now that all functions are known."""
-        functions = [self._functions[start] for start in sorted(self._functions)]
-        addresses = [s.address for s in self._symbols]
-        for function, after in zip_longest(functions, functions[1:]):
-            _set_border(function, self._limit(function, after, addresses))
-        return BoltFunctions(
-            start=np.array([f.start for f in functions], np.uint64),
-            size=np.array([f.size for f in functions], np.uint64),
-            reach=np.array([f.reach for f in functions], np.uint64),
-            name=tuple(f.name for f in functions),
-            is_pseudo=np.array([f.is_pseudo for f in functions], np.bool_),
-            is_broken=np.array([f.is_broken for f in functions], np.bool_),
-            family=_families(functions),
-            entries=np.array(sorted(self._entries), np.uint64),
-            frames=self._frames,
-        )
-
-    def _limit(self, function: _Function, after: _Function | None, addresses: list[int]) -> int:
-        """Where a function ends at the latest; symbols tolerated before it become entries."""
-        limit = function.section.end if after is None else min(function.section.end, after.start)
-        for at in range(bisect_right(addresses, function.start), len(addresses)):
-            symbol = self._symbols[at]
-            is_behind = after is not None and symbol.address >= after.start
-            if is_behind or not function.tolerates(symbol):
-                return min(limit, symbol.address)
-            self._entries.add(symbol.address)
-        return limit
+def _of_frames(image: Image, frames: Frames, known: _Found) -> _Found:
+    """Functions that only the unwinder knows."""
+    sections = np.array(
+        sorted((s.address, min(s.end, _TOP)) for s in image.sections if s.is_code), np.uint64
+    ).reshape(-1, 2)
+    section = covering(sections[:, 0], sections[:, 1], frames.start)
+    function = covering(known.start, known.start + known.size, frames.start)
+    rows = np.flatnonzero((section >= 0) & (function < 0))
+    start, bounds = frames.start[rows], sections[section[rows]]
+    size = np.minimum(frames.size[rows], bounds[:, 1] - start)
+    return _Found.without_symbol(start, size, bounds)
 
 
-def _set_border(function: _Function, limit: int) -> None:
-    function.reach = limit - function.start
-    if function.reach < function.size:
-        function.is_broken = True
-        function.reach = function.size
-    elif function.size == 0 and not function.is_broken:
-        function.size = function.reach
-
-
-def _families(functions: Sequence[_Function]) -> I64:
-    """Number functions so that fragments share their parent's number.
+def _parents(symbols: CodeSymbols, roles: U8, found: _Found) -> I64:
+    """The function that each fragment was split off from; itself for all others.
 
     Of several functions with the parent's name one from the same source file is taken, and of
     those the nearest. With one, as is usual, that is BOLT's choice too (BOLT: registerFragments).
     """
-    named: dict[tuple[str, str | None], tuple[list[int], list[int]]] = {}
-    for i, function in enumerate(functions):
-        for symbol in function.symbols:
-            for key in ((symbol.name, symbol.file), (symbol.name, None)):
-                starts, numbers = named.setdefault(key, ([], []))
-                starts.append(function.start)
-                numbers.append(i)
-    family = np.arange(len(functions))
-    for i, function in enumerate(functions):
-        for symbol in function.symbols:
-            match = _FRAGMENT.match(symbol.name)
-            parents = match and (named.get((match[1], symbol.file)) or named.get((match[1], None)))
-            if parents:
-                family[i] = parents[1][_nearest(parents[0], function.start)]
-    return family
+    at_start = np.flatnonzero((roles == NEW_FUNCTION) | (roles == SAME_FUNCTION))
+    parent = np.arange(len(found.start))
+    names = symbols.names.take(at_start)
+    base = {
+        row: match[1]
+        for row in names.rows_holding(_FRAGMENT_PARTS).tolist()
+        if (match := _FRAGMENT.match(names.raw(row)))
+    }
+    candidates = names.rows_of(set(base.values()))
+    files = symbols.file.take(at_start)
+    function = np.searchsorted(found.start, symbols.address[at_start])
+    for row, name in base.items():
+        rows = candidates.get(name, [])
+        same_file = [other for other in rows if files.raw(other) == files.raw(row)]
+        if rows:
+            places = function[same_file or rows].tolist()
+            starts = found.start[places].tolist()
+            parent[function[row]] = places[_nearest(starts, int(found.start[function[row]]))]
+    return parent
 
 
 def _nearest(places: Sequence[int], place: int) -> int:

@@ -2,28 +2,35 @@
 
 A table holds addresses (8 bytes) or distances from its own start (4 bytes) to places in one
 function. Where it ends is not written anywhere: it goes on for as long as its entries make sense.
+All tables are read at once, a stretch of each at a time.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from lbr2pgo.profiles.bolt.functions import BoltFunctions
-from lbr2pgo.profiles.bolt.lines import Lines
-from lbr2pgo.profiles.bolt.relocations import CodeReferences
-from lbr2pgo.profiles.bolt.x86_jump_tables import TableUse, rip_relative_leas, table_uses
+from lbr2pgo.profiles.bolt.disassembly import Disassembly
+from lbr2pgo.profiles.bolt.idioms import Idioms, TableUses
+from lbr2pgo.profiles.bolt.references import CodeReferences
 from lbr2pgo.program.elf.headers import SHT_NOBITS, Section
 from lbr2pgo.program.elf.image import Image
-from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.ranges import spread
+
+_DISTANCE, _ADDRESS = 4, 8
+"""Bytes of an entry."""
+_SMALLEST = 8
+"""Bytes of two distances; one is no table."""
+_STRETCH = 32
+"""Entries of each table that are read at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class JumpTables:
-    """Targets of all tables that were recognised, one row for each target."""
+    """Targets of all tables that were recognised, one row for each target of each use."""
 
     target: U64
     function: I64
@@ -33,102 +40,127 @@ class JumpTables:
 
 
 def find_jump_tables(
-    image: Image, functions: BoltFunctions, lines: Lines, references: CodeReferences
+    image: Image, code: Disassembly, references: CodeReferences, idioms: Idioms
 ) -> JumpTables:
-    """Tables that the functions of `lines` refer to."""
-    uses = list(table_uses(lines)) if image.machine == "x86-64" else []
+    """Tables that the functions of `code` refer to."""
+    uses = idioms.jump_tables(code)
     if references.present:
-        uses += _referred_distances(lines, references)
-    reader = _Reader(image, functions, lines, references)
-    limits = sorted({use.table for use in uses})
-    rows = [
-        (target, use.function, use.jump) for use in uses for target in reader.targets(use, limits)
-    ]
-    columns = np.array(rows, np.uint64).reshape(-1, 3)
-    return JumpTables(columns[:, 0], columns[:, 1].astype(np.int64), columns[:, 2])
+        uses = uses.joined(_referred_distances(code, references, idioms))
+    keys = np.column_stack([uses.table, uses.function.view(np.uint64), uses.is_distances])
+    keys, used = np.unique(keys, axis=0, return_inverse=True)
+    tables = _Tables(keys[:, 0], keys[:, 1].view(np.int64), keys[:, 2] > 0)
+    table, target = _targets(tables, _Reader(image, code, references).entries(tables), code)
+    first, past = np.searchsorted(table, used), np.searchsorted(table, used, side="right")
+    return JumpTables(
+        target[spread(first, past)],
+        np.repeat(uses.function, past - first),
+        np.repeat(uses.jump, past - first),
+    )
 
 
-def _referred_distances(lines: Lines, references: CodeReferences) -> Iterator[TableUse]:
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    """What may be tables; columns of length n."""
+
+    address: U64
+    function: I64
+    is_distances: Bools
+
+
+def _referred_distances(code: Disassembly, references: CodeReferences, idioms: Idioms) -> TableUses:
     """Tables whose address some instruction takes, though perhaps not right before its jump."""
-    rows, tables = rip_relative_leas(lines)
+    rows, tables = idioms.taken_addresses(code)
     kept = np.isin(tables, references.distances)
-    for row, table in zip(rows[kept].tolist(), tables[kept].tolist(), strict=True):
-        yield TableUse(table, int(lines.function[row]), 0, True)
+    function = code.function[rows[kept]]
+    none = np.zeros(len(function), np.uint64)
+    return TableUses(tables[kept], function, none, np.ones(len(function), np.bool_))
+
+
+def _targets(tables: _Tables, entries: tuple[I64, U64], code: Disassembly) -> tuple[I64, U64]:
+    """Tables (m,) and their distinct targets inside functions, ordered; none of what is no table.
+
+    One real target is enough with a special one: the start or the end of the function.
+    """
+    table, value = entries
+    function = tables.function[table]
+    special = (value == code.functions.start[function]) | (value == code.functions.end[function])
+    real, others = (
+        np.bincount(table[rows], minlength=len(tables.address)) for rows in (~special, special)
+    )
+    kept = ~special & (real + (others > 0) >= 2)[table]
+    table, value = table[kept], value[kept]
+    order = np.lexsort((value, table))
+    table, value = table[order], value[order]
+    is_first = np.ones(len(table), np.bool_)
+    is_first[1:] = (table[1:] != table[:-1]) | (value[1:] != value[:-1])
+    return table[is_first], value[is_first]
 
 
 class _Reader:
     """Reads tables entry by entry, as far as they make sense."""
 
-    _CHUNK = 256
+    def __init__(self, image: Image, code: Disassembly, references: CodeReferences) -> None:
+        self._image, self._code, self._references = image, code, references
 
-    def __init__(
-        self, image: Image, functions: BoltFunctions, lines: Lines, references: CodeReferences
-    ) -> None:
-        self._image = image
-        self._functions = functions
-        self._lines = lines
-        self._references = references
-        self._known: dict[tuple[int, int, bool], list[int]] = {}
-        self._sections = [
-            s for s in image.sections if s.is_alloc and not s.is_code and s.type != SHT_NOBITS
-        ]
+    def entries(self, tables: _Tables) -> tuple[I64, U64]:
+        """Tables and their entries (m,), up to the first that can't belong to the table."""
+        found = [(np.zeros(0, np.int64), np.zeros(0, np.uint64))]
+        for section, rows in self._by_section(tables):
+            for size in (_DISTANCE,) if self._references.present else (_DISTANCE, _ADDRESS):
+                chosen = rows[tables.is_distances[rows] == (size == _DISTANCE)]
+                found += self._read(tables, chosen, section, size)
+        return np.concatenate([t for t, _ in found]), np.concatenate([v for _, v in found])
 
-    def targets(self, use: TableUse, limits: list[int]) -> list[int]:
-        """Distinct targets inside functions; empty if this is no table."""
-        key = use.table, use.function, use.is_distances
-        if key not in self._known:
-            self._known[key] = self._read(use, limits)
-        return self._known[key]
+    def _by_section(self, tables: _Tables) -> Iterator[tuple[Section, I64]]:
+        """Sections of data, and the tables in each."""
+        left = np.ones(len(tables.address), np.bool_)
+        for section in self._image.sections:
+            if section.is_alloc and not section.is_code and section.type != SHT_NOBITS:
+                held = left & (tables.address >= section.address) & (tables.address < section.end)
+                left &= ~held
+                if held.any() and section.size >= _SMALLEST:
+                    yield section, np.flatnonzero(held)
 
-    def _read(self, use: TableUse, limits: list[int]) -> list[int]:
-        """One real target is enough with a special one: the start or the end of the function."""
-        section = next((s for s in self._sections if s.address <= use.table < s.end), None)
-        if section is None or (self._references.present and not use.is_distances):
-            return []
-        after = bisect_right(limits, use.table)
-        end = min(section.end, limits[after]) if after < len(limits) else section.end
-        values = self._sensible(use, section, end)
-        function = use.function
-        start, past = int(self._functions.start[function]), int(self._functions.end[function])
-        real = values[(values != start) & (values != past)]
-        is_table = len(real) + (len(real) < len(values)) >= 2
-        return np.unique(real).tolist() if is_table else []
+    def _read(
+        self, tables: _Tables, rows: I64, section: Section, size: int
+    ) -> Iterator[tuple[I64, U64]]:
+        """Tables and entries, a stretch of each table at a time; a table ends before the next."""
+        content = self._image.contents(section)
+        if content is None:
+            return
+        data = np.frombuffer(content, np.uint8)
+        starts = np.append(np.unique(tables.address), np.uint64(section.end))
+        end = np.minimum(starts[np.searchsorted(starts, tables.address[rows], "right")], starts[-1])
+        at = tables.address[rows]
+        steps = np.arange(_STRETCH)
+        while len(rows):
+            place = at[:, np.newaxis] + (steps * size).astype(np.uint64)
+            value = _values(data, place - np.uint64(section.address), size)
+            value += tables.address[rows, np.newaxis] if size == _DISTANCE else np.uint64(0)
+            function = np.broadcast_to(tables.function[rows, np.newaxis], place.shape)
+            good = place + np.uint64(size) <= end[:, np.newaxis]
+            good[good] &= self._are_entries(function[good], place[good], value[good])
+            count = np.where(good.all(axis=1), _STRETCH, np.argmin(good, axis=1))
+            yield np.repeat(rows, count), value[steps < count[:, np.newaxis]]
+            goes_on = count == _STRETCH
+            rows, end, at = rows[goes_on], end[goes_on], place[goes_on, -1] + np.uint64(size)
 
-    def _sensible(self, use: TableUse, section: Section, end: int) -> U64:
-        """Values up to the first entry that can't belong to the table."""
-        size = 4 if use.is_distances else 8
-        content = self._image.contents(section) or memoryview(b"")
-        kept: list[U64] = []
-        for at in range(use.table, end - size + 1, size * self._CHUNK):
-            count = min(self._CHUNK, (end - at) // size)
-            raw = content[at - section.address : at - section.address + count * size]
-            values = _values(raw, use)
-            places = np.uint64(at) + np.arange(len(values), dtype=np.uint64) * np.uint64(size)
-            good = self._are_entries(use, places, values)
-            stop = len(good) if good.all() else int(np.argmin(good))
-            kept.append(values[:stop])
-            if stop < self._CHUNK:
-                break
-        return np.concatenate([np.zeros(0, np.uint64), *kept])
-
-    def _are_entries(self, use: TableUse, places: U64, values: U64) -> Bools:
-        """(n,): whether each value may be an entry of a table of that function."""
-        functions = self._functions
+    def _are_entries(self, function: I64, places: U64, values: U64) -> Bools:
+        """(n,): whether each value may be an entry of a table of its function."""
+        functions = self._code.functions
         at = functions.containing(values)
-        related = (at >= 0) & (functions.family[at] == functions.family[use.function])
-        real = related & (values < functions.end[at]) & (self._lines.at(values) >= 0)
-        special = (values == functions.start[use.function]) | (
-            values == functions.end[use.function]
-        )
+        related = (at >= 0) & (functions.parent[at] == functions.parent[function])
+        real = related & (values < functions.end[at]) & (self._code.at(values) >= 0)
+        special = (values == functions.start[function]) | (values == functions.end[function])
         good: Bools = real | special
         if self._references.present:
             good &= np.isin(places, self._references.distances)
         return good
 
 
-def _values(raw: memoryview, use: TableUse) -> U64:
-    """Addresses that entries stand for."""
-    if not use.is_distances:
-        return np.frombuffer(raw[: len(raw) // 8 * 8], "<u8").astype(np.uint64)
-    distances = np.frombuffer(raw[: len(raw) // 4 * 4], "<i4").astype(np.int64)
-    return distances.astype(np.uint64) + np.uint64(use.table)
+def _values(data: U8, offset: U64, size: int) -> U64:
+    """Signed numbers of this size at (n, m) offsets, those behind the end whatever they are."""
+    at = np.minimum(offset, np.uint64(len(data) - size)).astype(np.int64)
+    fields = data[at[..., np.newaxis] + np.arange(size)]
+    values: U64 = fields.view(f"<i{size}")[..., 0].astype(np.int64).view(np.uint64)
+    return values

@@ -2,111 +2,130 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from lbr2pgo.program.elf.headers import Section
 from lbr2pgo.program.elf.image import Image
+from lbr2pgo.program.elf.names import Names
 from lbr2pgo.program.elf.plt import PLT_ENTRY_SIZES
-from lbr2pgo.program.elf.symbols import (
-    STB_LOCAL,
-    STT_FUNC,
-    STT_GNU_IFUNC,
-    STT_NOTYPE,
-    STT_SECTION,
-    Symbols,
-)
-from lbr2pgo.support.arrays import I64
+from lbr2pgo.program.elf.symbols import STB_LOCAL, STT_NOTYPE, STT_SECTION, Symbols
+from lbr2pgo.support.arrays import I32, I64, U64, Bools
 
-_HOT_MARKERS = ("__hot_start", "__hot_end")
+_HOT_MARKERS = (b"__hot_start\0", b"__hot_end\0")
+_LABEL = b".L"
 
 
 @dataclass(frozen=True, slots=True)
-class Symbol:
-    """A symbol that stands in code, or an absolute one."""
+class CodeSymbols:
+    """Symbols that stand in code, and absolute ones, in BOLT's order; columns of length n."""
 
-    address: int
-    size: int
-    name: str
-    """As in the symbol table."""
-    bolt_name: str
-    """As in fdata."""
-    section: Section | None
-    """None for an absolute one."""
-    is_function: bool
-    is_untyped: bool
-    is_global: bool
-    file: str
+    address: U64
+    size: U64
+    section: I32
+    """Index into `Image.sections`, -1 for an absolute one."""
+    is_function: Bools
+    is_global: Bools
+    is_untyped: Bools
+    names: Names
+    """As in the symbol table, but for `renamed`."""
+    renamed: Mapping[int, bytes]
+    """By row, what BOLT calls a symbol otherwise."""
+    number: I64
+    """Appended to a local symbol's name; 0 for others."""
+    file: Names
     """Source file of a local symbol, "" if unknown."""
 
+    def __len__(self) -> int:
+        return len(self.address)
 
-def bolt_symbols(image: Image, symbols: Symbols) -> Iterator[Symbol]:
+    def bolt_name(self, row: int) -> str:
+        """The name in fdata."""
+        name = self.renamed.get(row) or self.names.raw(row)
+        number = int(self.number[row])
+        return name.decode("utf-8", "surrogateescape") + (f"/{number}" if number else "")
+
+
+def code_symbols(image: Image, symbols: Symbols) -> CodeSymbols:
     """Symbols by address; at one address functions come first, section symbols last.
 
     A local symbol's name gets a number, counted by address over all local symbols of that name,
     data too (BOLT: NameResolver.h). Left out is what BOLT leaves out: symbols at address 0,
-    outside their own section or in one that is not loaded (BOLT: discoverFileObjects).
+    outside their own section or in one that is not loaded (BOLT: discoverFileObjects). Dynamic
+    symbols count for nothing.
     """
-    numbers: Counter[str] = Counter()
-    rows = _in_bolt_order(image, symbols)
-    columns = (symbols.start, symbols.size, symbols.section, symbols.kind, symbols.binding)
-    for row, start, size, number, kind, binding in zip(
-        rows.tolist(), *(column[rows].tolist() for column in columns), strict=True
-    ):
-        section = None if number < 0 else image.sections[number]
-        name = symbols.names.raw(row).decode("utf-8", "surrogateescape")
-        if kind == STT_SECTION and section is not None:
-            if section.name in PLT_ENTRY_SIZES:
-                continue
-            name = name or section.name
-        if name in _HOT_MARKERS:
-            continue
-        is_global = binding != STB_LOCAL
-        bolt_name = _bolt_name(name, is_global, numbers)
-        if section is None or section.is_code:
-            yield Symbol(
-                address=start,
-                size=size,
-                name=name,
-                bolt_name=bolt_name,
-                section=section,
-                is_function=kind in (STT_FUNC, STT_GNU_IFUNC),
-                is_untyped=kind == STT_NOTYPE,
-                is_global=is_global,
-                file="" if is_global else symbols.file[row],
-            )
-
-
-def _bolt_name(name: str, is_global: bool, numbers: Counter[str]) -> str:
-    if not name:
-        numbers[""] += 1
-        return f"ANONYMOUS.{numbers[''] - 1}"
-    if name.startswith(".L"):  # LLVM would take it for a label
-        name = f"PG{name}"
-    if is_global:
-        return name
-    numbers[name] += 1
-    return f"{name}/{numbers[name]}"
+    rows = _in_bolt_order(image, symbols) if symbols.origin == ".symtab" else np.empty(0, np.int64)
+    names = symbols.names.take(rows)
+    section, is_local = symbols.section[rows], symbols.binding[rows] == STB_LOCAL
+    renamed, anonymous = _renamed(image, names, section, symbols.kind[rows] == STT_SECTION)
+    number = _numbers(names, renamed, np.flatnonzero(is_local & ~anonymous))
+    is_code = np.array([*(s.is_code for s in image.sections), True], np.bool_)[section]
+    kept = np.flatnonzero(is_code)
+    new_row = np.cumsum(is_code) - 1
+    rows, is_local = rows[kept], is_local[kept]
+    return CodeSymbols(
+        address=symbols.start[rows],
+        size=symbols.size[rows],
+        section=section[kept],
+        is_function=symbols.is_function[rows],
+        is_global=~is_local,
+        is_untyped=symbols.kind[rows] == STT_NOTYPE,
+        names=names.take(kept),
+        renamed={int(new_row[row]): name for row, name in renamed.items() if is_code[row]},
+        number=number[kept],
+        file=symbols.file.take(np.where(is_local, rows, -1)),
+    )
 
 
 def _in_bolt_order(image: Image, symbols: Symbols) -> I64:
-    """Rows of the symbols in memory."""
+    """Rows of the symbols in memory that BOLT looks at."""
     sections = image.sections
     allocated = np.array([s.is_alloc for s in sections], np.bool_)[symbols.section]
     start = np.array([s.address for s in sections], np.uint64)[symbols.section]
     size = np.array([s.size for s in sections], np.uint64)[symbols.section]
+    is_plt = np.array([s.name in PLT_ENTRY_SIZES for s in sections], np.bool_)[symbols.section]
     skip = symbols.start - start
     fits = (symbols.start >= start) & (skip <= size) & (symbols.size <= size - skip)
-    kept = np.flatnonzero((symbols.start > 0) & ((symbols.section < 0) | (allocated & fits)))
-    if image.machine == "aarch64":
-        kept = kept[[not _is_marker(symbols, row) for row in kept.tolist()]]
-    rank = np.where(symbols.is_function, 0, np.where(symbols.kind == STT_SECTION, 2, 1))
-    return kept[np.lexsort((rank[kept], symbols.start[kept]))]
+    is_section = symbols.kind == STT_SECTION
+    kept = (symbols.start > 0) & (
+        (symbols.section < 0) | (allocated & fits & ~(is_section & is_plt))
+    )
+    for marker in (*_HOT_MARKERS, *image.architecture.mapping_symbols):
+        kept &= ~symbols.names.start_with(marker)
+    rows = np.flatnonzero(kept)
+    rank = np.where(symbols.is_function, 0, np.where(is_section, 2, 1))[rows]
+    return rows[np.lexsort((rank, symbols.start[rows]))]
 
 
-def _is_marker(symbols: Symbols, row: int) -> bool:
-    """Whether a symbol only says that code or data follows (AAELF64, "Mapping symbols")."""
-    return symbols.names.raw(row)[:3] in (b"$x", b"$x.", b"$d", b"$d.")
+def _renamed(
+    image: Image, names: Names, section: I32, is_section: Bools
+) -> tuple[dict[int, bytes], Bools]:
+    """Names by row that BOLT gives itself, and which rows (n,) have none even so.
+
+    A section's symbol is called like the section, and what LLVM would take for a label is not
+    left looking so.
+    """
+    is_empty = (names.offset < 0) | names.start_with(b"\0")
+    is_named = is_empty & is_section & (section >= 0)
+    renamed = {
+        row: image.sections[section[row]].name.encode() for row in np.flatnonzero(is_named).tolist()
+    }
+    for row in np.flatnonzero(names.start_with(_LABEL)).tolist():
+        renamed[row] = b"PG" + names.raw(row)
+    anonymous = is_empty & ~is_named
+    for count, row in enumerate(np.flatnonzero(anonymous).tolist()):
+        renamed[row] = b"ANONYMOUS.%d" % count
+    return renamed, anonymous
+
+
+def _numbers(names: Names, renamed: Mapping[int, bytes], local: I64) -> I64:
+    """(n,): the how manieth of its name each of the local rows is; 0 for other rows."""
+    number = np.zeros(len(names), np.int64)
+    seen: defaultdict[bytes, int] = defaultdict(int)
+    for row, name in zip(local.tolist(), names.take(local).all_raw(), strict=True):
+        called = renamed.get(row, name)
+        seen[called] += 1
+        number[row] = seen[called]
+    return number

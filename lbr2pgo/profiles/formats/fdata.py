@@ -73,8 +73,8 @@ FORMAT = OutputFormat(
                     "in code that BOLT can't cut into blocks",
                     "nothing: BOLT does not optimise such functions",
                 ),
-                "given_up": Reason(
-                    "in functions that perf2bolt gives up",
+                "non_simple": Reason(
+                    "in functions that are not simple to perf2bolt",
                     "leave out --compat perf2bolt to keep them",
                 ),
                 "backwards": REASONS["backwards"],

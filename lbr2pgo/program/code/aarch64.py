@@ -128,5 +128,5 @@ AARCH64 = Architecture(
     plt_slots=plt_slots,
     # AAELF64: R_AARCH64_RELATIVE, _IRELATIVE; _ABS64, _ABS32, _PREL64, _PREL32
     relocations=Relocations(relative=1027, irelative=1032, references=(257, 258, 260, 261)),
-    mapping_symbols=(b"$x", b"$d"),
+    mapping_symbols=(b"$x\0", b"$x.", b"$d\0", b"$d."),
 )

@@ -74,4 +74,4 @@ class Architecture:
     through, from its bytes, its address and the usual size of an entry."""
     relocations: Relocations
     mapping_symbols: tuple[bytes, ...] = ()
-    """How symbols begin that only say whether code or data follows."""
+    """How symbols begin that only say whether code or data follows; a NUL is the name's end."""

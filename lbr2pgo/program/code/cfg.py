@@ -14,6 +14,7 @@ import numpy as np
 from lbr2pgo.program.code.functions import Functions
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.ranges import covering
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -80,10 +81,7 @@ class FunctionCFG:
 
     def block_of(self, addresses: U64) -> I64:
         """Number of the block that holds each address, -1 where none does."""
-        if not len(self):
-            return np.full(len(addresses), -1)
-        at = np.searchsorted(self.block_start, addresses, side="right") - 1
-        return np.where((at >= 0) & (addresses < self.block_end[at]), at, -1)
+        return covering(self.block_start, self.block_end, addresses)
 
     @cached_property
     def graph(self) -> nx.DiGraph:

@@ -19,7 +19,7 @@ def decode(image: Image, starts: U64, ends: U64) -> InstructionTable:
     ranges overlap, the one that starts first has the bytes.
     """
     architecture = image.architecture
-    data, bounds, starts = _gather(image, starts, ends)
+    data, bounds, starts = gather(image, starts, ends)
     offset, size = architecture.sweep(data, bounds)
     piece = np.searchsorted(bounds, offset, side="right") - 1
     address = starts[piece] + (offset - np.array(bounds)[piece]).astype(np.uint64)
@@ -36,7 +36,7 @@ def text(image: Image, start: int, end: int) -> Iterator[tuple[int, bytes, str]]
         yield address, code, write(code, address)
 
 
-def _gather(image: Image, starts: U64, ends: U64) -> tuple[U8, list[int], U64]:
+def gather(image: Image, starts: U64, ends: U64) -> tuple[U8, list[int], U64]:
     """Bytes of all ranges with padding, the ranges' bounds in them, and their addresses."""
     order = np.argsort(starts, kind="stable")
     starts, ends = starts[order], ends[order]

@@ -14,9 +14,9 @@ from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.names import Names
 from lbr2pgo.program.elf.symbols import STB_LOCAL, STT_NOTYPE, Symbols
 from lbr2pgo.support.arrays import I64, U64
-from lbr2pgo.support.ranges import spread
+from lbr2pgo.support.ranges import covering, spread
 
-_FRAGMENT = re.compile(r"(.+?)\.(?:cold|warm|part|__part|eh)(?:\.\d+)?")
+_FRAGMENT = re.compile(rb"(.+?)\.(?:cold|warm|part|__part|eh)(?:\.\d+)?")
 """Names of pieces that compilers split off. gcc: `f.cold`, `f.part.0`; LLVM: `f.cold`, `f.cold.1`
 (HotColdSplitting.cpp), `f.__part.1`, `f.eh` (BasicBlockSections.cpp); BOLT: `f.warm`,
 `f.cold.0`."""
@@ -69,10 +69,7 @@ class Functions:
 
     def containing(self, addresses: U64) -> I64:
         """For each address the function that holds it, -1 where none does."""
-        if not len(self):
-            return np.full(len(addresses), -1)
-        at = np.searchsorted(self.start, addresses, side="right") - 1
-        return np.where((at >= 0) & (addresses < self.end[at]), at, -1)
+        return covering(self.start, self.end, addresses)
 
     def families(self, functions: I64) -> I64:
         """These functions, their parents and all fragments of those, ordered."""
@@ -199,9 +196,8 @@ def _candidates(symbols: Symbols, code: list[tuple[int, int]]) -> tuple[I64, U64
     untyped = (symbols.kind == STT_NOTYPE) & (symbols.binding != STB_LOCAL)
     untyped[untyped] = symbols.covering(symbols.start[untyped]) < 0
     rows = np.flatnonzero(symbols.is_function | untyped)
-    at = np.searchsorted(bounds[:, 0], symbols.start[rows], side="right") - 1
-    in_code = (at >= 0) & (symbols.start[rows] < bounds[at, 1]) if len(code) else at >= 0
-    rows, at = rows[in_code], at[in_code]
+    at = covering(bounds[:, 0], bounds[:, 1], symbols.start[rows])
+    rows, at = rows[at >= 0], at[at >= 0]
     order = np.lexsort(
         (-rows, -symbols.preference[rows], symbols.is_function[rows], symbols.start[rows])
     )
@@ -211,37 +207,16 @@ def _candidates(symbols: Symbols, code: list[tuple[int, int]]) -> tuple[I64, U64
 def _parents(functions: Functions) -> I64:
     """Root of each fragment: first in its own source file, then global, then the only one."""
     parent = np.arange(len(functions))
-    bases = {row: base for row in _fragment_rows(functions) if (base := _base(functions.name[row]))}
-    candidates = _rows_named(functions, set(bases.values()))
+    bases = {
+        row: match[1]
+        for row in functions.name.rows_holding(_FRAGMENT_HINTS).tolist()
+        if (match := _FRAGMENT.fullmatch(functions.name.raw(row)))
+    }
+    candidates = functions.name.rows_of(set(bases.values()))
     for row, base in bases.items():
         found = _choose(functions, row, candidates.get(base, []))
         parent[row] = row if found is None else found
     return _roots(parent)
-
-
-def _fragment_rows(functions: Functions) -> list[int]:
-    """Functions whose names hold a fragment's suffix: found in the table, without decoding all."""
-    table, offset = functions.name.table, functions.name.offset
-    hits = [m.start() for hint in _FRAGMENT_HINTS for m in re.finditer(re.escape(hint), table)]
-    if not hits or not len(functions):
-        return []
-    ends = np.flatnonzero(np.frombuffer(table, np.uint8) == 0)
-    hit_strings = np.unique(np.searchsorted(ends, np.array(hits)))
-    in_string = np.isin(np.searchsorted(ends, offset), hit_strings)
-    return np.flatnonzero(in_string & (offset >= 0)).tolist()
-
-
-def _base(name: str) -> str | None:
-    match = _FRAGMENT.fullmatch(name)
-    return match.group(1) if match else None
-
-
-def _rows_named(functions: Functions, names: set[str]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    for row, name in enumerate(functions.name if names else ()):
-        if name in names:
-            found.setdefault(name, []).append(row)
-    return found
 
 
 def _choose(functions: Functions, fragment: int, candidates: list[int]) -> int | None:

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
-from lbr2pgo.support.ranges import spread
+from lbr2pgo.support.ranges import covering, spread
 
 
 class Kind(IntEnum):
@@ -74,10 +74,7 @@ class InstructionTable:
 
     def covering(self, addresses: U64) -> I64:
         """Row of the instruction that each byte belongs to, -1 where there is none."""
-        if not len(self):
-            return np.full(len(addresses), -1)
-        at = np.searchsorted(self.address, addresses, side="right") - 1
-        return np.where((at >= 0) & (addresses < self.end[at]), at, -1)
+        return covering(self.address, self.end, addresses)
 
     @classmethod
     def empty(cls) -> Self:

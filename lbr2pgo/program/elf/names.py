@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import overload
 
 import numpy as np
 
-from lbr2pgo.support.arrays import I64
+from lbr2pgo.support.arrays import I64, U8, Bools
 from lbr2pgo.support.errors import InputError
 
 
@@ -40,11 +41,57 @@ class Names(Sequence[str]):
         end = self.table.find(0, start)
         return self.table[start : end if end >= 0 else len(self.table)]
 
+    def all_raw(self) -> list[bytes]:
+        """All names as they are in the file."""
+        start = np.where(self.offset < 0, len(self.table), self.offset)
+        ends = self._ends
+        end = ends[np.searchsorted(ends, start)]
+        table = self.table
+        return [table[a:b] for a, b in zip(start.tolist(), end.tolist(), strict=True)]
+
     def take(self, rows: I64) -> Names:
         """The names of these rows, and an empty one for each row -1."""
         offset = self.offset[rows] if len(self.offset) else rows
         offset[rows < 0] = -1
         return Names(self.table, offset)
+
+    def start_with(self, prefix: bytes) -> Bools:
+        """(n,): whether each name begins so; a NUL in the prefix stands for the name's end."""
+        table = np.frombuffer(self.table, np.uint8)
+        rows = np.flatnonzero(self.offset >= 0)
+        for i, byte in enumerate(prefix):
+            at = self.offset[rows] + i
+            is_inside = at < len(table)
+            matches = ~is_inside if byte == 0 else np.zeros(len(rows), np.bool_)
+            matches[is_inside] = table[at[is_inside]] == byte
+            rows = rows[matches]
+        found = np.zeros(len(self), np.bool_)
+        found[rows] = True
+        return found
+
+    def rows_holding(self, parts: Collection[bytes]) -> I64:
+        """Rows of names that hold one of the parts; of names that overlap with one, a few more."""
+        hits = [m.start() for part in parts for m in re.finditer(re.escape(part), self.table)]
+        if not hits:
+            return np.empty(0, np.int64)
+        ends = self._ends
+        strings = np.unique(np.searchsorted(ends, np.array(hits)))
+        holds = np.isin(np.searchsorted(ends, self.offset), strings)
+        return np.flatnonzero(holds & (self.offset >= 0))
+
+    def rows_of(self, wanted: Collection[bytes]) -> dict[bytes, list[int]]:
+        """Rows of each of the names that there are, ascending."""
+        found: dict[bytes, list[int]] = {}
+        for row, name in enumerate(self.all_raw() if wanted else ()):
+            if name in wanted:
+                found.setdefault(name, []).append(row)
+        return found
+
+    @property
+    def _ends(self) -> I64:
+        """Where the strings of the table end."""
+        table: U8 = np.frombuffer(self.table, np.uint8)
+        return np.append(np.flatnonzero(table == 0), len(self.table))
 
 
 def offsets_inside(offset: I64, table: bytes) -> I64:

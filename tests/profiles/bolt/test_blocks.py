@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 from builders.bolt import C_SOURCES, build
 
-from lbr2pgo.profiles.bolt.blocks import BoltBlocks, build_blocks
-from lbr2pgo.profiles.bolt.callers import believable, possible_callers
-from lbr2pgo.profiles.bolt.functions import BoltFunctions, discover
+from lbr2pgo.profiles.bolt.blocks import build_blocks, find_labels
+from lbr2pgo.profiles.bolt.context import idioms_of
+from lbr2pgo.profiles.bolt.disassembly import Disassembly, disassembled
+from lbr2pgo.profiles.bolt.functions import discover
 from lbr2pgo.profiles.bolt.jump_tables import find_jump_tables
-from lbr2pgo.profiles.bolt.labels import find_labels
-from lbr2pgo.profiles.bolt.lines import Lines, read_lines
-from lbr2pgo.profiles.bolt.relocations import read_references
-from lbr2pgo.profiles.bolt.x86_jump_tables import rip_relative_leas, table_uses
+from lbr2pgo.profiles.bolt.references import possible_callers, read_references, without_data
+from lbr2pgo.profiles.bolt.x86_idioms import X86_64, jump_tables, rip_relative_leas
 from lbr2pgo.program.code.decode import decode
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.elf.relocations import dynamic_relocations, relative_targets
@@ -45,35 +44,23 @@ def function(name: str, body: str) -> str:
     return f".globl {name}\n.type {name},@function\n{name}:\n{body}\n.size {name},.-{name}\n"
 
 
-def lines_of(program: Program, *names: str) -> tuple[BoltFunctions, Lines]:
-    functions = discover(program.image, program.symbols)
-    rows = [functions.name.index(name) for name in names] or list(range(len(functions)))
-    table = decode(program.image, functions.start[rows], functions.end[rows])
-    return functions, read_lines(program.image, functions, table)
+def code_of(program: Program, *names: str) -> Disassembly:
+    """Some functions, disassembled; all if none is named."""
+    image, functions = program.image, discover(program.image, program.symbols)
+    rows = [functions.names.index(name) for name in names] or list(range(len(functions)))
+    table = decode(image, functions.start[rows], functions.end[rows])
+    return idioms_of(image).normalized(disassembled(image, functions, table))
 
 
 def blocks_of(program: Program, name: str = "_start") -> list[tuple[int, int, bool]]:
     """Start and last instruction as offsets in a function, and whether the block falls through."""
-    functions, lines = lines_of(program, name)
-    callers = lines_of(program)[1]
-    references = read_references(program.image)
-    labels = find_labels(
-        program.image,
-        functions,
-        lines,
-        callers.take(callers.function != lines.function[0]),
-        references,
-    )
-    blocks: BoltBlocks = build_blocks(functions, lines, labels)
-    start = functions.start[functions.name.index(name)]
-    return list(
-        zip(
-            (blocks.start - start).tolist(),
-            (blocks.last - start).tolist(),
-            blocks.falls.tolist(),
-            strict=True,
-        )
-    )
+    code, callers, image = code_of(program, name), code_of(program), program.image
+    callers = callers.take(callers.function != code.function[0])
+    labels = find_labels(image, code, callers, read_references(image), idioms_of(image))
+    blocks = build_blocks(code, labels)
+    start = code.functions.start[code.functions.names.index(name)]
+    columns = ((blocks.start - start), (blocks.last - start), blocks.falls)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
 class TestBlocks:
@@ -151,9 +138,9 @@ TABLE = '.section .rodata,"a"\n.p2align 2\n.Ltable: .long 1b-.Ltable, 2b-.Ltable
 
 class TestJumpTables:
     def targets(self, program: Program) -> list[int]:
-        functions, lines = lines_of(program, "_start")
-        tables = find_jump_tables(program.image, functions, lines, read_references(program.image))
-        return sorted({int(t - functions.start[0]) for t in tables.target})
+        code, image = code_of(program, "_start"), program.image
+        tables = find_jump_tables(image, code, read_references(image), X86_64)
+        return sorted({int(t - code.functions.start[0]) for t in tables.target})
 
     @pytest.mark.parametrize("flags", [(), ("-q",), ("-pie",), ("-pie", "-q")])
     def test_a_table_of_distances(self, assemble: Assemble, flags: tuple[str, ...]) -> None:
@@ -201,16 +188,16 @@ class TestJumpTables:
     def test_other_indirect_jumps_use_none(self, assemble: Assemble, jump: str) -> None:
         table = '.section .rodata,"a"\n.p2align 3\n.Ltable: .quad 1b, 2b\n'
         program = assemble(function("_start", f"{jump}\n1: nop\n2: ret") + table)
-        assert list(table_uses(lines_of(program, "_start")[1])) == []
+        assert len(jump_tables(code_of(program, "_start")).table) == 0
 
     def test_leas(self, assemble: Assemble) -> None:
         program = assemble(
             function("_start", "lea 1f(%rip), %rax\nlea 1f(%rip), %r15\nlea 1f(%rip), %eax\n1: ret")
         )
-        functions, lines = lines_of(program, "_start")
-        rows, taken = rip_relative_leas(lines)
+        code = code_of(program, "_start")
+        rows, taken = rip_relative_leas(code)
         assert rows.tolist() == [0, 1]
-        assert (taken - functions.start[0]).tolist() == [20, 20]
+        assert (taken - code.functions.start[0]).tolist() == [20, 20]
 
 
 class TestCallers:
@@ -220,39 +207,37 @@ class TestCallers:
         far = ".zero 4096, 0x90\n" + function("far", "jne .Lin") + function("calls", "call .Lin")
         bystander = function("bystander", "call _start\nret")
         program = assemble(entered + near + far + bystander)
-        functions, lines = lines_of(program, "_start")
-        found = possible_callers(program.image, functions, lines)
-        assert [functions.name[i] for i in found] == ["near", "far", "calls"]
+        code = code_of(program, "_start")
+        found = possible_callers(program.image, code, X86_64)
+        assert [code.functions.name(i) for i in found] == ["near", "far", "calls"]
 
-    def test_text_that_looks_like_branches_is_not_believed(self, assemble: Assemble) -> None:
+    def test_text_that_looks_like_branches_is_left_out(self, assemble: Assemble) -> None:
         entered = function("_start", "nop\n.Lin: mov $1,%eax\nret")
         text = function("text", "jne .Lin\njne .Lin+1\nret")
         code = function("code", "jne .Lin\nret")
         program = assemble(entered + text + code)
-        functions, lines = lines_of(program, "_start")
-        _, callers = lines_of(program, "text", "code")
-        believed = believable(callers, functions, lines)
-        assert {functions.name[i] for i in believed.function} == {"code"}
+        entered, callers = code_of(program, "_start"), code_of(program, "text", "code")
+        found = without_data(callers, entered)
+        assert {found.functions.name(i) for i in found.function} == {"code"}
 
     def test_nothing_counts_behind_bytes_that_are_no_code(self, assemble: Assemble) -> None:
         entered = function("_start", "nop\n.Lin: nop\nret")
         half = function("half", "nop\n.byte 0x06\njmp .Lin")
         program = assemble(entered + half)
-        functions, lines = lines_of(program, "_start")
-        _, callers = lines_of(program, "half")
-        assert len(believable(callers, functions, lines)) == 1
+        assert len(without_data(code_of(program, "half"), code_of(program, "_start"))) == 1
 
     def test_as_many_as_a_whole_disassembly_finds(self, tmp_path: Path, tool: Tool) -> None:
         program = Program.open(build(tmp_path / "static", C_SOURCES, tool("gcc"), "-O2", "-static"))
-        functions, everything = lines_of(program)
+        everything = code_of(program)
+        functions = everything.functions
         direct = everything.has_target & everything.is_kind(Kind.COND, Kind.JUMP, Kind.CALL)
         hit = functions.containing(everything.target)
         inside = direct & (hit >= 0) & (hit != everything.function)
         inside[inside] &= everything.target[inside] != functions.start[hit[inside]]
         inside &= everything.at(everything.target) >= 0
         for entered in np.unique(hit[inside])[:20].tolist():
-            name = functions.name[entered]
-            found = possible_callers(program.image, functions, lines_of(program, name)[1])
+            code = code_of(program, functions.name(entered))
+            found = possible_callers(program.image, code, X86_64)
             assert set(everything.function[inside & (hit == entered)]) <= set(found.tolist())
 
 

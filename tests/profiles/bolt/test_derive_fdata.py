@@ -274,7 +274,7 @@ class TestWhatPerf2boltLeavesOut:
         assert tally["fdata_runs"] == 3
         assert "1 short_loop 5 1 short_loop 7 0 3" in lines_of(exact)
         _, tally = fdata_from_counts(counts, program, COMPAT)
-        assert (tally["fdata_runs"], tally["fdata_runs/given_up"]) == (0, 3)
+        assert (tally["fdata_runs"], tally["fdata_runs/non_simple"]) == (0, 3)
 
     def test_functions_with_cold_parts_have_runs(self, built: Callable[[str], Path]) -> None:
         program = Program.open(built("gcc-fixed"))
@@ -283,7 +283,7 @@ class TestWhatPerf2boltLeavesOut:
         start = address(split, "with_cold_part")
         counts = counts_of([(None, start, start + 0x15, 4)])
         assert fdata_from_counts(counts, split)[1]["fdata_runs"] == 4
-        assert fdata_from_counts(counts, split, COMPAT)[1]["fdata_runs/given_up"] == 4
+        assert fdata_from_counts(counts, split, COMPAT)[1]["fdata_runs/non_simple"] == 4
 
 
 class TestRows:

@@ -1,15 +1,22 @@
-"""What relocations tell BOLT of places in code (BOLT: RewriteInstance.cpp, handleRelocation).
+"""What refers to places in functions from outside of them.
 
-An address of code kept in data is a label. Where the linker kept its relocations too
+Relocations tell of addresses that data and code hold: an address of code kept in data is a label
+(BOLT: RewriteInstance.cpp, handleRelocation). Where the linker kept its relocations too
 (`--emit-relocs`), they also tell jump tables, which hold distances to code, from other data.
+
+Of branches from other functions BOLT reads the whole program. Here a scan of the bytes for
+anything that might be such a branch says which few functions are worth disassembling.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from lbr2pgo.profiles.bolt.disassembly import Disassembly
+from lbr2pgo.profiles.bolt.idioms import Idioms
 from lbr2pgo.program.elf.headers import SHT_SYMTAB, Section
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.relocations import (
@@ -19,14 +26,9 @@ from lbr2pgo.program.elf.relocations import (
     read_rela,
     relative_targets,
 )
-from lbr2pgo.support.arrays import U64, Bools
+from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.distinct import distinct
 
-_ABSOLUTE = {
-    "x86-64": (1, 10, 11),  # R_X86_64_64, _32, _32S
-    "aarch64": (257, 258, 260, 261),  # R_AARCH64_ABS64, _ABS32, _PREL64, _PREL32
-}
-_PC_RELATIVE = (2, 4, 13, 15, 24)  # R_X86_64_PC32, _PLT32, _PC16, _PC8, _PC64
 _SYMBOL = np.dtype(
     [("skip", "<u4"), ("info", "<u2"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
 )
@@ -49,21 +51,22 @@ class CodeReferences:
 
 def read_references(image: Image) -> CodeReferences:
     """What the relocation tables of a file refer to."""
+    types = image.architecture.relocations
     dynamic = dynamic_relocations(image)
     stored = relative_targets(image, dynamic)
     rows = _symbol_rows(image)
     none = np.zeros(0, np.uint64)
     if image.section(".rela.text") is None or rows is None:
-        return CodeReferences(False, np.unique(stored), none, none)
+        return CodeReferences(False, distinct(stored), none, none)
     by_code, by_data, distances = [none], [none], [none]
     for section, target in _kept_tables(image):
         rela = read_rela(image, section)
         rela = rela[~np.isin(rela["offset"], dynamic["offset"])]
         values, to_code = _values(image, rows, rela)
-        absolute = values[to_code & np.isin(rela["type"], _ABSOLUTE[image.machine])]
+        absolute = values[to_code & np.isin(rela["type"], types.references)]
         (by_code if target.is_code else by_data).append(absolute)
-        if not target.is_code and image.machine == "x86-64":
-            distances.append(rela["offset"][to_code & np.isin(rela["type"], _PC_RELATIVE)])
+        if not target.is_code:
+            distances.append(rela["offset"][to_code & np.isin(rela["type"], types.jump_tables)])
     return CodeReferences(
         True,
         distinct(np.concatenate([stored, *by_code, *by_data])),
@@ -100,3 +103,52 @@ def _symbol_rows(image: Image) -> RelaRows | None:
     if view is None or len(view) < _SYMBOL.itemsize:
         return None
     return np.frombuffer(view, _SYMBOL, count=len(view) // _SYMBOL.itemsize)
+
+
+def possible_callers(image: Image, code: Disassembly, idioms: Idioms) -> I64:
+    """Functions outside of `code` whose bytes may hold a branch into the middle of one inside."""
+    functions = code.functions
+    inside = np.zeros(len(functions), np.bool_)
+    inside[code.function] = True
+    middles = code.address[code.address != functions.start[code.function]]
+    found = [np.zeros(0, np.int64)]
+    for data, address in _executable(image) if len(middles) else ():
+        caller = functions.containing(idioms.branches_to(data, address, middles))
+        found.append(caller[(caller >= 0) & ~inside[caller]])
+    callers = distinct(np.concatenate(found))
+    return callers[~functions.is_pseudo[callers]]
+
+
+def _executable(image: Image) -> Iterator[tuple[U8, int]]:
+    """Bytes of each executable segment, and their address."""
+    for segment in image.layout.segments:
+        if segment.executable:
+            code = image.stored(segment.address, segment.file_size)
+            yield np.frombuffer(code, np.uint8), segment.address
+
+
+def without_data(callers: Disassembly, code: Disassembly) -> Disassembly:
+    """Callers without what can't be code.
+
+    Each one counts up to the first bytes that are no instruction, as in BOLT; and not at all if
+    it branches to a place in `code` where no instruction starts, which text and tables between
+    functions seem to do.
+    """
+    functions = code.functions
+    callers = _up_to_gaps(callers)
+    hit = functions.containing(callers.target)
+    inside = np.zeros(len(functions) + 1, np.bool_)  # the last one stands for no function
+    inside[code.function] = True
+    into = callers.has_target & inside[hit] & (callers.target < functions.end[hit])
+    lies = into & (code.at(callers.target) < 0)
+    is_data = np.zeros(len(functions), np.bool_)
+    is_data[callers.function[lies]] = True
+    return callers.take(~is_data[callers.function])
+
+
+def _up_to_gaps(code: Disassembly) -> Disassembly:
+    is_first = np.ones(len(code), np.bool_)
+    is_first[1:] = code.function[1:] != code.function[:-1]
+    gaps = np.cumsum(~code.continues() & ~is_first)
+    first = np.maximum.accumulate(np.where(is_first, np.arange(len(code)), 0))
+    return code.take(gaps == gaps[first])

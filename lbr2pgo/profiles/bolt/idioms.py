@@ -1,0 +1,71 @@
+"""`Idioms`: what BOLT looks for in the code of one architecture (BOLT: MCPlusBuilder)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from lbr2pgo.profiles.bolt.disassembly import Disassembly
+from lbr2pgo.support.arrays import I64, U8, U64, Bools
+
+
+@dataclass(frozen=True, slots=True)
+class TableUses:
+    """Places that use jump tables; columns of length n."""
+
+    table: U64
+    """Address of the table."""
+    function: I64
+    jump: U64
+    """Address of the jump, 0 if unknown."""
+    is_distances: Bools
+    """Whether entries are distances from the table's start instead of addresses."""
+
+    def joined(self, other: TableUses) -> TableUses:
+        """The rows of both."""
+        columns = ("table", "function", "jump", "is_distances")
+        both = [np.concatenate([getattr(self, c), getattr(other, c)]) for c in columns]
+        return TableUses(*both)
+
+
+def _as_it_is(code: Disassembly) -> Disassembly:
+    return code
+
+
+def _no_addresses(_: Disassembly) -> tuple[I64, U64]:
+    return np.empty(0, np.int64), np.empty(0, np.uint64)
+
+
+def _no_tables(_: Disassembly) -> TableUses:
+    rows, addresses = _no_addresses(_)
+    return TableUses(addresses, rows, addresses, np.empty(0, np.bool_))
+
+
+def _none_unsupported(code: Disassembly) -> Bools:
+    return np.zeros(len(code), np.bool_)
+
+
+def _no_branches(_code: U8, _address: int, _targets: U64) -> U64:
+    return np.empty(0, np.uint64)
+
+
+@dataclass(frozen=True, slots=True)
+class Idioms:
+    """By default, none."""
+
+    normalized: Callable[[Disassembly], Disassembly] = _as_it_is
+    """The instructions as LLVM's disassembler parts them and BOLT takes them."""
+    taken_addresses: Callable[[Disassembly], tuple[I64, U64]] = _no_addresses
+    """Rows of the instructions that take an address near their own, and the addresses."""
+    jump_tables: Callable[[Disassembly], TableUses] = _no_tables
+    """Tables that indirect jumps use."""
+    unsupported: Callable[[Disassembly], Bools] = _none_unsupported
+    """Instructions that BOLT can't move."""
+    padding: re.Pattern[bytes] | None = None
+    """What compilers put between functions; None if that is not known."""
+    branches_to: Callable[[U8, int, U64], U64] = _no_branches
+    """Sources of what looks, at any byte of some code, like a direct branch to one of the targets.
+    Takes the bytes, their address, and the targets, which ascend."""
