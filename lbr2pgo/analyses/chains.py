@@ -123,7 +123,7 @@ def plan_paths(evidence: Evidence, functions: int | None = None) -> ChainPlan:
     """What to follow samples along: the chains of so many of the hottest functions; None: all."""
     code = evidence.flow.instructions
     size = len(code)
-    is_start, is_door = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
+    is_start, is_entry = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
     owner, slot = np.zeros(size, np.int64), np.full(size, -1)
     slots = 1
     regions = [region for region, _ in hottest_regions(evidence, functions)]
@@ -132,15 +132,15 @@ def plan_paths(evidence: Evidence, functions: int | None = None) -> ChainPlan:
         rows = code.index_of(graph.cfg.block_start)
         is_start[rows] = True
         owner[rows] = number
-        is_door[rows[_doors(graph)]] = True
+        is_entry[rows[_entries(graph)]] = True
         for chain in chains(graph):
             blocks = rows[list(chain.blocks)]
             slot[blocks] = slots + np.arange(len(blocks))
             slots += len(blocks) + 1  # the one between parts it from the next chain
-    return ChainPlan(len(regions), slots, next_marked(is_start), owner, slot, is_door)
+    return ChainPlan(len(regions), slots, next_marked(is_start), owner, slot, is_entry)
 
 
-def _doors(graph: FlowGraph) -> I64:
+def _entries(graph: FlowGraph) -> I64:
     """Blocks where a function is entered, and to which none of its own leads."""
     return np.setdiff1d(graph.cfg.entries, graph.cfg.edge_target)
 

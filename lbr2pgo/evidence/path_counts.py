@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lbr2pgo.evidence.sample_runs import SampleRuns
+from lbr2pgo.native.chain_paths import ChainFollower
 from lbr2pgo.support.arrays import I64, U64, Bools
 
 WAYS = 32
@@ -35,8 +36,8 @@ class ChainPlan:
     """(m,): function of each block."""
     slot: I64
     """(m,): -1 outside of chains. Neighbours in a chain, and only they, have neighbouring ones."""
-    is_door: Bools
-    """(m,): blocks that are reached from outside of their function only."""
+    is_entry: Bools
+    """(m,): blocks in which a function is entered, and to which none of its own leads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,30 +75,29 @@ class PathTable:
     """Counts along a plan; memory is the plan's, however many samples there are."""
 
     def __init__(self, plan: ChainPlan) -> None:
-        self._plan = plan
+        self._slot = plan.slot
         self._known, self._went_on = (np.zeros((plan.slots, WAYS), np.uint64) for _ in range(2))
-
-    def add(self, runs: SampleRuns) -> None:
-        """Follow a batch."""
-        from lbr2pgo.native.chain_paths import follow_chains
-
-        plan = self._plan
-        follow_chains(
-            runs.first,
-            runs.last,
-            runs.valid,
-            runs.sample,
-            runs.led_to,
-            runs.weight,
+        self._follower = ChainFollower(
             plan.next_start,
             plan.owner,
             plan.slot,
-            plan.is_door,
+            plan.is_entry.view(np.uint8),
             plan.functions,
             self._known,
             self._went_on,
         )
 
+    def add(self, runs: SampleRuns) -> None:
+        """Follow a batch."""
+        self._follower.follow(
+            runs.first,
+            runs.last,
+            runs.valid.view(np.uint8),
+            runs.sample,
+            runs.led_to,
+            runs.weight,
+        )
+
     def counts(self) -> PathCounts:
         """What was counted."""
-        return PathCounts(self._plan.slot, self._known, self._went_on)
+        return PathCounts(self._slot, self._known, self._went_on)

@@ -53,7 +53,7 @@ def counted(plan: ChainPlan, ways: list[list[int]]) -> tuple[np.ndarray, np.ndar
             for before, here in pairwise(own):
                 slot = plan.slot[before]
                 goes_on = slot >= 0 and plan.slot[here] == slot + 1
-                if goes_on or (slot >= 0 and not plan.is_door[here]):
+                if goes_on or (slot >= 0 and not plan.is_entry[here]):
                     known[slot, way] += 1
                     went_on[slot, way] += goes_on
                 way = way + 1 if goes_on else 0

@@ -8,14 +8,17 @@ from hypothesis import strategies as st
 
 from lbr2pgo.evidence.path_counts import WAYS
 from lbr2pgo.evidence.sample_runs import next_marked
-from lbr2pgo.native.chain_paths import follow_chains
+from lbr2pgo.native.chain_paths import ChainFollower
 
 SIZE, FUNCTIONS = 12, 2
 
 
 @st.composite
 def batches(draw: st.DrawFn):
-    """Blocks with function and door, chains, and samples of runs and where the last branch led."""
+    """Blocks (with their function, and whether it is entered there), chains, and samples.
+
+    These are runs, and where the newest branch led.
+    """
     row = st.integers(0, SIZE - 1)
     block = st.tuples(st.integers(0, FUNCTIONS - 1), st.booleans())
     blocks = draw(st.dictionaries(row, block, min_size=4))
@@ -58,24 +61,29 @@ def expected(blocks, follower, samples, weights):
 
 
 @settings(max_examples=300, deadline=None)
-@given(batches())
-def test_paths_are_those_of_plain_counting(batch) -> None:
+@given(batches(), st.integers(0, 5))
+def test_paths_are_those_of_plain_counting(batch, cut: int) -> None:
+    """However samples are cut into batches."""
     blocks, chains, samples, weights = batch
     slot = np.full(SIZE, -1)
     for chain, base in zip(chains, (0, SIZE + 1), strict=True):
         slot[chain] = base + np.arange(len(chain))
     rows = [(f, e, v, s) for s, (runs, _) in enumerate(samples) for f, e, v in runs]
     first, last, valid, sample = np.array(rows, np.int64).reshape(-1, 4).T.copy()
-    is_start, is_door = np.zeros((2, SIZE), np.bool_)
+    is_start, is_entry = np.zeros((2, SIZE), np.bool_)
     owner = np.zeros(SIZE, np.int64)
-    for i, (function, door) in blocks.items():
-        is_start[i], is_door[i], owner[i] = True, door, function
+    for i, (function, entered) in blocks.items():
+        is_start[i], is_entry[i], owner[i] = True, entered, function
     known, went_on = np.zeros((2, 2 * SIZE + 2, WAYS), np.uint64)
-    follow_chains(
-        first, last, valid.astype(np.bool_), sample,
-        np.array([led_to for _, led_to in samples], np.int64), np.array(weights, np.uint64),
-        next_marked(is_start), owner, slot, is_door, FUNCTIONS, known, went_on,
-    )  # fmt: skip
+    paths = ChainFollower(
+        next_marked(is_start), owner, slot, is_entry.view(np.uint8), FUNCTIONS, known, went_on
+    )
+    led_to = np.array([led_to for _, led_to in samples], np.int64)
+    for part in (sample < cut, sample >= cut):
+        paths.follow(
+            first[part], last[part], valid[part].astype(np.uint8), sample[part], led_to,
+            np.array(weights, np.uint64),
+        )  # fmt: skip
     follower = {a: b for chain in chains for a, b in pairwise(chain)}
     wanted = expected(blocks, follower, samples, weights)
     for found, counted in zip((known, went_on), wanted, strict=True):

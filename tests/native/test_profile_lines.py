@@ -13,7 +13,7 @@ from lbr2pgo.native.profile_lines import (
     CallParts,
     ContextLines,
     NameBytes,
-    put_lines,
+    ProfileLines,
 )
 
 NAMES = (b"main", b"", b"_Z3foov")
@@ -40,7 +40,7 @@ def test_lines(number: int, word: int, depth: int) -> None:
     columns = one_of_each(number, word, depth)
     room = 2 * (HEADER_BYTES + depth) + 3 * (BODY_BYTES + depth + 1) + 2 * CALL_BYTES + 30
     out = np.zeros(room, np.uint8)
-    size = put_lines(out, 0, 2, *columns, TEXT)
+    size = ProfileLines(*columns, TEXT).put(0, 2, out)
     indent = " " * depth
     assert out[:size].tobytes().decode().splitlines() == [
         f"main:{number}:{number}",
@@ -55,5 +55,19 @@ def test_lines(number: int, word: int, depth: int) -> None:
 def test_some_contexts_only() -> None:
     columns = one_of_each(5, 2, 1)
     out = np.zeros(200, np.uint8)
-    size = put_lines(out, 1, 2, *columns, TEXT)
+    size = ProfileLines(*columns, TEXT).put(1, 2, out)
     assert out[:size].tobytes() == b" 2.2: _Z3foov:5\n  2: 5 :5\n"
+
+
+@pytest.mark.parametrize("room", [0, 1, 10, 26])
+def test_nothing_is_written_beyond_the_room(room: int) -> None:
+    out = np.zeros(200, np.uint8)
+    lines = ProfileLines(*one_of_each(5, 2, 1), TEXT)
+    assert lines.put(1, 2, out) == 27
+    whole = out.tobytes()
+    out[:] = 0
+    if room:
+        with pytest.raises(IndexError, match="longer than the room"):
+            lines.put(1, 2, out[:room])
+    assert out[room:].tobytes() == bytes(200 - room)
+    assert whole.startswith(out.tobytes().rstrip(b"\0"))

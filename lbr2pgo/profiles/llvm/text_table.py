@@ -19,7 +19,7 @@ from lbr2pgo.native.profile_lines import (
     CallParts,
     ContextLines,
     NameBytes,
-    put_lines,
+    ProfileLines,
 )
 from lbr2pgo.profiles.llvm.profile_table import ProfileTable
 from lbr2pgo.support.arrays import I64, U64
@@ -45,13 +45,13 @@ def _pieces(table: ProfileTable) -> Iterator[memoryview]:
     order, depth = _writing_order(table, rank)
     contexts, body, calls = _in_order(table, order, depth, rank)
     bound = _bounds(contexts, body, calls, names)
-    out = np.empty(0, np.uint8)
+    lines, out = ProfileLines(contexts, body, calls, names), np.empty(0, np.uint8)
     for first in range(0, len(order), _CONTEXTS_AT_ONCE):
         end = min(first + _CONTEXTS_AT_ONCE, len(order))
         most = int(bound[end] - bound[first])
         if most > len(out):
             out = np.empty(most, np.uint8)
-        yield out[: put_lines(out, first, end, contexts, body, calls, names)].data
+        yield out[: lines.put(first, end, out)].data
 
 
 def _name_bytes(encoded: Sequence[bytes]) -> NameBytes:
@@ -133,10 +133,10 @@ def _in_order(
 
 def _bounds(contexts: ContextLines, body: BodyLines, calls: CallParts, names: NameBytes) -> I64:
     """How many bytes at most all contexts before each one take."""
-    length = np.diff(names.start)
+    length: I64 = np.diff(names.start)
     call_bytes = _offsets(length[calls.callee] + CALL_BYTES)[body.calls]
     body_bytes = (call_bytes + BODY_BYTES * np.arange(len(body.calls)))[contexts.body]
-    rows = np.diff(contexts.body)
+    rows: I64 = np.diff(contexts.body)
     own = contexts.depth + length[contexts.name] + HEADER_BYTES + rows * (contexts.depth + 1)
     bound: I64 = _offsets(own) + body_bytes
     return bound

@@ -1,0 +1,54 @@
+from typing import NamedTuple
+
+from lbr2pgo.support.arrays import I64, U8, U64, Bytes
+
+HEADER_BYTES: int
+"""What a context's line holds at most besides indent and name: three numbers, a location, signs."""
+BODY_BYTES: int
+"""What a body line holds at most besides its indent and its calls."""
+CALL_BYTES: int
+"""What a call holds at most besides the callee's name."""
+
+class ContextLines(NamedTuple):
+    """Contexts in the order of the file, (n,) each; `body` is (n + 1,), rows of each."""
+
+    depth: I64
+    line: I64
+    discriminator: I64
+    name: I64
+    total: U64
+    head: U64
+    body: I64
+
+class BodyLines(NamedTuple):
+    """Locations in the order of the file, (m,) each; `calls` is (m + 1,), rows of each."""
+
+    line: I64
+    discriminator: I64
+    counts: U64
+    calls: I64
+
+class CallParts(NamedTuple):
+    """Calls in the order of the file, (k,) each."""
+
+    callee: I64
+    counts: U64
+
+class NameBytes(NamedTuple):
+    """All names, end to end, and where each begins, (names + 1,)."""
+
+    text: Bytes
+    start: I64
+
+class ProfileLines:
+    """The text of a profile."""
+
+    def __init__(
+        self, contexts: ContextLines, body: BodyLines, calls: CallParts, names: NameBytes
+    ) -> None: ...
+    def put(self, first: int, end: int, room: U8) -> int:
+        """Write contexts `first` to `end` into bytes; how many that took.
+
+        HEADER_BYTES, BODY_BYTES and CALL_BYTES tell how many it can be at most. Raises IndexError
+        if they are more than there is room for.
+        """

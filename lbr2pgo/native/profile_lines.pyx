@@ -1,0 +1,134 @@
+"""The lines of a sample profile in text, from columns."""
+
+from collections import namedtuple
+
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.string cimport memcpy
+
+ContextLines = namedtuple("ContextLines", "depth line discriminator name total head body")
+BodyLines = namedtuple("BodyLines", "line discriminator counts calls")
+CallParts = namedtuple("CallParts", "callee counts")
+NameBytes = namedtuple("NameBytes", "text start")
+
+cpdef enum:
+    HEADER_BYTES = 66
+    BODY_BYTES = 64
+    CALL_BYTES = 22
+
+cdef enum:
+    MOST_DIGITS = 20
+
+
+cdef struct Out:
+    # Where the next byte goes, and where there is no more room.
+    uint8_t* at
+    const uint8_t* stop
+
+
+cdef inline int _put(Out* out, const uint8_t* text, Py_ssize_t size) except -1 nogil:
+    if size > out.stop - out.at:
+        with gil:
+            raise IndexError("the lines are longer than the room for them")
+    memcpy(out.at, text, size)
+    out.at += size
+    return 0
+
+
+cdef inline int _put_byte(Out* out, uint8_t byte) except -1 nogil:
+    return _put(out, &byte, 1)
+
+
+cdef int _put_number(Out* out, uint64_t number) except -1 nogil:
+    """Write a number in decimal."""
+    cdef uint8_t digits[MOST_DIGITS]
+    cdef int first = MOST_DIGITS - 1
+    digits[first] = c"0" + <uint8_t>(number % 10)
+    while number >= 10:
+        number //= 10
+        first -= 1
+        digits[first] = c"0" + <uint8_t>(number % 10)
+    return _put(out, &digits[first], MOST_DIGITS - first)
+
+
+cdef int _put_place(Out* out, int64_t indent, int64_t line, int64_t discriminator) except -1 nogil:
+    """Write a location as `  12.3: `."""
+    for _ in range(indent):
+        _put_byte(out, b" ")
+    _put_number(out, line)
+    if discriminator:
+        _put_byte(out, b".")
+        _put_number(out, discriminator)
+    return _put(out, b": ", 2)
+
+
+cdef class ProfileLines:
+    cdef const int64_t[::1] depth, line, discriminator, name, body
+    cdef const uint64_t[::1] total, head
+    cdef const int64_t[::1] body_line, body_discriminator, calls
+    cdef const uint64_t[::1] body_count
+    cdef const int64_t[::1] callee
+    cdef const uint64_t[::1] call_count
+    cdef const uint8_t[::1] text
+    cdef const int64_t[::1] start
+
+    def __init__(self, contexts, body, calls, names):
+        (
+            self.depth, self.line, self.discriminator, self.name, self.total, self.head, self.body,
+        ) = contexts
+        self.body_line, self.body_discriminator, self.body_count, self.calls = body
+        self.callee, self.call_count = calls
+        self.text, self.start = names
+
+    cdef int _put_name(self, Out* out, int64_t name) except -1 nogil:
+        cdef int64_t first = self.start[name], stop = self.start[name + 1]
+        if first == stop:
+            return 0
+        if not 0 <= first < stop <= self.text.shape[0]:
+            with gil:
+                raise IndexError(f"name {name} has bytes {first} to {stop}, which don't exist")
+        return _put(out, &self.text[first], stop - first)
+
+    cdef int _put_header(self, Out* out, Py_ssize_t i) except -1 nogil:
+        """Write a context's first line, without its end."""
+        if self.depth[i]:
+            _put_place(out, self.depth[i], self.line[i], self.discriminator[i])
+        self._put_name(out, self.name[i])
+        _put_byte(out, b":")
+        _put_number(out, self.total[i])
+        if self.depth[i] == 0:
+            _put_byte(out, b":")
+            _put_number(out, self.head[i])
+        return 0
+
+    cdef int _put_calls(self, Out* out, Py_ssize_t row) except -1 nogil:
+        """Write the calls of a body row."""
+        cdef Py_ssize_t k
+        for k in range(self.calls[row], self.calls[row + 1]):
+            _put_byte(out, b" ")
+            self._put_name(out, self.callee[k])
+            _put_byte(out, b":")
+            _put_number(out, self.call_count[k])
+        return 0
+
+    cdef int _put_context(self, Out* out, Py_ssize_t i) except -1 nogil:
+        cdef Py_ssize_t row
+        self._put_header(out, i)
+        _put_byte(out, b"\n")
+        for row in range(self.body[i], self.body[i + 1]):
+            _put_place(out, self.depth[i] + 1, self.body_line[row], self.body_discriminator[row])
+            _put_number(out, self.body_count[row])
+            self._put_calls(out, row)
+            _put_byte(out, b"\n")
+        return 0
+
+    def put(self, Py_ssize_t first, Py_ssize_t end, uint8_t[::1] room):
+        cdef Py_ssize_t i
+        cdef Out out
+        if not room.shape[0]:
+            return 0
+        out.at = &room[0]
+        out.stop = out.at + room.shape[0]
+        with nogil:
+            for i in range(first, end):
+                self._put_context(&out, i)
+        return out.at - &room[0]
