@@ -25,6 +25,7 @@ ORDER = (
     "sources",
     "counting",
     "replay",
+    "contexts",
     "profiles",
     "evidence",
     "conversion",

@@ -61,6 +61,28 @@ def spec_of(flags: U64) -> U64:
 
 
 @dataclass(frozen=True, slots=True)
+class CallChains:
+    """Call stacks of n samples; sample `i` owns frames `offsets[i]:offsets[i + 1]`.
+
+    The interrupted instruction comes first, then return addresses, the outermost caller's last.
+    """
+
+    frames: U64
+    """(c,): addresses as `SourceInfo.addresses` says."""
+    offsets: I64
+    """(n + 1,), starting at 0, never decreasing, ending at c."""
+
+    def __post_init__(self) -> None:
+        check_offsets(self.offsets, len(self.frames), "frames")
+
+
+def check_offsets(offsets: I64, size: int, rows: str) -> None:
+    """Raise ValueError unless (n + 1,) offsets cut `size` rows into n pieces."""
+    if not len(offsets) or offsets[0] != 0 or offsets[-1] != size:
+        raise ValueError(f"offsets must start at 0 and end at the number of {rows}")
+
+
+@dataclass(frozen=True, slots=True)
 class BranchStacks:
     """Samples and their branch stacks; sample `i` owns entries `offsets[i]:offsets[i + 1]`.
 
@@ -88,11 +110,12 @@ class BranchStacks:
     """(m,), what PERF_SAMPLE_BRANCH_COUNTERS keeps with each entry: occurrences of the events that
     were logged since the entry before it, a few bits each; None where no event records them, 0 for
     entries of those that don't."""
+    chains: CallChains | None = None
+    """The call stack of each sample; None where the input holds none."""
 
     def __post_init__(self) -> None:
         n = len(self.offsets) - 1
-        if n < 0 or self.offsets[0] != 0 or self.offsets[-1] != len(self.entries):
-            raise ValueError("offsets must start at 0 and end at the number of entries")
+        check_offsets(self.offsets, len(self.entries), "entries")
         if self.entries.ndim != 2 or self.entries.shape[1] != 3:
             raise ValueError(f"entries must have shape (m, 3), not {self.entries.shape}")
         for name in ("pid", "tid", "time", "event", "ip", "weight"):
@@ -100,6 +123,8 @@ class BranchStacks:
                 raise ValueError(f"{name} has {len(getattr(self, name))} rows, not {n}")
         if self.counters is not None and len(self.counters) != len(self.entries):
             raise ValueError(f"{len(self.counters)} counters for {len(self.entries)} entries")
+        if self.chains is not None and len(self.chains.offsets) != n + 1:
+            raise ValueError(f"{len(self.chains.offsets) - 1} call stacks for {n} samples")
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -80,7 +80,7 @@ def judge(
     first, last = instructions.index_of(runs.start), instructions.index_of(runs.end)
     known = (first >= 0) & (last >= 0)
     ordered = known & (first <= last)
-    ends, unlogged = _marks(instructions, options)
+    ends, unlogged = line_ends(instructions, options)
     crosses_jump = ordered & (_between(ends, first, last, ordered) > 0)
     crosses_call = ordered & (_between(unlogged, first, last, ordered) > 0)
     same_stretch = np.zeros(len(runs), dtype=np.bool_)
@@ -98,7 +98,7 @@ def judge(
     return JudgedRuns(runs, first, last, verdict, suspicious)
 
 
-def _marks(instructions: InstructionTable, options: ReplayOptions) -> tuple[Bools, Bools]:
+def line_ends(instructions: InstructionTable, options: ReplayOptions) -> tuple[Bools, Bools]:
     """Which instructions end a straight line, and which others should have been logged."""
     kind = instructions.kind
     if options.as_llvm:

@@ -2,17 +2,57 @@
 
 from __future__ import annotations
 
+import itertools
 import random
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from builders.hybrid import Hybrid, write_hybrid
 
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 
 LIBRARY = 0x7FFFF7C00000
 DEPTH = 16
+OUTERMOST = (LIBRARY + 32, 0x5541F689495641D7)
+"""Frames above the first one of the program; the last is what a frame pointer was used for."""
+
+
+@dataclass(frozen=True)
+class HybridPlan:
+    """How samples with call stacks are taken."""
+
+    entries: int = DEPTH
+    most_frames: int = 127
+    """The innermost ones are kept."""
+    ahead: int = 3
+    """The interrupted instruction is so many behind the newest branch at most."""
+    callbacks: float = 0.1
+    """In so many cases a library that was called calls back."""
+    lost_callers: float = 0
+    """In so many cases the caller of a function that has just been entered is lost from the call
+    stack, while the branch stack shows it."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A taken branch, and the return addresses on the stack before and behind it."""
+
+    source: int
+    target: int
+    before: list[int]
+    after: list[int]
+
+
+@dataclass(frozen=True)
+class Walked:
+    """A sample, and what really happened; newest first."""
+
+    sample: Hybrid
+    steps: list[Step]
 
 
 class BinaryWalk:
@@ -45,21 +85,32 @@ class BinaryWalk:
 
     def branches(self, length: int) -> list[tuple[int, int]]:
         """Taken branches, oldest first."""
-        found: list[tuple[int, int]] = []
+        return [branch for branch, _ in itertools.islice(self.steps(), length)]
+
+    def steps(self, callbacks: float = 0) -> Iterator[tuple[tuple[int, int], list[int]]]:
+        """Taken branches, oldest first, each with the return addresses on the stack behind it.
+
+        A library that was called calls back in so many cases.
+        """
         stack: list[int] = []
         pc = LIBRARY
-        while len(found) < length:
-            if pc not in self._row:
-                back = stack.pop() if stack else self._random.choice(self._entries)
-                found.append((LIBRARY + 16, back))
-                pc = back
-                continue
-            step = self._run(pc, stack)
-            if step is None:
-                return found
-            found.append(step)
+        while True:
+            if pc not in self._row and pc < LIBRARY:
+                step = (pc, LIBRARY)  # through the linkage table
+            elif pc not in self._row:
+                if stack and self._random.random() >= callbacks:
+                    back = stack.pop()
+                else:
+                    back = self._random.choice(self._entries)
+                    stack += [LIBRARY + 24] * bool(stack)
+                step = (LIBRARY + 16, back)
+            else:
+                run = self._run(pc, stack)
+                if run is None:
+                    return
+                step = run
+            yield step, stack
             pc = step[1]
-        return found
 
     def _run(self, pc: int, stack: list[int]) -> tuple[int, int] | None:
         """The next taken branch; None where the code ends."""
@@ -116,6 +167,42 @@ class BinaryWalk:
                 entries = [f"{self._loaded(a):#x}/{self._loaded(b):#x}" for a, b in reversed(stack)]
                 ip = self._loaded(stack[-1][1])
                 yield f" {ip:x} " + " ".join(f" {entry}/P/-/-/0" for entry in entries) + "\n"
+
+    def hybrid(self, length: int, plan: HybridPlan | None = None) -> list[Walked]:
+        """Samples with call stacks, at random branches of one walk."""
+        plan = plan or HybridPlan()
+        ring: deque[Step] = deque(maxlen=plan.entries)
+        samples, before = [], []
+        for branch, stack in itertools.islice(self.steps(plan.callbacks), length):
+            ring.append(Step(*branch, before, list(stack)))
+            before = ring[-1].after
+            if len(ring) == plan.entries and self._random.random() < 2 / plan.entries:
+                samples.append(self._walked(list(ring)[::-1], plan))
+        return samples
+
+    def _walked(self, steps: list[Step], plan: HybridPlan) -> Walked:
+        newest = steps[0]
+        frames = [self._ahead(newest.target, plan.ahead), *newest.after[::-1], *OUTERMOST]
+        is_seen = any(len(s.before) < len(s.after) == len(newest.after) for s in steps)
+        if newest.target in self._entries and is_seen and self._random.random() < plan.lost_callers:
+            del frames[1]
+        frames = [self._loaded(frame) for frame in frames[: plan.most_frames]]
+        pairs = [(self._loaded(step.source), self._loaded(step.target)) for step in steps]
+        return Walked(Hybrid(frames, pairs), steps)
+
+    def _ahead(self, address: int, most: int) -> int:
+        """An instruction that runs right behind another one."""
+        for _ in range(self._random.randint(0, most)):
+            row = self._row.get(address)
+            if row is None or self._kind[row] != Kind.OTHER:
+                break
+            address = self._end[row]
+        return address
+
+    def hybrid_script(self, samples: Iterable[Walked]) -> str:
+        """The samples as text, with the mapping of the code."""
+        samples = (walked.sample for walked in samples)
+        return "".join(self._mappings()) + "\n" + write_hybrid(samples)
 
     def _loaded(self, address: int) -> int:
         return address if address >= LIBRARY else address + self._base

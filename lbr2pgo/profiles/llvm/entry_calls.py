@@ -37,19 +37,29 @@ def calls_to_entries(
 ) -> Calls:
     """Calls of the functions given, and tail calls, which can't be told from them."""
     branches = flow.branches
-    place = functions.containing(branches.to)
-    names = tuple(canonical_name(name) for name in functions.names)
-    is_call = (flow.branch_to >= 0) & (place >= 0)
-    is_call[is_call] = functions.range_start[place[is_call]] == branches.to[is_call]
-    is_call[is_call] = _is_entry(program, functions, names)[place[is_call]]
+    entry, names = entries_at(branches.to, program, functions)
+    is_call = (flow.branch_to >= 0) & (entry >= 0)
     inside = flow.branch_from[is_call] >= 0
     return Calls(
         source=np.where(inside, branches.from_[is_call], EXTERNAL),
         has_source=inside | as_llvm,
-        callee=functions.function[place[is_call]].astype(np.int64),
+        callee=entry[is_call],
         count=branches.count[is_call],
         names=names,
     )
+
+
+def entries_at(
+    addresses: U64, program: Program, functions: DwarfFunctions
+) -> tuple[I64, tuple[str, ...]]:
+    """The function that is entered at each address (n,), an index into the names; -1 for none."""
+    names = tuple(canonical_name(name) for name in functions.names)
+    place = functions.containing(addresses)
+    is_entry = place >= 0
+    is_entry[is_entry] = functions.range_start[place[is_entry]] == addresses[is_entry]
+    is_entry[is_entry] = _is_entry(program, functions, names)[place[is_entry]]
+    function = np.append(functions.function, -1).astype(np.int64)
+    return np.where(is_entry, function[place], -1), names
 
 
 def _is_entry(program: Program, functions: DwarfFunctions, names: Sequence[str]) -> Bools:

@@ -6,6 +6,7 @@ program has hundreds of thousands of contexts, and most of its profile never nee
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -119,7 +120,21 @@ class ProfileTable:
     def tree(self) -> SampleProfile:
         """The same as an object for every context."""
         profile = SampleProfile(is_fs=self.is_fs)
-        samples = self._functions(profile)
+        self._fill_bodies(self._functions(profile))
+        return profile
+
+    def apart(self) -> list[FunctionSamples]:
+        """An object for every context, without what is inlined there."""
+        c = self.contexts
+        columns = (column.tolist() for column in (c.name, c.total, c.head))
+        samples = [
+            FunctionSamples(self.names[name], total, head)
+            for name, total, head in zip(*columns, strict=True)
+        ]
+        self._fill_bodies(samples)
+        return samples
+
+    def _fill_bodies(self, samples: Sequence[FunctionSamples]) -> None:
         b, t = self.body, self.calls
         places = list(zip(b.line.tolist(), b.discriminator.tolist(), strict=True))
         owners = [samples[context] for context in b.context.tolist()]
@@ -129,7 +144,6 @@ class ProfileTable:
             t.row.tolist(), t.callee.tolist(), t.count.tolist(), strict=True
         ):
             owners[row].add_call(places[row], self.names[callee], count)
-        return profile
 
     def _functions(self, profile: SampleProfile) -> list[FunctionSamples]:
         """One for each context, hung into its parent, without its body."""

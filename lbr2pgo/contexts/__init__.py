@@ -1,0 +1,1 @@
+"""From branch stacks with call stacks to counts by calling context."""

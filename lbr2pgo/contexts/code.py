@@ -1,0 +1,95 @@
+"""The code that samples touch, as unwinding looks at it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lbr2pgo.program.code.instructions import InstructionTable, Kind
+from lbr2pgo.program.program import Program
+from lbr2pgo.replay.replay import CALLS, ReplayOptions, line_ends
+from lbr2pgo.support.arrays import I64, U8, U64, Bools
+
+
+class TouchedCode:
+    """Instructions of all functions that were asked for so far."""
+
+    def __init__(self, program: Program, options: ReplayOptions) -> None:
+        self._program, self._options = program, options
+        self._is_touched: Bools = np.zeros(len(program.regions), np.bool_)
+        self._seen = _seen_by_llvm(program) if options.as_llvm else None
+        self.instructions = InstructionTable.empty()
+
+    def touch(self, addresses: U64) -> bool:
+        """Take the functions at these image addresses in; whether there were new ones."""
+        regions = self._program.regions
+        # The call before a return address may be the last instruction of the function before.
+        places = np.concatenate((addresses, addresses[addresses > 0] - np.uint64(1)))
+        found = regions.containing(places)
+        found = found[found >= 0]
+        if self._is_touched[found].all():
+            return False
+        self._is_touched[regions.families(np.unique(found))] = True
+        starts = regions.start[self._is_touched]
+        self.instructions = self._program.instructions_for(starts)
+        return True
+
+    def marks(self) -> U8:
+        """(m,): bits of `native.unwinder`."""
+        from lbr2pgo.native import unwinder
+
+        kind = self.instructions.kind
+        marks = np.where(np.isin(kind, CALLS), np.uint8(unwinder.CALL), np.uint8(0))
+        marks[kind == Kind.RET] = unwinder.RETURN
+        if not self._options.as_llvm:
+            marks[np.isin(self.instructions.address, self._program.functions.start)] |= (
+                unwinder.ENTRY
+            )
+        return marks
+
+    def stops(self) -> I64:
+        """(m,): how many instructions before each one end the straight line or precede a gap."""
+        table, options = self.instructions, self._options
+        ends, calls = line_ends(table, options)
+        stops = ends | calls if options.as_llvm else ends.copy()
+        if not options.as_llvm:
+            stops[:-1] |= table.run[1:] != table.run[:-1]
+        return np.cumsum(stops, dtype=np.int64) - stops
+
+    def rows_at(self, addresses: U64) -> I64:
+        """For each address the instruction that starts there, else -1."""
+        if self._seen is None:
+            return self.instructions.index_of(addresses)
+        low, high = self._seen
+        at = np.searchsorted(low, addresses, side="right") - 1
+        is_seen = at >= 0
+        is_seen[is_seen] = addresses[is_seen] < high[at[is_seen]]
+        return np.where(is_seen, self.instructions.index_of(addresses), -1)
+
+    def calls_before(self, addresses: U64) -> I64:
+        """For each return address the call instruction that stands before it, else -1."""
+        table = self.instructions
+        before = np.searchsorted(table.address, addresses) - 1
+        return self._only_calls(before, addresses)
+
+    def _only_calls(self, rows: I64, addresses: U64) -> I64:
+        table = self.instructions
+        is_call = rows >= 0
+        is_call[is_call] = np.isin(table.kind[rows[is_call]], CALLS)
+        if not self._options.as_llvm:
+            is_call[is_call] = table.end[rows[is_call]] == addresses[is_call]
+        return np.where(is_call, rows, -1)
+
+
+def _seen_by_llvm(program: Program) -> tuple[U64, U64]:
+    """Starts and ends of what llvm-profgen takes for code: no linkage table, and from symbols on.
+
+    All else is outside to it (LLVM: tools/llvm-profgen/ProfiledBinary.cpp, disassemble).
+    """
+    symbols = program.symbols
+    ranges = []
+    for number, section in enumerate(program.image.sections):
+        starts = symbols.start[symbols.section == number]
+        if section.is_code and section.name != ".plt" and len(starts):
+            ranges.append((int(starts.min()), section.end))
+    low, high = np.array(sorted(ranges), np.uint64).reshape(-1, 2).T
+    return low, high

@@ -1,0 +1,126 @@
+"""From samples with call stacks to `ContextCounts`.
+
+A call stack shows who called the function that was interrupted; going back through the branch
+stack beside it, returns and calls show who called whatever ran before::
+
+    call stack    c+4 (leaf), main+9 (behind the call of c)
+    e0  c -> c+4         a jump within c
+    e1  main+4 -> c      the call: before it, main itself ran
+    e2  b+8 -> main+2    b's return behind its call at main: before it, b ran, called by main
+
+LLVM: tools/llvm-profgen/PerfReader.cpp, whose rules these are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lbr2pgo.contexts.code import TouchedCode
+from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
+from lbr2pgo.model.branch_stacks import BranchStacks, CallChains
+from lbr2pgo.model.context_counts import Callers, ContextBranches, ContextCounts, ContextRuns
+from lbr2pgo.program.program import Program
+from lbr2pgo.replay.replay import ReplayOptions
+from lbr2pgo.support.arrays import I64, U64
+
+if TYPE_CHECKING:
+    from lbr2pgo.native.unwinder import Unwinder
+
+MOST_FRAMES = 1 << 14
+"""Of deeper call stacks the innermost frames count."""
+
+
+class ContextTable:
+    """Unwinds the samples of one source after another; memory grows with distinct contexts."""
+
+    def __init__(self, program: Program, options: ReplayOptions | None = None) -> None:
+        from lbr2pgo.native.unwinder import Unwinder
+
+        self._options = options or ReplayOptions()
+        self._code = TouchedCode(program, self._options)
+        self._unwinder = Unwinder(self._options.as_llvm, MOST_FRAMES)
+
+    def source(self, spaces: AddressSpaces) -> SourceTable:
+        """The same for the samples of one source."""
+        return SourceTable(self._unwinder, self._code, spaces)
+
+    def counts(self) -> ContextCounts:
+        """What was counted."""
+        from lbr2pgo.native.unwinder import OUTSIDE
+
+        nodes, keys, count = self._unwinder.collapsed()
+        parent = nodes[:, 0].astype(np.int64)
+        parent[0] = -1
+        node = (keys[:, 0] >> np.uint64(1)).astype(np.int64)
+        is_branch = keys[:, 0] & np.uint64(1) == 1
+        first, second = keys[:, 1], keys[:, 2]
+        has_source = first[is_branch] != OUTSIDE
+        from_ = np.where(has_source, first[is_branch], np.uint64(0))
+        runs = (column[~is_branch] for column in (node, first, second, count))
+        return ContextCounts(
+            Callers(parent, nodes[:, 1].copy()),
+            ContextRuns(*runs),
+            ContextBranches(
+                node[is_branch], from_, has_source, second[is_branch], count[is_branch]
+            ),
+            self.tallies(),
+        )
+
+    def tallies(self) -> Mapping[str, int]:
+        """What became of samples, call stacks and runs."""
+        from lbr2pgo.native import unwinder as u
+
+        found = self._unwinder.tallies().tolist()
+        return {"unwound": found[u.UNWOUND]}
+
+
+class SourceTable:
+    """Adds the samples of one source to a `ContextTable`."""
+
+    def __init__(self, unwinder: Unwinder, code: TouchedCode, spaces: AddressSpaces) -> None:
+        from lbr2pgo.native.row_ids import RowIds
+
+        self._unwinder, self._code, self._spaces = unwinder, code, spaces
+        self._sites = RowIds()
+        self._image: U64 = np.empty(0, np.uint64)
+        """Image address of each site; 0 for those outside."""
+
+    def add(self, batch: BranchStacks, spaces: I64) -> None:
+        """Unwind the samples of a batch whose space is not negative."""
+        from lbr2pgo.native.unwinder import number_sites
+
+        chains = batch.chains or _no_chains(len(batch))
+        entries = number_sites(self._sites, batch.entries, batch.offsets, spaces, 2)
+        frames = number_sites(
+            self._sites, chains.frames.reshape(-1, 1), chains.offsets, spaces, 1
+        ).ravel()
+        self._resolve()
+        self._unwinder.unwind(entries, batch.offsets, frames, chains.offsets, spaces, batch.weight)
+
+    def _resolve(self) -> None:
+        """Find the code at new sites; where functions are new, at all sites anew."""
+        known = len(self._image)
+        new = self._to_image(self._sites.rows()[known:])
+        self._image = np.concatenate((self._image, new))
+        if self._code.touch(new[new > 0]):
+            code = self._code
+            self._unwinder.set_code(code.instructions.address, code.marks(), code.stops())
+        self._unwinder.set_sites(*self._places())
+
+    def _to_image(self, sites: U64) -> U64:
+        image = np.zeros(len(sites), np.uint64)
+        for space, rows in rows_by(sites[:, 0]):
+            image[rows], _ = self._spaces.to_image(space, sites[rows, 1])
+        return image
+
+    def _places(self) -> tuple[I64, I64]:
+        row = self._code.rows_at(self._image)
+        call = self._code.calls_before(self._image)
+        return row, call
+
+
+def _no_chains(samples: int) -> CallChains:
+    return CallChains(np.empty(0, np.uint64), np.zeros(samples + 1, np.int64))

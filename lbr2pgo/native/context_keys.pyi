@@ -1,0 +1,50 @@
+from lbr2pgo.native.row_ids import RowIds
+from lbr2pgo.support.arrays import I64, U64
+
+NO_LIMIT: int
+"""Of the length of repeats, or of the depth of contexts."""
+
+MOST_WORK: int
+"""Repeats are looked for that are so short that their length times the frames is at most this."""
+
+def compress(frames: I64, longest: int) -> int:
+    """Drop repeats from a sequence (n,), in place; how many frames are left.
+
+    For lengths from 1 to `longest`, but half the sequence at most: of two equal neighbours of
+    that length the second one goes, from left to right
+    (LLVM: tools/llvm-profgen/ProfileGenerator.h, compressRecursionContext).
+    """
+
+class ContextKeys:
+    """Numbers calling contexts: of functions, by the call sites on the way to them.
+
+    A frame is a function and a location in it, and a call stack a sequence of frames, which is
+    compressed and cut to its innermost `depth` ones.
+    """
+
+    contexts: RowIds
+    """Rows (context of the caller, location of the call, function); row 0 is no function's."""
+
+    def __init__(
+        self,
+        callers: I64,
+        inlined: I64,
+        frames: U64,
+        most_frames: int,
+        longest: int,
+        depth: int,
+        is_cut: bool,
+    ) -> None:
+        """Where frames come from.
+
+        callers (n, 3): of each node of call sites its parent, the inlined function in which the
+        call is (-1 where that is not known), and the frame there; node 0 is the root. inlined
+        (i, 3): of each inlined function the one that it was inlined into (-1 for functions that
+        stand alone), the frame there, and its name. frames (f, 2): function and location.
+
+        Where it is not known in which function a call is, frames outside of it are left out if
+        `is_cut`; else there is no context. Frames beyond `most_frames` are left out, too.
+        """
+
+    def number(self, node: I64, inline: I64) -> I64:
+        """Row in `contexts` of each inlined function (k,), called from a node; -1 for none."""

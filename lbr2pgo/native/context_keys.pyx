@@ -1,0 +1,135 @@
+"""Calling contexts: sequences of call sites, without the repeats that recursion makes."""
+
+cimport cython
+import numpy as np
+
+from libc.stdint cimport int64_t, uint64_t
+
+from lbr2pgo.native.row_ids cimport RowIds
+
+cdef enum:
+    C_MOST_WORK = 1 << 20
+    C_NO_LIMIT = -1
+    NO_CONTEXT = -1  # the row of no function
+
+MOST_WORK = C_MOST_WORK
+NO_LIMIT = C_NO_LIMIT
+
+
+cdef Py_ssize_t _without_repeats(
+    int64_t[::1] frames, Py_ssize_t size, Py_ssize_t window
+) except -1 nogil:
+    """Drop the second of two equal neighbours of `window` frames each, from left to right."""
+    cdef Py_ssize_t i, kept = window, equal = 0
+    cdef int64_t frame
+    for i in range(window, size):
+        frame = frames[i]
+        # What was dropped before is a multiple of the window, so this one is not overwritten yet.
+        equal = equal + 1 if frame == frames[i - window] else 0
+        frames[kept] = frame
+        kept += 1
+        if equal == window:
+            kept -= window
+            equal = 0
+    return kept
+
+
+cdef Py_ssize_t _compressed(
+    int64_t[::1] frames, Py_ssize_t size, Py_ssize_t longest
+) except -1 nogil:
+    cdef Py_ssize_t window = 1, most = size // 2
+    if longest != C_NO_LIMIT:
+        most = min(most, longest)
+    if size > 0:
+        most = min(most, max(C_MOST_WORK // size, 1))
+    while window <= most:
+        size = _without_repeats(frames, size, window)
+        most = min(most, size // 2)
+        window += 1
+    return size
+
+
+cdef Py_ssize_t _shortened(
+    int64_t[::1] frames, Py_ssize_t size, Py_ssize_t longest, Py_ssize_t depth
+) except -1 nogil:
+    """Compress, and move the innermost `depth` frames to the front."""
+    cdef Py_ssize_t i
+    size = _compressed(frames, size, longest)
+    if depth == C_NO_LIMIT or depth >= size:
+        return size
+    for i in range(depth):
+        frames[i] = frames[size - depth + i]
+    return depth
+
+
+def compress(int64_t[::1] frames, Py_ssize_t longest):
+    return _compressed(frames, frames.shape[0], longest)
+
+
+cdef int _reverse(int64_t[::1] frames, Py_ssize_t size) except -1 nogil:
+    cdef Py_ssize_t i
+    for i in range(size // 2):
+        frames[i], frames[size - 1 - i] = frames[size - 1 - i], frames[i]
+    return 0
+
+
+@cython.final
+cdef class ContextKeys:
+    cdef readonly RowIds contexts
+    cdef const int64_t[:, ::1] callers
+    cdef const int64_t[:, ::1] inlined
+    cdef const uint64_t[:, ::1] frames
+    cdef int64_t[::1] path
+    cdef Py_ssize_t longest, depth
+    cdef bint is_cut
+
+    def __init__(
+        self, const int64_t[:, ::1] callers, const int64_t[:, ::1] inlined,
+        const uint64_t[:, ::1] frames, Py_ssize_t most_frames, Py_ssize_t longest,
+        Py_ssize_t depth, bint is_cut,
+    ):
+        self.callers, self.inlined, self.frames = callers, inlined, frames
+        self.path = np.empty(most_frames, np.int64)
+        self.longest, self.depth, self.is_cut = longest, depth, is_cut
+        self.contexts = RowIds()
+        self.contexts.number(NO_CONTEXT, 0, 0)
+
+    def number(self, const int64_t[::1] node, const int64_t[::1] inline):
+        cdef int64_t[::1] found = np.empty(node.shape[0], np.int64)
+        cdef Py_ssize_t k
+        with nogil:
+            for k in range(node.shape[0]):
+                found[k] = self._number(node[k], inline[k])
+        return np.asarray(found)
+
+    cdef int64_t _number(self, int64_t node, int64_t inline) except -2 nogil:
+        cdef Py_ssize_t i, size = self._outer_frames(inline, 0)
+        cdef int64_t context = 0, caller
+        cdef uint64_t location = 0
+        while node > 0:
+            caller = self.callers[node, 1]
+            if caller < 0:
+                if self.is_cut:
+                    break
+                return -1
+            size = self._outer_frames(caller, self._add(self.callers[node, 2], size))
+            node = self.callers[node, 0]
+        _reverse(self.path, size)
+        size = _shortened(self.path, size, self.longest, self.depth)
+        for i in range(size):
+            context = self.contexts.number(context, location, self.frames[self.path[i], 0])
+            location = self.frames[self.path[i], 1]
+        return self.contexts.number(context, location, self.inlined[inline, 2])
+
+    cdef Py_ssize_t _outer_frames(self, int64_t inline, Py_ssize_t size) except -1 nogil:
+        """Add the frames that an inlined function was inlined into; how many there are now."""
+        while self.inlined[inline, 0] >= 0:
+            size = self._add(self.inlined[inline, 1], size)
+            inline = self.inlined[inline, 0]
+        return size
+
+    cdef Py_ssize_t _add(self, int64_t frame, Py_ssize_t size) except -1 nogil:
+        if size == self.path.shape[0]:
+            return size
+        self.path[size] = frame
+        return size + 1

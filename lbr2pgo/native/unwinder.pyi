@@ -1,0 +1,92 @@
+from lbr2pgo.native.row_ids import RowIds
+from lbr2pgo.support.arrays import I32, I64, U8, U64
+
+CALL: int
+RETURN: int
+ENTRY: int
+"""Marks of instructions (bits); functions begin at an ENTRY."""
+
+OUTSIDE: int
+"""Stands for all addresses outside the image, as a branch's source."""
+
+TALLIES: int
+"""Length of the array of tallies. Samples are in one of the first three places, call stacks in
+one of the next three, straight runs in one of the last four:"""
+UNWOUND: int
+NO_BRANCH: int
+"""No entry of the branch stack touches the image."""
+NO_CHAIN: int
+"""There is no call stack."""
+WHOLE: int
+NO_CALL: int
+"""An address in the call stack does not stand behind a call: what is above is unknown."""
+TOO_DEEP: int
+"""The call stack has more frames than are kept."""
+MENDED: int
+"""Of them, call stacks that lacked callers which the branch stack shows."""
+RUNS: int
+PAIRED_OUTSIDE: int
+"""What ran between leaving the image and coming back."""
+BROKEN: int
+"""The code between the two branches can't have run so."""
+BEHIND_BROKEN: int
+"""Recorded, but before one that is broken, so without callers."""
+
+def number_sites(sites: RowIds, addresses: U64, offsets: I64, spaces: I64, columns: int) -> I32:
+    """Number the addresses (k, columns or more) of n samples, each in its sample's space.
+
+    Sites are rows (space, run-time address, 0). Gives (k, columns), -1 for samples whose space is
+    negative.
+    """
+
+class Unwinder:
+    """Counts straight runs and branches by their calling context; memory grows with contexts.
+
+    Contexts are nodes of a trie of call instructions: rows (parent, image address, 0), where node
+    0 stands for unknown callers. What is counted are rows (node << 1, start, end) of runs, closed
+    on instruction starts, and (node << 1 | 1, source, target) of branches; the node is that of the
+    callers of the function in which it ran. Branches from outside have the source OUTSIDE
+    and node 0.
+    """
+
+    def __init__(self, as_llvm: bool, most_frames: int) -> None:
+        """With `as_llvm`, samples without a call stack are dropped.
+
+        Of call stacks with more frames than `most_frames` the innermost ones are kept.
+        """
+
+    def set_code(self, address: U64, marks: U8, stops: I64) -> None:
+        """Instructions (m,) in the order of their addresses.
+
+        `stops` says how many before each one end the straight line, or stand before a gap.
+        """
+
+    def set_sites(self, row: I64, call: I64) -> None:
+        """Of each site the instruction there, and the call before it; -1 for none (both (s,)).
+
+        A frame of a call stack with neither is outside.
+        """
+
+    def unwind(
+        self,
+        entries: I32,
+        offsets: I64,
+        chains: I32,
+        chain_offsets: I64,
+        spaces: I64,
+        weights: U64,
+    ) -> None:
+        """Go through n samples, passing over those whose space is negative.
+
+        entries (m, 2): sites of sources and targets, newest entry first; chains (c,): sites of
+        frames, innermost first.
+        """
+
+    def collapsed(self) -> tuple[U64, U64, U64]:
+        """Nodes (n, 3), records (r, 3) and their counts (r,), without frames from outside.
+
+        What is called from outside is a context of its own, since a compiler can't see more.
+        """
+
+    def tallies(self) -> U64:
+        """(TALLIES,): how many samples, call stacks or runs each thing happened to."""

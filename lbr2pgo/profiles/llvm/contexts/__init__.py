@@ -1,0 +1,1 @@
+"""Sample profiles that tell functions apart by who called them (CSSPGO)."""

@@ -1,0 +1,80 @@
+"""Which function ran in which calling context: names for what unwinding found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lbr2pgo.model.context_counts import Callers
+from lbr2pgo.native.context_keys import NO_LIMIT, ContextKeys
+from lbr2pgo.native.row_ids import RowIds
+from lbr2pgo.profiles.llvm.places import InlineContexts, Places, leaf_contexts, pair
+from lbr2pgo.support.arrays import I64, U64
+
+MOST_FRAMES = 1 << 16
+"""Of deeper contexts, with all that was inlined, the innermost frames count."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextShape:
+    """How contexts are made shorter."""
+
+    longest_repeat: int = NO_LIMIT
+    """Recursion shows in a context once; its round may be so many calls long at most."""
+    depth: int = NO_LIMIT
+    """How many callers are kept."""
+
+
+def location_of(line: I64, discriminator: I64) -> U64:
+    """Line and discriminator as one number that is ordered alike."""
+    return pair(line, discriminator).view(np.uint64)
+
+
+class Frames:
+    """Numbers frames: functions with a location in each."""
+
+    def __init__(self) -> None:
+        self._ids = RowIds()
+
+    def number(self, function: I64, location: U64) -> I64:
+        """Number of each frame, (n,)."""
+        return self._ids.number_rows(function.astype(np.uint64), location)
+
+    def rows(self) -> U64:
+        """(f, 2): function and location by number."""
+        return np.ascontiguousarray(self._ids.rows()[:, :2])
+
+
+def line_keys(
+    callers: Callers,
+    call_places: I64,
+    places: Places,
+    inlined: InlineContexts,
+    shape: ContextShape,
+    is_cut: bool,
+) -> ContextKeys:
+    """Contexts of functions by source line.
+
+    `call_places` (n,): the place of each node's call, -1 where it has none; `is_cut` says that
+    contexts begin behind such a node, else there is none.
+    """
+    frames = Frames()
+    outer = inlined.parent
+    outer_frame = frames.number(
+        inlined.function[outer], location_of(inlined.line, inlined.discriminator)
+    )
+    known = np.flatnonzero(call_places >= 0)
+    inline = np.full(len(callers), -1)
+    inline[known] = leaf_contexts(places, inlined)[call_places[known]]
+    known = np.flatnonzero(inline >= 0)
+    frame = np.zeros(len(callers), np.int64)
+    leaf = places.leaf[call_places[known]]
+    frame[known] = frames.number(
+        places.function[leaf].astype(np.int64), location_of(*places.location(leaf))
+    )
+    return ContextKeys(
+        np.stack((callers.parent, inline, frame), axis=1),
+        np.stack((outer, outer_frame, inlined.function), axis=1),
+        frames.rows(), MOST_FRAMES, shape.longest_repeat, shape.depth, is_cut,
+    )  # fmt: skip

@@ -1,0 +1,206 @@
+"""Samples of contexts by source line.
+
+Not quite those of a profile without contexts (`correlate`): every instruction counts once in the
+total, not once for each of its bytes; what did not run is not listed; callers count calls of what
+was inlined into them (LLVM: tools/llvm-profgen/ProfileGenerator.cpp, CSProfileGenerator).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lbr2pgo.model.context_counts import ContextBranches, ContextCounts, ContextRuns
+from lbr2pgo.native.context_keys import ContextKeys
+from lbr2pgo.native.row_ids import RowIds, RowSums
+from lbr2pgo.profiles.llvm.contexts.keys import ContextShape, line_keys, location_of
+from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
+from lbr2pgo.profiles.llvm.contexts.samples import ContextSamples
+from lbr2pgo.profiles.llvm.correlate import uses_fs_discriminators
+from lbr2pgo.profiles.llvm.entry_calls import entries_at
+from lbr2pgo.profiles.llvm.places import (
+    InlineContexts,
+    Places,
+    inline_contexts,
+    leaf_contexts,
+    places_of,
+)
+from lbr2pgo.profiles.llvm.sample_profile import WAS_INLINED
+from lbr2pgo.program.code.instructions import InstructionTable
+from lbr2pgo.program.dwarf.debug_info import DebugInfo
+from lbr2pgo.program.program import Program
+from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.distinct import distinct
+from lbr2pgo.support.ranges import spread
+
+
+def line_profile(
+    counts: ContextCounts,
+    program: Program,
+    debug: DebugInfo,
+    shape: ContextShape | None = None,
+    *,
+    as_llvm: bool = False,
+) -> ContextProfile:
+    """The profile of what was unwound."""
+    source = _source(counts, program, debug)
+    calls = source.place_at(counts.callers.call)
+    shape = shape or ContextShape()
+    keys = line_keys(counts.callers, calls, source.places, source.inlined, shape, not as_llvm)
+    finder = _Finder(source, keys, as_llvm)
+    samples = ContextSamples(keys.contexts)
+    finder.add_runs(counts.runs, samples)
+    callee, names = _callees(counts, program, debug, source)
+    finder.add_branches(counts.branches, callee, samples)
+    return samples.profile(names, is_fs=source.places.is_fs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Instructions that the counts speak of, and where in the source they come from."""
+
+    code: InstructionTable
+    place: I64
+    """(m,): the place of each instruction, -1 where it has none."""
+    inline: I64
+    """(m,): the function inlined there, -1 likewise."""
+    places: Places
+    inlined: InlineContexts
+
+    def place_at(self, addresses: U64) -> I64:
+        """The place at each address, -1 where there is none."""
+        row = self.code.index_of(addresses)
+        return np.where(row >= 0, self.place[row], -1)
+
+
+def _source(counts: ContextCounts, program: Program, debug: DebugInfo) -> _Source:
+    runs, branches = counts.runs, counts.branches
+    calls = np.concatenate((counts.callers.call[1:], branches.from_[branches.has_source]))
+    table = program.instructions_for(distinct(np.concatenate((runs.start, runs.end, calls))))
+    is_wanted = np.isin(table.address, calls)
+    started = np.bincount(table.index_of(runs.start), minlength=len(table))
+    ended = np.bincount(table.index_of(runs.end) + 1, minlength=len(table) + 1)
+    is_wanted |= np.cumsum(started) > np.cumsum(ended)[:-1]
+    code = table.take(np.flatnonzero(is_wanted))
+    frames, place_of = debug.places(code.address)
+    places = places_of(frames, is_fs=uses_fs_discriminators(program))
+    inlined = inline_contexts(places)
+    leaf = leaf_contexts(places, inlined)[place_of]
+    return _Source(code, np.where(leaf >= 0, place_of, -1), leaf, places, inlined)
+
+
+def _callees(
+    counts: ContextCounts, program: Program, debug: DebugInfo, source: _Source
+) -> tuple[I64, tuple[str, ...]]:
+    """The function that each branch calls, -1 for none, and names of all functions."""
+    to = counts.branches.to
+    functions = debug.functions_for(distinct(np.concatenate((counts.runs.start, to))))
+    entry, called = entries_at(to, program, functions)
+    names = {name: number for number, name in enumerate(source.places.names)}
+    number = np.array([names.setdefault(name, len(names)) for name in called], np.int64)
+    return np.where(entry >= 0, np.append(number, -1)[entry], -1), tuple(names)
+
+
+@dataclass(frozen=True, slots=True)
+class _Finder:
+    """Finds the context of what ran, and adds it up."""
+
+    source: _Source
+    keys: ContextKeys
+    as_llvm: bool
+
+    def add_runs(self, runs: ContextRuns, samples: ContextSamples) -> None:
+        """Add what ran: every instruction to the context of the function that it comes from."""
+        source = self.source
+        first, last = source.code.index_of(runs.start), source.code.index_of(runs.end)
+        piece, first, last = _pieces(first, last, self._begins_inlined())
+        context = self._contexts(runs.node[piece], source.inline[first], samples)
+        rows = np.flatnonzero(context > 0)
+        ran = RowSums()
+        ran.add_ranges(
+            context[rows].astype(np.uint64), first[rows], last[rows], runs.count[piece[rows]]
+        )
+        context, row, _ = ran.rows().astype(np.int64).T
+        place, count = source.place[row], ran.counts()
+        known = np.flatnonzero(place >= 0)
+        context, count, leaf = context[known], count[known], source.places.leaf[place[known]]
+        samples.add_totals(context, count)
+        location = location_of(*source.places.location(leaf))
+        samples.add_lines(*_largest(context, location, count * source.places.factor(leaf)))
+
+    def _begins_inlined(self) -> Bools:
+        """(m,): which instructions are in another inlined function than the one before them.
+
+        llvm-profgen sees no difference between two functions that are inlined at one place
+        (LLVM: ProfiledBinary::inlineContextEqual).
+        """
+        inline, inlined = self.source.inline, self.source.inlined
+        what = inline[np.newaxis]
+        if self.as_llvm:
+            what = np.stack((inlined.parent, inlined.line, inlined.discriminator))[:, inline]
+        begins = np.ones(len(inline), np.bool_)
+        begins[1:] = (what[:, 1:] != what[:, :-1]).any(axis=0)
+        begins[1:] |= (inline[1:] < 0) | (inline[:-1] < 0)
+        return begins
+
+    def _contexts(self, node: I64, inline: I64, samples: ContextSamples) -> I64:
+        """The context of each inlined function (k,), called from a node; 0 for none."""
+        found = np.zeros(len(node), np.int64)
+        known = np.flatnonzero(inline >= 0)
+        pairs = RowIds()
+        number = pairs.number_rows(node[known].astype(np.uint64), inline[known].astype(np.uint64))
+        node, inline, _ = map(np.ascontiguousarray, pairs.rows().astype(np.int64).T)
+        context = np.maximum(self.keys.number(node, inline), 0)
+        is_inlined = self.source.inlined.parent[inline] >= 0
+        samples.see(context, np.where(is_inlined, WAS_INLINED, 0).astype(np.uint8))
+        found[known] = context[number]
+        return found
+
+    def add_branches(self, branches: ContextBranches, callee: I64, samples: ContextSamples) -> None:
+        """Add calls: targets in the caller, and head samples of the function called there."""
+        source, places = self.source, self.source.places
+        row = source.code.index_of(branches.from_)
+        inline = np.where(branches.has_source, source.inline[row], -1)
+        context = self._contexts(branches.node, inline, samples)
+        location = np.zeros(len(row), np.uint64)
+        caller = np.flatnonzero((callee >= 0) & (context > 0))
+        leaf = places.leaf[source.place[row[caller]]]
+        location[caller] = location_of(*places.location(leaf))
+        samples.add_calls(context[caller], location[caller], callee[caller], branches.count[caller])
+        if self.as_llvm:
+            # llvm-profgen looks for the callee at the whole word that DWARF has there.
+            words = places.words[leaf].astype(np.int64)
+            location[caller] = location_of(places.line[leaf].astype(np.int64), words)
+        calls = np.flatnonzero(callee >= 0)
+        samples.add_heads(context[calls], location[calls], callee[calls], branches.count[calls])
+
+
+def _pieces(first: I64, last: I64, begins: Bools) -> tuple[I64, I64, I64]:
+    """Cut runs of instructions before those marked: the run of each piece, its first and last.
+
+    >>> begins = np.array([True, False, False, True, False])
+    >>> [column.tolist() for column in _pieces(np.array([1, 4]), np.array([3, 4]), begins)]
+    [[0, 0, 1], [1, 3, 4], [2, 3, 4]]
+    """
+    cuts = np.flatnonzero(begins)
+    low, high = np.searchsorted(cuts, first, "right"), np.searchsorted(cuts, last, "right")
+    pieces = high - low + 1
+    head = np.cumsum(pieces) - pieces
+    is_head = np.zeros(int(pieces.sum()), np.bool_)
+    is_head[head] = True
+    start = np.empty(len(is_head), np.int64)
+    start[is_head], start[~is_head] = first, cuts[spread(low, high)]
+    end = np.append(start[1:] - 1, 0)
+    end[head + pieces - 1] = last
+    return np.repeat(np.arange(len(first)), pieces), start, end
+
+
+def _largest(context: I64, location: U64, count: U64) -> tuple[I64, U64, U64]:
+    """Each context and location once, with the largest of its counts."""
+    ids = RowIds()
+    row = ids.number_rows(context.astype(np.uint64), location)
+    largest = np.zeros(len(ids), np.uint64)
+    np.maximum.at(largest, row, count)
+    context, location, _ = ids.rows().T
+    return context.astype(np.int64), location.copy(), largest

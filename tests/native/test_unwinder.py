@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from builders.context_oracle import PlainCode, call_stack, unwind
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lbr2pgo.native import unwinder as u
+from lbr2pgo.native.row_ids import RowIds
+from lbr2pgo.native.unwinder import Unwinder, number_sites
+
+SIZE = 16
+KINDS = ("other", "other", "other", "call", "call", "return", "jump")
+MARKS = {"call": u.CALL, "return": u.RETURN, "jump": 0, "other": 0}
+
+
+@st.composite
+def codes(draw: st.DrawFn) -> PlainCode:
+    kinds = {16 + at: draw(st.sampled_from(KINDS)) for at in range(SIZE)}
+    calls = {a + 1: a for a, kind in kinds.items() if kind == "call"}
+    entries = frozenset(draw(st.sets(st.sampled_from(sorted(kinds)), max_size=4)))
+    return PlainCode(kinds, calls, entries)
+
+
+@st.composite
+def worlds(draw: st.DrawFn):
+    """Code and samples of it, which mostly went straight from branch to branch."""
+    code = draw(codes())
+    addresses = st.integers(14, 16 + SIZE + 1)
+    frames = st.lists(st.sampled_from([*code.calls, 1, draw(addresses)]), max_size=5)
+    samples = []
+    for _ in range(draw(st.integers(0, 4))):
+        entries = [(draw(addresses), draw(addresses))]
+        for _ in range(draw(st.integers(0, 7))):
+            newer = entries[-1][0]
+            starts = [a for a in range(14, newer + 1) if code.runs(a, newer)]
+            target = draw(st.sampled_from(starts) if starts and draw(st.booleans()) else addresses)
+            entries.append((draw(addresses), target))
+        samples.append((draw(frames), entries, draw(st.integers(1, 3))))
+    return code, samples
+
+
+def offsets(lengths) -> np.ndarray:
+    return np.cumsum([0, *lengths]).astype(np.int64)
+
+
+def unwound(code: PlainCode, samples, *, as_llvm: bool = False, most_frames: int = 100):
+    """The unwinder behind the samples."""
+    table = np.array(sorted(code.kinds), np.uint64)
+    kinds = [code.kinds[address] for address in table.tolist()]
+    marks = [MARKS[k] | u.ENTRY * (a in code.entries)
+             for a, k in zip(table.tolist(), kinds, strict=True)]  # fmt: skip
+    ends = np.isin(kinds, ("jump", "return"))
+    found = Unwinder(as_llvm, most_frames)
+    found.set_code(table, np.array(marks, np.uint8), np.cumsum(ends) - ends)
+    sites, spaces = RowIds(), np.zeros(len(samples), np.int64)
+    frames = np.array([f for s in samples for f in s[0]], np.uint64).reshape(-1, 1)
+    entries = np.array([e for s in samples for e in s[1]], np.uint64).reshape(-1, 2)
+    frame_offsets = offsets(len(s[0]) for s in samples)
+    entry_offsets = offsets(len(s[1]) for s in samples)
+    entry_sites = number_sites(sites, entries, entry_offsets, spaces, 2)
+    frame_sites = number_sites(sites, frames, frame_offsets, spaces, 1).ravel()
+    row = {a: i for i, a in enumerate(table.tolist())}
+    address = sites.rows()[:, 1].tolist()
+    found.set_sites(
+        np.array([row.get(a, -1) for a in address], np.int64),
+        np.array([row.get(code.calls.get(a, 0), -1) for a in address], np.int64),
+    )
+    weights = np.array([s[2] for s in samples], np.uint64)
+    found.unwind(entry_sites, entry_offsets, frame_sites, frame_offsets, spaces, weights)
+    return found
+
+
+def records(found: Unwinder) -> Counter:
+    nodes, keys, counts = found.collapsed()
+    paths: list[tuple[int, ...]] = [()]
+    for parent, call, _ in nodes.tolist()[1:]:
+        paths.append((*paths[parent], call))
+    return Counter({
+        (paths[key >> 1], "branch" if key & 1 else "run", a, b): count
+        for (key, a, b), count in zip(keys.tolist(), counts.tolist(), strict=True)
+    })  # fmt: skip
+
+
+@settings(max_examples=500, deadline=None)
+@given(worlds(), st.booleans())
+def test_samples_are_unwound_as_plain_lists_of_calls_are(world, as_llvm: bool) -> None:
+    code, samples = world
+    wanted: Counter = Counter()
+    for frames, entries, weight in samples:
+        wanted += unwind(frames, entries, code, weight, as_llvm=as_llvm)
+    found = unwound(code, samples, as_llvm=as_llvm)
+    assert records(found) == wanted
+
+
+@settings(max_examples=300, deadline=None)
+@given(worlds())
+def test_everything_that_was_read_is_tallied_once(world) -> None:
+    code, samples = world
+    tallies = unwound(code, samples).tallies()
+    weight = sum(w for _, _, w in samples)
+    assert tallies[[u.UNWOUND, u.NO_BRANCH]].sum() == weight
+    assert tallies[[u.NO_CHAIN, u.WHOLE, u.NO_CALL, u.TOO_DEEP]].sum() == weight
+    runs = 0
+    for _, entries, w in samples:
+        inside = [e for e in entries if e[0] in code.kinds or e[1] in code.kinds]
+        runs += max(len(inside) - 1, 0) * w
+    assert tallies[[u.RUNS, u.PAIRED_OUTSIDE, u.BROKEN, u.BEHIND_BROKEN]].sum() == runs
+
+
+def test_a_deep_call_stack_keeps_its_innermost_frames() -> None:
+    """c calls itself: its frames are behind the call at 20."""
+    code = PlainCode({20: "call", 21: "other", 22: "jump", 40: "other"}, {21: 20})
+    sample = ([22, *[21] * 9], [(22, 20), (22, 20)], 1)
+    found = unwound(code, [sample], most_frames=4)
+    assert {callers for callers, *_ in records(found)} == {(20, 20, 20, 20)}
+    assert found.tallies()[u.TOO_DEEP] == 1
+
+
+def test_samples_of_a_negative_space_are_passed_over() -> None:
+    found = number_sites(RowIds(), np.zeros((3, 2), np.uint64), offsets([1, 2]),
+                         np.array([-1, 0]), 2)  # fmt: skip
+    assert found.tolist() == [[-1, -1], [0, 0], [0, 0]]
+
+
+def test_what_stands_above_an_invalid_return_address_is_unknown() -> None:
+    code = PlainCode({20: "call", 21: "other", 30: "other", 31: "other"}, {21: 20})
+    assert call_stack([31, 21, 30, 21], code) == [20]
+    found = unwound(code, [([31, 21, 30, 21], [(31, 31), (31, 30)], 1)])
+    assert found.tallies()[u.NO_CALL] == 1
+    assert {callers for callers, *_ in records(found)} == {(20,)}
