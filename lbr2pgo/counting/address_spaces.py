@@ -94,10 +94,12 @@ def overlaid(pieces: Sequence[Piece]) -> Pieces:
     return joined(tuple(seen))
 
 
-def as_linked(layout: ImageLayout) -> Pieces:
-    """The image at the addresses that it was linked for."""
+def loaded(layout: ImageLayout, bias: int) -> Pieces:
+    """The image at the addresses that it was linked for, plus `bias`."""
     return tuple(
-        Piece(s.address, s.address + s.memory_size, 0) for s in layout.segments if s.executable
+        Piece(s.address + bias, s.address + bias + s.memory_size, bias)
+        for s in layout.segments
+        if s.executable
     )
 
 
@@ -149,10 +151,10 @@ class AddressSpaces:
         self._set(ANY_PID, 0, overlaid(everywhere))
 
     @classmethod
-    def fixed(cls, layout: ImageLayout) -> AddressSpaces:
-        """One space for every process, in which the image stands as it was linked."""
+    def fixed(cls, layout: ImageLayout, bias: int = 0) -> AddressSpaces:
+        """One space for every process, in which the image stands `bias` above its own addresses."""
         spaces = cls((), layout, lambda _: False)
-        spaces._set(ANY_PID, 0, as_linked(layout))
+        spaces._set(ANY_PID, 0, loaded(layout, bias))
         spaces._is_fixed = True
         return spaces
 

@@ -34,13 +34,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
-from lbr2pgo.counting.find_image import ImageMatch, match_image
+from lbr2pgo.counting.find_image import ImageMatch
+from lbr2pgo.counting.place import OwnBranches, place_image
 from lbr2pgo.counting.trace_table import TraceTable
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import (
-    Addresses,
     EventInfo,
     LineSource,
     Source,
@@ -68,6 +68,8 @@ class CountingOptions:
     """Build-id under which the recording knows the binary, if not the binary's own."""
     as_llvm: bool = False
     """Pair entries as llvm-profgen does, which ignores filters and flags (`traces.JOINED`)."""
+    branches: OwnBranches | None = None
+    """The program's branches, by which it is found where mappings don't show it."""
     skips_leaf: Callable[[U64], Bools] | None = None
     """Judges image addresses (n,) at which samples were interrupted: True drops the sample."""
 
@@ -244,11 +246,8 @@ class Reading:
     ) -> None:
         """Raises InputError if the recording is of another binary."""
         options = options or CountingOptions()
-        if source.info.addresses is Addresses.IMAGE:
-            self.match = ImageMatch((), "as linked", "the input holds symbols instead of addresses")
-            self.spaces = AddressSpaces.fixed(layout)
-        else:
-            self.match, self.spaces = _spaces(source, layout, options)
+        chosen = options.build_id, options.branches
+        self.match, self.spaces = place_image(source, layout, *chosen)
         self.tally = _SampleTally()
         self._source = source
         self._selection = _Selection(source, options)
@@ -280,22 +279,6 @@ def count_stack_source(
     counts, outside = table.counts()
     tallies = reading.tally.as_tally(table.fates, outside)
     return Counted(replace(counts, build_id=layout.build_id, tallies=tallies), reading.match)
-
-
-def _spaces(
-    source: StackSource, layout: ImageLayout, options: CountingOptions
-) -> tuple[ImageMatch, AddressSpaces]:
-    events = source.space_events()
-    match = match_image(
-        layout,
-        events,
-        source.info.build_ids,
-        where=source.info.path,
-        build_id=options.build_id,
-    )
-    if match.how == "as linked":
-        return match, AddressSpaces.fixed(layout)
-    return match, AddressSpaces(events, layout, match.shows)
 
 
 def count(

@@ -8,8 +8,11 @@ from pathlib import PurePosixPath
 
 from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
 from lbr2pgo.program.code.registry import by_uname
-from lbr2pgo.program.elf.layout import ImageLayout
+from lbr2pgo.program.elf.layout import ImageLayout, Segment
 from lbr2pgo.support.errors import InputError
+
+_LARGEST_PAGE = 1 << 16
+"""Of the machines that we know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +21,8 @@ class ImageMatch:
 
     paths: tuple[str, ...]
     how: str
-    """`build-id`, `path`, `name`, or `as linked` where the input has no mappings at all."""
+    """`build-id`, `path`, `name` or `segments`; where the input has no mappings at all `as linked`
+    or `branches`."""
     assumption: str | None = None
     """What had to be assumed, for the user's eyes; None after a match by build-id."""
     build_id: str | None = None
@@ -77,10 +81,11 @@ def match_image(
     where: str,
     build_id: str | None = None,
 ) -> ImageMatch:
-    """Find the binary among the mapped files: by build-id first, then by path, then by name.
+    """Find the binary among the mapped files: by build-id, then path, name, and segments.
 
-    `build_id` replaces the binary's own (for a binary that was stripped of it). Raises
-    InputError if the file of that path or name had another build-id, or if there is none.
+    `build_id` replaces the binary's own (for a binary that was stripped of it). A file whose
+    segments lie in memory as the binary's would is only likely to be it: its branches have to tell.
+    Raises InputError if the file of that path or name had another build-id, or if there is none.
     """
     mapped = _build_ids(events, header_build_ids)
     wanted = build_id or layout.build_id
@@ -97,16 +102,49 @@ def match_image(
         # With a build-id of its own, only files without one may be the binary.
         paths = tuple(path for path, known in alike.items() if not (wanted and known))
         if paths:
-            why = _assumption(how, paths, wanted, has_others=len(paths) < len(alike))
+            why = assumption(how, paths, wanted, has_others=len(paths) < len(alike))
             return ImageMatch(paths, how, why, wanted)
         if alike:
             raise _other_build(alike, wanted, layout, where)
-    raise InputError(
+    unknown = [path for path, known in mapped.items() if not (wanted and known)]
+    paths = tuple(path for path in unknown if _has_segments(path, events, layout))
+    if paths:
+        why = assumption("segments", paths, wanted)
+        return ImageMatch(paths, "segments", why, wanted)
+    raise not_mapped(layout, events, wanted, where=where)
+
+
+def _has_segments(path: str, events: Sequence[SpaceEvent], layout: ImageLayout) -> bool:
+    """Whether the executable segments were mapped from this file, each at its place and in full."""
+    mmaps = [e for e in events if isinstance(e, Mmap) and e.executable and e.path == path]
+    segments = [segment for segment in layout.segments if segment.executable]
+    return bool(segments) and all(
+        any(_is_mapping_of(segment, mmap, is_fixed=not layout.is_pie) for mmap in mmaps)
+        for segment in segments
+    )
+
+
+def _is_mapping_of(segment: Segment, mmap: Mmap, *, is_fixed: bool) -> bool:
+    """Whether a mapping holds a segment and, in the pages at both ends, no more than has to be."""
+    before = segment.file_offset - mmap.file_offset
+    behind = mmap.length - before - segment.file_size
+    parts = mmap.start | mmap.file_offset | mmap.length
+    page = min(parts & -parts, _LARGEST_PAGE)
+    is_in_place = mmap.start + before == segment.address or not is_fixed
+    return is_in_place and 0 <= before < page and 0 <= behind < page
+
+
+def not_mapped(
+    layout: ImageLayout, events: Sequence[SpaceEvent], wanted: str | None, *, where: str
+) -> InputError:
+    """The error that no mapped file is the binary, whose build-id is `wanted`."""
+    mapped = sorted({e.path for e in events if isinstance(e, Mmap) and e.executable})
+    return InputError(
         f"no process in this recording mapped {layout.path}"
         + (f" (build-id {wanted})" if wanted else ""),
         where=where,
         cure="Mapped were: "
-        + ", ".join(sorted(mapped)[:5])
+        + ", ".join(mapped[:5])
         + (" …" if len(mapped) > 5 else "")
         + ". Give the binary that was recorded, or its recorded build-id with --build-id.",
     )
@@ -126,7 +164,10 @@ def _other_build(
     )
 
 
-def _assumption(how: str, paths: tuple[str, ...], wanted: str | None, *, has_others: bool) -> str:
+def assumption(
+    how: str, paths: Sequence[str], wanted: str | None, *, has_others: bool = False
+) -> str:
+    """What is said of files that were matched other than by build-id."""
     if wanted is None:
         why = "the binary has no build-id"
     elif has_others:

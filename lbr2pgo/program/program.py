@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +12,16 @@ import numpy.typing as npt
 from lbr2pgo.program.code.cfg import FunctionCFG, build_cfg
 from lbr2pgo.program.code.decode import decode
 from lbr2pgo.program.code.functions import Functions, build_functions, code_ranges
-from lbr2pgo.program.code.instructions import InstructionTable
+from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.elf.eh_frame import read_frames
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.symbols import Symbols, read_symbols
 from lbr2pgo.program.probes import PseudoProbes, open_probes
 from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.distinct import distinct
+
+_AT_ONCE = 4096
+"""Regions that are decoded together: of a large program the instructions would take gigabytes."""
 
 
 class Program:
@@ -71,6 +74,16 @@ class Program:
         regions = self.regions
         found = distinct(regions.containing(addresses))
         return self._decode(regions.families(found[found >= 0]))
+
+    @cached_property
+    def branches(self) -> InstructionTable:
+        """Every instruction that is not `OTHER`: all code is decoded for them, and not kept."""
+        pieces = np.array_split(np.arange(len(self.regions)), len(self.regions) // _AT_ONCE + 1)
+        return reduce(InstructionTable.merged, map(self._branches_in, pieces))
+
+    def _branches_in(self, regions: I64) -> InstructionTable:
+        table = decode(self.image, self.regions.start[regions], self.regions.end[regions])
+        return table.take(np.flatnonzero(table.kind != Kind.OTHER))
 
     def cfg(
         self, region: int, indirect_targets: Mapping[int, Sequence[int]] | None = None

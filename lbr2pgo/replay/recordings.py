@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lbr2pgo.counting.count import Counted, CountingOptions, Progress, count, filter_names, mode_of
+from lbr2pgo.counting.find_by_branches import Branches
 from lbr2pgo.counting.find_image import refuse_other_machine
 from lbr2pgo.model.branch_counts import BranchCounts, merge
 from lbr2pgo.model.incomplete import EmptyProfileError
@@ -150,15 +151,21 @@ def replay_options(options: ReadingOptions) -> ReplayOptions:
 
 def _counting_options(options: ReadingOptions, program: Program, source: Source) -> CountingOptions:
     """Where llvm-profgen would drop samples by their call stack, so does its compatible mode."""
+    counting = replace(options.counting, branches=lambda: _branches(program))
     if LLVM_PROFGEN not in options.compat:
-        return options.counting
-    counting = replace(options.counting, as_llvm=True)
+        return counting
+    counting = replace(counting, as_llvm=True)
     if not source.info.has_call_stacks:
         return counting
     debug = DebugInfo.open(program.image)
     return replace(
         counting, skips_leaf=lambda leaves: in_prologue_or_epilogue(leaves, program, debug)
     )
+
+
+def _branches(program: Program) -> Branches:
+    table = program.branches
+    return Branches(table.address, table.target, table.has_target)
 
 
 def match_notes(counted: Counted) -> Iterator[str]:

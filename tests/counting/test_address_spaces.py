@@ -15,8 +15,8 @@ from lbr2pgo.counting.address_spaces import (
     ANY_PID,
     AddressSpaces,
     Piece,
-    as_linked,
     joined,
+    loaded,
     overlaid,
     pieces_of,
     rows_by,
@@ -259,7 +259,7 @@ def test_rows_are_grouped_by_number(numbers: list[int]) -> None:
 
 def test_as_linked_holds_for_every_process() -> None:
     found = AddressSpaces.fixed(LAYOUT)
-    assert found.pieces == [as_linked(LAYOUT)] == [(Piece(CODE, CODE_END, 0),)]
+    assert found.pieces == [loaded(LAYOUT, 0)] == [(Piece(CODE, CODE_END, 0),)]
     for pid in (ANY_PID, 0, 10):
         assert image_of(found, pid, 0, CODE) == CODE
     assert found.pids == ()

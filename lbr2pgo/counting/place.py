@@ -1,0 +1,100 @@
+"""Where the image lies in a recording: where its mappings say or, failing that, its branches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from lbr2pgo.counting.address_spaces import AddressSpaces
+from lbr2pgo.counting.find_by_branches import Branches, Fit, edges_of, find_load, fit_of
+from lbr2pgo.counting.find_image import ImageMatch, assumption, match_image, not_mapped
+from lbr2pgo.model.branch_stacks import BranchStacks
+from lbr2pgo.program.elf.layout import ImageLayout
+from lbr2pgo.sources.base import Addresses, StackSource
+from lbr2pgo.sources.code_addresses import are_code
+from lbr2pgo.support.errors import InputError
+
+_ENOUGH_ENTRIES = 1 << 17
+"""A program is told by so many branches, the first ones of the recording."""
+
+OwnBranches = Callable[[], Branches]
+"""The program's branches: found only where they are needed, since that decodes all of its code."""
+
+
+def place_image(
+    source: StackSource,
+    layout: ImageLayout,
+    build_id: str | None = None,
+    branches: OwnBranches | None = None,
+) -> tuple[ImageMatch, AddressSpaces]:
+    """Which mapped files are the binary, and where its code is in which process and when.
+
+    `build_id` as in `match_image`. Without `branches` a program that can be loaded anywhere has to
+    be mapped under its build-id, path or name. Raises InputError if the recording is of another
+    binary or does not tell where this one was.
+    """
+    if source.info.addresses is Addresses.IMAGE:
+        match = ImageMatch((), "as linked", "the input holds symbols instead of addresses")
+        return match, AddressSpaces.fixed(layout)
+    events, where = source.space_events(), source.info.path
+    match = match_image(layout, events, source.info.build_ids, where=where, build_id=build_id)
+    if match.how == "as linked":
+        return _without_mappings(match, source, layout, branches)
+    if match.how == "segments":
+        match = _confirmed(match, source, layout, branches)
+    return match, AddressSpaces(events, layout, match.shows)
+
+
+def _first_stacks(source: StackSource) -> Iterator[BranchStacks]:
+    entries = 0
+    for batch in source.batches():
+        yield batch
+        entries += len(batch.entries)
+        if entries >= _ENOUGH_ENTRIES:
+            break
+
+
+def _confirmed(
+    match: ImageMatch, source: StackSource, layout: ImageLayout, branches: OwnBranches | None
+) -> ImageMatch:
+    """A match by segments without the files whose branches are not the program's."""
+    if branches is None:
+        if layout.is_pie:
+            raise not_mapped(layout, source.space_events(), match.build_id, where=source.info.path)
+        return match
+    stacks, own = list(_first_stacks(source)), branches()
+    fits: dict[str, Fit] = {}
+    for path in match.paths:
+        spaces = AddressSpaces(source.space_events(), layout, replace(match, paths=(path,)).shows)
+        fit = fit_of(stacks, spaces, own)
+        if fit.is_good:
+            fits[path] = fit
+    if not fits:
+        raise not_mapped(layout, source.space_events(), match.build_id, where=source.info.path)
+    told = [f"{path} ({fit})" for path, fit in fits.items()]
+    why = assumption("segments and branches", told, match.build_id)
+    return replace(match, paths=tuple(fits), assumption=why)
+
+
+def _without_mappings(
+    match: ImageMatch, source: StackSource, layout: ImageLayout, branches: OwnBranches | None
+) -> tuple[ImageMatch, AddressSpaces]:
+    """The image as it was linked or, if it may be anywhere, where its branches were recorded."""
+    as_linked = match, AddressSpaces.fixed(layout)
+    if branches is None or not layout.is_pie:
+        return as_linked
+    edges = edges_of(_first_stacks(source))
+    load = find_load(edges, layout, branches())
+    if load is not None:
+        where = (
+            f"loaded {load.bias:#x} above its own addresses" if load.bias else "as it was linked"
+        )
+        said = f"no mappings recorded: {layout.path} was {where}, as its branches tell: {load.fit}"
+        return ImageMatch((), "branches", said), AddressSpaces.fixed(layout, load.bias)
+    if len(edges.from_) == 0 or are_code(layout, edges.from_).any():
+        return as_linked
+    raise InputError(
+        f"no mappings were recorded, and the branches do not tell where {layout.path} was loaded",
+        where=source.info.path,
+        cure="Give perf.data itself, or text of perf script --show-mmap-events -F ip,brstack.",
+    )
