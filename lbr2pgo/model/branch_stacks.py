@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lbr2pgo.support.arrays import I32, I64, U64
+from lbr2pgo.support.arrays import I32, I64, U64, Bools
 
 # Bits of the flags word.
 MISPREDICTED = 1 << 0
@@ -74,6 +74,13 @@ class CallChains:
 
     def __post_init__(self) -> None:
         check_offsets(self.offsets, len(self.frames), "frames")
+
+    def without(self, samples: Bools) -> CallChains:
+        """The same with none for these samples (n,)."""
+        lengths = np.diff(self.offsets)
+        kept = np.repeat(~samples, lengths)
+        ends = np.cumsum(np.where(samples, 0, lengths))
+        return CallChains(self.frames[kept], np.concatenate([self.offsets[:1], ends]))
 
 
 def check_offsets(offsets: I64, size: int, rows: str) -> None:

@@ -36,10 +36,13 @@ class ReadSamples(NamedTuple):
     """The n samples that end in a text, and their m entries."""
 
     samples: Records
-    """(n,): time, ip, weight, event and pid as in `BranchStacks`, and where each one's entries end.
-    Without times in the file, the place of the sample's last line stands for one."""
+    """(n,): time, ip, weight, event and pid as in `BranchStacks`, and where each one's entries
+    (`end`) and its call stack (`frame_end`) end. Without times in the file, the place of the
+    sample's last line stands for one."""
     entries: U64
     """(m, 3): from, to, flags; in a file with symbols the hash of a name stands for its address."""
+    frames: U64
+    """(c,): addresses of call stacks, innermost first, 65,536 of each at most."""
     names: I64
     """(m, 2, 2), in a file with symbols: where the names of from and to start and end in the text.
     That of an unknown symbol is empty."""

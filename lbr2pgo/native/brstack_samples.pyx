@@ -22,6 +22,9 @@ cdef enum:
     MOST_EVENTS = 256
     # A line that is nothing but an address of one digit, and its end.
     FEWEST_BYTES_OF_A_SAMPLE = 2
+    FEWEST_BYTES_OF_A_FRAME = 2
+    # More than anybody looks at.
+    MOST_FRAMES = 1 << 16
     MOST_COMM_WORDS = 3
     NO_EVENT = -1
 
@@ -124,16 +127,18 @@ cdef struct Pending:
     Prefix prefix
     uint64_t weight  # the aggregated count, 0 if there was none
     bint is_open  # lines of the sample have been read
-    bint has_frames  # among them some of its call stack
+    Py_ssize_t frames  # lines of its call stack among them
     uint64_t last_time  # of the last sample that had one
 
 
 @cython.final
 cdef class OpenSample:
     cdef Pending pending
+    cdef uint64_t[::1] frames
 
     def __init__(self, uint64_t last_time=0):
         self.pending.last_time = last_time
+        self.frames = np.empty(0, np.uint64)
 
     @property
     def is_open(self):
@@ -153,6 +158,7 @@ cdef struct Sample:
     uint64_t ip
     uint64_t weight
     int64_t end  # of its entries
+    int64_t frame_end
     int64_t event
     int32_t pid
     int32_t tid
@@ -166,7 +172,8 @@ cdef struct Losses:
 
 
 SAMPLE = np.dtype(
-    [("time", "u8"), ("ip", "u8"), ("weight", "u8"), ("end", "i8"), ("event", "i8"),
+    [("time", "u8"), ("ip", "u8"), ("weight", "u8"), ("end", "i8"), ("frame_end", "i8"),
+     ("event", "i8"),
      ("pid", "i4"), ("tid", "i4")]
 )
 
@@ -174,6 +181,7 @@ SAMPLE = np.dtype(
 class ReadSamples(NamedTuple):
     samples: object
     entries: object
+    frames: object
     names: object
     offsets: object
     losses: dict
@@ -189,9 +197,10 @@ cdef class SampleReader:
     cdef Losses _losses
     cdef Sample[::1] _samples
     cdef uint64_t[:, ::1] _entries
+    cdef uint64_t[::1] _frames
     cdef int64_t[:, :, ::1] _names
     cdef uint64_t[:, ::1] _offsets
-    cdef Py_ssize_t _sample_count, _entry_count
+    cdef Py_ssize_t _sample_count, _entry_count, _frame_count
 
     def __init__(self, Survey survey):
         self._survey = survey
@@ -203,17 +212,22 @@ cdef class SampleReader:
         cdef Py_ssize_t end = text.shape[0]
         cdef const uint8_t *start = &text[0] if end else NULL
         cdef OpenSample after = OpenSample()
+        cdef Py_ssize_t open_frames = before.frames.shape[0]
         self._make_room(end)
         self._pending = before.pending
+        self._frames[:open_frames] = before.frames
+        self._frame_count = open_frames
         self._losses = Losses(0, 0, 0, 0)
         self._sample_count = self._entry_count = 0
         with nogil:
             self._read_lines(start, end, base)
         after.pending = self._pending
         n, m = self._sample_count, self._entry_count
+        f = self._samples[n - 1].frame_end if n else 0
+        after.frames = np.array(self._frames[f : self._frame_count])
         k = m if self._has_symbols else 0
         return ReadSamples(
-            np.array(self._samples[:n]), np.array(self._entries[:m]),
+            np.array(self._samples[:n]), np.array(self._entries[:m]), np.array(self._frames[:f]),
             np.array(self._names[:k]), np.array(self._offsets[:k]), self._losses, after,
         )
 
@@ -226,6 +240,7 @@ cdef class SampleReader:
         # A sample may have begun before the text.
         self._samples = np.empty(size // FEWEST_BYTES_OF_A_SAMPLE + 2, SAMPLE)
         self._entries = np.empty((entries, 3), np.uint64)
+        self._frames = np.empty(size // FEWEST_BYTES_OF_A_FRAME + 1 + MOST_FRAMES, np.uint64)
         self._names = np.empty((names, 2, 2), np.int64)
         self._offsets = np.empty((names, 2), np.uint64)
 
@@ -363,16 +378,20 @@ cdef class SampleReader:
         """Let a sample begin with this prefix."""
         self._pending.prefix = prefix[0]
         self._pending.is_open = True
-        self._pending.has_frames = False
+        self._pending.frames = 0
 
-    cdef void _add_frame(self, const Prefix *prefix) noexcept nogil:
+    cdef int _add_frame(self, const Prefix *prefix) except -1 nogil:
         """Let a call stack go on with this line; its first address is the sample's."""
         if not self._pending.is_open:
             self._open(prefix)
-        elif not self._pending.has_frames and not self._pending.prefix.has_ip:
+        elif not self._pending.frames and not self._pending.prefix.has_ip:
             self._pending.prefix.has_ip = True
             self._pending.prefix.ip = prefix.ip
-        self._pending.has_frames = True
+        if self._pending.frames < MOST_FRAMES:
+            self._frames[self._frame_count] = prefix.ip
+            self._frame_count += 1
+        self._pending.frames += 1
+        return 0
 
     cdef int _end_sample(self, Py_ssize_t place) except -1 nogil:
         """Add the sample that is not complete, if there is one: it has no stack."""
@@ -388,13 +407,15 @@ cdef class SampleReader:
             ip=prefix.ip,
             weight=max(self._pending.weight, <uint64_t>1),
             end=self._entry_count,
+            frame_end=self._frame_count,
             event=self._survey.event_index(prefix),
             pid=prefix.pid,
             tid=prefix.tid,
         )
         self._sample_count += 1
         self._pending.weight = 0
-        self._pending.is_open = self._pending.has_frames = False
+        self._pending.is_open = False
+        self._pending.frames = 0
         return 0
 
 

@@ -122,7 +122,7 @@ class PerfScript:
         self._note_losses(losses, symbols)
 
     def _with_own_ips(self, batch: BranchStacks) -> BranchStacks:
-        """The batch without the addresses that perf made of stacks of calls.
+        """The batch without the frames that perf made of stacks of calls.
 
         It prints these stacks in place of the frames that were sampled, the interrupted
         instruction among them (perf: tools/perf/util/machine.c, resolve_lbr_callchain_sample).
@@ -131,7 +131,9 @@ class PerfScript:
             return batch
         filters = [event.branch_sample_type or 0 for event in self.info.events]
         calls = np.array([*filters, 0]) >> BRANCH_FILTER_BITS["call_stack"] & 1
-        return replace(batch, ip=np.where(calls[batch.event] == 1, np.uint64(0), batch.ip))
+        is_made = calls[batch.event] == 1
+        chains = None if batch.chains is None else batch.chains.without(is_made)
+        return replace(batch, ip=np.where(is_made, np.uint64(0), batch.ip), chains=chains)
 
     def _read_records(self) -> tuple[SpaceEvent, ...]:
         """Read the record lines; decide whether times or places order the file."""

@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterable
 
 import numpy as np
 
-from lbr2pgo.model.branch_stacks import BranchStacks
+from lbr2pgo.model.branch_stacks import BranchStacks, CallChains
 from lbr2pgo.native.brstack_samples import (
     OpenSample,
     ReadSamples,
@@ -19,6 +19,7 @@ from lbr2pgo.native.brstack_samples import (
     Survey,
 )
 from lbr2pgo.sources.perf_script.symbols import Symbols
+from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.threads import in_order, threads
 
 _TIME_UNKNOWN = 2**64 - 1
@@ -35,7 +36,7 @@ def read_samples(
     is_in_turn = survey.is_hybrid or threads() == 1
     read = _read_in_turn if is_in_turn else _read_ahead
     for text, found in read(_with_end(chunks), survey):
-        yield _batch(found, text, symbols), found.losses
+        yield _batch(found, text, symbols, is_hybrid=survey.is_hybrid), found.losses
 
 
 def _with_end(chunks: Chunks) -> Chunks:
@@ -86,17 +87,26 @@ def _set_last_time(found: ReadSamples, before: OpenSample) -> None:
         found.after.last_time = before.last_time
 
 
-def _batch(found: ReadSamples, text: bytes, symbols: Symbols | None) -> BranchStacks:
+def _batch(
+    found: ReadSamples, text: bytes, symbols: Symbols | None, *, is_hybrid: bool
+) -> BranchStacks:
     samples, entries = found.samples, found.entries
+    chains = CallChains(found.frames, _offsets(samples["frame_end"])) if is_hybrid else None
     if symbols is not None:
+        chains = None  # they hold addresses of the process, and stacks those of the image
         entries[:, :2] = symbols.addresses(entries[:, :2], found.offsets, found.names, text)
     return BranchStacks(
         entries=entries,
-        offsets=np.concatenate([np.zeros(1, np.int64), samples["end"]]),
+        offsets=_offsets(samples["end"]),
         pid=samples["pid"].copy(),
         tid=samples["tid"].copy(),
         time=samples["time"].copy(),
         event=samples["event"].astype(np.int32),
         ip=samples["ip"].copy(),
         weight=samples["weight"].copy(),
+        chains=chains,
     )
+
+
+def _offsets(ends: I64) -> I64:
+    return np.concatenate([np.zeros(1, np.int64), ends])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,15 @@ def read(source: StackSource) -> list[list[Entry]]:
 
 def column(source: StackSource, name: str) -> list[int]:
     return [int(v) for batch in source.batches() for v in getattr(batch, name)]
+
+
+def chains(source: StackSource) -> list[list[int]]:
+    found = []
+    for batch in source.batches():
+        assert batch.chains is not None
+        cuts = batch.chains.offsets.tolist()
+        found += [batch.chains.frames[a:b].tolist() for a, b in pairwise(cuts)]
+    return found
 
 
 def losses(source: StackSource) -> dict[str, int]:
@@ -197,6 +207,7 @@ def test_call_stacks_before_the_branch_stack(write: Write) -> None:
     source = write(text)
     assert read(source) == [[(16, 32, one), (48, 64, one)], [], [(0x50, 0x60, one)]]
     assert column(source, "ip") == [0x4005DC, 0x4005DD, 0x4005DE]
+    assert chains(source) == [[0x4005DC, 0x400634], [0x4005DD], [0x4005DE]]
     assert not losses(source)
 
 
@@ -209,6 +220,7 @@ def test_a_head_line_before_a_call_stack(write: Write) -> None:
     )
     source = write(text)
     assert [len(s) for s in read(source)] == [1, 0, 1]
+    assert chains(source) == [[0x4005DC, 0x400634], [0x4005DD], [0x4005DE]]
     assert column(source, "tid") == [8, 8, 9]
     assert column(source, "ip") == [0x4005DC, 0x4005DD, 0x4005DE]
     assert column(source, "time") == [12_345_678_000, 12_345_679_000, 12_345_680_000]
@@ -223,6 +235,7 @@ def test_aggregated_stacks(write: Write) -> None:
         f"{'4005dc':>17} 0x10/0x20/P/-/-/1\n"
     )
     assert column(source, "weight") == [3, 12, 1]
+    assert chains(source) == [[], [0x4005DC, 0x400634], []]
     assert not losses(source)
 
 
@@ -356,9 +369,39 @@ def test_lines_too_long_are_skipped_and_told(tmp_path: Path) -> None:
     assert losses(source) == {"bytes in lines too long to be read": 5001}
 
 
+def test_a_file_without_call_stacks_has_none(write: Write) -> None:
+    (batch,) = write(f"{'4005dc':>17} 0x10/0x20/P/-/-/1\n").batches()
+    assert batch.chains is None
+
+
+def test_call_stacks_beside_symbols_are_left_out(write: Write) -> None:
+    """They hold addresses of the process."""
+    source = write("\t          4005dc\n\t          400634\n foo+0x10/bar+0x2/P/-/-/1\n")
+    (batch,) = source.batches({"foo": 0x1000, "bar": 0x2000}.get)
+    assert source.info.has_call_stacks
+    assert batch.chains is None
+
+
+def test_stacks_of_calls_are_no_frames(write: Write) -> None:
+    """perf prints the branch stack, which holds calls, in place of what was sampled."""
+    header = "# event : name = calls, branch_sample_type = USER|CALL_STACK\n"
+    text = "sq 7/8 1.5: calls: \n\t          4005dc\n 0x10/0x20/P/-/-/1\n"
+    assert chains(write(header + text)) == [[]]
+    assert chains(write(text)) == [[0x4005DC]]
+
+
+def test_an_endless_call_stack_keeps_its_innermost_frames(write: Callable[..., PerfScript]) -> None:
+    frames = "".join(f"\t{0x400000 + i:16x}\n" for i in range(100_000))
+    (found,) = chains(write(frames + " 0x10/0x20/P/-/-/1\n"))
+    assert found == list(range(0x400000, 0x410000))
+    assert chains(write(frames + " 0x10/0x20/P/-/-/1\n", 1 << 16)) == [found]
+
+
 def test_chunks_do_not_show(write: Callable[..., PerfScript]) -> None:
     text = RECORDS + "".join(
-        f"{i}\nsq 7/{i} {i}.000001: cycles: \n\t{i:16x}\n" + f" 0x{i:x}/0x20/P/-/-/1\n" * (i % 3)
+        f"{i}\nsq 7/{i} {i}.000001: cycles: \n"
+        + f"\t{i:16x}\n" * (i % 5)
+        + f" 0x{i:x}/0x20/P/-/-/1\n" * (i % 3)
         for i in range(1, 400)
     )
     whole, pieces = write(text), write(text, 256)
@@ -366,6 +409,7 @@ def test_chunks_do_not_show(write: Callable[..., PerfScript]) -> None:
     assert read(pieces) == read(whole)
     for name in ("pid", "tid", "time", "event", "ip", "weight"):
         assert column(pieces, name) == column(whole, name)
+    assert chains(pieces) == chains(whole)
     assert losses(pieces) == losses(whole)
 
 

@@ -34,7 +34,11 @@ def samples(path: Path, chunk_size: int) -> tuple[list[object], dict[str, int]]:
         columns = (batch.pid, batch.time, batch.event, batch.ip, batch.weight)
         for i, row in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
             entries = batch.entries[batch.offsets[i] : batch.offsets[i + 1]].tolist()
-            found.append((row, entries))
+            chain = None
+            if batch.chains is not None:
+                cuts = batch.chains.offsets
+                chain = batch.chains.frames[cuts[i] : cuts[i + 1]].tolist()
+            found.append((row, entries, chain))
     return found, {reason: count for reason, count in source.health().items() if count}
 
 
@@ -57,7 +61,7 @@ def test_a_time_is_handed_on_over_chunks_without_one(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_text("sq 7/8 1.500000: cycles: 0x10/0x20/P/-/-/1\n" + " 0x30/0x40/P/-/-/1\n" * 40)
     found, _ = samples(path, 128)
-    assert {row[1] for row, _ in found} == {1_500_000_000}  # type: ignore[misc]
+    assert {row[1] for row, *_ in found} == {1_500_000_000}  # type: ignore[misc]
 
 
 def test_reading_may_stop_early(tmp_path: Path) -> None:
