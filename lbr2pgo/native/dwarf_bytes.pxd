@@ -63,17 +63,28 @@ cdef inline void skip(Cursor *c, uint64_t size) noexcept nogil:
         fail(c, PAST_END)
 
 
-cdef inline uint64_t fixed(Cursor *c, int64_t size) noexcept nogil:
-    """An unsigned number of `size` bytes, at most 8."""
+cdef inline uint64_t little(const uint8_t *data, int64_t size) noexcept nogil:
+    """The number that bytes are; for a constant size one load when compiled."""
     cdef uint64_t value = 0
     cdef int64_t i
+    for i in range(size):
+        value |= <uint64_t>data[i] << (8 * i)
+    return value
+
+
+cdef inline uint64_t fixed(Cursor *c, int64_t size) noexcept nogil:
+    """An unsigned number of `size` bytes, at most 8."""
+    cdef const uint8_t *data
     if not has(c, size):
         fail(c, PAST_END)
         return 0
-    for i in range(size):
-        value |= <uint64_t>c.data[c.at + i] << (8 * i)
+    data = c.data + c.at
     c.at += size
-    return value
+    if size == 1:
+        return data[0]
+    if size == 4:
+        return little(data, 4)
+    return little(data, 8) if size == 8 else little(data, size)
 
 
 cdef inline uint64_t uleb(Cursor *c) noexcept nogil:

@@ -4,7 +4,7 @@ Source: DWARF 5, 2.17 and 7.5; LLVM: DWARFDie.cpp getAddressRanges, DWARFDebugRa
 DWARFDebugRnglists.cpp, also for the tombstones that linkers leave of dropped code.
 """
 
-from libc.stdint cimport int16_t, int64_t, uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
 from lbr2pgo.native.dwarf_bytes cimport (
@@ -47,13 +47,14 @@ cdef enum:
     # No compiler writes so many; a declaration that does is hostile: every DIE would walk them all.
     MAX_ATTRIBUTES = 64
 
-# Attributes that are kept of a DIE. Those before FUNCTION_SLOTS belong to functions, the others to
-# root DIEs.
+# Attributes that are kept of a DIE. Those before RANGE_SLOTS say where it is, those before
+# FUNCTION_SLOTS belong to functions, the others to root DIEs.
 cdef enum:
     LOW_PC
     HIGH_PC
     RANGES
-    ORIGIN
+    RANGE_SLOTS
+    ORIGIN = RANGE_SLOTS
     SPECIFICATION
     MIPS_LINKAGE_NAME
     LINKAGE_NAME
@@ -133,9 +134,18 @@ cdef struct Abbreviation:
     int64_t children
     int64_t has_ranges  # a low pc or a list of ranges
     int64_t specs  # where pairs of attribute and form start in .debug_abbrev
-    # How to pass over the values of a DIE, see `skip_values`.
+    # Its rows in the table of steps.
     int64_t first_step
     int64_t steps
+
+
+cdef struct Step:
+    # What to do with values of a DIE: of a function's ranges they are kept, all others are passed
+    # over, as many as possible at once.
+    int64_t size  # VARIABLE if it depends on the value
+    uint64_t form
+    int64_t slot  # RANGE_SLOTS if the value is passed over
+    uint64_t constant  # of an implicit value
 
 
 cdef struct Range:
@@ -213,21 +223,38 @@ cdef inline void read_attributes(
 
 
 cdef inline void skip_values(
-    Cursor *c, const Abbreviation *declared, const int16_t *steps, Encoding encoding
+    Cursor *c, const Abbreviation *declared, const Step *steps, Encoding encoding
 ) noexcept nogil:
-    """Pass over the values of a DIE.
-
-    A step is how many bytes to pass over, or a form with a minus before it. Steps of a declaration
-    are within the table, as they were when they were made.
-    """
+    """Pass over the values of a DIE."""
     cdef int64_t i
-    cdef int16_t step
+    # Steps of a declaration are within the table, as they were when they were made.
     for i in range(declared.first_step, declared.first_step + declared.steps):
-        step = steps[i]
-        if step >= 0:
-            skip(c, step)
+        if steps[i].size >= 0:
+            skip(c, steps[i].size)
         else:
-            skip_form(c, -step, encoding)
+            skip_form(c, steps[i].form, encoding)
+
+
+cdef inline void read_ranges(
+    Cursor *c, const Abbreviation *declared, const Step *steps, Encoding encoding, Value *values
+) noexcept nogil:
+    """Read those values of a function that say where it is, RANGE_SLOTS of them; none if cut."""
+    cdef int64_t i
+    cdef const Step *step
+    memset(values, 0, RANGE_SLOTS * sizeof(Value))
+    for i in range(declared.first_step, declared.first_step + declared.steps):
+        step = &steps[i]
+        if step.slot < RANGE_SLOTS and 0 <= step.size <= 8:
+            values[step.slot].form = step.form
+            values[step.slot].number = fixed(c, step.size) | step.constant
+        elif step.slot < RANGE_SLOTS:
+            values[step.slot] = read_form(c, step.form, encoding)
+        elif step.size >= 0:
+            skip(c, step.size)
+        else:
+            skip_form(c, step.form, encoding)
+    if c.at < 0:
+        memset(values, 0, RANGE_SLOTS * sizeof(Value))
 
 
 cdef inline const Abbreviation *find_abbreviation(

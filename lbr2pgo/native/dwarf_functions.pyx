@@ -5,7 +5,7 @@ Source: DWARF 5, 3.3; LLVM: DWARFUnit.cpp updateAddressDieMap, DWARFDie.cpp find
 
 import numpy as np
 
-from libc.stdint cimport int16_t, int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from lbr2pgo.native.dwarf_bytes cimport UNKNOWN_FORM, Cursor, cursor, uleb
@@ -26,12 +26,15 @@ from lbr2pgo.native.dwarf_entries cimport (
     DW_TAG_subprogram,
     Parts,
     Range,
+    RANGE_SLOTS,
     Ranges,
+    Step,
     Unit,
     encoding_of,
     find_abbreviation,
     put_ranges,
     read_attributes,
+    read_ranges,
     skip_values,
     text_of,
 )
@@ -90,7 +93,7 @@ cdef struct Walk:
     const Parts *parts
     const Unit *unit
     const Abbreviation *table
-    const int16_t *steps
+    const Step *steps
     Encoding encoding
     Cursor c
     int64_t at  # where the last entry started
@@ -157,14 +160,14 @@ def subprogram_ranges(
 
 cdef int _walk_subprograms(Walk *walk, Ranges *ranges) except -1 nogil:
     cdef const Abbreviation *declared
-    cdef Value[FUNCTION_SLOTS] values
+    cdef Value[RANGE_SLOTS] values
     while not _is_over(walk) and ranges.rows.count <= ranges.limit:
         declared = _next(walk)
         if declared is NULL:
             walk.depth -= 1
         else:
             if declared.tag == DW_TAG_subprogram and declared.has_ranges:
-                _read_values(walk, declared, values)
+                read_ranges(&walk.c, declared, walk.steps, walk.encoding, values)
                 put_ranges(walk.parts, walk.unit, values, walk.at, ranges)
             else:
                 skip_values(&walk.c, declared, walk.steps, walk.encoding)
@@ -172,12 +175,6 @@ cdef int _walk_subprograms(Walk *walk, Ranges *ranges) except -1 nogil:
         if walk.depth <= 0:
             break
     return 0
-
-
-cdef inline void _read_values(Walk *walk, const Abbreviation *declared, Value *values) noexcept nogil:
-    read_attributes(
-        walk.parts.abbrev, declared.specs, walk.encoding, &walk.c, values, FUNCTION_SLOTS
-    )
 
 
 cdef struct Scope:
@@ -195,7 +192,10 @@ cdef struct Search:
     # The functions that hold some of the sorted addresses.
     const uint64_t *addresses
     Py_ssize_t count
-    bint is_wanted  # the function that is read does
+    # Between these, of which neither is, there are none.
+    uint64_t before
+    uint64_t behind
+    bint is_wanted  # the function that is read holds some
     Growing dies
     Ranges ranges
     Growing scopes
@@ -249,7 +249,7 @@ cdef inline Scope *_scope(Search *search) noexcept nogil:
 cdef inline int _open(Walk *walk, Search *search, const Abbreviation *declared) except -1 nogil:
     """Take the entry whose code was read, and go into it."""
     cdef bint is_function = declared.tag in (DW_TAG_subprogram, DW_TAG_inlined_subroutine)
-    cdef Value[FUNCTION_SLOTS] values
+    cdef Value[RANGE_SLOTS] values
     cdef Scope around = _scope(search)[0]
     cdef Scope *scope = <Scope *>add(&search.scopes)
     scope[0] = around
@@ -266,7 +266,7 @@ cdef inline int _open(Walk *walk, Search *search, const Abbreviation *declared) 
     _put_die(search, walk.at, around.function, declared.tag == DW_TAG_subprogram)
     if declared.has_ranges:
         scope.has_code = True
-        _read_values(walk, declared, values)
+        read_ranges(&walk.c, declared, walk.steps, walk.encoding, values)
         _put_ranges(walk, search, values, scope.function)
     else:
         skip_values(&walk.c, declared, walk.steps, walk.encoding)
@@ -296,15 +296,19 @@ cdef inline int _put_ranges(
     return 0
 
 
-cdef inline bint _holds_any(const Search *search, uint64_t low, uint64_t high) noexcept nogil:
+cdef inline bint _holds_any(Search *search, uint64_t low, uint64_t high) noexcept nogil:
     """Whether some of the addresses are in a range."""
     cdef Py_ssize_t first = 0, past = search.count, middle
+    if search.before < low and high <= search.behind:  # most ranges are in the one looked up before
+        return False
     while first < past:
         middle = (first + past) // 2
         if search.addresses[middle] < low:
             first = middle + 1
         else:
             past = middle
+    search.before = search.addresses[first - 1] if first > 0 else 0
+    search.behind = search.addresses[first] if first < search.count else ~<uint64_t>0
     return first < search.count and search.addresses[first] < high
 
 

@@ -1,7 +1,5 @@
-from libc.stdint cimport int16_t
-
 from lbr2pgo.native.dwarf_bytes cimport Bytes
-from lbr2pgo.native.dwarf_entries cimport Abbreviation, Parts, Unit
+from lbr2pgo.native.dwarf_entries cimport Abbreviation, Parts, Step, Unit
 from lbr2pgo.native.growing cimport Growing
 
 
@@ -16,5 +14,5 @@ cdef class Abbreviations:
     cdef dict _places
 
     cdef const Abbreviation *rows(self) noexcept nogil
-    cdef const int16_t *steps(self) noexcept nogil
+    cdef const Step *steps(self) noexcept nogil
     cdef Py_ssize_t _read(self, Bytes abbrev, const Unit *unit) except -1

@@ -6,7 +6,7 @@ DWARFDebugArangeSet.cpp for which sets of .debug_aranges are refused.
 
 import numpy as np
 
-from libc.stdint cimport int16_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memset
 
@@ -19,7 +19,7 @@ from lbr2pgo.native.dwarf_bytes cimport (
     fixed,
     initial_length,
     skip,
-    skip_leb,
+    sleb,
     uleb,
 )
 from lbr2pgo.native.dwarf_entries cimport (
@@ -36,13 +36,17 @@ from lbr2pgo.native.dwarf_entries cimport (
     LOW_PC,
     MAX_ATTRIBUTES,
     RANGES,
+    RANGE_SLOTS,
     RNGLISTS_BASE,
     STMT_LIST,
     STR_OFFSETS_BASE,
     Abbreviation,
+    DW_TAG_inlined_subroutine,
+    DW_TAG_subprogram,
     Parts,
     Range,
     Ranges,
+    Step,
     Unit,
     encoding_of,
     put_ranges,
@@ -117,16 +121,33 @@ cdef int64_t _offset(uint64_t number) noexcept nogil:
     return <int64_t>number if number < <uint64_t>far else far
 
 
+cdef inline int64_t _slot(int64_t tag, uint64_t attribute) noexcept nogil:
+    """Where a DIE's value is kept by a walk over its unit."""
+    cdef bint is_function = tag in (DW_TAG_subprogram, DW_TAG_inlined_subroutine)
+    return min(slot_of(attribute), RANGE_SLOTS) if is_function else RANGE_SLOTS
+
+
+cdef void _add_step(Abbreviation *row, Step step, Step *steps) noexcept nogil:
+    """Add a step to those of a declaration, which may be a part of the last one."""
+    cdef Step *last = &steps[row.steps - 1]
+    cdef bint is_passed = step.slot == RANGE_SLOTS and step.size >= 0
+    if is_passed and row.steps > 0 and last.slot == RANGE_SLOTS and last.size >= 0:
+        last.size += step.size
+    else:
+        steps[row.steps] = step
+        row.steps += 1
+
+
 cdef int64_t _read_abbreviation(
-    Bytes abbrev, int64_t position, Encoding encoding, Abbreviation *row, int16_t *steps
+    Bytes abbrev, int64_t position, Encoding encoding, Abbreviation *row, Step *steps
 ) noexcept nogil:
     """Fill `row` with the declaration at a position: the next one's position, -1 at the end.
 
     `steps` has room for MAX_ATTRIBUTES of them.
     """
     cdef Cursor c = cursor(abbrev, position, abbrev.size)
-    cdef uint64_t tag, attribute, form
-    cdef int64_t size, slot
+    cdef uint64_t tag, attribute
+    cdef Step step
     memset(row, 0, sizeof(Abbreviation))
     row.code = uleb(&c)
     if c.at < 0 or row.code == 0:
@@ -136,22 +157,14 @@ cdef int64_t _read_abbreviation(
     row.children = fixed(&c, 1) != 0
     row.specs = c.at
     for _ in range(MAX_ATTRIBUTES):
-        attribute, form = uleb(&c), uleb(&c)
-        if attribute == 0 and form == 0:
+        attribute, step.form = uleb(&c), uleb(&c)
+        if attribute == 0 and step.form == 0:
             return c.at
-        if form == DW_FORM_implicit_const:
-            skip_leb(&c)
-        slot = slot_of(attribute)
-        row.has_ranges |= slot == LOW_PC or slot == RANGES
-        size = form_size(form, encoding)
-        if size < 0:
-            steps[row.steps] = -<int16_t>(form if form < 0x7FFF else 0x7FFF)
-            row.steps += 1
-        elif row.steps > 0 and steps[row.steps - 1] >= 0:
-            steps[row.steps - 1] += <int16_t>size
-        else:
-            steps[row.steps] = <int16_t>size
-            row.steps += 1
+        step.constant = sleb(&c) if step.form == DW_FORM_implicit_const else 0
+        step.size = form_size(step.form, encoding)
+        step.slot = _slot(row.tag, attribute)
+        row.has_ranges |= slot_of(attribute) in (LOW_PC, RANGES)
+        _add_step(row, step, steps)
     return -1
 
 
@@ -166,7 +179,7 @@ cdef int _by_code(const void *a, const void *b) noexcept nogil:
 
 cdef class Abbreviations:
     def __cinit__(self):
-        self._rows, self._steps = growing(sizeof(Abbreviation)), growing(sizeof(int16_t))
+        self._rows, self._steps = growing(sizeof(Abbreviation)), growing(sizeof(Step))
         self._places = {}
 
     def __dealloc__(self):
@@ -179,8 +192,8 @@ cdef class Abbreviations:
     cdef const Abbreviation *rows(self) noexcept nogil:
         return <const Abbreviation *>self._rows.data
 
-    cdef const int16_t *steps(self) noexcept nogil:
-        return <const int16_t *>self._steps.data
+    cdef const Step *steps(self) noexcept nogil:
+        return <const Step *>self._steps.data
 
     def load(self, Sections sections, Unit[::1] units, wanted):
         cdef Unit *unit
@@ -194,7 +207,7 @@ cdef class Abbreviations:
     cdef Py_ssize_t _read(self, Bytes abbrev, const Unit *unit) except -1:
         """Add a unit's table: how many rows it has."""
         cdef Py_ssize_t first = self._rows.count
-        cdef int16_t[MAX_ATTRIBUTES] steps
+        cdef Step[MAX_ATTRIBUTES] steps
         cdef Abbreviation row
         cdef int64_t position = unit.abbrev, i
         # Tables don't overlap, unless they are made to be read over and over.
@@ -204,7 +217,7 @@ cdef class Abbreviations:
                 break
             row.first_step = self._steps.count
             for i in range(row.steps):
-                (<int16_t *>add(&self._steps))[0] = steps[i]
+                (<Step *>add(&self._steps))[0] = steps[i]
             (<Abbreviation *>add(&self._rows))[0] = row
         if self._rows.count > first:
             qsort(
@@ -218,7 +231,7 @@ cdef int64_t _find_root(const Parts *parts, Unit *unit, int64_t budget) noexcept
     """Set where the root DIE's values are and are declared, if it has any: bytes read for that."""
     cdef Cursor c = cursor(parts.info, unit.die, unit.end)
     cdef uint64_t code = uleb(&c)
-    cdef int16_t[MAX_ATTRIBUTES] steps
+    cdef Step[MAX_ATTRIBUTES] steps
     cdef Abbreviation row
     cdef int64_t position = unit.abbrev, behind
     unit.root_values = unit.root_specs = -1
