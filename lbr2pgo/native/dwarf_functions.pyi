@@ -1,7 +1,7 @@
 import numpy as np
 
 from lbr2pgo.native.dwarf_units import Abbreviations, Sections
-from lbr2pgo.support.arrays import I32, I64, U64, Records
+from lbr2pgo.support.arrays import I64, U64, Records
 
 # How reading a unit ended.
 COMPLETE: int
@@ -55,16 +55,6 @@ def innermost(ranges: Records, bounds: U64, addresses: U64) -> I64:
     overlap otherwise (folded code, damage), the outcome depends on their order. `bounds` are all
     lows and highs, each once, ascending.
     """
-
-def chain_offsets(leaves: I64, dies: Records, most: int) -> tuple[I64, int]:
-    """Frames above and at each of (n,) leaf rows: (offsets (n + 1,), how many chains were cut).
-
-    A chain ends at the first function that is not inlined, as LLVM's does, or after `most`. A leaf
-    of -1 has no frame.
-    """
-
-def chains(leaves: I64, dies: Records, offsets: I64) -> I32:
-    """Rows of each leaf's chain, outermost first: (m,), `offsets` being those of the chains."""
 
 def describe(
     sections: Sections, units: Records, abbreviations: Abbreviations, offsets: I64

@@ -66,22 +66,6 @@ cpdef enum:
     ODD_FORM = 4
 
 
-cdef struct Die:
-    int64_t offset
-    int32_t parent
-    int32_t is_subprogram
-
-
-cdef struct Description:
-    int64_t linkage_name
-    int64_t name
-    int64_t moved
-    uint32_t decl_line
-    uint32_t call_file
-    uint32_t call_line
-    uint32_t discriminator
-
-
 cdef Die _die
 cdef Description _description
 DIE = np.asarray(<Die[:1]>&_die).dtype
@@ -394,41 +378,6 @@ def innermost(
             if known >= 0 and addresses[i] < bounds[ends[known]]:
                 out[i] = owners[known]
     return found
-
-
-cdef inline int64_t _outer(const Die *die) noexcept nogil:
-    """Row of the frame around a DIE, -1 if it is the outermost: chains end at a function."""
-    return -1 if die.is_subprogram else die.parent
-
-
-def chain_offsets(const int64_t[::1] leaves, const Die[::1] dies, Py_ssize_t most):
-    offsets = np.zeros(leaves.shape[0] + 1, np.int64)
-    cdef int64_t[::1] out = offsets
-    cdef Py_ssize_t i, length, cut = 0
-    cdef int64_t row
-    with nogil:
-        for i in range(leaves.shape[0]):
-            row, length = leaves[i], 0
-            while row >= 0 and length < most:
-                length += 1
-                row = _outer(&dies[row])
-            cut += row >= 0
-            out[i + 1] = out[i] + length
-    return offsets, cut
-
-
-def chains(const int64_t[::1] leaves, const Die[::1] dies, const int64_t[::1] offsets):
-    rows = np.empty(offsets[leaves.shape[0]], np.int32)
-    cdef int32_t[::1] out = rows
-    cdef Py_ssize_t i, at
-    cdef int64_t row
-    with nogil:
-        for i in range(leaves.shape[0]):
-            row = leaves[i]
-            for at in range(offsets[i + 1] - 1, offsets[i] - 1, -1):
-                out[at] = row
-                row = _outer(&dies[row])
-    return rows
 
 
 cdef enum:

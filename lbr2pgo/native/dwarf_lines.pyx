@@ -79,14 +79,6 @@ cdef struct Name:
     int64_t directory
 
 
-cdef struct Found:
-    # What a table says of an address.
-    uint32_t is_there
-    uint32_t file
-    uint32_t line
-    uint32_t discriminator
-
-
 cdef Row _row
 cdef Sequence _sequence
 cdef Name _name

@@ -365,38 +365,6 @@ def test_of_nested_ranges_the_innermost_wins(ranges: Ranges) -> None:
     ]
 
 
-# Chains of functions.
-
-
-def dies(*parents: int, subprograms: tuple[int, ...] = (0,)) -> np.ndarray:
-    rows = np.zeros(len(parents), native.DIE)
-    rows["parent"] = parents
-    rows["is_subprogram"][list(subprograms)] = True
-    return rows
-
-
-def chains(rows: np.ndarray, leaves: list[int], limit: int = 10) -> tuple[list[list[int]], int]:
-    leaves_ = np.array(leaves, np.int64)
-    offsets, cut = native.chain_offsets(leaves_, rows, limit)
-    filled = native.chains(leaves_, rows, offsets)
-    return [part.tolist() for part in np.split(filled, offsets[1:-1])], cut
-
-
-def test_chains_run_from_the_function_to_the_leaf() -> None:
-    rows = dies(-1, 0, 1, 0)
-    assert chains(rows, [2, -1, 0, 3]) == ([[0, 1, 2], [], [0], [0, 3]], 0)
-
-
-def test_chains_end_at_the_first_function_around() -> None:
-    rows = dies(-1, 0, 1, 2, subprograms=(0, 2))
-    assert chains(rows, [3]) == ([[2, 3]], 0)
-
-
-def test_chains_too_deep_are_cut_at_the_outer_end_and_counted() -> None:
-    rows = dies(-1, 0, 1, 2)
-    assert chains(rows, [3, 1, 0], limit=2) == ([[2, 3], [0, 1], [0]], 1)
-
-
 # Descriptions.
 
 DESCRIBED = (

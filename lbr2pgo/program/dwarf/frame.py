@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lbr2pgo.native.dwarf_frames import fill_frames
 from lbr2pgo.native.dwarf_functions import DESCRIPTION
+from lbr2pgo.native.dwarf_lines import FOUND
 from lbr2pgo.program.dwarf.function import Names, describe
 from lbr2pgo.program.dwarf.line import LineTable
 from lbr2pgo.program.dwarf.unit import Dwarf
@@ -72,40 +74,51 @@ class Group(NamedTuple):
     """(k,) rows of `FOUND`."""
 
 
-class _Columns:
-    """Frames of all addresses, (m,) each; `die` is -1 in frames without a function.
+def assemble(groups: Sequence[Group], count: int, table_of: TableOf | None) -> Frames:
+    """The frames of `count` addresses, of which each group holds some.
 
-    These are the big arrays, so they are no wider than they must be.
+    Without line tables to look in, all files stay unknown.
     """
+    offsets, leaf, unit = _addresses(groups, count)
+    die = _dies(groups, offsets)
+    names = Names()
+    name, described = _described(groups, names)
+    number, line, discriminator, start_line = fill_frames(offsets, die, leaf, described)
+    # One more at the end, for the -1 of frames without a DIE, and of DIEs without a name.
+    nameless = names.numbers([""])
+    name = np.append(np.where(name < 0, nameless, name), nameless)
+    file: I32 = np.zeros(len(die), np.int32)
+    files: tuple[str, ...] = ("",)
+    if table_of is not None:
+        file, files = name_files(np.repeat(unit, np.diff(offsets)), number, table_of)
+    return Frames(offsets, name[die], line, start_line, discriminator, file, names.texts, files)
 
-    def __init__(self, groups: Sequence[Group], offsets: I64) -> None:
-        m = int(offsets[-1])
-        self.die = np.full(m, -1, np.int32)
-        self.unit = np.zeros(m, np.int32)
-        self.file, self.line, self.discriminator = np.zeros((3, m), np.uint32)
-        self.is_leaf = np.zeros(m, np.bool_)
-        self.is_leaf[offsets[1:][np.diff(offsets) > 0] - 1] = True
-        dies = 0
-        for group in groups:
-            self._scatter(group, offsets[group.rows], dies)
-            dies += len(group.offsets)
 
-    def _scatter(self, group: Group, starts: I64, first_die: int) -> None:
-        places = spread(starts, starts + group.lengths)
-        self.unit[places] = group.unit
-        self.die[places] = np.where(group.die < 0, -1, group.die + first_die)
-        known = group.lengths > 0
-        leaves, found = (starts + group.lengths - 1)[known], group.leaf[known]
-        self.file[leaves], self.line[leaves] = found["file"], found["line"]
-        self.discriminator[leaves] = found["discriminator"]
+def _addresses(groups: Sequence[Group], count: int) -> tuple[I64, Records, I32]:
+    """Of each address: offset of its frames, `FOUND`, unit."""
+    lengths, leaf, unit = (
+        np.zeros(count, np.int64),
+        np.zeros(count, FOUND),
+        np.zeros(count, np.int32),
+    )
+    for group in groups:
+        lengths[group.rows], leaf[group.rows], unit[group.rows] = (
+            group.lengths,
+            group.leaf,
+            group.unit,
+        )
+    return np.concatenate([[0], np.cumsum(lengths)]), leaf, unit
 
-    def set_calls(self, described: Records) -> None:
-        """Say where frames were left for others: at the call that was inlined there."""
-        # The first row is the outermost of all: nothing is outside of it.
-        inner = np.flatnonzero((self.die[1:] >= 0) & ~self.is_leaf[:-1]) + 1
-        calls = described[self.die[inner]]
-        self.file[inner - 1], self.line[inner - 1] = calls["call_file"], calls["call_line"]
-        self.discriminator[inner - 1] = calls["discriminator"]
+
+def _dies(groups: Sequence[Group], offsets: I64) -> I32:
+    """DIE of each frame, counted through all groups, -1 if it has none."""
+    die = np.full(offsets[-1], -1, np.int32)
+    before = 0
+    for group in groups:
+        frames = spread(offsets[group.rows], offsets[group.rows + 1])
+        die[frames] = np.where(group.die < 0, -1, group.die + before)
+        before += len(group.offsets)
+    return die
 
 
 def _described(groups: Sequence[Group], names: Names) -> tuple[I32, Records]:
@@ -117,38 +130,6 @@ def _described(groups: Sequence[Group], names: Names) -> tuple[I32, Records]:
         parts.append(describe(together[0].dwarf, offsets, names))
     name, described = map(np.concatenate, zip(*parts, strict=True))
     return name, described
-
-
-def assemble(groups: Sequence[Group], count: int, table_of: TableOf | None) -> Frames:
-    """The frames of `count` addresses, of which each group holds some.
-
-    Without line tables to look in, all files stay unknown.
-    """
-    offsets = np.zeros(count + 1, np.int64)
-    for group in groups:
-        offsets[group.rows + 1] = group.lengths
-    np.cumsum(offsets, out=offsets)
-    columns, names = _Columns(groups, offsets), Names()
-    name, described = _described(groups, names)
-    columns.set_calls(described)
-    # One more at the end, for the -1 of frames without a DIE, and of DIEs without a name.
-    nameless = names.numbers([""])
-    name = np.append(np.where(name < 0, nameless, name), nameless)
-    start_line = np.append(described["decl_line"], np.uint32(0))
-    file: I32 = np.zeros(len(columns.die), np.int32)
-    files: tuple[str, ...] = ("",)
-    if table_of is not None:
-        file, files = name_files(columns.unit, columns.file, table_of)
-    return Frames(
-        offsets=offsets,
-        function=name[columns.die],
-        line=columns.line,
-        start_line=start_line[columns.die],
-        discriminator=columns.discriminator,
-        file=file,
-        names=names.texts,
-        files=files,
-    )
 
 
 def name_files(units: I32, numbers: U32, table_of: TableOf) -> tuple[I32, tuple[str, ...]]:

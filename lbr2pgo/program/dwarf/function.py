@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lbr2pgo.native import dwarf_functions as native
+from lbr2pgo.native.dwarf_frames import chain_offsets, chains
 from lbr2pgo.native.dwarf_texts import Texts
 from lbr2pgo.program.dwarf.unit import Dwarf
 from lbr2pgo.support.arrays import I32, I64, U64, Records
@@ -92,8 +93,8 @@ class Around(NamedTuple):
 
     def chains(self, leaves: I64) -> tuple[I64, I32, int]:
         """DIEs from each leaf out: (offsets (n + 1,), rows outermost first, chains cut)."""
-        offsets, cut = native.chain_offsets(leaves, self.dies, _DEEPEST)
-        return offsets, native.chains(leaves, self.dies, offsets), cut
+        offsets, cut = chain_offsets(leaves, self.dies, _DEEPEST)
+        return offsets, chains(leaves, self.dies, offsets), cut
 
 
 def functions_around(dwarf: Dwarf, unit: int, addresses: U64) -> Around:

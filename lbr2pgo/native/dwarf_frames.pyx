@@ -1,0 +1,72 @@
+"""Inline frames: chains of the functions around addresses, and what each frame shows.
+
+Source: LLVM: DWARFContext.cpp getInliningInfoForAddress.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint32_t
+
+from lbr2pgo.native.dwarf_functions cimport Description, Die
+from lbr2pgo.native.dwarf_lines cimport Found
+
+
+cdef inline int64_t _outer(const Die *die) noexcept nogil:
+    """Row of the frame around a DIE, -1 if it is the outermost: chains end at a function."""
+    return -1 if die.is_subprogram else die.parent
+
+
+def chain_offsets(const int64_t[::1] leaves, const Die[::1] dies, Py_ssize_t most):
+    offsets = np.zeros(leaves.shape[0] + 1, np.int64)
+    cdef int64_t[::1] out = offsets
+    cdef Py_ssize_t i, length, cut = 0
+    cdef int64_t row
+    with nogil:
+        for i in range(leaves.shape[0]):
+            row, length = leaves[i], 0
+            while row >= 0 and length < most:
+                length += 1
+                row = _outer(&dies[row])
+            cut += row >= 0
+            out[i + 1] = out[i] + length
+    return offsets, cut
+
+
+def chains(const int64_t[::1] leaves, const Die[::1] dies, const int64_t[::1] offsets):
+    rows = np.empty(offsets[leaves.shape[0]], np.int32)
+    cdef int32_t[::1] out = rows
+    cdef Py_ssize_t i, at
+    cdef int64_t row
+    with nogil:
+        for i in range(leaves.shape[0]):
+            row = leaves[i]
+            for at in range(offsets[i + 1] - 1, offsets[i] - 1, -1):
+                out[at] = row
+                row = _outer(&dies[row])
+    return rows
+
+
+def fill_frames(
+    const int64_t[::1] offsets, const int32_t[::1] die, const Found[::1] leaf,
+    const Description[::1] described,
+):
+    columns = np.zeros((4, die.shape[0]), np.uint32)
+    cdef uint32_t[::1] file = columns[0], line = columns[1], discriminator = columns[2]
+    cdef uint32_t[::1] start_line = columns[3]
+    cdef const Description *inner
+    cdef Py_ssize_t i, last
+    cdef int64_t at
+    with nogil:
+        for i in range(leaf.shape[0]):
+            last = offsets[i + 1] - 1
+            for at in range(offsets[i], offsets[i + 1]):
+                if die[at] >= 0:
+                    start_line[at] = described[die[at]].decl_line
+                if at == last:
+                    file[at], line[at] = leaf[i].file, leaf[i].line
+                    discriminator[at] = leaf[i].discriminator
+                else:
+                    inner = &described[die[at + 1]]
+                    file[at], line[at] = inner.call_file, inner.call_line
+                    discriminator[at] = inner.discriminator
+    return columns
