@@ -83,7 +83,6 @@ def _write(outputs: Sequence[Output], work: Work) -> _Done:
     """Write one output after the other; one that can't be written keeps no other from it."""
     done = _Done()
     for output in outputs:
-        work.program.image.let_go()  # the code that the one before looked at
         try:
             said = output.write(work)
         except Lbr2pgoError as problem:

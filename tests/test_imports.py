@@ -19,8 +19,8 @@ PACKAGE = Path(lbr2pgo.__file__).parent
 # folder is one room, and so is a module that stands alone.
 ORDER = (
     "support",
-    "model",
     "native",
+    "model",
     "program",
     "sources",
     "counting",
@@ -48,7 +48,7 @@ KNOWS_ONLY = {
     # Nothing of the field.
     "support": set(),
     # Pure loops over arrays.
-    "native": {"support/arrays", "model/branch_stacks", "model/branch_counts", "model/perf_abi"},
+    "native": {"support/arrays"},
     # Code, and nothing of samples.
     "program": {"support", "native"},
     # Inputs and their counting know an image by its layout.

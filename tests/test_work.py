@@ -9,7 +9,7 @@ import pytest
 from builders.outputs import outputs
 
 from lbr2pgo.conversion import Conversion, ConvertOptions, convert
-from lbr2pgo.native import traces
+from lbr2pgo.counting import trace_table
 from lbr2pgo.program import program
 from lbr2pgo.program.dwarf import lookup
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
@@ -25,7 +25,7 @@ class Work:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.done: Counter[str] = Counter()
-        self._watch(patch, traces, "count_stacks", self._hashed)
+        self._watch(patch, trace_table, "stacks_of", self._hashed)
         self._watch(patch, program, "decode", self._disassembled)
         for name in ("subprogram_ranges", "functions_around", "read_line_table"):
             self._watch(patch, lookup, name, lambda *_, name=name: self._add(name, 1))
@@ -45,8 +45,7 @@ class Work:
         self.done[what] += count
 
     def _hashed(self, *arguments: Any) -> None:
-        stacks, _, _, first, _ = arguments
-        self._add("entries", len(stacks.entries) - int(stacks.offsets[first]))
+        self._add("entries", len(arguments[0].entries))
 
     def _disassembled(self, _image: Any, starts: Any, _ends: Any) -> None:
         self._add("functions", len(starts))

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lbr2pgo.profiles.llvm.density import HOT
+from lbr2pgo.profiles.llvm.density import density as density_of
 from lbr2pgo.profiles.llvm.sample_names import Context, Frame, Key, guid
 from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
 
-HOT = 990_000
-"""Hot is what makes up this share of all counts, in millionths (LLVM's default cutoff)."""
 _SCALE = 1_000_000
 
 Pair = tuple[int, int]
@@ -34,26 +34,11 @@ def counts_of(function: FunctionSamples) -> Iterator[int]:
 
 
 def density(profile: SampleProfile) -> float:
-    """Samples per location in the sparsest function that is hot; 0 if there is none.
-
-    Functions are taken densest first until they hold `HOT` of all counts.
-    (LLVM: tools/llvm-profgen/ProfileGenerator.cpp, calculateDensity.)
-    """
-    functions = []
-    for function in profile.functions.values():
-        counts = list(counts_of(function))
-        if counts:
-            functions.append((-sum(counts) / len(counts), sum(counts)))
-    # LLVM computes the share in single precision.
-    total = np.float32(sum(count for _, count in functions))
-    wanted = float(total * np.float32(HOT) / np.float32(_SCALE))
-    found, reached = 0.0, 0
-    for negative, count in sorted(functions):
-        if reached >= wanted:
-            break
-        reached += count
-        found = -negative
-    return found
+    """Samples per location in the sparsest function that is hot; 0 if there is none."""
+    counts = [list(counts_of(function)) for function in profile.functions.values()]
+    return density_of(
+        np.array([sum(each) for each in counts], np.uint64), np.array(list(map(len, counts)))
+    )
 
 
 def hot_functions(profile: SampleProfile) -> list[FunctionSamples]:

@@ -39,6 +39,7 @@ from lbr2pgo.counting.place import OwnBranches, place_image
 from lbr2pgo.counting.trace_table import TraceTable
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks
+from lbr2pgo.native.walk import Reason, StackKind
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import (
     EventInfo,
@@ -67,7 +68,7 @@ class CountingOptions:
     build_id: str | None = None
     """Build-id under which the recording knows the binary, if not the binary's own."""
     as_llvm: bool = False
-    """Pair entries as llvm-profgen does, which ignores filters and flags (`traces.JOINED`)."""
+    """Pair entries as llvm-profgen does, which ignores filters and flags (`StackKind.AS_LLVM`)."""
     branches: OwnBranches | None = None
     """The program's branches, by which it is found where mappings don't show it."""
     skips_leaf: Callable[[U64], Bools] | None = None
@@ -97,42 +98,36 @@ def filter_names(event: EventInfo) -> tuple[str, ...]:
     return tuple(name for name, bit in BRANCH_FILTER_BITS.items() if filters >> bit & 1)
 
 
-def mode_of(event: EventInfo) -> int:
-    """What the branch filter of a recording allows to infer (`native.traces` modes).
+def kind_of_stacks(event: EventInfo) -> StackKind:
+    """What the entries of an event's stacks are to each other, by its branch filter.
 
-    With a filter by branch type the entries are not neighbours in time, so only the branches
-    themselves count; in call-stack mode not even these do. A filter by privilege keeps chains.
-    Recorders of single branches make no chains either.
+    With a filter by branch type they are not neighbours in time, so only the branches themselves
+    count; in call-stack mode not even these do. A filter by privilege keeps neighbours. Recorders
+    of single branches have none either.
     """
-    from lbr2pgo.native import traces
-
     filters = event.branch_sample_type
     if event.records_single_branches:
-        return traces.BRANCHES_ONLY
+        return StackKind.SELECTED
     if filters is None:
-        return traces.CHAINS
+        return StackKind.CONSECUTIVE
     if _has(filters, ("call_stack",)):
-        return traces.NOTHING
+        return StackKind.OPEN_CALLS
     is_any = _has(filters, ("any",))
     if _has(filters, _TRANSACTION_FILTERS) or (not is_any and _has(filters, _TYPE_FILTERS)):
-        return traces.BRANCHES_ONLY
-    return traces.CHAINS
+        return StackKind.SELECTED
+    return StackKind.CONSECUTIVE
 
 
-def _silent_mode(events: Sequence[EventInfo]) -> int:
-    """The mode of samples that don't say their event."""
-    from lbr2pgo.native import traces
-
+def _silent_kind(events: Sequence[EventInfo]) -> StackKind:
+    """The kind of stacks whose samples don't say their event."""
     is_single = bool(events) and all(event.records_single_branches for event in events)
-    return traces.BRANCHES_ONLY if is_single else traces.CHAINS
+    return StackKind.SELECTED if is_single else StackKind.CONSECUTIVE
 
 
-def _modes(events: Sequence[EventInfo], *, as_llvm: bool) -> U8:
-    """The mode of each event, and behind them that of samples that don't say theirs."""
-    from lbr2pgo.native import traces
-
-    modes = [*map(mode_of, events), _silent_mode(events)]
-    return np.array([traces.JOINED] * len(modes) if as_llvm else modes, dtype=np.uint8)
+def _kinds(events: Sequence[EventInfo], *, as_llvm: bool) -> U8:
+    """The kind of each event's stacks, and behind them that of samples that don't say theirs."""
+    kinds = [*map(kind_of_stacks, events), _silent_kind(events)]
+    return np.array([StackKind.AS_LLVM] * len(kinds) if as_llvm else kinds, dtype=np.uint8)
 
 
 @dataclass(slots=True)
@@ -147,22 +142,12 @@ class _SampleTally:
     in_prologue: int = 0
     branches: int = 0
 
-    def as_tally(self, fates: U64, outside: int) -> dict[str, int]:
-        from lbr2pgo.native import traces
-
+    def as_tally(self, reasons: U64, outside: int) -> dict[str, int]:
         selected = self.read - self.other_event - self.other_process
         with_stack = selected - self.no_stack
-        reasons = {
-            "empty": traces.EMPTY,
-            "poison": traces.POISON,
-            "wrong_path": traces.WRONG_PATH,
-            "duplicate": traces.DUPLICATE,
-            "exception": traces.EXCEPTION,
-            "not_taken": traces.NOT_TAKEN_ENTRY,
-            "call_stack": traces.CALL_STACK,
-            "bogus_target": traces.BOGUS_TARGET,
-        }
-        gaps = {"aborted": traces.ABORTED, "filtered": traces.UNCHAINED}
+        lost = {_loss_key(reason): int(reasons[reason]) for reason in Reason}
+        counted = lost.pop(_loss_key(Reason.COUNTED)) - outside
+        lost[_loss_key(Reason.OUTSIDE)] += outside
         return {
             "samples_read": self.read,
             "samples_selected/other_event": self.other_event,
@@ -174,15 +159,19 @@ class _SampleTally:
             "samples_mapped/in_prologue": self.in_prologue,
             "samples_mapped": with_stack - self.not_mapped - self.in_prologue,
             "branches_read": self.branches,
-            **{f"branches_in_image/{name}": int(fates[row]) for name, row in reasons.items()},
-            "branches_in_image/outside": int(fates[traces.OUTSIDE]) + outside,
-            "branches_in_image": int(fates[traces.COUNTED]) - outside,
-            **{f"runs_in_image/{name}": int(fates[row]) for name, row in gaps.items()},
+            "branches_in_image": counted,
+            **lost,
         }
 
 
+def _loss_key(reason: Reason) -> str:
+    """Where the waterfall shows what is lost for this reason."""
+    is_run = reason in (Reason.ABORTED, Reason.FILTERED)
+    return f"{'runs' if is_run else 'branches'}_in_image/{reason.name.lower()}"
+
+
 class _Selection:
-    """Which samples of a batch are counted, and in which mode."""
+    """Which samples of a batch are counted, and what kind of stacks they have."""
 
     def __init__(self, source: StackSource, options: CountingOptions) -> None:
         events = source.info.events
@@ -195,14 +184,14 @@ class _Selection:
             )
         # One more place for samples that don't say their event (index -1).
         self._wanted = np.array([*wanted, options.event is None], dtype=np.bool_)
-        self._modes = _modes(events, as_llvm=options.as_llvm)
+        self._kinds = _kinds(events, as_llvm=options.as_llvm)
         self._pids = np.array(options.pids, dtype=np.int32)
         self._skips_leaf = options.skips_leaf
 
     def apply(
         self, batch: BranchStacks, mapping: AddressSpaces, tally: _SampleTally
     ) -> tuple[I64, U8]:
-        """Spaces (n,), negative for samples not to be counted, and modes (n,)."""
+        """Spaces (n,), negative for samples not to be counted, and kinds of stacks (n,)."""
         spaces = mapping.spaces_of(batch.pid, batch.time)
         weight = batch.weight
         event_ok = self._wanted[batch.event]
@@ -221,7 +210,7 @@ class _Selection:
         tally.in_prologue += int(weight[skipped].sum())
         lengths = np.diff(batch.offsets).astype(np.uint64)
         tally.branches += int((weight[counted] * lengths[counted]).sum())
-        return np.where(counted, spaces, -1), self._modes[batch.event]
+        return np.where(counted, spaces, -1), self._kinds[batch.event]
 
     def _skipped(self, batch: BranchStacks, mapping: AddressSpaces, spaces: I64) -> Bools:
         skipped = np.zeros(len(batch), dtype=np.bool_)
@@ -255,7 +244,7 @@ class Reading:
     def batches(
         self, resolve: SymbolResolver | None = None, progress: Progress | None = None
     ) -> Generator[tuple[BranchStacks, I64, U8], None, None]:
-        """Each batch, with its samples' spaces (negative: not to be counted) and modes."""
+        """Each batch, with its samples' spaces (negative: not to be counted) and `StackKind`s."""
         for batch in read_ahead(self._source.batches(resolve)):
             yield batch, *self._selection.apply(batch, self.spaces, self.tally)
             if progress is not None:
@@ -277,7 +266,7 @@ def count_stack_source(
     for other in others:
         table.merge(other)
     counts, outside = table.counts()
-    tallies = reading.tally.as_tally(table.fates, outside)
+    tallies = reading.tally.as_tally(table.tallies, outside)
     return Counted(replace(counts, build_id=layout.build_id, tallies=tallies), reading.match)
 
 

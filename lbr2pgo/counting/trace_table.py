@@ -2,68 +2,49 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
-from lbr2pgo.counting.hash_table import KeyTable
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
 from lbr2pgo.model.branch_stacks import BranchStacks
+from lbr2pgo.native.key_table import KNOWN_BITS, KeyTable
+from lbr2pgo.native.traces import count_traces
+from lbr2pgo.native.walk import Reason, Stacks
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 
-if TYPE_CHECKING:
-    from lbr2pgo.native.traces import Stacks
 
-
-def stacks_of(batch: BranchStacks, spaces: I64, modes: U8, bounds: U64) -> Stacks:
-    """A batch as the loops want it, given each sample's space and mode."""
-    from lbr2pgo.native.traces import Stacks
-
-    return Stacks(batch.entries, batch.offsets, spaces, modes, batch.weight, bounds)
+def stacks_of(batch: BranchStacks, spaces: I64, kinds: U8, bounds: U64) -> Stacks:
+    """A batch as the loops want it, given each sample's space and `StackKind`."""
+    return Stacks(batch.entries, batch.offsets, spaces, kinds, batch.weight, bounds)
 
 
 class TraceTable:
     """Counts traces by run-time address, as they come; memory grows with distinct ones only."""
 
     def __init__(self, spaces: AddressSpaces) -> None:
-        from lbr2pgo.native import traces
-
-        self.fates: U64 = np.zeros(traces.TALLIES, dtype=np.uint64)
+        self.tallies: U64 = np.zeros(len(Reason), dtype=np.uint64)
         self._spaces = spaces
         self._bounds = spaces.bounds
         self._table = KeyTable()
-        self._merged: tuple[TraceTable, ...] = ()
 
-    def add(self, batch: BranchStacks, spaces: I64, modes: U8) -> None:
-        """Count a batch, given each sample's space (`AddressSpaces.spaces_of`) and mode."""
-        from lbr2pgo.native.traces import Table, count_stacks
-
-        stacks = stacks_of(batch, spaces, modes, self._bounds)
-
-        def fill(table: Table, first: int, used: int) -> tuple[int, int]:
-            done: tuple[int, int] = count_stacks(stacks, table, self.fates, first, used)
-            return done
-
-        self._table.fill(fill, batch.offsets)
+    def add(self, batch: BranchStacks, spaces: I64, kinds: U8) -> None:
+        """Count a batch, given each sample's space (`AddressSpaces.spaces_of`) and `StackKind`."""
+        count_traces(stacks_of(batch, spaces, kinds, self._bounds), self._table, self.tallies)
 
     def merge(self, other: TraceTable) -> None:
         """Take over what another table of the same spaces counted."""
-        self.fates += other.fates
-        self._merged += (other, *other._merged)
+        self.tallies += other.tallies
+        self._table.add(*other._table.rows())
 
     def counts(self) -> tuple[BranchCounts, int]:
         """The counts in image addresses, and how many branches turned out to lie outside.
 
         A branch is outside if the spans of `AddressSpaces.bounds` held it but no mapping did.
         """
-        from lbr2pgo.native import traces
-
-        rows = [table._table.rows() for table in (self, *self._merged)]
-        keys, values = map(np.concatenate, zip(*rows, strict=True))
-        known = (keys[:, 3] & np.uint64(15)).astype(np.uint8)
+        keys, values = self._table.rows()
+        known = (keys[:, 3] & np.uint64((1 << KNOWN_BITS) - 1)).astype(np.uint8)
         image = np.zeros((len(keys), 3), dtype=np.uint64)
-        space = keys[:, 3] >> traces.KNOWN_BITS
+        space = keys[:, 3] >> np.uint64(KNOWN_BITS)
         for number, at in rows_by(space):
             image[at], known[at] = _translate(self._spaces, number, keys[at], known[at])
         was_branch = keys[:, 3] & np.uint64(BRANCH) != 0

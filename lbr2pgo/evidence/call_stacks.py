@@ -17,6 +17,7 @@ import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks
+from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.code.functions import Functions
 from lbr2pgo.support.arrays import I64, U8, U64
 
@@ -122,8 +123,6 @@ def is_call_stack(filters: int | None) -> bool:
     return filters is not None and bool(filters & CALL_STACK_BIT)
 
 
-def selected(spaces: I64, modes: U8) -> I64:
+def selected(spaces: I64, kinds: U8) -> I64:
     """Spaces of the samples that hold call stacks, -1 for all others."""
-    from lbr2pgo.native.traces import NOTHING
-
-    return np.where(modes == NOTHING, spaces, -1)
+    return np.where(kinds == StackKind.OPEN_CALLS, spaces, -1)

@@ -27,10 +27,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
-from lbr2pgo.counting.hash_table import KeyTable
 from lbr2pgo.counting.trace_table import stacks_of
 from lbr2pgo.model.branch_counts import sum_by
 from lbr2pgo.model.branch_stacks import CYCLES_MASK, BranchStacks
+from lbr2pgo.native.iterations import count_iterations
+from lbr2pgo.native.key_table import KNOWN_BITS, KeyTable
+from lbr2pgo.native.runs import count_cycles
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 
 MISSING = 0
@@ -78,29 +80,15 @@ class CycleTable:
         self._table = KeyTable()
         self._loops = loops
 
-    def add(self, batch: BranchStacks, spaces: I64, modes: U8) -> None:
-        """Count a batch, given each sample's space and mode (`counting.Reading.batches`)."""
-        from lbr2pgo.native.iterations import count_iterations
-        from lbr2pgo.native.neighbours import count_cycles
-        from lbr2pgo.native.traces import Table
-
-        stacks = stacks_of(batch, spaces, modes, self._bounds)
-        longest = int(np.diff(batch.offsets).max(initial=0))
-        room = np.empty((longest, 4), dtype=np.uint64)
-
-        def fill(table: Table, first: int, used: int) -> tuple[int, int]:
-            if self._loops:
-                return count_iterations(stacks, table, first, used)
-            return count_cycles(stacks, table, room, first, used)
-
-        self._table.fill(fill, batch.offsets)
+    def add(self, batch: BranchStacks, spaces: I64, kinds: U8) -> None:
+        """Count a batch, given each sample's space and kind (`counting.Reading.batches`)."""
+        count = count_iterations if self._loops else count_cycles
+        count(stacks_of(batch, spaces, kinds, self._bounds), self._table)
 
     def counts(self) -> CycleCounts:
         """The counts in image addresses."""
-        from lbr2pgo.native.traces import KNOWN_BITS
-
         keys, values = self._table.rows()
-        space = (keys[:, 3] >> KNOWN_BITS).astype(np.int64)
+        space = (keys[:, 3] >> np.uint64(KNOWN_BITS)).astype(np.int64)
         runs, inside = image_runs(self._spaces, space, keys[:, 0], keys[:, 1])
         rows = np.column_stack((runs, keys[:, 2], values[:, 0]))[inside]
         return merge([CycleCounts(*rows.T)])

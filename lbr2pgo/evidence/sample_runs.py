@@ -11,6 +11,7 @@ from lbr2pgo.counting.trace_table import stacks_of
 from lbr2pgo.evidence.cycle_counts import image_runs
 from lbr2pgo.model.branch_counts import Runs
 from lbr2pgo.model.branch_stacks import BranchStacks
+from lbr2pgo.native.runs import list_runs
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.replay.fusion import next_branches
 from lbr2pgo.replay.replay import Flow, judge
@@ -45,17 +46,14 @@ class RunReader:
         self._spaces = spaces
         self._bounds = spaces.bounds
 
-    def runs(self, batch: BranchStacks, spaces: I64, modes: U8) -> SampleRuns:
-        """Those of a batch, given each sample's space and mode (`counting.Reading.batches`)."""
-        from lbr2pgo.native import neighbours
-
-        raw = np.empty((len(batch.entries), 4), dtype=np.uint64)
+    def runs(self, batch: BranchStacks, spaces: I64, kinds: U8) -> SampleRuns:
+        """Those of a batch, given each sample's space and kind (`counting.Reading.batches`)."""
+        raw = np.empty((len(batch.entries), 3), dtype=np.uint64)
         sample = np.empty(len(batch.entries), dtype=np.int64)
-        stacks = stacks_of(batch, spaces, modes, self._bounds)
-        found = neighbours.list_runs(stacks, raw, sample)
+        found = list_runs(stacks_of(batch, spaces, kinds, self._bounds), raw, sample)
         raw, sample = raw[:found], sample[:found]
         first, last, valid = self._judge(raw, spaces[sample])
-        missed = (raw[:, 3] != 0).astype(np.uint8)
+        missed = (raw[:, 2] != 0).astype(np.uint8)
         led_to = self._led_to(batch, spaces, raw, sample)
         return SampleRuns(first, last, valid, missed, sample, led_to, batch.weight)
 

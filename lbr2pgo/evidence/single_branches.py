@@ -14,13 +14,19 @@ import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.model.branch_counts import sum_by
-from lbr2pgo.model.branch_stacks import NOT_TAKEN, SPEC_WRONG_PATH, BranchStacks, spec_of, type_of
+from lbr2pgo.model.branch_stacks import (
+    FIRST_EXCEPTION,
+    NOT_TAKEN,
+    SPEC_WRONG_PATH,
+    BranchStacks,
+    spec_of,
+    type_of,
+)
 from lbr2pgo.sources.base import EventInfo
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 
 _MOST_ENTRIES = 2
 """The branch, and with FEAT_SPE_PBT where the branch before it went to."""
-_FIRST_EXCEPTION = 11
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +49,7 @@ class SingleTable:
         self._is_single = any(event.records_single_branches for event in events)
         self._parts: list[SingleBranches] = []
 
-    def add(self, batch: BranchStacks, spaces: I64, modes: U8) -> None:
+    def add(self, batch: BranchStacks, spaces: I64, kinds: U8) -> None:
         """Look at a batch, given each sample's space (`counting.Reading.batches`)."""
         length = np.diff(batch.offsets)
         chosen = (spaces >= 0) & (length > 0) & (length <= _MOST_ENTRIES)
@@ -72,7 +78,7 @@ class SingleTable:
 
 def _are_branches(flags: U64) -> Bools:
     """Which entries are branches of the program that were executed."""
-    found: Bools = (type_of(flags) < _FIRST_EXCEPTION) & (spec_of(flags) != SPEC_WRONG_PATH)
+    found: Bools = (type_of(flags) < FIRST_EXCEPTION) & (spec_of(flags) != SPEC_WRONG_PATH)
     return found
 
 

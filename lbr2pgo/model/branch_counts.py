@@ -8,22 +8,23 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from lbr2pgo.model import waterfall
+from lbr2pgo.native import bits
 from lbr2pgo.support.arrays import U8, U64, Bools
 
 # Bits of `BranchCounts.known`: which parts of a row are facts.
-FROM = 1
+FROM = bits.FROM
 """`from_` is an address of the image."""
-TO = 2
+TO = bits.TO
 """`to` is an address of the image."""
-END = 4
+END = bits.END
 """`end` is known: execution ran straight on from `to` up to the instruction at `end`."""
-BRANCH = 8
+BRANCH = bits.BRANCH
 """A taken branch was seen. Without FROM it came from outside the image (or from an unknown
 place); without TO it went outside. A row without this bit is a bare fall-through."""
-RETURN = 16
+RETURN = bits.RETURN
 """The branch, seen or not, is known to be a return. Where it is not in the image, only the input
 can tell (BOLT's `R` and `r`)."""
-OUTSIDE = 32
+OUTSIDE = bits.OUTSIDE
 """A bare fall-through's branch is known to come from outside the image (BOLT's `f`)."""
 
 

@@ -13,28 +13,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lbr2pgo.native import bits
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
 
 # Bits of the flags word.
-MISPREDICTED = 1 << 0
-PREDICTED = 1 << 1
-IN_TRANSACTION = 1 << 2
-ABORT = 1 << 3
-NOT_TAKEN = 1 << 33
-CYCLES_SHIFT, CYCLES_MASK = 4, 0xFFFF
-TYPE_SHIFT, TYPE_MASK = 20, 0xF
-SPEC_SHIFT, SPEC_MASK = 24, 0x3
-NEW_TYPE_SHIFT, NEW_TYPE_MASK = 26, 0xF
-PRIV_SHIFT, PRIV_MASK = 30, 0x7
+MISPREDICTED, PREDICTED = bits.MISPREDICTED, bits.PREDICTED
+IN_TRANSACTION, ABORT = bits.IN_TRANSACTION, bits.ABORT
+NOT_TAKEN = 1 << bits.NOT_TAKEN_SHIFT
+CYCLES_SHIFT, CYCLES_MASK = bits.CYCLES_SHIFT, bits.CYCLES_MASK
+TYPE_SHIFT, TYPE_MASK = bits.TYPE_SHIFT, bits.TYPE_MASK
+SPEC_SHIFT, SPEC_MASK = bits.SPEC_SHIFT, bits.SPEC_MASK
+NEW_TYPE_SHIFT, NEW_TYPE_MASK = bits.NEW_TYPE_SHIFT, bits.NEW_TYPE_MASK
+PRIV_SHIFT, PRIV_MASK = bits.PRIV_SHIFT, bits.PRIV_MASK
 
 # PERF_BR_*: branch types, as perf prints them.
-BRANCH_TYPES = (
-    "UNKNOWN", "COND", "UNCOND", "IND", "CALL", "IND_CALL", "RET", "SYSCALL", "SYSRET",
-    "COND_CALL", "COND_RET", "ERET", "IRQ", "SERROR", "NO_TX", "EXTEND_ABI",
-)  # fmt: skip
+BRANCH_TYPES = bits.BRANCH_TYPES
+FIRST_EXCEPTION = bits.FIRST_EXCEPTION
+"""From this type on no instruction of the program asked for the branch: EXTEND_ABI says so of
+faults, fast interrupts and debug exceptions."""
 # PERF_BR_SPEC_*
-SPEC_OUTCOMES = ("NA", "SPEC_WRONG_PATH", "NON_SPEC_CORRECT_PATH", "SPEC_CORRECT_PATH")
-SPEC_WRONG_PATH = 1
+SPEC_OUTCOMES = bits.SPEC_OUTCOMES
+SPEC_WRONG_PATH = bits.SPEC_WRONG_PATH
 
 # PERF_SAMPLE_BRANCH_*: what a recording kept, bits of `branch_sample_type`.
 BRANCH_FILTER_BITS = {

@@ -9,6 +9,14 @@ from __future__ import annotations
 
 import struct
 
+# RECORD_*, SAMPLE_* and FORMAT_*, which loops need as well.
+from lbr2pgo.native.perf_abi import *  # noqa: F403
+from lbr2pgo.native.perf_abi import (
+    RECORD_FIRST_PERF_TYPE,
+    RECORD_LAST_KERNEL_TYPE,
+    RECORD_LAST_PERF_TYPE,
+)
+
 MAGIC = b"PERFILE2"
 MAGIC_BIG_ENDIAN = MAGIC[::-1]
 MAGIC_VERSION_1 = b"PERFFILE"
@@ -21,32 +29,6 @@ RECORD_HEADER = struct.Struct("<IHH")
 """Type, misc, size."""
 MAX_RECORD_SIZE = 0xFFFF
 
-# PERF_RECORD_*
-RECORD_MMAP = 1
-RECORD_LOST = 2
-RECORD_COMM = 3
-RECORD_EXIT = 4
-RECORD_THROTTLE = 5
-RECORD_UNTHROTTLE = 6
-RECORD_FORK = 7
-RECORD_SAMPLE = 9
-RECORD_MMAP2 = 10
-RECORD_AUX = 11
-RECORD_LOST_SAMPLES = 13
-RECORD_CALLCHAIN_DEFERRED = 22
-RECORD_LAST_KERNEL_TYPE = RECORD_CALLCHAIN_DEFERRED
-RECORD_HEADER_ATTR = 64
-RECORD_HEADER_EVENT_TYPE = 65
-RECORD_HEADER_TRACING_DATA = 66
-RECORD_HEADER_BUILD_ID = 67
-RECORD_FINISHED_ROUND = 68
-RECORD_AUXTRACE = 71
-RECORD_EVENT_UPDATE = 78
-RECORD_HEADER_FEATURE = 80
-RECORD_COMPRESSED = 81
-RECORD_COMPRESSED2 = 83
-RECORD_FIRST_PERF_TYPE = RECORD_HEADER_ATTR
-RECORD_LAST_PERF_TYPE = 86
 KNOWN_RECORDS = frozenset(
     (
         *range(1, RECORD_LAST_KERNEL_TYPE + 1),
@@ -63,34 +45,12 @@ MISC_COMM_EXEC = 1 << 13
 MISC_MMAP_BUILD_ID = 1 << 14
 MISC_BUILD_ID_SIZE = 1 << 15
 
-# PERF_SAMPLE_*
-SAMPLE_IP = 1 << 0
-SAMPLE_TID = 1 << 1
-SAMPLE_TIME = 1 << 2
-SAMPLE_ADDR = 1 << 3
-SAMPLE_READ = 1 << 4
-SAMPLE_CALLCHAIN = 1 << 5
-SAMPLE_ID = 1 << 6
-SAMPLE_CPU = 1 << 7
-SAMPLE_PERIOD = 1 << 8
-SAMPLE_STREAM_ID = 1 << 9
-SAMPLE_RAW = 1 << 10
-SAMPLE_BRANCH_STACK = 1 << 11
-SAMPLE_IDENTIFIER = 1 << 16
-
 # Among the addresses of a call chain: those behind it are the user's.
 CONTEXT_USER = (1 << 64) - 512
 
 # PERF_SAMPLE_BRANCH_*: the rest are in `stacks.BRANCH_FILTER_BITS`.
 BRANCH_HW_INDEX = 1 << 17
 BRANCH_COUNTERS = 1 << 19
-
-# PERF_FORMAT_*
-FORMAT_TOTAL_TIME_ENABLED = 1 << 0
-FORMAT_TOTAL_TIME_RUNNING = 1 << 1
-FORMAT_ID = 1 << 2
-FORMAT_GROUP = 1 << 3
-FORMAT_LOST = 1 << 4
 
 # struct perf_event_attr, up to branch_sample_type: type, size, config, period, sample_type,
 # read_format, flag bits, wakeup, bp_type, config1, config2, branch_sample_type.

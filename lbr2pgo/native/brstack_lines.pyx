@@ -22,20 +22,18 @@ import numpy as np
 from libc.string cimport memchr, memset
 from libc.stdint cimport int32_t, uint8_t, uint64_t
 
+from lbr2pgo.native.bits cimport (
+    ABORT, CYCLES_MASK, CYCLES_SHIFT, IN_TRANSACTION, MISPREDICTED, NEW_TYPE_SHIFT, NOT_TAKEN_SHIFT,
+    PREDICTED, SPEC_SHIFT, TYPE_SHIFT,
+)
 from lbr2pgo.native.text cimport (
     hash_text, is_blank, is_digit, is_hex_digit, read_address, read_decimal, read_hex,
     skip_blanks, starts_with, word_end,
 )
 
-from lbr2pgo.model import branch_stacks
+from lbr2pgo.native.bits import BRANCH_TYPES, SPEC_OUTCOMES
 
-cdef uint64_t PREDICTED = branch_stacks.PREDICTED
-cdef uint64_t MISPREDICTED = branch_stacks.MISPREDICTED
-cdef uint64_t NOT_TAKEN = branch_stacks.NOT_TAKEN
-cdef uint64_t IN_TRANSACTION = branch_stacks.IN_TRANSACTION
-cdef uint64_t ABORT = branch_stacks.ABORT
-cdef uint64_t MOST_CYCLES = branch_stacks.CYCLES_MASK
-cdef int CYCLES_SHIFT = branch_stacks.CYCLES_SHIFT
+cdef uint64_t NOT_TAKEN = 1ULL << NOT_TAKEN_SHIFT
 
 cdef enum:
     # EVENT, INTX and ABORT; perf of 2015 printed one field more.
@@ -67,12 +65,11 @@ _NEW_TYPES = (
 
 def _flags_by_word():
     """The flag bits that each word after the cycles stands for."""
-    types, outcomes = branch_stacks.BRANCH_TYPES, branch_stacks.SPEC_OUTCOMES
-    words = {name: i << branch_stacks.TYPE_SHIFT for i, name in enumerate(types) if i}
-    words |= {name: i << branch_stacks.SPEC_SHIFT for i, name in enumerate(outcomes) if i}
+    words = {name: i << TYPE_SHIFT for i, name in enumerate(BRANCH_TYPES) if i}
+    words |= {name: i << SPEC_SHIFT for i, name in enumerate(SPEC_OUTCOMES) if i}
     extended = words.pop("EXTEND_ABI")
     for i, names in enumerate(_NEW_TYPES):
-        words |= dict.fromkeys(names, extended | i << branch_stacks.NEW_TYPE_SHIFT)
+        words |= dict.fromkeys(names, extended | i << NEW_TYPE_SHIFT)
     return words
 
 
@@ -191,7 +188,7 @@ cdef inline Py_ssize_t _read_flags(
     after = read_decimal(text, place, end, &cycles)
     if after == place:
         return NO_ENTRY
-    flags[0] |= min(cycles, MOST_CYCLES) << CYCLES_SHIFT
+    flags[0] |= min(cycles, <uint64_t>CYCLES_MASK) << CYCLES_SHIFT
     return _read_words(text, after, end, flags)
 
 

@@ -23,12 +23,7 @@ from numba.core.runtime import rtsys
 
 _KERNELS = Path(__file__).parent
 _CPU = "NUMBA_CPU_NAME"
-CONSTANTS = (
-    "support/arrays.py",
-    "model/branch_counts.py",
-    "model/perf_abi.py",
-    "model/branch_stacks.py",
-)
+CONSTANTS = ("support/arrays.py",)
 """The modules outside this room whose constants are compiled into loops."""
 _KEPT = 4
 """Directories kept of other states: other processors, versions and checkouts may share a cache."""

@@ -9,6 +9,8 @@ something return where it ends, which is where they started if it was not there.
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memchr, memcmp
 
+from lbr2pgo.native.words cimport WORD, word_at
+
 cdef extern from *:
     """
     /* One more than the value of each hexadecimal digit, and 0 for all other bytes. */
@@ -22,7 +24,6 @@ cdef extern from *:
 
 cdef enum:
     NEWLINE = 10
-    _WORD = 8
 
 
 cdef inline Py_ssize_t line_end(
@@ -73,15 +74,6 @@ cdef inline bint is_hex_digit(uint8_t byte) noexcept nogil:
     return HEX_DIGITS[byte] != 0
 
 
-cdef inline uint64_t _word_at(const uint8_t *at) noexcept nogil:
-    """Eight bytes, the first of them lowest; compilers make one load of it."""
-    return (
-        <uint64_t>at[0] | <uint64_t>at[1] << 8 | <uint64_t>at[2] << 16 | <uint64_t>at[3] << 24
-        | <uint64_t>at[4] << 32 | <uint64_t>at[5] << 40 | <uint64_t>at[6] << 48
-        | <uint64_t>at[7] << 56
-    )
-
-
 cdef inline bint _are_hex_digits(uint64_t word) noexcept nogil:
     """Whether all of eight bytes are hexadecimal digits.
 
@@ -118,11 +110,11 @@ cdef inline Py_ssize_t read_hex(
     cdef uint64_t word, number = 0
     cdef Py_ssize_t here = place
     value[0] = 0
-    if end - here >= _WORD:
-        word = _word_at(text + here)
+    if end - here >= WORD:
+        word = word_at(text + here)
         if _are_hex_digits(word):
             number = _hex_value(word)
-            here += _WORD
+            here += WORD
     while here < end and is_hex_digit(text[here]):
         if number >> 60:
             return place

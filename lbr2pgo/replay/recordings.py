@@ -6,11 +6,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from lbr2pgo.counting.count import Counted, CountingOptions, Progress, count, filter_names, mode_of
+from lbr2pgo.counting.count import (
+    Counted,
+    CountingOptions,
+    Progress,
+    count,
+    filter_names,
+    kind_of_stacks,
+)
 from lbr2pgo.counting.find_by_branches import Branches
 from lbr2pgo.counting.find_image import refuse_other_machine
 from lbr2pgo.model.branch_counts import BranchCounts, merge
 from lbr2pgo.model.incomplete import EmptyProfileError
+from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.fusion import FUSED
@@ -176,10 +184,8 @@ def match_notes(counted: Counted) -> Iterator[str]:
 
 def filter_notes(info: SourceInfo) -> Iterator[str]:
     """Of which events only single branches count, and why."""
-    from lbr2pgo.native.traces import BRANCHES_ONLY
-
     for event in info.events:
-        if mode_of(event) == BRANCHES_ONLY:
+        if kind_of_stacks(event) == StackKind.SELECTED:
             why = f"was filtered ({','.join(filter_names(event))})"
             if event.records_single_branches:
                 why = "samples branches one by one"

@@ -77,7 +77,9 @@ def make_report(options: ReportOptions, progress: Progress | None = None) -> Rep
     events = [event for source in found.sources for event in source.info.events]
     if not any(is_call_stack(event.branch_sample_type) for event in events):
         found.refuse_nothing()
-    return report_of(gather(found, followed=options.followed), options)
+    report = report_of(gather(found, followed=options.followed), options)
+    found.program.image.file.check_unchanged()
+    return report
 
 
 def report_of(gathered: Gathered, options: ReportOptions) -> Report:

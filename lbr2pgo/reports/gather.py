@@ -22,6 +22,7 @@ from lbr2pgo.evidence.single_branches import SingleBranches, SingleTable
 from lbr2pgo.model.branch_counts import BranchCounts, merge
 from lbr2pgo.model.branch_stacks import MISPREDICTED, PREDICTED, BranchStacks
 from lbr2pgo.model.perf_abi import SIMULATED_CPU
+from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.replay.recordings import Replayed
 from lbr2pgo.sources.base import SourceInfo, StackSource
@@ -44,12 +45,12 @@ class Gathered:
 class _Seen:
     """What the entries themselves show of a recording."""
 
-    modes: set[int] = field(default_factory=set)
+    kinds: set[int] = field(default_factory=set)
     entries: int = 0
     with_prediction: int = 0
 
-    def add(self, batch: BranchStacks, spaces: I64, modes: U8) -> None:
-        self.modes.update(np.unique(modes[spaces >= 0]).tolist())
+    def add(self, batch: BranchStacks, spaces: I64, kinds: U8) -> None:
+        self.kinds.update(np.unique(kinds[spaces >= 0]).tolist())
         counted = np.repeat(spaces >= 0, np.diff(batch.offsets))
         says = batch.flags & np.uint64(MISPREDICTED | PREDICTED) != 0
         self.entries += int(counted.sum())
@@ -81,8 +82,6 @@ def gather(found: Replayed, *, followed: int | None = None) -> Gathered:
 
 
 def _evidence(found: Replayed, known: Evidence, plan: ChainPlan) -> Evidence:
-    from lbr2pgo.native import traces
-
     seen, tables = _Seen(), _Tables()
     for source, options in zip(found.sources, found.counting, strict=True):
         if isinstance(source, StackSource):
@@ -100,7 +99,7 @@ def _evidence(found: Replayed, known: Evidence, plan: ChainPlan) -> Evidence:
         singles=single_branches.merge(tables.singles),
         paths=chain_paths.merge(tables.paths) if tables.paths else None,
         spread=spread(tables.spreads, len(known.flow.instructions))
-        if len(tables.spreads) == len(found.sources) and seen.modes <= {traces.CHAINS}
+        if len(tables.spreads) == len(found.sources) and seen.kinds <= {StackKind.CONSECUTIVE}
         else None,
     )
 
@@ -121,14 +120,14 @@ def _look_again(
     copies = CopyTable(reading.spaces)
     singles = SingleTable(reading.spaces, source.info.events)
     reader, spreads, paths = RunReader(flow, reading.spaces), SpreadTable(flow), PathTable(plan)
-    for batch, spaces, modes in reading.batches(program.address_of):
-        seen.add(batch, spaces, modes)
-        cycles.add(batch, spaces, modes)
-        loops.add(batch, spaces, modes)
-        copies.add(batch, spaces, modes)
-        singles.add(batch, spaces, modes)
-        stacks.add(batch, call_stacks.selected(spaces, modes))
-        runs = reader.runs(batch, spaces, modes)
+    for batch, spaces, kinds in reading.batches(program.address_of):
+        seen.add(batch, spaces, kinds)
+        cycles.add(batch, spaces, kinds)
+        loops.add(batch, spaces, kinds)
+        copies.add(batch, spaces, kinds)
+        singles.add(batch, spaces, kinds)
+        stacks.add(batch, call_stacks.selected(spaces, kinds))
+        runs = reader.runs(batch, spaces, kinds)
         spreads.add(runs)
         paths.add(runs)
     tables.cycles.append(cycles.counts())
@@ -142,12 +141,10 @@ def _look_again(
 
 
 def _limits(infos: list[SourceInfo], seen: _Seen, *, has_samples: bool) -> Limits:
-    from lbr2pgo.native import traces
-
     return Limits(
-        is_filtered=traces.BRANCHES_ONLY in seen.modes,
+        is_filtered=StackKind.SELECTED in seen.kinds,
         is_single=any(e.records_single_branches for info in infos for e in info.events),
-        is_call_stack=seen.modes == {traces.NOTHING},
+        is_call_stack=seen.kinds == {StackKind.OPEN_CALLS},
         is_amd=any(_AMD in info.details.get("cpuid", "") for info in infos),
         is_simulated=any(info.details.get("cpuid") == SIMULATED_CPU for info in infos),
         has_samples=has_samples,

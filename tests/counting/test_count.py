@@ -15,12 +15,12 @@ from builders.trace_oracle import count_stack as oracle_count_stack
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lbr2pgo.counting.count import CountingOptions, count, mode_of
+from lbr2pgo.counting.count import CountingOptions, count, kind_of_stacks
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.address_space_events import Comm, Exit, Fork, SpaceEvent
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, merge
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, MISPREDICTED
-from lbr2pgo.native import traces
+from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.elf.layout import ImageLayout, Segment
 from lbr2pgo.sources.base import Addresses, EventInfo
 from lbr2pgo.support.errors import InputError
@@ -248,7 +248,7 @@ def test_a_call_stack_is_no_branch_stack(bits: tuple[str, ...]) -> None:
 
 
 def test_a_silent_input_is_taken_for_all_branches() -> None:
-    assert mode_of(EventInfo("cycles")) == traces.CHAINS
+    assert kind_of_stacks(EventInfo("cycles")) == StackKind.CONSECUTIVE
 
 
 def test_single_branches_make_no_chains() -> None:

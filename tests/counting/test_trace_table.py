@@ -6,7 +6,7 @@ from builders.sources import LAYOUT, Sample, batch_of
 from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.counting.trace_table import TraceTable
 from lbr2pgo.model.branch_stacks import BranchStacks
-from lbr2pgo.native import traces
+from lbr2pgo.native.walk import Reason, StackKind
 
 
 def random_batch(seed: int, samples: int) -> BranchStacks:
@@ -17,8 +17,8 @@ def random_batch(seed: int, samples: int) -> BranchStacks:
 def table_of(*batches: BranchStacks) -> TraceTable:
     table = TraceTable(AddressSpaces.fixed(LAYOUT))
     for batch in batches:
-        modes = np.full(len(batch), traces.CHAINS, np.uint8)
-        table.add(batch, np.zeros(len(batch), np.int64), modes)
+        kinds = np.full(len(batch), StackKind.CONSECUTIVE, np.uint8)
+        table.add(batch, np.zeros(len(batch), np.int64), kinds)
     return table
 
 
@@ -29,10 +29,10 @@ def test_the_table_grows_with_what_is_distinct() -> None:
     ]
     batch = batch_of([Sample(stack) for stack in stacks])
     table = TraceTable(AddressSpaces.fixed(LAYOUT))
-    modes = np.full(len(batch), traces.BRANCHES_ONLY, np.uint8)
-    table.add(batch, np.zeros(len(batch), np.int64), modes)
+    kinds = np.full(len(batch), StackKind.SELECTED, np.uint8)
+    table.add(batch, np.zeros(len(batch), np.int64), kinds)
     counts, outside = table.counts()
-    duplicates = int(table.fates[traces.DUPLICATE])
+    duplicates = int(table.tallies[Reason.DUPLICATE])
     assert int(counts.count.sum()) + duplicates == 6000 * 32
     assert outside == 0
     pairs = np.unique(batch.entries[:, :2], axis=0)
@@ -47,7 +47,7 @@ def test_merged_tables_hold_what_one_would() -> None:
     first, second, third = (table_of(*batches[i::3]) for i in range(3))
     second.merge(third)
     first.merge(second)
-    assert first.fates.tolist() == one.fates.tolist()
+    assert first.tallies.tolist() == one.tallies.tolist()
     (counts, outside), (expected, expected_outside) = first.counts(), one.counts()
     assert list(counts.rows()) == list(expected.rows())
     assert outside == expected_outside

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lbr2pgo.native import perf_records as kernel
-from lbr2pgo.native.perf_records import Layouts, Samples
+from lbr2pgo.native.perf_records import Layouts, Room
 
 SPECIAL_TYPES = (81, 83, 66, 71)
 KINDS = st.sampled_from([1, 3, 9, 9, 9, 68, 81, 0, 40, 2**31, 71])
@@ -66,7 +66,7 @@ def test_whole_records_end_where_they_end_in_python(raw: bytes) -> None:
 def test_finds_the_wanted_records_and_counts_all(raw: bytes, room: int, wanted: set[int]) -> None:
     places, end, _ = plain_whole_records(raw)
     kinds = [min(struct.unpack_from("<I", raw, at)[0], 127) for at in places]
-    wanted_kinds = np.isin(np.arange(kernel.TYPE_COUNTS), list(wanted))
+    wanted_kinds = np.isin(np.arange(kernel.TYPE_COUNTS), list(wanted)).astype(np.uint8)
     counts = np.zeros(kernel.TYPE_COUNTS, np.int64)
     found = np.empty(room, np.int64)
     at, collected = 0, []
@@ -109,14 +109,6 @@ def layouts(*rows: list[int], id_at: int = 0, ids: list[int] | None = None) -> L
     )
 
 
-def room(samples: int, entries: int, *, counters: bool = False) -> Samples:
-    return Samples(
-        np.zeros((entries, 3), np.uint64), np.zeros(samples + 1, np.int64),
-        *(np.zeros(samples, kind) for kind in (np.int32, np.int32, np.uint64, np.int32, np.uint64)),
-        np.zeros(entries if counters else 0, np.uint64),
-    )  # fmt: skip
-
-
 STACK_ONLY = [-1, -1, -1, 1, 1 << 11, 0, 0, 0]
 """A layout with nothing but the branch stack."""
 
@@ -130,23 +122,31 @@ def test_stops_before_the_sample_that_does_not_fit_and_goes_on_there() -> None:
     one, two = stack_record((1, 2, 3)), stack_record((4, 5, 6), (7, 8, 9))
     raw = array(one + two + one)
     tallies = np.zeros(kernel.TALLIES, np.int64)
-    out = room(5, 2)
-    assert kernel.read_samples(raw, 0, 0, layouts(STACK_ONLY), out, 0, tallies) == (len(one), 1)
-    out = room(1, 9)
     end = len(one) + len(two)
-    assert kernel.read_samples(raw, len(one), 0, layouts(STACK_ONLY), out, 0, tallies) == (end, 1)
-    assert out.entries[:2].tolist() == [[4, 5, 6], [7, 8, 9]]
-    out = room(5, 9)
-    assert kernel.read_samples(raw, end, 0, layouts(STACK_ONLY), out, 0, tallies) == (len(raw), 1)
+    found = []
+    for start, size, stop in (
+        (0, (5, 2), len(one)),
+        (len(one), (1, 9), end),
+        (end, (5, 9), len(raw)),
+    ):
+        out = Room(*size)
+        assert kernel.read_samples(raw, start, 0, layouts(STACK_ONLY), out, tallies) == stop
+        assert len(out) == 1
+        found.append(out.columns()["entries"].tolist())
+    assert found == [[[1, 2, 3]], [[4, 5, 6], [7, 8, 9]], [[1, 2, 3]]]
     assert not tallies.any()
 
 
 def test_fields_that_are_not_recorded_have_their_neutral_values() -> None:
-    out = room(2, 2)
+    out = Room(2, 2)
     raw = array(stack_record((1, 2, 3)))
     tallies = np.zeros(kernel.TALLIES, np.int64)
-    kernel.read_samples(raw, 0, 5000, layouts(STACK_ONLY), out, 0, tallies)
-    assert (out.ip[0], out.pid[0], out.tid[0], out.time[0], out.event[0]) == (0, -1, -1, 5000, 0)
+    kernel.read_samples(raw, 0, 5000, layouts(STACK_ONLY), out, tallies)
+    found = out.columns()
+    assert [found[name].tolist() for name in ("ip", "pid", "tid", "time", "event")] == [
+        [0], [-1], [-1], [5000], [0],
+    ]  # fmt: skip
+    assert found["counters"] is None
 
 
 @pytest.mark.parametrize(
@@ -154,15 +154,13 @@ def test_fields_that_are_not_recorded_have_their_neutral_values() -> None:
 )
 def test_looks_the_event_up_by_id(sample_id: int, event: int | None) -> None:
     rows = [[-1, -1, -1, 2, 0, 0, 0, 0]] * 2
-    out = room(1, 1)
+    out = Room(1, 1)
     raw = array(record(9, struct.pack("<Q", sample_id)))
     tallies = np.zeros(kernel.TALLIES, np.int64)
     table = layouts(*rows, id_at=1, ids=[7, 2**64 - 1])
-    _, n = kernel.read_samples(raw, 0, 0, table, out, 0, tallies)
-    assert n == (event is not None)
-    assert tallies[-kernel.UNKNOWN_EVENT - 1] == (event is None)
-    if event is not None:
-        assert out.event[0] == event
+    assert kernel.read_samples(raw, 0, 0, table, out, tallies) == len(raw)
+    assert tallies[kernel.UNKNOWN_EVENT] == (event is None)
+    assert out.columns()["event"].tolist() == [event] * (event is not None)
 
 
 @settings(max_examples=300, deadline=None)
@@ -183,9 +181,26 @@ def test_no_sample_is_read_past_its_own_end(
     found = []
     for behind in (b"\0", b"\xff"):
         guard = record(14, behind * 400)
-        out, tallies = room(1, 20, counters=counters), np.zeros(kernel.TALLIES, np.int64)
-        end, n = kernel.read_samples(array(raw + guard), 0, 0, layouts(row), out, 0, tallies)
+        out, tallies = Room(1, 20, has_counters=counters), np.zeros(kernel.TALLIES, np.int64)
+        end = kernel.read_samples(array(raw + guard), 0, 0, layouts(row), out, tallies)
         assert end == len(raw + guard)
-        assert n + tallies.sum() == 1
-        found.append((n, tallies.tolist(), [column.tolist() for column in out]))
+        assert len(out) + tallies.sum() == 1
+        columns = {k: v.tolist() for k, v in out.columns().items() if v is not None}
+        found.append((tallies.tolist(), columns))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("raw", [record(9, b"", size=4), record(9, b"", size=16), b"\t"])
+def test_what_is_no_whole_record_is_refused(raw: bytes) -> None:
+    """Chunks hold whole records only: anything else must not be walked."""
+    tallies, counts = np.zeros(kernel.TALLIES, np.int64), np.zeros(kernel.TYPE_COUNTS, np.int64)
+    wanted, found = np.ones(kernel.TYPE_COUNTS, np.uint8), np.zeros(9, np.int64)
+    with pytest.raises(IndexError, match="no whole record at byte 0"):
+        kernel.read_samples(array(raw), 0, 0, layouts(STACK_ONLY), Room(1, 1), tallies)
+    with pytest.raises(IndexError, match="no whole record at byte 0"):
+        kernel.find_records(array(raw), 0, wanted, counts, found)
+
+
+def test_fixed_fields_stand_before_the_others() -> None:
+    with pytest.raises(ValueError, match="event 1 has fixed fields behind"):
+        layouts(STACK_ONLY, [1, 2, 3, 3, 1 << 11, 0, 0, 0])

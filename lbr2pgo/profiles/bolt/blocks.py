@@ -81,13 +81,11 @@ def _branch_targets(code: Disassembly) -> tuple[U64, U64]:
 
 def _landing_pads(image: Image, code: Disassembly) -> U64:
     functions, frames = code.functions, code.functions.frames
-    pads: list[int] = []
-    for function in distinct(code.function).tolist():
-        start, size = int(functions.start[function]), int(functions.size[function])
-        frame = frames.index_at(start)
-        if frame is not None and (lsda := int(frames.lsda[frame])):
-            pads += landing_pads(image, start, size, lsda)[0]
-    return distinct(np.array(pads, np.uint64))
+    function = distinct(code.function)
+    start, size = functions.start[function], functions.size[function]
+    lsda = frames.lsda_of(start)
+    has_one = lsda > 0
+    return distinct(landing_pads(image, start[has_one], size[has_one], lsda[has_one]))
 
 
 @dataclass(frozen=True, slots=True)

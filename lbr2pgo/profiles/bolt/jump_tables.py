@@ -15,7 +15,7 @@ import numpy as np
 from lbr2pgo.profiles.bolt.disassembly import Disassembly
 from lbr2pgo.profiles.bolt.idioms import Idioms, TableUses
 from lbr2pgo.profiles.bolt.references import CodeReferences
-from lbr2pgo.program.elf.headers import SHT_NOBITS, Section
+from lbr2pgo.program.elf.headers import Section
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.ranges import spread
@@ -115,7 +115,7 @@ class _Reader:
         """Sections of data, and the tables in each."""
         left = np.ones(len(tables.address), np.bool_)
         for section in self._image.sections:
-            if section.is_alloc and not section.is_code and section.type != SHT_NOBITS:
+            if section.is_alloc and not section.is_code and section.is_stored:
                 held = left & (tables.address >= section.address) & (tables.address < section.end)
                 left &= ~held
                 if held.any() and section.size >= _SMALLEST:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import (
@@ -63,6 +64,11 @@ class Work:
     def debug(self) -> DebugInfo:
         """The program's debug information, which may be absent."""
         return self.once(_debug_info)
+
+    def writing(self, what: str) -> AbstractContextManager[None]:
+        """The stage of writing something; raises InputError if the program has changed."""
+        self.program.image.file.check_unchanged()
+        return self.timings.stage(f"write {what}")
 
     def once(self, find: Callable[[Work], T]) -> T:
         """What a function finds here: it is called for the first output that asks."""

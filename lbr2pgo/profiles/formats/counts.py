@@ -19,7 +19,7 @@ class CountsOutput(Output):
         """See `Output`."""
         from lbr2pgo.profiles import saved_counts
 
-        with work.timings.stage("write counts"):
+        with work.writing("counts"):
             saved_counts.write(work.counts, self.path)
         return Written({TRACES.key: len(work.counts)})
 

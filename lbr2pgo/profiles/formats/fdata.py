@@ -34,7 +34,7 @@ class FdataOutput(Output):
             rows, tallies = fdata_from_counts(work.counts, work.program, options)
         if rows.branches is None or not len(rows.branches):
             raise EmptyProfileError(tallies, what="no branch is in a function that BOLT knows")
-        with work.timings.stage("write fdata"):
+        with work.writing("fdata"):
             fdata.write(rows, self.path)
         return Written(tallies)
 

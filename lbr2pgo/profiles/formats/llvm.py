@@ -80,14 +80,17 @@ class LlvmOutput(Output):
         _refuse_without_runs(work)
         if not work.debug.present:
             raise OutputError(f"no sample profile was written: {work.debug.missing_reason}")
+        from lbr2pgo.profiles.llvm.density import table_density, verdict
+
         found = work.once(correlated)
         tallies = {**found.tallies, "llvm_runs": found.tallies["runs_located"]}
         if not len(found.table):
             raise EmptyProfileError(tallies, what="no function with debug information ran")
-        with work.timings.stage("write sample profile"):
+        with work.writing("sample profile"):
             self._write_table(found.table, work)
         health = work.debug.health().items()
-        return Written(tallies, tuple(f"debug information: {n:,} {why}" for why, n in health if n))
+        notes = [f"debug information: {n:,} {why}" for why, n in health if n]
+        return Written(tallies, (*notes, f"{self.path}: {verdict(table_density(found.table))}"))
 
     def _write_table(self, table: ProfileTable, work: Work) -> None:
         if self.form == "text":

@@ -21,7 +21,7 @@ class PreaggregatedOutput(Output):
         """See `Output`."""
         from lbr2pgo.profiles import preaggregated
 
-        with work.timings.stage("write pre-aggregated"):
+        with work.writing("pre-aggregated"):
             preaggregated.write(work.counts, self.path)
         return Written({TRACES.key: len(work.counts)})
 

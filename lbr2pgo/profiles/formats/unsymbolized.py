@@ -48,7 +48,7 @@ class UnsymbolizedOutput(Output):
         from lbr2pgo.model.branch_counts import TO
         from lbr2pgo.profiles import unsymbolized
 
-        with work.timings.stage("write unsymbolized"):
+        with work.writing("unsymbolized"):
             seen = unsymbolized.seen_by_llvm(work.flow, work.program)
             is_written = seen.branches.known & TO != 0
             runs, branches = seen.runs.count.sum(), seen.branches.count[is_written].sum()

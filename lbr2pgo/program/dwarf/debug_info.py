@@ -108,9 +108,7 @@ class DebugInfo:
         """
         if not self.present:
             return Frames.none(len(addresses)), np.arange(len(addresses))
-        found = self._symbolizer.places(np.ascontiguousarray(addresses, np.uint64))
-        self._let_go()
-        return found
+        return self._symbolizer.places(np.ascontiguousarray(addresses, np.uint64))
 
     def lines(self, addresses: U64) -> Lines:
         """File, line and discriminator of (n,) image addresses."""
@@ -128,9 +126,7 @@ class DebugInfo:
         if not self.present:
             return DwarfFunctions.none()
         units = self._symbolizer.claims.units_with(np.asarray(addresses, np.uint64))
-        functions = self._symbolizer.functions(units, self._lowest_code)
-        self._let_go()
-        return functions
+        return self._symbolizer.functions(units, self._lowest_code)
 
     def functions(self) -> DwarfFunctions:
         """The functions of all units."""
@@ -138,11 +134,6 @@ class DebugInfo:
             return DwarfFunctions.none()
         units = np.flatnonzero(self._symbolizer.dwarf.is_compile_unit)
         return self._symbolizer.functions(units, self._lowest_code)
-
-    def _let_go(self) -> None:
-        """Give back the memory of sections that were read from end to end."""
-        if self._source is not None:
-            self._source.let_go()
 
     @property
     def _lowest_code(self) -> int:

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from lbr2pgo.program.dwarf.unit import NO_PACKAGE, Dwarf
-from lbr2pgo.program.elf.file import File
-from lbr2pgo.program.elf.headers import SHT_NOBITS, read_headers
+from lbr2pgo.program.elf.file import File, StoredFile
+from lbr2pgo.program.elf.headers import read_headers
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.support.arrays import I64, Bytes
@@ -37,7 +37,7 @@ def open_sections(path: Path) -> Image | None:
     Raises InputError if it is damaged.
     """
     try:
-        file = File.open(path)
+        file = StoredFile(path)
     except InputError:
         return None
     layout = ImageLayout(file.path, None, "", False, ())
@@ -46,7 +46,7 @@ def open_sections(path: Path) -> Image | None:
 
 def has_dwarf(image: Image) -> bool:
     """Whether a file holds DWARF, be it damaged."""
-    names = {section.name for section in image.sections if section.type != SHT_NOBITS}
+    names = {section.name for section in image.sections if section.is_stored}
     return not names.isdisjoint({".debug_info", ".zdebug_info"})
 
 
@@ -71,7 +71,7 @@ def separate_debug_file(
 def _crc32(file: File) -> int:
     checksum = 0
     for start in range(0, file.size, _CHUNK):
-        checksum = zlib.crc32(file.view(start, _CHUNK), checksum)
+        checksum = zlib.crc32(file.read(start, _CHUNK), checksum)
     return checksum
 
 

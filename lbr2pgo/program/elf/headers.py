@@ -19,8 +19,8 @@ from lbr2pgo.program.elf.layout import Segment
 from lbr2pgo.program.elf.names import Names, offsets_inside, refuse_overlaps
 from lbr2pgo.support.errors import InputError
 
-_SHT_NULL = 0
-SHT_SYMTAB, SHT_STRTAB, SHT_NOTE, SHT_NOBITS, SHT_DYNSYM = 2, 3, 7, 8, 11
+SHT_SYMTAB, SHT_DYNSYM = 2, 11
+_SHT_NULL, _SHT_NOTE, _SHT_NOBITS = 0, 7, 8
 SHF_ALLOC, SHF_EXECINSTR, SHF_COMPRESSED = 1 << 1, 1 << 2, 1 << 11
 _CODE = SHF_ALLOC | SHF_EXECINSTR
 
@@ -56,6 +56,16 @@ class Section:
     is_compressed: bool
     link: int
     entry_size: int
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether it has bytes in the file."""
+        return self.type != _SHT_NOBITS
+
+    @property
+    def file_end(self) -> int:
+        """File offset behind the section."""
+        return self.file_offset + self.size
 
     @property
     def end(self) -> int:
@@ -248,7 +258,7 @@ def _section(name: str, row: _SectionHeader) -> Section:
 
 
 def _is_outside(row: _SectionHeader, file: File) -> bool:
-    return row.type not in (_SHT_NULL, SHT_NOBITS) and row.offset + row.size > file.size
+    return row.type not in (_SHT_NULL, _SHT_NOBITS) and row.offset + row.size > file.size
 
 
 def _wraps(address: int, size: int) -> bool:
@@ -258,7 +268,7 @@ def _wraps(address: int, size: int) -> bool:
 def _names(file: File, header: _ElfHeader, rows: Sequence[_SectionHeader]) -> tuple[Names, int]:
     """Names of the sections, and how many of them are not in the table of names."""
     table = b""
-    if header.shstrndx < len(rows) and rows[header.shstrndx].type != SHT_NOBITS:
+    if header.shstrndx < len(rows) and rows[header.shstrndx].type != _SHT_NOBITS:
         row = rows[header.shstrndx]
         table = file.read(row.offset, min(row.size, _LONGEST_NAME_TABLE))
     offset = offsets_inside(np.array([row.name for row in rows], np.int64), table)
@@ -271,7 +281,7 @@ def _build_id(
 ) -> str | None:
     """The description of the first note of that kind, in segments before sections."""
     tables = [(p.offset, p.filesz, p.align) for p in programs if p.type == _PT_NOTE]
-    tables += [(s.offset, s.size, s.addralign) for s in rows if s.type == SHT_NOTE]
+    tables += [(s.offset, s.size, s.addralign) for s in rows if s.type == _SHT_NOTE]
     for offset, size, align in tables[:_MOST_NOTE_TABLES]:
         data = file.read(offset, min(size, _LONGEST_NOTE_TABLE))
         for name, kind, description in _notes(data, 8 if align == 8 else 4):

@@ -11,9 +11,8 @@ from typing import Self
 
 from lbr2pgo.program.code import registry
 from lbr2pgo.program.code.architecture import Architecture
-from lbr2pgo.program.elf.file import File
+from lbr2pgo.program.elf.file import File, FileInMemory, StoredFile
 from lbr2pgo.program.elf.headers import (
-    SHT_NOBITS,
     SHT_SYMTAB,
     Headers,
     Section,
@@ -44,12 +43,12 @@ class Image:
 
         Raises InputError if there is no such file, if it is something else, or if it is cut.
         """
-        return cls._of(File.open(path))
+        return cls._of(StoredFile(path))
 
     @classmethod
     def parse(cls, data: bytes, path: str) -> Self:
         """As `open`, of an ELF file in memory; `path` is what messages call it."""
-        return cls._of(File(path, data))
+        return cls._of(FileInMemory(path, data))
 
     @classmethod
     def _of(cls, file: File) -> Self:
@@ -91,11 +90,6 @@ class Image:
         return self.layout.is_pie
 
     @property
-    def has_dwarf(self) -> bool:
-        """Whether the file itself holds DWARF."""
-        return self.section_view(".debug_info") is not None
-
-    @property
     def is_stripped(self) -> bool:
         """Whether the symbol table is gone; dynamic symbols may still be there."""
         return all(section.type != SHT_SYMTAB for section in self.sections)
@@ -117,18 +111,21 @@ class Image:
         """
         section = self._by_name.get(name)
         if section is not None:
-            return (
-                self._unpacked(section, unpack) if section.is_compressed else self.contents(section)
-            )
+            return self._unpacked(section, unpack if section.is_compressed else _as_it_is)
         old = self._by_name.get(name.replace(".debug_", ".zdebug_", 1))
         return self._unpacked(old, unpack_gnu) if old and name.startswith(".debug_") else None
 
-    def contents(self, section: Section) -> memoryview | None:
+    def contents(self, section: Section) -> bytes | None:
         """A section's bytes as they are in the file, None if it has none there."""
-        end = section.file_offset + section.size
-        if section.type == SHT_NOBITS or end > self.file.size:
-            return None
-        return self.file.view(section.file_offset, section.size)
+        is_stored = section.is_stored and section.file_end <= self.file.size
+        return self.file.read(section.file_offset, section.size) if is_stored else None
+
+    def part(self, section: Section, start: int, size: int) -> bytes:
+        """Bytes of a section from an address on, fewer where the section or the file ends."""
+        if not section.is_stored or not section.address <= start < section.end:
+            return b""
+        skip = start - section.address
+        return self.file.read(section.file_offset + skip, min(size, section.size - skip))
 
     def health(self) -> Mapping[str, int]:
         """What of the file can't be used: a reason in words, and how many."""
@@ -139,22 +136,18 @@ class Image:
         segment = self._segment_at(address)
         if segment is None or size <= 0:
             return b""
-        stored = bytes(self.stored(address, size))
+        stored = self.stored(address, size)
         left = segment.address + segment.memory_size - address - len(stored)
         return stored + bytes(min(size - len(stored), left))
 
-    def stored(self, address: int, size: int) -> memoryview:
-        """As `read`, but only what the file holds, and without copying it."""
+    def stored(self, address: int, size: int) -> bytes:
+        """As `read`, but only what the file holds."""
         segment = self._segment_at(address)
         if segment is None:
-            return memoryview(b"")
+            return b""
         skip = address - segment.address
         start = segment.file_offset + skip
-        return self.file.view(start, max(0, min(size, segment.file_size - skip)))
-
-    def let_go(self) -> None:
-        """Give back the memory of what was looked at; the file is read again where need be."""
-        self.file.let_go()
+        return self.file.read(start, min(size, segment.file_size - skip))
 
     def _segment_at(self, address: int) -> Segment | None:
         at = bisect_right(self._segment_starts, address) - 1
@@ -174,17 +167,21 @@ class Image:
     def _unpacked(
         self, section: Section, method: Callable[[memoryview], memoryview]
     ) -> memoryview | None:
-        view = self.contents(section)
-        if view is None:
+        content = self.contents(section)
+        if content is None:
             return None
         try:
-            return method(view)
+            return method(memoryview(content))
         except ValueError as error:
             raise InputError(
                 f"section {section.name} {error}",
                 where=f"{self.path}@{section.file_offset:#x}",
                 cure="The file is damaged: copy or link it again.",
             ) from error
+
+
+def _as_it_is(view: memoryview) -> memoryview:
+    return view
 
 
 def _refuse_others(path: str, headers: Headers) -> None:

@@ -153,7 +153,7 @@ def _table(image: Image, section_type: int) -> _Table | None:
 def _strings(image: Image, symbols: Section) -> bytes:
     if symbols.link >= len(image.sections):
         return b""
-    return bytes(image.contents(image.sections[symbols.link]) or b"")
+    return image.contents(image.sections[symbols.link]) or b""
 
 
 def _section_numbers(image: Image, symbols: Section, rows: npt.NDArray[np.void]) -> I32:

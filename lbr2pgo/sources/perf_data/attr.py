@@ -111,7 +111,7 @@ def id_field(attrs: Sequence[PerfAttr]) -> int | None:
 
 
 def layout_rows(attrs: Sequence[PerfAttr]) -> I64:
-    """`native.perf_records.Layouts.fields`: one row for each event.
+    """The `fields` of `native.perf_records.Layouts`: one row for each event.
 
     Times are left out unless every record has one.
     """

@@ -12,6 +12,7 @@ import numpy as np
 
 from lbr2pgo.model import perf_abi as abi
 from lbr2pgo.model.address_space_events import SpaceEvent
+from lbr2pgo.native.perf_records import TYPE_COUNTS, find_records
 from lbr2pgo.sources.perf_data import features as perf_features
 from lbr2pgo.sources.perf_data.attr import PerfAttr, parse_attr
 from lbr2pgo.sources.perf_data.space_records import RecordTimes, space_event
@@ -60,8 +61,6 @@ class _Indexer:
     """Collects what the records say; address-space events wait until all attrs are known."""
 
     def __init__(self, attrs: Sequence[PerfAttr]) -> None:
-        from lbr2pgo.native.perf_records import TYPE_COUNTS
-
         self.health: Counter[str] = Counter()
         self._attrs = list(attrs)
         self._is_described = not attrs
@@ -81,8 +80,8 @@ class _Indexer:
             abi.RECORD_HEADER_FEATURE: self._feature,
             abi.RECORD_HEADER_BUILD_ID: self._build_id,
         }
-        self._wanted = np.zeros(TYPE_COUNTS, np.bool_)
-        self._wanted[[*_SPACE_TYPES, *self._readers]] = True
+        self._wanted = np.zeros(TYPE_COUNTS, np.uint8)
+        self._wanted[[*_SPACE_TYPES, *self._readers]] = 1
 
     def add(self, chunk: Chunk) -> None:
         """Read the records of a chunk."""
@@ -98,8 +97,6 @@ class _Indexer:
                 self.health[TOO_SHORT] += 1
 
     def _places(self, chunk: Chunk) -> Iterator[int]:
-        from lbr2pgo.native.perf_records import find_records
-
         at = 0
         while at < len(chunk.data):
             at, n = find_records(chunk.data, at, self._wanted, self._counts, self._found)

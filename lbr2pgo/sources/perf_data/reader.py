@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
 from lbr2pgo.model import perf_abi as abi
 from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.branch_stacks import BranchStacks
+from lbr2pgo.native.perf_records import TALLIES, Layouts, Room, read_samples
 from lbr2pgo.sources.base import (
     EventInfo,
     Sniff,
@@ -32,11 +33,8 @@ from lbr2pgo.sources.perf_data.index import RecordIndex, index_records
 from lbr2pgo.sources.perf_data.stream import Chunk, RecordStream, Region
 from lbr2pgo.support.errors import InputError
 
-if TYPE_CHECKING:
-    from lbr2pgo.native.perf_records import Layouts, Samples
-
-BATCH_SAMPLES = 1 << 13
-BATCH_ENTRIES = 1 << 18
+BATCH_SAMPLES = 1 << 12
+BATCH_ENTRIES = 1 << 17
 """More than any one record can hold."""
 
 BAD_FEATURES = "damaged: header sections that can't be read"
@@ -88,23 +86,19 @@ class PerfData:
 
         Samples of events that record no branch stacks have empty ones. `resolve` is not needed.
         """
-        from lbr2pgo.native import perf_records as kernel
-
         layouts = _layouts(self._attrs)
-        tallies = np.zeros(kernel.TALLIES, np.int64)
+        tallies = np.zeros(TALLIES, np.int64)
         has_counters = any(attr.branch_sample_type & abi.BRANCH_COUNTERS for attr in self._attrs)
-        room, n = _room(has_counters), 0
+        room = _room(has_counters)
         for chunk in self._chunks():
             at = 0
             while at < len(chunk.data):
-                at, n = kernel.read_samples(
-                    chunk.data, at, chunk.position, layouts, room, n, tallies
-                )
+                at = read_samples(chunk.data, at, chunk.position, layouts, room, tallies)
                 if at < len(chunk.data):
-                    yield _batch(room, n)
-                    room, n = _room(has_counters), 0
-        if n:
-            yield _batch(room, n)
+                    yield _batch(room)
+                    room = _room(has_counters)
+        if len(room):
+            yield _batch(room)
         self._sample_tallies = dict(zip(SAMPLE_REASONS, tallies.tolist(), strict=True))
 
     def health(self) -> Mapping[str, int]:
@@ -213,8 +207,6 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _layouts(attrs: Sequence[PerfAttr]) -> Layouts:
-    from lbr2pgo.native.perf_records import Layouts
-
     ids = sorted((i, event) for event, attr in enumerate(attrs) for i in attr.ids)
     field = id_field(attrs) if len(attrs) > 1 and ids else None
     return Layouts(
@@ -225,33 +217,12 @@ def _layouts(attrs: Sequence[PerfAttr]) -> Layouts:
     )
 
 
-def _room(has_counters: bool) -> Samples:
-    from lbr2pgo.native.perf_records import Samples
-
-    return Samples(
-        entries=np.empty((BATCH_ENTRIES, 3), np.uint64),
-        offsets=np.zeros(BATCH_SAMPLES + 1, np.int64),
-        pid=np.empty(BATCH_SAMPLES, np.int32),
-        tid=np.empty(BATCH_SAMPLES, np.int32),
-        time=np.empty(BATCH_SAMPLES, np.uint64),
-        event=np.empty(BATCH_SAMPLES, np.int32),
-        ip=np.empty(BATCH_SAMPLES, np.uint64),
-        counters=np.empty(BATCH_ENTRIES if has_counters else 0, np.uint64),
-    )
+def _room(has_counters: bool) -> Room:
+    return Room(BATCH_SAMPLES, BATCH_ENTRIES, has_counters=has_counters)
 
 
-def _batch(room: Samples, n: int) -> BranchStacks:
-    return BranchStacks(
-        entries=room.entries[: room.offsets[n]],
-        offsets=room.offsets[: n + 1],
-        pid=room.pid[:n],
-        tid=room.tid[:n],
-        time=room.time[:n],
-        event=room.event[:n],
-        ip=room.ip[:n],
-        weight=np.ones(n, np.uint64),
-        counters=room.counters[: room.offsets[n]] if len(room.counters) else None,
-    )
+def _batch(room: Room) -> BranchStacks:
+    return BranchStacks(**room.columns(), weight=np.ones(len(room), np.uint64))
 
 
 def sniff(head: bytes) -> Sniff:

@@ -16,6 +16,7 @@ from typing import BinaryIO
 import numpy as np
 
 from lbr2pgo.model import perf_abi as abi
+from lbr2pgo.native.perf_records import PARTIAL, SPECIAL, next_plausible, whole_records
 from lbr2pgo.sources.perf_data.extents import extent_at
 from lbr2pgo.support.arrays import Bytes
 from lbr2pgo.support.zstd import StreamUnpacker
@@ -98,20 +99,18 @@ class RecordStream:
         `left` bytes come from the window's first byte on. If they are all in the window, all of
         it is used up; otherwise a record that is not all there is left for the next window.
         """
-        from lbr2pgo.native import perf_records as kernel
-
         at = 0
         while at < len(window):
             if lane.lost:
                 at = self._pass_damage(lane, window, at, left)
                 if lane.lost:
                     break
-            stop, why = kernel.whole_records(window, at)
+            stop, why = whole_records(window, at)
             if stop > at:
                 yield self._chunk(window[at:stop])
-            if why == kernel.SPECIAL and lane.may_be_packed:
+            if why == SPECIAL and lane.may_be_packed:
                 at = yield from self._special(lane, window, stop, left)
-            elif why == kernel.PARTIAL:
+            elif why == PARTIAL:
                 at = self._partial(lane, window, stop, left)
             else:
                 at = self._lose(lane, stop, NO_RECORDS)
@@ -177,10 +176,8 @@ class RecordStream:
 
     def _pass_damage(self, lane: _Lane, window: Bytes, at: int, left: int) -> int:
         """Where records begin again; `lane.lost` stays set if that is not in this window."""
-        from lbr2pgo.native import perf_records as kernel
-
         assert lane.lost
-        found = int(kernel.next_plausible(window, at))
+        found = next_plausible(window, at)
         if found >= 0:
             self.damage[lane.lost] += found - at
             lane.lost = None

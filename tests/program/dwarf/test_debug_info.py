@@ -14,7 +14,7 @@ from builders.programs import SOURCES, compile_program
 from builders.symbolizer import Frame, symbolize, telling, without_symbols
 
 from lbr2pgo.program.dwarf.debug_info import DebugInfo, DwarfFunctions, Frames
-from lbr2pgo.program.elf.file import File
+from lbr2pgo.program.elf.file import FileInMemory
 from lbr2pgo.program.elf.image import Image
 
 Build = Callable[..., Path]
@@ -452,7 +452,9 @@ def test_damage_neither_raises_nor_hangs(build: Build, name: str) -> None:
             section = rng.choice(sections)
             at = section.file_offset + rng.randrange(section.size)
             data[at] = rng.choice([0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)])
-        info = DebugInfo.open(Image(image.layout, image.sections, File(image.path, bytes(data))))
+        info = DebugInfo.open(
+            Image(image.layout, image.sections, FileInMemory(image.path, bytes(data)))
+        )
         assert len(info.frames(addresses)) == len(addresses)
         info.functions()
         reasons |= info.health().keys()

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from lbr2pgo.program.code.functions import build_functions, code_ranges
+from lbr2pgo.program.dwarf.debug_files import has_dwarf
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.symbols import read_symbols
 from lbr2pgo.support.errors import InputError
@@ -51,7 +52,7 @@ def test_identity(elf: Path) -> None:
     image = Image.open(elf)
     assert (image.path, image.machine, image.build_id) == (str(elf), "x86-64", "00c0ffee")
     assert not image.is_pie
-    assert image.has_dwarf
+    assert has_dwarf(image)
     assert not image.is_stripped
     assert image.health() == {}
 
@@ -194,7 +195,7 @@ def test_a_file_without_section_table(elf: Path, tmp_path: Path) -> None:
     image = Image.open(broken(elf, tmp_path, (40, bytes(8)), (58, bytes(6))))
     assert image.sections == ()
     assert image.is_stripped
-    assert not image.has_dwarf
+    assert not has_dwarf(image)
     assert image.read(code_ranges(image)[0][0], 1) == b"\xc3"
 
 
@@ -234,4 +235,4 @@ def test_corpus_identities(corpus: Callable[[str], Path]) -> None:
     assert sqlite.is_pie
     split = Image.open(corpus("llvm-profgen/multi-load-segs.perfbin"))
     assert [s.executable for s in split.layout.segments] == [False, True, False, False, True]
-    assert not Image.open(corpus("bolt/openssl.zst")).has_dwarf
+    assert not has_dwarf(Image.open(corpus("bolt/openssl.zst")))

@@ -1,13 +1,20 @@
-"""Damage to tables of relocations; see test_bolt_blocks.py for what whole ones hold."""
+"""Tables of relocations, whole and damaged."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from lbr2pgo.program.code.functions import code_ranges
+from lbr2pgo.program.elf import relocations
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.relocations import SHT_RELR, dynamic_relocations
 
@@ -29,3 +36,53 @@ def test_a_packed_table_of_any_size(link: Callable[..., Path], size: int, left: 
     assert table.size == 16
     damaged = replace(image, sections=(replace(table, size=size),))
     assert len(dynamic_relocations(damaged)) == left
+
+
+def plain_places(words: list[int]) -> list[int]:
+    """What a packed table says, word by word."""
+    places, place = [], 0
+    for word in words:
+        if word & 1:
+            places += [place + 8 * i for i in range(63) if word >> (i + 1) & 1]
+            place += 63 * 8
+        else:
+            places.append(word)
+            place = word + 8
+    return [each % (1 << 64) for each in places]
+
+
+@given(st.lists(st.integers(0, (1 << 64) - 1) | st.sampled_from([1, 3, 0x1000]), max_size=20))
+def test_packed_tables_read_as_a_plain_reader_reads_them(words: list[int]) -> None:
+    assert relocations._places(np.array(words, np.uint64)).tolist() == plain_places(words)
+
+
+def test_long_packed_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relocations, "_BITMAPS_AT_ONCE", 4)
+    words = [0x1000, *[0b1011] * 9, 0x8000, *[(1 << 64) - 1] * 5]
+    assert relocations._places(np.array(words, np.uint64)).tolist() == plain_places(words)
+
+
+TWO_SEGMENTS = """
+.globl _start
+_start: ret
+.section .data.rel.ro,"aw",@progbits
+.p2align 3
+.quad _start, 7, _start
+.data
+.p2align 3
+.quad _start, _start
+.fill 300000, 8, 0
+.quad _start
+"""
+
+
+def test_packed_relocations_are_those_that_readobj_lists(
+    link: Callable[..., Path], tool: Callable[[str], str], run: Callable[..., Any]
+) -> None:
+    image = Image.open(link(TWO_SEGMENTS, "-pie", "--pack-dyn-relocs=relr"))
+    said = run(tool("llvm-readobj-22"), "-r", image.path).stdout
+    listed = re.findall(r"0x([0-9A-F]+) R_X86_64_RELATIVE", said)
+    found = dynamic_relocations(image)
+    assert found["offset"].tolist() == [int(place, 16) for place in listed]
+    start = code_ranges(image)[0][0]
+    assert relocations.relative_targets(image, found).tolist() == [start] * 5

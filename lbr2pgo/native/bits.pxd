@@ -1,0 +1,36 @@
+"""Bits that loops and tables share: the flags of an entry, and what is known of a trace.
+
+`model.branch_stacks` and `model.branch_counts` hand them on to all others.
+"""
+
+# The flags of an entry, as in struct perf_branch_entry (Linux: include/uapi/linux/perf_event.h).
+cpdef enum:
+    MISPREDICTED = 1
+    PREDICTED = 2
+    IN_TRANSACTION = 4
+    ABORT = 8
+    CYCLES_SHIFT = 4
+    CYCLES_MASK = 0xFFFF
+    TYPE_SHIFT = 20
+    TYPE_MASK = 0xF
+    SPEC_SHIFT = 24
+    SPEC_MASK = 0x3
+    NEW_TYPE_SHIFT = 26
+    NEW_TYPE_MASK = 0xF
+    PRIV_SHIFT = 30
+    PRIV_MASK = 0x7
+    NOT_TAKEN_SHIFT = 33
+    # Values of the field `type`, PERF_BR_*: from ERET on (IRQ, SERROR, NO_TX, and EXTEND_ABI for
+    # faults, fast interrupts and debug exceptions) no instruction of the program asked for it.
+    FIRST_EXCEPTION = 11
+    # Of the field `spec`, PERF_BR_SPEC_*.
+    SPEC_WRONG_PATH = 1
+
+# What is known of a trace.
+cpdef enum:
+    FROM = 1
+    TO = 2
+    END = 4
+    BRANCH = 8
+    RETURN = 16
+    OUTSIDE = 32

@@ -1,0 +1,1 @@
+"""Numbers of perf.data files; they stand in perf_abi.pxd."""

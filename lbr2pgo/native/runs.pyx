@@ -1,0 +1,48 @@
+"""Straight runs between neighbouring entries, with what their branch says of them.
+
+Cycles and flags of an entry speak of the run that it ends: from the older neighbour's target up to
+its own source.
+"""
+
+from libc.stdint cimport int64_t, uint64_t
+
+from lbr2pgo.native.bits cimport CYCLES_MASK, CYCLES_SHIFT, END, MISPREDICTED, TO
+from lbr2pgo.native.key_table cimport KNOWN_BITS, KeyTable, add
+from lbr2pgo.native.walk cimport Stacks, Walk, begin, step
+
+
+cdef int _count(Walk* walk, KeyTable table) except -1 nogil:
+    cdef uint64_t cycles
+    while step(walk):
+        if walk.has_end:
+            cycles = (walk.end_flags >> CYCLES_SHIFT) & CYCLES_MASK
+            add(
+                table, walk.target, walk.end, cycles, walk.space << KNOWN_BITS | TO | END,
+                walk.weight, 0,
+            )
+    return 0
+
+
+def count_cycles(Stacks stacks, KeyTable table):
+    cdef Walk walk
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(stacks.size):
+            if begin(stacks, i, &walk):
+                _count(&walk, table)
+
+
+def list_runs(Stacks stacks, uint64_t[:, ::1] runs, int64_t[::1] samples):
+    cdef Walk walk
+    cdef Py_ssize_t i, found = 0
+    with nogil:
+        for i in range(stacks.size):
+            if not begin(stacks, i, &walk):
+                continue
+            while step(&walk):
+                if walk.has_end:
+                    runs[found, 0], runs[found, 1] = walk.target, walk.end
+                    runs[found, 2] = walk.end_flags & MISPREDICTED
+                    samples[found] = i
+                    found += 1
+    return found

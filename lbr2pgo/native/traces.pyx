@@ -1,0 +1,48 @@
+"""Traces of branch stacks, counted."""
+
+from libc.stdint cimport uint64_t
+
+from lbr2pgo.native.bits cimport BRANCH, END, FROM, MISPREDICTED, TO
+from lbr2pgo.native.key_table cimport KNOWN_BITS, KeyTable, add
+from lbr2pgo.native.walk cimport COUNTED, REASONS, Stacks, Walk, begin, step
+
+
+cdef inline uint64_t _known(const Walk* walk) noexcept nogil:
+    """The `known` bits of the trace of the entry at hand; 0 if it tells nothing."""
+    cdef uint64_t known = 0
+    if walk.reason == COUNTED:
+        known = BRANCH | (FROM if walk.from_in else 0) | (TO if walk.to_in else 0)
+    if walk.has_end:
+        known |= TO | END
+    return known
+
+
+cdef int _count(Walk* walk, KeyTable table, uint64_t* tallies) except -1 nogil:
+    cdef uint64_t known
+    while step(walk):
+        tallies[walk.reason] += walk.weight
+        if walk.gap != COUNTED:
+            tallies[walk.gap] += walk.weight
+        known = _known(walk)
+        if known:
+            add(
+                table,
+                walk.source if known & FROM else 0,
+                walk.target if known & TO else 0,
+                walk.end if known & END else 0,
+                walk.space << KNOWN_BITS | known,
+                walk.weight,
+                walk.weight if known & BRANCH and walk.flags & MISPREDICTED else 0,
+            )
+    return 0
+
+
+def count_traces(Stacks stacks, KeyTable table, uint64_t[::1] tallies):
+    cdef Walk walk
+    cdef Py_ssize_t i
+    if tallies.shape[0] != REASONS:
+        raise ValueError(f"tallies must have shape ({REASONS},), not ({tallies.shape[0]},)")
+    with nogil:
+        for i in range(stacks.size):
+            if begin(stacks, i, &walk):
+                _count(&walk, table, &tallies[0])

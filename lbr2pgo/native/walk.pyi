@@ -1,0 +1,53 @@
+from enum import IntEnum
+
+from lbr2pgo.support.arrays import I64, U8, U64
+
+class StackKind(IntEnum):
+    """What the entries of a stack are to each other."""
+
+    CONSECUTIVE = ...
+    """All branches that were taken, one after the other."""
+    SELECTED = ...
+    """Some of them: filtered by type, or sampled one by one."""
+    OPEN_CALLS = ...
+    """Calls that have not returned yet: call-stack mode."""
+    AS_LLVM = ...
+    """Believed, whatever they say, and those that touch the image are neighbours, as llvm-profgen
+    has it (LLVM: tools/llvm-profgen/PerfReader.cpp, extractLBRStack)."""
+
+class Reason(IntEnum):
+    """What became of an entry, or of the fall-through between two.
+
+    In small letters the reasons of the waterfall; every entry has exactly one.
+    """
+
+    COUNTED = ...
+    OUTSIDE = ...
+    EMPTY = ...
+    POISON = ...
+    WRONG_PATH = ...
+    DUPLICATE = ...
+    EXCEPTION = ...
+    NOT_TAKEN = ...
+    CALL_STACK = ...
+    BOGUS_TARGET = ...
+    ABORTED = ...
+    """A fall-through before a transaction's abort."""
+    FILTERED = ...
+    """A fall-through between entries that are no neighbours in time."""
+
+class Stacks:
+    """A batch of n samples with m entries, along whose stacks loops walk.
+
+    `lbr2pgo.counting.count` shows how.
+    """
+
+    def __init__(
+        self, entries: U64, offsets: I64, spaces: I64, kinds: U8, weights: U64, bounds: U64
+    ) -> None:
+        """Take entries (m, 3) and offsets (n + 1,) as in `BranchStacks`.
+
+        spaces (n,) are rows of `bounds`, negative for samples to skip; kinds (n,) are those of
+        `StackKind`; weights (n,). bounds (s, 2) are half-open run-time spans that hold the whole
+        image in each space. What points outside of these raises IndexError in the loops.
+        """

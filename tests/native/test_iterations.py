@@ -1,0 +1,91 @@
+"""Cycles of loop iterations against plain Python."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from builders.sources import Sample
+from builders.stack_tables import IRQ, OUTSIDE, counted, entries, spaces
+from builders.trace_oracle import Entry
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lbr2pgo.evidence.cycle_counts import CycleTable
+from lbr2pgo.model.branch_stacks import ABORT, NOT_TAKEN, SPEC_SHIFT, TYPE_MASK, TYPE_SHIFT
+from lbr2pgo.native.walk import StackKind
+
+Iterations = Counter[tuple[int, int, int]]
+
+
+def goes_on(entry: Entry) -> bool:
+    """Whether time goes on across an entry: a branch that lasted, here or in another image."""
+    source, target, word = entry
+    is_irq = word & TYPE_MASK << TYPE_SHIFT == IRQ
+    return (
+        (source, target) != (0, 0) and word >> SPEC_SHIFT & 3 != 1 and not word & NOT_TAKEN
+        and not word & ABORT and (not is_irq or {source, target} <= {0, OUTSIDE})
+    )  # fmt: skip
+
+
+def without_copy(stack: list[Entry]) -> list[Entry]:
+    """The second entry is a copy if it repeats the newest, both are branches of the program, and no
+    tight loop explains it."""
+    newest = stack[:2]
+    is_repeated = len(newest) == 2 and newest[0][:2] == newest[1][:2]
+    are_branches = all(goes_on((*entry[:2], entry[2] & ~ABORT)) for entry in newest)
+    is_inside = is_repeated and any(0x1000 <= address < 0x5000 for address in newest[0][:2])
+    if is_repeated and are_branches and is_inside and not 0 <= newest[0][0] - newest[0][1] < 0x1000:
+        return [newest[0], *stack[2:]]
+    return stack
+
+
+def iterations_of(stack: list[Entry]) -> Iterations:
+    """By target, source and cycles."""
+    found: Iterations = Counter()
+    stack = without_copy(stack)
+    for i, (source, target, _) in enumerate(stack):
+        if not 0x1000 <= target <= source < 0x5000:
+            continue
+        times = []
+        for j in range(i, len(stack)):
+            if not goes_on(stack[j]):
+                break
+            if j > i and stack[j][:2] == (source, target):
+                found[target, source, 0 if 0 in times else min(sum(times), 65535)] += 1
+                break
+            times.append(stack[j][2] >> 4 & 0xFFFF)
+    return found
+
+
+def counted_in(stack: list[Entry], kind: StackKind = StackKind.CONSECUTIVE) -> Iterations:
+    found = counted(CycleTable(spaces(), loops=True), [Sample(stack)], kind)
+    rows = zip(found.start.tolist(), found.end.tolist(), found.cycles.tolist(), strict=True)
+    return Counter(dict(zip(rows, found.count.tolist(), strict=True)))
+
+
+@settings(max_examples=800, deadline=None)
+@given(st.lists(entries, max_size=10) | st.lists(entries, max_size=6).map(lambda e: e[:1] + e))
+def test_iterations(stack: list[Entry]) -> None:
+    assert counted_in(stack) == iterations_of(stack)
+
+
+BACK = (0x3500, 0x1010)
+"""A loop of more than 4 KiB, which no recorder repeats for its own sake."""
+
+
+def test_a_copy_of_the_newest_entry_has_no_cycles() -> None:
+    """Its own count differs, and is not that of the iteration."""
+    stack = [(*BACK, 9 << 4), (*BACK, 3 << 4), (0x1020, 0x1030, 5 << 4), (*BACK, 4 << 4)]
+    assert counted_in(stack) == {(0x1010, 0x3500, 14): 1}
+
+
+@pytest.mark.parametrize("flags", [NOT_TAKEN, 1 << SPEC_SHIFT, IRQ])
+def test_what_is_no_branch_is_no_copy_and_breaks_time(flags: int) -> None:
+    stack = [(*BACK, 9 << 4), (*BACK, flags | 3 << 4), (*BACK, 5 << 4), (*BACK, 4 << 4)]
+    assert counted_in(stack) == {(0x1010, 0x3500, 5): 1}
+
+
+@pytest.mark.parametrize("kind", [StackKind.SELECTED, StackKind.OPEN_CALLS, StackKind.AS_LLVM])
+def test_only_consecutive_branches_tell(kind: StackKind) -> None:
+    assert not counted_in([(0x1020, 0x1010, 7 << 4)] * 4, kind)
