@@ -6,6 +6,7 @@ import lzma
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -187,9 +188,9 @@ def _mini_debug_info(image: Image) -> _Table | None:
 
 def _symbols(path: str, named: Mapping[str, _Table], health: Mapping[str, int]) -> Symbols:
     tables = list(named.values())
-    rows = np.concatenate([t.rows for t in tables] or [np.empty(0, _ROW)])
-    section = np.concatenate([t.section for t in tables] or [np.empty(0, np.int32)])
-    strings = b"".join(t.strings + b"\0" for t in tables)
+    rows = _joined([table.rows for table in tables], _ROW)
+    section = _joined([table.section for table in tables], np.dtype(np.int32))
+    strings = b"\0".join(table.strings for table in tables)
     info: U8 = rows["info"]
     kind, binding = (info & 0xF).astype(np.uint8), (info >> 4).astype(np.uint8)
     offset, lost = _name_offsets(tables)
@@ -211,6 +212,11 @@ def _symbols(path: str, named: Mapping[str, _Table], health: Mapping[str, int]) 
             if count
         },
     )
+
+
+def _joined(parts: list[npt.NDArray[Any]], kind: np.dtype[Any]) -> npt.NDArray[Any]:
+    """All parts; the only one, as it usually is, without a copy."""
+    return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, kind), *parts])
 
 
 def _is_defined(rows: npt.NDArray[np.void], kind: U8) -> Bools:
