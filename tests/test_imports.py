@@ -34,7 +34,6 @@ ORDER = (
     "reports",
     "dumping",
     "build",
-    "warmup",
     "",
     "cli",
     "__main__",
@@ -129,7 +128,7 @@ def test_help_imports_nothing_heavy(words: tuple[str, ...]) -> None:
     done = subprocess.run(
         [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
     )
-    heavy = {"numpy", "numba", "lief", "capstone", "elftools", "networkx", "rich", "zstandard"}
+    heavy = {"numpy", "lief", "capstone", "elftools", "networkx", "rich", "backports.zstd"}
     assert not heavy & set(done.stderr.split())
 
 
@@ -147,7 +146,7 @@ def test_a_whole_conversion_imports_only_what_it_needs(tmp_path: Path) -> None:
 def test_the_package_alone_imports_nothing_heavy() -> None:
     code = "import sys, lbr2pgo; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not {"numpy", "numba", "lief"} & set(done.stdout.split())
+    assert not {"numpy", "lief"} & set(done.stdout.split())
 
 
 def test_nothing_prints_or_exits_below_the_command_line() -> None:

@@ -31,7 +31,6 @@ _COMMANDS = (
     "bolt",
     "share",
     "msr",
-    "warmup",
 )
 
 BAD_INPUT, OUR_ERROR, INTERRUPTED = 2, 3, 130

@@ -167,11 +167,3 @@ def test_an_ascii_terminal_is_no_obstacle() -> None:
     assert done.returncode == 2
     assert "the profile would be empty" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-@pytest.mark.slow
-def test_without_a_place_for_compiled_code(tmp_path: Path) -> None:
-    """A read-only installation and home: Numba compiles anew, or keeps it elsewhere."""
-    env = {**os.environ, "NUMBA_CACHE_DIR": "/proc/no-such-place", "HOME": "/proc"}
-    done = start("convert", RECORDING, "--binary", PIE, "--fdata", tmp_path / "out", env=env)
-    assert done.returncode == 0, done.stderr

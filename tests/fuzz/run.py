@@ -20,7 +20,6 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 OUTPUT = HERE.parents[1] / "build" / "fuzz"
-NATIVE = HERE.parents[1] / "lbr2pgo" / "native"
 SEED = 20260101
 PIECE = 2_500
 SECONDS = 10
@@ -128,14 +127,12 @@ def fuzz(name: str, args: argparse.Namespace) -> int:
     folder = args.output / name
     seeds = folder / "seeds"
     seeds.mkdir(parents=True, exist_ok=True)
-    # Compiled loops can't be instrumented, and neither can what they are compiled from.
-    kernels = [f"lbr2pgo.native.{path.stem}" for path in NATIVE.glob("*.py")]
-    with atheris.instrument_imports(include=["lbr2pgo"], exclude=kernels):
+    with atheris.instrument_imports(include=["lbr2pgo"]):
         from targets import TARGETS
 
         warnings.simplefilter("error", RuntimeWarning)
         target = TARGETS[name]
-        # Readers import much when they need it, and loops are compiled before the clock starts.
+        # Readers import much when they need it: before the clock starts.
         for number, data in enumerate(target.seeds()):
             (seeds / f"{number}").write_bytes(data)
             target(data)

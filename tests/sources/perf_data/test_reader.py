@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -242,8 +240,3 @@ def test_refuses_what_can_be_read_only_once() -> None:
 )
 def test_sniffs_by_the_magic(head: bytes, answer: Sniff) -> None:
     assert perf_data.FORMAT.sniff(head) is answer
-
-
-def test_numba_is_loaded_only_to_read_records() -> None:
-    program = "import lbr2pgo.sources.perf_data.reader, sys; sys.exit('numba' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program]).returncode == 0
