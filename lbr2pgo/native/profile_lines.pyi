@@ -8,6 +8,8 @@ BODY_BYTES: int
 """What a body line holds at most besides its indent and its calls."""
 CALL_BYTES: int
 """What a call holds at most besides the callee's name."""
+CHECKSUM_BYTES: int
+"""What the line of a checksum holds at most besides its indent."""
 
 class ContextLines(NamedTuple):
     """Contexts in the order of the file, (n,) each; `body` is (n + 1,), rows of each."""
@@ -19,6 +21,8 @@ class ContextLines(NamedTuple):
     total: U64
     head: U64
     body: I64
+    checksum: U64 | None
+    """None in profiles without pseudo probes."""
 
 class BodyLines(NamedTuple):
     """Locations in the order of the file, (m,) each; `calls` is (m + 1,), rows of each."""
@@ -49,6 +53,6 @@ class ProfileLines:
     def put(self, first: int, end: int, room: U8) -> int:
         """Write contexts `first` to `end` into bytes; how many that took.
 
-        HEADER_BYTES, BODY_BYTES and CALL_BYTES tell how many it can be at most. Raises IndexError
-        if they are more than there is room for.
+        HEADER_BYTES and the others tell how many it can be at most. Raises IndexError if they are
+        more than there is room for. With checksums, `first` and `end` stand at contexts of depth 0.
         """

@@ -2,10 +2,14 @@
 
 from collections import namedtuple
 
+import numpy as np
+
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
-ContextLines = namedtuple("ContextLines", "depth line discriminator name total head body")
+ContextLines = namedtuple(
+    "ContextLines", "depth line discriminator name total head body checksum"
+)
 BodyLines = namedtuple("BodyLines", "line discriminator counts calls")
 CallParts = namedtuple("CallParts", "callee counts")
 NameBytes = namedtuple("NameBytes", "text start")
@@ -14,6 +18,7 @@ cpdef enum:
     HEADER_BYTES = 66
     BODY_BYTES = 64
     CALL_BYTES = 22
+    CHECKSUM_BYTES = 36
 
 cdef enum:
     MOST_DIGITS = 20
@@ -63,7 +68,8 @@ cdef int _put_place(Out* out, int64_t indent, int64_t line, int64_t discriminato
 
 cdef class ProfileLines:
     cdef const int64_t[::1] depth, line, discriminator, name, body
-    cdef const uint64_t[::1] total, head
+    cdef const uint64_t[::1] total, head, checksum
+    cdef int64_t[::1] around  # the last context of each depth
     cdef const int64_t[::1] body_line, body_discriminator, calls
     cdef const uint64_t[::1] body_count
     cdef const int64_t[::1] callee
@@ -74,7 +80,9 @@ cdef class ProfileLines:
     def __init__(self, contexts, body, calls, names):
         (
             self.depth, self.line, self.discriminator, self.name, self.total, self.head, self.body,
+            self.checksum,
         ) = contexts
+        self.around = np.zeros(int(np.max(contexts.depth, initial=0)) + 1, np.int64)
         self.body_line, self.body_discriminator, self.body_count, self.calls = body
         self.callee, self.call_count = calls
         self.text, self.start = names
@@ -121,8 +129,20 @@ cdef class ProfileLines:
             _put_byte(out, b"\n")
         return 0
 
+    cdef int _put_checksums(self, Out* out, int64_t depth, int64_t following) except -1 nogil:
+        """Write those of the contexts that end where one of `following` depth comes next."""
+        while depth >= following:
+            for _ in range(depth + 1):
+                _put_byte(out, b" ")
+            _put(out, b"!CFGChecksum: ", 14)
+            _put_number(out, self.checksum[self.around[depth]])
+            _put_byte(out, b"\n")
+            depth -= 1
+        return 0
+
     def put(self, Py_ssize_t first, Py_ssize_t end, uint8_t[::1] room):
         cdef Py_ssize_t i
+        cdef int64_t following
         cdef Out out
         if not room.shape[0]:
             return 0
@@ -131,4 +151,8 @@ cdef class ProfileLines:
         with nogil:
             for i in range(first, end):
                 self._put_context(&out, i)
+                if self.checksum is not None:
+                    self.around[self.depth[i]] = i
+                    following = self.depth[i + 1] if i + 1 < end else 0
+                    self._put_checksums(&out, self.depth[i], following)
         return out.at - &room[0]

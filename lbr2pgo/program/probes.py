@@ -216,7 +216,7 @@ class PseudoProbes:
         """Of a file that holds the sections, with the symbols of its code."""
         self._data = _bytes_of(image, PROBES)
         self._described = _bytes_of(image, DESCRIPTORS)
-        self._symbols = symbols
+        self.symbols = symbols
         self._health: dict[str, int] = {}
 
     @property
@@ -310,7 +310,7 @@ class PseudoProbes:
     @cached_property
     def _symbol_starts(self) -> tuple[U64, U64]:
         """GUIDs of the code's symbols and where they are: sorted, no pair twice."""
-        symbols = self._symbols
+        symbols = self.symbols
         rows = np.flatnonzero(symbols.is_function | (symbols.kind == STT_NOTYPE))
         guids = np.array([guid(symbols.names.raw(row)) for row in rows.tolist()], np.uint64)
         pairs = np.unique(np.stack((guids, symbols.start[rows]), axis=1), axis=0)

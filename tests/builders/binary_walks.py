@@ -206,3 +206,10 @@ class BinaryWalk:
 
     def _loaded(self, address: int) -> int:
         return address if address >= LIBRARY else address + self._base
+
+
+def walked(where: Path, binary: Path, seed: int = 1, only: str | None = None) -> Path:
+    """A recording of random walks through a program, or through functions so called."""
+    path = where / "walk.perfscript"
+    path.write_text(BinaryWalk(binary, seed, only).perf_script())
+    return path

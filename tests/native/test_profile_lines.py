@@ -8,6 +8,7 @@ import pytest
 from lbr2pgo.native.profile_lines import (
     BODY_BYTES,
     CALL_BYTES,
+    CHECKSUM_BYTES,
     HEADER_BYTES,
     BodyLines,
     CallParts,
@@ -26,7 +27,7 @@ def one_of_each(number: int, word: int, depth: int) -> tuple[ContextLines, BodyL
     return (
         ContextLines(
             np.array([0, depth]), np.array([0, word]), np.array([0, word]), np.array([0, 2]),
-            counts[0], counts[0], np.array([0, 2, 3]),
+            counts[0], counts[0], np.array([0, 2, 3]), None,
         ),
         BodyLines(np.full(3, word), np.array([0, word, 0]), counts[1], np.array([0, 1, 1, 2])),
         CallParts(np.array([2, 1]), counts[2]),
@@ -71,3 +72,35 @@ def test_nothing_is_written_beyond_the_room(room: int) -> None:
             lines.put(1, 2, out[:room])
     assert out[room:].tobytes() == bytes(200 - room)
     assert whole.startswith(out.tobytes().rstrip(b"\0"))
+
+
+def test_checksums_stand_where_contexts_end() -> None:
+    """Three functions: one with a nest of two, and one more inlined, and two without."""
+    depth, zeros = np.array([0, 1, 2, 1, 0, 0]), np.zeros(6, np.int64)
+    checksums = np.array([1, 2, 3, 4, 5, 2**64 - 1], np.uint64)
+    counts = np.full(6, 9, np.uint64)
+    contexts = ContextLines(
+        depth, depth + 7, zeros, zeros, counts, counts, np.zeros(7, np.int64), checksums
+    )
+    nothing = np.empty(0, np.int64)
+    body = BodyLines(nothing, nothing, nothing.astype(np.uint64), np.zeros(1, np.int64))
+    calls = CallParts(nothing, nothing.astype(np.uint64))
+    out = np.zeros(6 * (HEADER_BYTES + CHECKSUM_BYTES + 10), np.uint8)
+    lines = ProfileLines(contexts, body, calls, TEXT)
+    text = "".join(
+        out[: lines.put(first, end, out)].tobytes().decode() for first, end in ((0, 4), (4, 6))
+    )
+    assert text.splitlines() == [
+        "main:9:9",
+        " 8: main:9",
+        "  9: main:9",
+        "   !CFGChecksum: 3",
+        "  !CFGChecksum: 2",
+        " 8: main:9",
+        "  !CFGChecksum: 4",
+        " !CFGChecksum: 1",
+        "main:9:9",
+        " !CFGChecksum: 5",
+        "main:9:9",
+        f" !CFGChecksum: {2**64 - 1}",
+    ]

@@ -15,13 +15,13 @@ from builders.pseudo_probes import (
     shown_by_dump,
     shown_by_llvm,
 )
-from conftest import REPOSITORY
 
 from lbr2pgo.dumping import probes as dump
 from lbr2pgo.program.elf.symbols import Symbols, read_symbols
 from lbr2pgo.program.probes import DEEPEST_INLINING, ProbeTable, PseudoProbes, guid, open_probes
 from lbr2pgo.program.program import Program
 
+REPOSITORY = Path(__file__).parents[2]
 PROBED = "-fpseudo-probe-for-profiling"
 C_SOURCES = [REPOSITORY / "testbins/src/interp.c"]
 CPP_SOURCES = [REPOSITORY / "testbins/src/shapes.cpp"]

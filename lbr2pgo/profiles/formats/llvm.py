@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from lbr2pgo.profiles.formats.base import Reader
     from lbr2pgo.profiles.llvm.profile_table import ProfileTable
     from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+    from lbr2pgo.support.arrays import Bools
 
 LOCATED = Step(
     "runs_located",
@@ -25,7 +27,11 @@ LOCATED = Step(
         "no_location": Reason(
             "without a source location",
             "build with -g (or -g1) and -fdebug-info-for-profiling, and give the unstripped binary",
-        )
+        ),
+        "no_probes": Reason(
+            "in functions without pseudo probes",
+            "build all code with -fpseudo-probe-for-profiling, and give the unstripped binary",
+        ),
     },
 )
 
@@ -39,18 +45,39 @@ class Correlated:
 
 
 def correlated(work: Work) -> Correlated:
-    """The sample profile of what ran: to be had by `Work.once`."""
+    """The sample profile of what ran, by source lines: to be had by `Work.once`."""
     from lbr2pgo.profiles.llvm.correlate import profile_table
-    from lbr2pgo.replay.recordings import LLVM_PROFGEN
 
     with work.timings.stage("correlate"):
-        as_llvm = LLVM_PROFGEN in work.compat
-        table, located = profile_table(work.flow, work.program, work.debug, as_llvm=as_llvm)
+        table, is_located = profile_table(
+            work.flow, work.program, work.debug, as_llvm=_is_as_llvm(work)
+        )
+    return Correlated(table, _tallies(work, is_located, "no_location"))
+
+
+def probed(work: Work) -> Correlated:
+    """The sample profile of what ran, by pseudo probes: to be had by `Work.once`."""
+    from lbr2pgo.profiles.llvm.probe_profile import probe_profile
+
+    with work.timings.stage("look up probes"):
+        table, is_located = probe_profile(
+            work.flow, work.program, work.debug, as_llvm=_is_as_llvm(work)
+        )
+    return Correlated(table, _tallies(work, is_located, "no_probes"))
+
+
+def _is_as_llvm(work: Work) -> bool:
+    from lbr2pgo.replay.recordings import LLVM_PROFGEN
+
+    return LLVM_PROFGEN in work.compat
+
+
+def _tallies(work: Work, is_located: Bools, otherwise: str) -> dict[str, int]:
     judged = work.flow.judged
     in_function = judged.valid & (work.program.functions.containing(judged.runs.start) >= 0)
-    found = int(judged.runs.count[in_function & located].sum())
-    lost = int(judged.runs.count[in_function & ~located].sum())
-    return Correlated(table, {"runs_located": found, "runs_located/no_location": lost})
+    found = int(judged.runs.count[in_function & is_located].sum())
+    lost = int(judged.runs.count[in_function & ~is_located].sum())
+    return {"runs_located": found, f"runs_located/{otherwise}": lost}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +94,10 @@ class LlvmOutput(Output):
     symbol_list: bool = field(
         default=False, metadata=flag("--symbol-list", "store all functions' names (extbinary)")
     )
+    probes: Literal["auto", "on", "off"] = field(
+        default="auto",
+        metadata=flag("--probes", "count by pseudo probes, where there are any (auto)"),
+    )
 
     def __post_init__(self) -> None:
         if (self.md5_names or self.symbol_list) and self.form != "extbinary":
@@ -78,19 +109,31 @@ class LlvmOutput(Output):
     def write(self, work: Work) -> Written:
         """See `Output`."""
         _refuse_without_runs(work)
-        if not work.debug.present:
-            raise OutputError(f"no sample profile was written: {work.debug.missing_reason}")
         from lbr2pgo.profiles.llvm.density import table_density, verdict
 
-        found = work.once(correlated)
+        by_probes = self._is_by_probes(work)
+        found = work.once(probed if by_probes else correlated)
         tallies = {**found.tallies, "llvm_runs": found.tallies["runs_located"]}
         if not len(found.table):
-            raise EmptyProfileError(tallies, what="no function with debug information ran")
+            what = "pseudo probes" if by_probes else "debug information"
+            raise EmptyProfileError(tallies, what=f"no function with {what} ran")
         with work.writing("sample profile"):
             self._write_table(found.table, work)
-        health = work.debug.health().items()
-        notes = [f"debug information: {n:,} {why}" for why, n in health if n]
-        return Written(tallies, (*notes, f"{self.path}: {verdict(table_density(found.table))}"))
+        density = f"{self.path}: {verdict(table_density(found.table))}"
+        return Written(tallies, (*_notes(work, by_probes=by_probes), density))
+
+    def _is_by_probes(self, work: Work) -> bool:
+        """Raises OutputError if the program lacks what it takes."""
+        if self.probes != "off" and work.program.probes.present:
+            return True
+        if self.probes == "on":
+            raise OutputError(
+                "no sample profile was written: the program has no pseudo probes",
+                cure="Build it with -fpseudo-probe-for-profiling, or leave out --probes on.",
+            )
+        if not work.debug.present:
+            raise OutputError(f"no sample profile was written: {work.debug.missing_reason}")
+        return False
 
     def _write_table(self, table: ProfileTable, work: Work) -> None:
         if self.form == "text":
@@ -99,12 +142,30 @@ class LlvmOutput(Output):
             text_table.write(table, self.path)
             return
         from lbr2pgo.profiles.llvm import extbinary
-        from lbr2pgo.profiles.llvm.correlate import symbol_list
 
         profile = table.tree()
         if self.symbol_list:
-            profile.symbols = symbol_list(work.debug)
+            profile.symbols = _symbols(work, by_probes=table.checksum is not None)
         extbinary.write(profile, self.path, extbinary.Options(md5_names=self.md5_names))
+
+
+def _symbols(work: Work, *, by_probes: bool) -> frozenset[str]:
+    """Names of all functions in the binary, which tell a cold function from a new one."""
+    if by_probes:
+        from lbr2pgo.profiles.llvm.probe_functions import function_names
+
+        return function_names(work.debug, work.program.probes.symbols)
+    return frozenset(work.debug.functions().names)
+
+
+def _notes(work: Work, *, by_probes: bool) -> Iterator[str]:
+    """What of the program could not be used."""
+    for why, count in work.debug.health().items():
+        if count:
+            yield f"debug information: {count:,} {why}"
+    if by_probes:
+        for why, count in work.program.probes.health().items():
+            yield f"{count:,} {why}"
 
 
 def _refuse_without_runs(work: Work) -> None:
@@ -145,7 +206,10 @@ FORMAT = OutputFormat(
         "LLVM: llvm/include/llvm/ProfileData/SampleProf.h",
         "LLVM: llvm/tools/llvm-profgen/ProfileGenerator.cpp",
     ),
-    limitations=("needs debug information", "needs all branches, without a filter by type"),
+    limitations=(
+        "needs debug information or pseudo probes",
+        "needs all branches, without a filter by type",
+    ),
     steps=(
         LOCATED,
         Step("llvm_runs", "written to the sample profile", "fall-throughs", "runs_located"),

@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lbr2pgo.profiles.llvm.entry_calls import EXTERNAL, Calls, calls_to_entries
+from lbr2pgo.profiles.llvm.counted_code import Code, counted_code, located, starts
+from lbr2pgo.profiles.llvm.entry_calls import Calls, calls_to_entries
 from lbr2pgo.profiles.llvm.places import (
     InlineContexts,
     Places,
@@ -30,15 +31,11 @@ from lbr2pgo.profiles.llvm.places import (
 )
 from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, ProfileTable
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
-from lbr2pgo.program.dwarf.debug_info import DebugInfo, DwarfFunctions
+from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.arrays import I64, U64, Bools
-from lbr2pgo.support.distinct import distinct
 
-# Compilers emit several functions of these names, whose profiles would be mixed up
-# (LLVM: ProfileGeneratorBase::filterAmbiguousProfile).
-_AMBIGUOUS_PREFIXES = ("__cxx_global_var_init", "__tls_init")
 _FS_DISCRIMINATOR_MARK = "__llvm_fs_discriminator__"
 
 
@@ -46,8 +43,8 @@ def sample_profile(
     flow: Flow, program: Program, debug: DebugInfo, *, as_llvm: bool = False
 ) -> tuple[SampleProfile, Bools]:
     """As `profile_table`, with the profile as a tree."""
-    table, located = profile_table(flow, program, debug, as_llvm=as_llvm)
-    return table.tree(), located
+    table, is_located = profile_table(flow, program, debug, as_llvm=as_llvm)
+    return table.tree(), is_located
 
 
 def profile_table(
@@ -58,22 +55,16 @@ def profile_table(
     Also returns, for each fall-through of `flow.judged`, whether its code has source locations.
     With `as_llvm`, calls from outside the image are made at address EXTERNAL.
     """
-    functions = debug.functions_for(_starts(flow))
-    calls = calls_to_entries(flow, program, functions, as_llvm=as_llvm)
-    code = _code(flow, program, functions, calls)
+    functions = debug.functions_for(starts(flow))
+    calls = calls_to_entries(flow, program.symbols, functions, as_llvm=as_llvm)
+    code = counted_code(flow, program, functions, calls)
     is_fs = uses_fs_discriminators(program)
     frames, place_of = debug.places(code.address)
     places = places_of(frames, is_fs=is_fs)
     contexts = inline_contexts(places)
     table = _table(_executed(code, place_of), places, contexts, _placed(calls, code, place_of))
     is_located = places.depth[place_of] > 0
-    return replace(table, is_fs=is_fs), _located(flow, code.address[is_located])
-
-
-def _starts(flow: Flow) -> U64:
-    """Where a function may have begun to run: starts of valid runs, and targets of branches."""
-    runs = flow.judged.runs.start[flow.judged.valid]
-    return distinct(np.concatenate((runs, flow.branches.to[flow.branch_to >= 0])))
+    return replace(table, is_fs=is_fs), located(flow, code.address[is_located])
 
 
 def uses_fs_discriminators(program: Program) -> bool:
@@ -84,57 +75,8 @@ def uses_fs_discriminators(program: Program) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Code:
-    """Instructions that the profile speaks of, ordered by address; columns of equal length."""
-
-    address: U64
-    weight: U64
-    """Count times bytes of the instruction."""
-    count: U64
-    is_body: Bools
-    """False for instructions that are only the place of a call."""
-
-
-def _code(flow: Flow, program: Program, functions: DwarfFunctions, calls: Calls) -> _Code:
-    ran = functions.containing(distinct(flow.judged.runs.start[flow.judged.valid]))
-    owners = distinct(functions.function[ran[ran >= 0]])
-    ranges = np.flatnonzero(np.isin(functions.function, owners))
-    starts, ends = functions.range_start[ranges], functions.range_end[ranges]
-    sources = calls.source[calls.has_source]
-    named = np.concatenate((flow.instructions.address[flow.executed > 0], starts, sources))
-    table = program.instructions_for(distinct(named))
-    count = np.zeros(len(table), dtype=np.uint64)
-    place = table.index_of(flow.instructions.address)
-    count[place[place >= 0]] = flow.executed[place >= 0]
-    is_body = (count > 0) | _in_ranges(table.address, starts, ends)
-    is_call = np.isin(table.address, sources)
-    rows = is_body | is_call
-    weight = count * table.size
-    code = _Code(table.address[rows], weight[rows], count[rows], is_body[rows])
-    return _with_external(code) if EXTERNAL in sources else code
-
-
-def _with_external(code: _Code) -> _Code:
-    """The same with a place for calls from outside, below all code."""
-    return _Code(
-        address=np.append(EXTERNAL, code.address),
-        weight=np.append(np.uint64(0), code.weight),
-        count=np.append(np.uint64(0), code.count),
-        is_body=np.append(False, code.is_body),
-    )
-
-
-def _in_ranges(addresses: U64, starts: U64, ends: U64) -> Bools:
-    """Which ascending addresses lie in any of the half-open ranges, which may overlap."""
-    depth = np.zeros(len(addresses) + 1, dtype=np.int64)
-    np.add.at(depth, np.searchsorted(addresses, starts), 1)
-    np.add.at(depth, np.searchsorted(addresses, ends), -1)
-    return np.cumsum(depth[:-1]) > 0
-
-
-@dataclass(frozen=True, slots=True)
 class _Executed:
-    """What ran at places in the source: see `_Code`, whose instructions are added up."""
+    """What ran at places in the source: see `Code`, whose instructions are added up."""
 
     weight: U64
     count: U64
@@ -142,7 +84,7 @@ class _Executed:
     is_body: Bools
 
 
-def _executed(code: _Code, place: I64) -> _Executed:
+def _executed(code: Code, place: I64) -> _Executed:
     """Instructions of a place stand together."""
     first = np.flatnonzero(np.diff(place, prepend=-1))
     if not len(first):
@@ -164,7 +106,7 @@ class _PlacedCalls:
     names: tuple[str, ...]
 
 
-def _placed(calls: Calls, code: _Code, place_of: I64) -> _PlacedCalls:
+def _placed(calls: Calls, code: Code, place_of: I64) -> _PlacedCalls:
     place = np.full(len(calls.source), -1)
     row = np.searchsorted(code.address, calls.source[calls.has_source])
     place[calls.has_source] = place_of[row]
@@ -180,10 +122,9 @@ def _table(
     leaf = leaf_contexts(places, contexts)
     body, targets = _body(executed, places, leaf, calls)
     made = _with_heads(_with_totals(executed, contexts), calls)
-    _raise_to_calls(body, targets, made)
     table = ProfileTable(calls.names, made, body, targets)
-    is_ambiguous = np.array([name.startswith(_AMBIGUOUS_PREFIXES) for name in names], np.bool_)
-    return table.without(is_ambiguous[made.name]).with_used_names()
+    table.raise_to_calls()
+    return table.without_ambiguous().with_used_names()
 
 
 def _with_totals(executed: _Executed, contexts: InlineContexts) -> Contexts:
@@ -243,32 +184,3 @@ def _body(
     context, line, discriminator = (column[first] for column in columns)
     targets = CallTargets(row[len(bodies) :][first_call], callee[first_call], called)
     return Body(context, line, discriminator, count), targets
-
-
-def _raise_to_calls(body: Body, calls: CallTargets, contexts: Contexts) -> None:
-    """A location ran at least as often as it called (LLVM: updateCallsiteSamples).
-
-    As in LLVM, copies that were inlined are left as they are.
-    """
-    called = np.zeros_like(body.count)
-    np.add.at(called, calls.row, calls.count)
-    is_alone = contexts.parent[body.context] < 0
-    np.maximum(body.count, called, out=body.count, where=is_alone)
-
-
-def _located(flow: Flow, addresses: U64) -> Bools:
-    """Which runs cover at least one of the instructions at these addresses."""
-    located = np.zeros(len(flow.instructions), dtype=np.bool_)
-    place = flow.instructions.index_of(addresses)
-    located[place[place >= 0]] = True
-    before = np.concatenate(([0], np.cumsum(located)))
-    judged = flow.judged
-    known = judged.valid
-    found = np.zeros(len(known), dtype=np.bool_)
-    found[known] = before[judged.last[known] + 1] > before[judged.first[known]]
-    return found
-
-
-def symbol_list(debug: DebugInfo) -> frozenset[str]:
-    """Names of all functions in the binary, which tell a cold function from a new one."""
-    return frozenset(debug.functions().names)

@@ -9,7 +9,7 @@ import numpy as np
 
 from lbr2pgo.profiles.llvm.sample_names import canonical_name
 from lbr2pgo.program.dwarf.debug_info import DwarfFunctions
-from lbr2pgo.program.program import Program
+from lbr2pgo.program.elf.symbols import Symbols
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.arrays import I64, U64, Bools
 
@@ -33,11 +33,15 @@ class Calls:
 
 
 def calls_to_entries(
-    flow: Flow, program: Program, functions: DwarfFunctions, *, as_llvm: bool
-) -> Calls:
-    """Calls of the functions given, and tail calls, which can't be told from them."""
+    flow: Flow, symbols: Symbols, functions: DwarfFunctions, is_odd: Bools | None = None,
+    *, as_llvm: bool,
+) -> Calls:  # fmt: skip
+    """Calls of the functions given, and tail calls, which can't be told from them.
+
+    `is_odd` as in `entries_at`.
+    """
     branches = flow.branches
-    entry, names = entries_at(branches.to, program, functions)
+    entry, names = entries_at(branches.to, symbols, functions, is_odd)
     is_call = (flow.branch_to >= 0) & (entry >= 0)
     inside = flow.branch_from[is_call] >= 0
     return Calls(
@@ -50,30 +54,36 @@ def calls_to_entries(
 
 
 def entries_at(
-    addresses: U64, program: Program, functions: DwarfFunctions
+    addresses: U64, symbols: Symbols, functions: DwarfFunctions, is_odd: Bools | None = None
 ) -> tuple[I64, tuple[str, ...]]:
-    """The function that is entered at each address (n,), an index into the names; -1 for none."""
+    """The function that is entered at each address (n,), an index into the names; -1 for none.
+
+    `is_odd` tells, of each name in `functions`, whether not all agree that it is the function's.
+    """
     names = tuple(canonical_name(name) for name in functions.names)
     place = functions.containing(addresses)
     is_entry = place >= 0
     is_entry[is_entry] = functions.range_start[place[is_entry]] == addresses[is_entry]
-    is_entry[is_entry] = _is_entry(program, functions, names)[place[is_entry]]
+    is_entry[is_entry] = _is_entry(symbols, functions, names, is_odd)[place[is_entry]]
     function = np.append(functions.function, -1).astype(np.int64)
     return np.where(is_entry, function[place], -1), names
 
 
-def _is_entry(program: Program, functions: DwarfFunctions, names: Sequence[str]) -> Bools:
+def _is_entry(
+    symbols: Symbols, functions: DwarfFunctions, names: Sequence[str], is_odd: Bools | None
+) -> Bools:
     """Which ranges begin with their function's entry.
 
     A function's only range does, if any symbol stands in it; of several, the one in which a
-    symbol with the function's name stands (LLVM: ProfiledBinary::setIsFuncEntry).
+    symbol with the function's name stands, or any symbol if that name is not sure
+    (LLVM: ProfiledBinary::setIsFuncEntry).
     """
-    symbols = program.symbols
     place = functions.containing(symbols.start)
     has_symbol = np.zeros(len(functions.range_start), dtype=np.bool_)
     has_symbol[place[place >= 0]] = True
     pieces = np.bincount(functions.function, minlength=len(names))
-    is_entry: Bools = has_symbol & (pieces[functions.function] == 1)
+    is_sure = pieces == 1 if is_odd is None else (pieces == 1) | is_odd
+    is_entry: Bools = has_symbol & is_sure[functions.function]
     is_split = np.append(has_symbol & ~is_entry, False)  # the last one: of no function
     for row in np.flatnonzero(is_split[place]).tolist():
         function = int(functions.function[place[row]])

@@ -118,7 +118,7 @@ def pair(high: I64, low: I64) -> I64:
     return (high << 32) | low
 
 
-def distinct_rows(*keys: I64) -> tuple[I64, I64]:
+def distinct_rows(*keys: I64 | U64) -> tuple[I64, I64]:
     """Where each distinct row of the keys stands, in their order, and the number of each row."""
     order = np.lexsort(keys[::-1])
     is_first = np.zeros(len(order), dtype=np.bool_)

@@ -14,6 +14,10 @@ import numpy as np
 from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
 from lbr2pgo.support.arrays import I64, U64, Bools
 
+# Compilers emit several functions of these names, whose profiles would be mixed up
+# (LLVM: ProfileGeneratorBase::filterAmbiguousProfile).
+_AMBIGUOUS_PREFIXES = ("__cxx_global_var_init", "__tls_init")
+
 
 @dataclass(frozen=True, slots=True)
 class Contexts:
@@ -59,7 +63,7 @@ class CallTargets:
 
 @dataclass(frozen=True, slots=True)
 class ProfileTable:
-    """A profile without calling contexts, pseudo probes and virtual tables."""
+    """A profile without calling contexts and virtual tables."""
 
     names: tuple[str, ...]
     """No two the same."""
@@ -68,6 +72,8 @@ class ProfileTable:
     calls: CallTargets
     is_fs: bool = False
     """Discriminators are flow-sensitive ones."""
+    checksum: U64 | None = None
+    """(n,), in profiles of pseudo probes: hash of the control flow of each context's function."""
 
     def __len__(self) -> int:
         """How many functions stand alone."""
@@ -75,12 +81,7 @@ class ProfileTable:
 
     def depth(self) -> I64:
         """(n,): 0 for functions that stand alone, 1 for what is inlined into them, and so on."""
-        depth = np.zeros(len(self.contexts), np.int64)
-        outer = self.contexts.parent
-        while (outer >= 0).any():
-            depth += outer >= 0
-            outer = np.where(outer >= 0, self.contexts.parent[outer], -1)
-        return depth
+        return depths(self.contexts.parent)
 
     def without(self, is_dropped: Bools) -> ProfileTable:
         """The same less some contexts, (n,), and all that was inlined into them."""
@@ -104,7 +105,24 @@ class ProfileTable:
             Body(number[b.context[rows]], b.line[rows], b.discriminator[rows], b.count[rows]),
             CallTargets(row_number[t.row[calls]], t.callee[calls], t.count[calls]),
             self.is_fs,
+            None if self.checksum is None else self.checksum[kept],
         )  # fmt: skip
+
+    def without_ambiguous(self) -> ProfileTable:
+        """The same less functions that several may be of one name."""
+        ambiguous = [name.startswith(_AMBIGUOUS_PREFIXES) for name in self.names]
+        return self.without(np.array(ambiguous, np.bool_)[self.contexts.name])
+
+    def raise_to_calls(self) -> None:
+        """Let a location have run at least as often as it called (LLVM: updateCallsiteSamples).
+
+        As in LLVM, copies that were inlined are left as they are.
+        """
+        body = self.body
+        called = np.zeros_like(body.count)
+        np.add.at(called, self.calls.row, self.calls.count)
+        is_alone = self.contexts.parent[body.context] < 0
+        np.maximum(body.count, called, out=body.count, where=is_alone)
 
     def with_used_names(self) -> ProfileTable:
         """The same without names that nothing has."""
@@ -119,8 +137,8 @@ class ProfileTable:
 
     def tree(self) -> SampleProfile:
         """The same as an object for every context."""
-        profile = SampleProfile(is_fs=self.is_fs)
-        self._fill_bodies(self._functions(profile))
+        profile = SampleProfile(is_fs=self.is_fs, is_probe_based=self.checksum is not None)
+        self._fill(self._functions(profile))
         return profile
 
     def apart(self) -> list[FunctionSamples]:
@@ -131,10 +149,14 @@ class ProfileTable:
             FunctionSamples(self.names[name], total, head)
             for name, total, head in zip(*columns, strict=True)
         ]
-        self._fill_bodies(samples)
+        self._fill(samples)
         return samples
 
-    def _fill_bodies(self, samples: Sequence[FunctionSamples]) -> None:
+    def _fill(self, samples: Sequence[FunctionSamples]) -> None:
+        """Give each context its body, its calls and its checksum."""
+        if self.checksum is not None:
+            for function, checksum in zip(samples, self.checksum.tolist(), strict=True):
+                function.checksum = checksum
         b, t = self.body, self.calls
         places = list(zip(b.line.tolist(), b.discriminator.tolist(), strict=True))
         owners = [samples[context] for context in b.context.tolist()]
@@ -159,3 +181,16 @@ class ProfileTable:
                 samples[i] = samples[parent].callee((line, discriminator), self.names[name])
             samples[i].total, samples[i].head = total, head
         return [samples[i] for i in range(len(rows))]
+
+
+def depths(parent: I64) -> I64:
+    """How many parents each of (n,) has above it, of which -1 is none."""
+    depth: I64 = np.zeros(len(parent), np.int64)
+    rows = np.flatnonzero(parent >= 0)
+    outer = parent[rows]
+    while len(rows):
+        depth[rows] += 1
+        outer = parent[outer]
+        has_outer = outer >= 0
+        rows, outer = rows[has_outer], outer[has_outer]
+    return depth

@@ -7,6 +7,7 @@ LLVM calls GUID. Bytes that are no UTF-8 stand in strings as surrogates (`os.fsd
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from lbr2pgo.program import probes
@@ -18,7 +19,8 @@ SuffixPolicy = Literal["selected", "all", "none"]
 
 UNIQUE_SUFFIX = ".__uniq."
 """What -funique-internal-linkage-names appends, before a number."""
-_SELECTED_SUFFIXES = (".llvm.", ".part.", UNIQUE_SUFFIX)  # the last appended comes first
+_SELECTED_SUFFIXES = (".llvm.", ".part.", UNIQUE_SUFFIX)
+"""The last appended comes first."""
 
 
 class Frame(NamedTuple):
@@ -70,9 +72,17 @@ def canonical_name(
         return name
     if policy == "all":
         return name.partition(".")[0]
-    for suffix in _SELECTED_SUFFIXES:
-        if suffix == UNIQUE_SUFFIX and keep_unique:
-            continue
+    suffixes = _SELECTED_SUFFIXES[:-1] if keep_unique else _SELECTED_SUFFIXES
+    return without_suffixes(name, suffixes)
+
+
+def without_suffixes(name: str, suffixes: Sequence[str]) -> str:
+    """A name less these suffixes, with a number behind those that end in a dot.
+
+    >>> without_suffixes("f.cold.1.llvm.7", (".cold", ".llvm."))
+    'f.cold.1'
+    """
+    for suffix in suffixes:
         start = name.rfind(suffix)
         if start >= 0 and name.rfind(".") in (start, start + len(suffix) - 1):
             name = name[:start]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import BinaryIO
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from lbr2pgo.native.profile_lines import (
     BODY_BYTES,
     CALL_BYTES,
+    CHECKSUM_BYTES,
     HEADER_BYTES,
     BodyLines,
     CallParts,
@@ -46,12 +48,18 @@ def _pieces(table: ProfileTable) -> Iterator[memoryview]:
     contexts, body, calls = _in_order(table, order, depth, rank)
     bound = _bounds(contexts, body, calls, names)
     lines, out = ProfileLines(contexts, body, calls, names), np.empty(0, np.uint8)
-    for first in range(0, len(order), _CONTEXTS_AT_ONCE):
-        end = min(first + _CONTEXTS_AT_ONCE, len(order))
+    for first, end in pairwise(_parts(contexts.depth)):
         most = int(bound[end] - bound[first])
         if most > len(out):
             out = np.empty(most, np.uint8)
         yield out[: lines.put(first, end, out)].data
+
+
+def _parts(depth: I64) -> list[int]:
+    """Where to take contexts apart, so that some thousand are written at once."""
+    alone = np.flatnonzero(depth == 0)
+    is_first = np.diff(alone // _CONTEXTS_AT_ONCE, prepend=-1) > 0
+    return [*alone[is_first].tolist(), len(depth)]
 
 
 def _name_bytes(encoded: Sequence[bytes]) -> NameBytes:
@@ -125,6 +133,7 @@ def _in_order(
         ContextLines(
             depth[order], c.line[order], c.discriminator[order], c.name[order],
             c.total[order], c.head[order], _offsets(body_of),
+            None if table.checksum is None else table.checksum[order],
         ),
         BodyLines(b.line[rows], b.discriminator[rows], b.count[rows], _offsets(calls_of)),
         CallParts(t.callee[calls], t.count[calls]),
@@ -138,5 +147,6 @@ def _bounds(contexts: ContextLines, body: BodyLines, calls: CallParts, names: Na
     body_bytes = (call_bytes + BODY_BYTES * np.arange(len(body.calls)))[contexts.body]
     rows: I64 = np.diff(contexts.body)
     own = contexts.depth + length[contexts.name] + HEADER_BYTES + rows * (contexts.depth + 1)
+    own += contexts.depth + CHECKSUM_BYTES
     bound: I64 = _offsets(own) + body_bytes
     return bound

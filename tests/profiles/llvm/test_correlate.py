@@ -12,7 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from builders.binary_walks import BinaryWalk
+from builders import llvm_profiles as profiles
+from builders.binary_walks import walked
 from builders.outputs import outputs
 
 from lbr2pgo.conversion import ConvertOptions, convert
@@ -21,59 +22,21 @@ from lbr2pgo.profiles.formats import output, steps
 from lbr2pgo.profiles.llvm.discriminators import duplication_factor
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay.recordings import LLVM_PROFGEN
 
 Corpus = Callable[[str], Path]
 Tool = Callable[[str], str]
 
-PROGRAMS = Path(__file__).parents[2] / "programs"
 TESTBINS = Path(__file__).parents[3] / "testbins"
 
 
-def converted(
-    where: Path, profile: Path, binary: Path, *, compat: bool = False, strict: bool = False
-) -> str:
-    """Our text profile; the waterfall must add up."""
-    out = where / "ours.prof"
-    tools = frozenset({LLVM_PROFGEN} if compat else ())
-    done = convert(
-        ConvertOptions((profile,), binary, outputs=outputs(llvm=out), compat=tools, strict=strict)
-    )
-    waterfall.check(done.tallies, steps())
-    return out.read_text()
+def converted(where: Path, profile: Path, binary: Path, **options: bool) -> str:
+    """Our text profile of source lines."""
+    return profiles.converted(where, profile, binary, probes="off", **options)
 
 
 def profgen(tool: Tool, where: Path, profile: Path, binary: Path) -> str:
-    """The text profile of llvm-profgen."""
-    out = where / "profgen.prof"
-    kind = "perfscript" if profile.suffix == ".perfscript" else "perfdata"
-    done = subprocess.run(
-        [tool("llvm-profgen-22"), "--format=text", "--use-dwarf-correlation",
-         "--ignore-stack-samples", f"--{kind}={profile}", f"--binary={binary}", f"--output={out}"],
-        capture_output=True, text=True,
-    )  # fmt: skip
-    assert out.exists(), done.stderr
-    return out.read_text()
-
-
-@pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory, tool: Tool) -> Callable[..., Path]:
-    """`built("clang-22 -O2", "inlining.c")`: a program with debug information, built once."""
-    known: dict[tuple[str, ...], Path] = {}
-
-    def build(command: str, *sources: str) -> Path:
-        key = (command, *sources)
-        if key not in known:
-            compiler, *flags = command.split()
-            known[key] = tmp_path_factory.mktemp("built") / "program"
-            done = subprocess.run(
-                [tool(compiler), "-g", *flags, *(PROGRAMS / s for s in sources), "-o", known[key]],
-                capture_output=True, text=True, cwd=known[key].parent,
-            )  # fmt: skip
-            assert done.returncode == 0, done.stderr
-        return known[key]
-
-    return build
+    """llvm-profgen's."""
+    return profiles.profgen(tool, where, profile, binary, "--use-dwarf-correlation")
 
 
 CLANG = "clang-22 -fuse-ld=lld -fdebug-info-for-profiling"
@@ -108,13 +71,6 @@ BUILDS = {
     "arm-guarded": (CLANG + ARM + " -O2 -mbranch-protection=standard -no-pie -fno-pie", *C),
     "arm-templates": (CLANGXX + ARM + " -O2", *CXX),
 }  # fmt: skip
-
-
-def walked(where: Path, binary: Path, seed: int = 1) -> Path:
-    """A recording of random walks through a program."""
-    path = where / "walk.perfscript"
-    path.write_text(BinaryWalk(binary, seed).perf_script())
-    return path
 
 
 @pytest.mark.parametrize("build", BUILDS)

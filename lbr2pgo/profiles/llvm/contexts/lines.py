@@ -96,7 +96,7 @@ def _callees(
     """The function that each branch calls, -1 for none, and names of all functions."""
     to = counts.branches.to
     functions = debug.functions_for(distinct(np.concatenate((counts.runs.start, to))))
-    entry, called = entries_at(to, program, functions)
+    entry, called = entries_at(to, program.symbols, functions)
     names = {name: number for number, name in enumerate(source.places.names)}
     number = np.array([names.setdefault(name, len(names)) for name in called], np.int64)
     return np.where(entry >= 0, np.append(number, -1)[entry], -1), tuple(names)

@@ -1,0 +1,83 @@
+"""Instructions that a sample profile speaks of, whatever names their places, and their counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lbr2pgo.profiles.llvm.entry_calls import EXTERNAL, Calls
+from lbr2pgo.program.dwarf.debug_info import DwarfFunctions
+from lbr2pgo.program.program import Program
+from lbr2pgo.replay.replay import Flow
+from lbr2pgo.support.arrays import U64, Bools
+from lbr2pgo.support.distinct import distinct
+
+
+def starts(flow: Flow) -> U64:
+    """Where a function may have begun to run: starts of valid runs, and targets of branches."""
+    runs = flow.judged.runs.start[flow.judged.valid]
+    return distinct(np.concatenate((runs, flow.branches.to[flow.branch_to >= 0])))
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Instructions that the profile speaks of, ordered by address; columns of equal length."""
+
+    address: U64
+    weight: U64
+    """Count times bytes of the instruction."""
+    count: U64
+    is_body: Bools
+    """False for instructions that are only the place of a call."""
+
+
+def counted_code(flow: Flow, program: Program, functions: DwarfFunctions, calls: Calls) -> Code:
+    """What ran, all of the functions that ran, and where calls were made."""
+    ran = functions.containing(distinct(flow.judged.runs.start[flow.judged.valid]))
+    owners = distinct(functions.function[ran[ran >= 0]])
+    ranges = np.flatnonzero(np.isin(functions.function, owners))
+    starts, ends = functions.range_start[ranges], functions.range_end[ranges]
+    sources = calls.source[calls.has_source]
+    named = np.concatenate((flow.instructions.address[flow.executed > 0], starts, sources))
+    table = program.instructions_for(distinct(named))
+    count = np.zeros(len(table), dtype=np.uint64)
+    place = table.index_of(flow.instructions.address)
+    count[place[place >= 0]] = flow.executed[place >= 0]
+    is_body = (count > 0) | _in_ranges(table.address, starts, ends)
+    is_call = np.isin(table.address, sources)
+    rows = is_body | is_call
+    weight = count * table.size
+    code = Code(table.address[rows], weight[rows], count[rows], is_body[rows])
+    return _with_external(code) if EXTERNAL in sources else code
+
+
+def _with_external(code: Code) -> Code:
+    """The same with a place for calls from outside, below all code."""
+    return Code(
+        address=np.append(EXTERNAL, code.address),
+        weight=np.append(np.uint64(0), code.weight),
+        count=np.append(np.uint64(0), code.count),
+        is_body=np.append(False, code.is_body),
+    )
+
+
+def _in_ranges(addresses: U64, starts: U64, ends: U64) -> Bools:
+    """Which ascending addresses lie in any of the half-open ranges, which may overlap."""
+    depth = np.zeros(len(addresses) + 1, dtype=np.int64)
+    np.add.at(depth, np.searchsorted(addresses, starts), 1)
+    np.add.at(depth, np.searchsorted(addresses, ends), -1)
+    return np.cumsum(depth[:-1]) > 0
+
+
+def located(flow: Flow, addresses: U64) -> Bools:
+    """Which runs cover at least one of the instructions at these addresses."""
+    is_located = np.zeros(len(flow.instructions), dtype=np.bool_)
+    place = flow.instructions.index_of(addresses)
+    is_located[place[place >= 0]] = True
+    before = np.concatenate(([0], np.cumsum(is_located)))
+    judged = flow.judged
+    known = judged.valid
+    found = np.zeros(len(known), dtype=np.bool_)
+    found[known] = before[judged.last[known] + 1] > before[judged.first[known]]
+    return found

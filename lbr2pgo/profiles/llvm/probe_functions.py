@@ -1,0 +1,124 @@
+"""The functions of a program with pseudo probes: DWARF's, and symbols where there is no DWARF.
+
+As llvm-profgen finds them (LLVM 22: ProfiledBinary.cpp, loadSymbolsFromSymtab): a probe profile
+needs no debug information.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from lbr2pgo.profiles.llvm.sample_names import without_suffixes
+from lbr2pgo.program.dwarf.debug_info import DebugInfo, DwarfFunctions
+from lbr2pgo.program.elf.symbols import STT_FUNC, Symbols
+from lbr2pgo.support.arrays import I64, U64, Bools
+
+_SUFFIXES = (
+    ".cleanup", ".destroy", ".resume", ".cold", ".warm", ".llvm.", ".part.", ".isra.",
+    ".constprop.", ".lto_priv.",
+)  # fmt: skip
+"""What compilers and BOLT append to the name of a function that they copied or took apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbedFunctions:
+    """Functions by address, as DWARF has them."""
+
+    functions: DwarfFunctions
+    is_known: Bools
+    """Of each of `functions.names`: whether DWARF has it."""
+    is_renamed: Bools
+    """Whether a symbol in it has another name."""
+    other_names: tuple[str, ...]
+    """Those that symbols have."""
+
+    @property
+    def is_odd(self) -> Bools:
+        """Whether not all agree on the function's name."""
+        return self.is_renamed | ~self.is_known
+
+
+def probed_functions(debug: DebugInfo, symbols: Symbols, addresses: U64) -> ProbedFunctions:
+    """The functions around these addresses, with all their pieces, and some others."""
+    described = debug.functions_for(addresses)
+    outside = addresses[described.containing(addresses) < 0]
+    functions = _merged(described, _pieces(symbols, outside))
+    is_known = np.arange(len(functions.names)) < len(described.names)
+    is_renamed = np.zeros(len(functions.names), np.bool_)
+    others = []
+    for row, piece in _symbols_in(functions, functions.containing(addresses), symbols):
+        name, function = _stripped(symbols, row), int(functions.function[piece])
+        if name != functions.names[function]:
+            is_renamed[function] = True
+            others.append(name)
+    return ProbedFunctions(functions, is_known, is_renamed, tuple(others))
+
+
+def _symbols_in(
+    functions: DwarfFunctions, pieces: I64, symbols: Symbols
+) -> Iterator[tuple[int, int]]:
+    """Function symbols that start in these pieces, and in which; -1 is no piece."""
+    is_meant = np.zeros(len(functions.range_start) + 1, np.bool_)  # the last one: of no function
+    is_meant[pieces] = True
+    is_meant[-1] = False
+    rows = np.flatnonzero(_is_sized_function(symbols))
+    place = functions.containing(symbols.start[rows])
+    found = is_meant[place]
+    return zip(rows[found].tolist(), place[found].tolist(), strict=True)
+
+
+def function_names(debug: DebugInfo, symbols: Symbols) -> frozenset[str]:
+    """The names of all functions in the program."""
+    described = debug.functions()
+    rows = np.flatnonzero(_is_sized_function(symbols))
+    rows = rows[described.containing(symbols.start[rows]) < 0]
+    return frozenset(described.names) | {_stripped(symbols, row) for row in rows.tolist()}
+
+
+def _is_sized_function(symbols: Symbols) -> Bools:
+    is_sized: Bools = (symbols.kind == STT_FUNC) & (symbols.size > 0)
+    return is_sized
+
+
+def _stripped(symbols: Symbols, row: int) -> str:
+    name = symbols.names[row]
+    return without_suffixes(name, _SUFFIXES) if "." in name else name
+
+
+@dataclass(frozen=True, slots=True)
+class _Pieces:
+    """Code of symbols, ordered by address; columns of equal length."""
+
+    start: U64
+    end: U64
+    name: tuple[str, ...]
+
+
+def _pieces(symbols: Symbols, addresses: U64) -> _Pieces:
+    """The pieces of all functions whose symbols span any of these addresses."""
+    rows = symbols.covering(addresses)
+    rows = np.unique(rows[rows >= 0])
+    wanted = {_stripped(symbols, row) for row in rows.tolist()}
+    found: dict[int, tuple[int, str]] = {}
+    for row in np.flatnonzero(_is_sized_function(symbols)).tolist() if wanted else ():
+        name = _stripped(symbols, row)
+        if name in wanted:
+            found.setdefault(int(symbols.start[row]), (row, name))  # of aliases the first
+    chosen = np.array([row for row, _ in found.values()], np.int64)
+    names = tuple(name for _, name in found.values())
+    return _Pieces(symbols.start[chosen], symbols.end[chosen], names)
+
+
+def _merged(described: DwarfFunctions, pieces: _Pieces) -> DwarfFunctions:
+    """DWARF's functions, and pieces that are in none of them."""
+    is_new = described.containing(pieces.start) < 0
+    numbers = {name: number for number, name in enumerate(described.names)}
+    added = [numbers.setdefault(pieces.name[i], len(numbers)) for i in np.flatnonzero(is_new)]
+    start = np.concatenate((described.range_start, pieces.start[is_new]))
+    end = np.concatenate((described.range_end, pieces.end[is_new]))
+    function = np.concatenate((described.function, np.array(added, np.int32)))
+    order: I64 = np.argsort(start, kind="stable")
+    return DwarfFunctions(start[order], end[order], function[order], tuple(numbers))

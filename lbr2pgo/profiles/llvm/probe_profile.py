@@ -1,0 +1,282 @@
+"""From counted instructions to a sample profile of pseudo probes, with LLVM's own definitions.
+
+What `llvm-profgen` computes of a program with probes if it is to ignore call stacks (LLVM:
+tools/llvm-profgen/ProfileGenerator.cpp, generateProbeBasedProfile), in arrays:
+
+* A *context* is a function, or a function inlined at a call probe of another context.
+* The count of an instruction is added to all probes there: to the probe's number in its context,
+  and to the total of every context that it was inlined through.
+* Head samples of a function are the count of its entry's probe.
+* Probes of a function that ran are listed even where they did not: zero says "cold".
+* A branch to a function's entry is a call: a target at the branch's call probe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lbr2pgo.profiles.llvm.counted_code import counted_code, located, starts
+from lbr2pgo.profiles.llvm.entry_calls import Calls, calls_to_entries
+from lbr2pgo.profiles.llvm.places import distinct_rows, pair
+from lbr2pgo.profiles.llvm.probe_functions import ProbedFunctions, probed_functions
+from lbr2pgo.profiles.llvm.profile_table import (
+    Body,
+    CallTargets,
+    Contexts,
+    ProfileTable,
+    depths,
+)
+from lbr2pgo.profiles.llvm.sample_names import canonical_name, guid
+from lbr2pgo.program.dwarf.debug_info import DebugInfo, DwarfFunctions
+from lbr2pgo.program.probes import ENTRY_INDEX, InlineTree, ProbeTable, PseudoProbes
+from lbr2pgo.program.program import Program
+from lbr2pgo.replay.replay import Flow
+from lbr2pgo.support.arrays import I32, I64, U64, Bools
+from lbr2pgo.support.distinct import distinct
+from lbr2pgo.support.ranges import spread
+
+
+def probe_profile(
+    flow: Flow, program: Program, debug: DebugInfo, *, as_llvm: bool = False
+) -> tuple[ProfileTable, Bools]:
+    """The probe profile of a replayed recording, in columns.
+
+    Also returns, for each fall-through of `flow.judged`, whether its function has probes. With
+    `as_llvm`, static functions of one name share the probes of the last of them, and code whose
+    inlined calls are unknown counts only where that function ran itself.
+    """
+    probes = program.probes
+    reached = _reached(flow)
+    known = probed_functions(debug, probes.symbols, reached)
+    calls = calls_to_entries(flow, probes.symbols, known.functions, known.is_odd, as_llvm=as_llvm)
+    table = _probes_of(probes, known, reached, as_llvm=as_llvm)
+    calls = _named_by_probes(calls, known, table)
+    code = counted_code(flow, program, known.functions, calls)
+    counted = _counted(table, code.address[code.is_body], code.count[code.is_body])
+    profile = _profile(table, counted, calls)
+    return profile, located(flow, _probed_code(known.functions, table, code.address))
+
+
+def _reached(flow: Flow) -> U64:
+    """Addresses in all functions that ran: starts of runs, and both ends of branches."""
+    sources = flow.branches.from_[flow.branch_from >= 0]
+    return distinct(np.concatenate((starts(flow), sources)))
+
+
+# ---------------------------------------------------------------------------- probes
+
+
+def _probes_of(
+    probes: PseudoProbes, known: ProbedFunctions, addresses: U64, *, as_llvm: bool
+) -> ProbeTable:
+    """The probes of the functions around these addresses."""
+    functions = known.functions
+    place = functions.containing(addresses)
+    owners = distinct(functions.function[place[place >= 0]])
+    rows = np.flatnonzero(np.isin(functions.function, owners))
+    records = probes.records(as_llvm=as_llvm)
+    records = records.touching(*_joined(functions.range_start[rows], functions.range_end[rows]))
+    if as_llvm:
+        names = {functions.names[i] for i in owners.tolist()} | set(known.other_names)
+        guids = np.array([guid(name) for name in names], np.uint64)
+        records = records.take(np.isin(records.guid, guids))
+    return probes.table(records)
+
+
+def _joined(start: U64, end: U64) -> tuple[U64, U64]:
+    """Ranges ordered by start, those that overlap as one."""
+    reach = np.maximum.accumulate(end)
+    is_first = np.ones(len(start), np.bool_)
+    is_first[1:] = start[1:] > reach[:-1]
+    is_last = np.append(is_first[1:], True)
+    return start[is_first], reach[is_last[: len(end)]]
+
+
+def _probed_code(functions: DwarfFunctions, table: ProbeTable, addresses: U64) -> U64:
+    """Which of these addresses are in functions with probes."""
+    function_of = np.append(functions.function, -1)  # the last one: of no function
+    has_probes = np.zeros(len(functions.names) + 1, np.bool_)
+    has_probes[function_of[functions.containing(table.address)]] = True
+    has_probes[-1] = False
+    probed: U64 = addresses[has_probes[function_of[functions.containing(addresses)]]]
+    return probed
+
+
+def _named_by_probes(calls: Calls, known: ProbedFunctions, table: ProbeTable) -> Calls:
+    """The same with the names that probes give functions of which the symbols say otherwise.
+
+    Of several functions that were folded into one, and of aliases, that is the one whose profile
+    there is (LLVM 22: loadSymbolsFromPseudoProbe).
+    """
+    names = list(calls.names)
+    functions = known.functions
+    first = np.searchsorted(table.address, functions.range_start)
+    past = np.searchsorted(table.address, functions.range_end)
+    is_called = np.zeros(len(names), np.bool_)
+    is_called[calls.callee] = True
+    is_wanted = (is_called & known.is_renamed)[functions.function] & (first < past)
+    for row in np.flatnonzero(is_wanted).tolist()[::-1]:  # the first piece with probes counts
+        top = table.tree.path(int(table.node[first[row]]))[0]
+        names[functions.function[row]] = canonical_name(table.tree.name(top))
+    return replace(calls, names=tuple(names))
+
+
+# ---------------------------------------------------------------------------- counts
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """Probes of code that ran or might have; columns of equal length."""
+
+    row: I64
+    """In the table of probes."""
+    count: U64
+
+
+def _counted(table: ProbeTable, addresses: U64, counts: U64) -> _Counted:
+    """The probes at these instructions."""
+    first, past = table.at(addresses)
+    return _Counted(spread(first, past), np.repeat(counts, past - first))
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """Calls that were made at call probes; columns of equal length."""
+
+    row: I64
+    """In the table of probes."""
+    callee: I64
+    count: U64
+
+
+def _made(table: ProbeTable, calls: Calls) -> _Made:
+    row = np.full(len(calls.source), -1)
+    row[calls.has_source] = table.call_at(calls.source[calls.has_source])
+    at_probe = row >= 0
+    return _Made(row[at_probe], calls.callee[at_probe], calls.count[at_probe])
+
+
+def _profile(table: ProbeTable, counted: _Counted, calls: Calls) -> ProfileTable:
+    """Counted probes and calls, each in the context that it is of."""
+    made = _made(table, calls)
+    contexts = _contexts(table.tree, table.node[np.concatenate((counted.row, made.row))])
+    known = contexts.of_node[table.node[counted.row]] >= 0
+    counted = _Counted(counted.row[known], counted.count[known])
+    known = contexts.of_node[table.node[made.row]] >= 0
+    made = _Made(made.row[known], made.callee[known], made.count[known])
+    names, name_of, callee_of = _names(table.tree, contexts.function, calls.names)
+    body, targets = _body(table, contexts, counted, replace(made, callee=callee_of[made.callee]))
+    total, head = _totals(table, contexts, counted)
+    profile = ProfileTable(
+        names=names,
+        contexts=Contexts(
+            parent=contexts.parent, line=contexts.site,
+            discriminator=np.zeros_like(contexts.site), name=name_of, total=total, head=head,
+        ),
+        body=body,
+        calls=targets,
+        checksum=table.tree.descriptors.checksum[contexts.function],
+    )  # fmt: skip
+    profile.raise_to_calls()
+    return profile.without_ambiguous().with_used_names()
+
+
+@dataclass(frozen=True, slots=True)
+class _ProbeContexts:
+    """Functions, and functions inlined at a call probe of another context; columns of n rows."""
+
+    parent: I64
+    """-1 for functions that stand alone."""
+    site: I64
+    """Call probe in the parent at which it was inlined; 0 for functions that stand alone."""
+    function: I64
+    """Row of the descriptors."""
+    of_node: I64
+    """Context of each node of the tree; -1 where a function has no descriptor, or is unused."""
+
+
+def _contexts(tree: InlineTree, nodes: I32) -> _ProbeContexts:
+    """The contexts of these nodes, and those around them.
+
+    A function that was inlined at an unknown probe stands alone (LLVM: getInlineContextForProbe).
+    """
+    caller = np.where(tree.site > 0, tree.parent, -1).astype(np.int64)
+    used = _with_callers(caller, nodes)
+    of_node = np.full(len(tree) + 1, -1)  # the last one: of no node
+    depth = depths(caller)[used]
+    parts, size = [np.empty((3, 0), np.int64)], 0
+    for level in range(int(depth.max(initial=-1)) + 1):
+        rows = used[depth == level]
+        rows = rows[(tree.function[rows] >= 0) & ((level == 0) | (of_node[caller[rows]] >= 0))]
+        parent, function = of_node[caller[rows]], tree.function[rows]
+        site = tree.site[rows].astype(np.int64) * (level > 0)
+        first, inverse = distinct_rows(parent, pair(function, site))
+        of_node[rows] = size + inverse
+        parts.append(np.stack((parent[first], site[first], function[first])))
+        size += len(first)
+    parent, site, function = np.concatenate(parts, axis=1)
+    return _ProbeContexts(parent, site, function, of_node[:-1])
+
+
+def _with_callers(caller: I64, nodes: I32) -> I64:
+    """These nodes and all around them, each once."""
+    is_used = np.zeros(len(caller), np.bool_)
+    is_used[nodes] = True
+    inner = np.flatnonzero(is_used)
+    while len(inner):
+        is_used[inner] = True
+        outer = caller[inner]
+        inner = distinct(outer[(outer >= 0) & ~is_used[outer]])
+    return np.flatnonzero(is_used)
+
+
+def _names(
+    tree: InlineTree, function: I64, callees: Sequence[str]
+) -> tuple[tuple[str, ...], I64, I64]:
+    """All names, each once; the number of each function's, and of each callee's."""
+    used = distinct(function)
+    numbers: dict[str, int] = {}
+    of_used = [numbers.setdefault(tree.descriptors.name(i), len(numbers)) for i in used.tolist()]
+    of_callee = [numbers.setdefault(name, len(numbers)) for name in callees]
+    name_of = np.array(of_used, np.int64)[np.searchsorted(used, function)]
+    return tuple(numbers), name_of, np.array(of_callee, np.int64)
+
+
+def _body(
+    table: ProbeTable, contexts: _ProbeContexts, counted: _Counted, made: _Made
+) -> tuple[Body, CallTargets]:
+    """Counts of probes, and the calls from them; a probe that only calls has a zero."""
+    rows = np.concatenate((counted.row, made.row))
+    context = contexts.of_node[table.node[rows]]
+    index, discriminator = table.index[rows], table.discriminator[rows]
+    discriminator[len(counted.row) :] = 0  # whichever copy of the call it was
+    place = index.astype(np.uint64) << np.uint64(32) | discriminator
+    first, row = distinct_rows(context, place)
+    count = np.zeros(len(first), np.uint64)
+    np.add.at(count, row[: len(counted.row)], counted.count)
+    at_row = row[len(counted.row) :]
+    first_call, call = distinct_rows(pair(at_row, made.callee))
+    called = np.zeros(len(first_call), np.uint64)
+    np.add.at(called, call, made.count)
+    body = Body(
+        context[first], index[first].astype(np.int64), discriminator[first].astype(np.int64), count
+    )
+    return body, CallTargets(at_row[first_call], made.callee[first_call], called)
+
+
+def _totals(table: ProbeTable, contexts: _ProbeContexts, counted: _Counted) -> tuple[U64, U64]:
+    """Totals of contexts with all that is inlined into them, and head samples."""
+    context = contexts.of_node[table.node[counted.row]]
+    total = np.zeros(len(contexts.parent), np.uint64)
+    head = np.zeros_like(total)
+    np.add.at(total, context, counted.count)
+    is_head = (table.index[counted.row] == ENTRY_INDEX) & (contexts.parent[context] < 0)
+    np.add.at(head, context[is_head], counted.count[is_head])
+    depth = depths(contexts.parent)
+    for level in range(int(depth.max(initial=0)), 0, -1):
+        rows = np.flatnonzero(depth == level)
+        np.add.at(total, contexts.parent[rows], total[rows])
+    return total, head

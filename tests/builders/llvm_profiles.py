@@ -1,0 +1,39 @@
+"""Sample profiles of one recording: our own, and llvm-profgen's."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from lbr2pgo.conversion import ConvertOptions, convert
+from lbr2pgo.model import waterfall
+from lbr2pgo.profiles.formats import output, steps
+from lbr2pgo.replay.recordings import LLVM_PROFGEN
+
+
+def converted(
+    where: Path, profile: Path, binary: Path, *, compat: bool = False, strict: bool = False,
+    **options: object,
+) -> str:  # fmt: skip
+    """Our text profile; the waterfall must add up."""
+    out = where / "ours.prof"
+    tools = frozenset({LLVM_PROFGEN} if compat else ())
+    made = (output("llvm", out, **options),)
+    done = convert(ConvertOptions((profile,), binary, outputs=made, compat=tools, strict=strict))
+    waterfall.check(done.tallies, steps())
+    return out.read_text()
+
+
+def profgen(
+    tool: Callable[[str], str], where: Path, profile: Path, binary: Path, *words: str
+) -> str:
+    """The text profile of llvm-profgen, without calling contexts."""
+    out = where / "profgen.prof"
+    kind = "perfscript" if profile.suffix == ".perfscript" else "perfdata"
+    done = subprocess.run(
+        [tool("llvm-profgen-22"), "--format=text", "--ignore-stack-samples", f"--{kind}={profile}",
+         f"--binary={binary}", f"--output={out}", *words], capture_output=True, text=True,
+    )  # fmt: skip
+    assert out.exists(), done.stderr
+    return out.read_text()
