@@ -12,7 +12,7 @@ import numpy as np
 from lbr2pgo.native.dwarf_frames import fill_frames
 from lbr2pgo.native.dwarf_functions import DESCRIPTION
 from lbr2pgo.native.dwarf_lines import FOUND
-from lbr2pgo.program.dwarf.function import Names, describe
+from lbr2pgo.program.dwarf.function import Names, describe, name_all
 from lbr2pgo.program.dwarf.line import LineTable
 from lbr2pgo.program.dwarf.unit import Dwarf
 from lbr2pgo.support.arrays import I32, I64, U32, Records
@@ -68,8 +68,10 @@ class Group(NamedTuple):
     """(k,): frames of each address."""
     offsets: I64
     """(d,): where the DIEs of these frames are."""
+    described: Records | None
+    """(d,) rows of `DESCRIPTION` of them; None if other units are needed for that."""
     die: I32
-    """DIE of each frame, as an index into `offsets`, -1 if it has none; outermost first."""
+    """Row of the DIE of each frame, -1 if it has none; outermost first."""
     leaf: Records
     """(k,) rows of `FOUND`."""
 
@@ -126,8 +128,13 @@ def _described(groups: Sequence[Group], names: Names) -> tuple[I32, Records]:
     parts = [(np.zeros(0, np.int32), np.zeros(0, DESCRIPTION))]
     for _, same in groupby(groups, key=lambda group: id(group.dwarf)):
         together = list(same)
-        offsets = np.concatenate([group.offsets for group in together])
-        parts.append(describe(together[0].dwarf, offsets, names))
+        rows = np.concatenate(
+            [
+                describe(group.dwarf, group.offsets) if group.described is None else group.described
+                for group in together
+            ]
+        )
+        parts.append((name_all(together[0].dwarf, rows, names), rows))
     name, described = map(np.concatenate, zip(*parts, strict=True))
     return name, described
 

@@ -116,28 +116,34 @@ def subprogram_ranges(dwarf: Dwarf, unit: int) -> tuple[Records, int]:
     )
 
 
-def describe(dwarf: Dwarf, offsets: I64, names: Names) -> tuple[I32, Records]:
-    """What the DIEs at (n,) offsets of .debug_info say: (number of the name, `DESCRIPTION`).
-
-    The linkage name if there is one, else the plain one; -1 where a DIE has neither.
-    """
-    rows = _descriptions(dwarf, offsets)
-    name = names.at(dwarf.texts, rows["linkage_name"])
-    missing = np.flatnonzero(name < 0)
-    name[missing] = names.at(dwarf.texts, rows["name"][missing])
-    moved = np.flatnonzero(rows["moved"] >= 0)
-    if dwarf.supplement is not None and len(moved):
-        name_there, there = describe(dwarf.supplement, rows["moved"][moved], names)
-        name[moved] = np.where(name[moved] < 0, name_there, name[moved])
-        line = rows["decl_line"]
-        line[moved] = np.where(line[moved] == 0, there["decl_line"], line[moved])
-    return name, rows
-
-
-def _descriptions(dwarf: Dwarf, offsets: I64) -> Records:
-    """(n,) rows of `DESCRIPTION`, for which other units may be needed than were."""
+def describe(dwarf: Dwarf, offsets: I64) -> Records:
+    """What the DIEs at (n,) offsets of .debug_info say: rows of `DESCRIPTION`."""
     while True:
         rows, missing = native.describe(dwarf.sections, dwarf.units, dwarf.abbreviations, offsets)
         if len(missing) == 0:
             return rows
         dwarf.load(missing.tolist())
+
+
+def describe_alone(dwarf: Dwarf, offsets: I64) -> Records | None:
+    """As `describe`, but None if other units must be loaded, which no thread may do alone."""
+    rows, missing = native.describe(dwarf.sections, dwarf.units, dwarf.abbreviations, offsets)
+    return None if len(missing) else rows
+
+
+def name_all(dwarf: Dwarf, rows: Records, names: Names) -> I32:
+    """Number of the name of each of (n,) rows of `DESCRIPTION`, which are completed meanwhile.
+
+    The linkage name if there is one, else the plain one; -1 where a DIE has neither.
+    """
+    name = names.at(dwarf.texts, rows["linkage_name"])
+    missing = np.flatnonzero(name < 0)
+    name[missing] = names.at(dwarf.texts, rows["name"][missing])
+    moved = np.flatnonzero(rows["moved"] >= 0)
+    if dwarf.supplement is not None and len(moved):
+        there = describe(dwarf.supplement, rows["moved"][moved])
+        name_there = name_all(dwarf.supplement, there, names)
+        name[moved] = np.where(name[moved] < 0, name_there, name[moved])
+        line = rows["decl_line"]
+        line[moved] = np.where(line[moved] == 0, there["decl_line"], line[moved])
+    return name

@@ -23,7 +23,9 @@ from lbr2pgo.program.dwarf.function import (
     DwarfFunctions,
     Names,
     describe,
+    describe_alone,
     functions_around,
+    name_all,
     subprogram_ranges,
 )
 from lbr2pgo.program.dwarf.line import Lines, LineTable, read_line_table
@@ -97,12 +99,21 @@ def _sweep(starts: list[int], ends: list[int], units: list[int]) -> list[list[in
     return stretches
 
 
+_KEPT = 8 << 20
+"""Bytes of .debug_info to read before the memory of what was looked at is given back."""
+
+
 class Symbolizer:
     """Answers for one file; reads a unit when an address in it is asked for."""
 
-    def __init__(self, dwarf: Dwarf, problems: Counter[str]) -> None:
+    def __init__(
+        self, dwarf: Dwarf, problems: Counter[str], let_go: Callable[[], None] = lambda: None
+    ) -> None:
+        """`let_go` gives back the memory of what was looked at in the file."""
         self.dwarf = dwarf
         self._problems = problems
+        self._let_go = let_go
+        self._kept = 0
         self._homes: dict[int, tuple[Dwarf, int]] = {}
         """Where the DIEs of each unit are that was ever read: a skeleton's in its split half."""
         self._noted: set[int] = set()
@@ -149,6 +160,15 @@ class Symbolizer:
     def _note(self, problem: str, count: int = 1) -> None:
         with self._lock:
             self._problems[problem] += count
+
+    def _was_read(self, unit: int) -> None:
+        """Give memory back now and then: units are many, and each is read once a question."""
+        row = self.dwarf.units[unit]
+        with self._lock:
+            self._kept += int(row["end"] - row["offset"])
+            if self._kept > _KEPT:
+                self._kept = 0
+                self._let_go()
 
     def line_table(self, unit: int) -> LineTable | None:
         """A unit's line table, None if it has none."""
@@ -200,6 +220,7 @@ class Symbolizer:
             there = addresses[rows]
             found = _look_up(table_of(unit, there), there)
             groups[unit] = self._group(unit, rows, there, found, chosen)
+            self._was_read(unit)
 
         share(by_unit, [read] * threads())
         return [groups[unit] for unit, _ in by_unit]
@@ -223,7 +244,8 @@ class Symbolizer:
         is_used[chain] = True
         die = np.full(int(lengths.sum()), -1, np.int32)
         die[np.repeat(~lonely, lengths)] = (np.cumsum(is_used, dtype=np.int32) - 1)[chain]
-        return Group(rows, unit, dwarf, lengths, around.dies["offset"][is_used], die, found)
+        dies = around.dies["offset"][is_used]
+        return Group(rows, unit, dwarf, lengths, dies, describe_alone(dwarf, dies), die, found)
 
     def lines(self, addresses: U64) -> Lines:
         """See `DebugInfo.lines`."""
@@ -245,7 +267,8 @@ class Symbolizer:
         for dwarf, ranges in self._subprograms(units.tolist()):
             kept = ranges[(ranges["high"] > ranges["low"]) & (ranges["low"] >= np.uint64(lowest))]
             dies, back = np.unique(kept["owner"], return_inverse=True)
-            parts.append((kept["low"], kept["high"], describe(dwarf, dies, names)[0][back]))
+            name = name_all(dwarf, describe(dwarf, dies), names)
+            parts.append((kept["low"], kept["high"], name[back]))
         starts, ends, function = map(np.concatenate, zip(*parts, strict=True))
         named = function >= 0
         _, first = np.unique(starts[named], return_index=True)
@@ -263,6 +286,7 @@ class Symbolizer:
         def read(unit: int) -> None:
             found[unit], ending = subprogram_ranges(*self._homes[unit])
             self._note_ending(unit, ending)
+            self._was_read(unit)
 
         share([(unit,) for unit in units], [read] * threads())
         ordered = sorted(units, key=lambda unit: self._homes[unit][0] is not self.dwarf)
