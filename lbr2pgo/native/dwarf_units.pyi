@@ -2,7 +2,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from lbr2pgo.support.arrays import I64, U8, Bytes, Records
+from lbr2pgo.support.arrays import I64, U8, U64, Bytes, Records
 
 UNIT: np.dtype[np.void]
 """One unit: where its parts are, and what its header and root DIE say.
@@ -64,4 +64,11 @@ def read_aranges(section: Bytes) -> tuple[I64, Records]:
     """.debug_aranges: offsets (k,) of the units that it lists, and their ranges with those.
 
     Reading stops at the first set that is damaged or of a form that LLVM refuses.
+    """
+
+def resolve(starts: U64, ends: U64, units: I64, order: I64) -> Records:
+    """Ranges free of overlaps, ascending, of (n,) claims that may overlap, each with its unit.
+
+    Each stretch goes on belonging to the unit before it if that one claims it too, and to the first
+    unit otherwise. `order` (2n,) sorts starts and ends together, numbered in this order.
     """

@@ -413,3 +413,74 @@ def read_aranges(const uint8_t[::1] section):
     finally:
         let_go(&rows)
         let_go(&listed)
+
+
+cdef struct Heap:
+    # Units that were active, the first of them on top; as many at most as there are claims.
+    int64_t *units
+    Py_ssize_t size
+
+
+cdef inline void _push(Heap *heap, int64_t unit) noexcept nogil:
+    cdef Py_ssize_t at = heap.size
+    heap.size += 1
+    while at > 0 and heap.units[(at - 1) // 2] > unit:
+        heap.units[at] = heap.units[(at - 1) // 2]
+        at = (at - 1) // 2
+    heap.units[at] = unit
+
+
+cdef inline void _pop(Heap *heap) noexcept nogil:
+    cdef Py_ssize_t at = 0, below = 1
+    cdef int64_t unit = heap.units[heap.size - 1]
+    heap.size -= 1
+    while below < heap.size:
+        if below + 1 < heap.size and heap.units[below + 1] < heap.units[below]:
+            below += 1
+        if heap.units[below] >= unit:
+            break
+        heap.units[at] = heap.units[below]
+        at, below = below, 2 * below + 1
+    heap.units[at] = unit
+
+
+cdef inline int _extend(
+    Growing *stretches, const int64_t[::1] active, uint64_t low, uint64_t high, int64_t first
+) except -1 nogil:
+    """Give a stretch to the unit before it if that one claims it too, else to the first."""
+    cdef Range *last = <Range *>stretches.data + stretches.count - 1
+    if stretches.count == 0 or last.high != low or active[last.owner] == 0:
+        last = <Range *>add(stretches)
+        last.low, last.owner = low, first
+    last.high = high
+    return 0
+
+
+def resolve(
+    const uint64_t[::1] starts, const uint64_t[::1] ends, const int64_t[::1] units,
+    const int64_t[::1] order,
+):
+    cdef Py_ssize_t n = units.shape[0], i, k
+    cdef int64_t[::1] active = np.zeros(np.max(units, initial=-1) + 1, np.int64)
+    cdef int64_t[::1] room = np.empty(n + 1, np.int64)
+    cdef Heap heap = Heap(&room[0], 0)
+    cdef Growing stretches = growing(sizeof(Range))
+    cdef uint64_t address, before = 0
+    try:
+        with nogil:
+            for k in range(order.shape[0]):
+                i = order[k] % n
+                address = starts[i] if order[k] < n else ends[i]
+                while heap.size > 0 and active[heap.units[0]] == 0:
+                    _pop(&heap)
+                if heap.size > 0 and before < address:
+                    _extend(&stretches, active, before, address, heap.units[0])
+                before = address
+                if order[k] < n:
+                    active[units[i]] += 1
+                    _push(&heap, units[i])
+                else:
+                    active[units[i]] -= 1
+        return np.frombuffer(content(&stretches), RANGE)
+    finally:
+        let_go(&stretches)

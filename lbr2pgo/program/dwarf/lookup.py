@@ -6,7 +6,6 @@ address belongs to where several claim it; ProfiledBinary.cpp for functions.
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from threading import Lock
 
 import numpy as np
 
+from lbr2pgo.native import dwarf_units as native
 from lbr2pgo.native.dwarf_lines import FOUND
 from lbr2pgo.program.dwarf.frame import Frames, Group, assemble, name_files
 from lbr2pgo.program.dwarf.function import (
@@ -68,35 +68,9 @@ def resolve(claims: Claims) -> Cover:
     reach = np.maximum.accumulate(claims.ends)
     if np.all(reach[:-1] <= claims.starts[1:]):
         return Cover(claims.starts, claims.ends, claims.units)
-    stretches = _sweep(claims.starts.tolist(), claims.ends.tolist(), claims.units.tolist())
-    table = np.array(stretches, np.uint64).reshape(-1, 3)
-    return Cover(table[:, 0], table[:, 1], table[:, 2].astype(np.int64))
-
-
-def _sweep(starts: list[int], ends: list[int], units: list[int]) -> list[list[int]]:
-    """Stretches (start, end, unit) between the bounds of claims."""
-    bounds = sorted(
-        [(start, unit, 1) for start, unit in zip(starts, units, strict=True)]
-        + [(end, unit, -1) for end, unit in zip(ends, units, strict=True)]
-    )
-    stretches: list[list[int]] = []
-    active: Counter[int] = Counter()
-    smallest: list[int] = []
-    before = 0
-    for address, unit, change in bounds:
-        while smallest and active[smallest[0]] <= 0:
-            heapq.heappop(smallest)
-        if before < address and smallest:
-            last = stretches[-1] if stretches else [0, 0, -1]
-            if last[1] == before and active[last[2]] > 0:
-                last[1] = address
-            else:
-                stretches.append([before, address, smallest[0]])
-        active[unit] += change
-        if change > 0:
-            heapq.heappush(smallest, unit)
-        before = address
-    return stretches
+    order = np.argsort(np.concatenate([claims.starts, claims.ends]), kind="stable")
+    found = native.resolve(claims.starts, claims.ends, claims.units, order)
+    return Cover(*(np.ascontiguousarray(found[name]) for name in ("low", "high", "owner")))
 
 
 _KEPT = 8 << 20

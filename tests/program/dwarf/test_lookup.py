@@ -18,7 +18,8 @@ some_rows = st.lists(
 def claimed(rows: Rows) -> Claims:
     real = sorted(row for row in rows if row[0] < row[1])
     table = np.array(real, np.uint64).reshape(-1, 3)
-    return Claims(table[:, 0], table[:, 1], table[:, 2].astype(np.int64))
+    starts, ends, units = table.T.copy()
+    return Claims(starts, ends, units.astype(np.int64))
 
 
 def resolved(rows: Rows) -> Cover:
