@@ -92,7 +92,7 @@ class DebugInfo:
             shared = None if found is None else read(found)
             if shared is None:
                 self._problems["supplementary debug files (dwz) that were not found"] += 1
-        return Symbolizer(read(self._source, shared), self._problems, self._source.let_go)
+        return Symbolizer(read(self._source, shared), self._problems)
 
     def frames(self, addresses: U64) -> Frames:
         """Inline frames of (n,) image addresses, in the order given."""

@@ -73,21 +73,12 @@ def resolve(claims: Claims) -> Cover:
     return Cover(*(np.ascontiguousarray(found[name]) for name in ("low", "high", "owner")))
 
 
-_KEPT = 8 << 20
-"""Bytes of .debug_info to read before the memory of what was looked at is given back."""
-
-
 class Symbolizer:
     """Answers for one file; reads a unit when an address in it is asked for."""
 
-    def __init__(
-        self, dwarf: Dwarf, problems: Counter[str], let_go: Callable[[], None] = lambda: None
-    ) -> None:
-        """`let_go` gives back the memory of what was looked at in the file."""
+    def __init__(self, dwarf: Dwarf, problems: Counter[str]) -> None:
         self.dwarf = dwarf
         self._problems = problems
-        self._let_go = let_go
-        self._kept = 0
         self._homes: dict[int, tuple[Dwarf, int]] = {}
         """Where the DIEs of each unit are that was ever read: a skeleton's in its split half."""
         self._noted: set[int] = set()
@@ -134,15 +125,6 @@ class Symbolizer:
     def _note(self, problem: str, count: int = 1) -> None:
         with self._lock:
             self._problems[problem] += count
-
-    def _was_read(self, unit: int) -> None:
-        """Give memory back now and then: units are many, and each is read once a question."""
-        row = self.dwarf.units[unit]
-        with self._lock:
-            self._kept += int(row["end"] - row["offset"])
-            if self._kept > _KEPT:
-                self._kept = 0
-                self._let_go()
 
     def line_table(self, unit: int) -> LineTable | None:
         """A unit's line table, None if it has none."""
@@ -194,7 +176,6 @@ class Symbolizer:
             there = addresses[rows]
             found = _look_up(table_of(unit, there), there)
             groups[unit] = self._group(unit, rows, there, found, chosen)
-            self._was_read(unit)
 
         share(by_unit, [read] * threads())
         return [groups[unit] for unit, _ in by_unit]
@@ -260,7 +241,6 @@ class Symbolizer:
         def read(unit: int) -> None:
             found[unit], ending = subprogram_ranges(*self._homes[unit])
             self._note_ending(unit, ending)
-            self._was_read(unit)
 
         share([(unit,) for unit in units], [read] * threads())
         ordered = sorted(units, key=lambda unit: self._homes[unit][0] is not self.dwarf)
