@@ -39,6 +39,7 @@ from lbr2pgo.counting.place import OwnBranches, place_image
 from lbr2pgo.counting.trace_table import TraceTable
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks
+from lbr2pgo.model.quirks import LOSSES
 from lbr2pgo.native.walk import Reason, StackKind
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import (
@@ -145,9 +146,6 @@ class _SampleTally:
     def as_tally(self, reasons: U64, outside: int) -> dict[str, int]:
         selected = self.read - self.other_event - self.other_process
         with_stack = selected - self.no_stack
-        lost = {_loss_key(reason): int(reasons[reason]) for reason in Reason}
-        counted = lost.pop(_loss_key(Reason.COUNTED)) - outside
-        lost[_loss_key(Reason.OUTSIDE)] += outside
         return {
             "samples_read": self.read,
             "samples_selected/other_event": self.other_event,
@@ -159,15 +157,13 @@ class _SampleTally:
             "samples_mapped/in_prologue": self.in_prologue,
             "samples_mapped": with_stack - self.not_mapped - self.in_prologue,
             "branches_read": self.branches,
-            "branches_in_image": counted,
-            **lost,
+            "branches_in_image/outside": int(reasons[Reason.OUTSIDE]) + outside,
+            "branches_in_image": int(reasons[Reason.COUNTED]) - outside,
+            **{
+                f"{loss.step}/{loss.reason}": int(reasons[Reason[loss.reason.upper()]])
+                for loss in LOSSES
+            },
         }
-
-
-def _loss_key(reason: Reason) -> str:
-    """Where the waterfall shows what is lost for this reason."""
-    is_run = reason in (Reason.ABORTED, Reason.FILTERED)
-    return f"{'runs' if is_run else 'branches'}_in_image/{reason.name.lower()}"
 
 
 class _Selection:

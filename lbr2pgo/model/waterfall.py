@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from lbr2pgo.model.quirks import LOSSES
+
 Tally = Mapping[str, int]
 
 
@@ -52,7 +54,9 @@ STEPS = (
 _COUNTING = ("samples_read", "samples_selected", "samples_with_stack", "samples_mapped",
              "branches_read", "branches_in_image")  # fmt: skip
 """Steps that are taken before there are counts."""
-_COUNTING_KEYS = ("runs_in_image/aborted", "runs_in_image/filtered")
+_COUNTING_KEYS = tuple(
+    f"{loss.step}/{loss.reason}" for loss in LOSSES if loss.step not in _COUNTING
+)
 """What else is known then: fall-throughs that can't be told."""
 
 
@@ -70,30 +74,7 @@ REASONS = {
         "between addresses outside the image",
         "nothing: libraries and the kernel; convert them with their own --binary",
     ),
-    "empty": Reason("empty", "nothing: the recorder left places of the stack unused"),
-    "poison": Reason("poison", "nothing: unused places of an AMD BRS stack"),
-    "wrong_path": Reason("speculative, on a wrong path", "nothing: they were never executed"),
-    "bogus_target": Reason(
-        "bogus, by AMD's erratum 1452", "nothing: newer kernels leave such entries out"
-    ),
-    "duplicate": Reason(
-        "copies of the newest entry", "nothing: a known fault of the recorder, repaired"
-    ),
-    "exception": Reason(
-        "interrupts, exceptions and their returns", "nothing: no branch of the program"
-    ),
-    "not_taken": Reason("not taken", "nothing: observations of a branch that fell through"),
-    "call_stack": Reason(
-        "of a call-stack recording",
-        "record all branches: perf record -b (without --call-graph lbr, -j call_stack)",
-    ),
-    "aborted": Reason(
-        "undone by a transaction's abort", "nothing: what ran before it did not last"
-    ),
-    "filtered": Reason(
-        "that a filtered recording, or one of single branches, can't tell",
-        "record all branches: perf record -b",
-    ),
+    **{loss.reason: Reason(loss.title, loss.cure) for loss in LOSSES},
     "backwards": Reason(
         "that end before they start", "check that the binary is the one that was recorded"
     ),

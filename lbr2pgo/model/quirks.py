@@ -1,12 +1,25 @@
 """What branch recorders do that a reader has to know: one table, as data.
 
-docs/hardware.md shows it. Each quirk is treated by one function, tested where `test` says, and what
-is lost to it is counted under `counter`.
+docs/hardware.md shows it, and counting and the waterfall take from it what can be lost. Each quirk
+is treated by one pure function, tested where `test` says. A new one that makes entries worthless is
+a row here, a function in native/quirks.pxd, and its `Reason`, which native/walk.pxd finds by it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What is lost to quirks."""
+
+    reason: str
+    """One of `native.walk.Reason`, in small letters."""
+    title: str
+    cure: str
+    step: str = "branches_in_image"
+    """The step of the waterfall that it does not reach."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +38,25 @@ class Quirk:
     """Where it is documented."""
     test: str
     """`file::function` of its test."""
-    counter: str | None = None
-    """Key of `waterfall.REASONS`, or of another tally; None where nothing is lost."""
+    loss: Loss | None = None
+    tally: str | None = None
+    """Where it is counted though nothing is lost to it."""
 
 
-_PLANTED = "tests/counting/test_quirks.py::"
+_PLANTED = "tests/model/test_quirks.py::"
+
+_ABORTED = Loss(
+    "aborted",
+    "undone by a transaction's abort",
+    "nothing: what ran before it did not last",
+    step="runs_in_image",
+)
+_FILTERED = Loss(
+    "filtered",
+    "that a filtered recording, or one of single branches, can't tell",
+    "record all branches: perf record -b",
+    step="runs_in_image",
+)
 
 QUIRKS = (
     Quirk(
@@ -40,7 +67,7 @@ QUIRKS = (
         "native.quirks.is_empty",
         "Linux: arch/x86/events/intel/lbr.c, intel_pmu_lbr_reset_64",
         _PLANTED + "test_planted_entries_are_lost_and_no_others",
-        "empty",
+        Loss("empty", "empty", "nothing: the recorder left places of the stack unused"),
     ),
     Quirk(
         "repeated newest entry",
@@ -51,7 +78,11 @@ QUIRKS = (
         "google/autofdo: sample_reader.cc, strip_dup_backedge_stride_limit; LLVM: "
         "bolt/lib/Profile/DataAggregator.cpp, NeedsSkylakeFix",
         _PLANTED + "test_planted_entries_are_lost_and_no_others",
-        "duplicate",
+        Loss(
+            "duplicate",
+            "copies of the newest entry",
+            "nothing: a known fault of the recorder, repaired",
+        ),
     ),
     Quirk(
         "transaction abort",
@@ -61,7 +92,7 @@ QUIRKS = (
         "native.walk.step",
         "Intel SDM vol. 3, Last Branch Records: TSX_ABORT",
         _PLANTED + "test_an_abort_costs_the_line_before_it_and_nothing_else",
-        "aborted",
+        _ABORTED,
     ),
     Quirk(
         "call-stack mode",
@@ -71,7 +102,11 @@ QUIRKS = (
         "counting.count.kind_of_stacks",
         "Linux: include/uapi/linux/perf_event.h, PERF_SAMPLE_BRANCH_CALL_STACK",
         _PLANTED + "test_a_call_stack_event_beside_a_clean_one_loses_its_own_entries",
-        "call_stack",
+        Loss(
+            "call_stack",
+            "of a call-stack recording",
+            "record all branches: perf record -b (without --call-graph lbr, -j call_stack)",
+        ),
     ),
     Quirk(
         "branch counters",
@@ -100,7 +135,7 @@ QUIRKS = (
         "native.quirks.is_wrong_path",
         "Linux: arch/x86/events/amd/lbr.c, amd_pmu_lbr_read",
         _PLANTED + "test_planted_entries_are_lost_and_no_others",
-        "wrong_path",
+        Loss("wrong_path", "speculative, on a wrong path", "nothing: they were never executed"),
     ),
     Quirk(
         "branch fusion",
@@ -110,7 +145,7 @@ QUIRKS = (
         "replay.fusion.unfused",
         "Linux: arch/x86/events/amd/lbr.c, amd_pmu_lbr_filter",
         _PLANTED + "test_fused_branches_are_found_again",
-        "branches_fused",
+        tally="branches_fused",
     ),
     Quirk(
         "erratum 1452",
@@ -121,7 +156,11 @@ QUIRKS = (
         "AMD: Revision Guide for Family 19h Models 10h-1Fh, erratum 1452; Linux: "
         "arch/x86/events/amd/lbr.c, amd_pmu_lbr_read (v6.9)",
         _PLANTED + "test_planted_entries_are_lost_and_no_others",
-        "bogus_target",
+        Loss(
+            "bogus_target",
+            "bogus, by AMD's erratum 1452",
+            "nothing: newer kernels leave such entries out",
+        ),
     ),
     Quirk(
         "poison",
@@ -131,7 +170,7 @@ QUIRKS = (
         "native.quirks.is_poison",
         "Linux: arch/x86/events/amd/brs.c, amd_brs_poison_buffer",
         _PLANTED + "test_planted_entries_are_lost_and_no_others",
-        "poison",
+        Loss("poison", "poison", "nothing: unused places of an AMD BRS stack"),
     ),
     Quirk(
         "no cycles",
@@ -140,7 +179,7 @@ QUIRKS = (
         "missing, never zero: reports say that there are none",
         "evidence.cycle_counts.CycleTable",
         "Linux: arch/x86/events/amd/lbr.c, struct branch_entry",
-        "tests/counting/test_quirks.py::test_cycles_that_nobody_recorded_are_missing",
+        "tests/model/test_quirks.py::test_cycles_that_nobody_recorded_are_missing",
     ),
     Quirk(
         "half records",
@@ -160,7 +199,11 @@ QUIRKS = (
         "native.quirks.is_exception",
         "Linux: drivers/perf/arm_brbe.c, brbe_type_to_perf_type_map",
         _PLANTED + "test_planted_entries_are_lost_and_no_others",
-        "exception",
+        Loss(
+            "exception",
+            "interrupts, exceptions and their returns",
+            "nothing: no branch of the program",
+        ),
     ),
     Quirk(
         "cycles unknown or at their limit",
@@ -180,7 +223,7 @@ QUIRKS = (
         "Arm ARM, BRBINF<n>_EL1: LASTFAILED; Linux: drivers/perf/arm_brbe.c, "
         "perf_entry_from_brbe_regset",
         "tests/sources/registers/test_brbe.py::test_transactions",
-        "aborted",
+        _ABORTED,
     ),
     Quirk(
         "single branches",
@@ -190,7 +233,7 @@ QUIRKS = (
         "counting.count.kind_of_stacks",
         "perf: tools/perf/util/arm-spe.c, arm_spe__prep_branch_stack",
         "tests/evidence/test_single_branches.py::test_there_are_no_straight_lines_even_with_the_branch_before",
-        "filtered",
+        _FILTERED,
     ),
     Quirk(
         "branches not taken",
@@ -200,7 +243,7 @@ QUIRKS = (
         "native.quirks.is_not_taken",
         "perf: tools/perf/builtin-script.c, bstack_event_str",
         _PLANTED + "test_planted_entries_are_lost_and_no_others",
-        "not_taken",
+        Loss("not_taken", "not taken", "nothing: observations of a branch that fell through"),
     ),
     Quirk(
         "filters by type",
@@ -210,7 +253,7 @@ QUIRKS = (
         "counting.count.kind_of_stacks",
         "Linux: include/uapi/linux/perf_event.h, PERF_SAMPLE_BRANCH_*",
         _PLANTED + "test_a_filter_costs_all_lines_and_no_branch",
-        "filtered",
+        _FILTERED,
     ),
     Quirk(
         "no hardware index in empty stacks",
@@ -224,12 +267,20 @@ QUIRKS = (
 )  # fmt: skip
 
 
+LOSSES = tuple({quirk.loss.reason: quirk.loss for quirk in QUIRKS if quirk.loss}.values())
+"""What can be lost, each once."""
+
+
+def _counted_as(quirk: Quirk) -> str:
+    return quirk.loss.reason if quirk.loss else quirk.tally or "nothing lost"
+
+
 def table() -> str:
     """The quirks as a table in Markdown, for docs/hardware.md."""
     head = "| quirk | recorder | how it shows | what is done | counted as | source | test |"
     rows = (
         f"| {q.name} | {q.recorder} | {q.seen} | {q.done} (`{q.code}`) "
-        f"| {q.counter or 'nothing lost'} | {q.source} | `{q.test}` |"
+        f"| {_counted_as(q)} | {q.source} | `{q.test}` |"
         for q in QUIRKS
     )
     return "\n".join([head, "| --- | --- | --- | --- | --- | --- | --- |", *rows]) + "\n"

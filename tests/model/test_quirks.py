@@ -25,9 +25,10 @@ from lbr2pgo.analyses.latency import latency
 from lbr2pgo.cli import main
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.counting.count import CountingOptions, count
-from lbr2pgo.counting.quirks import QUIRKS, table
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import BranchCounts
+from lbr2pgo.model.quirks import LOSSES, QUIRKS, table
+from lbr2pgo.native.walk import Reason
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.fusion import FUSED
@@ -356,27 +357,19 @@ def test_what_a_quirk_names_exists(quirk) -> None:  # type: ignore[no-untyped-de
         assert f" {name}(" in path.with_suffix(".pxd").read_text()
     else:
         assert hasattr(import_module(f"lbr2pgo.{module}"), name)
-    assert quirk.counter is None or quirk.counter in (*waterfall.REASONS, FUSED)
+    assert quirk.tally in (None, FUSED)
 
 
-def test_every_loss_to_a_recorder_is_a_quirk() -> None:
-    """What counting drops for the recorder's sake; `outside` is no fault of it."""
-    counted = {quirk.counter for quirk in QUIRKS}
-    named = set(losses_that_exist()) - {"outside"}
-    assert named <= counted
+def test_the_walk_has_a_reason_for_each_loss_and_no_others() -> None:
+    """`OUTSIDE` is no fault of a recorder."""
+    assert {reason.name.lower() for reason in Reason} == {
+        "counted", "outside", *(loss.reason for loss in LOSSES),
+    }  # fmt: skip
+    assert all(loss.step in {step.key for step in waterfall.STEPS} for loss in LOSSES)
 
 
 def test_every_loss_is_planted() -> None:
     """A quirk that costs something is planted here, or it stands in raw registers alone."""
-    costly = [quirk for quirk in QUIRKS if quirk.counter]
-    elsewhere = [q.name for q in costly if not q.test.startswith("tests/counting/test_quirks.py::")]
+    costly = [quirk for quirk in QUIRKS if quirk.loss or quirk.tally]
+    elsewhere = [q.name for q in costly if not q.test.startswith("tests/model/test_quirks.py::")]
     assert elsewhere == ["LASTFAILED", "single branches"]
-
-
-def losses_that_exist() -> list[str]:
-    from lbr2pgo.counting.count import _SampleTally
-    from lbr2pgo.native.walk import Reason
-
-    keys = _SampleTally().as_tally(np.zeros(len(Reason), np.uint64), 0)
-    step = "branches_in_image/"
-    return [key.removeprefix(step) for key in keys if key.startswith(step)]
