@@ -11,8 +11,7 @@ cdef enum LineKind:
 
 cdef enum EntryForm:
     FLAGGED  # FROM/TO/EVENT/…
-    BARE  # FROM/TO
-    EITHER
+    FLAGGED_OR_BARE  # or FROM/TO
 
 cdef enum:
     NO_ENTRY = -1

@@ -256,10 +256,10 @@ cdef inline Py_ssize_t read_entry(
     after = _read_location(text, target, end, True, &entry.target)
     if after == target:
         return NO_ENTRY
-    if form != FLAGGED and (after == end or is_blank(text[after])):
+    if form == FLAGGED_OR_BARE and (after == end or is_blank(text[after])):
         entry.flags = 0
         return after
-    return NO_ENTRY if form == BARE else _read_flags(text, after, end, &entry.flags)
+    return _read_flags(text, after, end, &entry.flags)
 
 
 # Entries with symbols

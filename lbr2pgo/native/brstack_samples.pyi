@@ -1,6 +1,8 @@
 from typing import NamedTuple
 
-from lbr2pgo.support.arrays import I64, U64, Records
+from lbr2pgo.support.arrays import U64, Records
+
+Text = bytes | memoryview
 
 class Survey:
     """What no single line of a file tells; made line by line."""
@@ -19,8 +21,15 @@ class Survey:
     @property
     def records(self) -> list[tuple[bytes, int]]:
         """Lines that perf printed of mappings, tasks and the like, and where they stand."""
-    def add(self, text: bytes, base: int) -> None:
+    @property
+    def has_seen_entries(self) -> bool:
+        """Whether it is known what entries look like: the rest of the file need not wait for it."""
+    def add(self, text: Text, base: int) -> None:
         """Go over whole lines, which stand at `base` in the file."""
+    def part(self) -> Survey:
+        """A survey of some later lines, made apart."""
+    def merge(self, part: Survey) -> None:
+        """Go on with what was made apart of the lines that follow."""
 
 class OpenSample:
     """A sample of which some lines have been read, or none."""
@@ -43,9 +52,8 @@ class ReadSamples(NamedTuple):
     """(m, 3): from, to, flags; in a file with symbols the hash of a name stands for its address."""
     frames: U64
     """(c,): addresses of call stacks, innermost first, 65,536 of each at most."""
-    names: I64
-    """(m, 2, 2), in a file with symbols: where the names of from and to start and end in the text.
-    That of an unknown symbol is empty."""
+    names: dict[int, bytes]
+    """In a file with symbols, their names by the hashes; that of an unknown symbol is empty."""
     offsets: U64
     """(m, 2), in a file with symbols: of the addresses from the symbols."""
     losses: dict[str, int]
@@ -62,5 +70,5 @@ class SampleReader:
     """
 
     def __init__(self, survey: Survey) -> None: ...
-    def read(self, text: bytes, base: int, before: OpenSample) -> ReadSamples:
+    def read(self, text: Text, base: int, before: OpenSample) -> ReadSamples:
         """Read whole lines that stand at `base` in the file, where `before` was left open."""

@@ -12,7 +12,7 @@ cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from lbr2pgo.native.brstack_lines cimport (
-    BARE, COMMENT, COUNT, EITHER, FEWEST_BYTES, FLAGGED, NO_ENTRY, NOTHING, PREFIX, RECORD,
+    COMMENT, COUNT, FEWEST_BYTES, FLAGGED, FLAGGED_OR_BARE, NO_ENTRY, NOTHING, PREFIX, RECORD,
     STACK, SYMBOLS, Entry, EntryForm, LineKind, Prefix, Symbol, SymbolEntry, classify,
     read_entry, read_prefix, read_symbols,
 )
@@ -32,10 +32,11 @@ cdef enum:
 @cython.final
 cdef class Survey:
     cdef public bint is_timed
-    cdef readonly bint is_hybrid
-    cdef readonly list event_names
-    cdef readonly list records
-    cdef bint _has_narrow_ips, _has_flags, _has_bare_entries, _has_symbols
+    cdef readonly bint is_hybrid, has_seen_entries
+    cdef readonly list event_names, records
+    cdef EntryForm _form
+    cdef bint _has_narrow_ips, _has_addresses, _has_symbols
+    cdef bint _has_lines, _begins_with_stack
     cdef LineKind _previous
     cdef uint64_t[::1] _events
     cdef Py_ssize_t _event_count
@@ -43,12 +44,32 @@ cdef class Survey:
     def __init__(self):
         self.event_names = []
         self.records = []
+        self._form = FLAGGED_OR_BARE
         self._previous = NOTHING
         self._events = np.zeros(MOST_EVENTS, np.uint64)
 
     @property
     def has_symbols(self):
-        return self._has_symbols and not self._has_flags and not self._has_bare_entries
+        return self._has_symbols and not self._has_addresses
+
+    def part(self):
+        cdef Survey part = Survey()
+        part._form = self._form
+        part.has_seen_entries = self.has_seen_entries
+        return part
+
+    def merge(self, Survey part):
+        cdef Py_ssize_t i
+        self.is_timed |= part.is_timed
+        self.is_hybrid |= part.is_hybrid or (part._begins_with_stack and self._previous == PREFIX)
+        self._has_narrow_ips |= part._has_narrow_ips
+        self._has_addresses |= part._has_addresses
+        self._has_symbols |= part._has_symbols
+        if part._has_lines:
+            self._previous = part._previous
+        self.records += part.records
+        for i in range(part._event_count):
+            self._add_event(part._events[i], part.event_names[i])
 
     def add(self, const uint8_t[::1] text, Py_ssize_t base):
         cdef Py_ssize_t stop, place = 0, end = text.shape[0]
@@ -62,43 +83,61 @@ cdef class Survey:
     cdef int _add_line(
         self, const uint8_t *text, Py_ssize_t place, Py_ssize_t end, Py_ssize_t base
     ) except -1 nogil:
-        cdef EntryForm form = FLAGGED if self._has_flags else EITHER
         cdef Py_ssize_t body
-        cdef LineKind kind = classify(text, place, end, form, &body)
+        cdef LineKind kind = classify(text, place, end, self._form, &body)
         if kind == RECORD:
             with gil:
                 self.records.append((text[place:end], base + place))
         elif kind == STACK or kind == SYMBOLS or kind == PREFIX:
-            self._note_form(text, kind, body, end)
+            if kind != PREFIX and not self.has_seen_entries:
+                self._note_form(text, kind, body, end)
             self._note_prefix(text, kind, place, body)
         self._previous = kind
+        self._has_lines = True
         return 0
 
     cdef void _note_form(
-        self, const uint8_t *text, LineKind kind, Py_ssize_t body, Py_ssize_t end
+        self, const uint8_t *text, LineKind kind, Py_ssize_t place, Py_ssize_t end
     ) noexcept nogil:
-        """Note what the entries of a line look like."""
+        """Note what entries look like: the first one tells.
+
+        Where it has flags, one without is cut.
+        """
         cdef Entry entry
-        if kind == SYMBOLS:
-            self._has_symbols = True
-        elif kind == STACK and read_entry(text, body, end, FLAGGED, &entry) == NO_ENTRY:
-            self._has_bare_entries = True
-        elif kind == STACK:
-            self._has_flags = True
+        self.has_seen_entries = True
+        if kind == SYMBOLS or read_entry(text, place, end, FLAGGED, &entry) != NO_ENTRY:
+            self._form = FLAGGED
 
     cdef int _note_prefix(
         self, const uint8_t *text, LineKind kind, Py_ssize_t place, Py_ssize_t end
     ) except -1 nogil:
         cdef Prefix prefix
         cdef Py_ssize_t words = read_prefix(text, place, end, self._has_narrow_ips, &prefix)
+        self._has_addresses |= kind == STACK
+        self._has_symbols |= kind == SYMBOLS
         self._has_narrow_ips |= prefix.is_narrow
         self.is_timed |= prefix.has_time
         if kind == PREFIX:
             self.is_hybrid |= (prefix.has_time or prefix.has_event) and not prefix.has_ip
-        else:
-            self.is_hybrid |= words == 0 and self._previous == PREFIX
+        elif words == 0:
+            self.is_hybrid |= self._previous == PREFIX
+            self._begins_with_stack |= not self._has_lines
         if prefix.has_event and self.event_index(&prefix) == NO_EVENT:
-            self._add_event(text, &prefix)
+            with gil:
+                name = text[prefix.event_start:prefix.event_end]
+                self._add_event(prefix.event, name.decode("utf-8", "replace"))
+        return 0
+
+    cdef int _add_event(self, uint64_t event, name) except -1:
+        """Number one more event if it is new, as long as there is room."""
+        cdef Py_ssize_t i
+        for i in range(self._event_count):
+            if self._events[i] == event:
+                return 0
+        if self._event_count < MOST_EVENTS:
+            self._events[self._event_count] = event
+            self._event_count += 1
+            self.event_names.append(name)
         return 0
 
     cdef Py_ssize_t event_index(self, const Prefix *prefix) except -2 nogil:
@@ -109,17 +148,6 @@ cdef class Survey:
                 if self._events[i] == prefix.event:
                     return i
         return NO_EVENT
-
-    cdef int _add_event(self, const uint8_t *text, const Prefix *prefix) except -1 nogil:
-        """Number one more event, as long as there is room."""
-        if self._event_count == MOST_EVENTS:
-            return 0
-        self._events[self._event_count] = prefix.event
-        self._event_count += 1
-        with gil:
-            name = text[prefix.event_start:prefix.event_end]
-            self.event_names.append(name.decode("utf-8", "replace"))
-        return 0
 
 
 cdef struct Pending:
@@ -192,7 +220,6 @@ class ReadSamples(NamedTuple):
 cdef class SampleReader:
     cdef Survey _survey
     cdef bint _has_symbols
-    cdef EntryForm _form
     cdef Pending _pending
     cdef Losses _losses
     cdef Sample[::1] _samples
@@ -205,7 +232,6 @@ cdef class SampleReader:
     def __init__(self, Survey survey):
         self._survey = survey
         self._has_symbols = survey.has_symbols
-        self._form = FLAGGED if survey._has_flags else BARE
         self._make_room(0)
 
     def read(self, const uint8_t[::1] text, Py_ssize_t base, OpenSample before):
@@ -228,8 +254,14 @@ cdef class SampleReader:
         k = m if self._has_symbols else 0
         return ReadSamples(
             np.array(self._samples[:n]), np.array(self._entries[:m]), np.array(self._frames[:f]),
-            np.array(self._names[:k]), np.array(self._offsets[:k]), self._losses, after,
+            self._names_in(text, k), np.array(self._offsets[:k]), self._losses, after,
         )
+
+    def _names_in(self, const uint8_t[::1] text, Py_ssize_t entries):
+        """The names of the symbols in so many entries, by their hashes."""
+        hashes, first = np.unique(self._entries[:entries, :2], return_index=True)
+        places = np.reshape(self._names[:entries], (-1, 2))[first].tolist()
+        return {h: bytes(text[a:b]) for h, (a, b) in zip(hashes.tolist(), places)}
 
     def _make_room(self, Py_ssize_t size):
         """Have room for all that so much text can hold; what is not used takes no memory."""
@@ -259,7 +291,7 @@ cdef class SampleReader:
     ) except -1 nogil:
         cdef Py_ssize_t words, body
         cdef Prefix prefix
-        cdef LineKind kind = classify(text, start, end, self._form, &body)
+        cdef LineKind kind = classify(text, start, end, self._survey._form, &body)
         if kind == STACK or kind == PREFIX or (kind == SYMBOLS and self._has_symbols):
             words = read_prefix(text, start, body, self._survey._has_narrow_ips, &prefix)
             if kind == PREFIX:
@@ -336,7 +368,7 @@ cdef class SampleReader:
         cdef Entry *entry  # a row has its columns
         while place < end:
             entry = <Entry *>&self._entries[self._entry_count, 0]
-            after = read_entry(text, place, end, self._form, entry)
+            after = read_entry(text, place, end, self._survey._form, entry)
             if after == NO_ENTRY:
                 self._losses.entries += text[place] == b"0"
                 break

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,9 +30,6 @@ from lbr2pgo.sources.perf_script.records import RecordLine, read_comments, read_
 from lbr2pgo.sources.perf_script.symbols import Symbols
 from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader
 from lbr2pgo.support.errors import InputError
-
-if TYPE_CHECKING:
-    from lbr2pgo.native.brstack_samples import Survey
 
 _NAME = "perf script"
 
@@ -67,15 +63,6 @@ def _sniff(head: bytes) -> Sniff:
     return Sniff.NO
 
 
-def _survey(reader: LineReader) -> Survey:
-    from lbr2pgo.native.brstack_samples import Survey
-
-    survey = Survey()
-    for text, base in reader.chunks():
-        survey.add(text, base)
-    return survey
-
-
 class PerfScript:
     """A file of `perf script` text. Implements `StackSource`.
 
@@ -84,8 +71,11 @@ class PerfScript:
     """
 
     def __init__(self, path: Path, chunk_size: int = CHUNK_SIZE) -> None:
+        from lbr2pgo.sources.perf_script.samples import survey
+
         self._reader = LineReader(path, chunk_size)
-        self._survey = _survey(self._reader)
+        with self._reader.open() as pieces:
+            self._survey = survey(pieces)
         self._record_losses: Counter[str] = Counter()
         self._events = self._read_records()
         self._health: Counter[str] = Counter()
@@ -114,7 +104,10 @@ class PerfScript:
         symbols = self._symbols(resolve) if self._survey.has_symbols else None
         self._health = Counter()
         losses: Counter[str] = Counter()
-        with closing(read_samples(self._reader.chunks(), self._survey, symbols)) as parts:
+        with (
+            self._reader.open() as pieces,
+            closing(read_samples(pieces, self._survey, symbols)) as parts,
+        ):
             for batch, lost in parts:
                 losses.update(lost)
                 if len(batch):

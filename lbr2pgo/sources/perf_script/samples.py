@@ -1,13 +1,15 @@
-"""The samples of `perf script` text, chunk by chunk, in several threads.
+"""The samples of `perf script` text, piece by piece, in several threads.
 
-A chunk may end in the middle of a sample that stands on several lines. Where samples have call
+A piece may end in the middle of a sample that stands on several lines. Where samples have call
 stacks most do, and are read one after the other. Elsewhere hardly any does, so each is read as if
 no sample were open before it, and once more where one was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
+from contextlib import closing
+from functools import partial
 
 import numpy as np
 
@@ -19,64 +21,84 @@ from lbr2pgo.native.brstack_samples import (
     Survey,
 )
 from lbr2pgo.sources.perf_script.symbols import Symbols
+from lbr2pgo.sources.text_lines import LineBuffer, Pieces
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.threads import in_order, threads
 
 _TIME_UNKNOWN = 2**64 - 1
 """No time that perf prints."""
 
-Chunks = Iterable[tuple[bytes, int]]
-"""Whole lines, and where they stand in the file."""
+
+def survey(pieces: Pieces) -> Survey:
+    """What no single line of a file tells."""
+    found, buffer, starts = Survey(), pieces.buffer(), iter(pieces.starts)
+    # What entries look like, their first one tells; the rest need not be read in turn.
+    while not found.has_seen_entries and (start := next(starts, None)) is not None:
+        found.add(*buffer.read(start))
+    workers = [partial(_survey_piece, found, pieces.buffer()) for _ in range(threads())]
+    with closing(in_order(((start,) for start in starts), workers)) as parts:
+        for part in parts:
+            found.merge(part)
+    return found
+
+
+def _survey_piece(before: Survey, buffer: LineBuffer, start: int) -> Survey:
+    part = before.part()
+    part.add(*buffer.read(start))
+    return part
 
 
 def read_samples(
-    chunks: Chunks, survey: Survey, symbols: Symbols | None
+    pieces: Pieces, survey: Survey, symbols: Symbols | None
 ) -> Generator[tuple[BranchStacks, dict[str, int]], None, None]:
     """The samples of a file, in its order; `symbols` are needed where stacks hold some."""
     is_in_turn = survey.is_hybrid or threads() == 1
     read = _read_in_turn if is_in_turn else _read_ahead
-    for text, found in read(_with_end(chunks), survey):
-        yield _batch(found, text, symbols, is_hybrid=survey.is_hybrid), found.losses
+    for found in read(pieces, survey):
+        yield _batch(found, symbols, is_hybrid=survey.is_hybrid), found.losses
 
 
-def _with_end(chunks: Chunks) -> Chunks:
-    """The chunks, and a blank line, which ends the sample that the file's end left open."""
-    end = 0
-    for text, base in chunks:
-        yield text, base
-        end = base + len(text)
-    yield b"\n", end
-
-
-def _read_in_turn(chunks: Chunks, survey: Survey) -> Generator[tuple[bytes, ReadSamples]]:
-    reader, before = SampleReader(survey), OpenSample()
-    for text, base in chunks:
-        found = reader.read(text, base, before)
+def _read_in_turn(pieces: Pieces, survey: Survey) -> Generator[ReadSamples, None, None]:
+    reader, before = _Reader(pieces, survey), OpenSample()
+    for start in pieces.starts:
+        found = reader.read(start, before)
         before = found.after
-        yield text, found
+        yield found
+    yield reader.finish(before)
 
 
-def _read_ahead(chunks: Chunks, survey: Survey) -> Generator[tuple[bytes, ReadSamples]]:
-    again, before = SampleReader(survey), OpenSample()
-    readers = [_Guess(survey).read for _ in range(threads())]
-    for text, base, found in in_order(chunks, readers):
-        if before.is_open:
-            found = again.read(text, base, before)
-        else:
-            _set_last_time(found, before)
-        before = found.after
-        yield text, found
+def _read_ahead(pieces: Pieces, survey: Survey) -> Generator[ReadSamples, None, None]:
+    again, before = _Reader(pieces, survey), OpenSample()
+    workers = [_Reader(pieces, survey).guess for _ in range(threads())]
+    with closing(in_order(((start,) for start in pieces.starts), workers)) as guesses:
+        for start, found in guesses:
+            if before.is_open:
+                found = again.read(start, before)
+            else:
+                _set_last_time(found, before)
+            before = found.after
+            yield found
+    yield again.finish(before)
 
 
-class _Guess:
-    """Reads chunks as if no sample were open before each; times before its first are unknown."""
+class _Reader:
+    """Reads pieces of a file, in one thread."""
 
-    def __init__(self, survey: Survey) -> None:
+    def __init__(self, pieces: Pieces, survey: Survey) -> None:
+        self._buffer = pieces.buffer()
         self._reader = SampleReader(survey)
-        self._before = OpenSample(_TIME_UNKNOWN)
+        self._size = pieces.size
 
-    def read(self, text: bytes, base: int) -> tuple[bytes, int, ReadSamples]:
-        return text, base, self._reader.read(text, base, self._before)
+    def read(self, start: int, before: OpenSample) -> ReadSamples:
+        return self._reader.read(*self._buffer.read(start), before)
+
+    def guess(self, start: int) -> tuple[int, ReadSamples]:
+        """Read a piece as if no sample were open before it; times before its first are unknown."""
+        return start, self.read(start, OpenSample(_TIME_UNKNOWN))
+
+    def finish(self, before: OpenSample) -> ReadSamples:
+        """Read a blank line, which ends the sample that the file's end left open."""
+        return self._reader.read(b"\n", self._size, before)
 
 
 def _set_last_time(found: ReadSamples, before: OpenSample) -> None:
@@ -87,14 +109,12 @@ def _set_last_time(found: ReadSamples, before: OpenSample) -> None:
         found.after.last_time = before.last_time
 
 
-def _batch(
-    found: ReadSamples, text: bytes, symbols: Symbols | None, *, is_hybrid: bool
-) -> BranchStacks:
+def _batch(found: ReadSamples, symbols: Symbols | None, *, is_hybrid: bool) -> BranchStacks:
     samples, entries = found.samples, found.entries
     chains = CallChains(found.frames, _offsets(samples["frame_end"])) if is_hybrid else None
     if symbols is not None:
         chains = None  # they hold addresses of the process, and stacks those of the image
-        entries[:, :2] = symbols.addresses(entries[:, :2], found.offsets, found.names, text)
+        entries[:, :2] = symbols.addresses(entries[:, :2], found.offsets, found.names)
     return BranchStacks(
         entries=entries,
         offsets=_offsets(samples["end"]),
