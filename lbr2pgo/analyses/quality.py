@@ -78,14 +78,16 @@ class Gates:
                 yield name
 
 
-def measure(profile: Profile, program: Program, old: Profile | None = None) -> Quality:
-    """Measure a profile against its binary and, if there is one, another profile."""
+def measure(
+    profile: Profile, program: Program, old: Profile | None = None, build: Program | None = None
+) -> Quality:
+    """Measure a profile against its binary, another profile, and a later build, if there are."""
     samples = profile.samples
     return Quality(
         density=None if samples is None else sample_quality.density(samples),
         coverage=None if samples is None else sample_quality.coverage(samples),
         conservation=None if profile.flow is None else conservation(profile.flow),
-        stale=_stale(profile, program),
+        stale=_stale(profile, program) if build is None else _stale_in(profile, build),
         overlap=None if old is None else overlap(old, profile),
     )
 
@@ -93,12 +95,18 @@ def measure(profile: Profile, program: Program, old: Profile | None = None) -> Q
 def _stale(profile: Profile, program: Program) -> Staleness | None:
     if profile.flow is not None:
         return staleness.of_flow(profile.flow)
-    if profile.samples is not None:
-        debug = DebugInfo.open(program.image)
-        if not debug.present:
-            return None
-        return staleness.of_sample_profile(profile.samples, program, debug)
-    return None if profile.fdata is None else staleness.of_fdata(profile.fdata, program)
+    return _stale_in(profile, program)
+
+
+def _stale_in(profile: Profile, program: Program) -> Staleness | None:
+    """What a profile says of code that a program lacks, which need not be the one recorded."""
+    samples = profile.samples
+    if samples is None:
+        return None if profile.fdata is None else staleness.of_fdata(profile.fdata, program)
+    if samples.is_probe_based and program.probes.present:
+        return staleness.of_probes(samples, program.probes.descriptors)
+    debug = DebugInfo.open(program.image)
+    return staleness.of_sample_profile(samples, program, debug) if debug.present else None
 
 
 def overlap(base: Profile, test: Profile) -> ProfileOverlap | None:

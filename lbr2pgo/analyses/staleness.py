@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,12 +14,37 @@ from lbr2pgo.profiles.llvm.correlate import sample_profile
 from lbr2pgo.profiles.llvm.sample_names import Location, canonical_name, guid
 from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
+from lbr2pgo.program.probes import Descriptors
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow, replay
 from lbr2pgo.support.arrays import I64, U64
 
 _NAMED = 5
 """How many of the missing functions are named."""
+
+
+# A checksum of control flow: which blocks follow each one, how many such followers there are, and
+# how many calls (LLVM: lib/Transforms/IPO/SampleProfileProbe.cpp, computeCFGHash).
+_FLOW = (1 << 48) - 1
+_CALLS = 0xFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A function whose control flow is another one now: the compiler drops its counts."""
+
+    function: str
+    share: float
+    """Of all counts, from 0 to 1."""
+    old: int
+    """Checksum in the profile."""
+    new: int
+
+    def why(self) -> str:
+        """What the checksums tell of the change."""
+        calls = self.old >> 48 & _CALLS, self.new >> 48 & _CALLS
+        flow = "other branches" if self.old & _FLOW != self.new & _FLOW else "the same branches"
+        return f"{flow}, {calls[0]} calls" + (f", now {calls[1]}" if calls[0] != calls[1] else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +57,8 @@ class Staleness:
     """Counts in functions that are not there, a part of the above."""
     missing: tuple[str, ...] = ()
     """The heaviest of those functions."""
+    changed: tuple[Changed, ...] = ()
+    """Functions of a probe profile that can't be used, the heaviest first."""
 
 
 def of_flow(flow: Flow) -> Staleness:
@@ -68,7 +95,7 @@ def of_sample_profile(profile: SampleProfile, program: Program, debug: DebugInfo
     """Of a sample profile: counts at names and locations that the binary's DWARF lacks.
 
     Where a function is inlined plays no part: the compiler follows that. Locations of pseudo
-    probes stand in no DWARF; of such profiles only the names are looked at.
+    probes stand in no DWARF; of such profiles only the names are looked at, see `of_probes`.
     """
     wanted = {guid(name) for name, _, _ in _places(profile)}
     known = _locations(wanted, program, debug)
@@ -128,6 +155,60 @@ def _all_run(program: Program, starts: U64, ends: U64) -> BranchCounts:
     nothing = np.zeros(len(address), dtype=np.uint64)
     known = np.full(len(address), TO | END, dtype=np.uint8)
     return aggregate(nothing, address, address, known, nothing + np.uint64(1), nothing)
+
+
+def of_probes(profile: SampleProfile, descriptors: Descriptors) -> Staleness:
+    """Of a probe profile: counts of functions that a build lacks, or whose checksum is another one.
+
+    What was inlined into such a function is lost with it (LLVM:
+    include/llvm/Transforms/Utils/SampleProfileLoaderBaseImpl.h, profileIsValid).
+    """
+    fate = _ProbeFate(descriptors)
+    for function in profile.functions.values():
+        fate.add(function, is_lost=False)
+    return fate.result()
+
+
+class _ProbeFate:
+    """Adds up what becomes of the counts of a probe profile."""
+
+    def __init__(self, descriptors: Descriptors) -> None:
+        rows = zip(descriptors.guid.tolist(), descriptors.checksum.tolist(), strict=True)
+        self._checksum = dict(rows)
+        self._ambiguous = set(descriptors.guid[descriptors.is_ambiguous].tolist())
+        self._total = self._placed = 0
+        self._missing: dict[str, int] = {}
+        self._changed: dict[tuple[str, int, int], int] = {}
+
+    def add(self, function: FunctionSamples, *, is_lost: bool) -> None:
+        """Count a function and what is inlined into it; `is_lost` if its caller is lost."""
+        inlined = sum(callee.total for _, callee in function.inlined())
+        name, count = str(function.name), max(0, function.total - inlined)
+        self._total += count
+        number = guid(function.name)
+        new = self._checksum.get(number)
+        fits = function.checksum in (0, new) or number in self._ambiguous
+        if new is None:
+            self._missing[name] = self._missing.get(name, 0) + count
+        elif not fits:
+            key = name, function.checksum, new
+            self._changed[key] = self._changed.get(key, 0) + count
+        is_lost = is_lost or new is None or not fits
+        self._placed += 0 if is_lost else count
+        for _, callee in function.inlined():
+            self.add(callee, is_lost=is_lost)
+
+    def result(self) -> Staleness:
+        """What became of all."""
+        found = _Weights(self._total, self._placed, self._missing).result()
+        heaviest = sorted(self._changed, key=lambda key: (-self._changed[key], key))
+        changed = tuple(
+            Changed(
+                name, self._changed[name, old, new] / self._total if self._total else 0, old, new
+            )
+            for name, old, new in heaviest
+        )
+        return replace(found, changed=changed)
 
 
 # ---------------------------------------------------------------------------- fdata

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lbr2pgo.analyses.quality import Profile, Quality
+    from lbr2pgo.analyses.staleness import Staleness
+    from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
     from lbr2pgo.program.program import Program
+    from lbr2pgo.replay.recordings import Replayed
 
 REFUSED = 1
 
 _WORTH_NAMES = 0.01
 """From this share of counts on, a line names the functions that are not there."""
+_NAMED = 5
+"""Functions with other probes that a line names."""
+_MOST_CHANGED = 20
+"""Functions with other probes that are told of in a table."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -33,6 +40,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--against", metavar="OLD", help="compare with this recording of the binary, or profile"
     )
+    parser.add_argument(
+        "--new-build", type=Path, metavar="ELF",
+        help="tell how stale the profile is for this build, and not for the one that was recorded",
+    )  # fmt: skip
     gates = parser.add_argument_group("gates")
     gates.add_argument(
         "--min-density", type=_number, metavar="X", help="samples per location (llvm-profgen: 50)"
@@ -83,7 +94,8 @@ def run(args: argparse.Namespace) -> int:
     program = Program.open(args.binary)
     profile = load(args.profile, program)
     old = None if args.against is None else load(args.against, program)
-    quality = measure(profile, program, old)
+    build = None if args.new_build is None else Program.open(args.new_build)
+    quality = measure(profile, program, old, build)
     failed = list(gates.failed(quality))
     if args.format == "line":
         print_line(args.profile, args.binary, quality, failed)
@@ -126,16 +138,24 @@ def load(path: str, program: Program) -> Profile:
 def _replayed(path: str, program: Program) -> Profile:
     from lbr2pgo.analyses.quality import Profile
     from lbr2pgo.profiles.bolt.derive_fdata import fdata_from_counts
-    from lbr2pgo.profiles.llvm.correlate import sample_profile
-    from lbr2pgo.program.dwarf.debug_info import DebugInfo
     from lbr2pgo.replay.recordings import Inputs, read_and_replay
 
     found = read_and_replay(Inputs((Path(path),), Path(program.image.path)))
     found.refuse_nothing()
-    debug = DebugInfo.open(found.program.image)
-    samples = sample_profile(found.flow, found.program, debug)[0] if debug.present else None
     fdata, _ = fdata_from_counts(found.counts, found.program)
-    return Profile(samples, fdata, found.flow)
+    return Profile(_samples(found), fdata, found.flow)
+
+
+def _samples(found: Replayed) -> SampleProfile | None:
+    """The sample profile that `convert` would write; None if there can't be one."""
+    from lbr2pgo.profiles.llvm.correlate import sample_profile
+    from lbr2pgo.profiles.llvm.probe_profile import probe_profile
+    from lbr2pgo.program.dwarf.debug_info import DebugInfo
+
+    debug = DebugInfo.open(found.program.image)
+    if found.program.probes.present:
+        return probe_profile(found.flow, found.program, debug)[0].tree()
+    return sample_profile(found.flow, found.program, debug)[0] if debug.present else None
 
 
 def _print_json(quality: Quality, limits: Mapping[str, float], failed: list[str]) -> None:
@@ -166,9 +186,20 @@ def _print_table(quality: Quality, limits: Mapping[str, float], failed: list[str
         table.add_row(name, _text(values[name]), _text(limits.get(name), ""), verdict, meaning)
     console = Console(highlight=False, markup=False)
     console.print(table)
-    if quality.stale is not None and quality.stale.missing:
-        names = ", ".join(map(printable, quality.stale.missing))
-        console.print(f"not in the binary: {names}", soft_wrap=True)
+    for line in _stale_lines(quality.stale):
+        console.print(printable(line), soft_wrap=True)
+
+
+def _stale_lines(stale: Staleness | None) -> Iterator[str]:
+    """Functions that are not in the binary, and those whose probes are others now."""
+    if stale is None:
+        return
+    if stale.missing:
+        yield f"not in the binary: {', '.join(stale.missing)}"
+    for each in stale.changed[:_MOST_CHANGED]:
+        yield f"changed: {each.function} ({each.share:.2%} of counts): {each.why()}"
+    if len(stale.changed) > _MOST_CHANGED:
+        yield f"… and {len(stale.changed) - _MOST_CHANGED:,} more (--format json has all)"
 
 
 def print_line(profile: str, binary: Path, quality: Quality, failed: Sequence[str]) -> None:
@@ -186,8 +217,19 @@ def print_line(profile: str, binary: Path, quality: Quality, failed: Sequence[st
     if stale is not None and stale.functions >= _WORTH_NAMES:
         names = ", ".join(map(demangled, stale.missing))
         said += f", {stale.functions:.2%} in functions that it lacks ({names})"
+    if stale is not None and any(each.share > 0 for each in stale.changed):
+        said += f", {_changed(stale)}"
     verdict = f"; refused: {', '.join(failed)}" if failed else ""
     print(printable(f"lbr2pgo: {profile}: {said}{verdict}"))
+
+
+def _changed(stale: Staleness) -> str:
+    """How many functions have changed, and the heaviest."""
+    from lbr2pgo.program.demangle import demangled
+
+    share = sum(each.share for each in stale.changed)
+    names = ", ".join(demangled(each.function) for each in stale.changed[:_NAMED])
+    return f"{share:.2%} in functions whose control flow has changed ({names})"
 
 
 def _text(value: float | None, nothing: str = "unknown") -> str:

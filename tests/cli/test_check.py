@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
+from builders.binary_walks import walked
 
 TESTBINS = Path(__file__).parents[2] / "testbins"
 ELF = TESTBINS / "x86-64" / "interp.pie"
@@ -117,3 +119,63 @@ def test_a_binary_without_debug_information_cannot_be_compared(command, profile,
     answer = command("check", profile[0], "--binary", stripped, "--format", "line")
     assert answer.code == 0
     assert "no debug information" in answer.out
+
+
+PROBED = ("-O2", "-g", "-fpseudo-probe-for-profiling", "-fno-unique-internal-linkage-names")
+
+
+@pytest.fixture
+def probed(command, tmp_path, tool, run):
+    """A probed program, its recording and profile, and a later build with a function changed."""
+    source = TESTBINS / "src" / "interp.c"
+    edited = tmp_path / "edited.c"
+    text = source.read_text()
+    edited.write_text(text.replace("    if (depth == 0", "    if (seed == 7) return 5; if (!depth"))
+    old, new = tmp_path / "old", tmp_path / "new"
+    for file, target in ((source, old), (edited, new)):
+        run(tool("clang-22"), *PROBED, file, "-o", target)
+    recording, profile = walked(tmp_path, old), tmp_path / "probed.prof"
+    done = command("convert", recording, "--binary", old, "--llvm", profile)
+    assert done.code == 0
+    return old, new, recording, profile
+
+
+CHANGED = r"changed: walk \(\d+\.\d\d% of counts\): other branches, 2 calls"
+
+
+def test_functions_whose_probes_changed_are_named(command, probed):
+    old, new, recording, profile = probed
+    answer = command("check", profile, "--binary", new, "--max-stale", "0.001")
+    assert answer.code == 1
+    assert re.search(CHANGED, answer.out)
+    answer = command("check", recording, "--binary", old, "--new-build", new)
+    assert re.search(CHANGED, answer.out)
+    assert "changed:" not in command("check", profile, "--binary", old).out
+    line = command("check", profile, "--binary", new, "--format", "line").out
+    assert re.search(r"% in functions whose control flow has changed \(walk\)\n$", line)
+    details = measures(command("check", profile, "--binary", new, "--format", "json"))["stale"]
+    assert [each["function"] for each in details["details"]["changed"]] == ["walk"]
+
+
+def test_a_probed_recording_is_as_its_profile(command, probed):
+    old, _, recording, profile = probed
+    answer = command(
+        "check", recording, "--binary", old, "--against", profile, "--min-overlap", "1",
+        "--format", "json",
+    )  # fmt: skip
+    assert answer.code == 0
+
+
+def test_a_table_tells_of_the_heaviest_changes_only(command, tmp_path, tool, run):
+    names = [f"f{i}" for i in range(60)]
+    source = tmp_path / "many.c"
+    source.write_text("".join(f"int {n}(int x) {{ return x ? 1 : 2; }}\n" for n in names))
+    many = tmp_path / "many"
+    run(tool("clang-22"), *PROBED, "-shared", "-fPIC", source, "-o", many)
+    profile = tmp_path / "many.prof"
+    lines = (f"{n}:{60 - i}:1\n 1: {60 - i}\n !CFGChecksum: 1\n" for i, n in enumerate(names))
+    profile.write_text("".join(lines))
+    out = command("check", profile, "--binary", many).out
+    assert out.count("changed: ") == 20
+    assert "changed: f0 (" in out
+    assert "… and 40 more" in out

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders.binary_walks import walked
 from builders.perf_data import Event
-from builders.recordings import PIE, RECORDING, STATIC, recorded
+from builders.recordings import PIE, RECORDING, STATIC, TESTBINS, recorded
 
 from lbr2pgo.cli import main
 from lbr2pgo.model.branch_counts import BRANCH, FROM, TO, aggregate
@@ -167,3 +168,29 @@ def test_counts_of_other_builds_do_not_go_together(
     said = capfd.readouterr().err
     assert "Traceback" not in said
     assert "build" in said
+
+
+def test_probes_change_no_report(
+    tmp_path: Path, tool, run, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Nor fdata: the same program without the sections."""
+    probed, plain = tmp_path / "probed" / "program", tmp_path / "plain" / "program"
+    for path in (probed, plain):
+        path.parent.mkdir()
+    flags = ("-O2", "-g", "-fpseudo-probe-for-profiling", "-Wl,--emit-relocs")
+    run(tool("clang++-22"), *flags, TESTBINS / "src" / "shapes.cpp", "-o", probed)
+    sections = ("-R", ".pseudo_probe", "-R", ".pseudo_probe_desc", "-R", ".rela.pseudo_probe")
+    run(tool("llvm-objcopy-22"), *sections, probed, plain)
+    recording = walked(tmp_path, probed)
+    said = []
+    for binary in (probed, plain):
+        recording.write_text(recording.read_text().replace(str(probed), str(binary)))
+        words, fdata = [str(recording), "--binary", str(binary)], binary.parent / "fdata"
+        assert main(["convert", *words, "--fdata", str(fdata)]) == 0
+        assert main(["report", *words, "--html", str(tmp_path / "page.html")]) == 0
+        capfd.readouterr()
+        assert main(["report", *words, "--format", "json", "--top", "0"]) == 0
+        report = capfd.readouterr().out
+        assert len(report) > 10_000
+        said.append((fdata.read_bytes(), report.replace(str(binary), "")))
+    assert said[0] == said[1]

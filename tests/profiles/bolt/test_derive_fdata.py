@@ -45,6 +45,9 @@ BUILDS = {
     "clang-fixed-relocations": (
         C_SOURCES, "clang-22", "-O2", "-fno-pie", "-no-pie", LLD, "-Wl,-q",
     ),
+    "clang-probed": (
+        C_SOURCES, "clang-22", "-O2", "-g1", "-fpseudo-probe-for-profiling", LLD, "-Wl,-q",
+    ),
     "clang-small": (C_SOURCES, "clang-22", "-Oz", LLD),
     "clang-lto": (C_SOURCES, "clang-22", "-O2", "-flto", LLD),
     "clang-library": (C_SOURCES, "clang-22", "-O2", "-shared", "-fPIC", LLD),
