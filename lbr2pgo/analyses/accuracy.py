@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
+from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ class Edges:
     its address is 0.
     """
 
-    source: U64
-    target: U64
+    source: ImageAddresses
+    target: ImageAddresses
     known: U8
     count: U64
 
@@ -121,18 +122,23 @@ def compare(truth: Counts, guess: Counts) -> Agreement:
     )
 
 
-def sum_edges(source: U64, target: U64, known: U8, count: U64) -> Edges:
+def sum_edges(source: ImageAddresses, target: ImageAddresses, known: U8, count: U64) -> Edges:
     """Edges in any order, repeated or not, as `Edges`: sorted, added up, without empty ones."""
     rows = count > 0
     keys = np.stack([source[rows], target[rows], known[rows].astype(np.uint64)], axis=1)
     unique, place = np.unique(keys, axis=0, return_inverse=True)
     total = np.zeros(len(unique), dtype=np.uint64)
     np.add.at(total, place.reshape(-1), count[rows])
-    return Edges(unique[:, 0], unique[:, 1], unique[:, 2].astype(np.uint8), total)
+    source, target = image_addresses(unique[:, :2]).T
+    return Edges(source, target, unique[:, 2].astype(np.uint8), total)
 
 
 def exact_edges(
-    source: U64, target: U64, source_inside: Bools, target_inside: Bools, count: U64
+    source: ImageAddresses,
+    target: ImageAddresses,
+    source_inside: Bools,
+    target_inside: Bools,
+    count: U64,
 ) -> Edges:
     """The edges of one image out of exact counts of several; columns of equal length.
 
@@ -179,7 +185,9 @@ def executions(edges: Edges, instructions: InstructionTable) -> U64:
     return executed
 
 
-def _sum_at(instructions: InstructionTable, address: U64, count: U64, rows: Bools) -> I64:
+def _sum_at(
+    instructions: InstructionTable, address: ImageAddresses, count: U64, rows: Bools
+) -> I64:
     place = np.where(rows, instructions.index_of(address), -1)
     total = np.zeros(len(instructions), dtype=np.int64)
     np.add.at(total, place[place >= 0], count[place >= 0].astype(np.int64))
@@ -225,15 +233,14 @@ def measure(flow: Flow, exact: Edges, program: Program) -> Accuracy:
     )
 
 
-def _touched(*edges: Edges) -> U64:
+def _touched(*edges: Edges) -> ImageAddresses:
     """Every image address that edges name, once."""
     columns = [each.source[each.known & FROM != 0] for each in edges]
     columns += [each.target[each.known & TO != 0] for each in edges]
-    addresses: U64 = np.unique(np.concatenate(columns))
-    return addresses
+    return np.unique(np.concatenate(columns))
 
 
-def _executed_at(flow: Flow, addresses: U64) -> U64:
+def _executed_at(flow: Flow, addresses: ImageAddresses) -> U64:
     """How often the profile says that each instruction ran; 0 where it knows none."""
     place = flow.instructions.index_of(addresses)
     found = np.zeros(len(addresses), dtype=np.uint64)
@@ -241,7 +248,7 @@ def _executed_at(flow: Flow, addresses: U64) -> U64:
     return found
 
 
-def _align(exact: Edges, estimate: Edges) -> tuple[U64, U64, U64]:
+def _align(exact: Edges, estimate: Edges) -> tuple[ImageAddresses, U64, U64]:
     """Source, exact and estimated count of every edge inside the image that either has."""
     a, b = exact.inside, estimate.inside
     keys = np.concatenate(
@@ -259,7 +266,7 @@ def _align(exact: Edges, estimate: Edges) -> tuple[U64, U64, U64]:
 
 
 def _worst(
-    functions: Functions, source: U64, truth: U64, guess: U64
+    functions: Functions, source: ImageAddresses, truth: U64, guess: U64
 ) -> tuple[FunctionAccuracy, ...]:
     """The functions that take most away from the overlap."""
     owner = functions.containing(source)

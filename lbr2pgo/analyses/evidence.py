@@ -17,7 +17,8 @@ from lbr2pgo.model.branch_counts import FROM, TO, BranchCounts, Branches, merge
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
-from lbr2pgo.support.arrays import U64, Bools
+from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.arrays import Bools
 
 TOP = 20
 """How many rows a table has where nobody asks for more."""
@@ -80,7 +81,7 @@ class Evidence:
         """Recorded targets of every indirect branch, by its address."""
         return self.flow.indirect_targets()
 
-    def concerns(self, addresses: U64) -> Bools:
+    def concerns(self, addresses: ImageAddresses) -> Bools:
         """(n,): which addresses lie in the function that was asked for; all if none was."""
         if self.function is None:
             return np.ones(len(addresses), dtype=np.bool_)

@@ -12,6 +12,7 @@ from lbr2pgo.analyses.outcomes import estimate
 from lbr2pgo.analyses.table import Column, Kind, Table, Value
 from lbr2pgo.program.code.cfg import EdgeKind
 from lbr2pgo.program.code.decode import text
+from lbr2pgo.support.addresses import ImageAddresses, image_array
 from lbr2pgo.support.arrays import U64
 
 NAME = "function"
@@ -59,7 +60,7 @@ def _code(evidence: Evidence, region: int, graph: FlowGraph) -> list[tuple[Value
         for part in family.tolist()
         for address, _, words in text(image, int(regions.start[part]), int(regions.end[part]))
     ]
-    addresses = np.array([address for address, _ in lines], dtype=np.uint64)
+    addresses = image_array(address for address, _ in lines)
     flow = evidence.flow
     row = flow.instructions.index_of(addresses)
     counts = np.append(flow.executed, np.uint64(0))[row].tolist()
@@ -82,7 +83,7 @@ def _code(evidence: Evidence, region: int, graph: FlowGraph) -> list[tuple[Value
     ]
 
 
-def _taken_shares(evidence: Evidence, addresses: U64) -> list[float | None]:
+def _taken_shares(evidence: Evidence, addresses: ImageAddresses) -> list[float | None]:
     """Of conditional branches that ran, as in `outcomes`; None for all else."""
     found = estimate(evidence)
     known = dict(zip(found.address.tolist(), found.probability.tolist(), strict=True))

@@ -12,7 +12,7 @@ from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.flow_graph import flow_graph, hottest_regions
 from lbr2pgo.analyses.intervals import wilson
 from lbr2pgo.analyses.table import Column, Kind, Table, Value, empty
-from lbr2pgo.support.arrays import U64
+from lbr2pgo.support.addresses import ImageAddresses
 
 NAME = "hyperblocks"
 TITLE = "Hyperblocks"
@@ -98,7 +98,7 @@ def _rows(evidence: Evidence, region: int, function_share: float) -> Iterator[_R
         yield _Row(function_share * share, address, values)
 
 
-def _paths(evidence: Evidence, starts: U64) -> tuple[Value, Value, Value, Value]:
+def _paths(evidence: Evidence, starts: ImageAddresses) -> tuple[Value, Value, Value, Value]:
     """Which part of the executions of a chain went to its end, its interval, and how many did.
 
     The interval is that of as many observations as the rarest step has, which is too wide rather

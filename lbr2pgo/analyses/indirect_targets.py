@@ -11,7 +11,8 @@ from lbr2pgo.analyses.table import Column, Kind, Table, build
 from lbr2pgo.model.branch_counts import TO
 from lbr2pgo.program.code.instructions import Kind as Instruction
 from lbr2pgo.replay.replay import INDIRECT
-from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.arrays import I64
 
 NAME = "indirect-targets"
 TITLE = "Indirect jumps and calls"
@@ -28,7 +29,7 @@ class _Sites:
     """Rows of `Flow.branches`."""
     site: I64
     """For each row its site."""
-    address: U64
+    address: ImageAddresses
     """Of each site."""
     count: I64
     """Of each site."""
@@ -101,7 +102,7 @@ def _by_site(evidence: Evidence, sites: _Sites, top: int | None, notes: tuple[st
     return build(NAME, TITLE, columns, notes=(*notes, *promotion), found=len(sites.address))
 
 
-def _kinds(evidence: Evidence, addresses: U64) -> list[str]:
+def _kinds(evidence: Evidence, addresses: ImageAddresses) -> list[str]:
     code = evidence.flow.instructions
     kinds = code.kind[code.index_of(addresses)]
     return ["call" if kind == Instruction.INDIRECT_CALL else "jump" for kind in kinds.tolist()]

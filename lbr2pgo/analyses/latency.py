@@ -17,7 +17,8 @@ from lbr2pgo.analyses.source_lines import SourceLines
 from lbr2pgo.analyses.table import Column, Kind, Table, Value, build, empty
 from lbr2pgo.evidence.cycle_counts import MISSING, SATURATED, CycleCounts
 from lbr2pgo.program.code.instructions import Kind as Instruction
-from lbr2pgo.support.arrays import F64, I64, U64, Bools
+from lbr2pgo.support.addresses import image_array
+from lbr2pgo.support.arrays import F64, I64, Bools
 
 NAME = "latency"
 TITLE = "Cycles of blocks"
@@ -135,7 +136,8 @@ def _time(cycles: CycleCounts, group: I64, groups: int) -> F64:
 
 
 def _none() -> CycleCounts:
-    return CycleCounts(*(np.empty(0, np.uint64) for _ in range(4)))
+    none = image_array(())
+    return CycleCounts(none, none, none, none)
 
 
 def _rows(cycles: CycleCounts, rows: I64) -> CycleCounts:
@@ -245,17 +247,13 @@ def _table(
     notes: tuple[str, ...],
     found: int,
 ) -> Table:
-    places = evidence.names.of(_addresses([run.start for run in runs]))
+    places = evidence.names.of(image_array(run.start for run in runs))
     columns = [
         *_statistics([run.times for run in runs]),
         *places.columns(),
         (Column("end_address", "ends at", Kind.ADDRESS), [run.end for run in runs]),
     ]
     return build(name, title, columns, notes=notes, found=found)
-
-
-def _addresses(addresses: Sequence[int]) -> U64:
-    return np.array(addresses, dtype=np.uint64)
 
 
 def _by_line(
@@ -292,7 +290,7 @@ def _loops(evidence: Evidence, top: int | None, notes: tuple[str, ...]) -> Table
 
 def _rates(evidence: Evidence, blocks: Sequence[TimedRun]) -> Table:
     """How often each block took how many cycles: the numbers behind the charts."""
-    names = evidence.names.functions(_addresses([run.start for run in blocks]))
+    names = evidence.names.functions(image_array(run.start for run in blocks))
     rows = tuple(
         (name, run.start, run.end, cycles, count, rate)
         for name, run in zip(names, blocks, strict=True)

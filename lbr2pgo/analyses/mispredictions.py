@@ -12,6 +12,7 @@ from lbr2pgo.analyses.intervals import wilson
 from lbr2pgo.analyses.source_lines import SourceLines
 from lbr2pgo.analyses.table import Column, Kind, Table, Value, build, empty
 from lbr2pgo.model.branch_counts import FROM
+from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import F64, I64, U64
 
 NAME = "mispredictions"
@@ -114,7 +115,7 @@ def _sum(place: I64, column: U64, size: int) -> U64:
     return total
 
 
-def _parts(evidence: Evidence, addresses: U64) -> F64:
+def _parts(evidence: Evidence, addresses: ImageAddresses) -> F64:
     """How much each observation of these branches tells."""
     parts = np.ones(len(addresses))
     if evidence.spread is not None:

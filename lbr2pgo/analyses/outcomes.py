@@ -16,6 +16,7 @@ from lbr2pgo.analyses.source_lines import SourceLines
 from lbr2pgo.analyses.table import Column, Kind, Table, Value, build
 from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.code.instructions import Kind as Instruction
+from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import F64, I64, U64
 
 NAME = "outcomes"
@@ -28,8 +29,8 @@ Columns = list[tuple[Column, list[Value]]]
 class Outcomes:
     """Conditional branches that ran, ordered by address; columns of equal length."""
 
-    address: U64
-    target: U64
+    address: ImageAddresses
+    target: ImageAddresses
     taken: U64
     not_taken: U64
     probability: F64

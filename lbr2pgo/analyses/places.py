@@ -12,7 +12,8 @@ import numpy as np
 from lbr2pgo.analyses.table import Column, Kind, Value
 from lbr2pgo.program.dwarf.debug_info import DebugInfo, Lines
 from lbr2pgo.program.program import Program
-from lbr2pgo.support.arrays import U64, Bools
+from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.arrays import Bools
 
 OUTSIDE = "[outside]"
 """Stands for the function of an address in another image, or of none that was recorded."""
@@ -41,7 +42,7 @@ class PlaceNames:
     def __init__(self, program: Program, debug: DebugInfo) -> None:
         self._program, self._debug = program, debug
 
-    def of(self, addresses: U64, known: Bools | None = None) -> Places:
+    def of(self, addresses: ImageAddresses, known: Bools | None = None) -> Places:
         """Describe image addresses (n,); where `known` is False there is none."""
         inside = np.ones(len(addresses), np.bool_) if known is None else known
         functions = [
@@ -56,7 +57,7 @@ class PlaceNames:
             line=tuple(line if is_inside else None for _, line, is_inside in pairs),
         )
 
-    def functions(self, addresses: U64) -> list[str]:
+    def functions(self, addresses: ImageAddresses) -> list[str]:
         """The function that holds each address; its address in brackets where no symbol does."""
         regions = self._program.regions
         found = regions.containing(addresses)
@@ -70,7 +71,7 @@ class PlaceNames:
         regions = self._program.regions
         return regions.name[row] or f"[{int(regions.start[row]):#x}]"
 
-    def lines(self, addresses: U64) -> list[str | None]:
+    def lines(self, addresses: ImageAddresses) -> list[str | None]:
         """`file:line` of each address, None where the debug information has none.
 
         Line 0 means that the compiler merged code of several lines.
@@ -82,7 +83,7 @@ class PlaceNames:
             for file, line in zip(found.file.tolist(), found.line.tolist(), strict=True)
         ]
 
-    def raw_lines(self, addresses: U64) -> Lines:
+    def raw_lines(self, addresses: ImageAddresses) -> Lines:
         """Lines as numbers, for grouping."""
         return self._debug.lines(addresses)
 

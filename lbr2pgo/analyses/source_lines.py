@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lbr2pgo.analyses.places import PlaceNames, short_paths
-from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.arrays import I64, Bools
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class SourceLines:
         return len(self.file)
 
     @classmethod
-    def of(cls, names: PlaceNames, addresses: U64) -> SourceLines:
+    def of(cls, names: PlaceNames, addresses: ImageAddresses) -> SourceLines:
         """Lines of image addresses (n,)."""
         found = names.raw_lines(addresses)
         pairs = np.stack((found.file.astype(np.int64), found.line.astype(np.int64)))

@@ -17,6 +17,7 @@ from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.probes import Descriptors
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow, replay
+from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, U64
 
 _NAMED = 5
@@ -146,7 +147,7 @@ def _locations(
     return found
 
 
-def _all_run(program: Program, starts: U64, ends: U64) -> BranchCounts:
+def _all_run(program: Program, starts: ImageAddresses, ends: ImageAddresses) -> BranchCounts:
     """Counts as if each instruction in these ranges had run once."""
     table = program.instructions_for(starts)
     row = np.searchsorted(starts, table.address, side="right") - 1
@@ -154,7 +155,9 @@ def _all_run(program: Program, starts: U64, ends: U64) -> BranchCounts:
     address = table.address[inside]
     nothing = np.zeros(len(address), dtype=np.uint64)
     known = np.full(len(address), TO | END, dtype=np.uint8)
-    return aggregate(nothing, address, address, known, nothing + np.uint64(1), nothing)
+    return aggregate(
+        image_addresses(nothing), address, address, known, nothing + np.uint64(1), nothing
+    )
 
 
 def of_probes(profile: SampleProfile, descriptors: Descriptors) -> Staleness:

@@ -56,6 +56,7 @@ def run(args: argparse.Namespace) -> int:
 def _exact_edges(path: Path, program: Program) -> Edges:
     from lbr2pgo.analyses.accuracy import exact_edges
     from lbr2pgo.record.exact import ExactCounts
+    from lbr2pgo.support.addresses import image_addresses
 
     exact, layout = ExactCounts.load(path), program.image.layout
     image = exact.find_image(layout.build_id, layout.path)
@@ -73,8 +74,8 @@ def _exact_edges(path: Path, program: Program) -> Edges:
             cure="Give the binary that was counted.",
         )
     return exact_edges(
-        exact.from_,
-        exact.to,
+        image_addresses(exact.from_),
+        image_addresses(exact.to),
         exact.from_image == image,
         exact.to_image == image,
         exact.count,

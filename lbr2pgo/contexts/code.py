@@ -7,7 +7,8 @@ import numpy as np
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import CALLS, ReplayOptions, line_ends
-from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.addresses import ImageAddresses, image_addresses
+from lbr2pgo.support.arrays import I64, U8, Bools
 
 
 class TouchedCode:
@@ -19,7 +20,7 @@ class TouchedCode:
         self._seen = _seen_by_llvm(program) if options.as_llvm else None
         self.instructions = InstructionTable.empty()
 
-    def touch(self, addresses: U64) -> bool:
+    def touch(self, addresses: ImageAddresses) -> bool:
         """Take the functions at these image addresses in; whether there were new ones."""
         regions = self._program.regions
         # The call before a return address may be the last instruction of the function before.
@@ -55,7 +56,7 @@ class TouchedCode:
             stops[:-1] |= table.run[1:] != table.run[:-1]
         return np.cumsum(stops, dtype=np.int64) - stops
 
-    def rows_at(self, addresses: U64) -> I64:
+    def rows_at(self, addresses: ImageAddresses) -> I64:
         """For each address the instruction that starts there, else -1."""
         if self._seen is None:
             return self.instructions.index_of(addresses)
@@ -65,13 +66,13 @@ class TouchedCode:
         is_seen[is_seen] = addresses[is_seen] < high[at[is_seen]]
         return np.where(is_seen, self.instructions.index_of(addresses), -1)
 
-    def calls_before(self, addresses: U64) -> I64:
+    def calls_before(self, addresses: ImageAddresses) -> I64:
         """For each return address the call instruction that stands before it, else -1."""
         table = self.instructions
         before = np.searchsorted(table.address, addresses) - 1
         return self._only_calls(before, addresses)
 
-    def _only_calls(self, rows: I64, addresses: U64) -> I64:
+    def _only_calls(self, rows: I64, addresses: ImageAddresses) -> I64:
         table = self.instructions
         is_call = rows >= 0
         is_call[is_call] = np.isin(table.kind[rows[is_call]], CALLS)
@@ -80,7 +81,7 @@ class TouchedCode:
         return np.where(is_call, rows, -1)
 
 
-def _seen_by_llvm(program: Program) -> tuple[U64, U64]:
+def _seen_by_llvm(program: Program) -> tuple[ImageAddresses, ImageAddresses]:
     """Starts and ends of what llvm-profgen takes for code: no linkage table, and from symbols on.
 
     All else is outside to it (LLVM: tools/llvm-profgen/ProfiledBinary.cpp, disassemble).
@@ -91,5 +92,5 @@ def _seen_by_llvm(program: Program) -> tuple[U64, U64]:
         starts = symbols.start[symbols.section == number]
         if section.is_code and section.name != ".plt" and len(starts):
             ranges.append((int(starts.min()), section.end))
-    low, high = np.array(sorted(ranges), np.uint64).reshape(-1, 2).T
+    low, high = image_addresses(np.array(sorted(ranges), np.uint64)).reshape(-1, 2).T
     return low, high

@@ -24,6 +24,12 @@ from lbr2pgo.model.branch_stacks import BranchStacks, CallChains
 from lbr2pgo.model.context_counts import Callers, ContextBranches, ContextCounts, ContextRuns
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import ReplayOptions
+from lbr2pgo.support.addresses import (
+    ImageAddresses,
+    image_addresses,
+    image_array,
+    runtime_addresses,
+)
 from lbr2pgo.support.arrays import I64, U64
 
 if TYPE_CHECKING:
@@ -61,7 +67,7 @@ class ContextTable:
         from_ = np.where(has_source, first[is_branch], np.uint64(0))
         runs = (column[~is_branch] for column in (node, first, second, count))
         return ContextCounts(
-            Callers(parent, nodes[:, 1].copy()),
+            Callers(parent, image_addresses(nodes[:, 1].copy())),
             ContextRuns(*runs),
             ContextBranches(
                 node[is_branch], from_, has_source, second[is_branch], count[is_branch]
@@ -85,7 +91,7 @@ class SourceTable:
 
         self._unwinder, self._code, self._spaces = unwinder, code, spaces
         self._sites = RowIds()
-        self._image: U64 = np.empty(0, np.uint64)
+        self._image = image_array(())
         """Image address of each site; 0 for those outside."""
 
     def add(self, batch: BranchStacks, spaces: I64) -> None:
@@ -110,10 +116,10 @@ class SourceTable:
             self._unwinder.set_code(code.instructions.address, code.marks(), code.stops())
         self._unwinder.set_sites(*self._places())
 
-    def _to_image(self, sites: U64) -> U64:
-        image = np.zeros(len(sites), np.uint64)
+    def _to_image(self, sites: U64) -> ImageAddresses:
+        image = image_addresses(np.zeros(len(sites), np.uint64))
         for space, rows in rows_by(sites[:, 0]):
-            image[rows], _ = self._spaces.to_image(space, sites[rows, 1])
+            image[rows], _ = self._spaces.to_image(space, runtime_addresses(sites[rows, 1]))
         return image
 
     def _places(self) -> tuple[I64, I64]:

@@ -11,6 +11,12 @@ import numpy as np
 
 from lbr2pgo.model.address_space_events import Comm, Fork, Mmap, SpaceEvent
 from lbr2pgo.program.elf.layout import ImageLayout
+from lbr2pgo.support.addresses import (
+    ImageAddresses,
+    RuntimeAddress,
+    RuntimeAddresses,
+    image_addresses,
+)
 from lbr2pgo.support.arrays import I32, I64, U64
 
 ANY_PID = -1
@@ -28,8 +34,8 @@ _LAST_ADDRESS = (1 << 64) - 1
 class Piece:
     """Run-time addresses `[start, end)` are image addresses plus `bias`."""
 
-    start: int
-    end: int
+    start: RuntimeAddress
+    end: RuntimeAddress
     bias: int
 
 
@@ -45,15 +51,16 @@ def pieces_of(event: Mmap, layout: ImageLayout) -> Pieces:
     for segment in layout.segments:
         low = max(event.file_offset, segment.file_offset)
         high = min(event.file_offset + event.length, segment.file_offset + segment.file_size)
-        start = event.start + (low - event.file_offset)
-        end = min(start + (high - low), _LAST_ADDRESS)  # where damaged records would go on
+        start = RuntimeAddress(event.start + (low - event.file_offset))
+        # Damaged records would go on behind the last address.
+        end = RuntimeAddress(min(start + (high - low), _LAST_ADDRESS))
         if segment.executable and start < end:
             bias = start - (segment.address + low - segment.file_offset)
             pieces.append(Piece(start, end, bias))
     return tuple(pieces)
 
 
-def without(pieces: Pieces, start: int, end: int) -> Pieces:
+def without(pieces: Pieces, start: RuntimeAddress, end: RuntimeAddress) -> Pieces:
     """What is left of the pieces after something else was mapped at `[start, end)`."""
     left = []
     for piece in pieces:
@@ -97,7 +104,7 @@ def overlaid(pieces: Sequence[Piece]) -> Pieces:
 def loaded(layout: ImageLayout, bias: int) -> Pieces:
     """The image at the addresses that it was linked for, plus `bias`."""
     return tuple(
-        Piece(s.address + bias, s.address + bias + s.memory_size, bias)
+        Piece(RuntimeAddress(s.address + bias), RuntimeAddress(s.end + bias), bias)
         for s in layout.segments
         if s.executable
     )
@@ -198,7 +205,7 @@ class AddressSpaces:
         shown = pieces_of(event, self._layout) if self._shows(event) else ()
         before = self._current.get(event.pid, ())
         if event.pid != ANY_PID and (before or shown):
-            left = without(before, event.start, event.start + event.length)
+            left = without(before, event.start, event.end)
             self._set(event.pid, event.time, (left + shown)[-_MOST_MAPPINGS:])
         return shown
 
@@ -217,7 +224,7 @@ class AddressSpaces:
             found[at] = spaces[i]
         return found
 
-    def to_image(self, space: int, addresses: U64) -> tuple[U64, U64]:
+    def to_image(self, space: int, addresses: RuntimeAddresses) -> tuple[ImageAddresses, U64]:
         """Translate run-time addresses (n,) of one space.
 
         Returns image addresses (n,) and the number of the piece that each lies in (n,), with
@@ -229,5 +236,5 @@ class AddressSpaces:
         biases = np.array([p.bias & _LAST_ADDRESS for p in pieces], dtype=np.uint64)
         index = np.searchsorted(starts, addresses, "right") - 1
         inside = (index >= 0) & (addresses < ends[index])
-        image = np.where(inside, addresses - biases[index], np.uint64(0))
+        image = image_addresses(np.where(inside, addresses - biases[index], np.uint64(0)))
         return image, np.where(inside, index, len(pieces)).astype(np.uint64)

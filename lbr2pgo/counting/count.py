@@ -49,6 +49,7 @@ from lbr2pgo.sources.base import (
     StackSource,
     SymbolResolver,
 )
+from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.read_ahead import read_ahead
@@ -72,7 +73,7 @@ class CountingOptions:
     """Pair entries as llvm-profgen does, which ignores filters and flags (`StackKind.AS_LLVM`)."""
     branches: OwnBranches | None = None
     """The program's branches, by which it is found where mappings don't show it."""
-    skips_leaf: Callable[[U64], Bools] | None = None
+    skips_leaf: Callable[[ImageAddresses], Bools] | None = None
     """Judges image addresses (n,) at which samples were interrupted: True drops the sample."""
 
 

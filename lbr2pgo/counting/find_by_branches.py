@@ -19,6 +19,13 @@ from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.code_addresses import are_code
+from lbr2pgo.support.addresses import (
+    ImageAddresses,
+    Numbers,
+    RuntimeAddresses,
+    image_addresses,
+    runtime_addresses,
+)
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.ranges import spread
 
@@ -38,12 +45,12 @@ _REACH = np.uint64(15)
 class Branches:
     """The branch instructions of a program, ordered by address."""
 
-    address: U64
-    target: U64
+    address: ImageAddresses
+    target: ImageAddresses
     """Of direct branches."""
     has_target: Bools
 
-    def own(self, from_: U64, to: U64) -> Bools:
+    def own(self, from_: ImageAddresses, to: ImageAddresses) -> Bools:
         """Whether recorded branches, by image addresses (n,), are the program's."""
         if not len(self.address):
             return np.zeros(len(from_), dtype=np.bool_)
@@ -84,8 +91,8 @@ class Load:
 class Edges:
     """Distinct branches, by run-time addresses (n,), and how often each was recorded."""
 
-    from_: U64
-    to: U64
+    from_: RuntimeAddresses
+    to: RuntimeAddresses
     count: I64
 
     def take(self, rows: Bools) -> Edges:
@@ -97,7 +104,8 @@ def edges_of(stacks: Iterable[BranchStacks]) -> Edges:
     """The distinct branches of some samples."""
     pairs = [np.zeros((0, 2), np.uint64), *(batch.entries[:, :2] for batch in stacks)]
     unique, count = np.unique(np.concatenate(pairs), axis=0, return_counts=True)
-    return Edges(unique[:, 0], unique[:, 1], count)
+    from_, to = runtime_addresses(unique).T
+    return Edges(from_, to, count)
 
 
 def find_load(edges: Edges, layout: ImageLayout, branches: Branches) -> Load | None:
@@ -138,15 +146,14 @@ def _biases(edges: Edges, branches: Branches) -> U64:
     return biases
 
 
-def _keys(from_: U64, to: U64) -> U64:
+def _keys(from_: Numbers, to: Numbers) -> U64:
     """What a bias leaves as it is: how far branches go, and from where in their page."""
     keys: U64 = (to - from_) << _PAGE_BITS | from_ & _PAGE_MASK
     return keys
 
 
-def _in_image(addresses: U64, bias: int) -> U64:
-    image: U64 = addresses - np.uint64(bias % 2**64)
-    return image
+def _in_image(addresses: RuntimeAddresses, bias: int) -> ImageAddresses:
+    return image_addresses(addresses - np.uint64(bias % 2**64))
 
 
 def _inside(edges: Edges, bias: int, layout: ImageLayout) -> Bools:

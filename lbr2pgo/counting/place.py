@@ -12,6 +12,7 @@ from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import Addresses, StackSource
 from lbr2pgo.sources.code_addresses import are_code
+from lbr2pgo.support.addresses import image_addresses
 from lbr2pgo.support.errors import InputError
 
 _ENOUGH_ENTRIES = 1 << 17
@@ -91,7 +92,7 @@ def _without_mappings(
         )
         said = f"no mappings recorded: {layout.path} was {where}, as its branches tell: {load.fit}"
         return ImageMatch((), "branches", said), AddressSpaces.fixed(layout, load.bias)
-    if len(edges.from_) == 0 or are_code(layout, edges.from_).any():
+    if len(edges.from_) == 0 or are_code(layout, image_addresses(edges.from_)).any():
         return as_linked
     raise InputError(
         f"no mappings were recorded, and the branches do not tell where {layout.path} was loaded",

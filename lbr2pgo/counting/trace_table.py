@@ -10,6 +10,7 @@ from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.native.key_table import KNOWN_BITS, KeyTable
 from lbr2pgo.native.traces import count_traces
 from lbr2pgo.native.walk import Reason, Stacks
+from lbr2pgo.support.addresses import image_addresses, runtime_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 
 
@@ -50,7 +51,7 @@ class TraceTable:
         was_branch = keys[:, 3] & np.uint64(BRANCH) != 0
         outside = int(values[was_branch & (known == 0), 0].sum())
         known_values = np.where(known[:, None] == 0, np.uint64(0), values)
-        from_, to, end = image.T
+        from_, to, end = image_addresses(image).T
         counts = aggregate(from_, to, end, known, known_values[:, 0], known_values[:, 1])
         return counts, outside
 
@@ -63,7 +64,9 @@ def _translate(spaces: AddressSpaces, space: int, keys: U64, known: U8) -> tuple
     image = np.zeros((len(keys), 3), dtype=np.uint64)
     piece = np.zeros((len(keys), 3), dtype=np.uint64)
     for column in range(3):
-        image[:, column], piece[:, column] = spaces.to_image(space, keys[:, column])
+        image[:, column], piece[:, column] = spaces.to_image(
+            space, runtime_addresses(keys[:, column])
+        )
     mapped: Bools = piece < len(spaces.pieces[space])
     lost = np.zeros(len(keys), dtype=np.uint8)
     lost |= np.where(mapped[:, 0], 0, FROM).astype(np.uint8)

@@ -11,7 +11,8 @@ from lbr2pgo.model.branch_counts import BRANCH, END, FROM, OUTSIDE, RETURN, TO, 
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow, JudgedRuns, ReplayOptions, Verdict, judge
-from lbr2pgo.support.arrays import U64, Bools
+from lbr2pgo.support.addresses import ImageAddresses, image_array
+from lbr2pgo.support.arrays import Bools
 
 
 def lines(
@@ -36,7 +37,7 @@ def _touching(counts: BranchCounts, program: Program, function: int | None) -> B
     regions = program.regions
     family = regions.families(np.array([function]))
 
-    def inside(column: U64, bit: int) -> Bools:
+    def inside(column: ImageAddresses, bit: int) -> Bools:
         found: Bools = np.isin(regions.containing(column), family) & counts.has(bit)
         return found
 
@@ -88,7 +89,7 @@ class _Reasons:
 
     def _no_instruction(self, start: int, end: int) -> Iterator[str]:
         for word, address in (("starts", start), ("ends", end)):
-            place = np.array([address], np.uint64)
+            place = image_array([address])
             if self._instructions.index_of(place)[0] >= 0:
                 continue
             inside = int(self._instructions.covering(place)[0])
@@ -106,7 +107,7 @@ class _Reasons:
 
     def _prefixes(self, first: int, last: int) -> JudgedRuns:
         ends = self._instructions.address[first : last + 1]
-        starts = np.full(len(ends), self._instructions.address[first])
+        starts = np.repeat(self._instructions.address[first : first + 1], len(ends))
         runs = Runs(starts, ends, np.ones(len(ends), np.uint64))
         return judge(runs, self._instructions, self._options)
 

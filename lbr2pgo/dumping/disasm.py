@@ -15,6 +15,7 @@ from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.dwarf.debug_info import DebugInfo, Frames
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import INDIRECT, Flow
+from lbr2pgo.support.addresses import image_array
 
 _COUNT_WIDTH = 12
 _BYTES_WIDTH = 30
@@ -46,7 +47,7 @@ class _Part:
         start: int,
         end: int,
     ) -> None:
-        bounds = np.array([start, end], np.uint64)
+        bounds = image_array([start, end])
         self.texts = list(text(program.image, start, end))
         self.table = program.instructions_for(bounds[:1]).within(bounds[:1], bounds[1:])
         frames = debug.frames(self.table.address)

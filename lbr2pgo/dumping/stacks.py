@@ -147,11 +147,10 @@ def event_text(event: SpaceEvent) -> str:
     start = f"time {event.time}: pid {event.pid}"
     match event:
         case Mmap():
-            end = event.start + event.length
             kind = "maps" if event.executable else "maps as data"
             build_id = f", build-id {event.build_id}" if event.build_id else ""
             place = f"{event.path}+{event.file_offset:#x}"
-            return f"{start} {kind} {event.start:#x}-{end:#x}: {place}{build_id}"
+            return f"{start} {kind} {event.start:#x}-{event.end:#x}: {place}{build_id}"
         case Fork():
             if event.pid == event.parent_pid:
                 return f"{start} starts thread {event.tid}"

@@ -19,7 +19,8 @@ from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.code.functions import Functions
-from lbr2pgo.support.arrays import I64, U8, U64
+from lbr2pgo.support.addresses import RuntimeAddresses
+from lbr2pgo.support.arrays import I64, U8
 
 OUTSIDE = -1
 """Frame of another image, or of code in no region."""
@@ -66,7 +67,7 @@ class StackTable:
         for frame, times in zip(unique, count.tolist(), strict=True):
             self._counts[frame[frame != _END].tobytes()] += int(times)
 
-    def _functions(self, space: int, addresses: U64) -> I64:
+    def _functions(self, space: int, addresses: RuntimeAddresses) -> I64:
         """The family of regions that each run-time address lies in, else OUTSIDE."""
         image, piece = self._spaces.to_image(space, addresses)
         found = self._regions.containing(image)

@@ -33,6 +33,12 @@ from lbr2pgo.model.branch_stacks import CYCLES_MASK, BranchStacks
 from lbr2pgo.native.iterations import count_iterations
 from lbr2pgo.native.key_table import KNOWN_BITS, KeyTable
 from lbr2pgo.native.runs import count_cycles
+from lbr2pgo.support.addresses import (
+    ImageAddresses,
+    RuntimeAddresses,
+    image_addresses,
+    runtime_addresses,
+)
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 
 MISSING = 0
@@ -45,9 +51,9 @@ SATURATED = CYCLES_MASK
 class CycleCounts:
     """Columns of equal length, in image addresses; rows unique by the first three and sorted."""
 
-    start: U64
+    start: ImageAddresses
     """First instruction of the run."""
-    end: U64
+    end: ImageAddresses
     """The branch that ends it."""
     cycles: U64
     """1 to 65534, MISSING or SATURATED."""
@@ -64,7 +70,8 @@ def merge(counts: Sequence[CycleCounts]) -> CycleCounts:
         for name in ("start", "end", "cycles", "count")
     ]
     keys, sums = sum_by(columns[:3], columns[3:])
-    return CycleCounts(*keys, *sums)
+    start, end = map(image_addresses, keys[:2])
+    return CycleCounts(start, end, keys[2], *sums)
 
 
 class CycleTable:
@@ -89,20 +96,22 @@ class CycleTable:
         """The counts in image addresses."""
         keys, values = self._table.rows()
         space = (keys[:, 3] >> np.uint64(KNOWN_BITS)).astype(np.int64)
-        runs, inside = image_runs(self._spaces, space, keys[:, 0], keys[:, 1])
+        runs, inside = image_runs(self._spaces, space, runtime_addresses(keys[:, :2]))
         rows = np.column_stack((runs, keys[:, 2], values[:, 0]))[inside]
         return merge([CycleCounts(*rows.T)])
 
 
-def image_runs(spaces: AddressSpaces, space: I64, start: U64, end: U64) -> tuple[U64, Bools]:
-    """Image addresses (n, 2) of runs (n,) of several spaces, and which are runs of the image (n,).
+def image_runs(
+    spaces: AddressSpaces, space: I64, runs: RuntimeAddresses
+) -> tuple[ImageAddresses, Bools]:
+    """Image addresses (n, 2) of runs (n, 2) of several spaces, and which are of the image (n,).
 
     A run that starts and ends in different mappings of the image is no run.
     """
-    image = np.zeros((len(start), 2), dtype=np.uint64)
-    inside = np.zeros(len(start), dtype=np.bool_)
+    image = image_addresses(np.zeros(runs.shape, dtype=np.uint64))
+    inside = np.zeros(len(runs), dtype=np.bool_)
     for number, rows in rows_by(space):
-        image[rows, 0], first = spaces.to_image(number, start[rows])
-        image[rows, 1], last = spaces.to_image(number, end[rows])
+        image[rows, 0], first = spaces.to_image(number, runs[rows, 0])
+        image[rows, 1], last = spaces.to_image(number, runs[rows, 1])
         inside[rows] = (first == last) & (first < len(spaces.pieces[number]))
     return image, inside

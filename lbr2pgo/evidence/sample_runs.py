@@ -15,6 +15,7 @@ from lbr2pgo.native.runs import list_runs
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.replay.fusion import next_branches
 from lbr2pgo.replay.replay import Flow, judge
+from lbr2pgo.support.addresses import runtime_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 
 
@@ -59,7 +60,7 @@ class RunReader:
 
     def _judge(self, raw: U64, space: I64) -> tuple[I64, I64, Bools]:
         """First and last instruction of each run (k,), and whether it is valid."""
-        image, inside = image_runs(self._spaces, space, raw[:, 0], raw[:, 1])
+        image, inside = image_runs(self._spaces, space, runtime_addresses(raw[:, :2]))
         ones = np.ones(len(raw), dtype=np.uint64)
         judged = judge(Runs(image[:, 0], image[:, 1], ones), self._instructions)
         valid = judged.valid & inside
@@ -71,7 +72,9 @@ class RunReader:
         newest = np.flatnonzero(np.diff(sample, prepend=-1))
         rows = sample[newest]
         entries = batch.entries[batch.offsets[rows]]
-        image, inside = image_runs(self._spaces, spaces[rows], entries[:, 1], entries[:, 1])
+        image, inside = image_runs(
+            self._spaces, spaces[rows], runtime_addresses(entries[:, [1, 1]])
+        )
         known = inside & (raw[newest, 1] == entries[:, 0])
         found[rows] = np.where(known, self._instructions.index_of(image[:, 0]), -1)
         return found

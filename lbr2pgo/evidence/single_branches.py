@@ -23,6 +23,7 @@ from lbr2pgo.model.branch_stacks import (
     type_of,
 )
 from lbr2pgo.sources.base import EventInfo
+from lbr2pgo.support.addresses import ImageAddresses, image_addresses, runtime_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 
 _MOST_ENTRIES = 2
@@ -33,7 +34,7 @@ _MOST_ENTRIES = 2
 class SingleBranches:
     """Columns of equal length, in image addresses, ascending."""
 
-    address: U64
+    address: ImageAddresses
     taken: U64
     not_taken: U64
 
@@ -58,7 +59,7 @@ class SingleTable:
         for space in np.unique(spaces[chosen]).tolist():
             rows = np.flatnonzero(chosen & (spaces == space))
             entries = batch.entries[first[rows]]
-            image, piece = self._spaces.to_image(space, entries[:, 0])
+            image, piece = self._spaces.to_image(space, runtime_addresses(entries[:, 0]))
             inside = piece < len(self._spaces.pieces[space])
             fell_through = entries[:, 2] & np.uint64(NOT_TAKEN) != 0
             weight = batch.weight[rows]
@@ -82,9 +83,9 @@ def _are_branches(flags: U64) -> Bools:
     return found
 
 
-def _summed(address: U64, taken: U64, not_taken: U64) -> SingleBranches:
+def _summed(address: ImageAddresses, taken: U64, not_taken: U64) -> SingleBranches:
     (unique,), (taken, not_taken) = sum_by((address,), (taken, not_taken))
-    return SingleBranches(unique, taken, not_taken)
+    return SingleBranches(image_addresses(unique), taken, not_taken)
 
 
 def merge(parts: Sequence[SingleBranches]) -> SingleBranches:

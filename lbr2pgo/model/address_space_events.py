@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lbr2pgo.support.addresses import FileOffset, RuntimeAddress
+
 KERNEL_PID = -1
 """The pid under which perf reports mappings of the kernel and its modules."""
 
@@ -19,12 +21,17 @@ class Mmap:
     pid: int
     tid: int
     time: int
-    start: int
+    start: RuntimeAddress
     length: int
-    file_offset: int
+    file_offset: FileOffset
     path: str
     build_id: str | None = None
     executable: bool = True
+
+    @property
+    def end(self) -> RuntimeAddress:
+        """First address behind it."""
+        return RuntimeAddress(self.start + self.length)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from lbr2pgo.model import waterfall
 from lbr2pgo.native import bits
+from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import U8, U64, Bools
 
 # Bits of `BranchCounts.known`: which parts of a row are facts.
@@ -37,9 +38,9 @@ class BranchCounts:
     it is 0. Build with `aggregate`.
     """
 
-    from_: U64
-    to: U64
-    end: U64
+    from_: ImageAddresses
+    to: ImageAddresses
+    end: ImageAddresses
     known: U8
     count: U64
     mispredicted: U64
@@ -63,13 +64,14 @@ class BranchCounts:
             (self.from_[rows], self.to[rows], known.astype(np.uint64)),
             (self.count[rows], self.mispredicted[rows]),
         )
-        return Branches(keys[0], keys[1], keys[2].astype(np.uint8), sums[0], sums[1])
+        from_, to = map(image_addresses, keys[:2])
+        return Branches(from_, to, keys[2].astype(np.uint8), *sums)
 
     def runs(self) -> Runs:
         """Fall-through ranges, summed over `from_`."""
         rows = self.has(TO | END)
         keys, sums = sum_by((self.to[rows], self.end[rows]), (self.count[rows],))
-        return Runs(keys[0], keys[1], sums[0])
+        return Runs(*map(image_addresses, keys), *sums)
 
     def rows(self) -> Iterator[str]:
         """One line of text a row, for people."""
@@ -81,8 +83,8 @@ class BranchCounts:
 class Branches:
     """Taken branches, unique by (from_, to, known), sorted by it; known holds FROM and TO."""
 
-    from_: U64
-    to: U64
+    from_: ImageAddresses
+    to: ImageAddresses
     known: U8
     count: U64
     mispredicted: U64
@@ -95,8 +97,8 @@ class Branches:
 class Runs:
     """Fall-through ranges, closed on the starts of their first and last instruction."""
 
-    start: U64
-    end: U64
+    start: ImageAddresses
+    end: ImageAddresses
     count: U64
 
     def __len__(self) -> int:
@@ -129,9 +131,9 @@ def sum_by(keys: Sequence[U64], values: Sequence[U64]) -> tuple[tuple[U64, ...],
 
 
 def aggregate(
-    from_: U64,
-    to: U64,
-    end: U64,
+    from_: ImageAddresses,
+    to: ImageAddresses,
+    end: ImageAddresses,
     known: U8,
     count: U64,
     mispredicted: U64,
@@ -151,9 +153,9 @@ def aggregate(
     ]
     keys, sums = sum_by((*columns, bits.astype(np.uint64)), (count[rows], mispredicted[rows]))
     return BranchCounts(
-        from_=keys[0],
-        to=keys[1],
-        end=keys[2],
+        from_=image_addresses(keys[0]),
+        to=image_addresses(keys[1]),
+        end=image_addresses(keys[2]),
         known=keys[3].astype(np.uint8),
         count=sums[0],
         mispredicted=sums[1],

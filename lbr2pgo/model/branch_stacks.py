@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lbr2pgo.native import bits
+from lbr2pgo.support.addresses import RuntimeAddresses, runtime_addresses
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
 
 # Bits of the flags word.
@@ -108,7 +109,7 @@ class BranchStacks:
     """(n,), nanoseconds, or any number that orders samples among the source's space events."""
     event: I32
     """(n,), index into `SourceInfo.events`; -1 where the input does not say."""
-    ip: U64
+    ip: RuntimeAddresses
     """(n,), the interrupted instruction, 0 where the input does not say."""
     weight: U64
     """(n,), how many identical samples this one stands for; 1 unless the input is aggregated."""
@@ -136,14 +137,14 @@ class BranchStacks:
         return len(self.offsets) - 1
 
     @property
-    def from_(self) -> U64:
+    def from_(self) -> RuntimeAddresses:
         """(m,): address of each branch instruction."""
-        return self.entries[:, 0]
+        return runtime_addresses(self.entries[:, 0])
 
     @property
-    def to(self) -> U64:
+    def to(self) -> RuntimeAddresses:
         """(m,): address each branch went to."""
-        return self.entries[:, 1]
+        return runtime_addresses(self.entries[:, 1])
 
     @property
     def flags(self) -> U64:
@@ -164,6 +165,6 @@ def from_lists(stacks: Sequence[Sequence[tuple[int, int, int]]], pid: int = -1) 
         tid=np.full(n, pid, dtype=np.int32),
         time=np.zeros(n, dtype=np.uint64),
         event=np.full(n, -1, dtype=np.int32),
-        ip=np.zeros(n, dtype=np.uint64),
+        ip=runtime_addresses(np.zeros(n, dtype=np.uint64)),
         weight=np.ones(n, dtype=np.uint64),
     )

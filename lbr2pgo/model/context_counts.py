@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools
 
 
@@ -16,7 +17,7 @@ class Callers:
 
     parent: I64
     """-1 for the root."""
-    call: U64
+    call: ImageAddresses
     """Image address of the call instruction; 0 for the root, above which nothing is known."""
 
     def __post_init__(self) -> None:
@@ -39,8 +40,8 @@ class ContextRuns:
 
     node: I64
     """The callers of the function in which it ran (inlined functions don't count)."""
-    start: U64
-    end: U64
+    start: ImageAddresses
+    end: ImageAddresses
     count: U64
 
 
@@ -50,10 +51,10 @@ class ContextBranches:
 
     node: I64
     """The callers of the function in which the branch is; 0 for those from outside."""
-    from_: U64
+    from_: ImageAddresses
     """0 for those from outside."""
     has_source: Bools
-    to: U64
+    to: ImageAddresses
     count: U64
 
 

@@ -23,6 +23,7 @@ import numpy as np
 from lbr2pgo.program.dwarf.loader import DEBUG_DIRECTORIES, separate_debug_file
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.symbols import STT_NOTYPE, Symbols, read_symbols
+from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I32, I64, U8, U32, U64, Bools
 
 DESCRIPTORS, PROBES = ".pseudo_probe_desc", ".pseudo_probe"
@@ -119,7 +120,7 @@ class ProbeTable:
     The function of a probe is that of its node: `tree.guid[node]`.
     """
 
-    address: U64
+    address: ImageAddresses
     node: I32
     """Node of `tree`."""
     index: U32
@@ -149,12 +150,12 @@ class ProbeTable:
             self.attributes[kept], self.discriminator[kept], self.tree,
         )  # fmt: skip
 
-    def at(self, addresses: U64) -> tuple[I64, I64]:
+    def at(self, addresses: ImageAddresses) -> tuple[I64, I64]:
         """First row of each address, and the one behind its last."""
         first = np.searchsorted(self.address, addresses, side="left")
         return first, np.searchsorted(self.address, addresses, side="right")
 
-    def call_at(self, addresses: U64) -> I64:
+    def call_at(self, addresses: ImageAddresses) -> I64:
         """Row of the call probe at each address, the first of several; -1 where there is none."""
         calls = np.flatnonzero(self.is_call)
         if not len(calls):
@@ -281,7 +282,8 @@ class PseudoProbes:
         tree = InlineTree(*nodes, rows, self.descriptors)
         address, node, index, kind, attributes, discriminator = probes
         return ProbeTable(
-            address[order], node[order], index[order], kind[order], attributes[order],
+            image_addresses(address[order]), node[order], index[order], kind[order],
+            attributes[order],
             discriminator[order], tree,
         )  # fmt: skip
 

@@ -17,7 +17,8 @@ from lbr2pgo.program.elf.eh_frame import read_frames
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.symbols import Symbols, read_symbols
 from lbr2pgo.program.probes import PseudoProbes, open_probes
-from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.addresses import ImageAddress, ImageAddresses
+from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.distinct import distinct
 
 _AT_ONCE = 4096
@@ -41,10 +42,10 @@ class Program:
         """Symbols of the file."""
         return read_symbols(self.image)
 
-    def address_of(self, name: str) -> int | None:
+    def address_of(self, name: str) -> ImageAddress | None:
         """Image address of a symbol, None if there is none of this name."""
         row = self.symbols.by_name(name)
-        return None if row is None else int(self.symbols.start[row])
+        return None if row is None else ImageAddress(int(self.symbols.start[row]))
 
     @cached_property
     def functions(self) -> Functions:
@@ -66,7 +67,7 @@ class Program:
         """Pseudo probes of the file, or of the debug file that was split off it."""
         return open_probes(self.image, self.symbols)
 
-    def instructions_for(self, addresses: U64) -> InstructionTable:
+    def instructions_for(self, addresses: ImageAddresses) -> InstructionTable:
         """Instructions of the regions that hold these addresses, fragments and parents included.
 
         Addresses outside the code are passed over. What is decoded once is kept.

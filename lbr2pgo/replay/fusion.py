@@ -15,7 +15,8 @@ import numpy as np
 
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
-from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.addresses import ImageAddresses, image_array
+from lbr2pgo.support.arrays import I64, Bools
 
 FUSED = "branches_fused"
 """Key of the tally: branches that were moved to where they belong."""
@@ -39,7 +40,7 @@ def unfused(counts: BranchCounts, instructions: InstructionTable) -> tuple[Branc
         return counts, 0
     from_, left = _replaced(counts.from_, counts.has(FROM | TO | BRANCH), moved, counts.to)
     ends = {source: target for (source, _), target in moved.items()}
-    end = np.array([ends.get(address, address) for address in counts.end.tolist()], np.uint64)
+    end = image_array(ends.get(address, address) for address in counts.end.tolist())
     end = np.where(counts.has(END), end, counts.end)
     columns = (from_, counts.to, end, counts.known, counts.count, counts.mispredicted)
     merged = aggregate(*columns, build_id=counts.build_id, tallies=counts.tallies)
@@ -47,7 +48,7 @@ def unfused(counts: BranchCounts, instructions: InstructionTable) -> tuple[Branc
 
 
 def _moved(
-    sources: U64, targets: U64, instructions: InstructionTable
+    sources: ImageAddresses, targets: ImageAddresses, instructions: InstructionTable
 ) -> dict[tuple[int, int], int]:
     """The branch that is meant, by the (source, target) that was recorded, where that is none."""
     first = instructions.index_of(sources)
@@ -78,7 +79,7 @@ def next_branches(first: I64, instructions: InstructionTable) -> I64:
     return found
 
 
-def _goes_to(instructions: InstructionTable, at: I64, targets: U64) -> Bools:
+def _goes_to(instructions: InstructionTable, at: I64, targets: ImageAddresses) -> Bools:
     """Whether these instructions are conditional branches to these targets."""
     is_cond = instructions.kind[at] == Kind.COND
     found: Bools = is_cond & instructions.has_target[at] & (instructions.target[at] == targets)
@@ -86,10 +87,13 @@ def _goes_to(instructions: InstructionTable, at: I64, targets: U64) -> Bools:
 
 
 def _replaced(
-    column: U64, rows: Bools, moved: Mapping[tuple[int, int], int], targets: U64
-) -> tuple[U64, Bools]:
+    column: ImageAddresses,
+    rows: Bools,
+    moved: Mapping[tuple[int, int], int],
+    targets: ImageAddresses,
+) -> tuple[ImageAddresses, Bools]:
     """The column with the sources of `moved` replaced, and which rows were."""
     pairs = zip(column.tolist(), targets.tolist(), strict=True)
-    new = np.array([moved.get(pair, pair[0]) for pair in pairs], dtype=np.uint64)
+    new = image_array(moved.get(pair, pair[0]) for pair in pairs)
     changed: Bools = rows & (new != column)
     return np.where(changed, new, column), changed

@@ -12,10 +12,11 @@ import numpy as np
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
-from lbr2pgo.support.arrays import U64, Bools
+from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.arrays import Bools
 
 
-def in_prologue_or_epilogue(addresses: U64, program: Program, debug: DebugInfo) -> Bools:
+def in_prologue_or_epilogue(addresses: ImageAddresses, program: Program, debug: DebugInfo) -> Bools:
     """Which image addresses (n,) are where llvm-profgen expects an incomplete frame.
 
     That is at a function's first two instructions, at a return, and at the one before it.

@@ -14,6 +14,7 @@ from lbr2pgo.model.branch_counts import END, FROM, TO, BranchCounts, Branches, R
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.fusion import FUSED, unfused
+from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.distinct import distinct
 
@@ -194,13 +195,13 @@ def replay(counts: BranchCounts, program: Program, options: ReplayOptions | None
     )
 
 
-def _touched(counts: BranchCounts) -> U64:
+def _touched(counts: BranchCounts) -> ImageAddresses:
     """Every image address that the counts name, once."""
     columns = ((counts.from_, FROM), (counts.to, TO), (counts.end, END))
     return distinct(np.concatenate([column[counts.has(bit)] for column, bit in columns]))
 
 
-def _places(instructions: InstructionTable, addresses: U64, known: Bools) -> I64:
+def _places(instructions: InstructionTable, addresses: ImageAddresses, known: Bools) -> I64:
     return np.where(known, instructions.index_of(addresses), -1)
 
 

@@ -27,6 +27,7 @@ from lbr2pgo.reports.model import (
     Report,
     Timing,
 )
+from lbr2pgo.support.addresses import image_array
 from lbr2pgo.support.errors import InputError
 
 _CHARTS = 12
@@ -128,7 +129,7 @@ def _timings(evidence: Evidence) -> tuple[Timing, ...]:
 
 
 def _timing(evidence: Evidence, run: TimedRun, *, is_loop: bool) -> Timing:
-    start = np.array([run.start], dtype=np.uint64)
+    start = image_array([run.start])
     times = run.times
     return Timing(
         name=_place(evidence, run.start),

@@ -22,6 +22,7 @@ from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import Addresses, Sniff, SourceFormat, SourceInfo
 from lbr2pgo.sources.code_addresses import addresses_of_offsets, are_code, text_base
 from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader
+from lbr2pgo.support.addresses import ImageAddresses, file_offsets, image_addresses
 from lbr2pgo.support.arrays import U64, Bools
 from lbr2pgo.support.errors import InputError
 
@@ -201,22 +202,23 @@ class AutoFdoText:
         is_run, is_edge = run > 0, edge > 0
         count = np.concatenate([self._ranges[is_run, 2], self._branches[is_edge, 2]])
         nothing = np.zeros(len(count), dtype=np.uint64)
+        nowhere = image_addresses(nothing)
         runs, edges = ranges[is_run], branches[is_edge]
         return aggregate(
-            from_=np.concatenate([nothing[: len(runs)], edges[:, 0]]),
+            from_=np.concatenate([nowhere[: len(runs)], edges[:, 0]]),
             to=np.concatenate([runs[:, 0], edges[:, 1]]),
-            end=np.concatenate([runs[:, 1], nothing[: len(edges)]]),
+            end=np.concatenate([runs[:, 1], nowhere[: len(edges)]]),
             known=np.concatenate([run[is_run], edge[is_edge]]),
             count=count,
             mispredicted=nothing,
             build_id=layout.build_id,
         )
 
-    def _place(self, rows: U64, layout: ImageLayout) -> tuple[U64, Bools]:
+    def _place(self, rows: U64, layout: ImageLayout) -> tuple[ImageAddresses, Bools]:
         """Image addresses (n, 2) of rows, and which of them are code."""
         if self._has_file_offsets:
-            return addresses_of_offsets(layout, rows[:, :2])
-        addresses = rows[:, :2] + np.uint64(self._base(layout))
+            return addresses_of_offsets(layout, file_offsets(rows[:, :2]))
+        addresses = image_addresses(rows[:, :2] + np.uint64(self._base(layout)))
         return addresses, are_code(layout, addresses)
 
     def _base(self, layout: ImageLayout) -> int:
@@ -226,8 +228,11 @@ class AutoFdoText:
         """
         used = np.concatenate([self._ranges[:, :2], self._branches[:, :2]])
         base = text_base(layout)
-        as_offsets = np.count_nonzero(are_code(layout, used + np.uint64(base)))
-        return base if as_offsets >= np.count_nonzero(are_code(layout, used)) else 0
+        as_offsets, as_linked = (
+            np.count_nonzero(are_code(layout, image_addresses(used + np.uint64(each))))
+            for each in (base, 0)
+        )
+        return base if as_offsets >= as_linked else 0
 
 
 FORMAT = SourceFormat(

@@ -13,6 +13,7 @@ from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks
 from lbr2pgo.model.line_branches import LineBranches
 from lbr2pgo.program.elf.layout import ImageLayout
+from lbr2pgo.support.addresses import ImageAddress
 
 
 class Sniff(Enum):
@@ -83,7 +84,7 @@ def _has_filter(event: EventInfo) -> bool:
     return bool((event.branch_sample_type or 0) & ~(1 << BRANCH_FILTER_BITS["hw_index"]))
 
 
-SymbolResolver = Callable[[str], int | None]
+SymbolResolver = Callable[[str], ImageAddress | None]
 """Image address of a symbol by name; None if there is no such symbol."""
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from lbr2pgo.program.elf.layout import ImageLayout
+from lbr2pgo.support.addresses import FileOffsets, ImageAddress, ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import U64, Bools
 
 _PAGE_MASK = ~0xFFF
 
 
-def are_code(layout: ImageLayout, addresses: U64) -> Bools:
+def are_code(layout: ImageLayout, addresses: ImageAddresses) -> Bools:
     """Whether each image address, u64 of any shape, lies in an executable segment."""
     inside = np.zeros(addresses.shape, dtype=np.bool_)
     for segment in layout.segments:
@@ -19,9 +20,10 @@ def are_code(layout: ImageLayout, addresses: U64) -> Bools:
     return inside
 
 
-def addresses_of_offsets(layout: ImageLayout, offsets: U64) -> tuple[U64, Bools]:
+def addresses_of_offsets(layout: ImageLayout, offsets: FileOffsets) -> tuple[ImageAddresses, Bools]:
     """Image addresses of file offsets, u64 of any shape, and which of them lie in code."""
-    addresses, found = np.zeros_like(offsets), np.zeros(offsets.shape, dtype=np.bool_)
+    addresses = image_addresses(np.zeros_like(offsets))
+    found = np.zeros(offsets.shape, dtype=np.bool_)
     for segment in layout.segments:
         if segment.executable:
             here = _within(offsets, segment.file_offset, segment.file_size) & ~found
@@ -31,13 +33,13 @@ def addresses_of_offsets(layout: ImageLayout, offsets: U64) -> tuple[U64, Bools]
     return addresses, found
 
 
-def text_base(layout: ImageLayout) -> int:
+def text_base(layout: ImageLayout) -> ImageAddress:
     """What llvm-profgen counts its offsets from: the page of the first executable segment.
 
     LLVM: llvm/tools/llvm-profgen/ProfiledBinary.cpp setPreferredTextSegmentAddresses.
     """
     starts = [segment.address for segment in layout.segments if segment.executable]
-    return min(starts, default=0) & _PAGE_MASK
+    return ImageAddress(min(starts, default=0) & _PAGE_MASK)
 
 
 def _within(values: U64, start: int, size: int) -> Bools:

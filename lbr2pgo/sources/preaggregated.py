@@ -39,6 +39,7 @@ from lbr2pgo.sources.base import (
 )
 from lbr2pgo.sources.code_addresses import are_code
 from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader
+from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import U8, U64, Bools
 
 if TYPE_CHECKING:
@@ -88,9 +89,9 @@ def _may_begin_row(line: bytes) -> bool:
 class _Traces:
     """Columns as in `BranchCounts`, in any order, with zero counts."""
 
-    from_: U64
-    to: U64
-    end: U64
+    from_: ImageAddresses
+    to: ImageAddresses
+    end: ImageAddresses
     known: U8
     count: U64
     mispredicted: U64
@@ -114,7 +115,8 @@ class _Traces:
 
 def _no_rows() -> _Traces:
     none = np.zeros(0, dtype=np.uint64)
-    return _Traces(none, none, none, none.astype(np.uint8), none, none)
+    nowhere = image_addresses(none)
+    return _Traces(nowhere, nowhere, nowhere, none.astype(np.uint8), none, none)
 
 
 class Preaggregated:
@@ -143,7 +145,7 @@ class Preaggregated:
         parts, surplus = [_aggregate(_no_rows(), layout)], [_no_rows()]
         for text, _ in self._reader.chunks():
             piece = self._read(text)
-            inside = are_code(layout, piece.address) & np.isin(piece.image, own)
+            inside = are_code(layout, image_addresses(piece.address)) & np.isin(piece.image, own)
             rows = self._select(piece, _traces(piece, inside))
             parts = _add_part(parts, _aggregate(rows, layout))
             surplus.append(rows.select((rows.count == 0) & (rows.mispredicted > 0)))
@@ -217,7 +219,7 @@ def _traces(piece: Rows, inside: Bools) -> _Traces:
     for bit, is_set in bits:
         known |= np.where(is_set, bit, 0).astype(np.uint8)
     return _Traces(
-        from_=piece.address[:, 0],
+        from_=image_addresses(piece.address[:, 0]),
         to=np.where(is_run, piece.address[:, 0], piece.address[:, 1]),
         end=np.where(is_run, piece.address[:, 1], piece.address[:, 2]),
         known=known,

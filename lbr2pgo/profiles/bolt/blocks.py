@@ -19,7 +19,8 @@ from lbr2pgo.profiles.bolt.references import CodeReferences
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.elf.eh_frame import landing_pads
 from lbr2pgo.program.elf.image import Image
-from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.addresses import ImageAddresses, image_array
+from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.distinct import among, distinct
 
 _ENDS = (Kind.COND, Kind.JUMP, Kind.INDIRECT_JUMP, Kind.RET, Kind.TRAP)
@@ -29,16 +30,16 @@ _ENDS = (Kind.COND, Kind.JUMP, Kind.INDIRECT_JUMP, Kind.RET, Kind.TRAP)
 class Labels:
     """Addresses of labels, each column ascending and without repeats."""
 
-    address: U64
+    address: ImageAddresses
     """All of them."""
-    entries: U64
+    entries: ImageAddresses
     """Those that code outside the function may know."""
-    landing_pads: U64
-    referred: U64
+    landing_pads: ImageAddresses
+    referred: ImageAddresses
     """Those that relocated data holds: where an indirect jump may go if nothing else is known."""
-    table_jump: U64
+    table_jump: ImageAddresses
     """Address of a jump through a table, with…"""
-    table_target: U64
+    table_target: ImageAddresses
     """…one of its targets; rows, not ascending."""
 
 
@@ -61,17 +62,18 @@ def find_labels(
     entries = distinct(np.concatenate(outside))
     pads = _landing_pads(image, code)
     every = (entries, own, tables.target, pads, references.labels)
+    referred = distinct(np.concatenate((references.by_data, tables.target)))
     return Labels(
         address=distinct(np.concatenate(every)),
         entries=entries,
         landing_pads=pads,
-        referred=np.union1d(references.by_data, tables.target) if references.present else pads[:0],
+        referred=referred if references.present else pads[:0],
         table_jump=tables.jump[own_table],
         table_target=tables.target[own_table],
     )
 
 
-def _branch_targets(code: Disassembly) -> tuple[U64, U64]:
+def _branch_targets(code: Disassembly) -> tuple[ImageAddresses, ImageAddresses]:
     """Targets of direct branches and calls: in the function itself, and in others."""
     direct = code.is_kind(Kind.COND, Kind.JUMP, Kind.CALL) & code.has_target
     target, function = code.target[direct], code.function[direct]
@@ -79,7 +81,7 @@ def _branch_targets(code: Disassembly) -> tuple[U64, U64]:
     return target[hit == function], target[(hit >= 0) & (hit != function)]
 
 
-def _landing_pads(image: Image, code: Disassembly) -> U64:
+def _landing_pads(image: Image, code: Disassembly) -> ImageAddresses:
     functions, frames = code.functions, code.functions.frames
     function = distinct(code.function)
     start, size = functions.start[function], functions.size[function]
@@ -92,8 +94,8 @@ def _landing_pads(image: Image, code: Disassembly) -> U64:
 class BasicBlocks:
     """Blocks by start address; columns of length n."""
 
-    start: U64
-    last: U64
+    start: ImageAddresses
+    last: ImageAddresses
     """Address of the last instruction."""
     function: I64
     falls: Bools
@@ -106,7 +108,7 @@ class BasicBlocks:
     def __len__(self) -> int:
         return len(self.start)
 
-    def containing(self, addresses: U64, functions: I64) -> I64:
+    def containing(self, addresses: ImageAddresses, functions: I64) -> I64:
         """(m,): block of each address within a given function, -1 where there is none."""
         if not len(self):
             return np.full(len(addresses), -1, np.int64)
@@ -194,7 +196,7 @@ def _falls(code: Disassembly, exits: _Exits, labels: Labels, starts: I64, lasts:
     passes = ~exits.ends[lasts] | exits.is_conditional_tail_call[lasts]
     conditional = code.kind[lasts] == Kind.COND
     falls: Bools = np.where(jumps == 0, passes, (jumps == 1) & conditional)
-    following = np.append(code.address[starts[1:]], np.uint64(0))
+    following = np.concatenate((code.address[starts[1:]], image_array([0])))
     for behind in (0, 1):
         at = np.maximum(lasts - behind, starts)
         falls |= exits.is_local[at] & (code.target[at] == following)
@@ -203,7 +205,9 @@ def _falls(code: Disassembly, exits: _Exits, labels: Labels, starts: I64, lasts:
     return falls
 
 
-def _indirect_leads_on(code: Disassembly, labels: Labels, lasts: I64, following: U64) -> Bools:
+def _indirect_leads_on(
+    code: Disassembly, labels: Labels, lasts: I64, following: ImageAddresses
+) -> Bools:
     """Whether an indirect jump at a block's end may go to the place behind it.
 
     Some recorders don't see a jump to the next instruction, so runs do pass there.

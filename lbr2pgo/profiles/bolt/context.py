@@ -20,7 +20,8 @@ from lbr2pgo.profiles.bolt.references import possible_callers, read_references, 
 from lbr2pgo.program.code.decode import decode
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.program import Program
-from lbr2pgo.support.arrays import U64, Bools
+from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.arrays import Bools
 from lbr2pgo.support.distinct import distinct
 
 _IDIOMS = {"x86-64": x86_idioms.X86_64}
@@ -38,7 +39,7 @@ class BinaryContext:
     """(n,): whether perf2bolt takes runs from a function."""
 
 
-def analyze(program: Program, addresses: U64, *, keep_all: bool) -> BinaryContext:
+def analyze(program: Program, addresses: ImageAddresses, *, keep_all: bool) -> BinaryContext:
     """Disassemble the functions that hold these addresses, with their fragments and parents.
 
     With `keep_all`, all functions count as simple.
@@ -63,7 +64,7 @@ def idioms_of(image: Image) -> Idioms:
     return _IDIOMS.get(image.architecture.name, Idioms())
 
 
-def _chosen(functions: BinaryFunctions, addresses: U64) -> Bools:
+def _chosen(functions: BinaryFunctions, addresses: ImageAddresses) -> Bools:
     """(n,): functions that hold one of the addresses, with their fragments and parents."""
     related = np.zeros(len(functions), np.bool_)
     found = functions.containing(addresses)

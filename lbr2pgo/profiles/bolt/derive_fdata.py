@@ -21,6 +21,7 @@ from lbr2pgo.profiles.bolt.fdata_tables import UNKNOWN, Fdata, FdataBranches, in
 from lbr2pgo.profiles.bolt.functions import BinaryFunctions
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
+from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.distinct import distinct
 
@@ -38,9 +39,9 @@ class _Edges:
     """Rows of fdata: functions (-1: outside of all), and addresses; m rows, with repeats."""
 
     from_function: I64
-    from_: U64
+    from_: ImageAddresses
     to_function: I64
-    to: U64
+    to: ImageAddresses
     mispredicted: U64
     count: U64
 
@@ -63,7 +64,7 @@ def fdata_from_counts(
     return _fdata(edges, context.functions), tallies
 
 
-def _addresses(counts: BranchCounts) -> U64:
+def _addresses(counts: BranchCounts) -> ImageAddresses:
     """Every address of the counts, once."""
     columns = ((counts.from_, FROM), (counts.to, TO), (counts.end, END))
     return distinct(np.concatenate([column[counts.has(bit)] for column, bit in columns]))
@@ -123,7 +124,7 @@ def _branch_edges(counts: BranchCounts, context: BinaryContext, tallies: dict[st
 class _Runs:
     """Straight runs between two blocks of a function, and what is known of their branches."""
 
-    start: U64
+    start: ImageAddresses
     function: I64
     first: I64
     """Block where the run begins."""
@@ -265,6 +266,6 @@ def _fdata(edges: list[_Edges], functions: BinaryFunctions) -> Fdata:
     )
 
 
-def _offsets(addresses: U64, function: I64, functions: BinaryFunctions) -> U64:
+def _offsets(addresses: ImageAddresses, function: I64, functions: BinaryFunctions) -> U64:
     """Offsets in functions; 0 outside."""
     return np.where(function < 0, np.uint64(0), addresses - functions.start[function])

@@ -10,7 +10,8 @@ from lbr2pgo.profiles.bolt.functions import BinaryFunctions
 from lbr2pgo.program.code.decode import gather
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.elf.image import Image
-from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.arrays import I64, U8, Bools
 from lbr2pgo.support.ranges import spread
 
 
@@ -21,11 +22,11 @@ class Disassembly:
     functions: BinaryFunctions
     data: U8
     """Bytes of the functions, and padding."""
-    address: U64
+    address: ImageAddresses
     size: U8
     kind: U8
     """`Kind`"""
-    target: U64
+    target: ImageAddresses
     has_target: Bools
     function: I64
     """Row in `functions`."""
@@ -35,7 +36,7 @@ class Disassembly:
     def __len__(self) -> int:
         return len(self.address)
 
-    def at(self, addresses: U64) -> I64:
+    def at(self, addresses: ImageAddresses) -> I64:
         """(m,): row of the instruction that starts at each address, -1 where none does."""
         if not len(self):
             return np.full(len(addresses), -1, np.int64)

@@ -28,6 +28,7 @@ from lbr2pgo.program.elf.eh_frame import Frames, read_frames
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.plt import plt_entries
 from lbr2pgo.program.elf.symbols import Symbols
+from lbr2pgo.support.addresses import ImageAddresses, image_addresses, image_array
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.ranges import covering
 
@@ -40,7 +41,7 @@ _TOP = 2**64 - 1
 class BinaryFunctions:
     """Functions of one image, by start address; all columns have length n."""
 
-    start: U64
+    start: ImageAddresses
     size: U64
     """Bytes that hold instructions."""
     max_size: U64
@@ -51,7 +52,7 @@ class BinaryFunctions:
     """The symbol table and the unwinder, or the next symbol, say otherwise where it lies."""
     parent: I64
     """The function that a fragment was split off from, itself for all others."""
-    secondary_entries: U64
+    secondary_entries: ImageAddresses
     """Addresses inside functions that a symbol marks as further entries, ascending."""
     frames: Frames = field(repr=False)
     symbols: CodeSymbols = field(repr=False)
@@ -64,9 +65,9 @@ class BinaryFunctions:
         return len(self.start)
 
     @cached_property
-    def end(self) -> U64:
+    def end(self) -> ImageAddresses:
         """First address behind each function's instructions."""
-        return self.start + self.size
+        return image_addresses(self.start + self.size)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -80,7 +81,7 @@ class BinaryFunctions:
             return self.symbols.bolt_name(symbol)
         return self.plt_name.get(start, f"__BOLT_FDE_FUNCat{start:x}")
 
-    def containing(self, addresses: U64) -> I64:
+    def containing(self, addresses: ImageAddresses) -> I64:
         """(m,): index of the function that reaches over each address, -1 where there is none."""
         return covering(self.start, self.start + self.max_size, addresses)
 
@@ -125,7 +126,7 @@ def discover(image: Image, symbols: Symbols) -> BinaryFunctions:
 class _Found:
     """Functions before their borders are set, by start; columns of length n."""
 
-    start: U64
+    start: ImageAddresses
     size: U64
     section: U64
     """(n, 2): start and end of the section that holds each."""
@@ -133,7 +134,7 @@ class _Found:
     is_contradicted: Bools
 
     @classmethod
-    def without_symbol(cls, start: U64, size: U64, section: U64) -> _Found:
+    def without_symbol(cls, start: ImageAddresses, size: U64, section: U64) -> _Found:
         """Functions that no symbol names."""
         return cls(start, size, section, np.full(len(start), -1), np.zeros(len(start), np.bool_))
 
@@ -205,7 +206,7 @@ def _of_plt(image: Image, symbols: CodeSymbols, named: _Found) -> tuple[_Found, 
         if name is not None and address not in names:
             names[address] = name
             bounds.append((section.address, section.end))
-    start = np.fromiter(names, np.uint64)
+    start = image_array(names)
     section_bounds = np.array(bounds, np.uint64).reshape(-1, 2)
     return _Found.without_symbol(start, np.zeros_like(start), section_bounds), names
 

@@ -9,17 +9,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from lbr2pgo.profiles.bolt.disassembly import Disassembly
-from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.arrays import I64, U8, Bools
 
 
 @dataclass(frozen=True, slots=True)
 class TableUses:
     """Places that use jump tables; columns of length n."""
 
-    table: U64
+    table: ImageAddresses
     """Address of the table."""
     function: I64
-    jump: U64
+    jump: ImageAddresses
     """Address of the jump, 0 if unknown."""
     is_distances: Bools
     """Whether entries are distances from the table's start instead of addresses."""
@@ -35,7 +36,7 @@ def _as_it_is(code: Disassembly) -> Disassembly:
     return code
 
 
-def _no_addresses(_: Disassembly) -> tuple[I64, U64]:
+def _no_addresses(_: Disassembly) -> tuple[I64, ImageAddresses]:
     return np.empty(0, np.int64), np.empty(0, np.uint64)
 
 
@@ -48,7 +49,7 @@ def _none_unsupported(code: Disassembly) -> Bools:
     return np.zeros(len(code), np.bool_)
 
 
-def _no_branches(_code: U8, _address: int, _targets: U64) -> U64:
+def _no_branches(_code: U8, _address: int, _targets: ImageAddresses) -> ImageAddresses:
     return np.empty(0, np.uint64)
 
 
@@ -58,7 +59,7 @@ class Idioms:
 
     normalized: Callable[[Disassembly], Disassembly] = _as_it_is
     """The instructions as LLVM's disassembler parts them and BOLT takes them."""
-    taken_addresses: Callable[[Disassembly], tuple[I64, U64]] = _no_addresses
+    taken_addresses: Callable[[Disassembly], tuple[I64, ImageAddresses]] = _no_addresses
     """Rows of the instructions that take an address near their own, and the addresses."""
     jump_tables: Callable[[Disassembly], TableUses] = _no_tables
     """Tables that indirect jumps use."""
@@ -66,6 +67,6 @@ class Idioms:
     """Instructions that BOLT can't move."""
     padding: re.Pattern[bytes] | None = None
     """What compilers put between functions; None if that is not known."""
-    branches_to: Callable[[U8, int, U64], U64] = _no_branches
+    branches_to: Callable[[U8, int, ImageAddresses], ImageAddresses] = _no_branches
     """Sources of what looks, at any byte of some code, like a direct branch to one of the targets.
     Takes the bytes, their address, and the targets, which ascend."""

@@ -17,6 +17,7 @@ from lbr2pgo.profiles.bolt.idioms import Idioms, TableUses
 from lbr2pgo.profiles.bolt.references import CodeReferences
 from lbr2pgo.program.elf.headers import Section
 from lbr2pgo.program.elf.image import Image
+from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.ranges import spread
 
@@ -32,10 +33,10 @@ _STRETCH = 32
 class JumpTables:
     """Targets of all tables that were recognised, one row for each target of each use."""
 
-    target: U64
+    target: ImageAddresses
     function: I64
     """Function whose table it is; the target may lie in one of its fragments."""
-    jump: U64
+    jump: ImageAddresses
     """Address of the jump that uses the table, 0 if it is not known."""
 
 
@@ -62,7 +63,7 @@ def find_jump_tables(
 class _Tables:
     """What may be tables; columns of length n."""
 
-    address: U64
+    address: ImageAddresses
     function: I64
     is_distances: Bools
 
@@ -72,11 +73,13 @@ def _referred_distances(code: Disassembly, references: CodeReferences, idioms: I
     rows, tables = idioms.taken_addresses(code)
     kept = np.isin(tables, references.distances)
     function = code.function[rows[kept]]
-    none = np.zeros(len(function), np.uint64)
+    none = image_addresses(np.zeros(len(function), np.uint64))
     return TableUses(tables[kept], function, none, np.ones(len(function), np.bool_))
 
 
-def _targets(tables: _Tables, entries: tuple[I64, U64], code: Disassembly) -> tuple[I64, U64]:
+def _targets(
+    tables: _Tables, entries: tuple[I64, ImageAddresses], code: Disassembly
+) -> tuple[I64, ImageAddresses]:
     """Tables (m,) and their distinct targets inside functions, ordered; none of what is no table.
 
     One real target is enough with a special one: the start or the end of the function.
@@ -102,7 +105,7 @@ class _Reader:
     def __init__(self, image: Image, code: Disassembly, references: CodeReferences) -> None:
         self._image, self._code, self._references = image, code, references
 
-    def entries(self, tables: _Tables) -> tuple[I64, U64]:
+    def entries(self, tables: _Tables) -> tuple[I64, ImageAddresses]:
         """Tables and their entries (m,), up to the first that can't belong to the table."""
         found = [(np.zeros(0, np.int64), np.zeros(0, np.uint64))]
         for section, rows in self._by_section(tables):
@@ -123,7 +126,7 @@ class _Reader:
 
     def _read(
         self, tables: _Tables, rows: I64, section: Section, size: int
-    ) -> Iterator[tuple[I64, U64]]:
+    ) -> Iterator[tuple[I64, ImageAddresses]]:
         """Tables and entries, a stretch of each table at a time; a table ends before the next."""
         content = self._image.contents(section)
         if content is None:
@@ -134,8 +137,8 @@ class _Reader:
         at = tables.address[rows]
         steps = np.arange(_STRETCH)
         while len(rows):
-            place = at[:, np.newaxis] + (steps * size).astype(np.uint64)
-            value = _values(data, place - np.uint64(section.address), size)
+            place = image_addresses(at[:, np.newaxis] + (steps * size).astype(np.uint64))
+            value = image_addresses(_values(data, place - np.uint64(section.address), size))
             value += tables.address[rows, np.newaxis] if size == _DISTANCE else np.uint64(0)
             function = np.broadcast_to(tables.function[rows, np.newaxis], place.shape)
             good = place + np.uint64(size) <= end[:, np.newaxis]
@@ -145,7 +148,7 @@ class _Reader:
             goes_on = count == _STRETCH
             rows, end, at = rows[goes_on], end[goes_on], place[goes_on, -1] + np.uint64(size)
 
-    def _are_entries(self, function: I64, places: U64, values: U64) -> Bools:
+    def _are_entries(self, function: I64, places: ImageAddresses, values: ImageAddresses) -> Bools:
         """(n,): whether each value may be an entry of a table of its function."""
         functions = self._code.functions
         at = functions.containing(values)

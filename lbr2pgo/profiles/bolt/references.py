@@ -26,7 +26,8 @@ from lbr2pgo.program.elf.relocations import (
     read_rela,
     relative_targets,
 )
-from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.addresses import ImageAddresses, image_addresses, image_array
+from lbr2pgo.support.arrays import I64, U8, Bools
 from lbr2pgo.support.distinct import distinct
 
 _SYMBOL = np.dtype(
@@ -41,11 +42,11 @@ class CodeReferences:
 
     present: bool
     """Whether the linker kept its relocations against code."""
-    labels: U64
+    labels: ImageAddresses
     """Addresses that data or code holds."""
-    by_data: U64
+    by_data: ImageAddresses
     """Those of them that the linker's relocations say data holds."""
-    distances: U64
+    distances: ImageAddresses
     """Addresses in data where a distance to code is kept."""
 
 
@@ -55,7 +56,7 @@ def read_references(image: Image) -> CodeReferences:
     dynamic = dynamic_relocations(image)
     stored = relative_targets(image, dynamic)
     rows = _symbol_rows(image)
-    none = np.zeros(0, np.uint64)
+    none = image_array(())
     if image.section(".rela.text") is None or rows is None:
         return CodeReferences(False, distinct(stored), none, none)
     by_code, by_data, distances = [none], [none], [none]
@@ -86,13 +87,13 @@ def _kept_tables(image: Image) -> list[tuple[Section, Section]]:
     ]
 
 
-def _values(image: Image, rows: RelaRows, rela: RelaRows) -> tuple[U64, Bools]:
+def _values(image: Image, rows: RelaRows, rela: RelaRows) -> tuple[ImageAddresses, Bools]:
     """What each relocation stands for, and whether its symbol is in code."""
     is_code = np.array([*(s.is_code for s in image.sections), False], np.bool_)
     known = np.minimum(rela["symbol"], max(0, len(rows) - 1))
     symbol = rows[known]
     to_code = is_code[np.minimum(symbol["section"], len(is_code) - 1)]
-    values = symbol["value"] + rela["addend"].astype(np.uint64)
+    values = image_addresses(symbol["value"] + rela["addend"].astype(np.uint64))
     return values, to_code & (known == rela["symbol"])
 
 

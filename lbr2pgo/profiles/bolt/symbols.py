@@ -12,6 +12,7 @@ from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.names import Names
 from lbr2pgo.program.elf.plt import PLT_ENTRY_SIZES
 from lbr2pgo.program.elf.symbols import STB_LOCAL, STT_NOTYPE, STT_SECTION, Symbols
+from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
 
 _HOT_MARKERS = (b"__hot_start\0", b"__hot_end\0")
@@ -22,7 +23,7 @@ _LABEL = b".L"
 class CodeSymbols:
     """Symbols that stand in code, and absolute ones, in BOLT's order; columns of length n."""
 
-    address: U64
+    address: ImageAddresses
     size: U64
     section: I32
     """Index into `Image.sections`, -1 for an absolute one."""

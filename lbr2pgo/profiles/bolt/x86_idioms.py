@@ -22,7 +22,8 @@ from lbr2pgo.native.x86_branches import address_filter, find_branches
 from lbr2pgo.profiles.bolt.disassembly import Disassembly
 from lbr2pgo.profiles.bolt.idioms import Idioms, TableUses
 from lbr2pgo.program.code.instructions import Kind
-from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.arrays import I64, U8, Bools
 
 _MASK = (1 << 64) - 1
 _LONGEST_SEARCH = 4096
@@ -93,7 +94,7 @@ def uses_short_loop(code: Disassembly) -> Bools:
     return code.is_kind(Kind.COND) & np.isin(first, _LOOP_JCXZ)
 
 
-def rip_relative_leas(code: Disassembly) -> tuple[I64, U64]:
+def rip_relative_leas(code: Disassembly) -> tuple[I64, ImageAddresses]:
     """Rows of `lea disp32(%rip), %r64`, and the addresses taken."""
     rows = np.flatnonzero(
         (code.size == _LEA_SIZE)
@@ -106,7 +107,7 @@ def rip_relative_leas(code: Disassembly) -> tuple[I64, U64]:
     return rows, code.address[rows] + np.uint64(_LEA_SIZE) + displacement.view(np.uint64)
 
 
-def branches_to(code: U8, address: int, targets: U64) -> U64:
+def branches_to(code: U8, address: int, targets: ImageAddresses) -> ImageAddresses:
     """Sources of what looks, at any byte of some code, like a direct branch to a target.
 
     Targets ascend.

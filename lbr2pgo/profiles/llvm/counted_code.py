@@ -10,11 +10,12 @@ from lbr2pgo.profiles.llvm.entry_calls import EXTERNAL, Calls
 from lbr2pgo.program.dwarf.debug_info import DwarfFunctions
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
+from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import U64, Bools
 from lbr2pgo.support.distinct import distinct
 
 
-def starts(flow: Flow) -> U64:
+def starts(flow: Flow) -> ImageAddresses:
     """Where a function may have begun to run: starts of valid runs, and targets of branches."""
     runs = flow.judged.runs.start[flow.judged.valid]
     return distinct(np.concatenate((runs, flow.branches.to[flow.branch_to >= 0])))
@@ -24,7 +25,7 @@ def starts(flow: Flow) -> U64:
 class Code:
     """Instructions that the profile speaks of, ordered by address; columns of equal length."""
 
-    address: U64
+    address: ImageAddresses
     weight: U64
     """Count times bytes of the instruction."""
     count: U64
@@ -62,7 +63,7 @@ def _with_external(code: Code) -> Code:
     )
 
 
-def _in_ranges(addresses: U64, starts: U64, ends: U64) -> Bools:
+def _in_ranges(addresses: ImageAddresses, starts: ImageAddresses, ends: ImageAddresses) -> Bools:
     """Which ascending addresses lie in any of the half-open ranges, which may overlap."""
     depth = np.zeros(len(addresses) + 1, dtype=np.int64)
     np.add.at(depth, np.searchsorted(addresses, starts), 1)
@@ -70,7 +71,7 @@ def _in_ranges(addresses: U64, starts: U64, ends: U64) -> Bools:
     return np.cumsum(depth[:-1]) > 0
 
 
-def located(flow: Flow, addresses: U64) -> Bools:
+def located(flow: Flow, addresses: ImageAddresses) -> Bools:
     """Which runs cover at least one of the instructions at these addresses."""
     is_located = np.zeros(len(flow.instructions), dtype=np.bool_)
     place = flow.instructions.index_of(addresses)

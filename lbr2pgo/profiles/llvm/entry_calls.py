@@ -11,6 +11,7 @@ from lbr2pgo.profiles.llvm.sample_names import canonical_name
 from lbr2pgo.program.dwarf.debug_info import DwarfFunctions
 from lbr2pgo.program.elf.symbols import Symbols
 from lbr2pgo.replay.replay import Flow
+from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools
 
 EXTERNAL = np.uint64(1)
@@ -22,7 +23,7 @@ code was left at this address, that code gets the calls (LLVM: tools/llvm-profge
 class Calls:
     """Branches to function entries; columns of equal length."""
 
-    source: U64
+    source: ImageAddresses
     """Image address of the branch; EXTERNAL if it came from outside."""
     has_source: Bools
     """Whether it is a call of the source's function."""
@@ -54,7 +55,10 @@ def calls_to_entries(
 
 
 def entries_at(
-    addresses: U64, symbols: Symbols, functions: DwarfFunctions, is_odd: Bools | None = None
+    addresses: ImageAddresses,
+    symbols: Symbols,
+    functions: DwarfFunctions,
+    is_odd: Bools | None = None,
 ) -> tuple[I64, tuple[str, ...]]:
     """The function that is entered at each address (n,), an index into the names; -1 for none.
 

@@ -14,7 +14,8 @@ import numpy as np
 from lbr2pgo.profiles.llvm.sample_names import without_suffixes
 from lbr2pgo.program.dwarf.debug_info import DebugInfo, DwarfFunctions
 from lbr2pgo.program.elf.symbols import STT_FUNC, Symbols
-from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.arrays import I64, Bools
 
 _SUFFIXES = (
     ".cleanup", ".destroy", ".resume", ".cold", ".warm", ".llvm.", ".part.", ".isra.",
@@ -41,7 +42,9 @@ class ProbedFunctions:
         return self.is_renamed | ~self.is_known
 
 
-def probed_functions(debug: DebugInfo, symbols: Symbols, addresses: U64) -> ProbedFunctions:
+def probed_functions(
+    debug: DebugInfo, symbols: Symbols, addresses: ImageAddresses
+) -> ProbedFunctions:
     """The functions around these addresses, with all their pieces, and some others."""
     described = debug.functions_for(addresses)
     outside = addresses[described.containing(addresses) < 0]
@@ -92,12 +95,12 @@ def _stripped(symbols: Symbols, row: int) -> str:
 class _Pieces:
     """Code of symbols, ordered by address; columns of equal length."""
 
-    start: U64
-    end: U64
+    start: ImageAddresses
+    end: ImageAddresses
     name: tuple[str, ...]
 
 
-def _pieces(symbols: Symbols, addresses: U64) -> _Pieces:
+def _pieces(symbols: Symbols, addresses: ImageAddresses) -> _Pieces:
     """The pieces of all functions whose symbols span any of these addresses."""
     rows = symbols.covering(addresses)
     rows = np.unique(rows[rows >= 0])

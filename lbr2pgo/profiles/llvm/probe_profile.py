@@ -34,6 +34,7 @@ from lbr2pgo.program.dwarf.debug_info import DebugInfo, DwarfFunctions
 from lbr2pgo.program.probes import ENTRY_INDEX, InlineTree, ProbeTable, PseudoProbes
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
+from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.ranges import spread
@@ -60,7 +61,7 @@ def probe_profile(
     return profile, located(flow, _probed_code(known.functions, table, code.address))
 
 
-def _reached(flow: Flow) -> U64:
+def _reached(flow: Flow) -> ImageAddresses:
     """Addresses in all functions that ran: starts of runs, and both ends of branches."""
     sources = flow.branches.from_[flow.branch_from >= 0]
     return distinct(np.concatenate((starts(flow), sources)))
@@ -70,7 +71,7 @@ def _reached(flow: Flow) -> U64:
 
 
 def _probes_of(
-    probes: PseudoProbes, known: ProbedFunctions, addresses: U64, *, as_llvm: bool
+    probes: PseudoProbes, known: ProbedFunctions, addresses: ImageAddresses, *, as_llvm: bool
 ) -> ProbeTable:
     """The probes of the functions around these addresses."""
     functions = known.functions
@@ -95,13 +96,15 @@ def _joined(start: U64, end: U64) -> tuple[U64, U64]:
     return start[is_first], reach[is_last[: len(end)]]
 
 
-def _probed_code(functions: DwarfFunctions, table: ProbeTable, addresses: U64) -> U64:
+def _probed_code(
+    functions: DwarfFunctions, table: ProbeTable, addresses: ImageAddresses
+) -> ImageAddresses:
     """Which of these addresses are in functions with probes."""
     function_of = np.append(functions.function, -1)  # the last one: of no function
     has_probes = np.zeros(len(functions.names) + 1, np.bool_)
     has_probes[function_of[functions.containing(table.address)]] = True
     has_probes[-1] = False
-    probed: U64 = addresses[has_probes[function_of[functions.containing(addresses)]]]
+    probed: ImageAddresses = addresses[has_probes[function_of[functions.containing(addresses)]]]
     return probed
 
 
@@ -136,7 +139,7 @@ class _Counted:
     count: U64
 
 
-def _counted(table: ProbeTable, addresses: U64, counts: U64) -> _Counted:
+def _counted(table: ProbeTable, addresses: ImageAddresses, counts: U64) -> _Counted:
     """The probes at these instructions."""
     first, past = table.at(addresses)
     return _Counted(spread(first, past), np.repeat(counts, past - first))

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.arrays import I64, U8, Bools
 
 PADDING = 16
 """A decoder may look this far past an instruction's start without checking."""
@@ -24,7 +25,7 @@ class Code:
     """(n,): where in `data` each instruction starts."""
     size: U8
     """(n,)"""
-    address: U64
+    address: ImageAddresses
     """(n,)"""
 
 
@@ -34,7 +35,7 @@ class ControlFlow:
 
     kind: U8
     """`Kind`"""
-    target: U64
+    target: ImageAddresses
     has_target: Bools
 
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from lbr2pgo.program.code.functions import Functions
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
-from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.arrays import I64, U8, Bools
 from lbr2pgo.support.ranges import covering
 
 if TYPE_CHECKING:
@@ -35,9 +36,9 @@ class Transfers:
     """Ways out of a function; arrays of k rows, ordered by address."""
 
     block: I64
-    address: U64
+    address: ImageAddresses
     """The instruction that leaves."""
-    target: U64
+    target: ImageAddresses
     """0 where `has_target` is False."""
     has_target: Bools
     kind: U8
@@ -57,11 +58,11 @@ class FunctionCFG:
 
     function: int
     """Index of the root: the function that the fragments, if any, were split off from."""
-    block_start: U64
+    block_start: ImageAddresses
     """(n,), ordered"""
-    block_end: U64
+    block_end: ImageAddresses
     """(n,): first address behind each block"""
-    block_last: U64
+    block_last: ImageAddresses
     """(n,): address of each block's last instruction"""
     entries: I64
     """Blocks where the function, its fragments and symbols inside it start."""
@@ -79,7 +80,7 @@ class FunctionCFG:
     def __len__(self) -> int:
         return len(self.block_start)
 
-    def block_of(self, addresses: U64) -> I64:
+    def block_of(self, addresses: ImageAddresses) -> I64:
         """Number of the block that holds each address, -1 where none does."""
         return covering(self.block_start, self.block_end, addresses)
 
@@ -149,7 +150,7 @@ class _Jumps:
     """Every branch of the function with every target it is known to have."""
 
     row: I64
-    target: U64
+    target: ImageAddresses
     has_target: Bools
     target_row: I64
     """-1 where no instruction of the function starts at the target."""
@@ -221,7 +222,7 @@ def _exits(code: InstructionTable, block: I64, jumps: _Jumps) -> Transfers:
 
 
 def _transfers(
-    code: InstructionTable, block: I64, rows: I64, target: U64, has_target: Bools
+    code: InstructionTable, block: I64, rows: I64, target: ImageAddresses, has_target: Bools
 ) -> Transfers:
     order = np.lexsort((target, rows))
     rows = rows[order]

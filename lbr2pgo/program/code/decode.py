@@ -9,10 +9,11 @@ import numpy as np
 from lbr2pgo.program.code.architecture import PADDING, Code
 from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.elf.image import Image
-from lbr2pgo.support.arrays import U8, U64
+from lbr2pgo.support.addresses import ImageAddresses, image_addresses, image_array
+from lbr2pgo.support.arrays import U8
 
 
-def decode(image: Image, starts: U64, ends: U64) -> InstructionTable:
+def decode(image: Image, starts: ImageAddresses, ends: ImageAddresses) -> InstructionTable:
     """Decode half-open address ranges, each by a linear sweep from its start.
 
     Bytes that are no instruction, and bytes that the file does not hold, leave a gap. Where
@@ -22,21 +23,24 @@ def decode(image: Image, starts: U64, ends: U64) -> InstructionTable:
     data, bounds, starts = gather(image, starts, ends)
     offset, size = architecture.sweep(data, bounds)
     piece = np.searchsorted(bounds, offset, side="right") - 1
-    address = starts[piece] + (offset - np.array(bounds)[piece]).astype(np.uint64)
+    inside = (offset - np.array(bounds)[piece]).astype(np.uint64)
+    address = image_addresses(starts[piece] + inside)
     flow = architecture.control_flow(Code(data, offset, size, address))
     return InstructionTable(address, size, flow.kind, flow.target, flow.has_target)
 
 
 def text(image: Image, start: int, end: int) -> Iterator[tuple[int, bytes, str]]:
     """Address, bytes and text of each instruction, in the syntax of the machine's objdump."""
-    table = decode(image, np.array([start], np.uint64), np.array([end], np.uint64))
+    table = decode(image, image_array([start]), image_array([end]))
     write = image.architecture.writer()
     for address, size in zip(table.address.tolist(), table.size.tolist(), strict=True):
         code = image.read(address, size)
         yield address, code, write(code, address)
 
 
-def gather(image: Image, starts: U64, ends: U64) -> tuple[U8, list[int], U64]:
+def gather(
+    image: Image, starts: ImageAddresses, ends: ImageAddresses
+) -> tuple[U8, list[int], ImageAddresses]:
     """Bytes of all ranges with padding, the ranges' bounds in them, and their addresses."""
     order = np.argsort(starts, kind="stable")
     starts, ends = starts[order], ends[order]

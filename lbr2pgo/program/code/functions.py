@@ -13,7 +13,8 @@ import numpy as np
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.names import Names
 from lbr2pgo.program.elf.symbols import STB_LOCAL, STT_NOTYPE, Symbols
-from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.addresses import ImageAddresses, image_addresses
+from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.ranges import covering, spread
 
 _FRAGMENT = re.compile(rb"(.+?)\.(?:cold|warm|part|__part|eh)(?:\.\d+)?")
@@ -27,12 +28,12 @@ _FRAGMENT_HINTS = (b".cold", b".warm", b".part", b".__part", b".eh\0")
 class Functions:
     """Pieces of code that do not overlap, ordered by address; arrays of n rows."""
 
-    start: U64
-    end: U64
+    start: ImageAddresses
+    end: ImageAddresses
     """First address behind each function."""
     symbol: I64
     """Row in `symbols` that names it best, -1 for code that no symbol names."""
-    entry: U64
+    entry: ImageAddresses
     """(k,), ordered: addresses of function symbols inside another function."""
     symbols: Symbols = field(repr=False)
     health: Mapping[str, int] = field(default_factory=dict)
@@ -67,7 +68,7 @@ class Functions:
         function = int(self.containing(self.symbols.start[row : row + 1])[0])
         return None if function < 0 else function
 
-    def containing(self, addresses: U64) -> I64:
+    def containing(self, addresses: ImageAddresses) -> I64:
         """For each address the function that holds it, -1 where none does."""
         return covering(self.start, self.end, addresses)
 
@@ -79,7 +80,7 @@ class Functions:
         past = np.searchsorted(parent, roots, side="right")
         return np.sort(order[spread(first, past)])
 
-    def entries(self, functions: I64) -> U64:
+    def entries(self, functions: I64) -> ImageAddresses:
         """Where these functions, which are ordered, start, and the symbols inside them."""
         first = np.searchsorted(self.entry, self.start[functions])
         past = np.searchsorted(self.entry, self.end[functions])
@@ -90,13 +91,15 @@ class Functions:
         order = np.argsort(self.parent, kind="stable")
         return order, self.parent[order]
 
-    def with_gaps(self, code: Iterable[tuple[int, int]], cuts: U64 | None = None) -> Functions:
+    def with_gaps(
+        self, code: Iterable[tuple[int, int]], cuts: ImageAddresses | None = None
+    ) -> Functions:
         """As this, with an unnamed function wherever code lies in none.
 
         `cuts` are addresses where such a function ends and another one starts.
         """
         gaps = [gap for start, end in code for gap in self._gaps(start, end)]
-        start, end = _cut(np.array(gaps, dtype=np.uint64).reshape(-1, 2), cuts)
+        start, end = _cut(image_addresses(np.array(gaps, dtype=np.uint64).reshape(-1, 2)), cuts)
         order = np.argsort(np.concatenate([self.start, start]))
         return replace(
             self,
@@ -113,10 +116,12 @@ class Functions:
         return [(a, b) for a, b in zip(starts, ends, strict=True) if a < b]
 
 
-def _cut(ranges: U64, cuts: U64 | None) -> tuple[U64, U64]:
+def _cut(
+    ranges: ImageAddresses, cuts: ImageAddresses | None
+) -> tuple[ImageAddresses, ImageAddresses]:
     """Starts and ends of the pieces that these ranges, ordered and disjoint, fall into."""
     first, past = ranges[:, 0], ranges[:, 1]
-    start = first if cuts is None else np.union1d(first, cuts)
+    start = first if cuts is None else image_addresses(np.union1d(first, cuts))
     at = np.searchsorted(first, start, side="right") - 1
     inside = at >= 0
     inside[inside] = start[inside] < past[at[inside]]
@@ -186,7 +191,7 @@ def _health(counts: Mapping[str, int]) -> dict[str, int]:
     return {reason: count for reason, count in counts.items() if count}
 
 
-def _candidates(symbols: Symbols, code: list[tuple[int, int]]) -> tuple[I64, U64]:
+def _candidates(symbols: Symbols, code: list[tuple[int, int]]) -> tuple[I64, ImageAddresses]:
     """Rows of symbols that start a function, and the end of the code range each lies in.
 
     Ordered by start, the best of equal starts last. Untyped global symbols, which assembly

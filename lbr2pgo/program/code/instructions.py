@@ -9,7 +9,8 @@ from typing import Self
 
 import numpy as np
 
-from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.addresses import ImageAddresses, image_addresses, image_array
+from lbr2pgo.support.arrays import I64, U8, Bools
 from lbr2pgo.support.ranges import covering, spread
 
 
@@ -38,11 +39,11 @@ _ENDS_LINE = (Kind.JUMP, Kind.INDIRECT_JUMP, Kind.RET, Kind.TRAP)
 class InstructionTable:
     """Instructions ordered by address; they do not overlap."""
 
-    address: U64
+    address: ImageAddresses
     size: U8
     kind: U8
     """`Kind`"""
-    target: U64
+    target: ImageAddresses
     """Where a direct branch or call goes; 0 where `has_target` is False."""
     has_target: Bools
 
@@ -50,10 +51,9 @@ class InstructionTable:
         return len(self.address)
 
     @cached_property
-    def end(self) -> U64:
+    def end(self) -> ImageAddresses:
         """First address behind each instruction."""
-        end: U64 = self.address + self.size
-        return end
+        return image_addresses(self.address + self.size)
 
     @cached_property
     def ends_line(self) -> Bools:
@@ -67,19 +67,19 @@ class InstructionTable:
         starts_run[1:] = self.address[1:] != self.end[:-1]
         return np.cumsum(starts_run, dtype=np.int64) - 1
 
-    def index_of(self, addresses: U64) -> I64:
+    def index_of(self, addresses: ImageAddresses) -> I64:
         """Row of the instruction that starts at each address, -1 where none does."""
         at = self.covering(addresses)
         return np.where((at >= 0) & (self.address[at] == addresses), at, -1) if len(self) else at
 
-    def covering(self, addresses: U64) -> I64:
+    def covering(self, addresses: ImageAddresses) -> I64:
         """Row of the instruction that each byte belongs to, -1 where there is none."""
         return covering(self.address, self.end, addresses)
 
     @classmethod
     def empty(cls) -> Self:
         """A table without rows."""
-        none, u8 = np.empty(0, np.uint64), np.empty(0, np.uint8)
+        none, u8 = image_array(()), np.empty(0, np.uint8)
         return cls(none, u8, u8, none, np.empty(0, np.bool_))
 
     def take(self, rows: I64) -> InstructionTable:
@@ -92,7 +92,7 @@ class InstructionTable:
             self.has_target[rows],
         )
 
-    def within(self, starts: U64, ends: U64) -> InstructionTable:
+    def within(self, starts: ImageAddresses, ends: ImageAddresses) -> InstructionTable:
         """The rows that start in these half-open ranges, which are ordered and disjoint."""
         first = np.searchsorted(self.address, starts)
         return self.take(spread(first, np.searchsorted(self.address, ends)))

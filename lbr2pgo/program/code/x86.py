@@ -11,7 +11,8 @@ import numpy as np
 
 from lbr2pgo.program.code.architecture import Architecture, Code, ControlFlow, Relocations
 from lbr2pgo.program.code.instructions import Kind
-from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.addresses import ImageAddresses, image_addresses
+from lbr2pgo.support.arrays import I64, U8, Bools
 
 _LONGEST = 15
 _PREFIXES = (0x26, 0x2E, 0x36, 0x3E, *range(0x40, 0x50), 0x64, 0x65, 0x66, 0x67, 0xF0, 0xF2, 0xF3)
@@ -140,7 +141,7 @@ def _is_system_return(code: Code, at: I64) -> Bools:
     return found
 
 
-def _relative_targets(code: Code, has_target: Bools, at: I64) -> U64:
+def _relative_targets(code: Code, has_target: Bools, at: I64) -> ImageAddresses:
     """End of each instruction plus its displacement, whose width is what the opcode leaves."""
     target = np.zeros(len(code.address), np.uint64)
     displacement_at = at + 1 + ((code.data[at] == _ESCAPE) | _is_xbegin(code, at))
@@ -149,7 +150,7 @@ def _relative_targets(code: Code, has_target: Bools, at: I64) -> U64:
         rows = np.flatnonzero(has_target & (width == n))
         displacement = _numbers(code, displacement_at[rows], n)
         target[rows] = code.address[rows] + code.size[rows] + displacement.view(np.uint64)
-    return target
+    return image_addresses(target)
 
 
 def _numbers(code: Code, at: I64, width: int) -> I64:

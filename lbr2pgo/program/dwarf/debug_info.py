@@ -29,7 +29,8 @@ from lbr2pgo.program.dwarf.loader import (
 from lbr2pgo.program.dwarf.lookup import Symbolizer
 from lbr2pgo.program.dwarf.unit import Dwarf
 from lbr2pgo.program.elf.image import Image
-from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.arrays import I64
 
 __all__ = ["DEBUG_DIRECTORIES", "DebugInfo", "DwarfFunctions", "Frames", "Lines"]
 
@@ -94,13 +95,13 @@ class DebugInfo:
                 self._problems["supplementary debug files (dwz) that were not found"] += 1
         return Symbolizer(read(self._source, shared), self._problems)
 
-    def frames(self, addresses: U64) -> Frames:
+    def frames(self, addresses: ImageAddresses) -> Frames:
         """Inline frames of (n,) image addresses, in the order given."""
         if not self.present:
             return Frames.none(len(addresses))
         return self._symbolizer.frames(np.ascontiguousarray(addresses, np.uint64))
 
-    def places(self, addresses: U64) -> tuple[Frames, I64]:
+    def places(self, addresses: ImageAddresses) -> tuple[Frames, I64]:
         """Frames of p places in the source, and the place of each of (n,) image addresses.
 
         Neighbouring instructions are often of one inlined call and one line: asking for those
@@ -110,14 +111,14 @@ class DebugInfo:
             return Frames.none(len(addresses)), np.arange(len(addresses))
         return self._symbolizer.places(np.ascontiguousarray(addresses, np.uint64))
 
-    def lines(self, addresses: U64) -> Lines:
+    def lines(self, addresses: ImageAddresses) -> Lines:
         """File, line and discriminator of (n,) image addresses."""
         if not self.present:
             zeros = np.zeros(len(addresses), np.uint32)
             return Lines(np.full(len(addresses), -1, np.int32), zeros, zeros, ())
         return self._symbolizer.lines(np.ascontiguousarray(addresses, np.uint64))
 
-    def functions_for(self, addresses: U64) -> DwarfFunctions:
+    def functions_for(self, addresses: ImageAddresses) -> DwarfFunctions:
         """The functions of the units that claim these image addresses.
 
         All units that do: of folded functions the first in the file counts, whichever unit the

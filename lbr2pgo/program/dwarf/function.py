@@ -12,6 +12,7 @@ from lbr2pgo.native import dwarf_functions as native
 from lbr2pgo.native.dwarf_frames import chain_offsets, chains
 from lbr2pgo.native.dwarf_texts import Texts
 from lbr2pgo.program.dwarf.unit import Dwarf
+from lbr2pgo.support.addresses import ImageAddresses, image_array
 from lbr2pgo.support.arrays import I32, I64, U64, Records
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import interval_of
@@ -37,9 +38,9 @@ class DwarfFunctions:
     are left out (LLVM: ProfiledBinary.cpp loadSymbolsFromDWARFUnit).
     """
 
-    range_start: U64
+    range_start: ImageAddresses
     """(k,), sorted, no two the same."""
-    range_end: U64
+    range_end: ImageAddresses
     """(k,), behind the last byte."""
     function: I32
     """(k,), index into `names`."""
@@ -49,10 +50,10 @@ class DwarfFunctions:
     @classmethod
     def none(cls) -> DwarfFunctions:
         """No function."""
-        addresses = np.zeros(0, np.uint64)
+        addresses = image_array(())
         return cls(addresses, addresses, np.zeros(0, np.int32), ())
 
-    def containing(self, addresses: U64) -> I64:
+    def containing(self, addresses: ImageAddresses) -> I64:
         """Index of the range around each address, -1 where there is none."""
         return interval_of(self.range_start, self.range_end, addresses)
 

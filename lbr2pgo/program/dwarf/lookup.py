@@ -31,6 +31,7 @@ from lbr2pgo.program.dwarf.function import (
 from lbr2pgo.program.dwarf.line import Lines, LineTable, read_line_table
 from lbr2pgo.program.dwarf.loader import SplitUnits
 from lbr2pgo.program.dwarf.unit import Claims, Dwarf
+from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools, Records
 from lbr2pgo.support.ranges import spread
 from lbr2pgo.support.threads import share, threads
@@ -138,14 +139,14 @@ class Symbolizer:
             self._note("line tables cut off by damage")
         return table
 
-    def frames(self, addresses: U64) -> Frames:
+    def frames(self, addresses: ImageAddresses) -> Frames:
         """See `DebugInfo.frames`."""
         ascending, rows = _in_order(addresses)
         groups = self._groups(ascending, lambda unit, _: self.line_table(unit), _each)
         groups = [group._replace(rows=rows[group.rows]) for group in groups]
         return assemble(groups, len(addresses), self.line_table)
 
-    def places(self, addresses: U64) -> tuple[Frames, I64]:
+    def places(self, addresses: ImageAddresses) -> tuple[Frames, I64]:
         """See `DebugInfo.places`.
 
         What was read of a large program would be most of the memory, so nothing is kept: this
@@ -202,7 +203,7 @@ class Symbolizer:
         dies = around.dies["offset"][is_used]
         return Group(rows, unit, dwarf, lengths, dies, describe_alone(dwarf, dies), die, found)
 
-    def lines(self, addresses: U64) -> Lines:
+    def lines(self, addresses: ImageAddresses) -> Lines:
         """See `DebugInfo.lines`."""
         ascending, order = _in_order(addresses)
         found = np.zeros(len(addresses), FOUND)

@@ -12,6 +12,7 @@ import numpy as np
 
 from lbr2pgo.native import eh_frame as native
 from lbr2pgo.program.elf.image import Image
+from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import U64
 
 
@@ -19,14 +20,14 @@ from lbr2pgo.support.arrays import U64
 class Frames:
     """Ranges that frame description entries cover, by start; one for each start."""
 
-    start: U64
+    start: ImageAddresses
     size: U64
     lsda: U64
     """Image address of the language-specific data area, 0 where there is none."""
     health: Mapping[str, int] = field(default_factory=dict)
     """What can't be used: a reason in words, and how many."""
 
-    def lsda_of(self, starts: U64) -> U64:
+    def lsda_of(self, starts: ImageAddresses) -> U64:
         """(n,): LSDA of the entry that starts at each address, 0 where there is none."""
         if not len(self.start):
             return np.zeros(len(starts), np.uint64)
@@ -54,7 +55,7 @@ def read_frames(image: Image) -> Frames:
     return Frames(start, size, lsda, {reason: n for reason, n in health.items() if n})
 
 
-def landing_pads(image: Image, starts: U64, sizes: U64, lsdas: U64) -> U64:
+def landing_pads(image: Image, starts: ImageAddresses, sizes: U64, lsdas: U64) -> ImageAddresses:
     """Addresses where exceptions land in (n,) functions that have an LSDA, in no order."""
     pads = [np.zeros(0, np.uint64)]
     for section in (s for s in image.sections if s.is_alloc and s.address):
@@ -64,4 +65,4 @@ def landing_pads(image: Image, starts: U64, sizes: U64, lsdas: U64) -> U64:
             columns = (column[inside] for column in (starts, sizes, lsdas))
             pads.append(native.landing_pads(data, section.address, *columns))
             starts, sizes, lsdas = starts[~inside], sizes[~inside], lsdas[~inside]
-    return np.concatenate(pads)
+    return image_addresses(np.concatenate(pads))

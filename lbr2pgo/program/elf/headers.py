@@ -17,6 +17,7 @@ from lbr2pgo.program.code import registry
 from lbr2pgo.program.elf.file import File, not_elf
 from lbr2pgo.program.elf.layout import Segment
 from lbr2pgo.program.elf.names import Names, offsets_inside, refuse_overlaps
+from lbr2pgo.support.addresses import FileOffset, ImageAddress
 from lbr2pgo.support.errors import InputError
 
 SHT_SYMTAB, SHT_DYNSYM = 2, 11
@@ -225,8 +226,8 @@ def _is_loaded(row: _ProgramHeader) -> bool:
 
 def _segment(row: _ProgramHeader, file_size: int) -> Segment:
     return Segment(
-        address=row.vaddr,
-        file_offset=row.offset,
+        address=ImageAddress(row.vaddr),
+        file_offset=FileOffset(row.offset),
         file_size=max(0, min(row.filesz, row.memsz, file_size - row.offset)),
         memory_size=min(row.memsz, LAST_ADDRESS - row.vaddr),
         executable=bool(row.flags & _PF_X),
@@ -247,7 +248,7 @@ def _section(name: str, row: _SectionHeader) -> Section:
         name=name,
         address=row.addr,
         size=row.size,
-        file_offset=row.offset,
+        file_offset=FileOffset(row.offset),
         is_code=row.flags & _CODE == _CODE,
         is_alloc=bool(row.flags & SHF_ALLOC),
         type=row.type,

@@ -137,7 +137,7 @@ class Image:
         if segment is None or size <= 0:
             return b""
         stored = self.stored(address, size)
-        left = segment.address + segment.memory_size - address - len(stored)
+        left = segment.end - address - len(stored)
         return stored + bytes(min(size - len(stored), left))
 
     def stored(self, address: int, size: int) -> bytes:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lbr2pgo.support.addresses import FileOffset, ImageAddress
+
 
 @dataclass(frozen=True, slots=True)
 class Segment:
     """One PT_LOAD program header."""
 
-    address: int
-    file_offset: int
+    address: ImageAddress
+    file_offset: FileOffset
     file_size: int
     memory_size: int
     executable: bool
+
+    @property
+    def end(self) -> ImageAddress:
+        """First address behind it."""
+        return ImageAddress(self.address + self.memory_size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +37,7 @@ class ImageLayout:
     segments: tuple[Segment, ...]
     """Ordered by address."""
 
-    def address_of_offset(self, offset: int) -> int | None:
+    def address_of_offset(self, offset: FileOffset) -> ImageAddress | None:
         """Image address of a file offset in an executable segment, None if there is none.
 
         Falls back to other load segments, because a mapping that perf saw may start in the page
@@ -39,9 +46,9 @@ class ImageLayout:
         for executable in (True, False):
             for s in self.segments:
                 if s.executable == executable and 0 <= offset - s.file_offset < s.file_size:
-                    return s.address + (offset - s.file_offset)
+                    return ImageAddress(s.address + (offset - s.file_offset))
         return None
 
-    def is_code(self, address: int) -> bool:
+    def is_code(self, address: ImageAddress) -> bool:
         """Whether an image address lies in an executable segment."""
         return any(s.executable and 0 <= address - s.address < s.memory_size for s in self.segments)

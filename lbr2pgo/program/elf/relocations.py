@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from lbr2pgo.program.elf.headers import Section
 from lbr2pgo.program.elf.image import Image
+from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, U64
 
 SHT_RELA, SHT_RELR = 4, 19  # System V gABI
@@ -38,11 +39,10 @@ def dynamic_relocations(image: Image, only: str | None = None) -> RelaRows:
     return np.concatenate(tables)
 
 
-def relative_targets(image: Image, dynamic: RelaRows) -> U64:
+def relative_targets(image: Image, dynamic: RelaRows) -> ImageAddresses:
     """Addresses in the image that the loader will store somewhere."""
     rows = dynamic[dynamic["type"] == image.architecture.relocations.relative]
-    targets: U64 = rows["addend"].astype(np.uint64)
-    return targets
+    return image_addresses(rows["addend"].astype(np.uint64))
 
 
 def _read_relr(image: Image, section: Section) -> RelaRows:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from lbr2pgo.program.elf.headers import SHT_DYNSYM, SHT_SYMTAB, Section
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.names import Names, offsets_inside, refuse_overlaps
+from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I32, I64, U8, U64, Bools
 from lbr2pgo.support.errors import InputError
 
@@ -41,7 +42,7 @@ class Symbols:
     STT_FILE, which `file` shows instead.
     """
 
-    start: U64
+    start: ImageAddresses
     size: U64
     names: Names
     binding: U8
@@ -61,11 +62,10 @@ class Symbols:
         return len(self.start)
 
     @cached_property
-    def end(self) -> U64:
+    def end(self) -> ImageAddresses:
         """First address behind each symbol, at most the last address there is."""
         room = np.uint64(0xFFFFFFFFFFFFFFFF) - self.start
-        end: U64 = self.start + np.minimum(self.size, room)
-        return end
+        return image_addresses(self.start + np.minimum(self.size, room))
 
     @cached_property
     def is_function(self) -> Bools:
@@ -81,7 +81,7 @@ class Symbols:
         rank: I64 = ranks[self.binding]
         return rank
 
-    def covering(self, addresses: U64) -> I64:
+    def covering(self, addresses: ImageAddresses) -> I64:
         """For each address the function symbol that spans it, -1 where none does.
 
         Of several the one that starts last, if it reaches that far; otherwise the one that

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from lbr2pgo.model.address_space_events import Comm, Exit, Fork, Mmap, SpaceEvent
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 from lbr2pgo.sources.base import EventInfo
+from lbr2pgo.support.addresses import FileOffset, RuntimeAddress
 
 # Numbers have no more digits than their column holds; seconds, than 64 bits of nanoseconds.
 _ID, _HEX = r"(-?\d{1,10})", r"(?:0x)?([0-9a-f]{1,16})"
@@ -62,9 +63,9 @@ def _mmap(rest: bytes, time: int) -> Mmap | None:
         pid=int(pid),
         tid=int(tid),
         time=time,
-        start=int(start, 16),
+        start=RuntimeAddress(int(start, 16)),
         length=int(length, 16),
-        file_offset=int(offset, 16),
+        file_offset=FileOffset(int(offset, 16)),
         path=path.decode("utf-8", "surrogateescape"),
         build_id=build_id[1].decode() if build_id else None,
         # Mappings that perf made up, the kernel's for instance, may state no protection at all.

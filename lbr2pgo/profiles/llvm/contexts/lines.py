@@ -30,6 +30,7 @@ from lbr2pgo.profiles.llvm.sample_profile import WAS_INLINED
 from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
+from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.ranges import spread
@@ -68,7 +69,7 @@ class _Source:
     places: Places
     inlined: InlineContexts
 
-    def place_at(self, addresses: U64) -> I64:
+    def place_at(self, addresses: ImageAddresses) -> I64:
         """The place at each address, -1 where there is none."""
         row = self.code.index_of(addresses)
         return np.where(row >= 0, self.place[row], -1)

@@ -1,0 +1,75 @@
+"""Kinds of addresses are told apart by the type checker."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lbr2pgo.support.addresses import (
+    file_offsets,
+    image_addresses,
+    image_array,
+    runtime_addresses,
+)
+
+ROOT = Path(__file__).parents[2]
+
+SNIPPET = """\
+import numpy as np
+from lbr2pgo.counting.count import CountingOptions
+from lbr2pgo.model.branch_counts import BranchCounts
+from lbr2pgo.model.branch_stacks import BranchStacks
+from lbr2pgo.program.elf.layout import ImageLayout
+from lbr2pgo.program.program import Program
+from lbr2pgo.sources.code_addresses import addresses_of_offsets, are_code
+from lbr2pgo.support.addresses import *
+from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.distinct import distinct
+
+def check(
+    program: Program, layout: ImageLayout, stacks: BranchStacks, counts: BranchCounts,
+    rows: Bools, order: I64, number: U64,
+) -> None:
+    program.functions.containing(counts.to)  # good
+    program.functions.containing(counts.to[rows])  # good
+    program.functions.containing(counts.to[order][:-1])  # good
+    program.functions.containing(distinct(np.concatenate((counts.to, counts.end))))  # good
+    program.functions.containing(image_addresses(counts.to + np.uint64(1)))  # good
+    program.functions.containing(counts.to + np.uint64(1))  # bad
+    program.functions.containing(stacks.to)  # bad
+    program.functions.containing(stacks.to[rows])  # bad
+    program.functions.containing(number)  # bad
+    program.instructions_for(stacks.ip)  # bad
+    are_code(layout, addresses_of_offsets(layout, file_offsets(number))[0])  # good
+    addresses_of_offsets(layout, counts.to)  # bad
+    layout.is_code(layout.segments[0].address)  # good
+    layout.is_code(layout.segments[0].file_offset)  # bad
+    layout.is_code(7)  # bad
+    CountingOptions(skips_leaf=lambda leaves: program.functions.containing(leaves) < 0)  # good
+"""
+
+
+def test_mixing_kinds_of_addresses_is_an_error(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    path = tmp_path / "snippet.py"
+    path.write_text(SNIPPET)
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", str(path)],
+        cwd=ROOT, capture_output=True, text=True,
+    )  # fmt: skip
+    found = {int(n) for n in re.findall(r"snippet\.py:(\d+): error: .*arg-type", done.stdout)}
+    wrong = {n for n, line in enumerate(SNIPPET.splitlines(), 1) if line.endswith("# bad")}
+    assert found == wrong, done.stdout
+
+
+def test_nothing_happens_at_run_time() -> None:
+    numbers = np.array([1, 2], np.uint64)
+    for convert in (runtime_addresses, image_addresses, file_offsets):
+        assert convert(numbers) is numbers
+    assert image_array([1, 2]).tolist() == [1, 2]
+    assert image_array(()).dtype == np.uint64
