@@ -5,7 +5,7 @@ read is 0. So a chain of reads needs one check, behind the last. Little-endian o
 images that get here (x86-64, AArch64).
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t, uintptr_t
 from libc.string cimport memchr
 
 # Where a cursor is that has failed.
@@ -15,32 +15,41 @@ cdef enum:
 
 
 cdef struct Bytes:
-    # A section; bare, so that it can be handed about without counting references. All reads are
-    # through cursors.
-    const uint8_t *data
-    int64_t size
+    # A section, or the part of one that is in memory; bare, so that it can be handed about without
+    # counting references. All reads are through cursors.
+    const uint8_t *origin  # where position 0 would be
+    int64_t start  # of what is in memory
+    int64_t end
+    int64_t size  # of the section
 
 
 cdef struct Cursor:
-    const uint8_t *data
-    int64_t at
-    int64_t end  # never behind the section's
+    const uint8_t *data  # position 0
+    int64_t at  # in the section
+    int64_t end  # never behind what is in memory
 
 
 cdef inline Bytes bytes_of(const uint8_t[::1] section) noexcept nogil:
-    """Valid as long as the section's owner is."""
-    cdef Bytes part
-    part.size = section.shape[0]
-    part.data = &section[0] if part.size else NULL
-    return part
+    """A whole section; valid as long as its owner is."""
+    return part_of(section, 0, section.shape[0])
+
+
+cdef inline Bytes part_of(const uint8_t[::1] part, int64_t start, int64_t size) noexcept nogil:
+    """A part of a section of `size` bytes; valid as long as the part's owner is."""
+    cdef Bytes section
+    cdef const uint8_t *data = &part[0] if part.shape[0] else NULL
+    # Not a pointer's arithmetic: there may be nothing at the origin.
+    section.origin = <const uint8_t *>(<uintptr_t>data - <uintptr_t>start)
+    section.start, section.end, section.size = start, start + part.shape[0], size
+    return section
 
 
 cdef inline Cursor cursor(Bytes section, int64_t at, int64_t end) noexcept nogil:
-    """A cursor at a position; one outside of the section, or behind `end`, has failed already."""
+    """A cursor at a position; one where nothing is in memory, or behind `end`, has failed already."""
     cdef Cursor c
-    c.data = section.data
-    c.end = end if end < section.size else section.size
-    c.at = at if 0 <= at <= c.end else PAST_END
+    c.data = section.origin
+    c.end = end if end < section.end else section.end
+    c.at = at if section.start <= at <= c.end else PAST_END
     return c
 
 
@@ -141,7 +150,15 @@ cdef struct Length:
 
 
 cdef inline Length initial_length(Cursor *c) noexcept nogil:
-    """How many bytes follow in a unit, or another part of a section (Source: DWARF 5, 7.4)."""
+    """As `length_within`, where the section ends at the cursor's end."""
+    return length_within(c, c.end)
+
+
+cdef inline Length length_within(Cursor *c, int64_t size) noexcept nogil:
+    """How many bytes follow in a unit, or another part of a section of `size` bytes.
+
+    Source: DWARF 5, 7.4.
+    """
     cdef Length length
     cdef uint64_t value = fixed(c, 4)
     length.offset_size = 4
@@ -150,5 +167,5 @@ cdef inline Length initial_length(Cursor *c) noexcept nogil:
         value = fixed(c, 8)
     elif value >= 0xFFFFFFF0ULL:
         value = ~<uint64_t>0
-    length.value = <int64_t>value if c.at >= 0 and value <= <uint64_t>c.end else -1
+    length.value = <int64_t>value if c.at >= 0 and value <= <uint64_t>size else -1
     return length

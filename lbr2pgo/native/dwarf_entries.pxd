@@ -202,7 +202,7 @@ cdef inline void read_attributes(
 
     Fills the first `slots` slots; of an attribute that comes twice the first one counts.
     """
-    cdef Cursor spec = cursor(abbrev, specs, abbrev.size)
+    cdef Cursor spec = cursor(abbrev, specs, abbrev.end)
     cdef uint64_t attribute, form
     cdef int64_t slot
     cdef Value value
@@ -288,7 +288,7 @@ cdef inline int _classic_list(
     const Parts *parts, const Unit *unit, int64_t position, int64_t owner, Ranges *ranges
 ) except -1 nogil:
     """Put a list of .debug_ranges; nothing of it if it is damaged."""
-    cdef Cursor c = cursor(parts.ranges, position, parts.ranges.size)
+    cdef Cursor c = cursor(parts.ranges, position, parts.ranges.end)
     cdef uint64_t highest = tombstone(unit.address_size), dropped = highest - 1
     cdef uint64_t base = unit.low_pc if unit.has_low_pc else 0, low, high
     cdef Py_ssize_t start = ranges.rows.count
@@ -365,7 +365,7 @@ cdef inline int _rnglist(
     const Parts *parts, const Unit *unit, int64_t position, int64_t owner, Ranges *ranges
 ) except -1 nogil:
     """Put a list of .debug_rnglists; nothing of it if it is damaged."""
-    cdef Cursor c = cursor(parts.rnglists, position, parts.rnglists.size)
+    cdef Cursor c = cursor(parts.rnglists, position, parts.rnglists.end)
     cdef uint64_t dropped = tombstone(unit.address_size)
     cdef uint64_t base = unit.low_pc if unit.has_low_pc else 0
     cdef Py_ssize_t start = ranges.rows.count
@@ -390,12 +390,12 @@ cdef inline int64_t _list_position(const Parts *parts, const Unit *unit, Value v
     cdef bint is_near
     cdef Found found
     if unit.version < 5:
-        is_near = 0 <= offset <= parts.ranges.size and unit.ranges_base <= parts.ranges.size
+        is_near = 0 <= offset <= parts.ranges.end and unit.ranges_base <= parts.ranges.end
         return offset + unit.ranges_base if is_near else PAST_END
     if value.form != DW_FORM_rnglistx:
         return offset
     found = entry_at(parts.rnglists, unit.rnglists_base, offset, unit.offset_size)
-    if not found.is_there or found.number > <uint64_t>parts.rnglists.size:
+    if not found.is_there or found.number > <uint64_t>parts.rnglists.end:
         return PAST_END
     return unit.rnglists_base + <int64_t>found.number
 

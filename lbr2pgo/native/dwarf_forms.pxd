@@ -238,8 +238,8 @@ cdef inline Found entry_at(Bytes table, int64_t base, uint64_t index, int64_t si
     cdef Found found
     cdef Cursor c
     found.is_there, found.number = False, 0
-    if 0 <= base <= table.size and index <= <uint64_t>table.size:
-        c = cursor(table, base + <int64_t>index * size, table.size)
+    if 0 <= base <= table.end and index <= <uint64_t>table.end:
+        c = cursor(table, base + <int64_t>index * size, table.end)
         found.number = fixed(&c, size)
         found.is_there = c.at >= 0
     return found

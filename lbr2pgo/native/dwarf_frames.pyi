@@ -10,8 +10,10 @@ def chain_offsets(leaves: I64, dies: Records, most: int) -> tuple[I64, int]:
 def chains(leaves: I64, dies: Records, offsets: I64) -> I32:
     """Rows of each leaf's chain, outermost first: (m,), `offsets` being those of the chains."""
 
-def fill_frames(offsets: I64, die: I32, leaf: Records, described: Records) -> U32:
-    """File number, line, discriminator and line of declaration of each frame: (4, m).
+def fill_frames(
+    offsets: I64, die: I32, leaf: Records, described: Records
+) -> tuple[U32, U32, U32, U32]:
+    """File number, line, discriminator and line of declaration of each frame: (m,) each.
 
     Frames of address `i` are `offsets[i]:offsets[i + 1]`, outermost first; `die` (m,) gives rows of
     `described` (`DESCRIPTION`), -1 for a frame without function, of which an address has no other.

@@ -50,7 +50,7 @@ def fill_frames(
     const int64_t[::1] offsets, const int32_t[::1] die, const Found[::1] leaf,
     const Description[::1] described,
 ):
-    columns = np.zeros((4, die.shape[0]), np.uint32)
+    columns = [np.zeros(die.shape[0], np.uint32) for _ in range(4)]
     cdef uint32_t[::1] file = columns[0], line = columns[1], discriminator = columns[2]
     cdef uint32_t[::1] start_line = columns[3]
     cdef const Description *inner
@@ -69,4 +69,4 @@ def fill_frames(
                     inner = &described[die[at + 1]]
                     file[at], line[at] = inner.call_file, inner.call_line
                     discriminator[at] = inner.discriminator
-    return columns
+    return tuple(columns)

@@ -10,6 +10,7 @@ cdef struct Die:
 cdef struct Description:
     int64_t linkage_name
     int64_t name
+    int64_t elsewhere
     int64_t moved
     uint32_t decl_line
     uint32_t call_file

@@ -20,10 +20,13 @@ their children.
 DESCRIPTION: np.dtype[np.void]
 """What a DIE says, or the first that does on the way to its origin and specification.
 
-`linkage_name` and `name` are places (see `dwarf_texts`). Of the call that was inlined (`call_file`,
-`call_line`, `discriminator`) only the DIE itself speaks. `moved` is where in the supplementary
-file's .debug_info the way goes on, -1 if it does not. Numbers are 0 where they are not known.
+`linkage_name` and `name` are places (see `program.dwarf.section.Texts`), -1 if there is none. Of
+the call that was inlined (`call_file`, `call_line`, `discriminator`) only the DIE itself speaks.
+Numbers are 0 where they are not known. `elsewhere` is where in .debug_info, but in another unit,
+the way goes on, and `moved` where in the supplementary file's; -1 if it does not.
 """
+UNDESCRIBED: np.void
+"""The description of what is no DIE."""
 
 def subprogram_ranges(
     sections: Sections, units: Records, index: int, abbreviations: Abbreviations, limit: int
@@ -57,10 +60,6 @@ def innermost(ranges: Records, bounds: U64, addresses: U64) -> I64:
     """
 
 def describe(
-    sections: Sections, units: Records, abbreviations: Abbreviations, offsets: I64
-) -> tuple[Records, I64]:
-    """What the DIEs at (n,) offsets of .debug_info say: (rows of `DESCRIPTION`, units missing).
-
-    Where abbreviations of units were not loaded that are needed, the units are named and the
-    answer is not complete.
-    """
+    sections: Sections, units: Records, index: int, abbreviations: Abbreviations, offsets: I64
+) -> Records:
+    """What the DIEs at (n,) offsets of .debug_info, all of one unit, say: rows of `DESCRIPTION`."""

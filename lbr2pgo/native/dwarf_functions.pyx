@@ -67,9 +67,10 @@ cpdef enum:
 
 
 cdef Die _die
-cdef Description _description
+cdef Description _description = Description(-1, -1, -1, -1, 0, 0, 0, 0)
 DIE = np.asarray(<Die[:1]>&_die).dtype
-DESCRIPTION = np.asarray(<Description[:1]>&_description).dtype
+UNDESCRIBED = np.asarray(<Description[:1]>&_description)[0].copy()
+DESCRIPTION = UNDESCRIBED.dtype
 
 
 cdef struct Walk:
@@ -85,15 +86,21 @@ cdef struct Walk:
     int64_t ending
 
 
+cdef const Abbreviation *_table(const Unit *unit, Abbreviations abbreviations) except? NULL:
+    """A unit's abbreviations."""
+    cdef int64_t first = unit.first_abbreviation
+    if not 0 <= first <= first + unit.abbreviations <= len(abbreviations):
+        raise ValueError("the unit's abbreviations were not loaded")
+    return abbreviations.rows() + first
+
+
 cdef Walk _walk(
     Sections sections, const Unit *unit, Abbreviations abbreviations
 ) except *:
     """A walk that starts at the root DIE."""
     cdef Walk walk
-    if unit.first_abbreviation < 0:
-        raise ValueError("the unit's abbreviations were not loaded")
     walk.parts, walk.unit = &sections.parts, unit
-    walk.table = abbreviations.rows() + unit.first_abbreviation
+    walk.table = _table(unit, abbreviations)
     walk.steps = abbreviations.steps()
     walk.encoding = encoding_of(unit)
     walk.c = cursor(sections.parts.info, unit.die, unit.end)
@@ -407,18 +414,6 @@ cdef inline void _go_to(Way *way, int64_t offset) noexcept nogil:
     way.left += 1
 
 
-cdef Py_ssize_t _unit_at(const Unit[::1] units, int64_t offset) except -2 nogil:
-    """Index of the unit around an offset of .debug_info, -1 if there is none."""
-    cdef Py_ssize_t first = 0, past = units.shape[0], middle
-    while first < past:
-        middle = (first + past) // 2
-        if units[middle].offset <= offset:
-            first = middle + 1
-        else:
-            past = middle
-    return first - 1 if first > 0 and offset < units[first - 1].end else -1
-
-
 cdef inline int64_t _reference(const Parts *parts, const Unit *unit, Value value) noexcept nogil:
     """Offset in .debug_info that an attribute refers to, -1 if none there."""
     if value.number >= <uint64_t>parts.info.size:
@@ -469,69 +464,60 @@ cdef inline void _take_texts(
 
 
 cdef inline void _take(
-    const Parts *parts, const Unit *unit, const Value *values, bint is_first, bint *has_line,
-    Description *row,
+    const Parts *parts, const Unit *unit, const Value *values, bint *has_line, Description *row
 ) noexcept nogil:
-    """Fill in what a DIE says of what no DIE before it did; of calls only the first one speaks."""
+    """Fill in what a DIE says of what no DIE before it did."""
     _take_texts(parts, unit, values, row)
     if not has_line[0] and values[DECL_LINE].form != 0:
         has_line[0], row.decl_line = True, _constant(values[DECL_LINE])
     if row.moved < 0:
         row.moved = _moved(values[ORIGIN])
-    if is_first:
-        row.call_file = _constant(values[CALL_FILE])
-        row.call_line = _constant(values[CALL_LINE])
-        row.discriminator = _constant(values[DISCRIMINATOR])
 
 
-cdef int64_t _describe(
-    const Parts *parts, const Unit[::1] units, const Abbreviation *table, int64_t offset,
+cdef inline void _take_call(const Value *values, Description *row) noexcept nogil:
+    """Fill in where a function was inlined, of which only its own DIE speaks."""
+    row.call_file = _constant(values[CALL_FILE])
+    row.call_line = _constant(values[CALL_LINE])
+    row.discriminator = _constant(values[DISCRIMINATOR])
+
+
+cdef void _describe(
+    const Parts *parts, const Unit *unit, const Abbreviation *table, int64_t offset,
     Description *row,
-) except -2 nogil:
-    """Fill in what a DIE says; the unit whose abbreviations are missing for that, -1 if none is."""
+) noexcept nogil:
+    """Fill in what a DIE of a unit says."""
     cdef Way way
     cdef Value[FUNCTION_SLOTS] values
-    cdef const Unit *unit
-    cdef Py_ssize_t index
-    cdef bint has_line = False, is_first
-    memset(row, 0, sizeof(Description))
-    row.linkage_name = row.name = row.moved = -1
+    cdef bint is_first, has_line = False
+    row[0] = _description
     way.known = way.left = 0
     _go_to(&way, offset)
     while way.left > 0:
         way.left -= 1
         is_first = way.pending[way.left] == 0
         offset = way.seen[way.pending[way.left]]
-        index = _unit_at(units, offset)
-        if index < 0:
-            continue
-        unit = &units[index]
-        if unit.first_abbreviation < 0:
-            return index
-        if not _read_die(parts, unit, table + unit.first_abbreviation, offset, values):
-            continue
-        _take(parts, unit, values, is_first, &has_line, row)
-        _go_to(&way, _reference(parts, unit, values[ORIGIN]))
-        _go_to(&way, _reference(parts, unit, values[SPECIFICATION]))  # is visited before the other
-    return -1
+        if not unit.die <= offset < unit.end:
+            row.elsewhere = offset if row.elsewhere < 0 else row.elsewhere
+        elif _read_die(parts, unit, table, offset, values):
+            _take(parts, unit, values, &has_line, row)
+            if is_first:
+                _take_call(values, row)
+            _go_to(&way, _reference(parts, unit, values[ORIGIN]))
+            _go_to(&way, _reference(parts, unit, values[SPECIFICATION]))  # is visited first
+    if row.linkage_name >= 0 and has_line:
+        row.elsewhere = -1
 
 
 def describe(
-    Sections sections, const Unit[::1] units, Abbreviations abbreviations,
+    Sections sections, const Unit[::1] units, Py_ssize_t index, Abbreviations abbreviations,
     const int64_t[::1] offsets,
 ):
+    cdef const Unit *unit = &units[index]
+    cdef const Abbreviation *table = _table(unit, abbreviations)
     rows = np.empty(offsets.shape[0], DESCRIPTION)
     cdef Description[::1] out = rows
-    cdef const Abbreviation *table = abbreviations.rows()
-    cdef Growing missing = growing(sizeof(int64_t))
-    cdef int64_t index
     cdef Py_ssize_t i
-    try:
-        with nogil:
-            for i in range(offsets.shape[0]):
-                index = _describe(&sections.parts, units, table, offsets[i], &out[i])
-                if index >= 0:
-                    (<int64_t *>add(&missing))[0] = index
-        return rows, np.unique(np.frombuffer(content(&missing), np.int64))
-    finally:
-        let_go(&missing)
+    with nogil:
+        for i in range(offsets.shape[0]):
+            _describe(&sections.parts, unit, table, offsets[i], &out[i])
+    return rows

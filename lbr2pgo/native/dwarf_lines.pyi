@@ -1,19 +1,23 @@
 import numpy as np
 
 from lbr2pgo.native.dwarf_units import Sections
-from lbr2pgo.support.arrays import U64, Records
+from lbr2pgo.support.arrays import U64, Bytes, Records
 
 ROW: np.dtype[np.void]
 """A row of the matrix: address, line, discriminator, file."""
 SEQUENCE: np.dtype[np.void]
 """Addresses `low` to `high` (exclusive), rows `first` to `last`; the last one only ends it."""
 NAME: np.dtype[np.void]
-"""A directory or a file: `place` of its name (see `dwarf_texts`), and a file's `directory`."""
+"""A directory or a file: `place` of its name, see `program.dwarf.section.Texts`, and a file's
+`directory`."""
 FOUND: np.dtype[np.void]
 """What a table says of an address: whether anything (`is_there`), file, line, discriminator.
 
 The file of what is not there has a number that no table has.
 """
+
+def table_length(start: Bytes, most: int) -> int:
+    """How many bytes a line table takes, at most so many; its 12 first are enough."""
 
 def run_program(
     sections: Sections, units: Records, index: int, wanted: U64 | None

@@ -13,10 +13,11 @@ from lbr2pgo.native.dwarf_bytes cimport (
     Bytes,
     Cursor,
     Length,
+    bytes_of,
     cursor,
     fixed,
     has,
-    initial_length,
+    length_within,
     skip,
     skip_leb,
     skip_string,
@@ -104,8 +105,8 @@ cdef struct Header:
 
 cdef Cursor _read_lengths(Bytes data, int64_t offset, Header *header) noexcept nogil:
     """Fill in version, sizes and bounds of a table; the cursor behind them."""
-    cdef Cursor c = cursor(data, offset, data.size)
-    cdef Length length = initial_length(&c)
+    cdef Cursor c = cursor(data, offset, data.end)
+    cdef Length length = length_within(&c, data.size)
     cdef uint64_t prologue
     if length.value >= 0 and has(&c, length.value):
         c.end = c.at + length.value
@@ -148,6 +149,12 @@ cdef bint _read_header(
     skip(&c, max(header.opcode_base - 1, 0))
     header.tables = c.at
     return c.at >= 0
+
+
+def table_length(const uint8_t[::1] start, int64_t most):
+    cdef Cursor c = cursor(bytes_of(start), 0, start.shape[0])
+    cdef Length length = length_within(&c, most)
+    return min(c.at + length.value, most) if length.value >= 0 else most
 
 
 cdef struct Formats:

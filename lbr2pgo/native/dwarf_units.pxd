@@ -7,6 +7,8 @@ cdef class Sections:
     cdef Parts parts
     cdef tuple _owners
 
+    cdef Sections _with(self, object owner)
+
 
 cdef class Abbreviations:
     cdef Growing _rows

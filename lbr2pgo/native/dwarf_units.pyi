@@ -2,12 +2,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from lbr2pgo.support.arrays import I64, U8, U64, Bytes, Records
+from lbr2pgo.support.arrays import I64, U64, Bytes, Records
 
 UNIT: np.dtype[np.void]
 """One unit: where its parts are, and what its header and root DIE say.
 
-Strings are places (see `dwarf_texts`), -1 where there is none.
+Strings are places (see `program.dwarf.section.Texts`), -1 where there is none.
 """
 RANGE: np.dtype[np.void]
 """Addresses `low` to `high` (exclusive), and whose they are."""
@@ -15,19 +15,17 @@ RANGE: np.dtype[np.void]
 class Sections:
     """The sections of a file that hold numbers, as (n,) u8; empty where it has none.
 
-    They are not copied, and live as long as this does.
+    Arrays are not copied, and live as long as this does. Of the two large ones only parts are
+    given, which start at some position of a section of `size` bytes.
     """
 
     def __init__(
-        self,
-        info: Bytes,
-        abbrev: Bytes,
-        addr: Bytes,
-        ranges: Bytes,
-        rnglists: Bytes,
-        str_offsets: Bytes,
-        line: Bytes,
+        self, abbrev: Bytes, addr: Bytes, ranges: Bytes, rnglists: Bytes, str_offsets: Bytes
     ) -> None: ...
+    def with_info(self, part: Bytes, start: int, size: int) -> Sections:
+        """The same with a part of .debug_info."""
+    def with_line(self, part: Bytes, start: int, size: int) -> Sections:
+        """The same with a part of .debug_line."""
 
 class Abbreviations:
     """The tables of one .debug_abbrev that were read; units that refer to one table share it.
@@ -45,19 +43,20 @@ class Abbreviations:
         Nobody may use the tables meanwhile.
         """
 
-def read_units(sections: Sections, package: I64) -> tuple[Records, int]:
-    """Headers and root DIEs: (rows of `UNIT`, bytes of .debug_info behind the last header).
+def read_units(
+    sections: Sections, package: I64, position: int, before: int, budget: int, limit: int
+) -> tuple[Records, Records, int, int, int]:
+    """Headers and root DIEs that are in memory, from a position of .debug_info on.
 
-    Reading stops at a header that can't be one. `package` is the index of a `.dwp` file, whose
-    rows say where the parts of a unit start in .debug_info, by which they are sorted,
-    .debug_abbrev, .debug_str_offsets and .debug_rnglists: (k, 4); outside of packages it has no
-    rows.
-    """
+    Rows of `UNIT`, and of `RANGE` what the root DIEs of other than type units claim, owned by their
+    numbers, of which there were `before`; the next position; where the part of .debug_info must end
+    that holds the next unit, 0 at the end and at a header that can't be one; and what is left of
+    `budget`, bytes of .debug_abbrev to look at for root DIEs. No more than about `limit` ranges are
+    made, because many hostile DIEs may share one long list.
 
-def unit_ranges(sections: Sections, units: Records, wanted: U8, limit: int) -> Records:
-    """Ranges of the root DIEs of those units that `wanted` (n,) marks, with the units' rows.
-
-    No more than about `limit` are made, because many hostile DIEs may share one long list.
+    `package` is the index of a `.dwp` file, whose rows say where the parts of a unit start in
+    .debug_info, by which they are sorted, .debug_abbrev, .debug_str_offsets and .debug_rnglists:
+    (k, 4); outside of packages it has no rows.
     """
 
 def read_aranges(section: Bytes) -> tuple[I64, Records]:

@@ -17,7 +17,8 @@ from lbr2pgo.native.dwarf_bytes cimport (
     bytes_of,
     cursor,
     fixed,
-    initial_length,
+    length_within,
+    part_of,
     skip,
     sleb,
     uleb,
@@ -77,26 +78,46 @@ RANGE = np.asarray(<Range[:1]>&_range).dtype
 
 
 cdef class Sections:
-    def __init__(self, info, abbrev, addr, ranges, rnglists, str_offsets, line):
-        self._owners = (info, abbrev, addr, ranges, rnglists, str_offsets, line)
-        self.parts.info = bytes_of(info)
+    def __init__(
+        self, const uint8_t[::1] abbrev, const uint8_t[::1] addr, const uint8_t[::1] ranges,
+        const uint8_t[::1] rnglists, const uint8_t[::1] str_offsets,
+    ):
+        memset(&self.parts, 0, sizeof(Parts))
         self.parts.abbrev = bytes_of(abbrev)
         self.parts.addr = bytes_of(addr)
         self.parts.ranges = bytes_of(ranges)
         self.parts.rnglists = bytes_of(rnglists)
         self.parts.str_offsets = bytes_of(str_offsets)
-        self.parts.line = bytes_of(line)
+        self._owners = abbrev.base, addr.base, ranges.base, rnglists.base, str_offsets.base
+
+    cdef Sections _with(self, object owner):
+        """The same and what belongs to one more owner."""
+        cdef Sections other = Sections.__new__(Sections)
+        other.parts = self.parts
+        other._owners = (*self._owners, owner)
+        return other
+
+    def with_info(self, const uint8_t[::1] part, int64_t start, int64_t size):
+        cdef Sections other = self._with(part.base)
+        other.parts.info = part_of(part, start, size)
+        return other
+
+    def with_line(self, const uint8_t[::1] part, int64_t start, int64_t size):
+        cdef Sections other = self._with(part.base)
+        other.parts.line = part_of(part, start, size)
+        return other
 
 
 cdef int64_t _read_header(Bytes info, int64_t position, Unit *unit) noexcept nogil:
     """Fill a unit from the header at a position: the next unit's position, -1 if it is damaged."""
-    cdef Cursor c = cursor(info, position, info.size)
-    cdef Length length = initial_length(&c)
+    cdef Cursor c = cursor(info, position, info.end)
+    cdef Length length = length_within(&c, info.size)
     cdef int64_t kind = 1
     unit.offset, unit.offset_size = position, length.offset_size
     if length.value < 0 or length.value > info.size - c.at:
         return -1
-    unit.end = c.end = c.at + length.value
+    unit.end = c.at + length.value
+    c.end = min(c.end, unit.end)
     unit.version = <int64_t>fixed(&c, 2)
     if unit.version >= 5:
         kind = <int64_t>fixed(&c, 1)
@@ -145,7 +166,7 @@ cdef int64_t _read_abbreviation(
 
     `steps` has room for MAX_ATTRIBUTES of them.
     """
-    cdef Cursor c = cursor(abbrev, position, abbrev.size)
+    cdef Cursor c = cursor(abbrev, position, abbrev.end)
     cdef uint64_t tag, attribute
     cdef Step step
     memset(row, 0, sizeof(Abbreviation))
@@ -246,10 +267,11 @@ cdef int64_t _find_root(const Parts *parts, Unit *unit, int64_t budget) noexcept
     return position - unit.abbrev
 
 
-cdef void _read_root(const Parts *parts, const Unit *unit, Value *values) noexcept nogil:
-    """Attributes of the root DIE into ALL_SLOTS slots."""
+cdef bint _read_root(const Parts *parts, const Unit *unit, Value *values) noexcept nogil:
+    """Attributes of the root DIE into ALL_SLOTS slots: whether they could be read."""
     cdef Cursor c = cursor(parts.info, unit.root_values, unit.end)
     read_attributes(parts.abbrev, unit.root_specs, encoding_of(unit), &c, values, ALL_SLOTS)
+    return c.at >= 0
 
 
 cdef inline int64_t _base(const Value *values, int64_t slot, int64_t default) noexcept nogil:
@@ -306,52 +328,65 @@ cdef const int64_t *_contribution(
     return none
 
 
-def read_units(Sections sections, const int64_t[:, ::1] package):
+cdef enum:
+    LONGEST_HEADER = 40
+
+
+cdef struct Reading:
+    # Where reading units is, and where the part of .debug_info that is in memory must end for the
+    # next one; 0 if there is none.
+    int64_t position
+    int64_t needed
+    int64_t budget  # bytes of .debug_abbrev to look at
+
+
+cdef bint _read_unit(
+    const Parts *parts, const int64_t *contribution, Reading *reading, Unit *unit, Value *values
+) noexcept nogil:
+    """Fill in the next unit and the values of its root DIE; False if there is none in memory."""
+    cdef Bytes info = parts.info
+    cdef int64_t behind = _read_header(info, reading.position, unit)
+    if behind <= reading.position:  # damaged, or not in memory as a whole
+        reading.needed = reading.position + LONGEST_HEADER
+        reading.needed = reading.needed if info.end < min(reading.needed, info.size) else 0
+        return False
+    unit.abbrev += contribution[ABBREV]
+    reading.budget -= _find_root(parts, unit, reading.budget)
+    if not _read_root(parts, unit, values) and info.end < unit.end:
+        reading.needed = unit.end
+        return False
+    _set_bases(parts, unit, values, contribution)
+    reading.position = reading.needed = behind
+    return True
+
+
+def read_units(
+    Sections sections, const int64_t[:, ::1] package, int64_t position, Py_ssize_t before,
+    int64_t budget, Py_ssize_t limit,
+):
     cdef const Parts *parts = &sections.parts
+    cdef Reading reading = Reading(position, position, budget)
     cdef Growing rows = growing(sizeof(Unit))
-    cdef int64_t position = 0, behind
+    cdef Ranges ranges
     cdef int64_t[RNGLISTS + 1] none = [0, 0, 0, 0]
-    cdef const int64_t *contribution
-    cdef int64_t budget = 64 * parts.abbrev.size + (1 << 20)
     cdef Value[ALL_SLOTS] values
     cdef Unit unit
     memset(&unit, 0, sizeof(Unit))
     unit.first_abbreviation = -1
-    try:
-        with nogil:
-            while position < parts.info.size:
-                behind = _read_header(parts.info, position, &unit)
-                if behind <= position:
-                    break
-                contribution = _contribution(package, position, none)
-                unit.abbrev += contribution[ABBREV]
-                budget -= _find_root(parts, &unit, budget)
-                _read_root(parts, &unit, values)
-                _set_bases(parts, &unit, values, contribution)
-                (<Unit *>add(&rows))[0] = unit
-                position = behind
-        units = np.frombuffer(content(&rows), UNIT).copy()
-        return units, parts.info.size - position
-    finally:
-        let_go(&rows)
-
-
-def unit_ranges(
-    Sections sections, const Unit[::1] units, const uint8_t[::1] wanted, Py_ssize_t limit
-):
-    cdef const Parts *parts = &sections.parts
-    cdef Ranges ranges
-    cdef Value[ALL_SLOTS] values
-    cdef Py_ssize_t i
     ranges.rows, ranges.limit = growing(sizeof(Range)), limit
     try:
         with nogil:
-            for i in range(units.shape[0]):
-                if wanted[i] and ranges.rows.count <= limit:
-                    _read_root(parts, &units[i], values)
-                    put_ranges(parts, &units[i], values, i, &ranges)
-        return np.frombuffer(content(&ranges.rows), RANGE)
+            while _read_unit(
+                parts, _contribution(package, reading.position, none), &reading, &unit, values
+            ):
+                if not unit.is_type and ranges.rows.count <= limit:
+                    put_ranges(parts, &unit, values, before + rows.count, &ranges)
+                (<Unit *>add(&rows))[0] = unit
+        units = np.frombuffer(content(&rows), UNIT)
+        found = np.frombuffer(content(&ranges.rows), RANGE)
+        return units, found, reading.position, reading.needed, reading.budget
     finally:
+        let_go(&rows)
         let_go(&ranges.rows)
 
 
@@ -366,8 +401,8 @@ cdef struct RangeSet:
 
 cdef bint _read_set(Bytes data, int64_t position, RangeSet *found) noexcept nogil:
     """Fill in the set at a position; False if it is damaged or of a form that LLVM refuses."""
-    cdef Cursor c = cursor(data, position, data.size)
-    cdef Length length = initial_length(&c)
+    cdef Cursor c = cursor(data, position, data.end)
+    cdef Length length = length_within(&c, data.size)
     cdef int64_t pair, segment_size
     if length.value < 0 or length.value > data.size - c.at:
         return False

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from elftools.dwarf.enums import ENUM_DW_AT, ENUM_DW_FORM, ENUM_DW_TAG
 
-from lbr2pgo.program.dwarf.unit import Dwarf
+from lbr2pgo.program.dwarf.section import SectionInMemory
+from lbr2pgo.program.dwarf.unit import Dwarf, GetSection
 
 FORMS = {
     name.removeprefix("DW_FORM_"): number
@@ -69,4 +72,9 @@ def unit(
 
 def dwarf(*, supplement: Dwarf | None = None, **sections: bytes) -> Dwarf:
     """A file with these sections, named without `.debug_`."""
-    return Dwarf("by hand", lambda name: u8(sections.get(name, b"")), supplement=supplement)
+    return Dwarf("by hand", in_memory(sections), supplement=supplement)
+
+
+def in_memory(sections: Mapping[str, bytes]) -> GetSection:
+    """A getter of sections, named without `.debug_`."""
+    return lambda name: SectionInMemory(u8(sections.get(name, b"")))

@@ -32,7 +32,7 @@ def ranges_of(
     file = dwarf(info=info, abbrev=table, addr=ADDRESSES, ranges=ranges, rnglists=lists)
     file.units["ranges_base"] = ranges_base
     file.load([0])
-    found, _ = subprogram_ranges(file.sections, file.units, 0, file.abbreviations, 1000)
+    found, _ = subprogram_ranges(file.with_dies(0), file.units, 0, file.abbreviations, 1000)
     return found[["low", "high"]].tolist()
 
 

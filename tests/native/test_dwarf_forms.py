@@ -60,8 +60,8 @@ def read_behind(
     whole = unit(dies, version=version, offset_size=offset_size)
     file = dwarf(info=whole, abbrev=table)
     file.load([0])
-    described, _ = describe(file.sections, file.units, file.abbreviations, np.array([first]))
-    ranges, ending = subprogram_ranges(file.sections, file.units, 0, file.abbreviations, 99)
+    described = describe(file.with_dies(0), file.units, 0, file.abbreviations, np.array([first]))
+    ranges, ending = subprogram_ranges(file.with_dies(0), file.units, 0, file.abbreviations, 99)
     return int(described["decl_line"][0]), ending, ranges[["low", "high"]].tolist()
 
 
@@ -115,7 +115,7 @@ def line_of(form: str, value: bytes, *constant: int) -> int:
     table = ROOT + abbreviation(2, "subprogram", ("decl_line", form, *constant)) + b"\0"
     file = dwarf(info=unit(b"\x01\x02" + value), abbrev=table)
     file.load([0])
-    rows, _ = describe(file.sections, file.units, file.abbreviations, np.array([12]))
+    rows = describe(file.with_dies(0), file.units, 0, file.abbreviations, np.array([12]))
     return int(rows["decl_line"][0])
 
 
@@ -168,7 +168,7 @@ def test_addresses_may_stand_in_a_table(form: str, value: bytes, expected: list[
     info = unit(b"\x01" + words(8, size=4) + b"\x02" + value + b"\x10", version=5)
     file = dwarf(info=info, abbrev=table, addr=bytes(8) + words(*ADDRESSES))
     file.load([0])
-    found, _ = subprogram_ranges(file.sections, file.units, 0, file.abbreviations, 9)
+    found, _ = subprogram_ranges(file.with_dies(0), file.units, 0, file.abbreviations, 9)
     assert found["low"].tolist() == expected
 
 
@@ -183,8 +183,8 @@ def name_of(form: str, value: bytes, version: int = 5, **sections: bytes) -> str
     file: Dwarf = dwarf(info=info, abbrev=table, supplement=supplement, **STRINGS | sections)
     file.load([0])
     at = np.array([HEADER[version, 4] + 5])
-    rows, _ = describe(file.sections, file.units, file.abbreviations, at)
-    return file.texts.decode(rows["name"].copy())[0]
+    rows = describe(file.with_dies(0), file.units, 0, file.abbreviations, at)
+    return file.text(rows["name"][0])
 
 
 STRINGS = {

@@ -60,13 +60,14 @@ def test_frames_are_at_the_calls_inside_of_them_and_the_leaf_at_its_line(
     )
     die = np.array([die for stack in stacks for die in stack], np.int32)
     expected = []
-    for stack, found in zip(stacks, leaf.tolist(), strict=True):
-        places = [(inner, 10 + inner, 20 + inner) for inner in stack[1:]] + [found[1:]]
+    for stack, last in zip(stacks, leaf.tolist(), strict=True):
+        places = [(inner, 10 + inner, 20 + inner) for inner in stack[1:]] + [last[1:]]
         expected += [(*at, 30 + die) for die, at in zip(stack, places, strict=False)]
-    assert [*zip(*fill_frames(offsets, die, leaf, described).tolist(), strict=True)] == expected
+    found = fill_frames(offsets, die, leaf, described)
+    assert [*zip(*(column.tolist() for column in found), strict=True)] == expected
 
 
 def test_an_address_without_function_may_have_a_line() -> None:
     leaf = np.array([(1, 2, 3, 4)], FOUND)
     found = fill_frames(np.array([0, 1]), np.array([-1], np.int32), leaf, np.zeros(0, DESCRIPTION))
-    assert found.tolist() == [[2], [3], [4], [0]]
+    assert [column.tolist() for column in found] == [[2], [3], [4], [0]]

@@ -80,7 +80,7 @@ def compare_with_pyelftools(path: Path) -> int:
 
 def subprograms_of(found: Dwarf, index: int) -> list[tuple[int, int, int]]:
     ranges, ending = native.subprogram_ranges(
-        found.sections, found.units, index, found.abbreviations, 1 << 20
+        found.with_dies(index), found.units, index, found.abbreviations, 1 << 20
     )
     assert ending == native.COMPLETE
     return ranges.tolist()
@@ -92,7 +92,7 @@ Rows = list[tuple[int, bool, int | None, list[tuple[int, int]]]]
 def around_of(found: Dwarf, index: int, addresses: list[int]) -> Rows:
     """Offset, whether it is no inlined call, the function around, and ranges, of each DIE."""
     dies, ranges, ending = native.functions_around(
-        found.sections, found.units, index, found.abbreviations, u64(*addresses), 1 << 20
+        found.with_dies(index), found.units, index, found.abbreviations, u64(*addresses), 1 << 20
     )
     assert ending == native.COMPLETE
     own: dict[int, list[tuple[int, int]]] = {}
@@ -205,11 +205,15 @@ def by_hand(dies: bytes) -> Dwarf:
     return found
 
 
+def subprograms(found: Dwarf, limit: int = 99) -> tuple[np.ndarray, int]:
+    return native.subprogram_ranges(found.with_dies(0), found.units, 0, found.abbreviations, limit)
+
+
 def owners(dies: bytes, *addresses: int, limit: int = 100) -> tuple[list[int | None], int]:
     """Offset of the innermost function around each address, and how reading ended."""
     found = by_hand(dies)
     rows, ranges, ending = native.functions_around(
-        found.sections, found.units, 0, found.abbreviations, u64(*addresses), limit
+        found.with_dies(0), found.units, 0, found.abbreviations, u64(*addresses), limit
     )
     bounds = np.unique(np.concatenate([ranges["low"], ranges["high"]]))
     leaves = native.innermost(ranges, bounds, u64(*addresses))
@@ -230,7 +234,7 @@ def test_functions_that_hold_no_address_are_left_out_with_all_that_is_in_them() 
     dies = function(16, 16, inlined(20)) + function(64) + function(96, 16, inlined(100)) + END
     found = by_hand(dies)
     rows, ranges, _ = native.functions_around(
-        found.sections, found.units, 0, found.abbreviations, u64(64), 100
+        found.with_dies(0), found.units, 0, found.abbreviations, u64(64), 100
     )
     assert ranges.tolist() == [(64, 80, 0)]
     assert len(rows) == 1
@@ -246,7 +250,7 @@ def test_an_inlined_call_may_lie_outside_of_its_function() -> None:
 def test_functions_without_code_count_as_parents_of_those_that_have_some(around: bytes) -> None:
     found = by_hand(around + function(16) + inlined(64) + END + around + function(96) + END + END)
     rows, ranges, _ = native.functions_around(
-        found.sections, found.units, 0, found.abbreviations, u64(64), 100
+        found.with_dies(0), found.units, 0, found.abbreviations, u64(64), 100
     )
     assert rows["offset"].tolist() == [FIRST, FIRST + 11]
     assert rows["parent"].tolist() == [-1, 0]
@@ -265,7 +269,7 @@ def test_functions_without_code_count_as_parents_of_those_that_have_some(around:
 def test_what_stands_before_damage_is_kept(rest: bytes, ending: int) -> None:
     assert owners(function(16) + rest, 16) == ([FIRST], ending)
     found = by_hand(function(16) + rest)
-    ranges, same = native.subprogram_ranges(found.sections, found.units, 0, found.abbreviations, 99)
+    ranges, same = subprograms(found)
     assert (ranges.tolist(), same) == ([(16, 32, FIRST)], ending)
 
 
@@ -280,16 +284,13 @@ def test_ranges_that_never_end_are_cut() -> None:
     assert owners(dies, 16, limit=4)[1] == native.TOO_MANY_RANGES
     assert owners(dies, 64, limit=4)[1] == native.TOO_MANY_RANGES  # though all are dropped
     found = by_hand(dies)
-    assert (
-        native.subprogram_ranges(found.sections, found.units, 0, found.abbreviations, 4)[1]
-        == native.TOO_MANY_RANGES
-    )
+    assert subprograms(found, 4)[1] == native.TOO_MANY_RANGES
 
 
 def test_a_unit_is_not_read_before_its_abbreviations_are() -> None:
     found = dwarf(info=unit(ROOT), abbrev=TABLE)
     with pytest.raises(ValueError, match="not loaded"):
-        native.subprogram_ranges(found.sections, found.units, 0, found.abbreviations, 99)
+        native.subprogram_ranges(found.with_dies(0), found.units, 0, found.abbreviations, 99)
 
 
 # The map from addresses to functions.
@@ -377,52 +378,48 @@ DESCRIBED = (
 )
 
 
-def described(info: bytes, *offsets: int, load: list[int]) -> tuple[np.ndarray, list[int], Dwarf]:
+def described(info: bytes, *offsets: int, unit: int = 0) -> tuple[np.ndarray, Dwarf]:
     found = dwarf(info=info, abbrev=DESCRIBED)
-    found.load(load)
-    rows, missing = native.describe(
-        found.sections, found.units, found.abbreviations, np.array(offsets, np.int64)
+    found.load([unit])
+    rows = native.describe(
+        found.with_dies(unit), found.units, unit, found.abbreviations, np.array(offsets, np.int64)
     )
-    return rows, missing.tolist(), found
+    return rows, found
 
 
 def test_a_description_is_gathered_on_the_way_to_origin_and_specification() -> None:
     plain, linked = b"\x02f\0\x2a", b"\x03" + words(FIRST, size=4) + b"_Zf\0"
-    second = unit(b"\x01" + b"\x04" + words(FIRST + len(plain), size=4) + b"\x09\0")
-    first = unit(b"\x01" + plain + linked + b"\0")
-    info, at = first + second, len(first) + FIRST
-    rows, missing, found = described(info, at, load=[0, 1])
+    call = b"\x04" + words(FIRST + len(plain), size=4) + b"\x09"
+    rows, found = described(
+        unit(b"\x01" + plain + linked + call + b"\0"), FIRST + len(plain + linked)
+    )
     row = rows[0]
-    assert missing == []
-    assert (row["decl_line"], row["call_line"], row["moved"]) == (42, 9, -1)
+    assert (row["decl_line"], row["call_line"], row["moved"], row["elsewhere"]) == (42, 9, -1, -1)
     assert found.text(row["name"]) == "f"
     assert found.text(row["linkage_name"]) == "_Zf"
 
 
-def test_units_that_a_description_needs_are_named() -> None:
+def test_a_way_that_leaves_the_unit_is_told() -> None:
     first = unit(b"\x01\x02f\0\x2a\0")
     info = first + unit(b"\x01\x04" + words(FIRST, size=4) + b"\x09\0")
-    assert described(info, len(first) + FIRST, load=[1])[1] == [0]
-    assert described(info, len(first) + FIRST, load=[0, 1])[1] == []
+    rows, _ = described(info, len(first) + FIRST, unit=1)
+    assert rows[["decl_line", "call_line", "elsewhere"]].tolist() == [(0, 9, FIRST)]
 
 
 def test_what_is_in_the_supplementary_file_is_said_to_be_there() -> None:
-    rows, _, _ = described(unit(b"\x01\x05" + words(77, size=4) + b"\0"), FIRST, load=[0])
+    rows, _ = described(unit(b"\x01\x05" + words(77, size=4) + b"\0"), FIRST)
     assert rows["moved"].tolist() == [77]
 
 
 def test_of_what_is_no_die_nothing_is_said() -> None:
     info = unit(b"\x01\x02f\0\x2a\0")
-    for nowhere in (-1, 0, 5, FIRST - 1, len(info) - 1, len(info), 1 << 40):
-        rows, missing, _ = described(info, nowhere, load=[0])
-        assert rows.tolist() == [(-1, -1, -1, 0, 0, 0, 0)]
-        assert missing == []
+    for nowhere in (len(info) - 1, FIRST + 2):
+        assert described(info, nowhere)[0].tolist() == [native.UNDESCRIBED.tolist()]
 
 
 def test_ways_without_end_are_left() -> None:
-    step = b"\x03" + b"{}" + b"\0"
     count = 100
-    chain = b"".join(step.replace(b"{}", words(FIRST + (i + 1) * 6, size=4)) for i in range(count))
+    chain = b"".join(b"\x03" + words(FIRST + (i + 1) * 6, size=4) + b"\0" for i in range(count))
     info = unit(b"\x01" + chain + b"\x02f\0\x2a\0")
-    far, near = described(info, FIRST, FIRST + 6 * (count - 9), load=[0])[0]["decl_line"].tolist()
+    far, near = described(info, FIRST, FIRST + 6 * (count - 9))[0]["decl_line"].tolist()
     assert (far, near) == (0, 42)

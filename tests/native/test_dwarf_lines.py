@@ -46,7 +46,7 @@ def run(
     """Rows (address, line, discriminator, file), sequences, files, completeness."""
     found = file_with(data)
     asked = None if wanted is None else u64(*wanted)
-    ran = native.run_program(found.sections, found.units, 0, asked)
+    ran = native.run_program(found.with_lines(0), found.units, 0, asked)
     assert ran is not None
     _, rows, sequences, _, files, complete = ran
     names = found.texts.decode(files["place"].copy())
@@ -212,12 +212,12 @@ def test_files_may_be_defined_by_the_program() -> None:
 @pytest.mark.parametrize("offset", [0, 1 << 31])
 def test_what_is_no_table_is_refused(data: bytes, offset: int) -> None:
     found = file_with(data, offset)
-    assert native.run_program(found.sections, found.units, 0, None) is None
+    assert native.run_program(found.with_lines(0), found.units, 0, None) is None
 
 
 def test_a_unit_may_have_no_table() -> None:
     found = dwarf(info=unit(b"\x01"), abbrev=abbreviation(1, "compile_unit") + b"\0")
-    assert native.run_program(found.sections, found.units, 0, None) is None
+    assert native.run_program(found.with_lines(0), found.units, 0, None) is None
 
 
 def test_only_sequences_with_wanted_addresses_keep_their_rows() -> None:
@@ -244,7 +244,7 @@ def by_version_5(
     prologue += directories + files
     body = words(5, size=2) + b"\x08\0" + words(len(prologue), size=4) + prologue
     found = file_with(words(len(body), size=4) + body, **sections)
-    ran = native.run_program(found.sections, found.units, 0, None)
+    ran = native.run_program(found.with_lines(0), found.units, 0, None)
     assert ran is not None
     _, _, _, first, second, _ = ran
     names = [found.texts.decode(names["place"].copy()) for names in (first, second)]
@@ -331,7 +331,7 @@ def compare_with_pyelftools(path: Path) -> None:
         for index, each in enumerate(theirs.iter_CUs()):
             program = theirs.line_program_for_CU(each)
             assert program is not None
-            ran = native.run_program(ours.sections, ours.units, index, None)
+            ran = native.run_program(ours.with_lines(index), ours.units, index, None)
             assert ran is not None
             _, rows, _, directories, files, complete = ran
             states = [entry.state for entry in program.get_entries() if entry.state is not None]

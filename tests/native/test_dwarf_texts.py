@@ -1,4 +1,4 @@
-"""Strings of DWARF sections, by their places."""
+"""Strings in a part of a section."""
 
 from __future__ import annotations
 
@@ -6,41 +6,27 @@ import numpy as np
 import pytest
 from builders.dwarf import u8
 
-from lbr2pgo.native.dwarf_texts import Texts
-
-SECTIONS = 5
+from lbr2pgo.native.dwarf_texts import decode_texts
 
 
-def texts(*sections: bytes) -> Texts:
-    return Texts(*map(u8, [*sections, *[b""] * (SECTIONS - len(sections))]))
-
-
-def decode(found: Texts, *offsets: int, section: int = 0) -> list[str | None]:
-    return found.decode(np.array(offsets, np.int64) * SECTIONS + section)
+def decode(part: bytes, *starts: int, most: int = 1000) -> list[str]:
+    return decode_texts(u8(part), np.array(starts, np.int64), most)
 
 
 def test_strings_end_at_their_zero() -> None:
-    long = b"x" * 5000
-    found = texts(b"main\0" + long + b"\0\xff\0cut")
-    assert decode(found, 0, 2, 4, 5, 5006) == ["main", "in", "", long.decode(), "\udcff"]
-    assert decode(found, 5008, 5011, 1 << 58) == [None] * 3
-    assert found.decode(np.array([-1])) == [None]
+    assert decode(b"main\0\xff\0cut", 0, 2, 4, 5) == ["main", "in", "", "\udcff"]
 
 
-def test_each_section_has_strings_of_its_own() -> None:
-    found = texts(*(b"%d\0" % i for i in range(SECTIONS)))
-    assert [decode(found, 0, section=i) for i in range(SECTIONS)] == [
-        [str(i)] for i in range(SECTIONS)
-    ]
-    with pytest.raises(ValueError, match="2 sections of strings"):
-        Texts(u8(b""), u8(b""))  # type: ignore[call-arg]
+def test_decoding_ends_at_the_first_string_without_end() -> None:
+    assert decode(b"main\0cut", 5, 0) == []
+    assert decode(b"main\0cut", 0, 5) == ["main"]
 
 
-@pytest.mark.parametrize("end", [b"", b"\0"])
-def test_strings_that_hold_each_other_are_bounded(end: bytes) -> None:
-    size = 20_000
-    found = decode(texts(b"a" * size + end), *range(size))
-    decoded = sum(len(text or "") for text in found)
-    assert decoded < 20 * size
-    assert bool(decoded) == bool(end)
-    assert decode(texts(b"a" * size + end), size - 1) == ["a" if end else None]
+def test_decoding_ends_when_it_is_too_much() -> None:
+    assert decode(b"main\0", *range(4), most=6) == ["main", "ain"]
+
+
+@pytest.mark.parametrize("start", [-1, 4, 1 << 62])
+def test_what_is_outside_is_not_read(start: int) -> None:
+    with pytest.raises(IndexError):
+        decode(b"abc\0", start)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from builders.dwarf import abbreviation, dwarf, u8, unit, words
+from builders.dwarf import abbreviation, dwarf, in_memory, u8, unit, words
 
 from lbr2pgo.native.dwarf_functions import COMPLETE, NO_DECLARATION, subprogram_ranges
-from lbr2pgo.native.dwarf_units import read_aranges, unit_ranges
+from lbr2pgo.native.dwarf_units import Sections, read_aranges, read_units
 from lbr2pgo.program.dwarf.unit import NO_PACKAGE, Dwarf
 
 ROOT = abbreviation(1, "compile_unit", ("name", "string"), ("stmt_list", "sec_offset")) + b"\0"
@@ -72,11 +72,11 @@ def test_a_package_says_where_the_parts_of_its_units_start() -> None:
     }
     # Of .debug_info, .debug_abbrev, .debug_str_offsets and .debug_rnglists.
     index = np.array([[0, 0, 0, 0], [len(first), len(ROOT), 32, 64]], np.int64)
-    found = Dwarf("by hand", lambda name: u8(sections.get(name, b"")), package=index)
+    found = Dwarf("by hand", in_memory(sections), package=index)
     assert found.units["abbrev"].tolist() == [0, len(ROOT)]
     assert found.units["rnglists_base"].tolist() == [12, 76]
     assert found.text(found.units["dwo_name"][1]) == "name"
-    alone = Dwarf("by hand", lambda name: u8(sections.get(name, b"")), package=NO_PACKAGE)
+    alone = Dwarf("by hand", in_memory(sections), package=NO_PACKAGE)
     assert alone.text(alone.units["dwo_name"][1]) is None
 
 
@@ -86,7 +86,7 @@ FUNCTION = b"\x02" + words(0x1000) + b"\x10"
 def ending_with(table: bytes, dies: bytes) -> int:
     found = dwarf(info=unit(dies), abbrev=table)
     found.load([0])
-    return subprogram_ranges(found.sections, found.units, 0, found.abbreviations, 9)[1]
+    return subprogram_ranges(found.with_dies(0), found.units, 0, found.abbreviations, 9)[1]
 
 
 @pytest.mark.parametrize("code", [2, 5, 1 << 40])
@@ -127,18 +127,67 @@ def test_tables_that_overlap_over_and_over_are_read_no_more() -> None:
     assert rows[100] == 200
 
 
+NOTHING = b""
+
+
+def read_in_parts(
+    info: bytes, size: int, *, table: bytes = ROOT, ranges: bytes = b"", limit: int = 1000
+) -> tuple[list[int], list[tuple[int, int, int]], int]:
+    """Offsets of units, their ranges and the end, reading at least `size` bytes at a time."""
+    sections = Sections(*map(u8, (table, NOTHING, ranges, NOTHING, NOTHING)))
+    offsets: list[int] = []
+    found: list[tuple[int, int, int]] = []
+    position, end, budget = 0, size, 1 << 20
+    while end > 0:
+        part = u8(info[position : max(end, position + size)])
+        units, claimed, position, end, budget = read_units(
+            sections.with_info(part, position, len(info)),
+            NO_PACKAGE, position, len(offsets), budget, limit - len(found),
+        )  # fmt: skip
+        offsets += units["offset"].tolist()
+        found += claimed.tolist()
+    return offsets, found, position
+
+
+@pytest.mark.parametrize("size", [1, 11, 40, 64, 1000])
+def test_units_may_be_read_part_by_part(size: int) -> None:
+    info = unit(DIE) + unit(DIE + bytes(100)) + unit(DIE)
+    offsets = [0, len(unit(DIE)), len(info) - len(unit(DIE))]
+    assert read_in_parts(info, size) == (offsets, [], len(info))
+    assert read_in_parts(info + b"\x09", size) == (offsets, [], len(info))
+    cut = unit(b"\x01main.c")  # of the last name there is no end, wherever reading starts
+    assert read_in_parts(info + cut, size) == ([*offsets, len(info)], [], len(info + cut))
+
+
+def test_root_dies_say_what_their_units_claim() -> None:
+    root = abbreviation(1, "compile_unit", ("low_pc", "addr"), ("high_pc", "data1")) + b"\0"
+    plain = unit(b"\x01" + words(16) + b"\x08", version=5)
+    of_types = unit(b"\x01" + words(16) + b"\x08", version=5, kind=2, rest=bytes(12))
+    _, ranges, _ = read_in_parts(plain + of_types + plain, 40, table=root)
+    assert ranges == [(16, 24, 0), (16, 24, 2)]
+
+
 def test_units_that_share_an_endless_list_are_cut() -> None:
     root = abbreviation(1, "compile_unit", ("ranges", "sec_offset")) + b"\0"
     lists = words(*range(1, 41), 0, 0)
-    found = dwarf(info=unit(b"\x01" + words(0, size=4)) * 50, abbrev=root, ranges=lists)
-    every = np.ones(50, np.uint8)
-    ranges = unit_ranges(found.sections, found.units, every, 100)
+    info = unit(b"\x01" + words(0, size=4)) * 50
+    offsets, ranges, _ = read_in_parts(info, 40, table=root, ranges=lists, limit=100)
+    assert len(offsets) == 50
     assert 100 < len(ranges) <= 120
-    ranges = unit_ranges(found.sections, found.units, every, 5000)
+    _, ranges, _ = read_in_parts(info, 40, table=root, ranges=lists, limit=5000)
     assert len(ranges) == 50 * 20
-    assert ranges["owner"].tolist() == sorted([*range(50)] * 20)
-    every[1:] = 0
-    assert len(unit_ranges(found.sections, found.units, every, 5000)) == 20
+    assert [owner for *_, owner in ranges] == sorted([*range(50)] * 20)
+
+
+def test_root_dies_that_are_declared_far_away_are_looked_for_only_so_long() -> None:
+    table = b"".join(abbreviation(code, "base_type") for code in range(2, 400)) + ROOT
+    sections = Sections(*map(u8, (table, NOTHING, NOTHING, NOTHING, NOTHING)))
+    info = unit(DIE) * 9
+    units, _, _, _, budget = read_units(
+        sections.with_info(u8(info), 0, len(info)), NO_PACKAGE, 0, 0, 4 * len(table), 9
+    )
+    assert (units["lines"] == 64).tolist() == [True] * 4 + [False] * 5
+    assert budget <= 0
 
 
 def arange_set(unit: int, *pairs: int, size: int = 8, segment: int = 0) -> bytes:

@@ -12,7 +12,7 @@ import numpy as np
 from lbr2pgo.native.dwarf_frames import fill_frames
 from lbr2pgo.native.dwarf_functions import DESCRIPTION
 from lbr2pgo.native.dwarf_lines import FOUND
-from lbr2pgo.program.dwarf.function import Names, describe, name_all
+from lbr2pgo.program.dwarf.function import Names, name_all
 from lbr2pgo.program.dwarf.line import LineTable
 from lbr2pgo.program.dwarf.unit import Dwarf
 from lbr2pgo.support.arrays import I32, I64, U32, Records
@@ -66,10 +66,8 @@ class Group(NamedTuple):
     """Where the DIEs are."""
     lengths: I64
     """(k,): frames of each address."""
-    offsets: I64
-    """(d,): where the DIEs of these frames are."""
-    described: Records | None
-    """(d,) rows of `DESCRIPTION` of them; None if other units are needed for that."""
+    described: Records
+    """(d,) rows of `DESCRIPTION` of the DIEs of these frames."""
     die: I32
     """Row of the DIE of each frame, -1 if it has none; outermost first."""
     leaf: Records
@@ -119,7 +117,7 @@ def _dies(groups: Sequence[Group], offsets: I64) -> I32:
     for group in groups:
         frames = spread(offsets[group.rows], offsets[group.rows + 1])
         die[frames] = np.where(group.die < 0, -1, group.die + before)
-        before += len(group.offsets)
+        before += len(group.described)
     return die
 
 
@@ -128,12 +126,7 @@ def _described(groups: Sequence[Group], names: Names) -> tuple[I32, Records]:
     parts = [(np.zeros(0, np.int32), np.zeros(0, DESCRIPTION))]
     for _, same in groupby(groups, key=lambda group: id(group.dwarf)):
         together = list(same)
-        rows = np.concatenate(
-            [
-                describe(group.dwarf, group.offsets) if group.described is None else group.described
-                for group in together
-            ]
-        )
+        rows = np.concatenate([group.described for group in together])
         parts.append((name_all(together[0].dwarf, rows, names), rows))
     name, described = map(np.concatenate, zip(*parts, strict=True))
     return name, described

@@ -10,7 +10,8 @@ import numpy as np
 
 from lbr2pgo.native import dwarf_functions as native
 from lbr2pgo.native.dwarf_frames import chain_offsets, chains
-from lbr2pgo.native.dwarf_texts import Texts
+from lbr2pgo.native.dwarf_units import Sections
+from lbr2pgo.program.dwarf.section import Texts
 from lbr2pgo.program.dwarf.unit import Dwarf
 from lbr2pgo.support.addresses import ImageAddresses, image_array
 from lbr2pgo.support.arrays import I32, I64, U64, Records
@@ -25,6 +26,8 @@ ENDINGS = {
 }
 """In words, how reading a unit ended if not at its end."""
 
+_LONGEST_WAY = 8
+"""Units that are followed from one to the next at most: compilers need three."""
 _DEEPEST = 256
 """Frames of one address that are kept at most; compilers stop inlining long before."""
 
@@ -98,53 +101,59 @@ class Around(NamedTuple):
         return offsets, chains(leaves, self.dies, offsets), cut
 
 
-def functions_around(dwarf: Dwarf, unit: int, addresses: U64) -> Around:
+def functions_around(dwarf: Dwarf, unit: int, sections: Sections, addresses: U64) -> Around:
     """Decode the functions that hold some of (k,) ascending addresses."""
     dies, ranges, ending = native.functions_around(
-        dwarf.sections, dwarf.units, unit, dwarf.abbreviations, addresses, dwarf.range_limit
+        sections, dwarf.units, unit, dwarf.abbreviations, addresses, dwarf.range_limit
     )
     bounds = distinct(np.concatenate([ranges["low"], ranges["high"]]))
     return Around(dies, native.innermost(ranges, bounds, addresses), ending)
 
 
-def subprogram_ranges(dwarf: Dwarf, unit: int) -> tuple[Records, int]:
+def subprogram_ranges(dwarf: Dwarf, unit: int, sections: Sections) -> tuple[Records, int]:
     """Ranges of a unit's functions that are not inlined, and how reading ended (see `Around`).
 
     (m,) rows of `RANGE`, each with the offset of its DIE, in the order of the DIEs.
     """
     return native.subprogram_ranges(
-        dwarf.sections, dwarf.units, unit, dwarf.abbreviations, dwarf.range_limit
+        sections, dwarf.units, unit, dwarf.abbreviations, dwarf.range_limit
     )
 
 
-def describe(dwarf: Dwarf, offsets: I64) -> Records:
-    """What the DIEs at (n,) offsets of .debug_info say: rows of `DESCRIPTION`."""
-    while True:
-        rows, missing = native.describe(dwarf.sections, dwarf.units, dwarf.abbreviations, offsets)
-        if len(missing) == 0:
-            return rows
-        dwarf.load(missing.tolist())
+def describe(dwarf: Dwarf, unit: int, sections: Sections, offsets: I64) -> Records:
+    """What the DIEs at (n,) offsets of .debug_info say, all in one unit: rows of `DESCRIPTION`."""
+    return native.describe(sections, dwarf.units, unit, dwarf.abbreviations, offsets)
 
 
-def describe_alone(dwarf: Dwarf, offsets: I64) -> Records | None:
-    """As `describe`, but None if other units must be loaded, which no thread may do alone."""
-    rows, missing = native.describe(dwarf.sections, dwarf.units, dwarf.abbreviations, offsets)
-    return None if len(missing) else rows
-
-
-def name_all(dwarf: Dwarf, rows: Records, names: Names) -> I32:
+def name_all(dwarf: Dwarf, rows: Records, names: Names, ways: int = _LONGEST_WAY) -> I32:
     """Number of the name of each of (n,) rows of `DESCRIPTION`, which are completed meanwhile.
 
-    The linkage name if there is one, else the plain one; -1 where a DIE has neither.
+    The linkage name if there is one, else the plain one; -1 where a DIE has neither. Other units
+    and the supplementary file are asked for what is there, which may refer to others again:
+    `ways` bounds how often.
     """
     name = names.at(dwarf.texts, rows["linkage_name"])
-    missing = np.flatnonzero(name < 0)
-    name[missing] = names.at(dwarf.texts, rows["name"][missing])
-    moved = np.flatnonzero(rows["moved"] >= 0)
-    if dwarf.supplement is not None and len(moved):
-        there = describe(dwarf.supplement, rows["moved"][moved])
-        name_there = name_all(dwarf.supplement, there, names)
-        name[moved] = np.where(name[moved] < 0, name_there, name[moved])
-        line = rows["decl_line"]
-        line[moved] = np.where(line[moved] == 0, there["decl_line"], line[moved])
+    nameless = np.flatnonzero(name < 0)
+    name[nameless] = names.at(dwarf.texts, rows["name"][nameless])
+    for way, file in (("elsewhere", dwarf), ("moved", dwarf.supplement)):
+        away = np.flatnonzero(rows[way] >= 0)
+        if file is not None and len(away) and ways:
+            offsets, back = np.unique(rows[way][away], return_inverse=True)
+            there = _describe_anywhere(file, offsets)
+            name_there = name_all(file, there, names, ways - 1)[back]
+            name[away] = np.where(name[away] < 0, name_there, name[away])
+            line = rows["decl_line"]
+            line[away] = np.where(line[away] == 0, there["decl_line"][back], line[away])
     return name
+
+
+def _describe_anywhere(dwarf: Dwarf, offsets: I64) -> Records:
+    """As `describe`, of (n,) ascending offsets in any unit."""
+    unit_of = interval_of(dwarf.units["offset"], dwarf.units["end"], offsets)
+    rows = np.full(len(offsets), native.UNDESCRIBED)
+    for unit in distinct(unit_of[unit_of >= 0]).tolist():
+        dwarf.load([unit])
+        rows[unit_of == unit] = describe(
+            dwarf, unit, dwarf.with_dies(unit), offsets[unit_of == unit]
+        )
+    return rows

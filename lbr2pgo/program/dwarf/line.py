@@ -90,7 +90,7 @@ def read_line_table(dwarf: Dwarf, unit: int, wanted: U64 | None = None) -> LineT
     If only some addresses are wanted, which must ascend, others must not be looked up: rows far
     from them are left out.
     """
-    found = native.run_program(dwarf.sections, dwarf.units, unit, wanted)
+    found = native.run_program(dwarf.with_lines(unit), dwarf.units, unit, wanted)
     if found is None:
         return None
     version, rows, sequences, directories, files, is_complete = found

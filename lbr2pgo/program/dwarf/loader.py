@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from lbr2pgo.program.dwarf.section import ABSENT, Section, SectionInMemory, StoredSection
 from lbr2pgo.program.dwarf.unit import NO_PACKAGE, Dwarf
 from lbr2pgo.program.elf.file import File, StoredFile
 from lbr2pgo.program.elf.headers import read_headers
@@ -145,20 +146,24 @@ def _opened(path: Path, is_wanted: Callable[[Image], bool]) -> Image | None:
 
 @dataclass
 class SectionReader:
-    """Sections of a file as (n,) u8, read-only; empty where absent or damaged, which is counted."""
+    """Finds sections of a file; nothing where one is absent or damaged, which is counted."""
 
     source: Image
     problems: Counter[str]
     pattern: str = ".debug_{}"
 
-    def __call__(self, name: str) -> Bytes:
+    def __call__(self, name: str) -> Section:
         """The section whose name completes the pattern."""
+        name = self.pattern.format(name)
+        header = self.source.section(name)
+        if header is not None and header.is_stored and not header.is_compressed:
+            return StoredSection(self.source.file, header.file_offset, header.size)
         try:
-            view = self.source.section_view(self.pattern.format(name))
+            view = self.source.section_view(name)
         except InputError:
             self.problems["sections of debug info that can't be unpacked"] += 1
             view = None
-        return np.frombuffer(b"" if view is None else view, np.uint8)
+        return ABSENT if view is None else SectionInMemory(np.frombuffer(view, np.uint8))
 
 
 @dataclass
@@ -206,7 +211,8 @@ class SplitUnits:
             if source is None:
                 return None
             get = SectionReader(source, self.problems, ".debug_{}.dwo")
-            package = read_package(SectionReader(source, self.problems)("cu_index"))
+            index = SectionReader(source, self.problems)("cu_index")
+            package = read_package(index.read(0, index.size))
             return Dwarf(str(path), get, skeleton=self.skeletons, package=package)
         except InputError:
             self.problems["files of split debug info that are damaged"] += 1

@@ -17,13 +17,13 @@ import numpy as np
 
 from lbr2pgo.native import dwarf_units as native
 from lbr2pgo.native.dwarf_lines import FOUND
+from lbr2pgo.native.dwarf_units import RANGE
 from lbr2pgo.program.dwarf.frame import Frames, Group, assemble, name_files
 from lbr2pgo.program.dwarf.function import (
     ENDINGS,
     DwarfFunctions,
     Names,
     describe,
-    describe_alone,
     functions_around,
     name_all,
     subprogram_ranges,
@@ -186,7 +186,8 @@ class Symbolizer:
     ) -> Group:
         """The frames of the chosen of (k,) addresses, of which `found` says the lines."""
         dwarf, at = self._homes[unit]
-        around = functions_around(dwarf, at, addresses)
+        sections = dwarf.with_dies(at)
+        around = functions_around(dwarf, at, sections, addresses)
         self._note_ending(unit, around.ending)
         kept = chosen(rows, around.leaves, found)
         rows, found = rows[kept], found[kept]
@@ -201,7 +202,8 @@ class Symbolizer:
         die = np.full(int(lengths.sum()), -1, np.int32)
         die[np.repeat(~lonely, lengths)] = (np.cumsum(is_used, dtype=np.int32) - 1)[chain]
         dies = around.dies["offset"][is_used]
-        return Group(rows, unit, dwarf, lengths, dies, describe_alone(dwarf, dies), die, found)
+        described = describe(dwarf, at, sections, dies)
+        return Group(rows, unit, dwarf, lengths, described, die, found)
 
     def lines(self, addresses: ImageAddresses) -> Lines:
         """See `DebugInfo.lines`."""
@@ -219,34 +221,41 @@ class Symbolizer:
     def functions(self, units: I64, lowest: int) -> DwarfFunctions:
         """The functions of some units; ranges that start below `lowest` are left out."""
         names = Names()
-        parts = [(np.zeros(0, np.uint64), np.zeros(0, np.uint64), np.zeros(0, np.int32))]
-        for dwarf, ranges in self._subprograms(units.tolist()):
-            kept = ranges[(ranges["high"] > ranges["low"]) & (ranges["low"] >= np.uint64(lowest))]
-            dies, back = np.unique(kept["owner"], return_inverse=True)
-            name = name_all(dwarf, describe(dwarf, dies), names)
-            parts.append((kept["low"], kept["high"], name[back]))
-        starts, ends, function = map(np.concatenate, zip(*parts, strict=True))
-        named = function >= 0
-        _, first = np.unique(starts[named], return_index=True)
-        starts, ends, function = (column[named][first] for column in (starts, ends, function))
-        used, function = np.unique(function, return_inverse=True)
+        parts = [(np.zeros(0, RANGE), np.zeros(0, np.int32))]
+        for dwarf, found in self._subprograms(units.tolist(), np.uint64(lowest)):
+            ranges, described = map(np.concatenate, zip(*found, strict=True))
+            parts.append((ranges, name_all(dwarf, described, names)))
+        ranges, function = map(np.concatenate, zip(*parts, strict=True))
+        ranges, function = ranges[function >= 0], function[function >= 0]
+        starts, first = np.unique(ranges["low"], return_index=True)
+        used, function = np.unique(function[first], return_inverse=True)
         texts = names.texts
         chosen = tuple(texts[i] for i in used.tolist())
-        return DwarfFunctions(starts, ends, function.astype(np.int32), chosen)
+        return DwarfFunctions(starts, ranges["high"][first], function.astype(np.int32), chosen)
 
-    def _subprograms(self, units: Sequence[int]) -> Iterator[tuple[Dwarf, Records]]:
-        """Ranges of the functions of each file: as in LLVM, of the file itself before others."""
+    def _subprograms(
+        self, units: Sequence[int], lowest: np.uint64
+    ) -> Iterator[tuple[Dwarf, list[tuple[Records, Records]]]]:
+        """Functions of each file, unit by unit: as in LLVM, of the file itself before others.
+
+        Ranges that hold something, and the descriptions of their functions.
+        """
         self._prepare(units)
-        found: dict[int, Records] = {}
+        found: dict[int, tuple[Records, Records]] = {}
 
         def read(unit: int) -> None:
-            found[unit], ending = subprogram_ranges(*self._homes[unit])
+            dwarf, at = self._homes[unit]
+            sections = dwarf.with_dies(at)
+            ranges, ending = subprogram_ranges(dwarf, at, sections)
             self._note_ending(unit, ending)
+            ranges = ranges[(ranges["high"] > ranges["low"]) & (ranges["low"] >= lowest)]
+            dies, back = np.unique(ranges["owner"], return_inverse=True)
+            found[unit] = ranges, describe(dwarf, at, sections, dies)[back]
 
         share([(unit,) for unit in units], [read] * threads())
         ordered = sorted(units, key=lambda unit: self._homes[unit][0] is not self.dwarf)
         for dwarf, same in groupby(ordered, key=lambda unit: self._homes[unit][0]):
-            yield dwarf, np.concatenate([found[unit] for unit in same])
+            yield dwarf, [found[unit] for unit in same]
 
 
 def _in_order(addresses: U64) -> tuple[U64, I64]:

@@ -8,25 +8,31 @@ from functools import cached_property
 
 import numpy as np
 
-from lbr2pgo.native.dwarf_texts import Texts
+from lbr2pgo.native.dwarf_lines import table_length
 from lbr2pgo.native.dwarf_units import (
+    RANGE,
+    UNIT,
     Abbreviations,
     Sections,
     read_aranges,
     read_units,
-    unit_ranges,
 )
+from lbr2pgo.program.dwarf.section import ABSENT, Section, Texts
 from lbr2pgo.support.arrays import I64, U64, Bools, Bytes, Records
 from lbr2pgo.support.intervals import interval_of
 
-GetSection = Callable[[str], Bytes]
-"""The content of `.debug_<name>`, unpacked; empty where it is absent or damaged."""
+GetSection = Callable[[str], Section]
+"""What `.debug_<name>` holds: nothing where it is absent or damaged."""
 
 NO_PACKAGE = np.zeros((0, 4), np.int64)
-_NUMBERS = ("info", "abbrev", "addr", "ranges", "rnglists", "str_offsets", "line")
-_STRINGS = ("str", "line_str", "info", "line")
+_WHOLE = ("abbrev", "addr", "ranges", "rnglists", "str_offsets")
+"""Sections that are read as a whole: they are small, and looked at everywhere."""
 _SHARED = {"addr", "ranges"}
 """Sections that a split file has in common with its skeleton."""
+_HEADERS = 1 << 12
+"""Bytes of .debug_info that are read for headers of units and their root DIEs."""
+_LONGEST_LENGTH = 12
+"""Bytes of an initial length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,10 @@ class Claims:
 
 
 class Dwarf:
-    """The DWARF of one file, or of the split half of one (its `.dwo` sections)."""
+    """The DWARF of one file, or of the split half of one (its `.dwo` sections).
+
+    Of large sections only what is looked at is in memory: a unit at a time.
+    """
 
     def __init__(
         self,
@@ -62,19 +71,34 @@ class Dwarf:
         index of a `.dwp` file (see `read_units`).
         """
         self.path, self.supplement, self._package = path, supplement, package
-        self._data: dict[str, Bytes] = {
-            name: skeleton._data[name] if skeleton and name in _SHARED else get(name)
-            for name in {*_NUMBERS, *_STRINGS}
+        self._info, self._line, self._str = map(get, ("info", "line", "str"))
+        self._aranges = ABSENT if skeleton else get("aranges")
+        self._whole: dict[str, Bytes] = {
+            name: skeleton._whole[name] if skeleton and name in _SHARED else _whole(get(name))
+            for name in _WHOLE
         }
-        self._aranges = np.zeros(0, np.uint8) if skeleton else get("aranges")
-        self.sections = Sections(*(self._data[name] for name in _NUMBERS))
-        moved = supplement._data["str"] if supplement else np.zeros(0, np.uint8)
-        self.texts = Texts(*[*(self._data[name] for name in _STRINGS), moved])
+        self._sections = Sections(*self._whole.values())
+        moved = supplement._str if supplement else ABSENT
+        self.texts = Texts((self._str, get("line_str"), self._info, self._line, moved))
         self.abbreviations = Abbreviations()
 
     @cached_property
-    def _read(self) -> tuple[Records, int]:
-        return read_units(self.sections, self._package)
+    def _read(self) -> tuple[Records, Records, int]:
+        """Units, ranges that their root DIEs claim, and where reading them ended."""
+        parts = [(np.zeros(0, UNIT), np.zeros(0, RANGE))]
+        position = count = 0
+        end = _HEADERS
+        budget = 64 * len(self._whole["abbrev"]) + (1 << 20)
+        while end > 0:
+            part = self._info.read(position, max(end, position + _HEADERS))
+            units, ranges, position, end, budget = read_units(
+                self._sections.with_info(part, position, self._info.size),
+                self._package, position, count, budget, self.range_limit,
+            )  # fmt: skip
+            count += len(units)
+            parts.append((units, ranges))
+        units, ranges = map(np.concatenate, zip(*parts, strict=True))
+        return units, ranges, position
 
     @property
     def units(self) -> Records:
@@ -84,7 +108,7 @@ class Dwarf:
     @property
     def unread(self) -> int:
         """Bytes of .debug_info behind the last header that makes sense."""
-        return self._read[1]
+        return self._info.size - self._read[2]
 
     @property
     def is_compile_unit(self) -> Bools:
@@ -95,11 +119,25 @@ class Dwarf:
     @property
     def range_limit(self) -> int:
         """More ranges than a unit can have: lists are not shared, but in a hostile file."""
-        return 4096 + sum(len(self._data[name]) for name in ("info", "ranges", "rnglists"))
+        return 4096 + self._info.size + len(self._whole["ranges"]) + len(self._whole["rnglists"])
 
     def load(self, units: Iterable[int]) -> None:
         """Read the abbreviations of units, which reading their DIEs needs."""
-        self.abbreviations.load(self.sections, self.units, units)
+        self.abbreviations.load(self._sections, self.units, units)
+
+    def with_dies(self, unit: int) -> Sections:
+        """What the DIEs of a unit need."""
+        row = self.units[unit]
+        start, end = int(row["offset"]), int(row["end"])
+        return self._sections.with_info(self._info.read(start, end), start, self._info.size)
+
+    def with_lines(self, unit: int) -> Sections:
+        """What the line table of a unit needs."""
+        start, size = int(self.units["lines"][unit]), self._line.size
+        if not 0 <= start < size:
+            return self._sections
+        length = table_length(self._line.read(start, start + _LONGEST_LENGTH), size - start)
+        return self._sections.with_line(self._line.read(start, start + length), start, size)
 
     def text(self, place: int) -> str | None:
         """The string at a place, None if there is none."""
@@ -107,15 +145,18 @@ class Dwarf:
 
     def claims(self) -> Claims:
         """What the units claim: in `.debug_aranges` if they are there, else in their root DIEs."""
-        listed, claims = read_aranges(self._aranges)
-        offsets = self.units["offset"]
-        wanted = self.is_compile_unit & ~np.isin(offsets, listed)
-        own = unit_ranges(self.sections, self.units, wanted.view(np.uint8), self.range_limit)
+        listed, claims = read_aranges(_whole(self._aranges))
+        units, own, _ = self._read
+        own = own[~np.isin(units["offset"], listed)[own["owner"]]]
         # LLVM compares units by their offset; by index is the same order.
-        at = interval_of(offsets, self.units["end"], claims["owner"])
+        at = interval_of(units["offset"], units["end"], claims["owner"])
         claims, at = claims[at >= 0], at[at >= 0]
         starts, ends = (np.concatenate([claims[name], own[name]]) for name in ("low", "high"))
         owners = np.concatenate([at, own["owner"]])
         order = np.argsort(starts, kind="stable")
         order = order[starts[order] < ends[order]]
         return Claims(starts[order], ends[order], owners[order])
+
+
+def _whole(section: Section) -> Bytes:
+    return section.read(0, section.size)
