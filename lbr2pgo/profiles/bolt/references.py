@@ -33,6 +33,8 @@ from lbr2pgo.support.distinct import distinct
 _SYMBOL = np.dtype(
     [("skip", "<u4"), ("info", "<u2"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
 )
+_PIECE, _LONGEST_BRANCH = 1 << 24, 6
+"""Bytes of code that are looked at together, and of a direct branch (x86: Jcc rel32)."""
 _NOT_READ = (".plt", ".rela.plt", ".got.plt", ".eh_frame", ".gcc_except_table")
 
 
@@ -121,11 +123,11 @@ def possible_callers(image: Image, code: Disassembly, idioms: Idioms) -> I64:
 
 
 def _executable(image: Image) -> Iterator[tuple[U8, int]]:
-    """Bytes of each executable segment, and their address."""
+    """Bytes of executable segments, piece by piece, and their addresses; pieces overlap a bit."""
     for segment in image.layout.segments:
-        if segment.executable:
-            code = image.stored(segment.address, segment.file_size)
-            yield np.frombuffer(code, np.uint8), segment.address
+        for skip in range(0, segment.file_size if segment.executable else 0, _PIECE):
+            start = segment.address + skip
+            yield np.frombuffer(image.stored(start, _PIECE + _LONGEST_BRANCH), np.uint8), start
 
 
 def without_data(callers: Disassembly, code: Disassembly) -> Disassembly:

@@ -43,6 +43,7 @@ class DebugInfo:
     directories: tuple[Path, ...] = DEBUG_DIRECTORIES
     """Where `.build-id/` and the mirror of the file system with debug files are."""
     _problems: Counter[str] = field(default_factory=Counter)
+    _past: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     def open(cls, image: Image, directories: tuple[Path, ...] = DEBUG_DIRECTORIES) -> DebugInfo:
@@ -74,7 +75,7 @@ class DebugInfo:
 
     def health(self) -> Mapping[str, int]:
         """What could not be used so far: a reason in words, and how often."""
-        return dict(self._problems)
+        return self._past | self._problems  # the more: what is read again is not counted again
 
     @property
     def units_decoded(self) -> int:
@@ -94,6 +95,11 @@ class DebugInfo:
             if shared is None:
                 self._problems["supplementary debug files (dwz) that were not found"] += 1
         return Symbolizer(read(self._source, shared), self._problems)
+
+    def let_go(self) -> None:
+        """Give back the memory of what was read, which is much; it is read again where need be."""
+        vars(self).pop("_symbolizer", None)
+        self._past, self._problems = self._past | self._problems, Counter()
 
     def frames(self, addresses: ImageAddresses) -> Frames:
         """Inline frames of (n,) image addresses, in the order given."""

@@ -6,14 +6,20 @@ one (SIGBUS). What is read is as large as was asked for, or there is an error.
 
 from __future__ import annotations
 
+import errno
 import os
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
 from stat import S_ISREG
 from typing import Protocol
 
+import numpy as np
+
 from lbr2pgo.support.errors import InputError
 
+_LARGE = 1 << 22
+"""Bytes of a part in which it pays to ask for holes."""
 _LONGEST_READ = 1 << 30  # Linux reads at most 2 GiB - 4096 bytes at once (read(2))
 
 
@@ -33,6 +39,9 @@ class File(Protocol):
 
         Raises InputError if the file can't be read, or was cut since it was opened.
         """
+
+    def view(self, offset: int, size: int) -> memoryview:
+        """As `read`; of a large part, holes of a sparse file cost nothing."""
 
     def check_unchanged(self) -> None:
         """Raise InputError if the file was written to since it was opened."""
@@ -66,18 +75,57 @@ class StoredFile:
             left -= len(parts[-1])
         return b"".join(parts)
 
+    def view(self, offset: int, size: int) -> memoryview:
+        """See `File.view`."""
+        size = max(0, min(size, self.size - offset))
+        if size < _LARGE:
+            return memoryview(self.read(offset, size))
+        part = np.zeros(size, np.uint8)  # pages that are never written to take no memory
+        for start, end in self._data(offset, offset + size):
+            self._fill(part.data[start - offset : end - offset], start)
+        if self._state()[0] < offset + size:  # what was cut off looks like a hole
+            raise self._changed()
+        return part.data.toreadonly()
+
     def check_unchanged(self) -> None:
         """See `File.check_unchanged`."""
         if self._state() != self._written:
             raise self._changed()
+
+    def _data(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Where a part of the file holds data, and no hole."""
+        while start < end:
+            try:
+                first = os.lseek(self._descriptor, start, os.SEEK_DATA)
+                past = os.lseek(self._descriptor, first, os.SEEK_HOLE)
+            except OSError as error:
+                if error.errno == errno.ENXIO:  # a hole up to the end
+                    return
+                first, past = start, end  # a file system that does not know
+            if first < end:
+                yield first, min(past, end)
+            start = past
+
+    def _fill(self, part: memoryview, offset: int) -> None:
+        done = 0
+        while done < len(part):
+            try:
+                done += self._checked(os.preadv(self._descriptor, [part[done:]], offset + done))
+            except OSError as error:
+                raise self._unreadable(error) from error
+
+    def _checked(self, size: int) -> int:
+        """How many bytes were read: none, where there were some, is the end of a file cut short."""
+        if size == 0:
+            raise self._changed()
+        return size
 
     def _read_some(self, offset: int, size: int) -> bytes:
         try:
             part = os.pread(self._descriptor, size, offset)
         except OSError as error:
             raise self._unreadable(error) from error
-        if not part:
-            raise self._changed()
+        self._checked(len(part))
         return part
 
     def _state(self) -> tuple[int, int]:
@@ -105,11 +153,15 @@ class FileInMemory:
     """What was unpacked, say."""
 
     def __init__(self, path: str, data: bytes) -> None:
-        self.path, self.size, self._data = path, len(data), data
+        self.path, self.size, self._content = path, len(data), data
 
     def read(self, offset: int, size: int) -> bytes:
         """See `File.read`."""
-        return self._data[offset : offset + max(size, 0)]
+        return self._content[offset : offset + max(size, 0)]
+
+    def view(self, offset: int, size: int) -> memoryview:
+        """See `File.view`."""
+        return memoryview(self._content)[offset : offset + max(size, 0)]
 
     def check_unchanged(self) -> None:
         """Memory is ours alone."""

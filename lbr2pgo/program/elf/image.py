@@ -115,17 +115,17 @@ class Image:
         old = self._by_name.get(name.replace(".debug_", ".zdebug_", 1))
         return self._unpacked(old, unpack_gnu) if old and name.startswith(".debug_") else None
 
-    def contents(self, section: Section) -> bytes | None:
+    def contents(self, section: Section) -> memoryview | None:
         """A section's bytes as they are in the file, None if it has none there."""
         is_stored = section.is_stored and section.file_end <= self.file.size
-        return self.file.read(section.file_offset, section.size) if is_stored else None
+        return self.file.view(section.file_offset, section.size) if is_stored else None
 
-    def part(self, section: Section, start: int, size: int) -> bytes:
-        """Bytes of a section from an address on, fewer where the section or the file ends."""
-        if not section.is_stored or not section.address <= start < section.end:
+    def strings(self, number: int) -> bytes:
+        """The string table that is the section of this number; empty if there is none."""
+        table = self.sections[number] if number < len(self.sections) else None
+        if table is None or not table.is_stored or table.file_end > self.file.size:
             return b""
-        skip = start - section.address
-        return self.file.read(section.file_offset + skip, min(size, section.size - skip))
+        return self.file.read(table.file_offset, table.size)
 
     def health(self) -> Mapping[str, int]:
         """What of the file can't be used: a reason in words, and how many."""
@@ -171,7 +171,7 @@ class Image:
         if content is None:
             return None
         try:
-            return method(memoryview(content))
+            return method(content)
         except ValueError as error:
             raise InputError(
                 f"section {section.name} {error}",

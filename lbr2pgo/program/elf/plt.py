@@ -26,7 +26,7 @@ def plt_entries(image: Image) -> Iterator[tuple[Section, int, str | int | None]]
     slots = _slot_symbols(image)
     for section in image.sections:
         if section.name in PLT_ENTRY_SIZES and section.is_alloc and section.size:
-            code = image.contents(section) or b""
+            code = bytes(image.contents(section) or b"")
             size = PLT_ENTRY_SIZES[section.name]
             used = image.architecture.plt_slots(code, section.address, size)
             entries = {at: slots[slot] for at, slot in used if slot in slots}
@@ -54,8 +54,8 @@ def _named_slots(image: Image, rows: RelaRows) -> dict[int, str]:
     dynamic = next((s for s in image.sections if s.type == SHT_DYNSYM), None)
     if dynamic is None or dynamic.link >= len(image.sections):
         return {}
-    symbols = image.contents(dynamic) or b""
-    strings = image.contents(image.sections[dynamic.link]) or b""
+    symbols = bytes(image.contents(dynamic) or b"")
+    strings = image.strings(dynamic.link)
     names: dict[int, str] = {}
     for slot, _, symbol, _ in rows.tolist():
         at = symbol * _SYMBOL_SIZE

@@ -148,13 +148,7 @@ def _table(image: Image, section_type: int) -> _Table | None:
     if content is None:
         return None
     rows = np.frombuffer(content, _ROW, count=len(content) // _ROW.itemsize)
-    return _Table(rows, _section_numbers(image, section, rows), _strings(image, section))
-
-
-def _strings(image: Image, symbols: Section) -> bytes:
-    if symbols.link >= len(image.sections):
-        return b""
-    return image.contents(image.sections[symbols.link]) or b""
+    return _Table(rows, _section_numbers(image, section, rows), image.strings(section.link))
 
 
 def _section_numbers(image: Image, symbols: Section, rows: npt.NDArray[np.void]) -> I32:
