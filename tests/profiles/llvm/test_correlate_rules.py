@@ -74,6 +74,9 @@ class Debug:
             np.array([unique.index(name) for name in names], np.int32), unique,
         )  # fmt: skip
 
+    def let_go(self) -> None:
+        """Nothing was read."""
+
 
 def profile_text(
     where: Path,

@@ -459,3 +459,23 @@ def test_damage_neither_raises_nor_hangs(build: Build, name: str) -> None:
         info.functions()
         reasons |= info.health().keys()
     assert reasons
+
+
+def test_what_was_let_go_is_read_again_and_not_counted_again(build: Build) -> None:
+    image = Image.open(build(*VARIANTS["clang dwarf 5"]))
+    section = image.section(".debug_line")
+    assert section is not None
+    data = bytearray(Path(image.path).read_bytes())
+    middle = section.file_offset + section.size // 2
+    data[middle : section.file_offset + section.size] = bytes(section.size - section.size // 2)
+    damaged = Image(image.layout, image.sections, FileInMemory(image.path, bytes(data)))
+    addresses = code_addresses(image, 7)
+    info = DebugInfo.open(damaged)
+    before, problems = info.frames(addresses), info.health()
+    assert problems
+    info.let_go()
+    assert info.units_decoded == 0
+    after = info.frames(addresses)
+    assert np.array_equal(before.line, after.line)
+    assert before.names == after.names
+    assert info.health() == problems
