@@ -150,6 +150,7 @@ def test_a_signal_leaves_nothing_unfinished(tmp_path: Path, number: int) -> None
     deadline = time.monotonic() + 60
     while not first.exists() and time.monotonic() < deadline:
         time.sleep(0.02)
+    time.sleep(0.5)  # now it waits for the pipe's reader: before, a signal may come just too early
     process.send_signal(number)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 128 + number
