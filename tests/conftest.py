@@ -10,12 +10,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 REPOSITORY = Path(__file__).parent.parent
 CORPUS = REPOSITORY.parent / "shared" / "corpus"
 # For `import builders`: pytest's import mode keeps this tree off the path.
 sys.path.insert(0, str(Path(__file__).parent))
 
+
+# The suite tries the same examples every time, so that it fails for what was changed only; other
+# ones are tried by `--hypothesis-profile=random`, and what they find becomes an example.
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("random", deadline=None)
+settings.load_profile("same")
 
 # A shell that runs the suite in the background has its children ignore Ctrl-C, which they would
 # hand on to every program under test.

@@ -114,9 +114,9 @@ def _lowest(density: Density, first: int, last: int) -> int:
 
 def _without_small(bounds: F64, cycles: U64, count: U64) -> F64:
     """The bounds without those of modes that hold too few values."""
-    kept = bounds
+    kept, before = bounds, np.append(0, np.cumsum(count))
     while len(kept):
-        share = np.add.reduceat(count, _starts(kept, cycles)) / count.sum()
+        share = np.diff(before[_starts(kept, cycles)], append=before[-1]) / before[-1]
         least = int(np.argmin(share))
         if share[least] >= _LEAST_SHARE:
             break

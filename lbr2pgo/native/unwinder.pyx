@@ -282,7 +282,9 @@ cdef class Unwinder:
         """The node of the callers before a branch, given that behind it; `call` as of `_step`."""
         cdef int step = self._step(source, target, call)
         if step == STEP_RETURN:
-            return self.nodes.number(node, self.address[call] if call >= 0 else EXTERNAL, 0)
+            # A call may stand last in its section: what it would return to is outside.
+            from_ = self.address[call] if call >= 0 and target >= 0 else EXTERNAL
+            return self.nodes.number(node, from_, 0)
         # Where the call stack lacks the caller, what was its caller stays.
         if step == STEP_CALL and node != ROOT and self.nodes.keys[node, 1] == from_:
             return self.nodes.keys[node, 0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lbr2pgo.analyses.distributions import Distribution, Mode
@@ -82,6 +82,7 @@ def test_strays_are_no_mode(strays: dict[int, int]) -> None:
 
 @settings(deadline=None)
 @given(st.dictionaries(st.integers(1, 65534), st.integers(1, 10**6), min_size=1, max_size=30))
+@example({8252: 186067, 21553: 186911})
 def test_modes_lie_within_what_was_measured_and_share_all_of_it(counts: dict[int, int]) -> None:
     found = of(counts)
     assert all(min(counts) <= mode.cycles <= max(counts) for mode in found)

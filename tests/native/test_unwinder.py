@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 from builders.context_oracle import PlainCode, call_stack, unwind
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lbr2pgo.native import unwinder as u
@@ -84,8 +84,14 @@ def records(found: Unwinder) -> Counter:
     })  # fmt: skip
 
 
+CALL_LAST = PlainCode(
+    {**{16 + at: "other" for at in range(13)}, 29: "return", 31: "call"}, {32: 31}
+)
+
+
 @settings(max_examples=500, deadline=None)
 @given(worlds(), st.booleans())
+@example((CALL_LAST, [([], [(14, 14), (32, 14), (29, 32), (14, 16)], 1)]), False)
 def test_samples_are_unwound_as_plain_lists_of_calls_are(world, as_llvm: bool) -> None:
     code, samples = world
     wanted: Counter = Counter()
