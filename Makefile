@@ -9,7 +9,7 @@ WORKERS ?= 2
 # Debian's packages that tests use as oracles and to build programs with; CI installs them.
 LLVM_PACKAGES = clang-22 llvm-22 lld-22 bolt-22 libclang-rt-22-dev
 CROSS_PACKAGES = gcc-aarch64-linux-gnu libc6-dev-arm64-cross libstdc++-12-dev-arm64-cross
-PACKAGES = $(LLVM_PACKAGES) $(CROSS_PACKAGES) gcc g++ libc6-dev binutils make \
+PACKAGES = $(LLVM_PACKAGES) $(CROSS_PACKAGES) gcc g++ libc6-dev binutils dwz make \
            cmake ninja-build qemu-user linux-perf valgrind chromium zstd
 APT = DEBIAN_FRONTEND=noninteractive apt-get
 # Whether an extension can be built.

@@ -471,6 +471,8 @@ cdef inline void _take(
     if not has_line[0] and values[DECL_LINE].form != 0:
         has_line[0], row.decl_line = True, _constant(values[DECL_LINE])
     if row.moved < 0:
+        row.moved = _moved(values[SPECIFICATION])
+    if row.moved < 0:
         row.moved = _moved(values[ORIGIN])
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
@@ -213,12 +214,17 @@ class PseudoProbes:
     `records(...)` are read quickly; `table(records)` costs time and memory by what they hold.
     """
 
-    def __init__(self, image: Image, symbols: Symbols) -> None:
-        """Of a file that holds the sections, with the symbols of its code."""
+    def __init__(
+        self, image: Image, symbols: Symbols, problems: Mapping[str, int] | None = None
+    ) -> None:
+        """Of a file that holds the sections, with the symbols of its code.
+
+        `problems` are those of finding both: a reason in words, and how many.
+        """
         self._data = _bytes_of(image, PROBES)
         self._described = _bytes_of(image, DESCRIPTORS)
         self.symbols = symbols
-        self._health: dict[str, int] = {}
+        self._health = dict(problems or {})
 
     @property
     def present(self) -> bool:
@@ -393,9 +399,14 @@ def open_probes(
     What was stripped off it is taken from its separate debug file, if there is one.
     """
     holder: Image | None = image
+    without_probes: Counter[str] = Counter()
+    without_symbols: Counter[str] = Counter()
     if not has_probes(image):
-        holder = separate_debug_file(image, directories, has_probes)
+        holder = separate_debug_file(image, directories, has_probes, without_probes)
     if image.is_stripped:
-        named = separate_debug_file(image, directories, lambda file: not file.is_stripped)
+        named = separate_debug_file(
+            image, directories, lambda file: not file.is_stripped, without_symbols
+        )
         symbols = symbols if named is None else read_symbols(named)
-    return PseudoProbes(image if holder is None else holder, symbols)
+    problems = without_probes | without_symbols  # one file may be refused for both
+    return PseudoProbes(image if holder is None else holder, symbols, problems)

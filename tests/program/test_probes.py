@@ -97,6 +97,12 @@ def test_what_was_stripped_is_found_in_the_debug_file(
     run(tool(strip), what, "-R", ".pseudo_probe", whole, "-o", stripped)
     run(objcopy, f"--add-gnu-debuglink={debug}", stripped)
     assert shown_probes(stripped) == shown_probes(whole)
+    debug.write_bytes(debug.read_bytes() + b"another build")
+    probes = Program.open(stripped).probes
+    assert not probes.present
+    assert probes.health() == {
+        "separate debug files refused: their build-id or checksum is another": 1
+    }
 
 
 def shown_probes(binary: Path):

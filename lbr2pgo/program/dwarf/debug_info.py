@@ -22,7 +22,6 @@ from lbr2pgo.program.dwarf.loader import (
     DEBUG_DIRECTORIES,
     SectionReader,
     has_dwarf,
-    names_supplementary_file,
     separate_debug_file,
     supplementary_file,
 )
@@ -55,7 +54,7 @@ class DebugInfo:
         """The file that holds the DWARF."""
         if has_dwarf(self.image):
             return self.image
-        return separate_debug_file(self.image, self.directories)
+        return separate_debug_file(self.image, self.directories, problems=self._problems)
 
     @property
     def present(self) -> bool:
@@ -67,10 +66,11 @@ class DebugInfo:
         """Why there is none and what to do; empty if there is."""
         if self.present:
             return ""
+        refused = "; ".join(f"{count} {problem}" for problem, count in self.health().items())
         return (
             f"{self.image.path} has no debug information, and none was found beside it or in "
-            f"{', '.join(map(str, self.directories))}: build it with -g1 or -g, or put the file "
-            "that was stripped off it there"
+            f"{', '.join(map(str, self.directories))}{refused and f' ({refused})'}: build it with "
+            "-g1 or -g, or put the file that was stripped off it there"
         )
 
     def health(self) -> Mapping[str, int]:
@@ -88,13 +88,9 @@ class DebugInfo:
             return Dwarf(image.path, SectionReader(image, self._problems), supplement=supplement)
 
         assert self._source is not None
-        shared = None
-        if names_supplementary_file(self._source):
-            found = supplementary_file(self._source, self.directories)
-            shared = None if found is None else read(found)
-            if shared is None:
-                self._problems["supplementary debug files (dwz) that were not found"] += 1
-        return Symbolizer(read(self._source, shared), self._problems)
+        shared = supplementary_file(self._source, self.directories, self._problems)
+        supplement = None if shared is None else read(shared)
+        return Symbolizer(read(self._source, supplement), self._problems)
 
     def let_go(self) -> None:
         """Give back the memory of what was read, which is much; it is read again where need be."""

@@ -1,5 +1,6 @@
 """Files beside a program that hold its debug information, and their sections.
 
+Only files of the same build are taken, as gdb does: names and lines of another would be wrong.
 Source: GDB manual, "Debugging Information in Separate Files"; LLVM: Symbolize.cpp
 lookUpDebuglinkObject, lookUpBuildIDObject. Split DWARF: DWARF 5, 7.3.2 and 7.3.5, and
 https://gcc.gnu.org/wiki/DebugFissionDWP for version 2; LLVM: DWARFUnit.cpp parseDWO for where
@@ -41,8 +42,8 @@ def open_sections(path: Path) -> Image | None:
         file = StoredFile(path)
     except InputError:
         return None
-    layout = ImageLayout(file.path, None, "", False, ())
-    return Image(layout, read_headers(file).sections, file)
+    headers = read_headers(file)
+    return Image(ImageLayout(file.path, headers.build_id, "", False, ()), headers.sections, file)
 
 
 def has_dwarf(image: Image) -> bool:
@@ -51,21 +52,37 @@ def has_dwarf(image: Image) -> bool:
     return not names.isdisjoint({".debug_info", ".zdebug_info"})
 
 
+_OTHER_BUILD = "separate debug files refused: their build-id or checksum is another"
+_NO_SUPPLEMENT = "supplementary debug files (dwz) that were not found"
+_OTHER_SUPPLEMENT = "supplementary debug files (dwz) refused: their build-id is another"
+
+
 def separate_debug_file(
     image: Image,
     directories: tuple[Path, ...],
     is_wanted: Callable[[Image], bool] = has_dwarf,
+    problems: Counter[str] | None = None,
 ) -> Image | None:
-    """The file with what was split off a program and is wanted; None if there is none."""
-    for path in _by_build_id(image, directories):
-        found = _opened(path, is_wanted)
-        if found is not None:
-            return found
+    """The file with what was split off a program and is wanted; None if there is none.
+
+    Files of another build are counted among the problems.
+    """
+
+    def is_same_build(found: Image) -> bool:
+        return found.build_id == image.build_id
+
+    def has_checksum(found: Image) -> bool:
+        return _crc32(found.file) == checksum
+
     name, checksum = _debug_link(image)
-    for path in _by_name(image, name, directories):
+    candidates = [(path, is_same_build) for path in _by_build_id(image, directories)]
+    candidates += [(path, has_checksum) for path in _by_name(image, name, directories)]
+    for path, is_same in candidates:
         found = _opened(path, is_wanted)
-        if found is not None and _crc32(found.file) == checksum:
+        if found is not None and is_same(found):
             return found
+        if found is not None and problems is not None:
+            problems[_OTHER_BUILD] += 1
     return None
 
 
@@ -102,38 +119,56 @@ def _debug_link(image: Image) -> tuple[str, int]:
     return os.fsdecode(name), int.from_bytes(data[at : at + 4], "little")
 
 
-def names_supplementary_file(image: Image) -> bool:
-    """Whether a file says that what it shares with others is in a file of its own (dwz)."""
-    return bool(_supplementary_link(image)[0])
+def supplementary_file(
+    image: Image, directories: tuple[Path, ...], problems: Counter[str]
+) -> Image | None:
+    """The file with what dwz moved out of a program's debug information, if it needs one.
 
-
-def supplementary_file(image: Image, directories: tuple[Path, ...]) -> Image | None:
-    """The file with what dwz moved out of a program's debug information; None if not found."""
-    name, build_id = _supplementary_link(image)
-    beside = Path(image.path).resolve().parent
-    paths = [beside / name]
-    if len(build_id) > 1:
-        tail = Path(".build-id", build_id.hex()[:2], f"{build_id.hex()[2:]}.debug")
+    None, and counted among the problems, if it is not found or of another build.
+    """
+    name, checksum = _supplementary_link(image)
+    if not name:
+        return None
+    paths = [Path(image.path).resolve().parent / name]
+    if len(checksum) > 1:
+        tail = Path(".build-id", checksum.hex()[:2], f"{checksum.hex()[2:]}.debug")
         paths += [directory / tail for directory in directories]
-    return next((found for path in paths if (found := _opened(path, has_dwarf)) is not None), None)
+    files = [found for path in paths if (found := _opened(path, has_dwarf)) is not None]
+    for found in files:
+        if _own_checksum(found) == checksum:
+            return found
+    problems[_OTHER_SUPPLEMENT if files else _NO_SUPPLEMENT] += 1
+    return None
 
 
 def _supplementary_link(image: Image) -> tuple[str, bytes]:
-    """Path and checksum that a file states, relative to its own; an empty path if none.
+    """Path, relative to this file, and checksum of the supplementary one; empty if there is none.
 
-    `.gnu_debugaltlink` is a path and a build-id; `.debug_sup` has a version (u16), a flag that is
-    0 in a file that refers to another, the path, and the length of a checksum
-    (Source: DWARF 5, 7.3.6).
+    `.gnu_debugaltlink` is a path and a build-id.
     """
     link = image.section_data(".gnu_debugaltlink")
-    if link is None:
-        link = image.section_data(".debug_sup") or b""
-        if link[2:3] != b"\0":
-            return "", b""
-        name, _, rest = link[3:].partition(b"\0")
-        return os.fsdecode(name), rest[1:]
-    name, _, build_id = link.partition(b"\0")
-    return os.fsdecode(name), build_id
+    if link is not None:
+        name, _, build_id = link.partition(b"\0")
+        return os.fsdecode(name), build_id
+    is_supplementary, path, checksum = _debug_sup(image)
+    return ("", b"") if is_supplementary else (path, checksum)
+
+
+def _own_checksum(image: Image) -> bytes:
+    """What those who refer to a supplementary file know it by."""
+    is_supplementary, _, checksum = _debug_sup(image)
+    return checksum if is_supplementary else bytes.fromhex(image.build_id or "")
+
+
+def _debug_sup(image: Image) -> tuple[bool, str, bytes]:
+    """Whether a file is a supplementary one, its path if not, and the checksum, of `.debug_sup`.
+
+    The section has a version (u16), a flag, the path, and the length of a checksum
+    (Source: DWARF 5, 7.3.6).
+    """
+    section = image.section_data(".debug_sup") or b""
+    name, _, rest = section[3:].partition(b"\0")
+    return section[2:3] == b"\1", os.fsdecode(name), rest[1 : 1 + rest[0]] if rest else b""
 
 
 def _opened(path: Path, is_wanted: Callable[[Image], bool]) -> Image | None:
@@ -166,6 +201,10 @@ class SectionReader:
         return ABSENT if view is None else SectionInMemory(np.frombuffer(view, np.uint8))
 
 
+_SPLIT_MISSING = "units whose split debug info (.dwo, .dwp) was not found"
+_SPLIT_REFUSED = "units whose split debug info (.dwo, .dwp) was refused: it is of another build"
+
+
 @dataclass
 class SplitUnits:
     """Finds the split half of skeleton units, in the `.dwo` or `.dwp` file that holds it."""
@@ -183,14 +222,16 @@ class SplitUnits:
         name = self.skeletons.text(skeleton["dwo_name"])
         if not skeleton["has_dwo_id"] or name is None:
             return None
+        is_other_build = False
         for dwarf in self._files(skeleton, name):
             units = dwarf.units
-            is_same = (units["has_dwo_id"] != 0) & (units["dwo_id"] == skeleton["dwo_id"])
-            same = np.flatnonzero(is_same & dwarf.is_compile_unit)
+            has_id = (units["has_dwo_id"] != 0) & dwarf.is_compile_unit
+            same = np.flatnonzero(has_id & (units["dwo_id"] == skeleton["dwo_id"]))
             if len(same):
                 _share(skeleton, units[same[0]])
                 return dwarf, int(same[0])
-        self.problems["units whose split debug info (.dwo, .dwp) was not found"] += 1
+            is_other_build |= bool(has_id.any())
+        self.problems[_SPLIT_REFUSED if is_other_build else _SPLIT_MISSING] += 1
         return None
 
     def _files(self, skeleton: np.void, name: str) -> Iterator[Dwarf]:

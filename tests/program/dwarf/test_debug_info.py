@@ -10,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders.frames import as_tuples, code_addresses
 from builders.programs import SOURCES, compile_program
 from builders.symbolizer import Frame, symbolize, telling, without_symbols
 
-from lbr2pgo.program.dwarf.debug_info import DebugInfo, DwarfFunctions, Frames
+from lbr2pgo.program.dwarf.debug_info import DebugInfo, DwarfFunctions
 from lbr2pgo.program.elf.file import FileInMemory
 from lbr2pgo.program.elf.image import Image
 
@@ -35,22 +36,6 @@ def build(
         return built[key]
 
     return compile_
-
-
-def code_addresses(image: Image, step: int = 1) -> np.ndarray:
-    parts = [
-        np.arange(s.address, s.end, step, dtype=np.uint64) for s in image.sections if s.is_code
-    ]
-    return np.concatenate(parts)
-
-
-def as_tuples(frames: Frames) -> Iterator[list[Frame]]:
-    for start, end in zip(frames.offsets, frames.offsets[1:], strict=False):
-        yield [
-            (frames.names[frames.function[i]], int(frames.line[i]), int(frames.start_line[i]),
-             int(frames.discriminator[i]), frames.files[frames.file[i]])
-            for i in range(start, end)
-        ]  # fmt: skip
 
 
 def assert_as_llvm(path: Path, tmp_path: Path, *, judge: Path | None = None, step: int = 1) -> int:

@@ -1,4 +1,9 @@
 # What moved_main.s refers to: a function at 12 of .debug_info, "shared" at 5 of .debug_str.
+        .section .note.gnu.build-id,"a",@note
+        .long   4, 8, 3
+        .asciz  "GNU"
+        .quad   0x1122334455667788
+
         .section .debug_abbrev,"",@progbits
         .byte   1, 0x3c, 1, 0, 0
         .byte   2, 0x2e, 0, 0x03, 0x0e, 0x3b, 0x0b, 0, 0
