@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.places import OUTSIDE
 from lbr2pgo.analyses.table import Column, Kind, Table, empty
+from lbr2pgo.evidence.call_stacks import CALL_STACKS
 
 NAME = "call-stacks"
 TITLE = "Call stacks"
@@ -46,12 +47,13 @@ class Node:
 
 def named_stacks(evidence: Evidence) -> Iterator[tuple[tuple[str, ...], int]]:
     """Each call stack by names, outermost caller first, and how many samples had it."""
-    if evidence.stacks is None:
+    found = evidence.found(CALL_STACKS)
+    if found is None:
         return
     chosen = evidence.function
     root = None if chosen is None else int(evidence.program.regions.parent[chosen])
     names: dict[int, str] = {-1: OUTSIDE}
-    for stack, count in zip(evidence.stacks.stacks, evidence.stacks.count, strict=True):
+    for stack, count in zip(found.stacks, found.count, strict=True):
         if root is None or root in stack:
             for region in stack:
                 names.setdefault(region, evidence.names.region(region))
@@ -82,7 +84,7 @@ def folded(evidence: Evidence) -> list[tuple[str, int]]:
 
 def call_stacks(evidence: Evidence, top: int | None = TOP) -> tuple[Table, ...]:
     """Tables of functions with and without their callees, of the tree, and of folded stacks."""
-    if evidence.stacks is None:
+    if evidence.found(CALL_STACKS) is None:
         return (empty(NAME, TITLE, _FUNCTIONS, _NOT_RECORDED),)
     root = tree(evidence)
     notes = (

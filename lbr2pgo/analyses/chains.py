@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.flow_graph import FlowGraph, flow_graph, hottest_regions
-from lbr2pgo.evidence.path_counts import ChainPlan, PathCounts
+from lbr2pgo.evidence.path_counts import PATHS, ChainPlan, PathCounts
 from lbr2pgo.evidence.sample_runs import next_marked
 from lbr2pgo.program.code.cfg import EdgeKind
 from lbr2pgo.support.arrays import I64
@@ -152,7 +152,7 @@ def executed_chains(evidence: Evidence, graph: FlowGraph) -> list[Chain]:
     other.
     """
     found = chains(graph)
-    paths = evidence.paths
+    paths = evidence.found(PATHS)
     if paths is None:
         return found
     rows = evidence.flow.instructions.index_of(graph.cfg.block_start)

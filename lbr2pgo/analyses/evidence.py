@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from lbr2pgo.analyses.places import PlaceNames
-from lbr2pgo.evidence.call_stacks import StackCounts
-from lbr2pgo.evidence.cycle_counts import CycleCounts
-from lbr2pgo.evidence.effective_samples import Spread
-from lbr2pgo.evidence.path_counts import PathCounts
-from lbr2pgo.evidence.single_branches import SingleBranches
-from lbr2pgo.model.branch_counts import FROM, TO, BranchCounts, Branches, merge
+from lbr2pgo.evidence.collector import Finding
+from lbr2pgo.evidence.duplicates import DUPLICATES
+from lbr2pgo.evidence.effective_samples import SPREAD, Spread
+from lbr2pgo.model.branch_counts import FROM, TO, Branches, merge
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import Bools
+
+T = TypeVar("T")
 
 TOP = 20
 """How many rows a table has where nobody asks for more."""
@@ -40,6 +42,8 @@ class Limits:
     """Recorded under emulation: predictions and cycles are simulated."""
     has_samples: bool = True
     """False for inputs that were counts already."""
+    has_counts: bool = False
+    """Some inputs were counts already."""
     entries: int = 0
     """Entries that were looked at."""
     with_prediction: int = 0
@@ -54,22 +58,28 @@ class Evidence:
     debug: DebugInfo
     flow: Flow
     limits: Limits = field(default_factory=Limits)
-    cycles: CycleCounts | None = None
-    """Cycles of runs; None for inputs without samples."""
-    iterations: CycleCounts | None = None
-    """Cycles from one back edge to the next; None for inputs without samples."""
-    stacks: StackCounts | None = None
-    """Call stacks; None for other recordings."""
-    copies: BranchCounts | None = None
-    """Copies of the newest entry, which `flow` leaves out; None if there are none."""
-    singles: SingleBranches | None = None
-    """Outcomes of branches that were sampled one by one; None or empty for real stacks."""
-    paths: PathCounts | None = None
-    """How often samples went along the chains of `chains.plan_paths`. None without samples."""
-    spread: Spread | None = None
-    """How much observations tell; None if they are taken as independent."""
+    findings: Mapping[Finding[Any], object] = field(default_factory=dict)
+    """What the samples told beside counts, as far as analyses need it."""
     function: int | None = None
     """Only what concerns this region of the program (with its fragments); None for all."""
+
+    def found(self, finding: Finding[T]) -> T | None:
+        """What the samples told; None for inputs without any.
+
+        Raises KeyError if nobody looked: who asks must name it in `analyses.registry`.
+        """
+        if not self.limits.has_samples:
+            return None
+        told: Any = self.findings[finding]
+        return cast(T, told)
+
+    @property
+    def spread(self) -> Spread | None:
+        """How much observations tell; None if they are taken as independent.
+
+        Counts beside samples say nothing of how they are spread.
+        """
+        return None if self.limits.has_counts else self.found(SPREAD)
 
     @cached_property
     def names(self) -> PlaceNames:
@@ -92,10 +102,11 @@ class Evidence:
 
     @cached_property
     def recorded(self) -> Branches:
-        """All branches as `perf report` counts them: with the copies."""
-        if self.copies is None:
+        """All branches as `perf report` counts them: with those recorded twice."""
+        duplicates = self.found(DUPLICATES)
+        if duplicates is None:
             return self.flow.branches
-        return merge([self.flow.counts, self.copies]).branches()
+        return merge([self.flow.counts, duplicates]).branches()
 
     def about(self, branches: Branches) -> Bools:
         """(b,): which branches leave or reach the function that was asked for."""
@@ -104,12 +115,13 @@ class Evidence:
         both: Bools = leaves | reaches
         return both
 
-    def copy_notes(self) -> tuple[str, ...]:
-        """How many of `recorded` are copies, if any are."""
-        if self.copies is None:
+    def duplicate_notes(self) -> tuple[str, ...]:
+        """How many of `recorded` were recorded twice, if any were."""
+        duplicates = self.found(DUPLICATES)
+        if duplicates is None:
             return ()
         return (
-            f"{int(self.copies.count.sum()):,} of these entries are copies of their sample's "
+            f"{int(duplicates.count.sum()):,} of these entries are copies of their sample's "
             "newest one, a known fault of the recorder: counted here, as perf report does, and "
             "nowhere else.",
         )

@@ -10,12 +10,16 @@ from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.flow_graph import FlowGraph, flow_graph
 from lbr2pgo.analyses.outcomes import estimate
 from lbr2pgo.analyses.table import Column, Kind, Table, Value
+from lbr2pgo.evidence.effective_samples import SPREAD
+from lbr2pgo.evidence.single_branches import SINGLE_BRANCHES
 from lbr2pgo.program.code.cfg import EdgeKind
 from lbr2pgo.program.code.decode import text
 from lbr2pgo.support.addresses import ImageAddresses, image_array
 from lbr2pgo.support.arrays import U64
 
 NAME = "function"
+NEEDS = (SINGLE_BRANCHES, SPREAD)
+"""What it asks the samples for, as `outcomes` does."""
 
 _COLUMNS = (
     Column("count", "executed", Kind.COUNT),

@@ -35,6 +35,6 @@ def hot_branches(evidence: Evidence, top: int | None = TOP) -> Table:
             *source.columns("from_", "from "),
             *target.columns("to_", "to "),
         ],
-        notes=(*evidence.branch_notes(), *evidence.copy_notes(), *evidence.line_notes()),
+        notes=(*evidence.branch_notes(), *evidence.duplicate_notes(), *evidence.line_notes()),
         found=len(rows),
     )

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lbr2pgo.analyses.chains import executed_chains, saved_branches
+from lbr2pgo.analyses.chains import executed_chains, plan_paths, saved_branches
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.flow_graph import flow_graph, hottest_regions
 from lbr2pgo.analyses.intervals import wilson
 from lbr2pgo.analyses.table import Column, Kind, Table, Value, empty
+from lbr2pgo.evidence.collector import Finding
+from lbr2pgo.evidence.path_counts import PATHS, PathCounts, paths_along
 from lbr2pgo.support.addresses import ImageAddresses
 
 NAME = "hyperblocks"
@@ -43,6 +45,11 @@ _NOTE = (
 _NO_PATHS = "The input holds no samples, so how many went the whole way of a chain is not known."
 
 
+def paths_followed(known: Evidence, top: int | None = TOP) -> Finding[PathCounts]:
+    """What this asks the samples for: how they went along the chains of the hottest functions."""
+    return paths_along(plan_paths(known, top))
+
+
 def hyperblocks(evidence: Evidence, top: int | None = TOP) -> Table:
     """The hottest chains of the hottest functions."""
     if not evidence.flow.executed.any():
@@ -54,7 +61,7 @@ def hyperblocks(evidence: Evidence, top: int | None = TOP) -> Table:
     ]
     found.sort(key=lambda row: (-row.heat, row.address))
     rows = tuple(row.values for row in found[:top])
-    no_paths = () if evidence.paths is not None else (_NO_PATHS,)
+    no_paths = () if evidence.limits.has_samples else (_NO_PATHS,)
     notes = (_NOTE, *no_paths, *evidence.line_notes())
     return Table(NAME, TITLE, _COLUMNS, rows, notes, len(found))
 
@@ -105,9 +112,10 @@ def _paths(evidence: Evidence, starts: ImageAddresses) -> tuple[Value, Value, Va
     than too narrow.
     """
     rows = evidence.flow.instructions.index_of(starts)
-    if evidence.paths is None or evidence.paths.slot[rows[0]] < 0:
+    paths = evidence.found(PATHS)
+    if paths is None or paths.slot[rows[0]] < 0:
         return None, None, None, None
-    known, went_on = evidence.paths.along(rows)
+    known, went_on = paths.along(rows)
     if not known.all():
         return None, None, None, 0  # no stack reaches so far
     share = np.prod(went_on / known, keepdims=True)

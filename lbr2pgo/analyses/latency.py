@@ -15,7 +15,7 @@ from lbr2pgo.analyses.distributions import Distribution, kept_of
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.source_lines import SourceLines
 from lbr2pgo.analyses.table import Column, Kind, Table, Value, build, empty
-from lbr2pgo.evidence.cycle_counts import MISSING, SATURATED, CycleCounts
+from lbr2pgo.evidence.cycle_counts import CYCLES, ITERATIONS, MISSING, SATURATED, CycleCounts
 from lbr2pgo.program.code.instructions import Kind as Instruction
 from lbr2pgo.support.addresses import image_array
 from lbr2pgo.support.arrays import F64, I64, Bools
@@ -63,7 +63,7 @@ def timed_loops(evidence: Evidence, top: int | None = TOP) -> list[TimedRun]:
 
 def _valid_cycles(evidence: Evidence) -> CycleCounts:
     """Cycles of runs that replay found valid, in the function that was asked for."""
-    cycles = evidence.cycles
+    cycles = evidence.found(CYCLES)
     if cycles is None:
         return _none()
     judged = evidence.flow.judged
@@ -83,7 +83,7 @@ def _loop_cycles(evidence: Evidence) -> CycleCounts:
     An indirect jump backwards, in an interpreter say, is no edge of one loop, and a jump back to
     code that never comes to it again, to a return say, is none of any.
     """
-    cycles = evidence.iterations
+    cycles = evidence.found(ITERATIONS)
     if cycles is None:
         return _none()
     code, regions = evidence.flow.instructions, evidence.program.regions
@@ -194,7 +194,7 @@ def latency(evidence: Evidence, top: int | None = TOP) -> tuple[Table, ...]:
 def _why_none(evidence: Evidence) -> str:
     if evidence.limits.is_amd:
         return "Branch records of AMD processors have no cycles: their time is not known."
-    cycles = evidence.cycles
+    cycles = evidence.found(CYCLES)
     if cycles is not None and (cycles.cycles != MISSING).any():
         return "The recording has cycles, but none of valid runs of the code that is asked for."
     if not evidence.limits.has_samples:

@@ -46,7 +46,7 @@ def mispredictions(evidence: Evidence, top: int | None = TOP) -> tuple[Table, ..
         return (empty(NAME, TITLE, _COUNTS, *evidence.branch_notes(), why),)
     observed = _Observed(evidence)
     notes = (
-        *evidence.branch_notes(), *evidence.copy_notes(), *evidence.line_notes(),
+        *evidence.branch_notes(), *evidence.duplicate_notes(), *evidence.line_notes(),
         *_silent_notes(evidence), _ONLY_TAKEN, *evidence.sample_notes(),
     )  # fmt: skip
     return (

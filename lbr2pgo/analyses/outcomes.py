@@ -14,6 +14,7 @@ from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.intervals import wilson
 from lbr2pgo.analyses.source_lines import SourceLines
 from lbr2pgo.analyses.table import Column, Kind, Table, Value, build
+from lbr2pgo.evidence.single_branches import SINGLE_BRANCHES
 from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.code.instructions import Kind as Instruction
 from lbr2pgo.support.addresses import ImageAddresses
@@ -86,7 +87,7 @@ def _code(evidence: Evidence) -> InstructionTable:
 
     Where no branch was taken the flow has no code, but branches may have been sampled one by one.
     """
-    code, singles = evidence.flow.instructions, evidence.singles
+    code, singles = evidence.flow.instructions, evidence.found(SINGLE_BRANCHES)
     if singles is None or (code.index_of(singles.address) >= 0).all():
         return code
     return evidence.program.instructions_for(np.concatenate((code.address, singles.address)))
@@ -110,7 +111,7 @@ def _in_runs(evidence: Evidence, code: InstructionTable) -> tuple[U64, U64, F64]
 def _one_by_one(evidence: Evidence, code: InstructionTable) -> tuple[U64, U64]:
     """Of each instruction: how often it was sampled alone and taken, and how often alone."""
     taken, alone = np.zeros(len(code), np.uint64), np.zeros(len(code), np.uint64)
-    singles = evidence.singles
+    singles = evidence.found(SINGLE_BRANCHES)
     if singles is not None and len(singles):
         at = code.index_of(singles.address)
         known = at >= 0

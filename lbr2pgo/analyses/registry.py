@@ -1,15 +1,18 @@
 """All analyses by name.
 
-To add one: write its module, and name it here.
+To add one: write its module, and name it here, with what it has to ask the samples for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
 
 from lbr2pgo.analyses import (
     call_edges,
     call_stacks,
+    function_view,
     hot_branches,
     hyperblocks,
     indirect_targets,
@@ -19,18 +22,35 @@ from lbr2pgo.analyses import (
 )
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.table import Table
+from lbr2pgo.evidence.call_stacks import CALL_STACKS
+from lbr2pgo.evidence.collector import Finding
+from lbr2pgo.evidence.cycle_counts import CYCLES, ITERATIONS
+from lbr2pgo.evidence.duplicates import DUPLICATES
+from lbr2pgo.evidence.effective_samples import SPREAD
+from lbr2pgo.evidence.single_branches import SINGLE_BRANCHES
 
-Analysis = Callable[[Evidence, int | None], Table | tuple[Table, ...]]
+Planned = Callable[[Evidence, int | None], Finding[Any]]
+"""A finding that depends on which code ran, and on how many functions are to be looked at."""
+Needs = tuple[Finding[Any] | Planned, ...]
 
-ANALYSES: dict[str, Analysis] = {
-    hot_branches.NAME: hot_branches.hot_branches,
-    mispredictions.NAME: mispredictions.mispredictions,
-    latency.NAME: latency.latency,
-    outcomes.NAME: outcomes.outcomes,
-    indirect_targets.NAME: indirect_targets.indirect_targets,
-    hyperblocks.NAME: hyperblocks.hyperblocks,
-    call_stacks.NAME: call_stacks.call_stacks,
-    call_edges.NAME: call_edges.call_edges,
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """How its tables are made, and what they ask the samples for beside counts."""
+
+    tables: Callable[[Evidence, int | None], Table | tuple[Table, ...]]
+    needs: Needs = ()
+
+
+ANALYSES = {
+    hot_branches.NAME: Analysis(hot_branches.hot_branches, (DUPLICATES,)),
+    mispredictions.NAME: Analysis(mispredictions.mispredictions, (DUPLICATES, SPREAD)),
+    latency.NAME: Analysis(latency.latency, (CYCLES, ITERATIONS)),
+    outcomes.NAME: Analysis(outcomes.outcomes, (SINGLE_BRANCHES, SPREAD)),
+    indirect_targets.NAME: Analysis(indirect_targets.indirect_targets),
+    hyperblocks.NAME: Analysis(hyperblocks.hyperblocks, (hyperblocks.paths_followed,)),
+    call_stacks.NAME: Analysis(call_stacks.call_stacks, (CALL_STACKS,)),
+    call_edges.NAME: Analysis(call_edges.call_edges),
 }
 """In the order in which a report shows them."""
 
@@ -39,9 +59,24 @@ _OF_PROCESSOR = (mispredictions.NAME, latency.NAME)
 """Analyses with no other matter than what a processor did with the code."""
 
 
+NAMES = (*ANALYSES, function_view.NAME)
+"""Of all that a report can show: the tables of analyses, and views of functions."""
+
+
+def findings(names: Iterable[str], known: Evidence, top: int | None) -> tuple[Finding[Any], ...]:
+    """What analyses ask the samples for, each once; `known` is what counts tell."""
+    needs = [need for name in names for need in _needs(name)]
+    asked = (need if isinstance(need, Finding) else need(known, top) for need in needs)
+    return tuple(dict.fromkeys(asked))
+
+
+def _needs(name: str) -> Needs:
+    return function_view.NEEDS if name == function_view.NAME else ANALYSES[name].needs
+
+
 def run(name: str, evidence: Evidence, top: int | None) -> tuple[Table, ...]:
     """The tables of one analysis."""
-    found = ANALYSES[name](evidence, top)
+    found = ANALYSES[name].tables(evidence, top)
     tables = (found,) if isinstance(found, Table) else found
     if not evidence.limits.is_simulated:
         return tables

@@ -17,7 +17,7 @@ from lbr2pgo.support.addresses import (
     RuntimeAddresses,
     image_addresses,
 )
-from lbr2pgo.support.arrays import I32, I64, U64
+from lbr2pgo.support.arrays import I32, I64, U64, Bools
 
 ANY_PID = -1
 """The pid of samples that don't say theirs: they see the mappings of all processes and times, the
@@ -238,3 +238,16 @@ class AddressSpaces:
         inside = (index >= 0) & (addresses < ends[index])
         image = image_addresses(np.where(inside, addresses - biases[index], np.uint64(0)))
         return image, np.where(inside, index, len(pieces)).astype(np.uint64)
+
+    def runs_to_image(self, spaces: I64, runs: RuntimeAddresses) -> tuple[ImageAddresses, Bools]:
+        """Translate runs (n, 2) of several spaces, and tell which are of the image (n,).
+
+        A run that starts and ends in different mappings of the image is none of it.
+        """
+        image = image_addresses(np.zeros(runs.shape, dtype=np.uint64))
+        inside = np.zeros(len(runs), dtype=np.bool_)
+        for space, rows in rows_by(spaces):
+            image[rows, 0], first = self.to_image(space, runs[rows, 0])
+            image[rows, 1], last = self.to_image(space, runs[rows, 1])
+            inside[rows] = (first == last) & (first < len(self.pieces[space]))
+        return image, inside

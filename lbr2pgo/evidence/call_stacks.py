@@ -10,17 +10,16 @@ is the innermost frame, as in perf report: tail calls are no entries.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
+from lbr2pgo.counting.address_spaces import rows_by
+from lbr2pgo.evidence.collector import Finding, Pass, Samples
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks
 from lbr2pgo.native.walk import StackKind
-from lbr2pgo.program.code.functions import Functions
 from lbr2pgo.support.addresses import RuntimeAddresses
-from lbr2pgo.support.arrays import I64, U8
+from lbr2pgo.support.arrays import I64
 
 OUTSIDE = -1
 """Frame of another image, or of code in no region."""
@@ -40,18 +39,29 @@ class StackCounts:
     count: tuple[int, ...]
 
 
-class StackTable:
+class CallStackCollector:
     """Counts call stacks by function; memory grows with distinct ones only."""
 
-    def __init__(self, spaces: AddressSpaces, regions: Functions) -> None:
-        self._spaces, self._regions = spaces, regions
+    def __init__(self, known: Pass) -> None:
+        self._spaces, self._regions = known.spaces, known.program.regions
+        self._is_recorded = any(is_call_stack(e.branch_sample_type) for e in known.events)
         self._counts: Counter[bytes] = Counter()
 
-    def add(self, batch: BranchStacks, spaces: I64) -> None:
-        """Count the samples of a batch whose space is not negative."""
+    def add(self, samples: Samples) -> None:
+        """Count the samples of a batch that hold call stacks."""
+        spaces = np.where(samples.kinds == StackKind.OPEN_CALLS, samples.spaces, -1)
         for space, rows in rows_by(spaces):
             if space >= 0:
-                self._add_rows(batch, space, rows)
+                self._add_rows(samples.batch, space, rows)
+
+    def merge(self, other: CallStackCollector) -> None:
+        """Add what another one counted."""
+        self._is_recorded |= other._is_recorded
+        self._counts.update(other._counts)
+
+    def result(self) -> StackCounts | None:
+        """What was counted; None if no event recorded call stacks."""
+        return _unpacked(self._counts) if self._is_recorded else None
 
     def _add_rows(self, batch: BranchStacks, space: int, rows: I64) -> None:
         leaf = np.where(batch.ip[rows] == 0, _END, self._functions(space, batch.ip[rows]))
@@ -74,10 +84,6 @@ class StackTable:
         inside = (piece < len(self._spaces.pieces[space])) & (found >= 0)
         return np.where(inside, self._regions.parent[found], OUTSIDE)
 
-    def counts(self) -> StackCounts:
-        """What was counted."""
-        return merge([_unpacked(self._counts)])
-
 
 def _frames(leaf: I64, callers: I64, callees: I64, first: I64, length: I64) -> I64:
     """(n, depth + 2): functions of each sample, innermost first, with _END where there is none.
@@ -96,8 +102,11 @@ def _frames(leaf: I64, callers: I64, callees: I64, first: I64, length: I64) -> I
 
 
 def _unpacked(counts: Counter[bytes]) -> StackCounts:
-    stacks = [tuple(np.frombuffer(key, np.int64)[::-1].tolist()) for key in counts]
-    return StackCounts(tuple(map(_joined, stacks)), tuple(counts.values()))
+    total: Counter[Stack] = Counter()
+    for key, count in counts.items():
+        total[_joined(tuple(np.frombuffer(key, np.int64)[::-1].tolist()))] += count
+    stacks = tuple(sorted(total))
+    return StackCounts(stacks, tuple(total[stack] for stack in stacks))
 
 
 def _joined(stack: Stack) -> Stack:
@@ -109,21 +118,9 @@ def _joined(stack: Stack) -> Stack:
     )
 
 
-def merge(counts: Sequence[StackCounts]) -> StackCounts:
-    """Add up counts of one program, in any order."""
-    total: Counter[Stack] = Counter()
-    for each in counts:
-        for stack, count in zip(each.stacks, each.count, strict=True):
-            total[stack] += count
-    stacks = tuple(sorted(total))
-    return StackCounts(stacks, tuple(total[stack] for stack in stacks))
-
-
 def is_call_stack(filters: int | None) -> bool:
     """Whether an event's branch filter says that its stacks are call stacks."""
     return filters is not None and bool(filters & CALL_STACK_BIT)
 
 
-def selected(spaces: I64, kinds: U8) -> I64:
-    """Spaces of the samples that hold call stacks, -1 for all others."""
-    return np.where(kinds == StackKind.OPEN_CALLS, spaces, -1)
+CALL_STACKS = Finding("call stacks", CallStackCollector)

@@ -6,13 +6,16 @@ cycles:
 
 >>> import numpy as np
 >>> from lbr2pgo.counting.address_spaces import AddressSpaces
->>> from lbr2pgo.program.elf.layout import ImageLayout, Segment
+>>> from lbr2pgo.evidence.collector import Samples
 >>> from lbr2pgo.model.branch_stacks import from_lists
+>>> from lbr2pgo.program.code.instructions import InstructionTable
+>>> from lbr2pgo.program.elf.layout import ImageLayout, Segment
 >>> layout = ImageLayout("a.out", None, "x86-64", False, (Segment(0, 0, 4096, 4096, True),))
 >>> stack = [(0x120, 0x200, 7 << 4), (0x130, 0x100, 9 << 4), (0x210, 0x120, 0)]
->>> table = CycleTable(AddressSpaces.fixed(layout))
->>> table.add(from_lists([stack]), np.zeros(1, np.int64), np.zeros(1, np.uint8))
->>> counts = table.counts()
+>>> spaces, one = AddressSpaces.fixed(layout), (np.zeros(1, np.int64), np.zeros(1, np.uint8))
+>>> collector = CycleCollector(spaces)
+>>> collector.add(Samples(from_lists([stack]), *one, spaces, InstructionTable.empty()))
+>>> counts = collector.result()
 >>> for row in zip(counts.start.tolist(), counts.end.tolist(), counts.cycles.tolist()):
 ...     print(*map(hex, row))
 0x100 0x120 0x7
@@ -26,20 +29,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
-from lbr2pgo.counting.trace_table import stacks_of
+from lbr2pgo.counting.address_spaces import AddressSpaces
+from lbr2pgo.evidence.collector import Finding, Samples
 from lbr2pgo.model.branch_counts import sum_by
-from lbr2pgo.model.branch_stacks import CYCLES_MASK, BranchStacks
+from lbr2pgo.model.branch_stacks import CYCLES_MASK
 from lbr2pgo.native.iterations import count_iterations
 from lbr2pgo.native.key_table import KNOWN_BITS, KeyTable
 from lbr2pgo.native.runs import count_cycles
 from lbr2pgo.support.addresses import (
     ImageAddresses,
-    RuntimeAddresses,
     image_addresses,
     runtime_addresses,
 )
-from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.arrays import U64
 
 MISSING = 0
 """Cycles that the recorder did not say."""
@@ -74,44 +76,37 @@ def merge(counts: Sequence[CycleCounts]) -> CycleCounts:
     return CycleCounts(start, end, keys[2], *sums)
 
 
-class CycleTable:
+class CycleCollector:
     """Counts runs by run-time address and cycles; memory grows with distinct ones only.
 
-    With `loops`, counts backward branches instead: `start` is the branch's target, `end` the
+    With `iterations`, counts backward branches instead: `start` is the branch's target, `end` the
     branch, `cycles` those since the branch was last taken, if that is in the same stack.
     """
 
-    def __init__(self, spaces: AddressSpaces, *, loops: bool = False) -> None:
+    def __init__(self, spaces: AddressSpaces, *, iterations: bool = False) -> None:
         self._spaces = spaces
-        self._bounds = spaces.bounds
         self._table = KeyTable()
-        self._loops = loops
+        self._count = count_iterations if iterations else count_cycles
+        self._others: tuple[CycleCounts, ...] = ()
 
-    def add(self, batch: BranchStacks, spaces: I64, kinds: U8) -> None:
-        """Count a batch, given each sample's space and kind (`counting.Reading.batches`)."""
-        count = count_iterations if self._loops else count_cycles
-        count(stacks_of(batch, spaces, kinds, self._bounds), self._table)
+    def add(self, samples: Samples) -> None:
+        """Count a batch."""
+        self._count(samples.stacks, self._table)
 
-    def counts(self) -> CycleCounts:
+    def merge(self, other: CycleCollector) -> None:
+        """Take over what another one counted, in other address spaces maybe."""
+        self._others += (other.result(),)
+
+    def result(self) -> CycleCounts:
         """The counts in image addresses."""
         keys, values = self._table.rows()
         space = (keys[:, 3] >> np.uint64(KNOWN_BITS)).astype(np.int64)
-        runs, inside = image_runs(self._spaces, space, runtime_addresses(keys[:, :2]))
+        runs, inside = self._spaces.runs_to_image(space, runtime_addresses(keys[:, :2]))
         rows = np.column_stack((runs, keys[:, 2], values[:, 0]))[inside]
-        return merge([CycleCounts(*rows.T)])
+        return merge([CycleCounts(*rows.T), *self._others])
 
 
-def image_runs(
-    spaces: AddressSpaces, space: I64, runs: RuntimeAddresses
-) -> tuple[ImageAddresses, Bools]:
-    """Image addresses (n, 2) of runs (n, 2) of several spaces, and which are of the image (n,).
-
-    A run that starts and ends in different mappings of the image is no run.
-    """
-    image = image_addresses(np.zeros(runs.shape, dtype=np.uint64))
-    inside = np.zeros(len(runs), dtype=np.bool_)
-    for number, rows in rows_by(space):
-        image[rows, 0], first = spaces.to_image(number, runs[rows, 0])
-        image[rows, 1], last = spaces.to_image(number, runs[rows, 1])
-        inside[rows] = (first == last) & (first < len(spaces.pieces[number]))
-    return image, inside
+CYCLES = Finding("cycles", lambda known: CycleCollector(known.spaces))
+"""Of runs."""
+ITERATIONS = Finding("iterations", lambda known: CycleCollector(known.spaces, iterations=True))
+"""From one occurrence of a backward branch to the next."""

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lbr2pgo.evidence.sample_runs import SampleRuns, next_marked
-from lbr2pgo.program.code.instructions import Kind
-from lbr2pgo.replay.replay import Flow
+from lbr2pgo.evidence.collector import Finding, Samples
+from lbr2pgo.evidence.sample_runs import next_marked
+from lbr2pgo.native.moments import MOMENTS, add_moments
+from lbr2pgo.native.walk import StackKind
+from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.support.arrays import F64
 
 
@@ -31,11 +33,6 @@ class Spread:
     """Of conditional branches, taken or not."""
     miss: F64
     """Of branches, mispredicted or not."""
-
-
-def no_spread(size: int) -> Spread:
-    """As if all observations were independent, for inputs that don't hold samples."""
-    return Spread(np.ones(size), np.ones(size))
 
 
 def effective_part(moments: F64) -> F64:
@@ -57,22 +54,20 @@ def effective_part(moments: F64) -> F64:
     return found
 
 
-class SpreadTable:
-    """Adds up how observations are spread, over all samples of one source."""
+class SpreadCollector:
+    """Adds up how observations are spread over samples."""
 
-    def __init__(self, flow: Flow) -> None:
-        from lbr2pgo.native.moments import MOMENTS
+    def __init__(self, code: InstructionTable) -> None:
+        size = len(code)
+        self._outcomes, self._misses = np.zeros((size, MOMENTS)), np.zeros((size, MOMENTS))
+        self._next = next_marked(code.kind == Kind.COND)
+        self._is_known = True
 
-        size = len(flow.instructions)
-        self.outcomes: F64 = np.zeros((size, MOMENTS))
-        self.misses: F64 = np.zeros((size, MOMENTS))
-        self._next = next_marked(flow.instructions.kind == Kind.COND)
-
-    def add(self, runs: SampleRuns) -> None:
+    def add(self, samples: Samples) -> None:
         """Look at the runs of a batch."""
-        from lbr2pgo.native.moments import add_moments
-
-        valid = runs.valid
+        counted = samples.kinds[samples.spaces >= 0]
+        self._is_known &= bool((counted == StackKind.CONSECUTIVE).all())
+        runs, valid = samples.runs, samples.runs.valid
         add_moments(
             runs.first[valid],
             runs.last[valid],
@@ -80,15 +75,21 @@ class SpreadTable:
             runs.sample[valid],
             runs.weight,
             self._next,
-            self.outcomes,
-            self.misses,
+            self._outcomes,
+            self._misses,
         )
 
+    def merge(self, other: SpreadCollector) -> None:
+        """Add what another one saw of the same code."""
+        self._outcomes += other._outcomes
+        self._misses += other._misses
+        self._is_known &= other._is_known
 
-def spread(tables: list[SpreadTable], size: int) -> Spread:
-    """What all sources together say; as `no_spread` without any."""
-    if not tables:
-        return no_spread(size)
-    outcomes = np.sum([table.outcomes for table in tables], axis=0)
-    misses = np.sum([table.misses for table in tables], axis=0)
-    return Spread(effective_part(outcomes), effective_part(misses))
+    def result(self) -> Spread | None:
+        """None if some entries are no neighbours in time, whose spread says nothing."""
+        if not self._is_known:
+            return None
+        return Spread(effective_part(self._outcomes), effective_part(self._misses))
+
+
+SPREAD = Finding("spread", lambda known: SpreadCollector(known.flow.instructions))

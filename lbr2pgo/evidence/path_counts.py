@@ -10,12 +10,11 @@ product-limit estimator: E. L. Kaplan, P. Meier, JASA 53, 1958).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from lbr2pgo.evidence.sample_runs import SampleRuns
+from lbr2pgo.evidence.collector import Finding, Samples
 from lbr2pgo.native.chain_paths import ChainFollower
 from lbr2pgo.support.arrays import I64, U64, Bools
 
@@ -40,6 +39,10 @@ class ChainPlan:
     """(m,): blocks in which a function is entered, and to which none of its own leads."""
 
 
+_NO_CODE = np.empty(0, np.int64)
+_NO_PLAN = ChainPlan(0, 1, np.zeros(1, np.int64), _NO_CODE, _NO_CODE, np.empty(0, np.bool_))
+
+
 @dataclass(frozen=True, slots=True)
 class PathCounts:
     """How execution went on, by slot and by how many blocks of the chain ran just before."""
@@ -62,16 +65,7 @@ class PathCounts:
         )
 
 
-def merge(counts: Sequence[PathCounts]) -> PathCounts:
-    """Add up counts of one plan; at least one."""
-    known, went_on = counts[0].known.copy(), counts[0].went_on.copy()
-    for each in counts[1:]:
-        known += each.known
-        went_on += each.went_on
-    return PathCounts(counts[0].slot, known, went_on)
-
-
-class PathTable:
+class PathCollector:
     """Counts along a plan; memory is the plan's, however many samples there are."""
 
     def __init__(self, plan: ChainPlan) -> None:
@@ -87,8 +81,9 @@ class PathTable:
             self._went_on,
         )
 
-    def add(self, runs: SampleRuns) -> None:
+    def add(self, samples: Samples) -> None:
         """Follow a batch."""
+        runs = samples.runs
         self._follower.follow(
             runs.first,
             runs.last,
@@ -98,6 +93,19 @@ class PathTable:
             runs.weight,
         )
 
-    def counts(self) -> PathCounts:
+    def merge(self, other: PathCollector) -> None:
+        """Add what another one counted along the same plan."""
+        self._known += other._known
+        self._went_on += other._went_on
+
+    def result(self) -> PathCounts:
         """What was counted."""
         return PathCounts(self._slot, self._known, self._went_on)
+
+
+def paths_along(plan: ChainPlan) -> Finding[PathCounts]:
+    """`PATHS`, along a plan of the program at hand."""
+    return Finding(PATHS.name, lambda _: PathCollector(plan))
+
+
+PATHS = Finding("paths", lambda _: PathCollector(_NO_PLAN))

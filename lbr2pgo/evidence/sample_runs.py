@@ -7,14 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces
-from lbr2pgo.counting.trace_table import stacks_of
-from lbr2pgo.evidence.cycle_counts import image_runs
 from lbr2pgo.model.branch_counts import Runs
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.native.runs import list_runs
+from lbr2pgo.native.walk import Stacks
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.replay.fusion import next_branches
-from lbr2pgo.replay.replay import Flow, judge
+from lbr2pgo.replay.replay import judge
 from lbr2pgo.support.addresses import runtime_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 
@@ -39,45 +38,50 @@ class SampleRuns:
     """(n,): of each sample."""
 
 
-class RunReader:
-    """Finds the runs in stacks of one source."""
+def runs_of(
+    batch: BranchStacks,
+    spaces: I64,
+    stacks: Stacks,
+    address_spaces: AddressSpaces,
+    code: InstructionTable,
+) -> SampleRuns:
+    """The runs of a batch, given each sample's space (n,), and its stacks as loops want them."""
+    raw = np.empty((len(batch.entries), 3), dtype=np.uint64)
+    sample = np.empty(len(batch.entries), dtype=np.int64)
+    found = list_runs(stacks, raw, sample)
+    raw, sample = raw[:found], sample[:found]
+    image, inside = address_spaces.runs_to_image(spaces[sample], runtime_addresses(raw[:, :2]))
+    judged = judge(Runs(image[:, 0], image[:, 1], np.ones(found, dtype=np.uint64)), code)
+    valid = judged.valid & inside
+    return SampleRuns(
+        first=judged.first,
+        last=_at_their_branch(judged.last, valid, code),
+        valid=valid,
+        missed=(raw[:, 2] != 0).astype(np.uint8),
+        sample=sample,
+        led_to=_led_to(batch, spaces, raw[:, 1], sample, address_spaces, code),
+        weight=batch.weight,
+    )
 
-    def __init__(self, flow: Flow, spaces: AddressSpaces) -> None:
-        self._instructions = flow.instructions
-        self._spaces = spaces
-        self._bounds = spaces.bounds
 
-    def runs(self, batch: BranchStacks, spaces: I64, kinds: U8) -> SampleRuns:
-        """Those of a batch, given each sample's space and kind (`counting.Reading.batches`)."""
-        raw = np.empty((len(batch.entries), 3), dtype=np.uint64)
-        sample = np.empty(len(batch.entries), dtype=np.int64)
-        found = list_runs(stacks_of(batch, spaces, kinds, self._bounds), raw, sample)
-        raw, sample = raw[:found], sample[:found]
-        first, last, valid = self._judge(raw, spaces[sample])
-        missed = (raw[:, 2] != 0).astype(np.uint8)
-        led_to = self._led_to(batch, spaces, raw, sample)
-        return SampleRuns(first, last, valid, missed, sample, led_to, batch.weight)
-
-    def _judge(self, raw: U64, space: I64) -> tuple[I64, I64, Bools]:
-        """First and last instruction of each run (k,), and whether it is valid."""
-        image, inside = image_runs(self._spaces, space, runtime_addresses(raw[:, :2]))
-        ones = np.ones(len(raw), dtype=np.uint64)
-        judged = judge(Runs(image[:, 0], image[:, 1], ones), self._instructions)
-        valid = judged.valid & inside
-        return judged.first, _at_their_branch(judged.last, valid, self._instructions), valid
-
-    def _led_to(self, batch: BranchStacks, spaces: I64, raw: U64, sample: I64) -> I64:
-        """Where the newest entry of each sample went, if the newest run ends with it."""
-        found = np.full(len(batch), -1)
-        newest = np.flatnonzero(np.diff(sample, prepend=-1))
-        rows = sample[newest]
-        entries = batch.entries[batch.offsets[rows]]
-        image, inside = image_runs(
-            self._spaces, spaces[rows], runtime_addresses(entries[:, [1, 1]])
-        )
-        known = inside & (raw[newest, 1] == entries[:, 0])
-        found[rows] = np.where(known, self._instructions.index_of(image[:, 0]), -1)
-        return found
+def _led_to(
+    batch: BranchStacks,
+    spaces: I64,
+    end: U64,
+    sample: I64,
+    address_spaces: AddressSpaces,
+    code: InstructionTable,
+) -> I64:
+    """Where the newest entry of each sample went, if the newest run, by its end, ends with it."""
+    found = np.full(len(batch), -1)
+    newest = np.flatnonzero(np.diff(sample, prepend=-1))
+    rows = sample[newest]
+    entries = batch.entries[batch.offsets[rows]]
+    target = runtime_addresses(entries[:, [1, 1]])
+    image, inside = address_spaces.runs_to_image(spaces[rows], target)
+    known = inside & (end[newest] == entries[:, 0])
+    found[rows] = np.where(known, code.index_of(image[:, 0]), -1)
+    return found
 
 
 def _at_their_branch(last: I64, valid: Bools, instructions: InstructionTable) -> I64:

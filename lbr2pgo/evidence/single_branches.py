@@ -12,19 +12,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lbr2pgo.counting.address_spaces import AddressSpaces
+from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
+from lbr2pgo.evidence.collector import Finding, Samples
 from lbr2pgo.model.branch_counts import sum_by
 from lbr2pgo.model.branch_stacks import (
     FIRST_EXCEPTION,
     NOT_TAKEN,
     SPEC_WRONG_PATH,
-    BranchStacks,
     spec_of,
     type_of,
 )
 from lbr2pgo.sources.base import EventInfo
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses, runtime_addresses
-from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.arrays import U64, Bools
 
 _MOST_ENTRIES = 2
 """The branch, and with FEAT_SPE_PBT where the branch before it went to."""
@@ -42,39 +42,46 @@ class SingleBranches:
         return len(self.address)
 
 
-class SingleTable:
+class SingleBranchCollector:
     """Counts the newest entry of samples that have no real stack."""
 
     def __init__(self, spaces: AddressSpaces, events: Sequence[EventInfo]) -> None:
         self._spaces = spaces
         self._is_single = any(event.records_single_branches for event in events)
         self._parts: list[SingleBranches] = []
+        self._others: tuple[SingleBranches, ...] = ()
 
-    def add(self, batch: BranchStacks, spaces: I64, kinds: U8) -> None:
-        """Look at a batch, given each sample's space (`counting.Reading.batches`)."""
+    def add(self, samples: Samples) -> None:
+        """Look at a batch."""
+        batch, spaces = samples.batch, samples.spaces
         length = np.diff(batch.offsets)
         chosen = (spaces >= 0) & (length > 0) & (length <= _MOST_ENTRIES)
         first = np.where(chosen, batch.offsets[:-1], 0)
         chosen[chosen] = _are_branches(batch.flags[first[chosen]])
-        for space in np.unique(spaces[chosen]).tolist():
-            rows = np.flatnonzero(chosen & (spaces == space))
-            entries = batch.entries[first[rows]]
-            image, piece = self._spaces.to_image(space, runtime_addresses(entries[:, 0]))
-            inside = piece < len(self._spaces.pieces[space])
-            fell_through = entries[:, 2] & np.uint64(NOT_TAKEN) != 0
-            weight = batch.weight[rows]
-            columns = (np.where(fell_through, 0, weight), np.where(fell_through, weight, 0))
-            self._parts.append(
-                _summed(image[inside], *(c[inside].astype(np.uint64) for c in columns))
-            )
+        for space, of_space in rows_by(spaces[chosen]):
+            rows = np.flatnonzero(chosen)[of_space]
+            self._add_entries(space, batch.entries[first[rows]], batch.weight[rows])
 
-    def counts(self) -> SingleBranches:
+    def _add_entries(self, space: int, entries: U64, weight: U64) -> None:
+        """Count entries (k, 3) of one space."""
+        image, piece = self._spaces.to_image(space, runtime_addresses(entries[:, 0]))
+        inside = piece < len(self._spaces.pieces[space])
+        fell_through = entries[inside, 2] & np.uint64(NOT_TAKEN) != 0
+        taken = np.where(fell_through, np.uint64(0), weight[inside])
+        self._parts.append(_summed(image[inside], taken, weight[inside] - taken))
+
+    def merge(self, other: SingleBranchCollector) -> None:
+        """Add what another one saw."""
+        self._others += (other.result(),)
+
+    def result(self) -> SingleBranches:
         """What was seen; nothing where no entry is known to be a single branch.
 
         Only recorders of single branches write entries that were not taken.
         """
         found = merge(self._parts)
-        return found if self._is_single or found.not_taken.any() else merge([])
+        is_known = self._is_single or found.not_taken.any()
+        return merge([found, *self._others] if is_known else self._others)
 
 
 def _are_branches(flags: U64) -> Bools:
@@ -95,3 +102,8 @@ def merge(parts: Sequence[SingleBranches]) -> SingleBranches:
         for name in ("address", "taken", "not_taken")
     ]
     return _summed(*columns)
+
+
+SINGLE_BRANCHES = Finding(
+    "single branches", lambda known: SingleBranchCollector(known.spaces, known.events)
+)

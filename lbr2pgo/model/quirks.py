@@ -177,7 +177,7 @@ QUIRKS = (
         "AMD; Intel before Skylake",
         "cycles are 0 in all entries",
         "missing, never zero: reports say that there are none",
-        "evidence.cycle_counts.CycleTable",
+        "evidence.cycle_counts.CycleCollector",
         "Linux: arch/x86/events/amd/lbr.c, struct branch_entry",
         "tests/model/test_quirks.py::test_cycles_that_nobody_recorded_are_missing",
     ),

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lbr2pgo.analyses import function_view, hyperblocks, latency, registry
+from lbr2pgo.analyses import call_stacks, function_view, latency, registry
 from lbr2pgo.analyses.call_stacks import Node, tree
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.flow_graph import FlowGraph, hottest_regions
 from lbr2pgo.analyses.latency import TimedRun
 from lbr2pgo.counting.count import Progress
-from lbr2pgo.evidence.call_stacks import is_call_stack
+from lbr2pgo.evidence.call_stacks import CALL_STACKS, is_call_stack
 from lbr2pgo.model import waterfall
 from lbr2pgo.program.code.lookup import find_function
 from lbr2pgo.replay.recordings import Inputs, read_and_replay
@@ -49,11 +49,10 @@ class ReportOptions(Inputs):
 
     def __post_init__(self) -> None:
         Inputs.__post_init__(self)
-        known = (*registry.ANALYSES, function_view.NAME)
         for name in self.only:
-            if name not in known:
+            if name not in registry.NAMES:
                 raise InputError(
-                    f"there is no analysis {name}", cure=f"There are: {', '.join(known)}."
+                    f"there is no analysis {name}", cure=f"There are: {', '.join(registry.NAMES)}."
                 )
 
     def wants(self, name: str) -> bool:
@@ -61,11 +60,9 @@ class ReportOptions(Inputs):
         return not self.only or name in self.only
 
     @property
-    def followed(self) -> int | None:
-        """Through how many functions samples are to be followed, see `gather`."""
-        if not self.wants(hyperblocks.NAME):
-            return 0
-        return self.top if self.function is None else None
+    def shown(self) -> tuple[str, ...]:
+        """Names of the analyses that are to be shown."""
+        return tuple(name for name in registry.NAMES if self.wants(name))
 
 
 def make_report(options: ReportOptions, progress: Progress | None = None) -> Report:
@@ -78,7 +75,8 @@ def make_report(options: ReportOptions, progress: Progress | None = None) -> Rep
     events = [event for source in found.sources for event in source.info.events]
     if not any(is_call_stack(event.branch_sample_type) for event in events):
         found.refuse_nothing()
-    report = report_of(gather(found, followed=options.followed), options)
+    top = options.top if options.function is None else None
+    report = report_of(gather(found, analyses=options.shown, top=top), options)
     found.program.image.file.check_unchanged()
     return report
 
@@ -91,7 +89,7 @@ def report_of(gathered: Gathered, options: ReportOptions) -> Report:
         evidence = replace(evidence, function=region)
     names = [name for name in registry.ANALYSES if options.wants(name)]
     layout = evidence.program.image.layout
-    has_tree = evidence.stacks is not None and options.wants("call-stacks")
+    has_tree = options.wants(call_stacks.NAME) and evidence.found(CALL_STACKS) is not None
     return Report(
         title=f"Branches of {options.binary.name}",
         binary=str(options.binary),
@@ -100,7 +98,7 @@ def report_of(gathered: Gathered, options: ReportOptions) -> Report:
         details=_details(gathered),
         waterfall=waterfall.rows(gathered.tallies),
         tables=tuple(t for name in names for t in registry.run(name, evidence, options.top)),
-        timings=_timings(evidence) if options.wants("latency") else (),
+        timings=_timings(evidence) if options.wants(latency.NAME) else (),
         call_tree=_call_tree(tree(evidence)) if has_tree else None,
         functions=tuple(_views(evidence, options)),
         notes=gathered.notes,

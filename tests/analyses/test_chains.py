@@ -6,12 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builders.elf import Function
-from builders.evidence import evidence, gather, gather_sources, program, source
+from builders.evidence import evidence, gather, gather_sources, program, source, with_limits
 from builders.recordings import TESTBINS
 from builders.sources import Sample
 
 from lbr2pgo.analyses.chains import LIKELY, chains, executed_chains, saved_branches
 from lbr2pgo.analyses.flow_graph import flow_graph, hottest_regions
+from lbr2pgo.evidence.path_counts import PATHS
 from lbr2pgo.program.code.cfg import EdgeKind
 from lbr2pgo.record.exact import ExactCounts
 
@@ -45,7 +46,9 @@ def test_a_chain_is_cut_where_samples_do_not_go_on() -> None:
     found = two_choices(*["ll", "ls", "sl", "ls", "sl", "ls", "sl", "ls", "sl", "ll"] * 8)
     assert starts(found, executed=False) == [[0x1000, 0x1006, 0x1007, 0x100D, 0x100E]]
     assert starts(found, executed=True) == [[0x1000, 0x1006, 0x1007], [0x100D, 0x100E]]
-    assert starts(replace(found, paths=None), executed=True) == starts(found, executed=False)
+    assert starts(with_limits(found, has_samples=False), executed=True) == starts(
+        found, executed=False
+    )
 
 
 def test_a_chain_that_samples_go_along_stays_whole() -> None:
@@ -55,21 +58,23 @@ def test_a_chain_that_samples_go_along_stays_whole() -> None:
 
 def test_samples_are_followed_from_the_chains_first_block() -> None:
     found = two_choices(*["ll", "ll", "ls", "sl", "sl", "ss", "ll", "ll"] * 10)
-    assert found.paths is not None
+    paths = found.found(PATHS)
+    assert paths is not None
     rows = found.flow.instructions.index_of(np.array([0x1000, 0x1006, 0x1007, 0x100D], np.uint64))
-    known, went_on = found.paths.along(rows)
+    known, went_on = paths.along(rows)
     # All but what ran behind the newest entry: the first block of a round is known to begin.
     assert known.tolist() == [80, 50, 50]
     assert went_on.tolist() == [50, 50, 40]
-    known, went_on = found.paths.along(rows[2:])
+    known, went_on = paths.along(rows[2:])
     assert (known.tolist(), went_on.tolist()) == ([80], [60])
 
 
 def test_functions_that_are_not_followed_keep_their_chains() -> None:
     found = two_choices(*["ll", "ls", "sl", "ls", "sl", "ls", "sl", "ls", "sl", "ll"] * 8)
-    assert found.paths is not None
-    nowhere = np.full_like(found.paths.slot, -1)
-    blind = replace(found, paths=replace(found.paths, slot=nowhere))
+    paths = found.found(PATHS)
+    assert paths is not None
+    nowhere = np.full_like(paths.slot, -1)
+    blind = replace(found, findings={**found.findings, PATHS: replace(paths, slot=nowhere)})
     assert starts(blind, executed=True) == starts(found, executed=False)
 
 
@@ -77,10 +82,11 @@ def test_a_call_in_between_plays_no_part() -> None:
     """`main` calls g in its first block and goes on with the second."""
     stack = [(0x1006, 0x1010), (0x1041, 0x1005), (0x1000, 0x1040), (0x7FFF0000, 0x1000)]
     found = evidence(Sample(stack))
-    assert found.paths is not None
+    paths = found.found(PATHS)
+    assert paths is not None
     (chain, *_) = starts(found, executed=True)
     assert chain[:2] == [0x1000, 0x1005]
-    known, went_on = found.paths.along(found.flow.instructions.index_of(np.array(chain, np.uint64)))
+    known, went_on = paths.along(found.flow.instructions.index_of(np.array(chain, np.uint64)))
     assert known[0] == went_on[0] == 1
 
 
@@ -95,7 +101,8 @@ def test_chains_of_real_recordings_hold_what_they_promise(machine: str, name: st
     found = gather(
         (TESTBINS / "recordings" / f"{machine}-{name}.perf.data",), TESTBINS / machine / name
     ).evidence
-    assert found.paths is not None
+    paths = found.found(PATHS)
+    assert paths is not None
     total = 0
     for region, _ in hottest_regions(found, 10):
         graph = flow_graph(found, region)
@@ -110,7 +117,7 @@ def test_chains_of_real_recordings_hold_what_they_promise(machine: str, name: st
                 assert graph.cfg.edge_target[edge] == chain.blocks[i + 1]
                 assert graph.edge_share[edge] >= LIKELY
             starts = graph.cfg.block_start[list(chain.blocks)]
-            known, went_on = found.paths.along(found.flow.instructions.index_of(starts))
+            known, went_on = paths.along(found.flow.instructions.index_of(starts))
             assert (went_on >= LIKELY * known).all()
     assert total > 3
 

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-from builders.evidence import evidence
+from builders.evidence import evidence, with_limits
 from builders.sources import Sample
 
 from lbr2pgo.analyses.hyperblocks import hyperblocks
@@ -58,7 +56,7 @@ def test_of_a_way_longer_than_any_stack_nothing_is_known() -> None:
 
 
 def test_without_samples_only_edges_tell() -> None:
-    table = hyperblocks(replace(evidence(rounds("l", "l", "s")), paths=None))
+    table = hyperblocks(with_limits(evidence(rounds("l", "l", "s")), has_samples=False))
     row = next(table.records())
     assert (row["path_share"], row["path_low"], row["path_high"], row["paths"]) == (None,) * 4
     assert row["likelihood"] == pytest.approx(2 / 3)

@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import pytest
 from builders.elf import Function
-from builders.evidence import evidence, flags, gather, gather_sources, program, source
+from builders.evidence import evidence, flags, gather, gather_sources, program, source, with_limits
 from builders.recordings import PIE, RECORDING
 from builders.sources import Sample
 
 from lbr2pgo.analyses.evidence import Limits
 from lbr2pgo.analyses.latency import latency, timed_blocks, timed_loops
+from lbr2pgo.evidence.cycle_counts import ITERATIONS
 
 STANDARD = {1: 10484, 2: 16728, 3: 4563, 4: 15815, 6: 4770, 24: 3804, 32: 5567}
 
@@ -72,7 +73,7 @@ def test_amd_recordings_say_that_they_have_no_cycles() -> None:
 
 
 def test_counts_have_no_cycles() -> None:
-    found = replace(evidence(block(5)), cycles=None, limits=Limits(has_samples=False))
+    found = with_limits(evidence(block(5)), has_samples=False)
     assert any("counts of branches" in note for note in latency(found)[0].notes)
 
 
@@ -115,8 +116,9 @@ def test_a_round_with_a_missing_part_is_missing() -> None:
     stack = [(0x1016, 0x1005, flags(9)), (0x1009, 0x1015, 2), (0x1016, 0x1005, flags(9))]
     found = evidence(Sample(stack), block(5))
     assert timed_loops(found) == []
-    assert found.iterations is not None
-    assert found.iterations.cycles.tolist() == [0]
+    iterations = found.found(ITERATIONS)
+    assert iterations is not None
+    assert iterations.cycles.tolist() == [0]
 
 
 def test_blocks_with_most_time_come_first() -> None:

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-from builders.evidence import evidence, flags, gather
+from builders.evidence import evidence, flags, gather, with_limits
 from builders.recordings import PIE, RECORDING
 from builders.sources import Sample
 
@@ -81,7 +79,7 @@ def test_entries_of_one_sample_count_for_less() -> None:
 
     alike = evidence(*(loop(missed=missed) for missed in (True, False) for _ in range(10)))
     row = {r["address"]: r for r in mispredictions(alike)[1].records()}[0x1016]
-    unknowing = mispredictions(replace(alike, spread=None))[1].records()
+    unknowing = mispredictions(with_limits(alike, has_counts=True))[1].records()
     independent = {r["address"]: r for r in unknowing}[0x1016]
     assert row["rate"] == independent["rate"] == 0.5
     width = row["rate_high"] - row["rate_low"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from builders.evidence import evidence, gather
+from builders.evidence import evidence, gather, with_limits
 from builders.recordings import TESTBINS
 from builders.sources import Sample
 
@@ -51,7 +51,7 @@ def test_hottest_first() -> None:
 def test_outcomes_of_one_sample_count_for_less() -> None:
     found = evidence(*(rounds(*"l" * 5) for _ in range(10)), *(rounds(*"s" * 5) for _ in range(10)))
     alike = by_address(outcomes(found)[0])[0x1006]
-    apart = by_address(outcomes(replace(found, spread=None))[0])[0x1006]
+    apart = by_address(outcomes(with_limits(found, has_counts=True))[0])[0x1006]
     assert alike["probability"] == apart["probability"] == 0.5
     assert alike["probability_low"] < apart["probability_low"]
     # Twenty samples that each went one way are twenty observations.

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from builders.elf import Function, elf
@@ -76,13 +77,16 @@ def evidence(*samples: Sample, filters: int | None = None) -> Evidence:
     return gather_sources([source(*chosen, filters=filters)], program()).evidence
 
 
-def gather(profiles: tuple[Path, ...], binary: Path, *, followed: int | None = None) -> Gathered:
+def gather(profiles: tuple[Path, ...], binary: Path) -> Gathered:
     """What recordings of a program tell."""
-    return gather_replayed(read_and_replay(Inputs(profiles, binary)), followed=followed)
+    return gather_replayed(read_and_replay(Inputs(profiles, binary)))
 
 
-def gather_sources(
-    sources: Sequence[Source], program: Program, *, followed: int | None = None
-) -> Gathered:
+def gather_sources(sources: Sequence[Source], program: Program) -> Gathered:
     """What sources of any kind tell."""
-    return gather_replayed(replay_sources(sources, program), followed=followed)
+    return gather_replayed(replay_sources(sources, program))
+
+
+def with_limits(found: Evidence, **changes: object) -> Evidence:
+    """The same evidence, of which less can be told."""
+    return replace(found, limits=replace(found.limits, **changes))  # type: ignore[arg-type]

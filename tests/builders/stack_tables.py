@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from builders.sources import Sample, batch_of
 from hypothesis import strategies as st
 
 from lbr2pgo.counting.address_spaces import AddressSpaces
-from lbr2pgo.model.branch_stacks import ABORT, NOT_TAKEN, SPEC_SHIFT, TYPE_SHIFT, BranchStacks
+from lbr2pgo.counting.trace_table import TraceTable
+from lbr2pgo.evidence.collector import Collector, Samples
+from lbr2pgo.model.branch_stacks import ABORT, NOT_TAKEN, SPEC_SHIFT, TYPE_SHIFT
 from lbr2pgo.native.walk import StackKind
+from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.elf.layout import ImageLayout, Segment
-from lbr2pgo.support.arrays import I64, U8
 
 LAYOUT = ImageLayout("a", None, "x86-64", False, (Segment(0x1000, 0, 0x4000, 0x4000, True),))
 OUTSIDE = 0x9000
@@ -26,22 +28,30 @@ entries = st.builds(lambda a, b, w, c: (a, b, w | c << 4), addresses, addresses,
 stacks = st.lists(st.lists(entries, max_size=8), max_size=6)
 kinds = st.sampled_from(list(StackKind))
 
-T = TypeVar("T", covariant=True)
-
-
-class Table(Protocol[T]):
-    def add(self, batch: BranchStacks, spaces: I64, kinds: U8) -> None: ...
-    def counts(self) -> T: ...
+T = TypeVar("T")
 
 
 def spaces() -> AddressSpaces:
     return AddressSpaces.fixed(LAYOUT)
 
 
-def counted(
-    table: Table[T], samples: Sequence[Sample], kind: StackKind = StackKind.CONSECUTIVE
-) -> T:
-    """What a table says of samples with this kind of stack."""
+def samples_of(samples: Sequence[Sample], kind: StackKind = StackKind.CONSECUTIVE) -> Samples:
+    """Samples with this kind of stack, of a program whose code is not known."""
     n = len(samples)
-    table.add(batch_of(samples), np.zeros(n, np.int64), np.full(n, kind, np.uint8))
-    return table.counts()
+    each = np.zeros(n, np.int64), np.full(n, kind, np.uint8)
+    return Samples(batch_of(samples), *each, spaces(), InstructionTable.empty())
+
+
+def traces(samples: Sequence[Sample], kind: StackKind = StackKind.CONSECUTIVE) -> TraceTable:
+    """What counting makes of samples with this kind of stack."""
+    table, given = TraceTable(spaces()), samples_of(samples, kind)
+    table.add(given.batch, given.spaces, given.kinds)
+    return table
+
+
+def collected(
+    collector: Collector[T], samples: Sequence[Sample], kind: StackKind = StackKind.CONSECUTIVE
+) -> T:
+    """What a collector finds in samples with this kind of stack."""
+    collector.add(samples_of(samples, kind))
+    return collector.result()

@@ -15,7 +15,7 @@ from builders.walks import LIBRARY, RandomProgram, Walk, walk
 
 from lbr2pgo.analyses.chains import plan_paths
 from lbr2pgo.analyses.evidence import Evidence
-from lbr2pgo.evidence.path_counts import WAYS, ChainPlan
+from lbr2pgo.evidence.path_counts import PATHS, WAYS, ChainPlan
 from lbr2pgo.program.program import Program
 from lbr2pgo.sources.base import Addresses
 
@@ -80,14 +80,15 @@ def test_ways_are_those_of_the_walk(seed: int, tmp_path: Path) -> None:
         code.index_of(np.array(list(begun(walked, window)), np.uint64)).tolist() for window in seen
     ]
     known, went_on = counted(plan_paths(found), ways)
-    assert found.paths is not None
-    np.testing.assert_array_equal(found.paths.known, known)
-    np.testing.assert_array_equal(found.paths.went_on, went_on)
+    paths = found.found(PATHS)
+    assert paths is not None
+    np.testing.assert_array_equal(paths.known, known)
+    np.testing.assert_array_equal(paths.went_on, went_on)
 
 
 def test_the_walks_go_along_chains_and_leave_them(tmp_path: Path) -> None:
     """So that the test before this one compares more than zeros."""
-    paths = [recorded(seed, tmp_path)[2].paths for seed in SEEDS]
+    paths = [recorded(seed, tmp_path)[2].found(PATHS) for seed in SEEDS]
     went_on = sum(int(each.went_on[:, 1:].sum()) for each in paths if each is not None)
     known = sum(int(each.known[:, 1:].sum()) for each in paths if each is not None)
     assert 500 < went_on < known

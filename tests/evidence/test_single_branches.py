@@ -14,6 +14,7 @@ from builders.sources import MemorySource, Sample
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.function_view import function_view
 from lbr2pgo.analyses.outcomes import outcomes
+from lbr2pgo.evidence.single_branches import SINGLE_BRANCHES
 from lbr2pgo.model.branch_stacks import NOT_TAKEN, PREDICTED
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import Addresses, EventInfo, StackSource
@@ -73,8 +74,9 @@ def test_there_are_no_straight_lines_even_with_the_branch_before() -> None:
 
 def test_a_stack_whose_branches_were_all_taken_is_no_such_sample() -> None:
     found = gather_sources([source(Sample([FORWARD]))], program()).evidence
-    assert found.singles is not None
-    assert len(found.singles) == 0
+    singles = found.found(SINGLE_BRANCHES)
+    assert singles is not None
+    assert len(singles) == 0
     assert rows(found) == {}
 
 

@@ -6,12 +6,12 @@ from collections import Counter
 
 import pytest
 from builders.sources import Sample
-from builders.stack_tables import IRQ, OUTSIDE, counted, entries, spaces
+from builders.stack_tables import IRQ, OUTSIDE, collected, entries, spaces
 from builders.trace_oracle import Entry
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lbr2pgo.evidence.cycle_counts import CycleTable
+from lbr2pgo.evidence.cycle_counts import CycleCollector
 from lbr2pgo.model.branch_stacks import ABORT, NOT_TAKEN, SPEC_SHIFT, TYPE_MASK, TYPE_SHIFT
 from lbr2pgo.native.walk import StackKind
 
@@ -59,7 +59,7 @@ def iterations_of(stack: list[Entry]) -> Iterations:
 
 
 def counted_in(stack: list[Entry], kind: StackKind = StackKind.CONSECUTIVE) -> Iterations:
-    found = counted(CycleTable(spaces(), loops=True), [Sample(stack)], kind)
+    found = collected(CycleCollector(spaces(), iterations=True), [Sample(stack)], kind)
     rows = zip(found.start.tolist(), found.end.tolist(), found.cycles.tolist(), strict=True)
     return Counter(dict(zip(rows, found.count.tolist(), strict=True)))
 

@@ -76,7 +76,6 @@ def test_samples_are_followed_through_the_functions_that_are_shown() -> None:
     every = chains(top=None)
     assert chains(top=1) == every[:1]
     assert chains(top=1, function="walk") == [row for row in every if row["function"] == "walk"][:1]
-    assert options(only=("hot-branches",)).followed == 0
 
 
 def test_an_unknown_analysis_is_named_with_those_there_are() -> None:

@@ -1,0 +1,83 @@
+"""What collectors have in common: they look at the samples again, for what counts don't tell.
+
+A collector sees the samples of one source, batch by batch, when counting and replay have shown
+which code ran. To add one, write a module with its table, its collector and its `Finding`; an
+analysis that needs the finding (`analyses.registry`) has the table in its evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Generic, Protocol, Self, TypeVar
+
+from lbr2pgo.counting.address_spaces import AddressSpaces
+from lbr2pgo.counting.trace_table import stacks_of
+from lbr2pgo.evidence.sample_runs import SampleRuns, runs_of
+from lbr2pgo.model.branch_stacks import BranchStacks
+from lbr2pgo.native.walk import Stacks
+from lbr2pgo.program.code.instructions import InstructionTable
+from lbr2pgo.program.program import Program
+from lbr2pgo.replay.replay import Flow
+from lbr2pgo.sources.base import EventInfo
+from lbr2pgo.support.arrays import I64, U8
+
+T = TypeVar("T")
+Result = TypeVar("Result", covariant=True)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """A batch of samples, as `counting.Reading.batches` gives it."""
+
+    batch: BranchStacks
+    spaces: I64
+    """(n,): of each sample, negative where it is not to be counted."""
+    kinds: U8
+    """(n,): `StackKind` of each."""
+    address_spaces: AddressSpaces
+    code: InstructionTable
+    """What ran, as far as replay knows."""
+
+    @cached_property
+    def stacks(self) -> Stacks:
+        """As the loops want it."""
+        return stacks_of(self.batch, self.spaces, self.kinds, self.address_spaces.bounds)
+
+    @cached_property
+    def runs(self) -> SampleRuns:
+        """The straight runs of each sample, laid over the code."""
+        return runs_of(self.batch, self.spaces, self.stacks, self.address_spaces, self.code)
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A second pass over the samples of one source."""
+
+    program: Program
+    flow: Flow
+    spaces: AddressSpaces
+    events: Sequence[EventInfo]
+
+
+class Collector(Protocol[Result]):
+    """Collects one finding."""
+
+    def add(self, samples: Samples) -> None:
+        """Look at a batch."""
+
+    def merge(self, other: Self) -> None:
+        """Take over what another one saw in other samples of the program, in any order."""
+
+    def result(self) -> Result:
+        """What was seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding(Generic[T]):
+    """Something that the samples tell and counts don't; those of one name are equal."""
+
+    name: str
+    start: Callable[[Pass], Collector[T]] = field(compare=False)
+    """Make a collector for a pass."""

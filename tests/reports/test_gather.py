@@ -1,0 +1,105 @@
+"""The second pass: it drives whatever analyses ask for, and knows none of it by name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from builders.evidence import program, source
+from builders.sources import Sample
+
+from lbr2pgo.analyses import registry
+from lbr2pgo.analyses.evidence import Evidence
+from lbr2pgo.analyses.hot_branches import hot_branches
+from lbr2pgo.analyses.latency import latency
+from lbr2pgo.analyses.table import Column, Kind, Table
+from lbr2pgo.evidence.collector import Finding, Pass, Samples
+from lbr2pgo.evidence.cycle_counts import CYCLES
+from lbr2pgo.model.branch_counts import BranchCounts, aggregate
+from lbr2pgo.program.elf.layout import ImageLayout
+from lbr2pgo.replay.recordings import replay_sources
+from lbr2pgo.reports.gather import gather
+from lbr2pgo.sources.base import SourceInfo
+
+BACK, FORWARD = (0x1016, 0x1005), (0x1006, 0x1010)
+
+
+class DepthCollector:
+    """How often stacks had how many entries."""
+
+    def __init__(self, known: Pass) -> None:
+        self.depths = np.zeros(9, np.int64)
+
+    def add(self, samples: Samples) -> None:
+        self.depths += np.bincount(np.diff(samples.batch.offsets), minlength=9)
+
+    def merge(self, other: DepthCollector) -> None:
+        self.depths += other.depths
+
+    def result(self) -> list[int]:
+        return self.depths.tolist()
+
+
+DEPTHS = Finding("depths", DepthCollector)
+
+
+class Counts:
+    """A source that holds counts already: none."""
+
+    info = SourceInfo(path="counts", format="test")
+
+    def counts(self, layout: ImageLayout) -> BranchCounts:
+        none = np.empty(0, np.uint64)
+        return aggregate(none, none, none, none.astype(np.uint8), none, none)
+
+    def health(self) -> dict[str, int]:
+        return {}
+
+
+def depths(found: Evidence, top: int | None) -> Table:
+    rows = tuple((n, count) for n, count in enumerate(found.found(DEPTHS) or ()) if count)
+    return Table("depths", "Depths", (Column("depth", "", Kind.COUNT),) * 2, rows)
+
+
+def test_a_new_analysis_gets_what_it_asks_the_samples_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its collector, and its row of the registry, are all that there is to write."""
+    monkeypatch.setitem(registry.ANALYSES, "depths", registry.Analysis(depths, (DEPTHS,)))
+    sources = [source(Sample([BACK] * 2), Sample([BACK] * 3)), source(Sample([FORWARD] * 3))]
+    found = gather(replay_sources(sources, program()), analyses=["depths"])
+    (table,) = registry.run("depths", found.evidence, None)
+    assert table.rows == ((2, 1), (3, 2))
+
+
+def test_what_nobody_asked_for_is_not_collected() -> None:
+    replayed = replay_sources([source(Sample([BACK, FORWARD]))], program())
+    found = gather(replayed, analyses=["latency"]).evidence
+    assert latency(found)
+    with pytest.raises(KeyError):
+        hot_branches(found)
+    assert found.found(CYCLES) is not None
+
+
+@pytest.mark.parametrize("name", registry.ANALYSES)
+def test_an_analysis_asks_for_all_that_it_looks_at(name: str) -> None:
+    replayed = replay_sources([source(Sample([BACK, FORWARD, BACK]))], program())
+    assert registry.run(name, gather(replayed, analyses=[name]).evidence, None)
+
+
+@pytest.mark.parametrize("name", registry.ANALYSES)
+def test_two_sources_tell_what_one_tells_that_holds_both(name: str) -> None:
+    samples = [Sample([BACK, (*FORWARD, 7 << 4), BACK]), Sample([(0x1018, 0x1050)] * 2)]
+    code = program()
+    apart, together = (
+        gather(replay_sources(sources, code)).evidence
+        for sources in ([source(sample) for sample in samples], [source(*samples)])
+    )
+    assert registry.run(name, apart, None) == registry.run(name, together, None)
+
+
+def test_counts_beside_samples_leave_spread_unknown() -> None:
+    recorded = source(Sample([BACK, FORWARD]))
+    assert gather(replay_sources([recorded], program())).evidence.spread is not None
+    found = gather(replay_sources([recorded, Counts()], program())).evidence
+    assert found.limits.has_samples
+    assert found.spread is None
+    alone = gather(replay_sources([Counts()], program())).evidence
+    assert alone.found(CYCLES) is None
