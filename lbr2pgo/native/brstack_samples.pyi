@@ -58,7 +58,7 @@ class ReadSamples(NamedTuple):
     """(m, 2), in a file with symbols: of the addresses from the symbols."""
     losses: dict[str, int]
     """`lines` that are no sample and no record, `entries` with which a stack was cut short,
-    aggregated `counts` without a sample, and `zeros` among the counts."""
+    aggregated `counts` without a sample, `zeros` among the counts, and `chains` that were cut."""
     after: OpenSample
     """What the end of the text left open."""
 

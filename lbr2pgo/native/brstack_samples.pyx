@@ -197,6 +197,7 @@ cdef struct Losses:
     uint64_t entries
     uint64_t counts
     uint64_t zeros
+    uint64_t chains
 
 
 SAMPLE = np.dtype(
@@ -243,7 +244,7 @@ cdef class SampleReader:
         self._pending = before.pending
         self._frames[:open_frames] = before.frames
         self._frame_count = open_frames
-        self._losses = Losses(0, 0, 0, 0)
+        self._losses = Losses(0, 0, 0, 0, 0)
         self._sample_count = self._entry_count = 0
         with nogil:
             self._read_lines(start, end, base)
@@ -422,6 +423,8 @@ cdef class SampleReader:
         if self._pending.frames < MOST_FRAMES:
             self._frames[self._frame_count] = prefix.ip
             self._frame_count += 1
+        elif self._pending.frames == MOST_FRAMES:
+            self._losses.chains += 1
         self._pending.frames += 1
         return 0
 

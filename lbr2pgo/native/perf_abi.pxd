@@ -44,6 +44,12 @@ cpdef enum:
     SAMPLE_BRANCH_STACK = 1 << 11
     SAMPLE_IDENTIFIER = 1 << 16
 
+# PERF_CONTEXT_*: what is no address in a call chain, as signed words from PERF_CONTEXT_MAX up to -1.
+# A cookie follows the deferred one, and a later record has the user's frames.
+cpdef enum:
+    FIRST_CONTEXT = -4095
+    CONTEXT_USER_DEFERRED = -640
+
 # PERF_FORMAT_*
 cpdef enum:
     FORMAT_TOTAL_TIME_ENABLED = 1 << 0

@@ -13,7 +13,10 @@ BAD: int
 # Why a sample can't be read.
 UNKNOWN_EVENT: int
 TOO_SHORT: int
+BAD_CHAIN: int
 BAD_STACK: int
+DEFERRED_CHAIN: int
+"""Not that, but a call chain of which a later record has the user's frames; they are lost."""
 TALLIES: int
 """How many such reasons there are."""
 
@@ -40,20 +43,28 @@ class Layouts:
     def __init__(self, fields: I64, id_at: int, ids: U64, id_events: I32) -> None:
         """Take what the attrs say.
 
-        fields (events, 8): positions of ip, pid and tid, time, and the first field that is not
+        fields (events, 9): positions of ip, pid and tid, time, and the first field that is not
         fixed, as words from the record's start, -1 where there is none; `sample_type`;
-        `read_format`; whether stacks have a hardware index, and counters. id_at is the word that
-        holds a sample's id, 0 where all samples are the first event's; ids (k,) ascend, and
-        id_events (k,) are the event of each.
+        `read_format`; whether stacks have a hardware index, and counters; whether call chains are
+        kept. id_at is the word that holds a sample's id, 0 where all samples are the first
+        event's; ids (k,) ascend, and id_events (k,) are the event of each.
         """
 
 class Room:
     """Room for one batch of samples, in the columns of `BranchStacks`."""
 
-    def __init__(self, samples: int, entries: int, *, has_counters: bool = False) -> None: ...
+    def __init__(
+        self, samples: int, entries: int, frames: int = 0, *, has_counters: bool = False
+    ) -> None:
+        """For so many of each; without frames no layout may keep call chains."""
     def __len__(self) -> int: ...
     def columns(self) -> dict[str, Any]:
-        """What is in it, by the names of `BranchStacks`; without weights."""
+        """What is in it, by the names of `BranchStacks`; without weights and call chains."""
+    def call_chains(self) -> tuple[U64, I64] | None:
+        """Frames (c,) and offsets (n + 1,), as `CallChains` has them; None without room for any.
+
+        PERF_CONTEXT_* words are left out; frames of the kernel come before the user's.
+        """
 
 def read_samples(
     data: Bytes, start: int, position: int, layouts: Layouts, room: Room, tallies: I64

@@ -9,6 +9,8 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from lbr2pgo.native.perf_abi cimport (
+    CONTEXT_USER_DEFERRED,
+    FIRST_CONTEXT,
     FORMAT_GROUP,
     FORMAT_ID,
     FORMAT_LOST,
@@ -35,11 +37,13 @@ cpdef enum:
     SPECIAL
     BAD
 
-# Why a sample can't be read.
+# Why a sample can't be read, or not all of it.
 cpdef enum:
     UNKNOWN_EVENT
     TOO_SHORT
+    BAD_CHAIN
     BAD_STACK
+    DEFERRED_CHAIN
     TALLIES
 
 # Types from the last one on are counted together.
@@ -174,6 +178,7 @@ cdef enum:
     READ_FORMAT
     HAS_HW_INDEX
     HAS_COUNTERS
+    HAS_CHAIN
     COLUMNS
 
 
@@ -202,6 +207,8 @@ cdef class Layouts:
 cdef class Room:
     cdef uint64_t[:, ::1] entries
     cdef int64_t[::1] offsets
+    cdef uint64_t[::1] frames
+    cdef int64_t[::1] frame_offsets
     cdef int32_t[::1] pid
     cdef int32_t[::1] tid
     cdef uint64_t[::1] time
@@ -210,9 +217,13 @@ cdef class Room:
     cdef uint64_t[::1] counters
     cdef Py_ssize_t n  # samples in it
 
-    def __init__(self, Py_ssize_t samples, Py_ssize_t entries, *, has_counters=False):
+    def __init__(
+        self, Py_ssize_t samples, Py_ssize_t entries, Py_ssize_t frames=0, *, has_counters=False
+    ):
         self.entries = np.empty((entries, ENTRY_WORDS), np.uint64)
         self.offsets = np.zeros(samples + 1, np.int64)
+        self.frames = np.empty(frames, np.uint64)
+        self.frame_offsets = np.zeros(samples + 1, np.int64)
         self.pid, self.tid = np.empty(samples, np.int32), np.empty(samples, np.int32)
         self.time, self.ip = np.empty(samples, np.uint64), np.empty(samples, np.uint64)
         self.event = np.empty(samples, np.int32)
@@ -234,6 +245,12 @@ cdef class Room:
             "ip": np.asarray(self.ip[:n]),
             "counters": np.asarray(self.counters[:m]) if len(self.counters) else None,
         }
+
+    def call_chains(self):
+        cdef Py_ssize_t n = self.n, c = self.frame_offsets[self.n]
+        if self.frames.shape[0] == 0:
+            return None
+        return np.asarray(self.frames[:c]), np.asarray(self.frame_offsets[: n + 1])
 
 
 cdef inline uint64_t _word(const Record* record, Py_ssize_t i) noexcept nogil:
@@ -293,53 +310,81 @@ cdef inline Py_ssize_t _after_raw(const Record* record, Py_ssize_t at) noexcept 
     return at + <Py_ssize_t>(<uint32_t>_word(record, at) + 4ULL + WORD - 1) // WORD
 
 
-cdef struct Stack:
-    Py_ssize_t at  # word of the first entry
-    Py_ssize_t count
+cdef struct Part:
+    Py_ssize_t at  # its first word
+    Py_ssize_t count  # of entries, or of words of a call chain
+
+
+cdef struct Sample:
+    Py_ssize_t event
+    Part chain
+    Part stack
+
+
+cdef bint _find_chain(
+    const Record* record, const int64_t* fields, Py_ssize_t* at, Part* chain
+) noexcept nogil:
+    """Find a sample's call chain from word `at` on, and go behind it; whether it fits."""
+    cdef Py_ssize_t after
+    chain.at = chain.count = 0
+    if not fields[SAMPLE_TYPE] & SAMPLE_CALLCHAIN:
+        return True
+    after = _after_list(record, at[0], 1)
+    if after > record.words:
+        return False
+    if fields[HAS_CHAIN]:
+        chain.at, chain.count = at[0] + 1, after - at[0] - 1
+    at[0] = after
+    return True
 
 
 cdef bint _find_stack(
-    const Record* record, Layouts layouts, Py_ssize_t event, Stack* stack
-) except -1 nogil:
-    """Find a sample's entries; whether they fit into its record.
+    const Record* record, const int64_t* fields, Py_ssize_t at, Part* stack
+) noexcept nogil:
+    """Find a sample's entries, of which word `at` says how many there are; whether they fit.
 
     An empty stack may lack the hardware index (kernel/events/core.c, perf_output_sample).
     """
-    cdef int64_t sample_type = layouts.fields[event, SAMPLE_TYPE]
-    cdef Py_ssize_t at = layouts.fields[event, REST], width
+    cdef Py_ssize_t width
     cdef uint64_t count
     stack.at = stack.count = 0
-    if not sample_type & SAMPLE_BRANCH_STACK:
-        return True
-    if sample_type & SAMPLE_READ:
-        at = _after_read(record, at, layouts.fields[event, READ_FORMAT])
-    if sample_type & SAMPLE_CALLCHAIN:
-        at = _after_list(record, at, 1)
-    if sample_type & SAMPLE_RAW:
-        at = _after_raw(record, at)
     if at >= record.words:
         return False
     count = _word(record, at)
     if count == 0:
         return True
-    at += 1 + layouts.fields[event, HAS_HW_INDEX]
-    width = ENTRY_WORDS + layouts.fields[event, HAS_COUNTERS]
+    at += 1 + fields[HAS_HW_INDEX]
+    width = ENTRY_WORDS + fields[HAS_COUNTERS]
     if count > <uint64_t>record.words or at + width * <Py_ssize_t>count > record.words:
         return False
     stack.at, stack.count = at, <Py_ssize_t>count
     return True
 
 
-cdef int _judge(
-    const Record* record, Layouts layouts, Py_ssize_t* event, Stack* stack
-) except -2 nogil:
-    """Find the event and the stack of a sample; READABLE, or why they can't be told."""
-    event[0] = _event_of(record, layouts)
-    if event[0] < 0:
+cdef int _find_parts(const Record* record, const int64_t* fields, Sample* sample) noexcept nogil:
+    """Find the call chain and the entries of a sample; READABLE, or what does not fit."""
+    cdef int64_t sample_type = fields[SAMPLE_TYPE]
+    cdef Py_ssize_t at = fields[REST]
+    if sample_type & SAMPLE_READ:
+        at = _after_read(record, at, fields[READ_FORMAT])
+    if not _find_chain(record, fields, &at, &sample.chain):
+        return BAD_CHAIN
+    sample.stack.at = sample.stack.count = 0
+    if not sample_type & SAMPLE_BRANCH_STACK:
+        return READABLE
+    if sample_type & SAMPLE_RAW:
+        at = _after_raw(record, at)
+    return READABLE if _find_stack(record, fields, at, &sample.stack) else BAD_STACK
+
+
+cdef int _judge(const Record* record, Layouts layouts, Sample* sample) except -2 nogil:
+    """Find the event and the parts of a sample; READABLE, or why they can't be told."""
+    sample.event = _event_of(record, layouts)
+    if sample.event < 0:
         return UNKNOWN_EVENT
-    if layouts.fields[event[0], REST] > record.words:
+    if layouts.fields[sample.event, REST] > record.words:
         return TOO_SHORT
-    return READABLE if _find_stack(record, layouts, event[0], stack) else BAD_STACK
+    return _find_parts(record, &layouts.fields[sample.event, 0], sample)
 
 
 cdef inline uint64_t _field(
@@ -349,12 +394,38 @@ cdef inline uint64_t _field(
     return _word(record, at) if at > 0 else otherwise
 
 
+cdef bint _put_chain(const Record* record, Part chain, Room room) except -1 nogil:
+    """Append the addresses of a call chain; whether there are more in another record."""
+    cdef Py_ssize_t end = room.frame_offsets[room.n], k
+    cdef bint is_deferred = False
+    cdef int64_t word
+    for k in range(chain.count):
+        word = <int64_t>_word(record, chain.at + k)
+        if word == CONTEXT_USER_DEFERRED:
+            is_deferred = True
+            break
+        if not FIRST_CONTEXT <= word < 0:
+            room.frames[end] = <uint64_t>word
+            end += 1
+    room.frame_offsets[room.n + 1] = end
+    return is_deferred
+
+
+cdef bint _fits(const Sample* sample, Room room) except -1 nogil:
+    """Whether there is room for one more sample."""
+    return (
+        room.n < room.ip.shape[0]
+        and room.offsets[room.n] + sample.stack.count <= room.entries.shape[0]
+        and room.frame_offsets[room.n] + sample.chain.count <= room.frames.shape[0]
+    )
+
+
 cdef int _put(
-    const Record* record, Layouts layouts, Py_ssize_t event, Stack stack, uint64_t position,
-    Room room,
+    const Record* record, Layouts layouts, const Sample* sample, uint64_t position, Room room
 ) except -1 nogil:
-    """Append a readable sample to a room that it fits into."""
-    cdef Py_ssize_t n = room.n, m = room.offsets[n], k
+    """Append a readable sample, but for its call chain, to a room that it fits into."""
+    cdef Py_ssize_t n = room.n, m = room.offsets[n], event = sample.event, k
+    cdef Part stack = sample.stack
     cdef uint64_t ids = _field(record, layouts.fields[event, TID], <uint64_t>-1)
     room.ip[n] = _field(record, layouts.fields[event, IP], 0)
     room.pid[n] = <int32_t><uint32_t>ids
@@ -385,23 +456,21 @@ def read_samples(
     Room room,
     int64_t[::1] tallies,
 ):
-    cdef Py_ssize_t at = start, event
+    cdef Py_ssize_t at = start
     cdef Record record
-    cdef Stack stack
+    cdef Sample sample
     cdef int reason
     with nogil:
         while at < data.shape[0]:
             _take(data, at, &record)
             if record.kind == RECORD_SAMPLE:
-                reason = _judge(&record, layouts, &event, &stack)
+                reason = _judge(&record, layouts, &sample)
                 if reason != READABLE:
                     tallies[reason] += 1
-                elif (
-                    room.n == room.ip.shape[0]
-                    or room.offsets[room.n] + stack.count > room.entries.shape[0]
-                ):
+                elif not _fits(&sample, room):
                     break
                 else:
-                    _put(&record, layouts, event, stack, position + at, room)
+                    tallies[DEFERRED_CHAIN] += _put_chain(&record, sample.chain, room)
+                    _put(&record, layouts, &sample, position + at, room)
             at += record.size
     return at

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 from builders import perf_data as build
 from builders.perf_data import Event, Sample
@@ -23,6 +24,16 @@ def rows(source: PerfData) -> list[Row]:
             stack = batch.entries[batch.offsets[i] : batch.offsets[i + 1]].tolist()
             scalars = (batch.event, batch.ip, batch.pid, batch.tid, batch.time)
             found.append((*(int(a[i]) for a in scalars), tuple(map(tuple, stack))))
+    return found
+
+
+def chains(source: PerfData) -> list[list[int]]:
+    """The call chain of every sample; empty where the file holds none."""
+    found = []
+    for batch in source.batches():
+        offsets = batch.offsets * 0 if batch.chains is None else batch.chains.offsets
+        for start, end in pairwise(offsets.tolist()):
+            found.append([] if batch.chains is None else batch.chains.frames[start:end].tolist())
     return found
 
 

@@ -109,7 +109,7 @@ def layouts(*rows: list[int], id_at: int = 0, ids: list[int] | None = None) -> L
     )
 
 
-STACK_ONLY = [-1, -1, -1, 1, 1 << 11, 0, 0, 0]
+STACK_ONLY = [-1, -1, -1, 1, 1 << 11, 0, 0, 0, 0]
 """A layout with nothing but the branch stack."""
 
 
@@ -137,6 +137,20 @@ def test_stops_before_the_sample_that_does_not_fit_and_goes_on_there() -> None:
     assert not tallies.any()
 
 
+def test_stops_before_the_call_chain_that_does_not_fit_and_goes_on_there() -> None:
+    layout = [-1, -1, -1, 1, 1 << 5, 0, 0, 0, 1]
+    sizes = (1, 2, 0, 3)
+    raw = array(b"".join(record(9, struct.pack(f"<{n + 1}Q", n, *range(n))) for n in sizes))
+    tallies = np.zeros(kernel.TALLIES, np.int64)
+    at, found = 0, []
+    while at < len(raw):
+        out = Room(9, 0, 3)
+        at = kernel.read_samples(raw, at, 0, layouts(layout), out, tallies)
+        found.append([column.tolist() for column in out.call_chains() or ()])
+    assert found == [[[0, 0, 1], [0, 1, 3, 3]], [[0, 1, 2], [0, 3]]]
+    assert not tallies.any()
+
+
 def test_fields_that_are_not_recorded_have_their_neutral_values() -> None:
     out = Room(2, 2)
     raw = array(stack_record((1, 2, 3)))
@@ -153,7 +167,7 @@ def test_fields_that_are_not_recorded_have_their_neutral_values() -> None:
     ("sample_id", "event"), [(0, 0), (2**64 - 1, 1), (7, 0), (8, None), (2**63, None)]
 )
 def test_looks_the_event_up_by_id(sample_id: int, event: int | None) -> None:
-    rows = [[-1, -1, -1, 2, 0, 0, 0, 0]] * 2
+    rows = [[-1, -1, -1, 2, 0, 0, 0, 0, 0]] * 2
     out = Room(1, 1)
     raw = array(record(9, struct.pack("<Q", sample_id)))
     tallies = np.zeros(kernel.TALLIES, np.int64)
@@ -171,22 +185,31 @@ def test_looks_the_event_up_by_id(sample_id: int, event: int | None) -> None:
     read_format=st.integers(0, 31),
     hw_index=st.booleans(),
     counters=st.booleans(),
+    chain=st.booleans(),
 )
 def test_no_sample_is_read_past_its_own_end(
-    body: bytes, size: int, sample_type: int, read_format: int, hw_index: bool, counters: bool
+    body: bytes,
+    size: int,
+    sample_type: int,
+    read_format: int,
+    hw_index: bool,
+    counters: bool,
+    chain: bool,
 ) -> None:
     """What lies behind a record must not change what is read from it."""
-    row = [1, 2, -1, 3, sample_type, read_format, int(hw_index), int(counters)]
+    row = [1, 2, -1, 3, sample_type, read_format, int(hw_index), int(counters), int(chain)]
     raw = record(9, body, size=min(size, 8 + len(body)))[: min(size, 8 + len(body))]
     found = []
     for behind in (b"\0", b"\xff"):
         guard = record(14, behind * 400)
-        out, tallies = Room(1, 20, has_counters=counters), np.zeros(kernel.TALLIES, np.int64)
+        out = Room(1, 20, 20 * chain, has_counters=counters)
+        tallies = np.zeros(kernel.TALLIES, np.int64)
         end = kernel.read_samples(array(raw + guard), 0, 0, layouts(row), out, tallies)
         assert end == len(raw + guard)
-        assert len(out) + tallies.sum() == 1
+        assert len(out) + tallies[: kernel.DEFERRED_CHAIN].sum() == 1
         columns = {k: v.tolist() for k, v in out.columns().items() if v is not None}
-        found.append((tallies.tolist(), columns))
+        chains = [column.tolist() for column in out.call_chains() or ()]
+        found.append((tallies.tolist(), columns, chains))
     assert found[0] == found[1]
 
 
@@ -203,4 +226,4 @@ def test_what_is_no_whole_record_is_refused(raw: bytes) -> None:
 
 def test_fixed_fields_stand_before_the_others() -> None:
     with pytest.raises(ValueError, match="event 1 has fixed fields behind"):
-        layouts(STACK_ONLY, [1, 2, 3, 3, 1 << 11, 0, 0, 0])
+        layouts(STACK_ONLY, [1, 2, 3, 3, 1 << 11, 0, 0, 0, 0])

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lbr2pgo.model import perf_abi as abi
+from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 from lbr2pgo.support.arrays import I64
 
 _HARDWARE_NAMES = (
@@ -73,6 +74,16 @@ class PerfAttr:
         return 1 + sum(bool(self.sample_type & other) for other in before)
 
     @property
+    def has_call_chains(self) -> bool:
+        """Whether samples hold call chains that the kernel has walked.
+
+        In call-stack mode the branches stand for the user's frames, and of these the chain has
+        the innermost alone (perf: tools/perf/util/machine.c, resolve_lbr_callchain_sample).
+        """
+        is_made = self.branch_sample_type >> BRANCH_FILTER_BITS["call_stack"] & 1
+        return bool(self.sample_type & abi.SAMPLE_CALLCHAIN) and not is_made
+
+    @property
     def fixed_words(self) -> int:
         """Words of a sample up to its first part of variable length."""
         return 1 + sum(bool(self.sample_type & field) for field in _FIXED_FIELDS)
@@ -126,6 +137,7 @@ def layout_rows(attrs: Sequence[PerfAttr]) -> I64:
             attr.read_format & 0x7FFF_FFFF_FFFF_FFFF,
             int(bool(attr.branch_sample_type & abi.BRANCH_HW_INDEX)),
             int(bool(attr.branch_sample_type & abi.BRANCH_COUNTERS)),
+            int(attr.has_call_chains),
         )
         for attr in attrs
     ]

@@ -16,7 +16,7 @@ import numpy as np
 
 from lbr2pgo.model import perf_abi as abi
 from lbr2pgo.model.address_space_events import SpaceEvent
-from lbr2pgo.model.branch_stacks import BranchStacks
+from lbr2pgo.model.branch_stacks import BranchStacks, CallChains
 from lbr2pgo.native.perf_records import TALLIES, Layouts, Room, read_samples
 from lbr2pgo.sources.base import (
     EventInfo,
@@ -35,13 +35,16 @@ from lbr2pgo.support.errors import InputError
 
 BATCH_SAMPLES = 1 << 12
 BATCH_ENTRIES = 1 << 17
+BATCH_FRAMES = 1 << 17
 """More than any one record can hold."""
 
 BAD_FEATURES = "damaged: header sections that can't be read"
 SAMPLE_REASONS = (
     "samples of an unknown event",
     "damaged: samples shorter than their fields",
+    "damaged: samples whose call chain does not fit",
     "damaged: samples whose branch stack does not fit",
+    "call chains without the user's frames, which a later record holds",
 )
 """In the order of `native.perf_records.TALLIES`."""
 
@@ -73,7 +76,7 @@ class PerfData:
             ),
             build_ids={**features.build_ids, **self._piped_build_ids},
             machine=features.machine,
-            has_call_stacks=any(attr.sample_type & abi.SAMPLE_CALLCHAIN for attr in attrs),
+            has_call_stacks=any(attr.has_call_chains for attr in attrs),
             details=features.details,
         )
 
@@ -88,15 +91,14 @@ class PerfData:
         """
         layouts = _layouts(self._attrs)
         tallies = np.zeros(TALLIES, np.int64)
-        has_counters = any(attr.branch_sample_type & abi.BRANCH_COUNTERS for attr in self._attrs)
-        room = _room(has_counters)
+        room = _room(self._attrs)
         for chunk in self._chunks():
             at = 0
             while at < len(chunk.data):
                 at = read_samples(chunk.data, at, chunk.position, layouts, room, tallies)
                 if at < len(chunk.data):
                     yield _batch(room)
-                    room = _room(has_counters)
+                    room = _room(self._attrs)
         if len(room):
             yield _batch(room)
         self._sample_tallies = dict(zip(SAMPLE_REASONS, tallies.tolist(), strict=True))
@@ -217,12 +219,20 @@ def _layouts(attrs: Sequence[PerfAttr]) -> Layouts:
     )
 
 
-def _room(has_counters: bool) -> Room:
-    return Room(BATCH_SAMPLES, BATCH_ENTRIES, has_counters=has_counters)
+def _room(attrs: Sequence[PerfAttr]) -> Room:
+    has_chains = any(attr.has_call_chains for attr in attrs)
+    has_counters = any(attr.branch_sample_type & abi.BRANCH_COUNTERS for attr in attrs)
+    frames = BATCH_FRAMES if has_chains else 0
+    return Room(BATCH_SAMPLES, BATCH_ENTRIES, frames, has_counters=has_counters)
 
 
 def _batch(room: Room) -> BranchStacks:
-    return BranchStacks(**room.columns(), weight=np.ones(len(room), np.uint64))
+    found = room.call_chains()
+    return BranchStacks(
+        **room.columns(),
+        weight=np.ones(len(room), np.uint64),
+        chains=None if found is None else CallChains(*found),
+    )
 
 
 def sniff(head: bytes) -> Sniff:

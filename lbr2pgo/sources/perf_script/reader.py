@@ -175,6 +175,7 @@ class PerfScript:
                 "stacks cut short at an unreadable entry": losses["entries"],
                 "aggregated counts without a sample": losses["counts"],
                 "aggregated counts of 0, taken as 1": losses["zeros"],
+                "call stacks cut to their innermost 65,536 frames": losses["chains"],
                 "bytes in lines too long to be read": self._reader.overlong_bytes,
                 "branch ends whose symbol the binary lacks": symbols.lost if symbols else 0,
             }

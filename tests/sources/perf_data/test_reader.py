@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from builders import perf_data as build
 from builders.perf_data import Event, Sample
-from builders.perf_readings import STACK, Row, Write, ips_of, numbered, rows, stacks
+from builders.perf_readings import STACK, Row, Write, chains, ips_of, numbered, rows, stacks
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -173,6 +173,55 @@ def test_counts_that_lie_before_the_stack(write: Write, kind: int, count: int) -
     source = write(build.file_form([event], build.record(9, 2, body)))
     assert rows(source) == []
     assert sum(source.health().values()) == 1
+
+
+WITH_CHAINS = Event(build.IP | build.CALLCHAIN | build.BRANCH_STACK)
+KERNEL, USER, DEFERRED = 2**64 - 128, 2**64 - 512, 2**64 - 640
+
+
+def test_call_chains_are_addresses_without_what_marks_their_contexts(write: Write) -> None:
+    given = [
+        (USER, 0x401000, 0x401500),
+        (KERNEL, 2**64 - 4096, 0xFFFFFFFF81000000, USER, 0x401008),
+        (),
+        (2**64 - 4095, 0, 2**64 - 1),
+    ]
+    records = b"".join(Sample(STACK, callchain=chain).encode(WITH_CHAINS) for chain in given)
+    source = write(build.file_form([WITH_CHAINS], records))
+    assert source.info.has_call_stacks
+    assert chains(source) == [
+        [0x401000, 0x401500], [2**64 - 4096, 0xFFFFFFFF81000000, 0x401008], [], [0],
+    ]  # fmt: skip
+    assert stacks(source) == [STACK] * 4
+    assert not source.health()
+
+
+def test_the_users_frames_of_a_later_record_are_told_as_lost(write: Write) -> None:
+    chain = (KERNEL, 2**64 - 8192, DEFERRED, 0x1234)
+    records = Sample(STACK, callchain=chain).encode(WITH_CHAINS)
+    source = write(build.file_form([WITH_CHAINS], records))
+    assert chains(source) == [[2**64 - 8192]]
+    assert source.health() == {
+        "call chains without the user's frames, which a later record holds": 1
+    }
+
+
+def test_stacks_of_calls_are_no_call_chains(write: Write) -> None:
+    """What was interrupted is all that the kernel puts beside them."""
+    calls = Event(WITH_CHAINS.sample_type, branch_sample_type=1 | 1 << 11)
+    sample = Sample(STACK, callchain=(USER, 0x401000))
+    source = write(build.file_form([calls], sample.encode(calls)))
+    assert not source.info.has_call_stacks
+    assert (stacks(source), chains(source)) == ([STACK], [[]])
+
+
+def test_a_call_chain_of_a_million_frames_is_counted(write: Write) -> None:
+    body = bytes(8) + (10**6).to_bytes(8, "little") + bytes(60_000)
+    whole = Sample(callchain=(USER, *range(8_000)))
+    records = build.record(9, 2, body) + whole.encode(WITH_CHAINS)
+    source = write(build.file_form([WITH_CHAINS], records))
+    assert chains(source) == [[*range(8_000)]]
+    assert source.health() == {"damaged: samples whose call chain does not fit": 1}
 
 
 def test_samples_shorter_than_their_fields_are_counted(write: Write) -> None:

@@ -7,11 +7,14 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+from builders import perf_data as build
 
 from lbr2pgo.model.address_space_events import Comm, Exit, Fork, Mmap, SpaceEvent
 from lbr2pgo.model.branch_stacks import ABORT, IN_TRANSACTION, MISPREDICTED, PREDICTED, cycles_of
 from lbr2pgo.sources.perf_data.reader import PerfData
+from lbr2pgo.sources.perf_script.reader import PerfScript
 
 Corpus = Callable[[str], Path]
 Tool = Callable[[str], str]
@@ -202,6 +205,38 @@ def test_agrees_with_perf_script_on_live_recordings(
         path.write_bytes(done.stdout)
     member = "page-faults" if "-T" in options else None
     check_against_perf_script(perf, run, path, stacks=False, group_member=member)
+
+
+RANDOM = np.random.default_rng(7)
+
+
+def random_sample(i: int) -> build.Sample:
+    kernel = (2**64 - 128, *(2**63 + i for i in RANDOM.integers(2**62, size=3).tolist()))
+    user = (2**64 - 512, *RANDOM.integers(1, 2**47, RANDOM.integers(1, 300)).tolist())
+    entries = RANDOM.integers(1, 2**47, (RANDOM.integers(1, 33), 2)).tolist()
+    return build.Sample(
+        tuple((source, target, PREDICTED) for source, target in entries),
+        ip=user[1], pid=1, tid=1, time=i, callchain=(*kernel * (i % 3 == 0), *user),
+    )  # fmt: skip
+
+
+def test_call_chains_are_those_of_perf_script(tool: Tool, run: Run, tmp_path: Path) -> None:
+    kinds = build.IP | build.TID | build.TIME | build.CALLCHAIN | build.BRANCH_STACK
+    event = build.Event(kinds)
+    records = b"".join(random_sample(i).encode(event) for i in range(1, 200))
+    path, text = tmp_path / "perf.data", tmp_path / "script.txt"
+    path.write_bytes(build.file_form([event], records))
+    perf = [tool("perf"), "script", "--max-stack", "10000", "-F", "ip,brstack", "-i", path]
+    text.write_text(run(*perf).stdout)
+    (found,) = PerfData(path).batches()
+    (expected,) = PerfScript(text).batches()
+    assert found.chains is not None
+    assert expected.chains is not None
+    assert len(found.chains.frames) > 10_000
+    for name in ("frames", "offsets"):
+        assert (getattr(found.chains, name) == getattr(expected.chains, name)).all()
+    for name in ("entries", "offsets"):
+        assert (getattr(found, name) == getattr(expected, name)).all()
 
 
 def test_agrees_with_perf_script_on_a_directory(tool: Tool, run: Run, tmp_path: Path) -> None:

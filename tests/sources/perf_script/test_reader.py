@@ -392,8 +392,10 @@ def test_stacks_of_calls_are_no_frames(write: Write) -> None:
 
 def test_an_endless_call_stack_keeps_its_innermost_frames(write: Callable[..., PerfScript]) -> None:
     frames = "".join(f"\t{0x400000 + i:16x}\n" for i in range(100_000))
-    (found,) = chains(write(frames + " 0x10/0x20/P/-/-/1\n"))
+    source = write(frames + " 0x10/0x20/P/-/-/1\n")
+    (found,) = chains(source)
     assert found == list(range(0x400000, 0x410000))
+    assert losses(source) == {"call stacks cut to their innermost 65,536 frames": 1}
     assert chains(write(frames + " 0x10/0x20/P/-/-/1\n", 1 << 16)) == [found]
 
 
