@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from types import FrameType
 
+from lbr2pgo.cli import messages
+from lbr2pgo.cli.parser import Parser, leaves
 from lbr2pgo.support.errors import Lbr2pgoError, OutputError
 
 _COMMANDS = (
@@ -31,6 +33,8 @@ _COMMANDS = (
     "bolt",
     "share",
     "msr",
+    "completion",
+    "help",
 )
 
 BAD_INPUT, OUR_ERROR, INTERRUPTED = 2, 3, 130
@@ -51,9 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Millions of small objects are made and hardly one of them in a cycle: a sixth of a short
     # run would go into looking for those.
     gc.set_threshold(1_000_000, 20, 20)
-    words = sys.argv[1:] if arguments is None else arguments
-    # Importing the modules of all commands takes several times as long as that of one.
-    args = _parser([name for name in _COMMANDS if name in words[:1]]).parse_args(words)
+    args = _parse(list(sys.argv[1:] if arguments is None else arguments))
+    messages.configure(args)
     try:
         code = int(args.run(args))
         sys.stdout.flush()
@@ -73,6 +76,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 128 + stop.number
     except Exception as error:
         return _report(error)
+
+
+def _parse(words: list[str]) -> argparse.Namespace:
+    if "_ARGCOMPLETE" in os.environ:
+        _complete()
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
+    # Importing the modules of all commands takes several times as long as that of one.
+    return _parser([name for name in _COMMANDS if name in words[:1]]).parse_args(words)
 
 
 def _stop_tidily() -> None:
@@ -104,15 +116,29 @@ def _parser(commands: Sequence[str] = ()) -> argparse.ArgumentParser:
     """Understands these commands, or all if there are none."""
     from lbr2pgo import __version__
 
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="lbr2pgo",
         description="Turn branch-stack samples into compiler profiles, BOLT fdata and reports.",
+        examples=(
+            "lbr2pgo record -- ./app",
+            "lbr2pgo convert perf.data --binary ./app --llvm app.prof",
+            "lbr2pgo help convert",
+        ),
     )
     parser.add_argument("--version", action="version", version=f"lbr2pgo {__version__}")
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
     for name in commands or _COMMANDS:
         import_module(f"lbr2pgo.cli.{name}").add_parser(subparsers)
+    for each in leaves(parser):
+        messages.add_options(each)
     return parser
+
+
+def _complete() -> None:
+    """Answer a shell that asks how a word may end, and exit."""
+    import argcomplete
+
+    argcomplete.autocomplete(_parser(), exit_method=sys.exit)
 
 
 def _drop_output() -> None:

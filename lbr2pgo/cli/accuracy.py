@@ -21,6 +21,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Compare a recording with the exact counts that `lbr2pgo record --exact` "
         "wrote: overlap of edge and block weights (1 is perfect), coverage, and the functions "
         "that fare worst.",
+        examples=("lbr2pgo accuracy perf.data --exact exact.npz --binary ./app",),
     )
     parser.add_argument("profile", type=Path, help="a recording, in any format that can be read")
     parser.add_argument("--exact", type=Path, required=True, help="exact counts (.npz)")

@@ -19,6 +19,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Run llvm-bolt on a binary, after a look at how stale the profile is. Without "
         "a profile, or without llvm-bolt, the output is a plain copy, and one line says so. Ends "
         "with 1, without an output, if the profile is another program's.",
+        examples=("lbr2pgo bolt ./app --fdata app.fdata -o app.bolt",),
     )
     parser.add_argument("binary", type=Path, metavar="ELF", help="linked with -Wl,--emit-relocs")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT")

@@ -34,6 +34,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Measure a profile: density, coverage of hot functions, conservation of flow, "
         "staleness against the binary, overlap with another profile. Ends with 1 if a gate fails, "
         "or if the measure that it is about can't be taken.",
+        examples=(
+            "lbr2pgo check perf.data --binary ./app",
+            "lbr2pgo check app.prof --binary ./app --max-stale 0.2",
+            "lbr2pgo check app.prof --binary ./app --new-build ./app-2",
+        ),
     )
     parser.add_argument("profile", metavar="PROFILE", help="a recording, sample profile or fdata")
     parser.add_argument("--binary", required=True, type=Path, metavar="ELF")

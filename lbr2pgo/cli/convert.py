@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from lbr2pgo.cli import messages
 from lbr2pgo.cli.own_process import prepare
+from lbr2pgo.cli.parser import some_of
 from lbr2pgo.cli.selection import add_selection, counting_options
 from lbr2pgo.support.errors import InputError
 
@@ -26,6 +28,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Replay branch stacks over a binary and write a sample profile for "
         "clang -fprofile-sample-use, fdata for llvm-bolt, or counts, all in one pass. Prints what "
         "became of every sample; without an output option, that is all it does.",
+        examples=(
+            "lbr2pgo convert perf.data --binary ./app --llvm app.prof --fdata app.fdata",
+            "lbr2pgo convert monday.data tuesday.data --binary ./app --llvm app.prof",
+            "perf script -F pid,ip,brstack --show-mmap-events | lbr2pgo convert - --binary ./app",
+        ),
     )
     parser.add_argument(
         "profiles",
@@ -40,10 +47,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add_selection(parser)
     parser.add_argument(
         "--compat",
-        action="append",
+        type=some_of("llvm-profgen", "perf2bolt"),
+        action="extend",
         default=[],
-        choices=("llvm-profgen", "perf2bolt"),
-        help="give this tool's numbers even where we know better (may be repeated)",
+        metavar="TOOLS",
+        help="give this tool's numbers even where we know better: llvm-profgen, perf2bolt",
     )
     parser.add_argument(
         "--timings", action="store_true", help="print how long each stage took, to stderr"
@@ -130,7 +138,7 @@ def run(args: argparse.Namespace) -> int:
         _show(error.tallies, error.notes, options.paths, args.summary_json)
         raise
     _show(done.tallies, done.notes, options.paths, args.summary_json)
-    if args.timings:
+    if args.timings or messages.is_verbose():
         print(*timings.lines(), sep="\n", file=sys.stderr)
     return 0
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lbr2pgo.cli.messages import note
 from lbr2pgo.cli.selection import add_pids, add_selection, counting_options
 
 if TYPE_CHECKING:
@@ -23,6 +23,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Show what a stage of the road holds: samples as they were recorded, counted "
         "traces, instructions and graph of a function with their counts, pseudo probes, or a "
         "written profile.",
+        examples=(
+            "lbr2pgo dump stacks perf.data --limit 5",
+            "lbr2pgo dump disasm perf.data --binary ./app --function main",
+            "lbr2pgo dump cfg --binary ./app --function main --format dot",
+            "lbr2pgo dump profile app.prof",
+        ),
     )
     stages = parser.add_subparsers(metavar="STAGE", required=True)
     _add_stacks(stages)
@@ -125,7 +131,7 @@ def run_stacks(args: argparse.Namespace) -> int:
         )
     resolve = None if args.binary is None else Program.open(args.binary).address_of
     _print(stacks.lines(source, stacks.Selection(args.limit, tuple(args.pid)), resolve))
-    _note(f"{number:,} {reason}" for reason, number in source.health().items() if number)
+    note(f"{number:,} {reason}" for reason, number in source.health().items() if number)
     return 0
 
 
@@ -172,7 +178,7 @@ def run_probes(args: argparse.Namespace) -> int:
     program = Program.open(args.binary)
     function = None if args.function is None else find_function(program, args.function)
     _print(probes.lines(program, function))
-    _note(f"{number:,} {reason}" for reason, number in program.probes.health().items())
+    note(f"{number:,} {reason}" for reason, number in program.probes.health().items())
     return 0
 
 
@@ -210,7 +216,7 @@ def _replayed(args: argparse.Namespace) -> Replayed:
     with SampleProgress() as progress:
         found = read_and_replay(inputs, progress, Timings(progress.stage))
     found.refuse_nothing()
-    _note(found.notes)
+    note(found.notes)
     return found
 
 
@@ -219,10 +225,3 @@ def _print(lines: Iterator[str]) -> None:
 
     for line in lines:
         print(printable(line))
-
-
-def _note(notes: Iterable[str]) -> None:
-    from lbr2pgo.support.printable import printable
-
-    for note in notes:
-        print(f"note: {printable(note)}", file=sys.stderr)

@@ -22,6 +22,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Run each program once under the software LBR, which counts instructions, "
         "taken branches and simulated mispredictions exactly, and then natively, taking turns. "
         "Ratios are to the first program. All must exit alike.",
+        examples=("lbr2pgo measure ./before ./after -- input",),
         usage="%(prog)s [-h] [--runs N] [--format {table,json}] BINARY … [-- ARGS …]",
     )
     add_runs(parser)

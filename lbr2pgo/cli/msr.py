@@ -23,6 +23,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "msr",
         help="decode, plan and read Intel's last-branch registers",
         description="Work with dumps of Intel's last-branch registers (model-specific registers).",
+        examples=("lbr2pgo msr plan -j any_call", "lbr2pgo msr decode dump.txt"),
     )
     parser.set_defaults(run=run)
     parts = parser.add_subparsers(dest="part", required=True)

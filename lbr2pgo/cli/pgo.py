@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lbr2pgo.cli.measure import add_runs, print_measured
+from lbr2pgo.cli.messages import say
 
 if TYPE_CHECKING:
     from lbr2pgo.build.loop import LoopOptions
@@ -22,6 +22,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "with the software LBR), convert it, build again with the profile, optionally optimise the "
         "result with llvm-bolt, and measure before and after. Says each step and its command. "
         "Flags reach the build in CFLAGS, CXXFLAGS and LDFLAGS.",
+        examples=(
+            'lbr2pgo pgo --build "make -B" --binary ./app --train "./app input"',
+            'lbr2pgo pgo --build "make -B" --binary ./app --train "./app input" --bolt',
+        ),
     )
     parser.add_argument(
         "--build", required=True, metavar="CMD", help="compiles from scratch, through a shell"
@@ -54,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     """Go through the loop and print what it gained."""
     from lbr2pgo.build.loop import Loop
 
-    measured = Loop(_options(args), _say).run()
+    measured = Loop(_options(args), say).run()
     if measured:
         print_measured(measured)
     return 0
@@ -76,10 +80,3 @@ def _options(args: argparse.Namespace) -> LoopOptions:
         # Not beside the binary: builds that start from scratch remove that directory.
         work=args.work or Path(f"{args.binary.name}.lbr2pgo"),
     )
-
-
-def _say(line: str) -> None:
-    """Beside the output of the commands themselves, and in its order."""
-    from lbr2pgo.support.printable import printable
-
-    print(printable(line), file=sys.stderr, flush=True)

@@ -7,6 +7,8 @@ from threading import Timer
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from lbr2pgo.cli import messages
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -28,7 +30,7 @@ class SampleProgress:
         self._timer.daemon = True
 
     def __enter__(self) -> SampleProgress:
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and not messages.is_quiet():
             self._timer.start()
         return self
 

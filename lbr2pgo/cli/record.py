@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from lbr2pgo.cli.messages import say
+from lbr2pgo.cli.parser import names
 
 if TYPE_CHECKING:
     from lbr2pgo.record.options import RecordOptions
@@ -22,6 +24,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Record the branch stacks of a command with perf where the processor can, and "
         "elsewhere with the software LBR, which emulates the program under QEMU. The program's "
         "exit code is passed on.",
+        examples=(
+            "lbr2pgo record -- ./app --its-own-option",
+            "lbr2pgo record -o app.data -j any_call,u -- ./app",
+            "lbr2pgo record --emulate --exact exact.npz -- ./app",
+        ),
     )
     parser.add_argument("-o", "--output", type=Path, default=Path("perf.data"), metavar="FILE")
     parser.add_argument(
@@ -34,7 +41,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "-j",
         "--filter",
-        action="append",
+        type=names,
+        action="extend",
         default=[],
         metavar="NAMES",
         help=f"which branches to keep, separated by commas: {', '.join(FILTERS)}",
@@ -81,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
             _print_command(build_commands(machine, options)[0])
             return 0
         return record_hardware(machine, options)
-    _say(f"Using the software LBR: {choice.reason}.")
+    say(f"Using the software LBR: {choice.reason}.")
     return _record_software(options)
 
 
@@ -89,11 +97,10 @@ def _options(args: argparse.Namespace) -> RecordOptions:
     from lbr2pgo.record.options import RecordOptions
 
     program = args.program[1:] if args.program[:1] == ["--"] else args.program
-    names = (name.strip() for part in args.filter for name in part.split(","))
     return RecordOptions(
         output=args.output,
         period=args.period,
-        filters=tuple(name for name in names if name),
+        filters=tuple(args.filter),
         depth=args.depth,
         call_stack=args.call_stack,
         cycles=args.cycles,
@@ -113,8 +120,8 @@ def _record_software(options: RecordOptions) -> int:
         return 0
     result = record_software(options)
     for warning in result.warnings:
-        _say(f"Warning: {warning}")
-    _say(_summary(result, options.exact))
+        say(f"Warning: {warning}")
+    say(_summary(result, options.exact))
     return result.exit_code
 
 
@@ -136,8 +143,3 @@ def _print_command(command: tuple[str, ...]) -> None:
     import shlex
 
     print(shlex.join(command))
-
-
-def _say(text: str) -> None:
-    """Beside the program's own output, as perf does."""
-    print(text, file=sys.stderr)

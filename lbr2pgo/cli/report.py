@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from lbr2pgo.cli.own_process import prepare
+from lbr2pgo.cli.parser import names
 from lbr2pgo.cli.selection import add_selection, counting_options
 
 if TYPE_CHECKING:
@@ -27,14 +28,20 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="show hot branches, mispredictions, latencies, outcomes, targets and more",
         description="Answer questions about a recording: hot-branches, mispredictions, latency, "
         "outcomes, indirect-targets, hyperblocks, call-stacks, call-edges, function.",
+        examples=(
+            "lbr2pgo report perf.data --binary ./app",
+            "lbr2pgo report perf.data --binary ./app --only hot-branches,mispredictions --top 5",
+            "lbr2pgo report perf.data --binary ./app --html app.html",
+            "lbr2pgo report perf.data --binary ./app --function main",
+        ),
     )
     parser.add_argument("profiles", nargs="+", metavar="PROFILE", help="- is standard input")
     parser.add_argument(
         "--binary", type=Path, metavar="ELF", help="needed for all inputs with addresses"
     )
     parser.add_argument(
-        "--only", nargs="+", action="extend", default=[], metavar="NAME",
-        help="only these analyses",
+        "--only", type=names, action="extend", default=[], metavar="NAMES",
+        help="only these analyses, separated by commas",
     )  # fmt: skip
     parser.add_argument(
         "--function",
@@ -122,17 +129,13 @@ def _options(args: argparse.Namespace) -> ReportOptions:
     return ReportOptions(
         profiles=tuple(map(Path, args.profiles)),
         binary=args.binary,
-        only=("call-stacks",) if is_folded else _names(args.only),
+        only=("call-stacks",) if is_folded else tuple(args.only),
         function=args.function,
         top=top or None,
         views=_PAGE_VIEWS if is_page else 0,
         counting=counting_options(args),
         strict=args.strict,
     )
-
-
-def _names(words: list[str]) -> tuple[str, ...]:
-    return tuple(name for word in words for name in word.split(",") if name)
 
 
 def _show(report: Report, page: Path | None) -> None:

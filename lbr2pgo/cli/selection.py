@@ -6,6 +6,8 @@ import argparse
 import re
 from typing import TYPE_CHECKING
 
+from lbr2pgo.cli.parser import numbers
+
 if TYPE_CHECKING:
     from lbr2pgo.counting.count import CountingOptions
 
@@ -25,8 +27,8 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
 def add_pids(parser: argparse._ActionsContainer) -> None:
     """Add --pid alone."""
     parser.add_argument(
-        "--pid", type=int, nargs="+", action="extend", default=[], metavar="N",
-        help="only samples of these processes",
+        "--pid", type=numbers, action="extend", default=[], metavar="NUMBERS",
+        help="only samples of these processes, separated by commas",
     )  # fmt: skip
 
 

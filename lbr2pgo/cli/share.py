@@ -16,6 +16,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Print the directory of the files that bring profiles into a build. CMake: "
         '-Dlbr2pgo_DIR="$(lbr2pgo share cmake)"; Make: include $(shell lbr2pgo share make)/'
         "lbr2pgo.mk; for Meson and Bazel, copy them into the project.",
+        examples=('cmake -Dlbr2pgo_DIR="$(lbr2pgo share cmake)" -B build',),
     )
     parser.add_argument("build_system", choices=("cmake", "make", "meson", "bazel"))
     parser.set_defaults(run=run)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TextIO
 
+from lbr2pgo.cli import messages
 from lbr2pgo.model import waterfall
 from lbr2pgo.profiles.formats import waterfall_rows
-from lbr2pgo.support.printable import printable
 
 _TITLE, _COUNT = 34, 16
 
@@ -19,9 +18,9 @@ _YELLOW, _DIM, _PLAIN = "\x1b[33m", "\x1b[2m", "\x1b[0m"  # ECMA-48, 8.3.117 (SG
 
 def show_losses(tallies: Mapping[str, int], notes: Sequence[str], stream: TextIO) -> None:
     """Print the waterfall, and on stderr what had to be assumed."""
-    print_waterfall(tallies, stream)
-    for note in notes:
-        print(f"note: {printable(note)}", file=sys.stderr)
+    if not messages.is_quiet():
+        print_waterfall(tallies, stream)
+    messages.note(notes)
 
 
 def print_waterfall(tallies: Mapping[str, int], stream: TextIO) -> None:
@@ -52,6 +51,8 @@ def _lines(tallies: Mapping[str, int]) -> Iterator[tuple[str, str]]:
 
 def _has_styles(stream: TextIO) -> bool:
     """Whether it is a terminal that shows styles to someone who wants them (no-color.org)."""
+    if os.environ.get("FORCE_COLOR"):
+        return True
     is_dumb = os.environ.get("TERM", "dumb") in ("dumb", "unknown")
     return stream.isatty() and not is_dumb and not os.environ.get("NO_COLOR")
 

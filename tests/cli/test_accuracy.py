@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 
 from lbr2pgo.cli import accuracy
+from lbr2pgo.cli.parser import Parser
 from lbr2pgo.support.errors import InputError
 
 TESTBINS = Path(__file__).parents[2] / "testbins"
@@ -17,7 +17,7 @@ RECORDINGS = TESTBINS / "recordings"
 
 
 def run(*arguments: object) -> int:
-    parser = argparse.ArgumentParser()
+    parser = Parser()
     accuracy.add_parser(parser.add_subparsers())
     args = parser.parse_args(["accuracy", *map(str, arguments)])
     return int(args.run(args))

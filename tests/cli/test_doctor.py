@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 
 import pytest
 
 from lbr2pgo.cli import doctor
+from lbr2pgo.cli.parser import Parser
 
 CPUINFO = """processor\t: 0
 vendor_id\t: GenuineIntel
@@ -28,7 +28,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def run(*arguments: str) -> int:
-    parser = argparse.ArgumentParser()
+    parser = Parser()
     doctor.add_parser(parser.add_subparsers())
     args = parser.parse_args(["doctor", *arguments])
     return int(args.run(args))

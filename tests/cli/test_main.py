@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -55,11 +58,31 @@ def test_the_version_is_the_package_s(command) -> None:
 
 
 def test_help_lists_every_command(command) -> None:
-    answer = command("--help")
-    assert answer.code == 0
+    listed = command("--help")
+    assert listed.code == 0
     for name in cli._COMMANDS:
-        assert f"\n    {name} " in answer.out
-        assert command(name, "--help").code == 0
+        assert re.search(rf"\n    {name}\s", listed.out)
+        answer = command("help", name)
+        assert answer.code == 0
+        assert name == "help" or answer == command(name, "--help")
+
+
+def test_help_is_there_for_what_stands_below_a_command(command) -> None:
+    assert command("help", "dump", "cfg").out.startswith("usage: lbr2pgo dump cfg ")
+    assert command("help").out == command("--help").out
+
+
+def test_every_help_has_examples_that_can_be_run() -> None:
+    parser = cli._parser()
+    (action,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    for name, subparser in {"": parser, **action.choices}.items():
+        examples = subparser.examples
+        assert examples or name == "help"
+        for example in examples:
+            calls = re.findall(r"lbr2pgo [^|)#]+", example)
+            assert calls
+            for call in calls:
+                parser.parse_args(shlex.split(call)[1:])
 
 
 @pytest.mark.parametrize(
@@ -77,10 +100,14 @@ def test_help_lists_every_command(command) -> None:
         ("dump", "everything"),
     ],
 )
-def test_wrong_words_end_with_2_and_the_usage(command, words: tuple[str, ...]) -> None:
+def test_wrong_words_end_with_2_and_lead_to_the_help(command, words: tuple[str, ...]) -> None:
     answer = command(*words)
-    assert answer.code == 2
-    assert answer.err.startswith("usage: lbr2pgo")
+    assert (answer.code, answer.out) == (2, "")
+    what, where = answer.err.splitlines()
+    assert what.startswith("lbr2pgo")
+    assert where.startswith("See `lbr2pgo")
+    help_words = where.split("`")[1].split()[1:]
+    assert command(*help_words).code == 0
 
 
 def test_an_error_of_ours_asks_to_be_reported(fails, monkeypatch: pytest.MonkeyPatch) -> None:

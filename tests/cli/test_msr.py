@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import struct
@@ -9,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from lbr2pgo.cli import msr
+from lbr2pgo.cli.parser import Parser
 from lbr2pgo.support.errors import InputError, MissingToolError
 
 
 def run(*arguments: str) -> int:
-    parser = argparse.ArgumentParser()
+    parser = Parser()
     msr.add_parser(parser.add_subparsers())
     args = parser.parse_args(["msr", *arguments])
     return int(args.run(args))

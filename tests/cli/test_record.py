@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import argparse
 import re
 import shutil
 from collections.abc import Callable
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lbr2pgo.cli import main, record
+from lbr2pgo.cli.parser import Parser
 from lbr2pgo.record.exact import ExactCounts
 from lbr2pgo.support.errors import InputError
 
@@ -16,7 +16,7 @@ TESTBINS = Path(__file__).parents[2] / "testbins"
 
 
 def run(*arguments: object) -> int:
-    parser = argparse.ArgumentParser()
+    parser = Parser()
     record.add_parser(parser.add_subparsers())
     parsed = parser.parse_args(["record", *map(str, arguments)])
     return int(parsed.run(parsed))

@@ -45,8 +45,8 @@ def test_only_and_top(command) -> None:
     assert "Mispredictions" not in out
 
 
-def test_several_names_with_commas_or_blanks(command) -> None:
-    for words in (["hot-branches,outcomes"], ["hot-branches", "outcomes"]):
+def test_several_names_at_once_or_one_at_a_time(command) -> None:
+    for words in (["hot-branches,outcomes"], ["hot-branches", "--only", "outcomes"]):
         _, out, _ = command("--only", *words, "--format", "json")
         names = {table["name"] for table in json.loads(out)["tables"]}
         assert names == {"hot-branches", "outcomes", "outcomes-by-line", "outcomes-to-invert"}

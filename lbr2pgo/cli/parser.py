@@ -1,0 +1,113 @@
+"""How the command line is read: what is said of wrong words, and what all commands take."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, NoReturn
+
+
+class Parser(argparse.ArgumentParser):
+    """Answers a wrong word in two lines with the word that may have been meant.
+
+    `examples` are whole command lines; they stand at the end of the help.
+    """
+
+    def __init__(self, *args: Any, examples: Sequence[str] = (), **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.examples = tuple(examples)
+        self._words: list[str] = []
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """As argparse does, but the command's own parser refuses words that are not known."""
+        self._words = list(sys.argv[1:] if args is None else args)
+        found, rest = super().parse_known_args(self._words, namespace)
+        if rest:
+            self.error(f"{rest[0]} is not known")
+        return found, []
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            raise argparse.ArgumentError(action, unknown(value, list(action.choices)))
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and where the help is; exit with 2.
+
+        A mistyped option is the cause of whatever else is wrong.
+        """
+        for word in self._words:
+            option = word.split("=")[0]
+            meant = did_you_mean(option, self._option_string_actions)
+            if option.startswith("--") and meant and option not in self._option_string_actions:
+                message = f"there is no option {option}{meant}"
+                break
+        print(f"{self.prog}: error: {message}\nSee `{self.prog} --help`.", file=sys.stderr)
+        raise SystemExit(2)
+
+    def format_help(self) -> str:
+        """The help with its examples."""
+        lines = [f"  {example}\n" for example in self.examples]
+        return super().format_help() + "".join(["\nexamples:\n", *lines] if lines else [])
+
+
+def did_you_mean(word: str, known: Collection[str]) -> str:
+    """`; did you mean …?`, or nothing where no known word resembles this one.
+
+    >>> did_you_mean("convrt", ["convert", "record"])
+    '; did you mean convert?'
+    >>> did_you_mean("frobnicate", ["convert", "record"])
+    ''
+    """
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, known, n=1, cutoff=0.7)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def names(text: str) -> list[str]:
+    """The values of an option that takes a list; with action="extend" it may be repeated.
+
+    >>> names("any_call, u")
+    ['any_call', 'u']
+    """
+    return [word for word in map(str.strip, text.split(",")) if word]
+
+
+def numbers(text: str) -> list[int]:
+    """The same for numbers."""
+    try:
+        return list(map(int, names(text)))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is no list of numbers") from None
+
+
+def some_of(*known: str) -> Callable[[str], list[str]]:
+    """The same for names of which all are known."""
+
+    def parse(text: str) -> list[str]:
+        for name in names(text):
+            if name not in known:
+                raise argparse.ArgumentTypeError(unknown(name, known))
+        return names(text)
+
+    return parse
+
+
+def unknown(word: str, known: Collection[str]) -> str:
+    """What is said of a word that is none of the known ones."""
+    return f"{word} is not known" + (
+        did_you_mean(word, known) or f" (there are {', '.join(known)})"
+    )
+
+
+def leaves(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """A parser's commands, and theirs, that have none themselves."""
+    subparsers = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
+    for action in subparsers:
+        for each in action.choices.values():
+            yield from leaves(each)
+    if not subparsers:
+        yield parser
