@@ -27,9 +27,10 @@ def in_prologue_or_epilogue(addresses: ImageAddresses, program: Program, debug: 
     starts = debug.functions_for(np.unique(addresses)).range_start
     is_start = np.isin(table.address, starts)
     is_return = table.kind == Kind.RET
+    is_next = table.end[:-1] == table.address[1:]
     marked = is_start | is_return
-    marked[1:] |= is_start[:-1]
-    marked[:-1] |= is_return[1:]
+    marked[1:] |= is_start[:-1] & is_next
+    marked[:-1] |= is_return[1:] & is_next
     found: Bools = known.copy()
     found[known] = marked[row[known]]
     return found

@@ -55,3 +55,13 @@ def test_an_address_between_instructions_or_outside_the_code_is_not_marked(
 ) -> None:
     odd = np.array([BASE + 2, BASE + 0x100000], np.uint64)
     assert not in_prologue_or_epilogue(odd, program, Debug()).any()  # type: ignore[arg-type]
+
+
+def test_what_only_stands_near_a_border_is_not_marked(tmp_path: Path) -> None:
+    """Between the last instruction of `f` and the return that is all of `g` lies padding."""
+    code = bytes.fromhex("90" * 5 + "0f0b" + "cc" * 9 + "c3")
+    path = tmp_path / "program"
+    path.write_bytes(elf(code, BASE, [Function("f", BASE, 7), Function("g", BASE + 16, 1)]))
+    places = np.array([BASE + 5, BASE + 16], np.uint64)
+    found = in_prologue_or_epilogue(places, Program.open(path), Debug())  # type: ignore[arg-type]
+    assert found.tolist() == [False, True]
