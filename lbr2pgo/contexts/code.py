@@ -69,14 +69,12 @@ class TouchedCode:
     def calls_before(self, addresses: ImageAddresses) -> I64:
         """For each return address the call instruction that stands before it, else -1."""
         table = self.instructions
-        before = np.searchsorted(table.address, addresses) - 1
-        return self._only_calls(before, addresses)
-
-    def _only_calls(self, rows: I64, addresses: ImageAddresses) -> I64:
-        table = self.instructions
+        rows = np.searchsorted(table.address, addresses) - 1
         is_call = rows >= 0
         is_call[is_call] = np.isin(table.kind[rows[is_call]], CALLS)
-        if not self._options.as_llvm:
+        if self._options.as_llvm:
+            is_call &= self.rows_at(addresses) >= 0  # nothing may follow a call that never returns
+        else:
             is_call[is_call] = table.end[rows[is_call]] == addresses[is_call]
         return np.where(is_call, rows, -1)
 

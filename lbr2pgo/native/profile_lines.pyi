@@ -11,6 +11,11 @@ CALL_BYTES: int
 CHECKSUM_BYTES: int
 """What the line of a checksum holds at most besides its indent."""
 
+ATTRIBUTE_BYTES: int
+"""What the line of attributes holds at most besides its indent."""
+FRAME_BYTES: int
+"""What a caller takes at most besides its name: its location, and signs."""
+
 class ContextLines(NamedTuple):
     """Contexts in the order of the file, (n,) each; `body` is (n + 1,), rows of each."""
 
@@ -23,6 +28,22 @@ class ContextLines(NamedTuple):
     body: I64
     checksum: U64 | None
     """None in profiles without pseudo probes."""
+    attributes: U8 | None
+    """None where there are none."""
+
+class CallerStacks(NamedTuple):
+    """Calling contexts, which functions are shown in."""
+
+    context: I64
+    """(n,): that of each of the contexts of `ContextLines`, all of which have depth 0."""
+    parent: I64
+    """(c,): the caller's context, -1 for none."""
+    line: I64
+    """(c,): where in the caller the call is."""
+    discriminator: I64
+    name: I64
+    deepest: int
+    """How many callers the innermost one has."""
 
 class BodyLines(NamedTuple):
     """Locations in the order of the file, (m,) each; `calls` is (m + 1,), rows of each."""
@@ -48,11 +69,17 @@ class ProfileLines:
     """The text of a profile."""
 
     def __init__(
-        self, contexts: ContextLines, body: BodyLines, calls: CallParts, names: NameBytes
+        self,
+        contexts: ContextLines,
+        body: BodyLines,
+        calls: CallParts,
+        names: NameBytes,
+        stacks: CallerStacks | None = None,
     ) -> None: ...
     def put(self, first: int, end: int, room: U8) -> int:
         """Write contexts `first` to `end` into bytes; how many that took.
 
         HEADER_BYTES and the others tell how many it can be at most. Raises IndexError if they are
-        more than there is room for. With checksums, `first` and `end` stand at contexts of depth 0.
+        more than there is room for. With checksums or attributes, `first` and `end` stand at
+        contexts of depth 0.
         """

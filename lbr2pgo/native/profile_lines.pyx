@@ -8,8 +8,9 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
 ContextLines = namedtuple(
-    "ContextLines", "depth line discriminator name total head body checksum"
+    "ContextLines", "depth line discriminator name total head body checksum attributes"
 )
+CallerStacks = namedtuple("CallerStacks", "context parent line discriminator name deepest")
 BodyLines = namedtuple("BodyLines", "line discriminator counts calls")
 CallParts = namedtuple("CallParts", "callee counts")
 NameBytes = namedtuple("NameBytes", "text start")
@@ -19,6 +20,8 @@ cpdef enum:
     BODY_BYTES = 64
     CALL_BYTES = 22
     CHECKSUM_BYTES = 36
+    ATTRIBUTE_BYTES = 19
+    FRAME_BYTES = 45
 
 cdef enum:
     MOST_DIGITS = 20
@@ -55,21 +58,36 @@ cdef int _put_number(Out* out, uint64_t number) except -1 nogil:
     return _put(out, &digits[first], MOST_DIGITS - first)
 
 
-cdef int _put_place(Out* out, int64_t indent, int64_t line, int64_t discriminator) except -1 nogil:
-    """Write a location as `  12.3: `."""
-    for _ in range(indent):
-        _put_byte(out, b" ")
+cdef int _put_place(Out* out, int64_t line, int64_t discriminator) except -1 nogil:
+    """Write a location as `12.3`."""
     _put_number(out, line)
     if discriminator:
         _put_byte(out, b".")
         _put_number(out, discriminator)
+    return 0
+
+
+cdef int _put_indent(Out* out, int64_t indent) except -1 nogil:
+    for _ in range(indent):
+        _put_byte(out, b" ")
+    return 0
+
+
+cdef int _begin_line(Out* out, int64_t indent, int64_t line, int64_t discriminator) except -1 nogil:
+    """Write a location as `  12.3: `."""
+    _put_indent(out, indent)
+    _put_place(out, line, discriminator)
     return _put(out, b": ", 2)
 
 
 cdef class ProfileLines:
     cdef const int64_t[::1] depth, line, discriminator, name, body
     cdef const uint64_t[::1] total, head, checksum
+    cdef const uint8_t[::1] attributes
+    cdef const int64_t[::1] context, caller, call_line, call_discriminator, function
     cdef int64_t[::1] around  # the last context of each depth
+    cdef int64_t[::1] path  # contexts from a function to its outermost caller
+    cdef bint has_ends
     cdef const int64_t[::1] body_line, body_discriminator, calls
     cdef const uint64_t[::1] body_count
     cdef const int64_t[::1] callee
@@ -77,11 +95,19 @@ cdef class ProfileLines:
     cdef const uint8_t[::1] text
     cdef const int64_t[::1] start
 
-    def __init__(self, contexts, body, calls, names):
+    def __init__(self, contexts, body, calls, names, stacks=None):
         (
             self.depth, self.line, self.discriminator, self.name, self.total, self.head, self.body,
-            self.checksum,
+            self.checksum, self.attributes,
         ) = contexts
+        self.context = None
+        if stacks is not None:
+            (
+                self.context, self.caller, self.call_line, self.call_discriminator, self.function,
+                deepest,
+            ) = stacks
+            self.path = np.zeros(deepest + 1, np.int64)
+        self.has_ends = self.checksum is not None or self.attributes is not None
         self.around = np.zeros(int(np.max(contexts.depth, initial=0)) + 1, np.int64)
         self.body_line, self.body_discriminator, self.body_count, self.calls = body
         self.callee, self.call_count = calls
@@ -99,13 +125,35 @@ cdef class ProfileLines:
     cdef int _put_header(self, Out* out, Py_ssize_t i) except -1 nogil:
         """Write a context's first line, without its end."""
         if self.depth[i]:
-            _put_place(out, self.depth[i], self.line[i], self.discriminator[i])
-        self._put_name(out, self.name[i])
+            _begin_line(out, self.depth[i], self.line[i], self.discriminator[i])
+        if self.context is None:
+            self._put_name(out, self.name[i])
+        else:
+            _put_byte(out, b"[")
+            self._put_stack(out, self.context[i])
+            _put_byte(out, b"]")
         _put_byte(out, b":")
         _put_number(out, self.total[i])
         if self.depth[i] == 0:
             _put_byte(out, b":")
             _put_number(out, self.head[i])
+        return 0
+
+    cdef int _put_stack(self, Out* out, int64_t context) except -1 nogil:
+        """Write a function behind its callers, the outermost one first."""
+        cdef Py_ssize_t depth = 0
+        while context >= 0:
+            self.path[depth] = context
+            depth += 1
+            context = self.caller[context]
+        while depth:
+            depth -= 1
+            self._put_name(out, self.function[self.path[depth]])
+            if depth:
+                context = self.path[depth - 1]
+                _put_byte(out, b":")
+                _put_place(out, self.call_line[context], self.call_discriminator[context])
+                _put(out, b" @ ", 3)
         return 0
 
     cdef int _put_calls(self, Out* out, Py_ssize_t row) except -1 nogil:
@@ -123,20 +171,27 @@ cdef class ProfileLines:
         self._put_header(out, i)
         _put_byte(out, b"\n")
         for row in range(self.body[i], self.body[i + 1]):
-            _put_place(out, self.depth[i] + 1, self.body_line[row], self.body_discriminator[row])
+            _begin_line(out, self.depth[i] + 1, self.body_line[row], self.body_discriminator[row])
             _put_number(out, self.body_count[row])
             self._put_calls(out, row)
             _put_byte(out, b"\n")
         return 0
 
-    cdef int _put_checksums(self, Out* out, int64_t depth, int64_t following) except -1 nogil:
-        """Write those of the contexts that end where one of `following` depth comes next."""
+    cdef int _put_ends(self, Out* out, int64_t depth, int64_t following) except -1 nogil:
+        """Write what comes last of contexts, where one of `following` depth comes next."""
+        cdef int64_t context
         while depth >= following:
-            for _ in range(depth + 1):
-                _put_byte(out, b" ")
-            _put(out, b"!CFGChecksum: ", 14)
-            _put_number(out, self.checksum[self.around[depth]])
-            _put_byte(out, b"\n")
+            context = self.around[depth]
+            if self.checksum is not None:
+                _put_indent(out, depth + 1)
+                _put(out, b"!CFGChecksum: ", 14)
+                _put_number(out, self.checksum[context])
+                _put_byte(out, b"\n")
+            if self.attributes is not None and self.attributes[context]:
+                _put_indent(out, depth + 1)
+                _put(out, b"!Attributes: ", 13)
+                _put_number(out, self.attributes[context])
+                _put_byte(out, b"\n")
             depth -= 1
         return 0
 
@@ -151,8 +206,8 @@ cdef class ProfileLines:
         with nogil:
             for i in range(first, end):
                 self._put_context(&out, i)
-                if self.checksum is not None:
+                if self.has_ends:
                     self.around[self.depth[i]] = i
                     following = self.depth[i + 1] if i + 1 < end else 0
-                    self._put_checksums(&out, self.depth[i], following)
+                    self._put_ends(&out, self.depth[i], following)
         return out.at - &room[0]

@@ -11,6 +11,7 @@ from lbr2pgo.native.profile_lines import (
     CHECKSUM_BYTES,
     HEADER_BYTES,
     BodyLines,
+    CallerStacks,
     CallParts,
     ContextLines,
     NameBytes,
@@ -27,7 +28,7 @@ def one_of_each(number: int, word: int, depth: int) -> tuple[ContextLines, BodyL
     return (
         ContextLines(
             np.array([0, depth]), np.array([0, word]), np.array([0, word]), np.array([0, 2]),
-            counts[0], counts[0], np.array([0, 2, 3]), None,
+            counts[0], counts[0], np.array([0, 2, 3]), None, None,
         ),
         BodyLines(np.full(3, word), np.array([0, word, 0]), counts[1], np.array([0, 1, 1, 2])),
         CallParts(np.array([2, 1]), counts[2]),
@@ -74,13 +75,41 @@ def test_nothing_is_written_beyond_the_room(room: int) -> None:
     assert whole.startswith(out.tobytes().rstrip(b"\0"))
 
 
+def test_attributes_stand_behind_checksums_where_there_are_any() -> None:
+    contexts, body, calls = one_of_each(5, 2, 1)
+    checksums, attributes = np.array([8, 9], np.uint64), np.array([0, 255], np.uint8)
+    contexts = contexts._replace(checksum=checksums, attributes=attributes)
+    out = np.zeros(300, np.uint8)
+    size = ProfileLines(contexts, body, calls, TEXT).put(0, 2, out)
+    assert out[:size].tobytes().decode().splitlines()[3:] == [
+        " 2.2: _Z3foov:5",
+        "  2: 5 :5",
+        "  !CFGChecksum: 9",
+        "  !Attributes: 255",
+        " !CFGChecksum: 8",
+    ]
+    size = ProfileLines(contexts._replace(checksum=None), body, calls, TEXT).put(0, 2, out)
+    assert out[:size].tobytes().decode().splitlines()[-1] == "  !Attributes: 255"
+
+
+def test_functions_stand_behind_their_callers() -> None:
+    """main calls foo at 3.1, which calls a nameless one at 2, which calls main at 0."""
+    contexts, body, calls = one_of_each(5, 2, 0)
+    parent, line, word = np.array([-1, 0, 1, 2]), np.array([0, 3, 2, 0]), np.array([0, 1, 0, 0])
+    stacks = CallerStacks(np.array([3, 0]), parent, line, word, np.array([0, 2, 1, 0]), 3)
+    out = np.zeros(300, np.uint8)
+    size = ProfileLines(contexts, body, calls, TEXT, stacks).put(0, 2, out)
+    heads = [row for row in out[:size].tobytes().decode().splitlines() if row[0] == "["]
+    assert heads == ["[main:3.1 @ _Z3foov:2 @ :0 @ main]:5:5", "[main]:5:5"]
+
+
 def test_checksums_stand_where_contexts_end() -> None:
     """Three functions: one with a nest of two, and one more inlined, and two without."""
     depth, zeros = np.array([0, 1, 2, 1, 0, 0]), np.zeros(6, np.int64)
     checksums = np.array([1, 2, 3, 4, 5, 2**64 - 1], np.uint64)
     counts = np.full(6, 9, np.uint64)
     contexts = ContextLines(
-        depth, depth + 7, zeros, zeros, counts, counts, np.zeros(7, np.int64), checksums
+        depth, depth + 7, zeros, zeros, counts, counts, np.zeros(7, np.int64), checksums, None
     )
     nothing = np.empty(0, np.int64)
     body = BodyLines(nothing, nothing, nothing.astype(np.uint64), np.zeros(1, np.int64))

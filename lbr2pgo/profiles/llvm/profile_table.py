@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
-from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.arrays import I64, U8, U64, Bools
 
 # Compilers emit several functions of these names, whose profiles would be mixed up
 # (LLVM: ProfileGeneratorBase::filterAmbiguousProfile).
@@ -74,6 +74,8 @@ class ProfileTable:
     """Discriminators are flow-sensitive ones."""
     checksum: U64 | None = None
     """(n,), in profiles of pseudo probes: hash of the control flow of each context's function."""
+    attributes: U8 | None = None
+    """(n,): of each context, such as SHOULD_BE_INLINED; None where a pre-inliner has not been."""
 
     def __len__(self) -> int:
         """How many functions stand alone."""
@@ -106,6 +108,7 @@ class ProfileTable:
             CallTargets(row_number[t.row[calls]], t.callee[calls], t.count[calls]),
             self.is_fs,
             None if self.checksum is None else self.checksum[kept],
+            None if self.attributes is None else self.attributes[kept],
         )  # fmt: skip
 
     def without_ambiguous(self) -> ProfileTable:
@@ -137,7 +140,11 @@ class ProfileTable:
 
     def tree(self) -> SampleProfile:
         """The same as an object for every context."""
-        profile = SampleProfile(is_fs=self.is_fs, is_probe_based=self.checksum is not None)
+        profile = SampleProfile(
+            is_fs=self.is_fs,
+            is_probe_based=self.checksum is not None,
+            is_preinlined=self.attributes is not None,
+        )
         self._fill(self._functions(profile))
         return profile
 
@@ -153,10 +160,13 @@ class ProfileTable:
         return samples
 
     def _fill(self, samples: Sequence[FunctionSamples]) -> None:
-        """Give each context its body, its calls and its checksum."""
+        """Give each context its body, its calls, its checksum and its attributes."""
         if self.checksum is not None:
             for function, checksum in zip(samples, self.checksum.tolist(), strict=True):
                 function.checksum = checksum
+        if self.attributes is not None:
+            for function, attributes in zip(samples, self.attributes.tolist(), strict=True):
+                function.attributes = attributes
         b, t = self.body, self.calls
         places = list(zip(b.line.tolist(), b.discriminator.tolist(), strict=True))
         owners = [samples[context] for context in b.context.tolist()]
@@ -185,12 +195,11 @@ class ProfileTable:
 
 def depths(parent: I64) -> I64:
     """How many parents each of (n,) has above it, of which -1 is none."""
-    depth: I64 = np.zeros(len(parent), np.int64)
-    rows = np.flatnonzero(parent >= 0)
-    outer = parent[rows]
-    while len(rows):
-        depth[rows] += 1
-        outer = parent[outer]
-        has_outer = outer >= 0
-        rows, outer = rows[has_outer], outer[has_outer]
+    depth = (parent >= 0).astype(np.int64)
+    outer = parent.copy()
+    rows = np.flatnonzero(outer >= 0)
+    while len(rows):  # twice as far up each time
+        depth[rows] += depth[outer[rows]]
+        outer[rows] = outer[outer[rows]]
+        rows = rows[outer[rows] >= 0]
     return depth

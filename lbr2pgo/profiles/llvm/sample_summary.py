@@ -57,7 +57,7 @@ def summarize(profile: SampleProfile) -> Summary:
         max_function_count=max((function.head for function in functions), default=0),
         counts=frequencies.total(),
         functions=len(functions),
-        detailed=_detailed(frequencies, total),
+        detailed=detailed(frequencies, total),
     )
 
 
@@ -76,7 +76,8 @@ def _count_body(function: FunctionSamples, frequencies: Counter[int]) -> None:
             _count_body(callee, frequencies)
 
 
-def _detailed(frequencies: Counter[int], total: int) -> tuple[Cutoff, ...]:
+def detailed(frequencies: Counter[int], total: int) -> tuple[Cutoff, ...]:
+    """All cutoffs, given how often each count is there, and the sum of them all."""
     largest_first = iter(sorted(frequencies.items(), reverse=True))
     rows, minimum, seen, reached = [], 0, 0, 0
     for cutoff in CUTOFFS:

@@ -7,22 +7,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import BinaryIO
 
 import numpy as np
 
 from lbr2pgo.native.profile_lines import (
+    ATTRIBUTE_BYTES,
     BODY_BYTES,
     CALL_BYTES,
     CHECKSUM_BYTES,
+    FRAME_BYTES,
     HEADER_BYTES,
     BodyLines,
+    CallerStacks,
     CallParts,
     ContextLines,
     NameBytes,
     ProfileLines,
 )
+from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
+from lbr2pgo.profiles.llvm.contexts.trees import levels
 from lbr2pgo.profiles.llvm.profile_table import ProfileTable
 from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.errors import OutputError
@@ -36,18 +42,56 @@ def write(table: ProfileTable, destination: PathLike | BinaryIO) -> None:
 
     Raises OutputError for a name that holds a line break.
     """
-    write_to(destination, lambda stream: stream.writelines(_pieces(table)))
+    encoded, rank = _encoded(table)
+    order = _writing_order(table, rank, fewest_first=np.where(
+        table.contexts.parent < 0, ~table.contexts.total, np.uint64(0)
+    ))  # fmt: skip
+    parts = _in_order(table, order, table.depth(), rank)
+    pieces = _pieces(*parts, _name_bytes(encoded))
+    write_to(destination, lambda stream: stream.writelines(pieces))
 
 
-def _pieces(table: ProfileTable) -> Iterator[memoryview]:
-    """The text, some thousand contexts at a time."""
+def write_contexts(profile: ContextProfile, destination: PathLike | BinaryIO) -> None:
+    """As `write`, with each function in its calling context."""
+    table, c = profile.table, profile.table.contexts
+    encoded, rank = _encoded(table)
+    depth = table.depth()
+    place = np.empty(len(c), np.int64)
+    place[_writing_order(table, rank)] = np.arange(len(c))
+    rows = np.flatnonzero(profile.has_samples)
+    rows = rows[np.lexsort((place[rows], ~c.total[rows]))]
+    stacks = CallerStacks(
+        rows, c.parent, c.line, c.discriminator, c.name, int(depth.max(initial=0))
+    )
+    attributed = replace(table, attributes=profile.attributes)
+    parts = _in_order(attributed, rows, np.zeros_like(depth), rank)
+    length = np.array([*map(len, encoded)], np.int64)[c.name] + FRAME_BYTES
+    for level in levels(c.parent):
+        inner = level[c.parent[level] >= 0]
+        length[inner] += length[c.parent[inner]]
+    pieces = _pieces(*parts, _name_bytes(encoded), stacks, length[rows])
+    write_to(destination, lambda stream: stream.writelines(pieces))
+
+
+def _encoded(table: ProfileTable) -> tuple[list[bytes], I64]:
+    """All names in bytes, and the place of each when they are sorted by these."""
     encoded = [os.fsencode(name) for name in table.names]
-    names = _name_bytes(encoded)
-    rank = _ranks(encoded)
-    order, depth = _writing_order(table, rank)
-    contexts, body, calls = _in_order(table, order, depth, rank)
-    bound = _bounds(contexts, body, calls, names)
-    lines, out = ProfileLines(contexts, body, calls, names), np.empty(0, np.uint8)
+    rank = np.empty(len(encoded), np.int64)
+    rank[sorted(range(len(encoded)), key=encoded.__getitem__)] = np.arange(len(encoded))
+    return encoded, rank
+
+
+def _pieces(
+    contexts: ContextLines,
+    body: BodyLines,
+    calls: CallParts,
+    names: NameBytes,
+    stacks: CallerStacks | None = None,
+    stack_bytes: I64 | int = 0,
+) -> Iterator[memoryview]:
+    """The text, some thousand contexts at a time; `stack_bytes` are what stacks take at most."""
+    bound = _bounds(contexts, body, calls, names, stack_bytes)
+    lines, out = ProfileLines(contexts, body, calls, names, stacks), np.empty(0, np.uint8)
     for first, end in pairwise(_parts(contexts.depth)):
         most = int(bound[end] - bound[first])
         if most > len(out):
@@ -71,41 +115,33 @@ def _name_bytes(encoded: Sequence[bytes]) -> NameBytes:
     return NameBytes(np.frombuffer(text, np.uint8), start)
 
 
-def _ranks(encoded: Sequence[bytes]) -> I64:
-    """The place of each name when they are sorted by their bytes."""
-    rank = np.empty(len(encoded), np.int64)
-    rank[sorted(range(len(encoded)), key=encoded.__getitem__)] = np.arange(len(encoded))
-    return rank
-
-
 def _offsets(lengths: I64 | U64) -> I64:
     """Where pieces of these lengths begin, end to end, and where the last one ends."""
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)))
 
 
-def _writing_order(table: ProfileTable, rank: I64) -> tuple[I64, I64]:
-    """Contexts in the order of the file, and the depth of each, by its number.
+def _writing_order(table: ProfileTable, rank: I64, fewest_first: U64 | None = None) -> I64:
+    """Contexts in the order of the file.
 
-    Functions with most samples first, then by name; what is inlined follows its parent, by
+    Functions by `fewest_first` (n,), then by name; what is inlined follows its parent, by
     location, then by name. A context's place is that of its parent, and one, and the sizes of
     the subtrees between the two.
     """
     c = table.contexts
-    depth = table.depth()
-    levels = [np.flatnonzero(depth == d) for d in range(int(depth.max(initial=0)) + 1)]
+    by_depth = list(levels(c.parent))
     size = np.ones(len(c), np.int64)
-    for rows in levels[:0:-1]:
+    for rows in by_depth[:0:-1]:
         np.add.at(size, c.parent[rows], size[rows])
-    fewest_first = np.where(c.parent < 0, ~c.total, np.uint64(0))
-    siblings = np.lexsort((rank[c.name], c.discriminator, c.line, fewest_first, c.parent))
+    first = np.zeros(len(c), np.uint64) if fewest_first is None else fewest_first
+    siblings = np.lexsort((rank[c.name], c.discriminator, c.line, first, c.parent))
     before = np.empty(len(c), np.int64)
     before[siblings] = _since_first(size[siblings], c.parent[siblings])
     place = before
-    for rows in levels[1:]:
+    for rows in by_depth[1:]:
         place[rows] += place[c.parent[rows]] + 1
     order = np.empty(len(c), np.int64)
     order[place] = np.arange(len(c))
-    return order, depth
+    return order
 
 
 def _since_first(sizes: I64, group: I64) -> I64:
@@ -119,9 +155,9 @@ def _since_first(sizes: I64, group: I64) -> I64:
 def _in_order(
     table: ProfileTable, order: I64, depth: I64, rank: I64
 ) -> tuple[ContextLines, BodyLines, CallParts]:
-    """The columns in the order of the file."""
+    """The columns in the order of the file, which may leave contexts without samples out."""
     c, b, t = table.contexts, table.body, table.calls
-    place = np.empty(len(order), np.int64)
+    place = np.zeros(len(c), np.int64)
     place[order] = np.arange(len(order))
     rows = np.argsort(place[b.context], kind="stable")
     row_place = np.empty(len(rows), np.int64)
@@ -134,19 +170,23 @@ def _in_order(
             depth[order], c.line[order], c.discriminator[order], c.name[order],
             c.total[order], c.head[order], _offsets(body_of),
             None if table.checksum is None else table.checksum[order],
+            None if table.attributes is None else table.attributes[order],
         ),
         BodyLines(b.line[rows], b.discriminator[rows], b.count[rows], _offsets(calls_of)),
         CallParts(t.callee[calls], t.count[calls]),
     )  # fmt: skip
 
 
-def _bounds(contexts: ContextLines, body: BodyLines, calls: CallParts, names: NameBytes) -> I64:
+def _bounds(
+    contexts: ContextLines, body: BodyLines, calls: CallParts, names: NameBytes,
+    stack_bytes: I64 | int,
+) -> I64:  # fmt: skip
     """How many bytes at most all contexts before each one take."""
     length: I64 = np.diff(names.start)
     call_bytes = _offsets(length[calls.callee] + CALL_BYTES)[body.calls]
     body_bytes = (call_bytes + BODY_BYTES * np.arange(len(body.calls)))[contexts.body]
     rows: I64 = np.diff(contexts.body)
     own = contexts.depth + length[contexts.name] + HEADER_BYTES + rows * (contexts.depth + 1)
-    own += contexts.depth + CHECKSUM_BYTES
+    own += 2 * contexts.depth + CHECKSUM_BYTES + ATTRIBUTE_BYTES + stack_bytes
     bound: I64 = _offsets(own) + body_bytes
     return bound

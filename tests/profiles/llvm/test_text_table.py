@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,11 +12,13 @@ from hypothesis import strategies as st
 
 from lbr2pgo.profiles.llvm import text as llvm_text
 from lbr2pgo.profiles.llvm import text_table as llvm_text_table
+from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
 from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, ProfileTable
 from lbr2pgo.support.errors import OutputError
 
 NAMES = ("f", "_Z3gv.llvm.7", "\u00e9", "\udcff", "b:1", "")
 Row = tuple[int, int, int, int, int, int]
+BITS = st.integers(0, 7)
 COUNTS = st.sampled_from((0, 1, 9, 10, 99, 12345, 2**63, 2**64 - 1))
 
 
@@ -51,6 +54,7 @@ def tables(draw: st.DrawFn) -> ProfileTable:
         CallTargets(*(column([row[i] for row in calls]) for i in range(2)),
                     column([draw(COUNTS) for _ in calls], np.uint64)),
         checksum=draw(st.none() | st.just(column([draw(COUNTS) for _ in contexts], np.uint64))),
+        attributes=draw(st.none() | st.just(column([draw(BITS) for _ in contexts], np.uint8))),
     )  # fmt: skip
 
 
@@ -69,6 +73,20 @@ def text_of_tree(table: ProfileTable) -> bytes:
 @given(tables())
 def test_a_table_and_its_tree_have_the_same_text(table: ProfileTable) -> None:
     assert text(table) == text_of_tree(table)
+
+
+@given(tables(), st.data())
+def test_contexts_and_their_tree_have_the_same_text(
+    table: ProfileTable, data: st.DataObject
+) -> None:
+    has_body = np.isin(np.arange(len(table.contexts)), table.body.context)
+    drawn = column([data.draw(st.booleans()) for _ in has_body], np.bool_)
+    bits = column([data.draw(BITS) for _ in has_body], np.uint8)
+    profile = ContextProfile(replace(table, attributes=None), has_body | drawn, bits)
+    tree, columns = io.BytesIO(), io.BytesIO()
+    llvm_text.write(profile.tree(), tree)
+    llvm_text_table.write_contexts(profile, columns)
+    assert columns.getvalue() == tree.getvalue()
 
 
 def many(contexts: int) -> ProfileTable:
@@ -100,6 +118,7 @@ def test_the_largest_numbers_have_room() -> None:
         Body(number, line, word, largest),
         CallTargets(number, number, largest),
         checksum=largest,
+        attributes=np.full(size, 255, np.uint8),
     )
     assert text(table) == text_of_tree(table)
 

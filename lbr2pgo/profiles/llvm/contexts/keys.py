@@ -9,7 +9,8 @@ import numpy as np
 from lbr2pgo.model.context_counts import Callers
 from lbr2pgo.native.context_keys import NO_LIMIT, ContextKeys
 from lbr2pgo.native.row_ids import RowIds
-from lbr2pgo.profiles.llvm.places import InlineContexts, Places, leaf_contexts, pair
+from lbr2pgo.profiles.llvm.contexts.columns import location_of
+from lbr2pgo.profiles.llvm.places import InlineContexts, Places, leaf_contexts
 from lbr2pgo.support.arrays import I64, U64
 
 MOST_FRAMES = 1 << 16
@@ -24,11 +25,6 @@ class ContextShape:
     """Recursion shows in a context once; its round may be so many calls long at most."""
     depth: int = NO_LIMIT
     """How many callers are kept."""
-
-
-def location_of(line: I64, discriminator: I64) -> U64:
-    """Line and discriminator as one number that is ordered alike."""
-    return pair(line, discriminator).view(np.uint64)
 
 
 class Frames:

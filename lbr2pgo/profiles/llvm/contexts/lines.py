@@ -7,16 +7,19 @@ was inlined into them (LLVM: tools/llvm-profgen/ProfileGenerator.cpp, CSProfileG
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from lbr2pgo.model.context_counts import ContextBranches, ContextCounts, ContextRuns
 from lbr2pgo.native.context_keys import ContextKeys
+from lbr2pgo.native.preinliner import FunctionSizes
 from lbr2pgo.native.row_ids import RowIds, RowSums
-from lbr2pgo.profiles.llvm.contexts.keys import ContextShape, line_keys, location_of
+from lbr2pgo.profiles.llvm.contexts.columns import location_of
+from lbr2pgo.profiles.llvm.contexts.keys import ContextShape, line_keys
 from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
 from lbr2pgo.profiles.llvm.contexts.samples import ContextSamples
+from lbr2pgo.profiles.llvm.contexts.sizes import function_sizes
 from lbr2pgo.profiles.llvm.correlate import uses_fs_discriminators
 from lbr2pgo.profiles.llvm.entry_calls import entries_at
 from lbr2pgo.profiles.llvm.places import (
@@ -36,25 +39,98 @@ from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.ranges import spread
 
 
-def line_profile(
-    counts: ContextCounts,
-    program: Program,
-    debug: DebugInfo,
-    shape: ContextShape | None = None,
-    *,
-    as_llvm: bool = False,
-) -> ContextProfile:
-    """The profile of what was unwound."""
-    source = _source(counts, program, debug)
-    calls = source.place_at(counts.callers.call)
-    shape = shape or ContextShape()
-    keys = line_keys(counts.callers, calls, source.places, source.inlined, shape, not as_llvm)
-    finder = _Finder(source, keys, as_llvm)
-    samples = ContextSamples(keys.contexts)
-    finder.add_runs(counts.runs, samples)
-    callee, names = _callees(counts, program, debug, source)
-    finder.add_branches(counts.branches, callee, samples)
-    return samples.profile(names, is_fs=source.places.is_fs)
+class LineContexts:
+    """What ran in which context, by source line."""
+
+    def __init__(
+        self, counts: ContextCounts, program: Program, debug: DebugInfo, *, as_llvm: bool = False
+    ) -> None:
+        self._counts, self._program, self._as_llvm = counts, program, as_llvm
+        runs, branches = counts.runs, counts.branches
+        entered = distinct(np.concatenate((runs.start, branches.to)))
+        left = np.concatenate((branches.from_[branches.has_source], counts.callers.call[1:]))
+        self._functions = debug.functions_for(distinct(np.concatenate((entered, left))))
+        self._source = self._located(debug)
+        self._callee, self.names = self._callees()
+
+    def profile(self, shape: ContextShape | None = None) -> ContextProfile:
+        """Samples of all contexts."""
+        source, callers = self._source, self._counts.callers
+        calls = source.place_at(callers.call)
+        keys = line_keys(
+            callers, calls, source.places, source.inlined, shape or ContextShape(),
+            is_cut=not self._as_llvm,
+        )  # fmt: skip
+        finder = _Finder(source, keys, self._as_llvm)
+        samples = ContextSamples(keys.contexts)
+        finder.add_runs(self._counts.runs, samples)
+        finder.add_branches(self._counts.branches, self._callee, samples)
+        return samples.profile(self.names, is_fs=source.places.is_fs)
+
+    def sizes(self, guids: U64) -> FunctionSizes:
+        """How large the functions are; `guids` are the hashes of `names`.
+
+        llvm-profgen tells calls apart by whole discriminators here, and by their base elsewhere.
+        """
+        source = self._source
+        places = source.places
+        if self._as_llvm:
+            places = replace(places, discriminator=places.words)
+        inlined = inline_contexts(places)
+        inline = np.append(leaf_contexts(places, inlined), -1)[source.place]
+        known = np.flatnonzero(source.is_profiled & (inline >= 0))
+        size = np.full(len(inlined.parent), -1)
+        size[inline[known]] = 0
+        np.add.at(size, inline[known], source.code.size[known])
+        return function_sizes(inlined, size, guids)
+
+    def _located(self, debug: DebugInfo) -> _Source:
+        functions, counts = self._functions, self._counts
+        calls = counts.callers.call[1:]
+        runs, branches = counts.runs, counts.branches
+        sources = branches.from_[branches.has_source]
+        named = np.concatenate((functions.range_start, runs.start, runs.end, sources, calls))
+        code = self._program.instructions_for(distinct(named))
+        is_profiled = self._is_profiled(code.address)
+        is_wanted = is_profiled | np.isin(code.address, np.concatenate((calls, sources)))
+        is_wanted |= _covered(code, runs)
+        rows = np.flatnonzero(is_wanted)
+        code = code.take(rows)
+        frames, place_of = debug.places(code.address)
+        places = places_of(frames, is_fs=uses_fs_discriminators(self._program))
+        inlined = inline_contexts(places)
+        leaf = leaf_contexts(places, inlined)[place_of]
+        place = np.where(leaf >= 0, place_of, -1)
+        return _Source(code, is_profiled[rows], place, leaf, places, inlined)
+
+    def _is_profiled(self, addresses: ImageAddresses) -> Bools:
+        """(m,): which instructions are in functions that samples touched."""
+        functions, counts = self._functions, self._counts
+        branches = counts.branches
+        touched = [counts.runs.start, branches.from_[branches.has_source], branches.to]
+        if not self._as_llvm:
+            touched.append(counts.callers.call[1:])
+        place = functions.containing(np.concatenate(touched))
+        is_touched = np.zeros(len(functions.names) + 1, np.bool_)
+        is_touched[functions.function[place[place >= 0]]] = True
+        function = np.append(functions.function, -1)[functions.containing(addresses)]
+        profiled: Bools = is_touched[function]
+        return profiled
+
+    def _callees(self) -> tuple[I64, tuple[str, ...]]:
+        """The function that each branch calls, -1 for none, and names of all functions."""
+        entry, called = entries_at(self._counts.branches.to, self._program.symbols, self._functions)
+        names = {name: number for number, name in enumerate(self._source.places.names)}
+        number = np.array([names.setdefault(name, len(names)) for name in called], np.int64)
+        return np.where(entry >= 0, np.append(number, -1)[entry], -1), tuple(names)
+
+
+def _covered(code: InstructionTable, runs: ContextRuns) -> Bools:
+    """(m,): which instructions ran."""
+    started = np.bincount(code.index_of(runs.start), minlength=len(code))
+    ended = np.bincount(code.index_of(runs.end) + 1, minlength=len(code) + 1)
+    covered: Bools = np.cumsum(started) > np.cumsum(ended)[:-1]
+    return covered
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +138,8 @@ class _Source:
     """Instructions that the counts speak of, and where in the source they come from."""
 
     code: InstructionTable
+    is_profiled: Bools
+    """(m,): in functions that samples touched, of which all instructions are here."""
     place: I64
     """(m,): the place of each instruction, -1 where it has none."""
     inline: I64
@@ -72,35 +150,8 @@ class _Source:
     def place_at(self, addresses: ImageAddresses) -> I64:
         """The place at each address, -1 where there is none."""
         row = self.code.index_of(addresses)
-        return np.where(row >= 0, self.place[row], -1)
-
-
-def _source(counts: ContextCounts, program: Program, debug: DebugInfo) -> _Source:
-    runs, branches = counts.runs, counts.branches
-    calls = np.concatenate((counts.callers.call[1:], branches.from_[branches.has_source]))
-    table = program.instructions_for(distinct(np.concatenate((runs.start, runs.end, calls))))
-    is_wanted = np.isin(table.address, calls)
-    started = np.bincount(table.index_of(runs.start), minlength=len(table))
-    ended = np.bincount(table.index_of(runs.end) + 1, minlength=len(table) + 1)
-    is_wanted |= np.cumsum(started) > np.cumsum(ended)[:-1]
-    code = table.take(np.flatnonzero(is_wanted))
-    frames, place_of = debug.places(code.address)
-    places = places_of(frames, is_fs=uses_fs_discriminators(program))
-    inlined = inline_contexts(places)
-    leaf = leaf_contexts(places, inlined)[place_of]
-    return _Source(code, np.where(leaf >= 0, place_of, -1), leaf, places, inlined)
-
-
-def _callees(
-    counts: ContextCounts, program: Program, debug: DebugInfo, source: _Source
-) -> tuple[I64, tuple[str, ...]]:
-    """The function that each branch calls, -1 for none, and names of all functions."""
-    to = counts.branches.to
-    functions = debug.functions_for(distinct(np.concatenate((counts.runs.start, to))))
-    entry, called = entries_at(to, program.symbols, functions)
-    names = {name: number for number, name in enumerate(source.places.names)}
-    number = np.array([names.setdefault(name, len(names)) for name in called], np.int64)
-    return np.where(entry >= 0, np.append(number, -1)[entry], -1), tuple(names)
+        place: I64 = np.append(self.place, -1)[row]
+        return place
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +179,7 @@ class _Finder:
         context, count, leaf = context[known], count[known], source.places.leaf[place[known]]
         samples.add_totals(context, count)
         location = location_of(*source.places.location(leaf))
-        samples.add_lines(*_largest(context, location, count * source.places.factor(leaf)))
+        samples.lines.add(*_largest(context, location, count * source.places.factor(leaf)))
 
     def _begins_inlined(self) -> Bools:
         """(m,): which instructions are in another inlined function than the one before them.
@@ -162,13 +213,15 @@ class _Finder:
         """Add calls: targets in the caller, and head samples of the function called there."""
         source, places = self.source, self.source.places
         row = source.code.index_of(branches.from_)
-        inline = np.where(branches.has_source, source.inline[row], -1)
+        inline = np.where(branches.has_source, np.append(source.inline, -1)[row], -1)
         context = self._contexts(branches.node, inline, samples)
         location = np.zeros(len(row), np.uint64)
         caller = np.flatnonzero((callee >= 0) & (context > 0))
         leaf = places.leaf[source.place[row[caller]]]
         location[caller] = location_of(*places.location(leaf))
-        samples.add_calls(context[caller], location[caller], callee[caller], branches.count[caller])
+        samples.lines.add_calls(
+            context[caller], location[caller], callee[caller], branches.count[caller]
+        )
         if self.as_llvm:
             # llvm-profgen looks for the callee at the whole word that DWARF has there.
             words = places.words[leaf].astype(np.int64)

@@ -26,7 +26,9 @@ class ContextProfile:
     def tree(self) -> SampleProfile:
         """The same with an object for each context that has samples."""
         flat = self.table.apart()
-        profile = SampleProfile(is_cs=True, is_fs=self.table.is_fs)
+        profile = SampleProfile(
+            is_cs=True, is_fs=self.table.is_fs, is_probe_based=self.table.checksum is not None
+        )
         for row, context in enumerate(self._contexts()):
             if self.has_samples[row]:
                 samples = flat[row]

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from lbr2pgo.native.context_samples import infer_calls
-from lbr2pgo.native.row_ids import RowIds, RowSums
+from lbr2pgo.native.row_ids import RowIds
+from lbr2pgo.profiles.llvm.contexts.columns import Lines, line_and_discriminator
 from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
 from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, ProfileTable
 from lbr2pgo.support.arrays import I64, U8, U64
-
-_LOW = np.uint64(0xFFFFFFFF)
-_HIGH = np.uint64(32)
 
 
 class ContextSamples:
     """Totals, heads, lines and call targets of contexts.
 
     Columns have one length each; contexts are rows in `contexts`, where 0 is none, and locations
-    are those of `keys.location_of`.
+    are those of `columns.location_of`.
     """
 
     def __init__(self, contexts: RowIds) -> None:
         self._contexts = contexts
-        self._lines, self._calls = RowSums(), RowSums()
+        self.lines = Lines()
+        """Numbered as contexts are."""
         self._totals: list[tuple[I64, U64]] = []
         self._heads: list[tuple[I64, U64]] = []
         self._seen: list[tuple[I64, U8]] = []
@@ -35,17 +36,6 @@ class ContextSamples:
     def add_totals(self, context: I64, count: U64) -> None:
         """Add to totals."""
         self._totals.append((context, count))
-
-    def add_lines(self, context: I64, location: U64, count: U64) -> None:
-        """Add to counts of locations."""
-        zeros = np.zeros(len(context), np.uint64)
-        self._lines.add_rows(context.astype(np.uint64), location, zeros, count)
-
-    def add_calls(self, context: I64, location: U64, callee: I64, count: U64) -> None:
-        """Add calls that were made from locations."""
-        self.add_lines(context, location, np.zeros(len(context), np.uint64))
-        columns = (context.astype(np.uint64), location, callee.astype(np.uint64))
-        self._calls.add_rows(*columns, count)
 
     def add_heads(self, context: I64, location: U64, callee: I64, count: U64) -> None:
         """Add head samples of functions that were called from contexts."""
@@ -63,40 +53,24 @@ class ContextSamples:
             has_samples[context] = 1
             np.bitwise_or.at(attributes, context, bits)
         has_samples[0] = 0
-        infer_calls(self._contexts, has_samples, head, total, self._lines, self._calls)
-        body, calls = self._body()
+        lines = self.lines
+        infer_calls(self._contexts, has_samples, head, total, lines.counts, lines.calls)
+        body, calls = lines.columns()
+        body = replace(_raised(body, calls), context=body.context - 1)
         table = ProfileTable(names, self._made(total, head), body, calls, is_fs)
         return ContextProfile(table, has_samples[1:].astype(np.bool_), attributes[1:])
 
     def _made(self, total: U64, head: U64) -> Contexts:
         rows = self._contexts.rows()[1:]
+        line, discriminator = line_and_discriminator(rows[:, 1])
         return Contexts(
             parent=rows[:, 0].astype(np.int64) - 1,
-            line=(rows[:, 1] >> _HIGH).astype(np.int64),
-            discriminator=(rows[:, 1] & _LOW).astype(np.int64),
+            line=line,
+            discriminator=discriminator,
             name=rows[:, 2].astype(np.int64),
             total=total[1:],
             head=head[1:],
         )
-
-    def _body(self) -> tuple[Body, CallTargets]:
-        """Locations in their order, each with a count that is at least that of its calls."""
-        lines, calls = self._lines.rows(), self._calls.rows()
-        called = self._calls.counts()
-        row = _places(lines, calls)
-        sums = np.zeros(len(lines), np.uint64)
-        np.add.at(sums, row, called)
-        count = np.maximum(self._lines.counts(), sums)
-        order = np.lexsort((lines[:, 1], lines[:, 0]))
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
-        body = Body(
-            context=lines[order, 0].astype(np.int64) - 1,
-            line=(lines[order, 1] >> _HIGH).astype(np.int64),
-            discriminator=(lines[order, 1] & _LOW).astype(np.int64),
-            count=count[order],
-        )
-        return body, CallTargets(place[row], calls[:, 2].astype(np.int64), called)
 
 
 def _sums(parts: list[tuple[I64, U64]], size: int) -> U64:
@@ -106,7 +80,8 @@ def _sums(parts: list[tuple[I64, U64]], size: int) -> U64:
     return total
 
 
-def _places(lines: U64, calls: U64) -> I64:
-    """The line of each call."""
-    context, location = (np.concatenate((lines[:, k], calls[:, k])) for k in (0, 1))
-    return RowIds().number_rows(context, location)[len(lines) :]
+def _raised(body: Body, calls: CallTargets) -> Body:
+    """Locations run at least as often as they call (LLVM: updateCallsiteSamples)."""
+    called = np.zeros_like(body.count)
+    np.add.at(called, calls.row, calls.count)
+    return replace(body, count=np.maximum(body.count, called))

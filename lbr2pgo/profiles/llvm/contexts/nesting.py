@@ -1,0 +1,122 @@
+"""Contexts as a profile of functions, with what they are to inline nested into them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from lbr2pgo.native.row_ids import RowIds
+from lbr2pgo.profiles.llvm.contexts.columns import Lines, line_and_discriminator, location_of
+from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
+from lbr2pgo.profiles.llvm.contexts.trees import levels
+from lbr2pgo.profiles.llvm.profile_table import Contexts, ProfileTable
+from lbr2pgo.support.arrays import I64, U64, Bools
+
+
+def nested(profile: ContextProfile) -> ProfileTable:
+    """What was called from a context with samples is inlined there; all else stands alone.
+
+    LLVM: lib/ProfileData/SampleProf.cpp, ProfileConverter::convertCSProfiles.
+    """
+    table, c = profile.table, profile.table.contexts
+    has_samples = np.append(profile.has_samples, False)  # the last one: of no caller
+    is_inlined = has_samples[:-1] & has_samples[c.parent]
+    place, rows = _places(profile, is_inlined)
+    line, discriminator = line_and_discriminator(rows[:, 1])
+    lines, removed = _lines(table, place, is_inlined)
+    total = _totals(c, is_inlined, removed)
+    contexts = Contexts(
+        parent=rows[:, 0].astype(np.int64) - 1,
+        line=line,
+        discriminator=discriminator,
+        name=rows[:, 2].astype(np.int64),
+        total=_sums(total, place, len(rows)),
+        head=_sums(c.head, place, len(rows)),
+    )
+    body, calls = lines.columns()
+    attributes = np.zeros(len(rows), np.uint8)
+    known = np.flatnonzero(place >= 0)
+    np.bitwise_or.at(attributes, place[known], profile.attributes[known])
+    return replace(table, contexts=contexts, body=body, calls=calls, attributes=attributes)
+
+
+def _places(profile: ContextProfile, is_inlined: Bools) -> tuple[I64, U64]:
+    """Where each context goes, -1 for those without samples; and all places, parents first.
+
+    A place is a row (number of the place it is inlined into from 1 on or 0, location, name).
+    """
+    c = profile.table.contexts
+    ids = RowIds()
+    location = np.where(is_inlined, location_of(c.line, c.discriminator), np.uint64(0))
+    place = np.full(len(c) + 1, -1)
+    for level in levels(c.parent):
+        rows = level[profile.has_samples[level]]
+        outer = np.where(is_inlined[rows], place[c.parent[rows]] + 1, 0)
+        columns = (outer.astype(np.uint64), location[rows], c.name[rows].astype(np.uint64))
+        place[rows] = ids.number_rows(*columns)
+    return place[:-1], ids.rows()
+
+
+def _lines(table: ProfileTable, place: I64, is_inlined: Bools) -> tuple[Lines, U64]:
+    """Lines and calls without those of what is inlined, and how much each context loses."""
+    c, b, t = table.contexts, table.body, table.calls
+    location = location_of(b.line, b.discriminator)
+    is_gone = _is_nested(table, location, is_inlined)
+    lost = np.zeros(len(b.context), np.uint64)
+    np.add.at(lost, t.row[is_gone], t.count[is_gone])
+    lost = np.minimum(lost, b.count)
+    removed = np.zeros(len(c), np.uint64)
+    np.add.at(removed, b.context, lost)
+    has_nested = _has_nested(table, location, is_inlined)
+    is_left = (place[b.context] >= 0) & ~(has_nested & (lost == b.count))
+    lines = Lines()
+    rows = np.flatnonzero(is_left)
+    lines.add(place[b.context[rows]], location[rows], (b.count - lost)[rows])
+    kept = np.flatnonzero(~is_gone & is_left[t.row])
+    row = t.row[kept]
+    lines.add_calls(place[b.context[row]], location[row], t.callee[kept], t.count[kept])
+    return lines, removed
+
+
+def _is_nested(table: ProfileTable, location: U64, is_inlined: Bools) -> Bools:
+    """Which calls are of functions that are inlined there."""
+    c, b, t = table.contexts, table.body, table.calls
+    inner = np.flatnonzero(is_inlined)
+    row = b.context[t.row]
+    context = np.concatenate((c.parent[inner], row)).astype(np.uint64)
+    at = np.concatenate((location_of(c.line, c.discriminator)[inner], location[t.row]))
+    callee = np.concatenate((c.name[inner], t.callee)).astype(np.uint64)
+    number = RowIds().number_rows(context, at, callee)
+    is_nested: Bools = number[len(inner) :] < len(inner)
+    return is_nested
+
+
+def _has_nested(table: ProfileTable, location: U64, is_inlined: Bools) -> Bools:
+    """Which lines have functions inlined into them."""
+    c, b = table.contexts, table.body
+    inner = np.flatnonzero(is_inlined)
+    context = np.concatenate((c.parent[inner], b.context)).astype(np.uint64)
+    at = np.concatenate((location_of(c.line, c.discriminator)[inner], location))
+    ids = RowIds()
+    number = ids.number_rows(context, at)
+    distinct = int(number[: len(inner)].max(initial=-1)) + 1
+    has_nested: Bools = number[len(inner) :] < distinct
+    return has_nested
+
+
+def _totals(c: Contexts, is_inlined: Bools, removed: U64) -> U64:
+    """Totals with those of what is inlined, but without calls of it."""
+    total = c.total.copy()
+    for level in [*levels(c.parent)][::-1]:
+        total[level] -= np.minimum(removed[level], total[level])
+        inner = level[is_inlined[level]]
+        np.add.at(total, c.parent[inner], total[inner])
+    return total
+
+
+def _sums(values: U64, place: I64, size: int) -> U64:
+    total = np.zeros(size, np.uint64)
+    known = np.flatnonzero(place >= 0)
+    np.add.at(total, place[known], values[known])
+    return total

@@ -1,0 +1,36 @@
+"""Contexts as LLVM's tools walk them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from lbr2pgo.profiles.llvm.profile_table import Contexts, depths
+from lbr2pgo.support.arrays import I64, U64
+
+_FIVE = np.uint64(5)
+
+
+def levels(parent: I64) -> Iterator[I64]:
+    """Contexts by their depth: those without a parent (-1), their children, and so on."""
+    depth = depths(parent)
+    order = np.argsort(depth, kind="stable")
+    yield from np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)
+
+
+def call_hashes(contexts: Contexts, location: U64, guids: U64) -> U64:
+    """What LLVM orders the callees of one caller by (LLVM: FunctionSamples::getCallSiteHash)."""
+    return guids[contexts.name] + (location << _FIVE) + location
+
+
+def breadth_first(parent: I64, key: U64) -> I64:
+    """The order of contexts if callers come before callees; those of one caller by the key."""
+    place = np.zeros(len(parent) + 1, np.int64)  # the last one: of no parent
+    parts, done = [np.empty(0, np.int64)], 0
+    for rows in levels(parent):
+        ordered = rows[np.lexsort((key[rows], place[parent[rows]]))]
+        place[ordered] = done + np.arange(len(ordered))
+        done += len(ordered)
+        parts.append(ordered)
+    return np.concatenate(parts)

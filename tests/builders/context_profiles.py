@@ -1,0 +1,84 @@
+"""Sample profiles of contexts: our own, and llvm-profgen's."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from builders.hybrid import read_hybrid
+from builders.unwound import unwound
+
+from lbr2pgo.counting.count import Reading
+from lbr2pgo.profiles.llvm import text_table
+from lbr2pgo.profiles.llvm.contexts.keys import ContextShape
+from lbr2pgo.profiles.llvm.contexts.lines import LineContexts
+from lbr2pgo.profiles.llvm.contexts.preinliner import preinlined
+from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
+from lbr2pgo.profiles.llvm.profile_table import ProfileTable
+from lbr2pgo.profiles.llvm.sample_names import guid
+from lbr2pgo.program.dwarf.debug_info import DebugInfo
+from lbr2pgo.program.program import Program
+from lbr2pgo.sources import open_source
+
+HYBRID = ("noinline-cs-noprobe", "noinline-cs-pseudoprobe", "recursion-compression-noprobe",
+          "recursion-compression-pseudoprobe", "func-split", "multi-load-segs",
+          "unique-linkage-name-dwarf")  # fmt: skip
+"""Recordings with call stacks in the corpus."""
+LINES = ("--use-dwarf-correlation",)
+"""By source lines, even where there are probes."""
+FULL = ("--gen-cs-nested-profile=0", "--csspgo-preinliner=0", "--profile-summary-hot-count=0")
+"""All contexts, as they are."""
+PREINLINED = ("--gen-cs-nested-profile=0",)
+
+
+def profgen(
+    tool: Callable[[str], str], where: Path, binary: Path, recording: Path, *options: str
+) -> str:
+    """The text profile of llvm-profgen."""
+    out = where / "profgen.prof"
+    done = subprocess.run(
+        [tool("llvm-profgen-22"), "--format=text", f"--perfscript={recording}",
+         f"--binary={binary}", f"--output={out}", *options],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return out.read_text()
+
+
+def line_contexts(binary: Path, recording: Path, *, as_llvm: bool = True) -> LineContexts:
+    """What ran in which context."""
+    program = Program.open(binary)
+    spaces = Reading(open_source(recording), program.image.layout).spaces
+    counts = unwound(program, read_hybrid(recording), as_llvm=as_llvm, spaces=spaces)
+    return LineContexts(counts, program, DebugInfo.open(program.image), as_llvm=as_llvm)
+
+
+def full(contexts: LineContexts, shape: ContextShape | None = None) -> ContextProfile:
+    """All contexts, as they are."""
+    return contexts.profile(shape)
+
+
+def inlined(contexts: LineContexts, *, as_llvm: bool = True) -> ContextProfile:
+    """Those that are to be inlined, and the functions by themselves."""
+    guids = np.array([guid(name) for name in contexts.names], np.uint64)
+    return preinlined(contexts.profile(), contexts.sizes(guids), as_llvm=as_llvm)
+
+
+def as_text(profile: ContextProfile | ProfileTable) -> str:
+    """Its file."""
+    out = io.BytesIO()
+    if isinstance(profile, ContextProfile):
+        text_table.write_contexts(profile, out)
+    else:
+        text_table.write(profile, out)
+    return out.getvalue().decode()
+
+
+def without_attributes(profile: str) -> str:
+    """Of contexts that were inlined at times, the first one that llvm-profgen's hash table shows
+    decides; we say that they were."""
+    return re.sub(r"(?m)^ +!Attributes:.*\n", "", profile)

@@ -1,0 +1,78 @@
+"""Profiles with contexts nested into functions, judged by llvm-profgen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from builders.context_profiles import HYBRID, LINES, as_text, inlined, line_contexts, profgen
+
+from lbr2pgo.profiles.llvm.contexts.lines import LineContexts
+from lbr2pgo.profiles.llvm.contexts.nesting import nested
+from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
+from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, ProfileTable
+from lbr2pgo.profiles.llvm.sample_profile import SHOULD_BE_INLINED
+
+Tool = Callable[[str], str]
+Corpus = Callable[[str], Path]
+Walk = Callable[[int], tuple[Path, Path]]
+
+
+@pytest.mark.parametrize("name", HYBRID)
+def test_recorded_programs_have_llvm_profgens_profile(
+    name: str, corpus: Corpus, tool: Tool, tmp_path: Path
+) -> None:
+    binary = corpus(f"llvm-profgen/{name}.perfbin")
+    recording = corpus(f"llvm-profgen/{name}.perfscript")
+    expected = profgen(tool, tmp_path, binary, recording, *LINES)
+    assert as_text(nested(inlined(line_contexts(binary, recording)))) == expected
+
+
+@pytest.mark.parametrize("seed", [*range(6), 8, 20])
+def test_random_programs_have_llvm_profgens_profile(
+    seed: int, walk: Walk, walked_contexts: Callable[[int], LineContexts], tool: Tool,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    expected = profgen(tool, tmp_path, *walk(seed), *LINES)
+    assert as_text(nested(inlined(walked_contexts(seed)))) == expected
+
+
+def context_profile(parents: list[int], *, has_samples: list[bool]) -> ContextProfile:
+    """Functions f0, f1 … with 10 samples each, called at line 1 of their parents 3 times."""
+    size, called = len(parents), [p for p in parents if p >= 0]
+    number, ones = np.arange(size), np.ones(size, np.int64)
+    parent = np.array(parents, np.int64)
+    callees = np.flatnonzero(parent >= 0)
+    samples = np.array(has_samples, np.bool_)
+    return ContextProfile(
+        ProfileTable(
+            tuple(f"f{i}" for i in range(size)),
+            Contexts(
+                parent, np.where(parent >= 0, 1, 0), np.zeros(size, np.int64), number,
+                np.full(size, 10, np.uint64), np.full(size, 3, np.uint64),
+            ),
+            Body(number, ones, np.zeros(size, np.int64), np.full(size, 4, np.uint64)),
+            CallTargets(np.array(called, np.int64), callees, np.full(len(called), 3, np.uint64)),
+        ),
+        samples, np.full(size, SHOULD_BE_INLINED, np.uint8),
+    )  # fmt: skip
+
+
+def test_a_call_is_counted_where_it_went_or_as_a_call_but_not_twice() -> None:
+    text = as_text(nested(context_profile([-1, 0], has_samples=[True, True])))
+    assert text == ("f0:17:3\n 1: 1\n 1: f1:10\n  1: 4\n  !Attributes: 2\n !Attributes: 2\n")
+
+
+def test_what_is_called_from_a_context_without_samples_stands_alone() -> None:
+    text = as_text(nested(context_profile([-1, 0, 1], has_samples=[True, False, True])))
+    assert [line for line in text.splitlines() if not line.startswith(" ")] == [
+        "f0:10:3",
+        "f2:10:3",
+    ]
+
+
+def test_nothing_stays_nothing() -> None:
+    empty = nested(context_profile([], has_samples=[]))
+    assert len(empty) == 0
