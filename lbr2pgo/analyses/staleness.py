@@ -17,7 +17,7 @@ from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.probes import Descriptors
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow, replay
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses
+from lbr2pgo.support.addresses import ByteRanges, image_addresses
 from lbr2pgo.support.arrays import I64, U64
 
 _NAMED = 5
@@ -133,13 +133,13 @@ def _locations(
 
     Only the code of wanted functions is looked at, or all.
     """
-    ranges = debug.functions()
+    described = debug.functions()
     chosen = [
-        wanted is None or guid(canonical_name(ranges.names[i])) in wanted
-        for i in ranges.function.tolist()
+        wanted is None or guid(canonical_name(described.names[i])) in wanted
+        for i in described.function.tolist()
     ]
     rows = np.flatnonzero(np.array(chosen, dtype=np.bool_))
-    everything = _all_run(program, ranges.range_start[rows], ranges.range_end[rows])
+    everything = _all_run(program, described.ranges.take(rows))
     profile, _ = sample_profile(replay(everything, program), program, debug)
     found: dict[int, set[Location]] = {}
     for name, location, _ in _places(profile):
@@ -147,12 +147,10 @@ def _locations(
     return found
 
 
-def _all_run(program: Program, starts: ImageAddresses, ends: ImageAddresses) -> BranchCounts:
+def _all_run(program: Program, ranges: ByteRanges) -> BranchCounts:
     """Counts as if each instruction in these ranges had run once."""
-    table = program.instructions_for(starts)
-    row = np.searchsorted(starts, table.address, side="right") - 1
-    inside = (row >= 0) & (table.address < ends[np.maximum(row, 0)]) if len(starts) else row >= 0
-    address = table.address[inside]
+    table = program.instructions_for(ranges.start)
+    address = table.address[ranges.around(table.address) >= 0]
     nothing = np.zeros(len(address), dtype=np.uint64)
     known = np.full(len(address), TO | END, dtype=np.uint8)
     return aggregate(

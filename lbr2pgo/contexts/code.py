@@ -6,8 +6,9 @@ import numpy as np
 
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.program import Program
+from lbr2pgo.replay.llvm_code import disassembled_by_llvm
 from lbr2pgo.replay.replay import CALLS, ReplayOptions, line_ends
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses
+from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U8, Bools
 
 
@@ -17,7 +18,7 @@ class TouchedCode:
     def __init__(self, program: Program, options: ReplayOptions) -> None:
         self._program, self._options = program, options
         self._is_touched: Bools = np.zeros(len(program.regions), np.bool_)
-        self._seen = _seen_by_llvm(program) if options.as_llvm else None
+        self._seen = disassembled_by_llvm(program) if options.as_llvm else None
         self.instructions = InstructionTable.empty()
 
     def touch(self, addresses: ImageAddresses) -> bool:
@@ -60,11 +61,9 @@ class TouchedCode:
         """For each address the instruction that starts there, else -1."""
         if self._seen is None:
             return self.instructions.index_of(addresses)
-        low, high = self._seen
-        at = np.searchsorted(low, addresses, side="right") - 1
-        is_seen = at >= 0
-        is_seen[is_seen] = addresses[is_seen] < high[at[is_seen]]
-        return np.where(is_seen, self.instructions.index_of(addresses), -1)
+        return np.where(
+            self._seen.around(addresses) >= 0, self.instructions.index_of(addresses), -1
+        )
 
     def calls_before(self, addresses: ImageAddresses) -> I64:
         """For each return address the call instruction that stands before it, else -1."""
@@ -77,18 +76,3 @@ class TouchedCode:
         else:
             is_call[is_call] = table.end[rows[is_call]] == addresses[is_call]
         return np.where(is_call, rows, -1)
-
-
-def _seen_by_llvm(program: Program) -> tuple[ImageAddresses, ImageAddresses]:
-    """Starts and ends of what llvm-profgen takes for code: no linkage table, and from symbols on.
-
-    All else is outside to it (LLVM: tools/llvm-profgen/ProfiledBinary.cpp, disassemble).
-    """
-    symbols = program.symbols
-    ranges = []
-    for number, section in enumerate(program.image.sections):
-        starts = symbols.start[symbols.section == number]
-        if section.is_code and section.name != ".plt" and len(starts):
-            ranges.append((int(starts.min()), section.end))
-    low, high = image_addresses(np.array(sorted(ranges), np.uint64)).reshape(-1, 2).T
-    return low, high

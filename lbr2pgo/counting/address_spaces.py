@@ -18,6 +18,7 @@ from lbr2pgo.support.addresses import (
     image_addresses,
 )
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
+from lbr2pgo.support.intervals import interval_of, last_at_or_below
 
 ANY_PID = -1
 """The pid of samples that don't say theirs: they see the mappings of all processes and times, the
@@ -219,9 +220,9 @@ class AddressSpaces:
             timeline = self._timelines.get(ANY_PID if self._is_fixed else pid)
             if timeline is None:
                 continue
-            i = np.searchsorted(np.array(timeline.times, np.uint64), times[at], "right") - 1
+            since = last_at_or_below(np.array(timeline.times, np.uint64), times[at])
             spaces = np.array([*timeline.spaces, -1], dtype=np.int64)
-            found[at] = spaces[i]
+            found[at] = spaces[since]
         return found
 
     def to_image(self, space: int, addresses: RuntimeAddresses) -> tuple[ImageAddresses, U64]:
@@ -234,8 +235,8 @@ class AddressSpaces:
         starts = np.array([p.start for p in pieces], dtype=np.uint64)
         ends = np.array([p.end for p in pieces], dtype=np.uint64)
         biases = np.array([p.bias & _LAST_ADDRESS for p in pieces], dtype=np.uint64)
-        index = np.searchsorted(starts, addresses, "right") - 1
-        inside = (index >= 0) & (addresses < ends[index])
+        index = interval_of(starts, ends, addresses)
+        inside = index >= 0
         image = image_addresses(np.where(inside, addresses - biases[index], np.uint64(0)))
         return image, np.where(inside, index, len(pieces)).astype(np.uint64)
 

@@ -27,7 +27,7 @@ from lbr2pgo.support.addresses import (
     runtime_addresses,
 )
 from lbr2pgo.support.arrays import I64, U64, Bools
-from lbr2pgo.support.ranges import spread
+from lbr2pgo.support.intervals import numbers_in
 
 _PAGE_BITS, _PAGE_MASK = np.uint64(12), np.uint64(0xFFF)
 _MOST_PLACES = 32
@@ -142,7 +142,7 @@ def _biases(edges: Edges, branches: Branches) -> U64:
     first = np.searchsorted(keys, wanted, "left", order)
     past = np.searchsorted(keys, wanted, "right", order)
     past = np.where(past - first <= _MOST_PLACES, past, first)
-    biases: U64 = np.repeat(edges.from_, past - first) - address[order[spread(first, past)]]
+    biases: U64 = np.repeat(edges.from_, past - first) - address[order[numbers_in(first, past)]]
     return biases
 
 

@@ -15,7 +15,7 @@ from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.dwarf.debug_info import DebugInfo, Frames
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import INDIRECT, Flow
-from lbr2pgo.support.addresses import image_array
+from lbr2pgo.support.addresses import ByteRanges
 
 _COUNT_WIDTH = 12
 _BYTES_WIDTH = 30
@@ -47,9 +47,9 @@ class _Part:
         start: int,
         end: int,
     ) -> None:
-        bounds = image_array([start, end])
+        whole = ByteRanges.of([(start, end)])
         self.texts = list(text(program.image, start, end))
-        self.table = program.instructions_for(bounds[:1]).within(bounds[:1], bounds[1:])
+        self.table = program.instructions_for(whole.start).within(whole)
         frames = debug.frames(self.table.address)
         self.places = SourcePlaces(frames, is_fs=uses_fs_discriminators(program))
         self.counts = None if flow is None else _Counts(flow, self.table, labels)

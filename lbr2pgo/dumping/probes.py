@@ -37,9 +37,9 @@ def lines(program: Program, function: int | None = None) -> Iterator[str]:
         yield from _probes(probes.table(), labels)
         return
     for part in program.regions.families(np.array([function])).tolist():
-        start, end = program.regions.start[part : part + 1], program.regions.end[part : part + 1]
-        table = probes.table(probes.records().touching(start, end))
-        yield from _probes(table.within(int(start[0]), int(end[0])), labels)
+        range_ = program.regions.ranges.take(np.array([part]))
+        table = probes.table(probes.records().touching(range_))
+        yield from _probes(table.within(*next(range_.pairs())), labels)
 
 
 def _descriptors(descriptors: Descriptors) -> Iterator[str]:

@@ -14,11 +14,11 @@ import numpy as np
 
 from lbr2pgo.model.branch_counts import FROM, TO, Branches, Runs, sum_by
 from lbr2pgo.program.elf.layout import ImageLayout
-from lbr2pgo.program.elf.symbols import STT_SECTION
 from lbr2pgo.program.program import Program
+from lbr2pgo.replay.llvm_code import disassembled_by_llvm
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.sources.code_addresses import text_base
-from lbr2pgo.support.arrays import U64, Bools
+from lbr2pgo.support.arrays import U64
 from lbr2pgo.support.output import PathLike, write_to
 
 _EXTERNAL = 1
@@ -35,31 +35,15 @@ class Seen:
 
 def seen_by_llvm(flow: Flow, program: Program) -> Seen:
     """Valid runs and branches of the code that llvm-profgen disassembles."""
-    runs, branches = flow.judged.runs, flow.branches
-    rows = flow.judged.valid & _is_disassembled(runs.start, program)
-    is_from = (flow.branch_from >= 0) & _is_disassembled(branches.from_, program)
-    is_to = (flow.branch_to >= 0) & _is_disassembled(branches.to, program)
+    runs, branches, code = flow.judged.runs, flow.branches, disassembled_by_llvm(program)
+    rows = flow.judged.valid & (code.around(runs.start) >= 0)
+    is_from = (flow.branch_from >= 0) & (code.around(branches.from_) >= 0)
+    is_to = (flow.branch_to >= 0) & (code.around(branches.to) >= 0)
     known = np.where(is_from, FROM, 0) | np.where(is_to, TO, 0)
     return Seen(
         Runs(runs.start[rows], runs.end[rows], runs.count[rows]),
         replace(branches, known=known.astype(np.uint8)),
     )
-
-
-def _is_disassembled(addresses: U64, program: Program) -> Bools:
-    """Whether addresses stand behind the first symbol of their section, unlike linkage tables.
-
-    LLVM: llvm/tools/llvm-profgen/ProfiledBinary.cpp disassemble, disassembleSymbol.
-    """
-    found = np.zeros(len(addresses), np.bool_)
-    symbols = program.symbols
-    names_code = symbols.kind != STT_SECTION
-    for number, section in enumerate(program.image.sections):
-        inside = names_code & (symbols.section == number)
-        if section.is_code and inside.any():
-            first = symbols.start[inside].min()
-            found |= (addresses >= first) & (addresses < np.uint64(section.end))
-    return found
 
 
 def write(

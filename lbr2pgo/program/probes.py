@@ -24,7 +24,7 @@ import numpy as np
 from lbr2pgo.program.dwarf.loader import DEBUG_DIRECTORIES, separate_debug_file
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.symbols import STT_NOTYPE, Symbols, read_symbols
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses
+from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I32, I64, U8, U32, U64, Bools
 
 DESCRIPTORS, PROBES = ".pseudo_probe_desc", ".pseudo_probe"
@@ -193,19 +193,17 @@ class Records:
             self.nodes[rows], self.probes[rows], self.depth[rows],
         )  # fmt: skip
 
-    def touching(self, starts: U64, ends: U64) -> Records:
-        """Those with probes between the first and the last in any of these half-open ranges.
+    def touching(self, ranges: ByteRanges) -> Records:
+        """Those with probes between the first and the last in any of these ranges.
 
         The ranges are ordered and disjoint.
         """
-        if not len(starts):
+        if not len(ranges):
             return self.take(np.zeros(len(self), np.bool_))
         # The first range that ends above the lowest probe.
-        at = np.searchsorted(ends, self.low, side="right")
-        inside = at < len(starts)
-        return self.take(
-            inside & (self.probes > 0) & (starts[np.minimum(at, len(starts) - 1)] <= self.high)
-        )
+        at = np.searchsorted(ranges.end, self.low, side="right")
+        start = ranges.start[np.minimum(at, len(ranges) - 1)]
+        return self.take((at < len(ranges)) & (self.probes > 0) & (start <= self.high))
 
 
 class PseudoProbes:

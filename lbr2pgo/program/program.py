@@ -83,7 +83,7 @@ class Program:
         return reduce(InstructionTable.merged, map(self._branches_in, pieces))
 
     def _branches_in(self, regions: I64) -> InstructionTable:
-        table = decode(self.image, self.regions.start[regions], self.regions.end[regions])
+        table = decode(self.image, self.regions.ranges.take(regions))
         return table.take(np.flatnonzero(table.kind != Kind.OTHER))
 
     def cfg(
@@ -102,10 +102,10 @@ class Program:
             self._is_decoded[missing] = True
         if len(regions) == np.count_nonzero(self._is_decoded):
             return self._decoded
-        return self._decoded.within(self.regions.start[regions], self.regions.end[regions])
+        return self._decoded.within(self.regions.ranges.take(regions))
 
     def _decode_new(self, regions: I64) -> InstructionTable:
-        return decode(self.image, self.regions.start[regions], self.regions.end[regions])
+        return decode(self.image, self.regions.ranges.take(regions))
 
     def health(self) -> dict[str, int]:
         """What of the file can't be used, or had to be mended: a reason in words, and how many."""

@@ -8,11 +8,15 @@ comes out, with the functions below.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NewType, cast
 
 import numpy as np
 import numpy.typing as npt
+
+from lbr2pgo.support.arrays import I64
+from lbr2pgo.support.intervals import interval_of
 
 RuntimeAddress = NewType("RuntimeAddress", int)
 ImageAddress = NewType("ImageAddress", int)
@@ -54,3 +58,41 @@ def file_offsets(numbers: Numbers) -> FileOffsets:
 def image_array(numbers: Iterable[int]) -> ImageAddresses:
     """Image addresses (n,) of numbers."""
     return image_addresses(np.array(list(numbers), dtype=np.uint64))
+
+
+@dataclass(frozen=True, slots=True)
+class ByteRanges:
+    """Half-open ranges of an image's bytes; columns of equal length.
+
+    What execution passed, from the start of one instruction to that of another, is no such range
+    but closed at both ends: `model.branch_counts.Runs`.
+    """
+
+    start: ImageAddresses
+    end: ImageAddresses
+    """First address behind each."""
+
+    def __post_init__(self) -> None:
+        if len(self.start) != len(self.end):
+            raise ValueError(f"{len(self.start)} starts and {len(self.end)} ends")
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[int, int]]) -> ByteRanges:
+        """From pairs of start and end."""
+        start, end = image_addresses(np.array(list(pairs), dtype=np.uint64).reshape(-1, 2)).T
+        return cls(start, end)
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        """Start and end of each."""
+        return zip(self.start.tolist(), self.end.tolist(), strict=True)
+
+    def take(self, rows: I64) -> ByteRanges:
+        """These rows."""
+        return ByteRanges(self.start[rows], self.end[rows])
+
+    def around(self, addresses: ImageAddresses) -> I64:
+        """(m,): the range that holds each address, -1 where none does; they must be ordered."""
+        return interval_of(self.start, self.end, addresses)

@@ -1,4 +1,4 @@
-"""Which interval of many a number is in."""
+"""Many half-open intervals at once: which one a number is in, and the numbers in each."""
 
 from __future__ import annotations
 
@@ -34,3 +34,15 @@ def interval_of(starts: Numbers, ends: Numbers, values: Numbers) -> I64:
         return np.full(len(values), -1)
     at = last_at_or_below(starts, values)
     return np.where((at >= 0) & (values < ends[at]), at, -1)
+
+
+def numbers_in(first: I64, past: I64) -> I64:
+    """All numbers in all of (k,) half-open intervals, in their order.
+
+    >>> numbers_in(np.array([3, 9, 5]), np.array([6, 9, 7])).tolist()
+    [3, 4, 5, 5, 6]
+    """
+    sizes = past - first
+    before = np.cumsum(sizes) - sizes
+    numbers: I64 = np.arange(sizes.sum()) + np.repeat(first - before, sizes)
+    return numbers

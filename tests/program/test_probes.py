@@ -150,10 +150,10 @@ def test_probes_of_some_code_are_those_of_all_that_are_there(probed) -> None:
     everything = program.probes.table()
     functions = program.functions
     for row in range(0, len(functions), 3):
-        start, end = functions.start[row : row + 1], functions.end[row : row + 1]
-        some = program.probes.table(program.probes.records().touching(start, end))
-        some = some.within(int(start[0]), int(end[0]))
-        all_there = everything.within(int(start[0]), int(end[0]))
+        one = functions.ranges.take(np.array([row]))
+        ((start, end),) = one.pairs()
+        some = program.probes.table(program.probes.records().touching(one)).within(start, end)
+        all_there = everything.within(start, end)
         for column in ("address", "index", "kind", "attributes", "discriminator"):
             assert getattr(some, column).tolist() == getattr(all_there, column).tolist()
 

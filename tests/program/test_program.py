@@ -245,7 +245,7 @@ def test_nothing_is_decoded_twice(link: Link, monkeypatch: pytest.MonkeyPatch) -
     decoded: list[int] = []
     monkeypatch.setattr(
         "lbr2pgo.program.program.decode",
-        lambda image, starts, ends: decoded.extend(starts.tolist()) or decode(image, starts, ends),
+        lambda image, ranges: decoded.extend(ranges.start.tolist()) or decode(image, ranges),
     )
     for asked in (u64(start), u64(start + 1), u64(two), u64(start, two), u64(two)):
         table = program.instructions_for(asked)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from lbr2pgo.support.addresses import (
+    ByteRanges,
     file_offsets,
     image_addresses,
     image_array,
@@ -73,3 +74,14 @@ def test_nothing_happens_at_run_time() -> None:
         assert convert(numbers) is numbers
     assert image_array([1, 2]).tolist() == [1, 2]
     assert image_array(()).dtype == np.uint64
+
+
+def test_ranges_are_half_open() -> None:
+    ranges = ByteRanges.of([(10, 20), (20, 25), (30, 31)])
+    assert ranges.around(image_array([9, 10, 19, 20, 25, 30, 31])).tolist() == [
+        -1, 0, 0, 1, -1, 2, -1,
+    ]  # fmt: skip
+    assert list(ranges.take(np.array([2, 0])).pairs()) == [(30, 31), (10, 20)]
+    assert len(ByteRanges.of([])) == 0
+    with pytest.raises(ValueError, match="2 starts and 1 ends"):
+        ByteRanges(image_array([1, 2]), image_array([3]))

@@ -22,6 +22,7 @@ from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ImageAddresses, image_array
 from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.distinct import among, distinct
+from lbr2pgo.support.intervals import last_at_or_below
 
 _ENDS = (Kind.COND, Kind.JUMP, Kind.INDIRECT_JUMP, Kind.RET, Kind.TRAP)
 
@@ -112,7 +113,7 @@ class BasicBlocks:
         """(m,): block of each address within a given function, -1 where there is none."""
         if not len(self):
             return np.full(len(addresses), -1, np.int64)
-        at = np.searchsorted(self.start, addresses, side="right").astype(np.int64) - 1
+        at = last_at_or_below(self.start, addresses)
         return np.where((at >= 0) & (self.function[at] == functions), at, -1)
 
 

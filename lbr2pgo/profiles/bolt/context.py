@@ -23,6 +23,7 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import Bools
 from lbr2pgo.support.distinct import distinct
+from lbr2pgo.support.intervals import last_at_or_below
 
 _IDIOMS = {"x86-64": x86_idioms.X86_64}
 """By name of the architecture; others have none."""
@@ -49,7 +50,7 @@ def analyze(program: Program, addresses: ImageAddresses, *, keep_all: bool) -> B
     table = program.instructions_for(functions.start[_chosen(functions, addresses)])
     code = idioms.normalized(disassembled(image, functions, table))
     others = possible_callers(image, code, idioms)
-    other_table = decode(image, functions.start[others], functions.end[others])
+    other_table = decode(image, functions.ranges.take(others))
     callers = idioms.normalized(disassembled(image, functions, other_table))
     references = read_references(image)
     labels = find_labels(image, code, without_data(callers, code), references, idioms)
@@ -109,7 +110,7 @@ def _has_gaps(image: Image, code: Disassembly) -> Bools:
     covered = np.bincount(code.function, weights=code.size, minlength=len(functions))
     gaps = (covered > 0) & (covered < functions.size)
     for function in np.flatnonzero(gaps).tolist():
-        last = int(np.searchsorted(code.function, function, side="right")) - 1
+        last = int(last_at_or_below(code.function, function))
         behind = int(code.address[last]) + int(code.size[last])
         rest = image.read(behind, int(functions.end[function]) - behind)
         is_tail = int(covered[function]) + len(rest) == int(functions.size[function])

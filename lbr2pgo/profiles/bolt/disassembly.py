@@ -10,9 +10,9 @@ from lbr2pgo.profiles.bolt.functions import BinaryFunctions
 from lbr2pgo.program.code.decode import gather
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.elf.image import Image
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import ByteRanges, ImageAddresses
 from lbr2pgo.support.arrays import I64, U8, Bools
-from lbr2pgo.support.ranges import spread
+from lbr2pgo.support.intervals import last_at_or_below, numbers_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +83,14 @@ def disassembled(image: Image, functions: BinaryFunctions, table: InstructionTab
 
     A jump just behind the function's end stands for unreachable code and becomes a `nop`.
     """
-    start = functions.start
-    end = np.minimum(functions.end, np.append(start[1:], functions.end[-1:]))
-    first, past = np.searchsorted(table.address, start), np.searchsorted(table.address, end)
+    following = np.concatenate((functions.start[1:], functions.end[-1:]))
+    bodies = ByteRanges(functions.start, np.minimum(functions.end, following))
+    first, past = (np.searchsorted(table.address, b) for b in (bodies.start, bodies.end))
     held = np.flatnonzero(first < past)
-    rows = spread(first[held], past[held])
+    rows = numbers_in(first[held], past[held])
     function = np.repeat(held, (past - first)[held])
-    data, bounds, pieces = gather(image, start[held], end[held])
-    piece = np.searchsorted(pieces, table.address[rows], side="right") - 1
+    data, bounds, pieces = gather(image, bodies.take(held))
+    piece = last_at_or_below(pieces, table.address[rows])
     offset = np.array(bounds)[piece] + (table.address[rows] - pieces[piece]).astype(np.int64)
     code = Disassembly(
         functions,

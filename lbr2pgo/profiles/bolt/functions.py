@@ -28,9 +28,9 @@ from lbr2pgo.program.elf.eh_frame import Frames, read_frames
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.plt import plt_entries
 from lbr2pgo.program.elf.symbols import Symbols
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses, image_array
+from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_addresses, image_array
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
-from lbr2pgo.support.ranges import covering
+from lbr2pgo.support.intervals import interval_of
 
 _FRAGMENT = re.compile(rb"(.*)\.(cold|warm)(\.\d+)?$", re.DOTALL)
 _FRAGMENT_PARTS = (b".cold", b".warm")
@@ -69,6 +69,11 @@ class BinaryFunctions:
         """First address behind each function's instructions."""
         return image_addresses(self.start + self.size)
 
+    @property
+    def ranges(self) -> ByteRanges:
+        """The instructions of each."""
+        return ByteRanges(self.start, self.end)
+
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of all."""
@@ -83,7 +88,7 @@ class BinaryFunctions:
 
     def containing(self, addresses: ImageAddresses) -> I64:
         """(m,): index of the function that reaches over each address, -1 where there is none."""
-        return covering(self.start, self.start + self.max_size, addresses)
+        return interval_of(self.start, self.start + self.max_size, addresses)
 
 
 def discover(image: Image, symbols: Symbols) -> BinaryFunctions:
@@ -240,8 +245,8 @@ def _of_frames(image: Image, frames: Frames, known: _Found) -> _Found:
     sections = np.array(
         sorted((s.address, min(s.end, _TOP)) for s in image.sections if s.is_code), np.uint64
     ).reshape(-1, 2)
-    section = covering(sections[:, 0], sections[:, 1], frames.start)
-    function = covering(known.start, known.start + known.size, frames.start)
+    section = interval_of(sections[:, 0], sections[:, 1], frames.start)
+    function = interval_of(known.start, known.start + known.size, frames.start)
     rows = np.flatnonzero((section >= 0) & (function < 0))
     start, bounds = frames.start[rows], sections[section[rows]]
     size = np.minimum(frames.size[rows], bounds[:, 1] - start)

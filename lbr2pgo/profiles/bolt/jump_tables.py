@@ -19,7 +19,7 @@ from lbr2pgo.program.elf.headers import Section
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
-from lbr2pgo.support.ranges import spread
+from lbr2pgo.support.intervals import numbers_in
 
 _DISTANCE, _ADDRESS = 4, 8
 """Bytes of an entry."""
@@ -53,7 +53,7 @@ def find_jump_tables(
     table, target = _targets(tables, _Reader(image, code, references).entries(tables), code)
     first, past = np.searchsorted(table, used), np.searchsorted(table, used, side="right")
     return JumpTables(
-        target[spread(first, past)],
+        target[numbers_in(first, past)],
         np.repeat(uses.function, past - first),
         np.repeat(uses.jump, past - first),
     )

@@ -10,7 +10,7 @@ from lbr2pgo.profiles.llvm.entry_calls import EXTERNAL, Calls
 from lbr2pgo.program.dwarf.debug_info import DwarfFunctions
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import ByteRanges, ImageAddresses
 from lbr2pgo.support.arrays import U64, Bools
 from lbr2pgo.support.distinct import distinct
 
@@ -37,15 +37,15 @@ def counted_code(flow: Flow, program: Program, functions: DwarfFunctions, calls:
     """What ran, all of the functions that ran, and where calls were made."""
     ran = functions.containing(distinct(flow.judged.runs.start[flow.judged.valid]))
     owners = distinct(functions.function[ran[ran >= 0]])
-    ranges = np.flatnonzero(np.isin(functions.function, owners))
-    starts, ends = functions.range_start[ranges], functions.range_end[ranges]
+    rows_of_owners = np.flatnonzero(np.isin(functions.function, owners))
+    ranges = functions.ranges.take(rows_of_owners)
     sources = calls.source[calls.has_source]
-    named = np.concatenate((flow.instructions.address[flow.executed > 0], starts, sources))
+    named = np.concatenate((flow.instructions.address[flow.executed > 0], ranges.start, sources))
     table = program.instructions_for(distinct(named))
     count = np.zeros(len(table), dtype=np.uint64)
     place = table.index_of(flow.instructions.address)
     count[place[place >= 0]] = flow.executed[place >= 0]
-    is_body = (count > 0) | _in_ranges(table.address, starts, ends)
+    is_body = (count > 0) | _in_ranges(table.address, ranges)
     is_call = np.isin(table.address, sources)
     rows = is_body | is_call
     weight = count * table.size
@@ -63,11 +63,11 @@ def _with_external(code: Code) -> Code:
     )
 
 
-def _in_ranges(addresses: ImageAddresses, starts: ImageAddresses, ends: ImageAddresses) -> Bools:
-    """Which ascending addresses lie in any of the half-open ranges, which may overlap."""
+def _in_ranges(addresses: ImageAddresses, ranges: ByteRanges) -> Bools:
+    """Which ascending addresses lie in any of the ranges, which may overlap."""
     depth = np.zeros(len(addresses) + 1, dtype=np.int64)
-    np.add.at(depth, np.searchsorted(addresses, starts), 1)
-    np.add.at(depth, np.searchsorted(addresses, ends), -1)
+    np.add.at(depth, np.searchsorted(addresses, ranges.start), 1)
+    np.add.at(depth, np.searchsorted(addresses, ranges.end), -1)
     return np.cumsum(depth[:-1]) > 0
 
 

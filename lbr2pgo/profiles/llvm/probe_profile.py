@@ -34,10 +34,10 @@ from lbr2pgo.program.dwarf.debug_info import DebugInfo, DwarfFunctions
 from lbr2pgo.program.probes import ENTRY_INDEX, InlineTree, ProbeTable, PseudoProbes
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import ByteRanges, ImageAddresses
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
 from lbr2pgo.support.distinct import distinct
-from lbr2pgo.support.ranges import spread
+from lbr2pgo.support.intervals import numbers_in
 
 
 def probe_profile(
@@ -79,7 +79,7 @@ def _probes_of(
     owners = distinct(functions.function[place[place >= 0]])
     rows = np.flatnonzero(np.isin(functions.function, owners))
     records = probes.records(as_llvm=as_llvm)
-    records = records.touching(*_joined(functions.range_start[rows], functions.range_end[rows]))
+    records = records.touching(_joined(functions.ranges.take(rows)))
     if as_llvm:
         names = {functions.names[i] for i in owners.tolist()} | set(known.other_names)
         guids = np.array([guid(name) for name in names], np.uint64)
@@ -87,13 +87,13 @@ def _probes_of(
     return probes.table(records)
 
 
-def _joined(start: U64, end: U64) -> tuple[U64, U64]:
+def _joined(ranges: ByteRanges) -> ByteRanges:
     """Ranges ordered by start, those that overlap as one."""
-    reach = np.maximum.accumulate(end)
-    is_first = np.ones(len(start), np.bool_)
-    is_first[1:] = start[1:] > reach[:-1]
+    reach = np.maximum.accumulate(ranges.end)
+    is_first = np.ones(len(ranges), np.bool_)
+    is_first[1:] = ranges.start[1:] > reach[:-1]
     is_last = np.append(is_first[1:], True)
-    return start[is_first], reach[is_last[: len(end)]]
+    return ByteRanges(ranges.start[is_first], reach[is_last[: len(ranges)]])
 
 
 def _probed_code(
@@ -142,7 +142,7 @@ class _Counted:
 def _counted(table: ProbeTable, addresses: ImageAddresses, counts: U64) -> _Counted:
     """The probes at these instructions."""
     first, past = table.at(addresses)
-    return _Counted(spread(first, past), np.repeat(counts, past - first))
+    return _Counted(numbers_in(first, past), np.repeat(counts, past - first))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from lbr2pgo.program.code.functions import Functions
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U8, Bools
-from lbr2pgo.support.ranges import covering
+from lbr2pgo.support.intervals import interval_of, last_at_or_below
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -82,7 +82,7 @@ class FunctionCFG:
 
     def block_of(self, addresses: ImageAddresses) -> I64:
         """Number of the block that holds each address, -1 where none does."""
-        return covering(self.block_start, self.block_end, addresses)
+        return interval_of(self.block_start, self.block_end, addresses)
 
     @cached_property
     def graph(self) -> nx.DiGraph:
@@ -124,11 +124,11 @@ def build_cfg(
     of the family starts there.
     """
     family = functions.families(np.array([function]))
-    code = instructions.within(functions.start[family], functions.end[family])
+    code = instructions.within(functions.ranges.take(family))
     jumps = _jumps(code, indirect_targets)
     entry_rows = _known(code.index_of(functions.entries(family)))
     first = np.flatnonzero(_leaders(code, entry_rows, jumps.target_row))
-    block = np.searchsorted(first, np.arange(len(code)), side="right") - 1
+    block = last_at_or_below(first, np.arange(len(code)))
     last = np.append(first[1:], len(code))[: len(first)] - 1
     edges = _edges(code, last, block, jumps)
     return FunctionCFG(

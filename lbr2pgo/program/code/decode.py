@@ -9,20 +9,21 @@ import numpy as np
 from lbr2pgo.program.code.architecture import PADDING, Code
 from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.elf.image import Image
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses, image_array
+from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import U8
+from lbr2pgo.support.intervals import last_at_or_below
 
 
-def decode(image: Image, starts: ImageAddresses, ends: ImageAddresses) -> InstructionTable:
-    """Decode half-open address ranges, each by a linear sweep from its start.
+def decode(image: Image, ranges: ByteRanges) -> InstructionTable:
+    """Decode ranges, each by a linear sweep from its start.
 
     Bytes that are no instruction, and bytes that the file does not hold, leave a gap. Where
     ranges overlap, the one that starts first has the bytes.
     """
     architecture = image.architecture
-    data, bounds, starts = gather(image, starts, ends)
+    data, bounds, starts = gather(image, ranges)
     offset, size = architecture.sweep(data, bounds)
-    piece = np.searchsorted(bounds, offset, side="right") - 1
+    piece = last_at_or_below(np.array(bounds), offset)
     inside = (offset - np.array(bounds)[piece]).astype(np.uint64)
     address = image_addresses(starts[piece] + inside)
     flow = architecture.control_flow(Code(data, offset, size, address))
@@ -31,19 +32,17 @@ def decode(image: Image, starts: ImageAddresses, ends: ImageAddresses) -> Instru
 
 def text(image: Image, start: int, end: int) -> Iterator[tuple[int, bytes, str]]:
     """Address, bytes and text of each instruction, in the syntax of the machine's objdump."""
-    table = decode(image, image_array([start]), image_array([end]))
+    table = decode(image, ByteRanges.of([(start, end)]))
     write = image.architecture.writer()
     for address, size in zip(table.address.tolist(), table.size.tolist(), strict=True):
         code = image.read(address, size)
         yield address, code, write(code, address)
 
 
-def gather(
-    image: Image, starts: ImageAddresses, ends: ImageAddresses
-) -> tuple[U8, list[int], ImageAddresses]:
+def gather(image: Image, ranges: ByteRanges) -> tuple[U8, list[int], ImageAddresses]:
     """Bytes of all ranges with padding, the ranges' bounds in them, and their addresses."""
-    order = np.argsort(starts, kind="stable")
-    starts, ends = starts[order], ends[order]
+    ordered = ranges.take(np.argsort(ranges.start, kind="stable"))
+    starts, ends = ordered.start, ordered.end
     taken = np.maximum.accumulate(ends)[:-1] if len(ends) else ends
     starts = np.concatenate([starts[:1], np.maximum(starts[1:], taken)])
     kept = starts < ends

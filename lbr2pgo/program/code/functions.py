@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -13,9 +13,10 @@ import numpy as np
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.names import Names
 from lbr2pgo.program.elf.symbols import STB_LOCAL, STT_NOTYPE, Symbols
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses
+from lbr2pgo.support.addresses import ByteRanges, ImageAddresses
 from lbr2pgo.support.arrays import I64
-from lbr2pgo.support.ranges import covering, spread
+from lbr2pgo.support.distinct import distinct
+from lbr2pgo.support.intervals import interval_of, numbers_in
 
 _FRAGMENT = re.compile(rb"(.+?)\.(?:cold|warm|part|__part|eh)(?:\.\d+)?")
 """Names of pieces that compilers split off. gcc: `f.cold`, `f.part.0`; LLVM: `f.cold`, `f.cold.1`
@@ -41,6 +42,11 @@ class Functions:
 
     def __len__(self) -> int:
         return len(self.start)
+
+    @property
+    def ranges(self) -> ByteRanges:
+        """The bytes of each."""
+        return ByteRanges(self.start, self.end)
 
     @cached_property
     def name(self) -> Names:
@@ -70,7 +76,7 @@ class Functions:
 
     def containing(self, addresses: ImageAddresses) -> I64:
         """For each address the function that holds it, -1 where none does."""
-        return covering(self.start, self.end, addresses)
+        return interval_of(self.start, self.end, addresses)
 
     def families(self, functions: I64) -> I64:
         """These functions, their parents and all fragments of those, ordered."""
@@ -78,34 +84,32 @@ class Functions:
         roots = np.unique(self.parent[functions])
         first = np.searchsorted(parent, roots, side="left")
         past = np.searchsorted(parent, roots, side="right")
-        return np.sort(order[spread(first, past)])
+        return np.sort(order[numbers_in(first, past)])
 
     def entries(self, functions: I64) -> ImageAddresses:
         """Where these functions, which are ordered, start, and the symbols inside them."""
         first = np.searchsorted(self.entry, self.start[functions])
         past = np.searchsorted(self.entry, self.end[functions])
-        return np.concatenate([self.start[functions], self.entry[spread(first, past)]])
+        return np.concatenate([self.start[functions], self.entry[numbers_in(first, past)]])
 
     @cached_property
     def _by_parent(self) -> tuple[I64, I64]:
         order = np.argsort(self.parent, kind="stable")
         return order, self.parent[order]
 
-    def with_gaps(
-        self, code: Iterable[tuple[int, int]], cuts: ImageAddresses | None = None
-    ) -> Functions:
+    def with_gaps(self, code: ByteRanges, cuts: ImageAddresses | None = None) -> Functions:
         """As this, with an unnamed function wherever code lies in none.
 
         `cuts` are addresses where such a function ends and another one starts.
         """
-        gaps = [gap for start, end in code for gap in self._gaps(start, end)]
-        start, end = _cut(image_addresses(np.array(gaps, dtype=np.uint64).reshape(-1, 2)), cuts)
-        order = np.argsort(np.concatenate([self.start, start]))
+        gaps = ByteRanges.of(gap for start, end in code.pairs() for gap in self._gaps(start, end))
+        new = gaps if cuts is None else _cut(gaps, cuts)
+        order = np.argsort(np.concatenate([self.start, new.start]))
         return replace(
             self,
-            start=np.concatenate([self.start, start])[order],
-            end=np.concatenate([self.end, end])[order],
-            symbol=np.concatenate([self.symbol, np.full(len(start), -1)])[order],
+            start=np.concatenate([self.start, new.start])[order],
+            end=np.concatenate([self.end, new.end])[order],
+            symbol=np.concatenate([self.symbol, np.full(len(new), -1)])[order],
         )
 
     def _gaps(self, start: int, end: int) -> list[tuple[int, int]]:
@@ -116,21 +120,17 @@ class Functions:
         return [(a, b) for a, b in zip(starts, ends, strict=True) if a < b]
 
 
-def _cut(
-    ranges: ImageAddresses, cuts: ImageAddresses | None
-) -> tuple[ImageAddresses, ImageAddresses]:
-    """Starts and ends of the pieces that these ranges, ordered and disjoint, fall into."""
-    first, past = ranges[:, 0], ranges[:, 1]
-    start = first if cuts is None else image_addresses(np.union1d(first, cuts))
-    at = np.searchsorted(first, start, side="right") - 1
-    inside = at >= 0
-    inside[inside] = start[inside] < past[at[inside]]
-    start, at = start[inside], at[inside]
-    return start, np.minimum(np.append(start[1:], past[-1:]), past[at])
+def _cut(ranges: ByteRanges, cuts: ImageAddresses) -> ByteRanges:
+    """The pieces that these ranges, ordered and disjoint, fall into."""
+    start = distinct(np.concatenate((ranges.start, cuts)))
+    at = ranges.around(start)
+    start, at = start[at >= 0], at[at >= 0]
+    following = np.concatenate((start[1:], ranges.end[-1:]))
+    return ByteRanges(start, np.minimum(following, ranges.end[at]))
 
 
-def code_ranges(image: Image) -> list[tuple[int, int]]:
-    """Half-open image addresses that hold code, disjoint and ordered.
+def code_ranges(image: Image) -> ByteRanges:
+    """Where code is, disjoint and ordered.
 
     By executable sections; by executable segments in a file without a section table.
     """
@@ -139,7 +139,7 @@ def code_ranges(image: Image) -> list[tuple[int, int]]:
         ranges = [
             (s.address, s.address + s.file_size) for s in image.layout.segments if s.executable
         ]
-    return _disjoint(ranges)
+    return ByteRanges.of(_disjoint(ranges))
 
 
 def _disjoint(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -149,7 +149,7 @@ def _disjoint(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return [(a, b) for a, b in cut + ordered[-1:] if a < b]
 
 
-def build_functions(symbols: Symbols, code: list[tuple[int, int]]) -> Functions:
+def build_functions(symbols: Symbols, code: ByteRanges) -> Functions:
     """Functions from the symbols that lie in these code ranges.
 
     Symbols at one address are one function, as long as the longest. One without a size, or with
@@ -191,22 +191,21 @@ def _health(counts: Mapping[str, int]) -> dict[str, int]:
     return {reason: count for reason, count in counts.items() if count}
 
 
-def _candidates(symbols: Symbols, code: list[tuple[int, int]]) -> tuple[I64, ImageAddresses]:
+def _candidates(symbols: Symbols, code: ByteRanges) -> tuple[I64, ImageAddresses]:
     """Rows of symbols that start a function, and the end of the code range each lies in.
 
     Ordered by start, the best of equal starts last. Untyped global symbols, which assembly
     leaves, count where no function spans them.
     """
-    bounds = np.array(code, dtype=np.uint64).reshape(-1, 2)
     untyped = (symbols.kind == STT_NOTYPE) & (symbols.binding != STB_LOCAL)
     untyped[untyped] = symbols.covering(symbols.start[untyped]) < 0
     rows = np.flatnonzero(symbols.is_function | untyped)
-    at = covering(bounds[:, 0], bounds[:, 1], symbols.start[rows])
+    at = code.around(symbols.start[rows])
     rows, at = rows[at >= 0], at[at >= 0]
     order = np.lexsort(
         (-rows, -symbols.preference[rows], symbols.is_function[rows], symbols.start[rows])
     )
-    return rows[order], bounds[at[order], 1]
+    return rows[order], code.end[at[order]]
 
 
 def _parents(functions: Functions) -> I64:

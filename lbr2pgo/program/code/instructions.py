@@ -9,9 +9,9 @@ from typing import Self
 
 import numpy as np
 
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses, image_array
+from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_addresses, image_array
 from lbr2pgo.support.arrays import I64, U8, Bools
-from lbr2pgo.support.ranges import covering, spread
+from lbr2pgo.support.intervals import interval_of, numbers_in
 
 
 class Kind(IntEnum):
@@ -74,7 +74,7 @@ class InstructionTable:
 
     def covering(self, addresses: ImageAddresses) -> I64:
         """Row of the instruction that each byte belongs to, -1 where there is none."""
-        return covering(self.address, self.end, addresses)
+        return interval_of(self.address, self.end, addresses)
 
     @classmethod
     def empty(cls) -> Self:
@@ -92,10 +92,10 @@ class InstructionTable:
             self.has_target[rows],
         )
 
-    def within(self, starts: ImageAddresses, ends: ImageAddresses) -> InstructionTable:
-        """The rows that start in these half-open ranges, which are ordered and disjoint."""
-        first = np.searchsorted(self.address, starts)
-        return self.take(spread(first, np.searchsorted(self.address, ends)))
+    def within(self, ranges: ByteRanges) -> InstructionTable:
+        """The rows that start in these ranges, which are ordered and disjoint."""
+        first, past = (np.searchsorted(self.address, b) for b in (ranges.start, ranges.end))
+        return self.take(numbers_in(first, past))
 
     def merged(self, other: InstructionTable) -> InstructionTable:
         """The rows of both, which do not overlap."""

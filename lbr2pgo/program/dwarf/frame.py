@@ -16,7 +16,7 @@ from lbr2pgo.program.dwarf.function import Names, name_all
 from lbr2pgo.program.dwarf.line import LineTable
 from lbr2pgo.program.dwarf.unit import Dwarf
 from lbr2pgo.support.arrays import I32, I64, U32, Records
-from lbr2pgo.support.ranges import spread
+from lbr2pgo.support.intervals import numbers_in
 
 TableOf = Callable[[int], LineTable | None]
 """The line table of a unit."""
@@ -115,7 +115,7 @@ def _dies(groups: Sequence[Group], offsets: I64) -> I32:
     die = np.full(offsets[-1], -1, np.int32)
     before = 0
     for group in groups:
-        frames = spread(offsets[group.rows], offsets[group.rows + 1])
+        frames = numbers_in(offsets[group.rows], offsets[group.rows + 1])
         die[frames] = np.where(group.die < 0, -1, group.die + before)
         before += len(group.described)
     return die

@@ -13,7 +13,7 @@ from lbr2pgo.native.dwarf_frames import chain_offsets, chains
 from lbr2pgo.native.dwarf_units import Sections
 from lbr2pgo.program.dwarf.section import Texts
 from lbr2pgo.program.dwarf.unit import Dwarf
-from lbr2pgo.support.addresses import ImageAddresses, image_array
+from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_array
 from lbr2pgo.support.arrays import I32, I64, U64, Records
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import interval_of
@@ -56,9 +56,14 @@ class DwarfFunctions:
         addresses = image_array(())
         return cls(addresses, addresses, np.zeros(0, np.int32), ())
 
+    @property
+    def ranges(self) -> ByteRanges:
+        """All ranges."""
+        return ByteRanges(self.range_start, self.range_end)
+
     def containing(self, addresses: ImageAddresses) -> I64:
         """Index of the range around each address, -1 where there is none."""
-        return interval_of(self.range_start, self.range_end, addresses)
+        return self.ranges.around(addresses)
 
 
 class Names:

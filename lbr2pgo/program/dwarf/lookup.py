@@ -33,7 +33,7 @@ from lbr2pgo.program.dwarf.loader import SplitUnits
 from lbr2pgo.program.dwarf.unit import Claims, Dwarf
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools, Records
-from lbr2pgo.support.ranges import spread
+from lbr2pgo.support.intervals import numbers_in
 from lbr2pgo.support.threads import share, threads
 
 
@@ -52,7 +52,7 @@ class Cover:
         used = used[np.argsort(self.units[used], kind="stable")]
         units = self.units[used]
         for part in np.split(used, np.flatnonzero(np.diff(units)) + 1) if len(used) else ():
-            yield int(self.units[part[0]]), spread(first[part], past[part])
+            yield int(self.units[part[0]]), numbers_in(first[part], past[part])
 
 
 def resolve(claims: Claims) -> Cover:

@@ -9,6 +9,7 @@ from lbr2pgo.program.elf.headers import Section
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.intervals import last_at_or_below
 
 SHT_RELA, SHT_RELR = 4, 19  # System V gABI
 RELA = np.dtype([("offset", "<u8"), ("type", "<u4"), ("symbol", "<u4"), ("addend", "<i8")])
@@ -87,7 +88,7 @@ def _pointers_at(image: Image, places: U64) -> I64:
     order = np.argsort(places, kind="stable")
     ordered = places[order]
     starts = np.array([segment.address for segment in image.layout.segments], np.uint64)
-    segment = np.searchsorted(starts, ordered, side="right")
+    segment = last_at_or_below(starts, ordered)
     is_apart = (np.diff(segment) > 0) | (np.diff(ordered >> np.uint64(_BLOCK_BITS)) > 0)
     for rows in np.split(order, np.flatnonzero(is_apart) + 1) if len(order) else []:
         first, last = int(places[rows[0]]), int(places[rows[-1]])

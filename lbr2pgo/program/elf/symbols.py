@@ -17,6 +17,7 @@ from lbr2pgo.program.elf.names import Names, offsets_inside, refuse_overlaps
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I32, I64, U8, U64, Bools
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.intervals import last_at_or_below
 
 # System V gABI, "Symbol Table"
 STB_LOCAL, STB_GLOBAL, STB_WEAK, STB_GNU_UNIQUE = 0, 1, 2, 10
@@ -90,7 +91,7 @@ class Symbols:
         rows, farthest = self._spans
         if not len(rows):
             return np.full(len(addresses), -1)
-        at = np.searchsorted(self.start[rows], addresses, side="right") - 1
+        at = last_at_or_below(self.start[rows], addresses)
         nearest, widest = rows[at], rows[farthest[at]]
         found = np.where(addresses < self.end[nearest], nearest, widest)
         return np.where((at >= 0) & (addresses < self.end[found]), found, -1)

@@ -48,7 +48,7 @@ def code_of(program: Program, *names: str) -> Disassembly:
     """Some functions, disassembled; all if none is named."""
     image, functions = program.image, discover(program.image, program.symbols)
     rows = [functions.names.index(name) for name in names] or list(range(len(functions)))
-    table = decode(image, functions.start[rows], functions.end[rows])
+    table = decode(image, functions.ranges.take(np.array(rows)))
     return idioms_of(image).normalized(disassembled(image, functions, table))
 
 

@@ -18,6 +18,7 @@ from lbr2pgo.program.code.cfg import EdgeKind, FunctionCFG, Transfers, build_cfg
 from lbr2pgo.program.code.functions import build_functions
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.program import Program
+from lbr2pgo.support.addresses import ByteRanges
 
 Link = Callable[..., Path]
 Compiled = Callable[..., Path]
@@ -208,5 +209,5 @@ class RandomCode:
 
     def cfg(self, seen: dict[int, list[int]]) -> FunctionCFG:
         row = Row("f", 0x1000, self.end - 0x1000)
-        functions = build_functions(symbol_table(row), [(0x1000, self.end)])
+        functions = build_functions(symbol_table(row), ByteRanges.of([(0x1000, self.end)]))
         return build_cfg(self.table, functions, 0, seen)

@@ -16,6 +16,7 @@ from lbr2pgo.program.code.functions import Functions, build_functions, code_rang
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.symbols import STT_NOTYPE, read_symbols
 from lbr2pgo.program.program import Program
+from lbr2pgo.support.addresses import ByteRanges
 
 Link = Callable[..., Path]
 Compiled = Callable[..., Path]
@@ -26,7 +27,7 @@ CODE = [(100, 1000)]
 
 
 def build(*rows: Row, code: list[tuple[int, int]] = CODE) -> Functions:
-    return build_functions(symbol_table(*rows), code)
+    return build_functions(symbol_table(*rows), ByteRanges.of(code))
 
 
 def spans(functions: Functions) -> list[tuple[str, int, int]]:
@@ -100,25 +101,25 @@ def test_containing() -> None:
 
 def test_gaps() -> None:
     functions = build(Row("a", 100, 50), Row("b", 200, 10), code=[(90, 220), (300, 310)])
-    assert spans(functions.with_gaps([(90, 220), (300, 310)])) == [
+    assert spans(functions.with_gaps(ByteRanges.of([(90, 220), (300, 310)]))) == [
         ("", 90, 100), ("a", 100, 150), ("", 150, 200), ("b", 200, 210), ("", 210, 220),
         ("", 300, 310),
     ]  # fmt: skip
 
 
 def test_functions_at_both_ends_of_the_code_leave_no_gap() -> None:
-    whole = build(Row("a", 100, 400), Row("b", 500, 500)).with_gaps(CODE)
+    whole = build(Row("a", 100, 400), Row("b", 500, 500)).with_gaps(ByteRanges.of(CODE))
     assert spans(whole) == [("a", 100, 500), ("b", 500, 1000)]
 
 
 def test_cuts_part_gaps_and_nothing_else() -> None:
     functions = build(Row("a", 100, 50), code=[(100, 200), (300, 310)])
     cuts = np.array([90, 100, 120, 150, 160, 170, 200, 250, 300, 305, 310], np.uint64)
-    assert spans(functions.with_gaps([(100, 200), (300, 310)], cuts)) == [
+    assert spans(functions.with_gaps(ByteRanges.of([(100, 200), (300, 310)]), cuts)) == [
         ("a", 100, 150), ("", 150, 160), ("", 160, 170), ("", 170, 200), ("", 300, 305),
         ("", 305, 310),
     ]  # fmt: skip
-    assert spans(build(code=[]).with_gaps([], cuts)) == []
+    assert spans(build(code=[]).with_gaps(ByteRanges.of([]), cuts)) == []
 
 
 @given(
@@ -132,7 +133,7 @@ def test_functions_and_gaps_cover_the_code_once(
     code = [(a, b), (c, d)]
     rows = (Row(f"f{i}", start, size) for i, (start, size) in enumerate(symbols))
     functions = build(*rows, code=code)
-    whole = functions.with_gaps(code)
+    whole = functions.with_gaps(ByteRanges.of(code))
     covered = [x for _, start, end in spans(whole) for x in range(start, end)]
     assert covered == [*range(a, b), *range(c, d)]
     starts = {start for start, _ in symbols if a <= start < b or c <= start < d}
@@ -233,7 +234,7 @@ def test_code_ranges_of_sections_and_of_segments(link: Link, tmp_path: Path) -> 
     binary = link('.section .a,"ax"\nnop\n.section .b,"ax"\n_start: ret\n')
     image = Image.open(binary)
     names = (".a", ".b")
-    assert code_ranges(image) == sorted(
+    assert list(code_ranges(image).pairs()) == sorted(
         (s.address, s.end) for s in image.sections if s.name in names
     )
     data = bytearray(binary.read_bytes())
@@ -241,5 +242,6 @@ def test_code_ranges_of_sections_and_of_segments(link: Link, tmp_path: Path) -> 
     (tmp_path / "bare").write_bytes(data)
     bare = Image.open(tmp_path / "bare")
     segment = next(s for s in bare.layout.segments if s.executable)
-    assert code_ranges(bare) == [(segment.address, segment.address + segment.file_size)]
+    whole = (segment.address, segment.address + segment.file_size)
+    assert list(code_ranges(bare).pairs()) == [whole]
     assert len(build_functions(read_symbols(bare), code_ranges(bare))) == 0

@@ -20,20 +20,16 @@ from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.code.x86 import X86_64
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.program import Program
+from lbr2pgo.support.addresses import ByteRanges
 
 ASSEMBLY = Path(__file__).parent / "assembly"
 TESTBINS = Path(__file__).parents[3] / "testbins"
 Link = Callable[..., Path]
 
 
-def ranges(*pairs: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    bounds = np.array(pairs, dtype=np.uint64).reshape(-1, 2)
-    return bounds[:, 0], bounds[:, 1]
-
-
 def decode_all(binary: Path) -> InstructionTable:
     image = Image.open(binary)
-    return decode(image, *ranges(*code_ranges(image)))
+    return decode(image, code_ranges(image))
 
 
 def differences(table: InstructionTable, listed: Iterable[Listed]) -> list[str]:
@@ -177,7 +173,7 @@ def test_lookups(link: Link) -> None:
 
 def test_lookups_in_an_empty_table(link: Link) -> None:
     image = Image.open(link("_start: ret\n"))
-    for table in (decode(image, *ranges()), decode(image, *ranges((1, 9)))):
+    for table in (decode(image, ByteRanges.of(some)) for some in ([], [(1, 9)])):
         assert len(table) == 0
         assert table.index_of(np.array([0, 1], dtype=np.uint64)).tolist() == [-1, -1]
         assert table.run.tolist() == []
@@ -192,20 +188,21 @@ def test_what_is_no_instruction_leaves_a_gap(link: Link) -> None:
 def test_an_instruction_does_not_cross_the_end_of_its_range(link: Link) -> None:
     image = Image.open(link("_start: nop\n movl $0x90909090, %eax\n"))
     start = image.section(".text").address  # type: ignore[union-attr]
-    table = decode(image, *ranges((start, start + 4), (start + 4, start + 6)))
+    table = decode(image, ByteRanges.of([(start, start + 4), (start + 4, start + 6)]))
     assert (table.address - np.uint64(start)).tolist() == [0, 2, 3, 4, 5]
 
 
 def test_overlapping_ranges_give_each_byte_once(link: Link) -> None:
     image = Image.open(link("_start:\n" + "nop\n" * 20))
     a = image.section(".text").address  # type: ignore[union-attr]
-    table = decode(image, *ranges((a + 5, a + 8), (a, a + 10), (a + 9, a + 12), (a + 30, a + 20)))
+    bounds = [(a + 5, a + 8), (a, a + 10), (a + 9, a + 12), (a + 30, a + 20)]
+    table = decode(image, ByteRanges.of(bounds))
     assert table.address.tolist() == list(range(a, a + 12))
 
 
 def test_text_reads_as_objdump_writes(link: Link) -> None:
     image = Image.open(link("_start: leaq 8(%rax), %rbx\n jmp _start\n ret\n"))
-    (start, end), *_ = code_ranges(image)
+    (start, end), *_ = code_ranges(image).pairs()
     lines = list(text(image, start, end))
     assert [line for _, _, line in lines] == ["leaq 8(%rax), %rbx", f"jmp {start:#x}", "retq"]
     assert lines[0][:2] == (start, bytes.fromhex("488d5808"))
@@ -213,7 +210,7 @@ def test_text_reads_as_objdump_writes(link: Link) -> None:
 
 def test_text_of_what_the_disassembler_does_not_know(link: Link) -> None:
     image = Image.open(link("_start: senduipi %rax\n ret\n"))
-    (start, end), *_ = code_ranges(image)
+    (start, end), *_ = code_ranges(image).pairs()
     assert [line for _, _, line in text(image, start, end)] == ["(bad)", "retq"]
 
 
@@ -232,7 +229,7 @@ class Bytes:
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_decode_as_capstone_does_until_it_stops(data: bytes) -> None:
-    table = decode(Bytes(data), *ranges((0x1000, 0x1000 + len(data))))  # type: ignore[arg-type]
+    table = decode(Bytes(data), ByteRanges.of([(0x1000, 0x1000 + len(data))]))  # type: ignore[arg-type]
     ends = table.address + table.size
     assert (ends[:-1] <= table.address[1:]).all()
     assert not len(ends) or ends[-1] <= 0x1000 + len(data)
@@ -249,7 +246,7 @@ def test_any_bytes_decode_as_capstone_does_until_it_stops(data: bytes) -> None:
 @pytest.mark.parametrize("byte", [0x06, 0x00, 0xC5, 0x62, 0xF0, 0x66, 0x0F])
 def test_one_byte_over_and_over_takes_linear_time(byte: int) -> None:
     data = bytes([byte]) * (1 << 17)
-    table = decode(Bytes(data), *ranges((0x1000, 0x1000 + len(data))))  # type: ignore[arg-type]
+    table = decode(Bytes(data), ByteRanges.of([(0x1000, 0x1000 + len(data))]))  # type: ignore[arg-type]
     assert len(table) <= len(data)
 
 

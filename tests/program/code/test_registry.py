@@ -14,6 +14,7 @@ from lbr2pgo.program.code import registry
 from lbr2pgo.program.code.aarch64 import AARCH64
 from lbr2pgo.program.code.decode import decode
 from lbr2pgo.program.elf.image import Image
+from lbr2pgo.support.addresses import ByteRanges
 from lbr2pgo.support.errors import InputError
 
 Link = Callable[..., Path]
@@ -71,5 +72,5 @@ def test_one_that_is_registered_is_read_by_its_own_record(
     image = Image.open(for_machine(UNKNOWN, link("_start: ret\n.zero 7\n"), tmp_path / "other"))
     assert image.architecture is other
     start = next(s.address for s in image.sections if s.is_code)
-    table = decode(image, np.array([start], np.uint64), np.array([start + 8], np.uint64))
+    table = decode(image, ByteRanges.of([(start, start + 8)]))
     assert table.size.tolist() == [2, 2, 2, 2]

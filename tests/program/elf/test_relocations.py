@@ -84,5 +84,5 @@ def test_packed_relocations_are_those_that_readobj_lists(
     listed = re.findall(r"0x([0-9A-F]+) R_X86_64_RELATIVE", said)
     found = dynamic_relocations(image)
     assert found["offset"].tolist() == [int(place, 16) for place in listed]
-    start = code_ranges(image)[0][0]
+    start = int(code_ranges(image).start[0])
     assert relocations.relative_targets(image, found).tolist() == [start] * 5

@@ -36,7 +36,7 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.distinct import distinct
-from lbr2pgo.support.ranges import spread
+from lbr2pgo.support.intervals import numbers_in
 
 
 class LineContexts:
@@ -244,7 +244,7 @@ def _pieces(first: I64, last: I64, begins: Bools) -> tuple[I64, I64, I64]:
     is_head = np.zeros(int(pieces.sum()), np.bool_)
     is_head[head] = True
     start = np.empty(len(is_head), np.int64)
-    start[is_head], start[~is_head] = first, cuts[spread(low, high)]
+    start[is_head], start[~is_head] = first, cuts[numbers_in(low, high)]
     end = np.append(start[1:] - 1, 0)
     end[head + pieces - 1] = last
     return np.repeat(np.arange(len(first)), pieces), start, end
