@@ -17,8 +17,10 @@ from importlib import import_module
 from types import FrameType
 
 from lbr2pgo.cli import messages
+from lbr2pgo.cli.own_process import keep_closed_streams
 from lbr2pgo.cli.parser import Parser, leaves
 from lbr2pgo.support.errors import Lbr2pgoError, OutputError
+from lbr2pgo.support.shortage import expect_room, shortage_of
 
 _COMMANDS = (
     "convert",
@@ -50,6 +52,17 @@ class Stopped(BaseException):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; gives its exit code."""
+    try:
+        return _main(arguments)
+    except Exception as error:
+        shortage = shortage_of(error)
+        if shortage is None:
+            return _report(error)
+    # Here the error is gone, and all that its frames held: there is memory to say it with.
+    return _complain(shortage)
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     _prepare_streams()
     _stop_tidily()
     # Millions of small objects are made and hardly one of them in a cycle: a sixth of a short
@@ -58,6 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = _parse(list(sys.argv[1:] if arguments is None else arguments))
     messages.configure(args)
     try:
+        expect_room()
         code = int(args.run(args))
         sys.stdout.flush()
         return code
@@ -68,14 +82,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _drop_output()
         return 0
     except OSError as error:
+        if shortage_of(error):
+            raise
         _drop_output()
         return _complain(OutputError(error.strerror or str(error), where=error.filename))
     except KeyboardInterrupt:
         return INTERRUPTED
     except Stopped as stop:
         return 128 + stop.number
-    except Exception as error:
-        return _report(error)
 
 
 def _parse(words: list[str]) -> argparse.Namespace:
@@ -104,6 +118,7 @@ def _stop_tidily() -> None:
 
 def _prepare_streams() -> None:
     """Let printing never end the run: streams may be closed, names may hold any bytes."""
+    keep_closed_streams()
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - until the process ends

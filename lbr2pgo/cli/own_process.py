@@ -22,6 +22,18 @@ def prepare() -> None:
     _load_numpy()
 
 
+def keep_closed_streams() -> None:
+    """Let no file that is opened take the number of a closed standard stream.
+
+    What reads or writes a closed one fails then; it would read or write that file.
+    """
+    for number, mode in enumerate((os.O_WRONLY, os.O_RDONLY, os.O_RDONLY)):
+        try:
+            os.fstat(number)
+        except OSError:  # the lowest number that is free is the next one that is given
+            os.open(os.devnull, mode)
+
+
 def _load_numpy() -> None:
     """Import NumPy; the environment stays what it was, for programs that we run."""
     if _THREADS in os.environ:

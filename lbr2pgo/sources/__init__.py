@@ -50,11 +50,21 @@ def open_source(path: str | Path) -> Source:
     """
     path = Path(path)
     if str(path) == "-":
-        path = _spooled(sys.stdin.buffer, "standard-input")
+        path = _spooled(_standard_input(), "standard-input")
     elif path.is_fifo():
         with path.open("rb") as stream:
             path = _spooled(stream, path.name)
     return format_of(path).open(path)
+
+
+def _standard_input() -> BinaryIO:
+    if sys.stdin is None:
+        raise InputError(
+            "can't be read: standard input is closed",
+            where="-",
+            cure="Lead the profile to it, or give its path.",
+        )
+    return sys.stdin.buffer
 
 
 def format_of(path: Path) -> SourceFormat:

@@ -32,6 +32,7 @@ _CURES = {
     errno.EDQUOT: "Your disk quota is used up: free some space, or choose another path.",
     errno.EFBIG: "The file would exceed a size limit (ulimit -f): raise it.",
     errno.EPIPE: "The program that reads the pipe has ended.",
+    errno.EBADF: "The stream is closed: open it, or choose a path.",
 }
 
 

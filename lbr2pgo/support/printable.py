@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
-
 # Controls, formats (bidirectional marks among them), surrogates, private use, line separators.
 _STEERING = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 
@@ -16,6 +14,8 @@ def printable(text: str) -> str:
     """
     if text.isprintable():
         return text
+    import unicodedata  # a library, which where memory is short would keep us from saying so
+
     return "".join(
         c.encode("unicode_escape").decode() if unicodedata.category(c) in _STEERING else c
         for c in text

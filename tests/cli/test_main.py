@@ -186,6 +186,25 @@ def test_closed_standard_streams(tmp_path: Path) -> None:
     assert (tmp_path / "out").stat().st_size
 
 
+@pytest.mark.parametrize(
+    ("words", "closed", "says"),
+    [
+        ((RECORDING, "--llvm", "-"), ">&-", "-: can't be written"),
+        ((RECORDING, "--fdata", "/dev/stdout"), ">&-", "/dev/stdout: can't be written"),
+        ((RECORDING, "--summary-json", "-"), ">&-", "-: can't be written"),
+        (("-",), "<&-", "-: can't be read: standard input is closed"),
+    ],
+)
+def test_a_closed_stream_that_is_needed_is_an_error(
+    words: tuple[object, ...], closed: str, says: str
+) -> None:
+    """Whatever file took its number would be written or read otherwise."""
+    line = " ".join(map(str, [*MODULE, "convert", "--binary", PIE, *words]))
+    done = subprocess.run(f"{line} {closed}", shell=True, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert f"lbr2pgo: error: {says}" in done.stderr
+
+
 def test_an_ascii_terminal_is_no_obstacle() -> None:
     done = start(
         "convert", RECORDING, "--binary", PIE, "--pid", 1,

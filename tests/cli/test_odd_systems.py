@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import struct
 import subprocess
@@ -80,6 +81,32 @@ def test_a_read_only_package_and_no_home(tmp_path: Path, good: str) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout == good
     assert sorted(package.rglob("*")) == before
+
+
+@pytest.mark.parametrize("megabytes", range(24, 200, 8))
+def test_too_little_memory_is_said(tmp_path: Path, good: str, megabytes: int) -> None:
+    """`ulimit -v`, from what Python needs by itself to more than enough."""
+    old = tmp_path / "llvm"
+    old.write_text("old")
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
+
+    command = [sys.executable, "-m", "lbr2pgo", "convert", RECORDING, "--binary", ELF]
+    done = subprocess.run(
+        [*map(str, command), "--llvm", old], preexec_fn=limit, capture_output=True, text=True,
+        timeout=60,
+    )  # fmt: skip
+    assert os.listdir(tmp_path) == ["llvm"]
+    if done.returncode == 0:
+        assert megabytes > 100
+        assert old.read_text() == good
+        return
+    assert done.returncode == 2
+    assert megabytes < 192
+    assert done.stderr.count("\n") == 2
+    assert done.stderr.startswith("lbr2pgo: error: out of memory")
+    assert old.read_text() == "old"
 
 
 def versions() -> list[str]:

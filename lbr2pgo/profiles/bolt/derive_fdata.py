@@ -109,6 +109,9 @@ def _branch_edges(counts: BranchCounts, context: BinaryContext, tallies: dict[st
     sieve = _Sieve("fdata_branches", counts.count, counts.has(BRANCH), tallies)
     sieve.drop("returns", _are_returns(counts, context.code))
     sieve.drop("outside_functions", (from_function < 0) & (to_function < 0))
+    is_unwritable = context.functions.has_line_break
+    is_lost = _is_flagged(is_unwritable, from_function) | _is_flagged(is_unwritable, to_function)
+    sieve.drop("line_break", is_lost)
     kept = sieve.finish()
     return _Edges(
         from_function[kept],
@@ -153,6 +156,7 @@ def _run_edges(
     sieve = _Sieve("fdata_runs", counts.count, counts.has(TO | END), tallies)
     sieve.drop("outside_functions", (function < 0) | (other < 0))
     sieve.drop("two_functions", function != other)
+    sieve.drop("line_break", _is_flagged(functions.has_line_break, function))
     sieve.drop("linkage_table", _is_flagged(functions.is_pseudo, function))
     sieve.drop("non_simple", _is_flagged(~context.is_simple, function))
     sieve.drop("no_block", (first < 0) | (last < 0) | (start >= body) | (end >= body))

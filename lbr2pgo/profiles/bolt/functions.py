@@ -8,6 +8,7 @@ reaches up to the next. A profile names functions and offsets, so both must be B
 
 from __future__ import annotations
 
+import os
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
@@ -85,6 +86,14 @@ class BinaryFunctions:
         if symbol >= 0:
             return self.symbols.bolt_name(symbol)
         return self.plt_name.get(start, f"__BOLT_FDE_FUNCat{start:x}")
+
+    @cached_property
+    def has_line_break(self) -> Bools:
+        """Whether the name of each holds one, which fdata can't."""
+        others = [*self.plt_name.values(), *map(os.fsdecode, self.symbols.renamed.values())]
+        if b"\n" not in self.symbols.names.table and not any("\n" in name for name in others):
+            return np.zeros(len(self), np.bool_)  # names of all are many
+        return np.array(["\n" in name for name in self.names], np.bool_)
 
     def containing(self, addresses: ImageAddresses) -> I64:
         """(m,): index of the function that reaches over each address, -1 where there is none."""

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 _OUTSIDE = Reason("outside of all functions", "give a binary with a symbol table (not stripped)")
 
+_LINE_BREAK = Reason(
+    "in functions with a line break in their names", "rename them (objcopy --redefine-sym)"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class FdataOutput(Output):
@@ -66,6 +70,7 @@ FORMAT = OutputFormat(
                     "from one function into another",
                     "check that the binary is the one that was recorded",
                 ),
+                "line_break": _LINE_BREAK,
                 "linkage_table": Reason(
                     "in the procedure linkage table", "nothing: BOLT has no blocks there to count"
                 ),
@@ -94,6 +99,7 @@ FORMAT = OutputFormat(
                     "returns, which fdata leaves out", "nothing: BOLT derives them from calls"
                 ),
                 "outside_functions": _OUTSIDE,
+                "line_break": _LINE_BREAK,
             },
         ),
     ),

@@ -114,12 +114,18 @@ class LlvmOutput(Output):
         by_probes = self._is_by_probes(work)
         found = work.once(probed if by_probes else correlated)
         tallies = {**found.tallies, "llvm_runs": found.tallies["runs_located"]}
-        if not len(found.table):
+        table, lost = found.table, 0
+        if self.form == "text":
+            table, lost = _without_line_breaks(table, work)
+        if lost:
+            tallies |= {"llvm_runs": found.tallies["runs_located"] - lost}
+            tallies |= {"llvm_runs/line_break": lost}
+        if not len(table):
             what = "pseudo probes" if by_probes else "debug information"
             raise EmptyProfileError(tallies, what=f"no function with {what} ran")
         with work.writing("sample profile"):
-            self._write_table(found.table, work)
-        density = f"{self.path}: {verdict(table_density(found.table))}"
+            self._write_table(table, work)
+        density = f"{self.path}: {verdict(table_density(table))}"
         return Written(tallies, (*_notes(work, by_probes=by_probes), density))
 
     def _is_by_probes(self, work: Work) -> bool:
@@ -147,6 +153,24 @@ class LlvmOutput(Output):
         if self.symbol_list:
             profile.symbols = _symbols(work, by_probes=table.checksum is not None)
         extbinary.write(profile, self.path, extbinary.Options(md5_names=self.md5_names))
+
+
+def _without_line_breaks(table: ProfileTable, work: Work) -> tuple[ProfileTable, int]:
+    """What the text form can hold of a profile, and how many fall-throughs are lost with the rest.
+
+    Those of functions with such a name are; what is inlined elsewhere has only part of one.
+    """
+    import numpy as np
+
+    from lbr2pgo.profiles.llvm.counted_code import starts
+
+    is_broken = np.array(["\n" in name for name in table.names], np.bool_)
+    if not is_broken.any():
+        return table, 0
+    known, judged = work.debug.functions_for(starts(work.flow)), work.flow.judged
+    at = known.containing(judged.runs.start)
+    is_lost = np.append(["\n" in known.names[i] for i in known.function.tolist()], False)[at]
+    return table.without_functions(is_broken), int(judged.runs.count[judged.valid & is_lost].sum())
 
 
 def _symbols(work: Work, *, by_probes: bool) -> frozenset[str]:
@@ -212,7 +236,18 @@ FORMAT = OutputFormat(
     ),
     steps=(
         LOCATED,
-        Step("llvm_runs", "written to the sample profile", "fall-throughs", "runs_located"),
+        Step(
+            "llvm_runs",
+            "written to the sample profile",
+            "fall-throughs",
+            "runs_located",
+            {
+                "line_break": Reason(
+                    "in functions with a line break in their names",
+                    "add --llvm-format extbinary, which can hold them",
+                )
+            },
+        ),
     ),
     readers=_readers,
 )

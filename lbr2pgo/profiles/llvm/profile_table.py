@@ -111,6 +111,14 @@ class ProfileTable:
             None if self.attributes is None else self.attributes[kept],
         )  # fmt: skip
 
+    def without_functions(self, is_dropped: Bools) -> ProfileTable:
+        """The same less functions of some names, wherever they stand or are called."""
+        kept = self.without(is_dropped[self.contexts.name])
+        t = kept.calls
+        rows = np.flatnonzero(~is_dropped[t.callee])
+        calls = CallTargets(t.row[rows], t.callee[rows], t.count[rows])
+        return replace(kept, calls=calls).with_used_names()
+
     def without_ambiguous(self) -> ProfileTable:
         """The same less functions that several may be of one name."""
         ambiguous = [name.startswith(_AMBIGUOUS_PREFIXES) for name in self.names]
