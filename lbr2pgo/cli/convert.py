@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -153,6 +152,8 @@ def _show(
     from lbr2pgo.support.output import is_standard_output, write_to
 
     if summary is not None:
+        import json
+
         rows = [row_as_json(row) for row in waterfall_rows(tallies)]
         text = json.dumps({"waterfall": rows}, indent=2) + "\n"
         write_to(summary, lambda stream: _write(stream, text))

@@ -10,6 +10,7 @@ from lbr2pgo.replay.llvm_code import disassembled_by_llvm
 from lbr2pgo.replay.replay import CALLS, ReplayOptions, line_ends
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U8, Bools
+from lbr2pgo.support.distinct import distinct
 
 
 class TouchedCode:
@@ -30,7 +31,7 @@ class TouchedCode:
         found = found[found >= 0]
         if self._is_touched[found].all():
             return False
-        self._is_touched[regions.families(np.unique(found))] = True
+        self._is_touched[regions.families(distinct(found))] = True
         starts = regions.start[self._is_touched]
         self.instructions = self._program.instructions_for(starts)
         return True

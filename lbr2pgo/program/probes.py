@@ -10,7 +10,6 @@ Source: LLVM 22: lib/MC/MCPseudoProbe.cpp, include/llvm/IR/PseudoProbe.h.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections import Counter
 from collections.abc import Mapping
@@ -46,6 +45,8 @@ class ProbeKind(IntEnum):
 
 def guid(name: bytes) -> int:
     """LLVM's 64-bit hash of a name: the low half of its MD5 (LLVM: Function::getGUID)."""
+    import hashlib  # which takes long to load, and few programs have probes
+
     return int.from_bytes(hashlib.md5(name, usedforsecurity=False).digest()[:8], "little")
 
 

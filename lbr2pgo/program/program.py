@@ -58,8 +58,9 @@ class Program:
 
         In a stripped program such pieces are cut where its unwind table says that functions are.
         """
-        frames = read_frames(self.image) if self.image.is_stripped else None
-        cuts = None if frames is None else np.union1d(frames.start, frames.start + frames.size)
+        cuts = None
+        if self.image.is_stripped and (frames := read_frames(self.image)) is not None:
+            cuts = distinct(np.concatenate([frames.start, frames.start + frames.size]))
         return self.functions.with_gaps(code_ranges(self.image), cuts)
 
     @cached_property

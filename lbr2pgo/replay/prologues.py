@@ -14,6 +14,7 @@ from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import Bools
+from lbr2pgo.support.distinct import distinct
 
 
 def in_prologue_or_epilogue(addresses: ImageAddresses, program: Program, debug: DebugInfo) -> Bools:
@@ -21,10 +22,10 @@ def in_prologue_or_epilogue(addresses: ImageAddresses, program: Program, debug: 
 
     That is at a function's first two instructions, at a return, and at the one before it.
     """
-    table = program.instructions_for(np.unique(addresses))
+    table = program.instructions_for(distinct(addresses))
     row = table.index_of(addresses)
     known = row >= 0
-    starts = debug.functions_for(np.unique(addresses)).range_start
+    starts = debug.functions_for(distinct(addresses)).range_start
     is_start = np.isin(table.address, starts)
     is_return = table.kind == Kind.RET
     is_next = table.end[:-1] == table.address[1:]

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import atexit
 import sys
-import tempfile
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from shutil import copyfileobj
 from typing import BinaryIO
 
 from lbr2pgo.sources.base import SNIFF_SIZE, Sniff, Source, SourceFormat
@@ -123,6 +121,9 @@ def _head(path: Path) -> bytes:
 
 def _spooled(stream: BinaryIO, name: str) -> Path:
     """What a pipe delivers as a file, since readers go over their input more than once."""
+    import tempfile
+    from shutil import copyfileobj
+
     spool = tempfile.NamedTemporaryFile(prefix=f"lbr2pgo-{name}-")  # noqa: SIM115
     atexit.register(spool.close)  # which removes it
     copyfileobj(stream, spool)

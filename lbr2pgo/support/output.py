@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import secrets
 import stat
 import sys
 from collections.abc import Callable, Iterable
@@ -151,7 +150,7 @@ def _is_special(name: str) -> bool:
 
 def _replace(target: str, writer: Writer) -> None:
     old = _old_file(target)
-    beside = os.path.join(os.path.dirname(target), _UNFINISHED + secrets.token_hex(8))
+    beside = os.path.join(os.path.dirname(target), _UNFINISHED + os.urandom(8).hex())
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     descriptor = os.open(beside, flags, 0o666)  # less the umask, as any new file
     try:

@@ -219,5 +219,6 @@ def _indirect_leads_on(
     jump, behind = code.address[lasts[rows]], following[rows]
     asked = zip(jump.tolist(), behind.tolist(), strict=True)
     leads_on[rows] = [pair in pairs for pair in asked]
-    leads_on[rows] |= ~np.isin(jump, labels.table_jump) & np.isin(behind, labels.referred)
+    has_table = among(jump, np.sort(labels.table_jump))
+    leads_on[rows] |= ~has_table & among(behind, labels.referred)
     return leads_on

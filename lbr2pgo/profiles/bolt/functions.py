@@ -31,6 +31,7 @@ from lbr2pgo.program.elf.plt import plt_entries
 from lbr2pgo.program.elf.symbols import Symbols
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_addresses, image_array
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.distinct import among, distinct
 from lbr2pgo.support.intervals import interval_of
 
 _FRAGMENT = re.compile(rb"(.*)\.(cold|warm)(\.\d+)?$", re.DOTALL)
@@ -125,10 +126,10 @@ def discover(image: Image, symbols: Symbols) -> BinaryFunctions:
         start=found.start,
         size=np.where((found.size == 0) & ~is_contradicted, max_size, found.size),
         max_size=np.maximum(max_size, found.size),
-        is_pseudo=np.isin(found.start, np.fromiter(plt_name, np.uint64)),
+        is_pseudo=among(found.start, np.array(sorted(plt_name), np.uint64)),
         is_contradicted=is_contradicted,
         parent=_parents(known, roles, found),
-        secondary_entries=np.unique(np.concatenate(entries)),
+        secondary_entries=distinct(np.concatenate(entries)),
         frames=frames,
         symbols=known,
         symbol=found.symbol,

@@ -19,6 +19,7 @@ from lbr2pgo.program.elf.headers import Section
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.distinct import among, distinct
 from lbr2pgo.support.intervals import numbers_in
 
 _DISTANCE, _ADDRESS = 4, 8
@@ -71,7 +72,7 @@ class _Tables:
 def _referred_distances(code: Disassembly, references: CodeReferences, idioms: Idioms) -> TableUses:
     """Tables whose address some instruction takes, though perhaps not right before its jump."""
     rows, tables = idioms.taken_addresses(code)
-    kept = np.isin(tables, references.distances)
+    kept = among(tables, references.distances)
     function = code.function[rows[kept]]
     none = image_addresses(np.zeros(len(function), np.uint64))
     return TableUses(tables[kept], function, none, np.ones(len(function), np.bool_))
@@ -132,7 +133,7 @@ class _Reader:
         if content is None:
             return
         data = np.frombuffer(content, np.uint8)
-        starts = np.append(np.unique(tables.address), np.uint64(section.end))
+        starts = np.append(distinct(tables.address), np.uint64(section.end))
         end = np.minimum(starts[np.searchsorted(starts, tables.address[rows], "right")], starts[-1])
         at = tables.address[rows]
         steps = np.arange(_STRETCH)
@@ -157,7 +158,7 @@ class _Reader:
         special = (values == functions.start[function]) | (values == functions.end[function])
         good: Bools = real | special
         if self._references.present:
-            good &= np.isin(places, self._references.distances)
+            good &= among(places, self._references.distances)
         return good
 
 

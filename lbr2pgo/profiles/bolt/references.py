@@ -28,7 +28,7 @@ from lbr2pgo.program.elf.relocations import (
 )
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses, image_array
 from lbr2pgo.support.arrays import I64, U8, Bools
-from lbr2pgo.support.distinct import distinct
+from lbr2pgo.support.distinct import among, distinct
 
 _SYMBOL = np.dtype(
     [("skip", "<u4"), ("info", "<u2"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
@@ -57,6 +57,7 @@ def read_references(image: Image) -> CodeReferences:
     types = image.architecture.relocations
     dynamic = dynamic_relocations(image)
     stored = relative_targets(image, dynamic)
+    known = np.sort(dynamic["offset"])
     rows = _symbol_rows(image)
     none = image_array(())
     if image.section(".rela.text") is None or rows is None:
@@ -64,7 +65,7 @@ def read_references(image: Image) -> CodeReferences:
     by_code, by_data, distances = [none], [none], [none]
     for section, target in _kept_tables(image):
         rela = read_rela(image, section)
-        rela = rela[~np.isin(rela["offset"], dynamic["offset"])]
+        rela = rela[~among(rela["offset"], known)]
         values, to_code = _values(image, rows, rela)
         absolute = values[to_code & np.isin(rela["type"], types.references)]
         (by_code if target.is_code else by_data).append(absolute)

@@ -35,6 +35,7 @@ from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.distinct import among, distinct
 
 _FS_DISCRIMINATOR_MARK = "__llvm_fs_discriminator__"
 
@@ -145,8 +146,8 @@ def _with_totals(executed: _Executed, contexts: InlineContexts) -> Contexts:
 def _with_heads(contexts: Contexts, calls: _PlacedCalls) -> Contexts:
     """The same with what called functions got; those of which nothing ran are added."""
     is_alone = contexts.parent < 0
-    alone, called = contexts.name[is_alone], np.unique(calls.callee)
-    added = called[~np.isin(called, alone)]
+    alone, called = contexts.name[is_alone], distinct(calls.callee)
+    added = called[~among(called, np.sort(alone))]
     zeros = np.zeros(len(added), np.int64)
     place = np.full(len(calls.names), -1)
     place[alone] = np.flatnonzero(is_alone)

@@ -12,7 +12,7 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses
 from lbr2pgo.support.arrays import U64, Bools
-from lbr2pgo.support.distinct import distinct
+from lbr2pgo.support.distinct import among, distinct
 
 
 def starts(flow: Flow) -> ImageAddresses:
@@ -37,7 +37,7 @@ def counted_code(flow: Flow, program: Program, functions: DwarfFunctions, calls:
     """What ran, all of the functions that ran, and where calls were made."""
     ran = functions.containing(distinct(flow.judged.runs.start[flow.judged.valid]))
     owners = distinct(functions.function[ran[ran >= 0]])
-    rows_of_owners = np.flatnonzero(np.isin(functions.function, owners))
+    rows_of_owners = np.flatnonzero(among(functions.function, owners))
     ranges = functions.ranges.take(rows_of_owners)
     sources = calls.source[calls.has_source]
     named = np.concatenate((flow.instructions.address[flow.executed > 0], ranges.start, sources))
@@ -46,7 +46,7 @@ def counted_code(flow: Flow, program: Program, functions: DwarfFunctions, calls:
     place = table.index_of(flow.instructions.address)
     count[place[place >= 0]] = flow.executed[place >= 0]
     is_body = (count > 0) | _in_ranges(table.address, ranges)
-    is_call = np.isin(table.address, sources)
+    is_call = among(table.address, np.sort(sources))
     rows = is_body | is_call
     weight = count * table.size
     code = Code(table.address[rows], weight[rows], count[rows], is_body[rows])

@@ -16,6 +16,7 @@ from lbr2pgo.program.dwarf.debug_info import DebugInfo, DwarfFunctions
 from lbr2pgo.program.elf.symbols import STT_FUNC, Symbols
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, Bools
+from lbr2pgo.support.distinct import distinct
 
 _SUFFIXES = (
     ".cleanup", ".destroy", ".resume", ".cold", ".warm", ".llvm.", ".part.", ".isra.",
@@ -103,7 +104,7 @@ class _Pieces:
 def _pieces(symbols: Symbols, addresses: ImageAddresses) -> _Pieces:
     """The pieces of all functions whose symbols span any of these addresses."""
     rows = symbols.covering(addresses)
-    rows = np.unique(rows[rows >= 0])
+    rows = distinct(rows[rows >= 0])
     wanted = {_stripped(symbols, row) for row in rows.tolist()}
     found: dict[int, tuple[int, str]] = {}
     for row in np.flatnonzero(_is_sized_function(symbols)).tolist() if wanted else ():

@@ -15,6 +15,7 @@ from lbr2pgo.program.code.functions import Functions
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U8, Bools
+from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import interval_of, last_at_or_below
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def build_cfg(
         block_start=code.address[first],
         block_end=code.end[last],
         block_last=code.address[last],
-        entries=np.unique(block[entry_rows]),
+        entries=distinct(block[entry_rows]),
         edge_source=edges[:, 0],
         edge_target=edges[:, 1],
         edge_kind=edges[:, 2].astype(np.uint8),

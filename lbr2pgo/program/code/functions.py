@@ -81,7 +81,7 @@ class Functions:
     def families(self, functions: I64) -> I64:
         """These functions, their parents and all fragments of those, ordered."""
         order, parent = self._by_parent
-        roots = np.unique(self.parent[functions])
+        roots = distinct(self.parent[functions])
         first = np.searchsorted(parent, roots, side="left")
         past = np.searchsorted(parent, roots, side="right")
         return np.sort(order[numbers_in(first, past)])

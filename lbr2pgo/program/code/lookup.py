@@ -9,6 +9,7 @@ import numpy as np
 
 from lbr2pgo.program.demangle import demangled
 from lbr2pgo.program.program import Program
+from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.errors import InputError
 
 _SUGGESTIONS = 5
@@ -57,7 +58,7 @@ def _by_cpp_name(program: Program, wanted: str) -> int | None:
         if wanted and name.startswith(f"{wanted}(")
         for row in each
     ]
-    roots = np.unique(regions.parent[rows]).tolist()
+    roots = distinct(regions.parent[rows]).tolist()
     if len(roots) > 1:
         names = ", ".join(regions.name[row] for row in roots[:_SUGGESTIONS])
         raise InputError(

@@ -19,6 +19,7 @@ from lbr2pgo.native.dwarf_units import (
 )
 from lbr2pgo.program.dwarf.section import ABSENT, Section, Texts
 from lbr2pgo.support.arrays import I64, U64, Bools, Bytes, Records
+from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import interval_of
 
 GetSection = Callable[[str], Section]
@@ -47,7 +48,7 @@ class Claims:
         """Units that claim at least one of the addresses, in order."""
         addresses = np.sort(addresses)
         before, behind = (np.searchsorted(addresses, b) for b in (self.starts, self.ends))
-        return np.unique(self.units[before < behind])
+        return distinct(self.units[before < behind])
 
 
 class Dwarf:

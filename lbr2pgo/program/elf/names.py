@@ -10,6 +10,7 @@ from typing import overload
 import numpy as np
 
 from lbr2pgo.support.arrays import I64, U8, Bools
+from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.errors import InputError
 
 
@@ -75,7 +76,7 @@ class Names(Sequence[str]):
         if not hits:
             return np.empty(0, np.int64)
         ends = self._ends
-        strings = np.unique(np.searchsorted(ends, np.array(hits)))
+        strings = distinct(np.searchsorted(ends, np.array(hits)))
         holds = np.isin(np.searchsorted(ends, self.offset), strings)
         return np.flatnonzero(holds & (self.offset >= 0))
 
