@@ -229,7 +229,7 @@ def measure(flow: Flow, exact: Edges, program: Program) -> Accuracy:
             executions(exact, instructions)[blocks],
             _executed_at(flow, instructions.address[blocks]),
         ),
-        worst=_worst(program.functions, source, truth, guess),
+        worst=_worst(program.regions, source, truth, guess),
     )
 
 
@@ -293,4 +293,4 @@ def _worst(
 def _name(functions: Functions, number: int) -> str:
     if number < 0:
         return "(no function)"
-    return functions.name[number] or f"{int(functions.start[number]):#x}"
+    return functions.label(number) or f"{int(functions.start[number]):#x}"

@@ -69,7 +69,7 @@ class PlaceNames:
         if row < 0:
             return "[no code]"
         regions = self._program.regions
-        return regions.name[row] or f"[{int(regions.start[row]):#x}]"
+        return regions.label(row) or f"[{int(regions.start[row]):#x}]"
 
     def lines(self, addresses: ImageAddresses) -> list[str | None]:
         """`file:line` of each address, None where the debug information has none.

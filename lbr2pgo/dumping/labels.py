@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
 
 import numpy as np
 
-from lbr2pgo.program.elf.plt import plt_entries
 from lbr2pgo.program.program import Program
 
 
@@ -31,12 +29,8 @@ class Labels:
         row = int(regions.containing(np.array([address], np.uint64))[0])
         if row < 0:
             return "no code"
-        if not regions.name[row]:
-            return self._linkage.get(address, "no symbol")
+        name = regions.label(row)
+        if not name:
+            return "no symbol"
         offset = address - int(regions.start[row])
-        return regions.name[row] + (f"+{offset:#x}" if offset else "")
-
-    @cached_property
-    def _linkage(self) -> dict[int, str]:
-        entries = plt_entries(self._program.image)
-        return {at: f"{symbol}@plt" for _, at, symbol in entries if isinstance(symbol, str)}
+        return name + (f"+{offset:#x}" if offset else "")

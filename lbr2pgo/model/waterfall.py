@@ -95,8 +95,15 @@ REASONS = {
         "that run across a call or an indirect jump (--strict)",
         "record all branches, without a filter",
     ),
+    "linkage_table": Reason(
+        "in the procedure linkage table", "nothing: stubs that lead to other images' functions"
+    ),
     "no_function": Reason(
-        "in code that no symbol names", "give a binary with a symbol table (not stripped)"
+        "in code that no symbol names", "nothing: as assembly and start-up files leave it"
+    ),
+    "no_symbols": Reason(
+        "in code that no symbol names, for there is no symbol table",
+        "give a binary with a symbol table (not stripped)",
     ),
     "in_prologue": Reason(
         "whose call stack ends in a prologue or epilogue (--compat llvm-profgen)",

@@ -11,13 +11,14 @@ import numpy.typing as npt
 
 from lbr2pgo.program.code.cfg import FunctionCFG, build_cfg
 from lbr2pgo.program.code.decode import decode
-from lbr2pgo.program.code.functions import Functions, build_functions, code_ranges
+from lbr2pgo.program.code.functions import Functions, build_functions, code_ranges, cut
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.elf.eh_frame import read_frames
 from lbr2pgo.program.elf.image import Image
+from lbr2pgo.program.elf.plt import stub_names
 from lbr2pgo.program.elf.symbols import Symbols, read_symbols
 from lbr2pgo.program.probes import PseudoProbes, open_probes
-from lbr2pgo.support.addresses import ImageAddress, ImageAddresses
+from lbr2pgo.support.addresses import ImageAddress, ImageAddresses, image_array
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.distinct import distinct
 
@@ -49,19 +50,28 @@ class Program:
 
     @cached_property
     def functions(self) -> Functions:
-        """Functions that symbols name."""
-        return build_functions(self.symbols, code_ranges(self.image))
+        """Functions that symbols name.
+
+        One without a size ends before the next entry of a linkage table: it may be one itself.
+        """
+        pieces = cut(code_ranges(self.image), image_array(self._stubs))
+        return build_functions(self.symbols, pieces)
 
     @cached_property
     def regions(self) -> Functions:
-        """All code: as `functions`, and an unnamed one for each piece in between.
+        """All code: as `functions`, and one without a symbol for each piece in between.
 
-        In a stripped program such pieces are cut where its unwind table says that functions are.
+        Entries of linkage tables are such pieces, and named after the functions they lead to. In a
+        stripped program such pieces are cut where its unwind table says that functions are.
         """
         cuts = None
         if self.image.is_stripped and (frames := read_frames(self.image)) is not None:
             cuts = distinct(np.concatenate([frames.start, frames.start + frames.size]))
-        return self.functions.with_gaps(code_ranges(self.image), cuts)
+        return self.functions.with_gaps(code_ranges(self.image), cuts, self._stubs)
+
+    @cached_property
+    def _stubs(self) -> dict[int, str]:
+        return stub_names(self.image, self.symbols)
 
     @cached_property
     def probes(self) -> PseudoProbes:

@@ -217,7 +217,10 @@ def _tally(counts: BranchCounts, judged: JudgedRuns, program: Program) -> dict[s
     def total(rows: npt.NDArray[np.bool_]) -> int:
         return int(count[rows].sum())
 
+    region = program.regions.containing(judged.runs.start)
+    in_stub = valid & np.append(program.regions.is_stub, False)[region]
     in_function = valid & (program.functions.containing(judged.runs.start) >= 0)
+    unnamed = "no_symbols" if program.image.is_stripped else "no_function"
     losses = {
         f"runs_valid/{verdict.name.lower()}": total(judged.verdict == verdict)
         for verdict in Verdict
@@ -230,7 +233,8 @@ def _tally(counts: BranchCounts, judged: JudgedRuns, program: Program) -> dict[s
             **losses,
             "runs_valid": total(valid),
             "runs_suspicious": total(judged.is_suspicious),
-            "runs_in_function/no_function": total(valid & ~in_function),
+            "runs_in_function/linkage_table": total(in_stub),
+            f"runs_in_function/{unnamed}": total(valid & ~in_function & ~in_stub),
             "runs_in_function": total(in_function),
         },
     )

@@ -67,12 +67,19 @@ class FakeProgram:
     def instructions_for(self, addresses: Any) -> InstructionTable:
         return self.table
 
+    image = SimpleNamespace(is_stripped=False)
+
     @property
     def functions(self) -> Any:
+        return self.regions
+
+    @property
+    def regions(self) -> Any:
         starts = u64(*self.starts)
         return SimpleNamespace(
             start=starts,
-            name=[f"f{i}" if i else "" for i in range(len(starts))],
+            label=lambda i: f"f{i}" if i else "",
+            is_stub=np.zeros(len(starts), np.bool_),
             containing=lambda addresses: np.searchsorted(starts, addresses, side="right") - 1,
         )
 

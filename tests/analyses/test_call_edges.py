@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from builders.evidence import evidence
+from builders.evidence import evidence, gather
+from builders.recordings import TESTBINS
 from builders.sources import Sample
 
 from lbr2pgo.analyses.call_edges import call_edges
@@ -32,3 +33,11 @@ def test_shares_are_of_all_calls() -> None:
 
 def test_it_warns_that_edges_are_not_time() -> None:
     assert any("not how long" in note for note in call_edges(evidence()).notes)
+
+
+def test_stubs_of_the_linkage_table_have_names() -> None:
+    recording = TESTBINS / "recordings" / "x86-64-shapes.pie.perf.data"
+    table = call_edges(gather((recording,), TESTBINS / "x86-64" / "shapes.pie").evidence, None)
+    found = {(row["caller"], row["callee"]): row["count"] for row in table.records()}
+    assert found["main", "_Znwm@plt"] == 24
+    assert not [callee for _, callee in found if callee.startswith("[0x3")]

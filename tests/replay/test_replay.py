@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builders.elf import Function, elf
+from builders.recordings import TESTBINS
 from builders.sources import MemorySource, Sample, mapping
 from builders.walks import RandomProgram, Truth, sample_at, walk
 from hypothesis import given, settings
@@ -198,6 +199,19 @@ def test_code_that_no_symbol_names_is_replayed_but_in_no_function(program: Progr
     assert by_offset(flow, flow.executed) == {0: 2, 1: 2, 0xC: 5, 0xD: 5}
     assert flow.tallies["runs_in_function/no_function"] == 5
     assert flow.tallies["runs_in_function"] == 2
+
+
+def test_stubs_and_code_of_stripped_programs_are_lost_for_their_own_reasons(
+    tmp_path: Path, tool, run
+) -> None:
+    binary, stripped = TESTBINS / "x86-64" / "shapes.pie", tmp_path / "stripped"
+    run(tool("llvm-strip-22"), "--strip-all", binary, "-o", stripped)
+    in_stub, in_main = 0x36D0 - BASE, 0x2410 - BASE
+    for path, unnamed in ((binary, {}), (stripped, {"no_symbols": 5})):
+        runs = (0, in_stub, in_stub, 3, 0), (0, in_main, in_main, 5, 0)
+        flow = flow_of(Program.open(path), *runs)
+        losses = waterfall.losses_of(flow.tallies, "runs_in_function")
+        assert losses == {"linkage_table": 3, **unnamed}
 
 
 def test_a_branch_into_an_instruction_has_no_place(program: Program) -> None:

@@ -57,9 +57,10 @@ def fdata_from_counts(
     options = options or BoltOptions()
     context = analyze(program, _addresses(counts), keep_all=not options.compat)
     tallies: dict[str, int] = {}
+    outside = "no_symbols" if program.image.is_stripped else "outside_functions"
     edges = [
-        _branch_edges(counts, context, tallies),
-        _run_edges(counts, context, options, tallies),
+        _branch_edges(counts, context, outside, tallies),
+        _run_edges(counts, context, options, outside, tallies),
     ]
     return _fdata(edges, context.functions), tallies
 
@@ -102,13 +103,15 @@ class _Sieve:
         return np.flatnonzero(self.left)
 
 
-def _branch_edges(counts: BranchCounts, context: BinaryContext, tallies: dict[str, int]) -> _Edges:
+def _branch_edges(
+    counts: BranchCounts, context: BinaryContext, outside: str, tallies: dict[str, int]
+) -> _Edges:
     """The taken branches, but no returns and nothing that no function has to do with."""
     from_function = np.where(counts.has(FROM), context.functions.containing(counts.from_), -1)
     to_function = np.where(counts.has(TO), context.functions.containing(counts.to), -1)
     sieve = _Sieve("fdata_branches", counts.count, counts.has(BRANCH), tallies)
     sieve.drop("returns", _are_returns(counts, context.code))
-    sieve.drop("outside_functions", (from_function < 0) & (to_function < 0))
+    sieve.drop(outside, (from_function < 0) & (to_function < 0))
     is_unwritable = context.functions.has_line_break
     is_lost = _is_flagged(is_unwritable, from_function) | _is_flagged(is_unwritable, to_function)
     sieve.drop("line_break", is_lost)
@@ -145,7 +148,11 @@ class _Runs:
 
 
 def _run_edges(
-    counts: BranchCounts, context: BinaryContext, options: BoltOptions, tallies: dict[str, int]
+    counts: BranchCounts,
+    context: BinaryContext,
+    options: BoltOptions,
+    outside: str,
+    tallies: dict[str, int],
 ) -> _Edges:
     """The edges between blocks that straight runs pass."""
     functions, blocks = context.functions, context.blocks
@@ -154,7 +161,7 @@ def _run_edges(
     body = functions.end[function] if len(functions) else start
     first, last = blocks.containing(start, function), blocks.containing(end, other)
     sieve = _Sieve("fdata_runs", counts.count, counts.has(TO | END), tallies)
-    sieve.drop("outside_functions", (function < 0) | (other < 0))
+    sieve.drop(outside, (function < 0) | (other < 0))
     sieve.drop("two_functions", function != other)
     sieve.drop("line_break", _is_flagged(functions.has_line_break, function))
     sieve.drop("linkage_table", _is_flagged(functions.is_pseudo, function))

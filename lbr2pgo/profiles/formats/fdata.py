@@ -14,7 +14,15 @@ if TYPE_CHECKING:
     from lbr2pgo.profiles.bolt.fdata_tables import Fdata
     from lbr2pgo.profiles.formats.base import Reader
 
-_OUTSIDE = Reason("outside of all functions", "give a binary with a symbol table (not stripped)")
+_OUTSIDE = {
+    "outside_functions": Reason(
+        "outside of all functions", "nothing: no symbol and no unwind table has a function there"
+    ),
+    "no_symbols": Reason(
+        "outside of all functions, for there is no symbol table",
+        "give a binary with a symbol table (not stripped)",
+    ),
+}
 
 _LINE_BREAK = Reason(
     "in functions with a line break in their names", "rename them (objcopy --redefine-sym)"
@@ -65,7 +73,7 @@ FORMAT = OutputFormat(
             "fall-throughs",
             "runs_in_image",
             {
-                "outside_functions": _OUTSIDE,
+                **_OUTSIDE,
                 "two_functions": Reason(
                     "from one function into another",
                     "check that the binary is the one that was recorded",
@@ -98,7 +106,7 @@ FORMAT = OutputFormat(
                 "returns": Reason(
                     "returns, which fdata leaves out", "nothing: BOLT derives them from calls"
                 ),
-                "outside_functions": _OUTSIDE,
+                **_OUTSIDE,
                 "line_break": _LINE_BREAK,
             },
         ),

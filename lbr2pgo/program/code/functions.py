@@ -13,8 +13,8 @@ import numpy as np
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.names import Names
 from lbr2pgo.program.elf.symbols import STB_LOCAL, STT_NOTYPE, Symbols
-from lbr2pgo.support.addresses import ByteRanges, ImageAddresses
-from lbr2pgo.support.arrays import I64
+from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_array
+from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import interval_of, numbers_in
 
@@ -39,6 +39,8 @@ class Functions:
     symbols: Symbols = field(repr=False)
     health: Mapping[str, int] = field(default_factory=dict)
     """What was mended: a reason in words, and how many."""
+    stubs: Mapping[int, str] = field(default_factory=dict, repr=False)
+    """Names of entries of linkage tables, which have no symbol, by their start."""
 
     def __len__(self) -> int:
         return len(self.start)
@@ -54,6 +56,16 @@ class Functions:
         return self.symbols.names.take(self.symbol)
 
     @cached_property
+    def is_stub(self) -> Bools:
+        """(n,): which are entries of linkage tables."""
+        stub: Bools = np.isin(self.start, image_array(self.stubs)) & (self.symbol < 0)
+        return stub
+
+    def label(self, function: int) -> str:
+        """A function's name, that of a linkage table's entry too; "" for code without one."""
+        return self.name[function] or self.stubs.get(int(self.start[function]), "")
+
+    @cached_property
     def parent(self) -> I64:
         """The function that a split-off fragment belongs to, itself for all others."""
         return _parents(self)
@@ -67,11 +79,12 @@ class Functions:
         return tuple(self.symbols.names[row] for row in rows[chosen].tolist())
 
     def by_name(self, name: str) -> int | None:
-        """The function that a symbol of this name starts or lies in."""
+        """The function that a symbol of this name starts or lies in, or the stub of this name."""
         row = self.symbols.by_name(name)
-        if row is None:
-            return None
-        function = int(self.containing(self.symbols.start[row : row + 1])[0])
+        at = [start for start, stub in self.stubs.items() if stub == name][:1]
+        if row is not None:
+            at = [int(self.symbols.start[row])]
+        function = int(self.containing(image_array(at))[0]) if at else -1
         return None if function < 0 else function
 
     def containing(self, addresses: ImageAddresses) -> I64:
@@ -97,19 +110,28 @@ class Functions:
         order = np.argsort(self.parent, kind="stable")
         return order, self.parent[order]
 
-    def with_gaps(self, code: ByteRanges, cuts: ImageAddresses | None = None) -> Functions:
+    def with_gaps(
+        self,
+        code: ByteRanges,
+        cuts: ImageAddresses | None = None,
+        stubs: Mapping[int, str] | None = None,
+    ) -> Functions:
         """As this, with an unnamed function wherever code lies in none.
 
-        `cuts` are addresses where such a function ends and another one starts.
+        `cuts` are addresses where such a function ends and another one starts; so do `stubs`,
+        which have names.
         """
+        stubs = stubs or {}
+        edges = np.concatenate([image_array(stubs), image_array(()) if cuts is None else cuts])
         gaps = ByteRanges.of(gap for start, end in code.pairs() for gap in self._gaps(start, end))
-        new = gaps if cuts is None else _cut(gaps, cuts)
+        new = cut(gaps, edges)
         order = np.argsort(np.concatenate([self.start, new.start]))
         return replace(
             self,
             start=np.concatenate([self.start, new.start])[order],
             end=np.concatenate([self.end, new.end])[order],
             symbol=np.concatenate([self.symbol, np.full(len(new), -1)])[order],
+            stubs=stubs,
         )
 
     def _gaps(self, start: int, end: int) -> list[tuple[int, int]]:
@@ -120,7 +142,7 @@ class Functions:
         return [(a, b) for a, b in zip(starts, ends, strict=True) if a < b]
 
 
-def _cut(ranges: ByteRanges, cuts: ImageAddresses) -> ByteRanges:
+def cut(ranges: ByteRanges, cuts: ImageAddresses) -> ByteRanges:
     """The pieces that these ranges, ordered and disjoint, fall into."""
     start = distinct(np.concatenate((ranges.start, cuts)))
     at = ranges.around(start)

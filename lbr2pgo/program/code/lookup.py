@@ -30,7 +30,8 @@ def find_function(program: Program, wanted: str) -> int:
         row = _by_cpp_name(program, wanted)
     if row is not None:
         return row
-    near = near_matches(wanted, [*filter(None, program.functions.name), *_cpp_names(program)])
+    names = [*filter(None, program.functions.name), *program.regions.stubs.values()]
+    near = near_matches(wanted, [*names, *_cpp_names(program)])
     raise InputError(
         f"no function is called {wanted}",
         where=program.image.path,

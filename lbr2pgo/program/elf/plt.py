@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from lbr2pgo.program.elf.headers import SHT_DYNSYM, Section
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.relocations import RelaRows, dynamic_relocations
+from lbr2pgo.program.elf.symbols import Symbols
 
 PLT_ENTRY_SIZES = {".plt": 16, ".plt.got": 8, ".plt.sec": 8, ".iplt": 16}
 """Sections with procedure linkage tables on x86-64 (BOLT: RewriteInstance.h)."""
@@ -34,6 +35,24 @@ def plt_entries(image: Image) -> Iterator[tuple[Section, int, str | int | None]]
                 yield section, address, symbol
             if section.address not in entries:
                 yield section, section.address, None
+
+
+def stub_names(image: Image, symbols: Symbols) -> dict[int, str]:
+    """What objdump and gdb call the entries, by address: `memcmp@plt`, a table's head `.plt`.
+
+    Where the loader calls a function to choose the target, that function's symbol names both.
+    """
+    entries = list(plt_entries(image))
+    chosen = symbols.function_at([symbol for *_, symbol in entries if isinstance(symbol, int)])
+    names: dict[int, str] = {}
+    for section, address, symbol in entries:
+        if symbol is None:
+            names[address] = section.name
+        elif isinstance(symbol, str):
+            names[address] = f"{symbol}@plt"
+        else:
+            names[address] = f"{chosen.get(symbol, f'*ABS*+{symbol:#x}')}@plt"
+    return names
 
 
 def _slot_symbols(image: Image) -> dict[int, str | int]:

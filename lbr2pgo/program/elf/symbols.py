@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import lzma
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -99,6 +99,16 @@ class Symbols:
     def by_name(self, name: str) -> int | None:
         """Row of a name; global before weak before local, then the lowest address."""
         return self._index.get(name)
+
+    def function_at(self, addresses: Iterable[int]) -> dict[int, str]:
+        """The best name of those addresses at which a function symbol stands."""
+        names: dict[int, str] = {}
+        for address in addresses:
+            first, past = np.searchsorted(self.start, np.array([address, address + 1], np.uint64))
+            rows = [row for row in range(first, past) if self.is_function[row]]
+            if rows:
+                names[address] = self.names[min(rows, key=lambda row: int(self.preference[row]))]
+        return names
 
     @cached_property
     def _spans(self) -> tuple[I64, I64]:
