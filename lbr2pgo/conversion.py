@@ -28,7 +28,7 @@ class ConvertOptions(Inputs):
 
     def __post_init__(self) -> None:
         Inputs.__post_init__(self)
-        refuse_overwriting(self.paths, (*self.profiles, self.binary))
+        refuse_overwriting(self.paths, self.paths_read)
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -47,6 +47,8 @@ class Conversion:
     notes: tuple[str, ...]
     """Assumptions and damage, a sentence each."""
     written: tuple[Path, ...]
+    binary: Path
+    """The program that was recorded."""
 
 
 def convert(
@@ -59,6 +61,7 @@ def convert(
     """
     timings = timings or Timings()
     found = read_and_replay(options, progress, timings)
+    refuse_overwriting(options.paths, [found.program.image.path])
     found.refuse_nothing()
     done = _write(options.outputs, Work(found, options.compat, timings))
     tallies = {**found.flow.tallies, **done.tallies}
@@ -66,7 +69,8 @@ def convert(
     notes = tuple(dict.fromkeys((*done.notes, *found.notes)))
     if done.problems:
         raise _incomplete(done.problems, tallies, notes)
-    return Conversion(found.counts, found.flow, tallies, notes, tuple(done.written))
+    binary = Path(found.program.image.path)
+    return Conversion(found.counts, found.flow, tallies, notes, tuple(done.written), binary)
 
 
 @dataclass(slots=True)

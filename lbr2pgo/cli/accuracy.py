@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lbr2pgo.cli.parser import executable
 from lbr2pgo.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("profile", type=Path, help="a recording, in any format that can be read")
     parser.add_argument("--exact", type=Path, required=True, help="exact counts (.npz)")
-    parser.add_argument("--binary", type=Path, required=True, help="the program, an ELF file")
+    parser.add_argument("--binary", type=executable, required=True, help="the program, an ELF file")
     parser.add_argument("--event", help="count this event's samples only")
     parser.add_argument("--format", choices=("table", "json"), default="table")
     parser.set_defaults(run=run)

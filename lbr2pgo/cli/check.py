@@ -9,6 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lbr2pgo.cli.parser import executable
+
 if TYPE_CHECKING:
     from lbr2pgo.analyses.quality import Profile, Quality
     from lbr2pgo.analyses.staleness import Staleness
@@ -41,7 +43,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         ),
     )
     parser.add_argument("profile", metavar="PROFILE", help="a recording, sample profile or fdata")
-    parser.add_argument("--binary", required=True, type=Path, metavar="ELF")
+    parser.add_argument("--binary", required=True, type=executable, metavar="ELF")
     parser.add_argument(
         "--against", metavar="OLD", help="compare with this recording of the binary, or profile"
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from lbr2pgo.cli import messages
 from lbr2pgo.cli.own_process import prepare
-from lbr2pgo.cli.parser import some_of
+from lbr2pgo.cli.parser import executable, some_of
 from lbr2pgo.cli.selection import add_selection, counting_options
 from lbr2pgo.support.errors import InputError
 
@@ -40,7 +40,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="perf.data, perf script text, pre-aggregated or saved counts; - is standard input",
     )
     parser.add_argument(
-        "--binary", required=True, type=Path, metavar="ELF", help="the program that was recorded"
+        "--binary",
+        type=executable,
+        metavar="ELF",
+        help="the program that was recorded (default: the one that the recording names)",
     )
     _add_outputs(parser)
     add_selection(parser)
@@ -127,8 +130,7 @@ def run(args: argparse.Namespace) -> int:
 
     options = _options(args)
     if args.summary_json is not None:
-        inputs = (*options.profiles, options.binary)
-        refuse_overwriting([*options.paths, args.summary_json], inputs)
+        refuse_overwriting([*options.paths, args.summary_json], options.paths_read)
     try:
         with SampleProgress() as progress:
             timings = Timings(progress.stage)
@@ -136,6 +138,8 @@ def run(args: argparse.Namespace) -> int:
     except IncompleteError as error:
         _show(error.tallies, error.notes, options.paths, args.summary_json)
         raise
+    if args.summary_json is not None:
+        refuse_overwriting([args.summary_json], [done.binary])
     _show(done.tallies, done.notes, options.paths, args.summary_json)
     if args.timings or messages.is_verbose():
         print(*timings.lines(), sep="\n", file=sys.stderr)

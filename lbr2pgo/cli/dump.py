@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lbr2pgo.cli.messages import note
+from lbr2pgo.cli.parser import executable
 from lbr2pgo.cli.selection import add_pids, add_selection, counting_options
 
 if TYPE_CHECKING:
@@ -48,7 +49,10 @@ def _add_stacks(stages: _Stages[argparse.ArgumentParser]) -> None:
     parser.add_argument("--limit", type=_count, metavar="N", help="at most so many samples")
     add_pids(parser)
     parser.add_argument(
-        "--binary", type=Path, metavar="ELF", help="finds addresses for inputs that hold names"
+        "--binary",
+        type=executable,
+        metavar="ELF",
+        help="finds addresses for inputs that hold names",
     )
     parser.set_defaults(run=run_stacks)
 
@@ -79,7 +83,7 @@ def _add_cfg(stages: _Stages[argparse.ArgumentParser]) -> None:
 
 def _add_probes(stages: _Stages[argparse.ArgumentParser]) -> None:
     parser = stages.add_parser("probes", help="a program's pseudo probes")
-    parser.add_argument("--binary", required=True, type=Path, metavar="ELF")
+    parser.add_argument("--binary", required=True, type=executable, metavar="ELF")
     parser.add_argument("--function", metavar="F", help="only those in this function's code")
     parser.set_defaults(run=run_probes)
 
@@ -96,8 +100,9 @@ def _add_input(parser: argparse.ArgumentParser, nargs: str) -> None:
         "profiles", nargs=nargs, metavar="PROFILE", help="as of convert; - is standard input"
     )
     parser.add_argument(
-        "--binary", required=True, type=Path, metavar="ELF", help="the program that was recorded"
-    )
+        "--binary", type=executable, metavar="ELF",
+        help="the program that was recorded (default: the one that the recording names)",
+    )  # fmt: skip
     add_selection(parser)
 
 
@@ -194,8 +199,11 @@ def _function(args: argparse.Namespace) -> tuple[Program, int, Replayed | None]:
     """The program, the function asked for, and what was recorded of it, if a profile is given."""
     from lbr2pgo.program.code.lookup import find_function
     from lbr2pgo.program.program import Program
+    from lbr2pgo.support.errors import InputError
 
     if not args.profiles:
+        if args.binary is None:
+            raise InputError("there is nothing to show", cure="Name a recording or --binary.")
         program = Program.open(args.binary)
         return program, find_function(program, args.function), None
     found = _replayed(args)

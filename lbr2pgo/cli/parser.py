@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 
@@ -94,6 +96,14 @@ def some_of(*known: str) -> Callable[[str], list[str]]:
         return names(text)
 
     return parse
+
+
+def executable(text: str) -> Path:
+    """The file that is meant by a program's name: one here, or else one on PATH (as gdb does)."""
+    from shutil import which
+
+    found = None if "/" in text or os.path.isfile(text) else which(text)
+    return Path(found or text)
 
 
 def unknown(word: str, known: Collection[str]) -> str:

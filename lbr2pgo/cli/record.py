@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lbr2pgo.cli.messages import say
-from lbr2pgo.cli.parser import names
+from lbr2pgo.cli.parser import executable, names
 
 if TYPE_CHECKING:
     from lbr2pgo.record.options import RecordOptions
@@ -97,6 +98,7 @@ def _options(args: argparse.Namespace) -> RecordOptions:
     from lbr2pgo.record.options import RecordOptions
 
     program = args.program[1:] if args.program[:1] == ["--"] else args.program
+    program[:1] = map(_found, program[:1])
     return RecordOptions(
         output=args.output,
         period=args.period,
@@ -110,6 +112,12 @@ def _options(args: argparse.Namespace) -> RecordOptions:
         seed=args.seed,
         command=tuple(program),
     )
+
+
+def _found(name: str) -> str:
+    """As the system takes it, which looks for a name without a slash on PATH alone."""
+    path = executable(name)
+    return os.path.join(".", path) if path.is_file() else name
 
 
 def _record_software(options: RecordOptions) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from lbr2pgo.cli.own_process import prepare
-from lbr2pgo.cli.parser import names
+from lbr2pgo.cli.parser import executable, names
 from lbr2pgo.cli.selection import add_selection, counting_options
 
 if TYPE_CHECKING:
@@ -37,7 +37,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("profiles", nargs="+", metavar="PROFILE", help="- is standard input")
     parser.add_argument(
-        "--binary", type=Path, metavar="ELF", help="needed for all inputs with addresses"
+        "--binary",
+        type=executable,
+        metavar="ELF",
+        help="the program that was recorded (default: the one that the recording names)",
     )
     parser.add_argument(
         "--only", type=names, action="extend", default=[], metavar="NAMES",
@@ -68,9 +71,14 @@ def _count(text: str) -> int:
 def run(args: argparse.Namespace) -> int:
     """Make the report and show it."""
     prepare()
+    from lbr2pgo.support.output import refuse_overwriting
+
     if args.html is not None:
-        _check_page(args)
+        binaries = [] if args.binary is None else [args.binary]
+        refuse_overwriting([args.html], [*args.profiles, *binaries])
     report = _line_report(args) or _report(args)
+    if args.html is not None:
+        refuse_overwriting([args.html], [report.binary])
     if args.html is None and args.format != "table":
         _print(report, args.format)
         return 0
@@ -96,27 +104,13 @@ def _report(args: argparse.Namespace) -> Report:
         raise
 
 
-def _check_page(args: argparse.Namespace) -> None:
-    from lbr2pgo.support.output import refuse_overwriting
-
-    binaries = [] if args.binary is None else [args.binary]
-    refuse_overwriting([args.html], [*args.profiles, *binaries])
-
-
 def _line_report(args: argparse.Namespace) -> Report | None:
     """The report of inputs without addresses; None for others, which need a binary."""
     from lbr2pgo.reports.lines import holds_lines_only, make_line_report
-    from lbr2pgo.support.errors import InputError
 
     if holds_lines_only([Path(profile) for profile in args.profiles]):
         options = _options(args)
         return make_line_report(options.profiles, options.only, options.top)
-    if args.binary is None:
-        raise InputError(
-            "its addresses mean nothing without the program that was recorded",
-            where=args.profiles[0],
-            cure="Add --binary ELF.",
-        )
     return None
 
 

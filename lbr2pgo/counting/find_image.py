@@ -31,7 +31,7 @@ class ImageMatch:
 
     def shows(self, event: Mmap) -> bool:
         """Whether a mapping shows code of the binary."""
-        is_other = None not in (event.build_id, self.build_id) and not _same_id(
+        is_other = None not in (event.build_id, self.build_id) and not same_build_id(
             event.build_id, self.build_id
         )
         return event.executable and event.path in self.paths and not is_other
@@ -66,7 +66,7 @@ def _build_ids(
     return found
 
 
-def _same_id(recorded: str | None, wanted: str | None) -> bool:
+def same_build_id(recorded: str | None, wanted: str | None) -> bool:
     """Compare build-ids; perf pads short ones with zeros to 20 bytes."""
     if recorded is None or wanted is None:
         return False
@@ -91,7 +91,7 @@ def match_image(
     wanted = build_id or layout.build_id
     if not mapped:
         return ImageMatch((), "as linked", "no mappings recorded: addresses taken as linked")
-    same = tuple(p for p, known in mapped.items() if any(_same_id(k, wanted) for k in known))
+    same = tuple(p for p, known in mapped.items() if any(same_build_id(k, wanted) for k in known))
     if same:
         return ImageMatch(same, "build-id", build_id=wanted)
     for how, wanted_path, of in (

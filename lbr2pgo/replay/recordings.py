@@ -23,6 +23,7 @@ from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.fusion import FUSED
 from lbr2pgo.replay.prologues import in_prologue_or_epilogue
+from lbr2pgo.replay.recorded_program import recorded_program
 from lbr2pgo.replay.replay import Flow, ReplayOptions, replay
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import Source, SourceInfo
@@ -48,11 +49,17 @@ class Inputs(ReadingOptions):
     """What to read, and how."""
 
     profiles: tuple[Path, ...]
-    binary: Path
+    binary: Path | None = None
+    """None for the program that the recordings say; see `recorded_program`."""
 
     def __post_init__(self) -> None:
         if not self.profiles:
             raise InputError("no profile was given", cure="Name at least one.")
+
+    @property
+    def paths_read(self) -> tuple[Path, ...]:
+        """The files that are named to be read."""
+        return self.profiles if self.binary is None else (*self.profiles, self.binary)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +100,14 @@ def read_and_replay(
     timings = timings or Timings()
     with timings.stage("open the inputs"):
         sources = [open_source(path) for path in inputs.profiles]
-        program = Program.open(inputs.binary)
+        binary = inputs.binary or recorded_program(sources)
+        program = Program.open(binary)
     names = list(map(str, inputs.profiles))
-    return replay_sources(sources, program, inputs, progress, timings, names=names)
+    found = replay_sources(sources, program, inputs, progress, timings, names=names)
+    if inputs.binary is not None:
+        return found
+    note = f"the program is {binary}, as recorded (build-id {program.image.build_id})"
+    return replace(found, notes=(note, *found.notes))
 
 
 def replay_sources(

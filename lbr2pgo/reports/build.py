@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -91,8 +92,8 @@ def report_of(gathered: Gathered, options: ReportOptions) -> Report:
     layout = evidence.program.image.layout
     has_tree = options.wants(call_stacks.NAME) and evidence.found(CALL_STACKS) is not None
     return Report(
-        title=f"Branches of {options.binary.name}",
-        binary=str(options.binary),
+        title=f"Branches of {os.path.basename(layout.path)}",
+        binary=layout.path,
         build_id=layout.build_id,
         profiles=tuple(map(str, options.profiles)),
         details=_details(gathered),

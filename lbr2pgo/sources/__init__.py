@@ -6,6 +6,7 @@ To add a format: write its module with a `FORMAT`, and name the module in `_MODU
 from __future__ import annotations
 
 import atexit
+import signal
 import sys
 from functools import cache
 from importlib import import_module
@@ -124,8 +125,13 @@ def _spooled(stream: BinaryIO, name: str) -> Path:
     import tempfile
     from shutil import copyfileobj
 
-    spool = tempfile.NamedTemporaryFile(prefix=f"lbr2pgo-{name}-")  # noqa: SIM115
-    atexit.register(spool.close)  # which removes it
+    # A signal ends the run by an exception, which must find the file sure to be removed.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        spool = tempfile.NamedTemporaryFile(prefix=f"lbr2pgo-{name}-")  # noqa: SIM115
+        atexit.register(spool.close)  # which removes it
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     copyfileobj(stream, spool)
     spool.flush()
     return Path(spool.name)

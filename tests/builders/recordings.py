@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from builders import perf_data as build
 from builders.perf_data import Entry, Event, Sample
@@ -14,7 +15,12 @@ PIE = TESTBINS / "x86-64" / "interp.pie"
 RECORDING = TESTBINS / "recordings" / "x86-64-interp.pie.perf.data"
 STATIC_RECORDING = TESTBINS / "recordings" / "x86-64-interp.static.perf.data"
 
-FEATURE_ARCH = 6
+STATIC_ENTRY = (0x22A8DA, 0x22A8C0, 2)
+"""Once around a loop of the static program."""
+STATIC_BUILD_ID = "c9849ae2451093fe91c7caeca200db8813c221e5"
+
+FEATURE_BUILD_ID, FEATURE_ARCH = 2, 6
+"""perf: tools/perf/util/header.h."""
 
 
 def recorded(
@@ -35,3 +41,12 @@ def recorded(
         for i, stack in enumerate(stacks)
     )
     return build.file_form([event], space + extra + samples, features)
+
+
+def recording_of(program: Path, identity: str | None = STATIC_BUILD_ID, **options: Any) -> Path:
+    """A recording beside a copy of the static program, with its build-id in the header."""
+    named = bytes.fromhex(identity or "")
+    features = {FEATURE_BUILD_ID: build.build_id_record(str(program), named)} if named else {}
+    target = program.with_name("perf.data")
+    target.write_bytes(recorded([[STATIC_ENTRY]], path=str(program), features=features, **options))
+    return target

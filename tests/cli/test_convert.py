@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,16 @@ from pathlib import Path
 
 import pytest
 from builders.perf_data import Entry
-from builders.recordings import PIE, RECORDING, STATIC, STATIC_RECORDING, TESTBINS, recorded
+from builders.recordings import (
+    PIE,
+    RECORDING,
+    STATIC,
+    STATIC_BUILD_ID,
+    STATIC_RECORDING,
+    TESTBINS,
+    recorded,
+    recording_of,
+)
 
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.profiles.bolt import fdata
@@ -267,7 +277,7 @@ def test_a_process_is_chosen(command, tmp_path: Path) -> None:
     profiles = (tmp_path / "10", tmp_path / "20")
     words = ("convert", *profiles, "--binary", STATIC, "--counts", tmp_path / "out")
     for chosen, samples in (((10,), 10), ((20,), 20), ((10, 20), 30), ((), 30)):
-        pids = ["--pid", *chosen] if chosen else []
+        pids = ["--pid", ",".join(map(str, chosen))] if chosen else []
         answer = command(*words, *pids)
         assert answer.code == 0
         assert step(answer.out, "chosen by event and process") == samples
@@ -481,3 +491,36 @@ def test_the_message_for_a_profile_that_is_none_comes_as_an_exception() -> None:
 
     with pytest.raises(InputError, match="no profile was given"):
         ConvertOptions((), PIE)
+
+
+# ---------------------------------------------------------------------------- without --binary
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    return Path(shutil.copy(STATIC, tmp_path / "app"))
+
+
+@pytest.mark.parametrize("words", [("convert",), ("report", "--only", "hot-branches")])
+def test_commands_take_the_recorded_program_and_say_so(command, program: Path, words) -> None:
+    path = recording_of(program)
+    plain = command(words[0], path, "--binary", program, *words[1:])
+    found = command(words[0], path, *words[1:])
+    assert (found.code, plain.code) == (0, 0)
+    said = f"the program is {program}, as recorded (build-id {STATIC_BUILD_ID})"
+    assert said in found.out + found.err
+    assert said not in plain.out + plain.err
+
+
+def test_no_output_replaces_the_program_that_nobody_named(command, program: Path) -> None:
+    before = program.read_bytes()
+    path = recording_of(program)
+    for words in (
+        ("convert", path, "--llvm", program),
+        ("convert", path, "--summary-json", program),
+        ("report", path, "--html", program),
+    ):
+        answer = command(*words)
+        assert answer.code == 2
+        assert "would be written over an input" in answer.err
+    assert program.read_bytes() == before

@@ -91,7 +91,6 @@ def test_every_help_has_examples_that_can_be_run() -> None:
         (),
         ("frobnicate",),
         ("convert",),
-        ("convert", "x"),
         ("convert", "x", "--binary"),
         ("convert", "--binary", "x"),
         ("convert", "x", "--binary", "x", "--pid", "many"),
