@@ -145,7 +145,8 @@ def _count(command: tuple[str, ...]) -> Counted:
     with TemporaryDirectory(prefix="lbr2pgo-") as directory:
         options = RecordOptions(
             output=Path(directory) / "perf.data", period=_NO_SAMPLES, filters=(), depth=None,
-            call_stack=False, cycles=False, emulate=True, dry_run=False, exact=None, seed=1,
+            call_stack=False,
+        call_graph=False, cycles=False, emulate=True, dry_run=False, exact=None, seed=1,
             command=command,
         )  # fmt: skip
         output = Path(directory) / "output"

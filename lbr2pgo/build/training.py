@@ -31,6 +31,7 @@ def record(training: Training, output: Path, say: Say) -> None:
     """Record the training command; raises InputError if it fails, else as the recorders do."""
     options = RecordOptions(
         output=output, period=training.period, filters=(), depth=None, call_stack=False,
+        call_graph=False,
         cycles=True, emulate=training.emulate, dry_run=False, exact=None, seed=1,
         command=command_words(training.command),
     )  # fmt: skip

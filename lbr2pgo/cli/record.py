@@ -55,6 +55,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--call-stack", action="store_true", help="keep the open calls instead of the last branches"
     )
     parser.add_argument(
+        "--call-graph",
+        action="store_true",
+        help="keep each sample's call chain beside its branches, for profiles by calling context: "
+        "exact in the software LBR, by frame pointers on hardware",
+    )
+    parser.add_argument(
         "--cycles",
         action=argparse.BooleanOptionalAction,
         default=True,
@@ -105,6 +111,7 @@ def _options(args: argparse.Namespace) -> RecordOptions:
         filters=tuple(args.filter),
         depth=args.depth,
         call_stack=args.call_stack,
+        call_graph=args.call_graph,
         cycles=args.cycles,
         emulate=args.emulate,
         dry_run=args.dry_run,

@@ -29,6 +29,7 @@ EXAMPLE = RecordOptions(
     filters=(),
     depth=None,
     call_stack=False,
+    call_graph=False,
     cycles=True,
     emulate=False,
     dry_run=True,
@@ -79,6 +80,7 @@ def diagnose(machine: Machine) -> Diagnosis:
         _depth(facility),
         _cycles(machine, facility),
         _call_stack(machine, facility),
+        _call_chains(facility),
         _pmus(machine),
         _kernel(machine, facility),
         _paranoid(machine),
@@ -156,6 +158,14 @@ def _call_stack(machine: Machine, facility: Facility) -> Row:
     if facility.call_stack:
         return Row(name, Status.YES, "yes", "perf record --call-graph lbr")
     return Row(name, Status.NO, "no", "only Intel has it, from Haswell on")
+
+
+def _call_chains(facility: Facility) -> Row:
+    if not facility.usable:
+        return Row("call chains", Status.INFO, "exact", "record --call-graph, in the software LBR")
+    flags = "-fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -fno-optimize-sibling-calls"
+    reason = f"record --call-graph, of programs built with {flags}"
+    return Row("call chains", Status.LIMITED, "by frame pointers", reason)
 
 
 def _pmus(machine: Machine) -> Row:

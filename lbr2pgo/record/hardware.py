@@ -145,12 +145,15 @@ def _branch_options(options: RecordOptions) -> Command:
     """What the ring keeps: `-b` for everything, `-j` for a choice, or the open calls."""
     if options.call_stack:
         return ("--call-graph", "lbr")
+    # The kernel walks frame pointers in the very interrupt that reads the branches; chains that
+    # perf unwinds later (dwarf) are in no sample.
+    chains = ("--call-graph", "fp") if options.call_graph else ()
     if not options.filters:
-        return ("-b",)
+        return ("-b", *chains)
     names = tuple(dict.fromkeys(options.filters))
     kinds = () if set(names) & set(KIND_FILTERS) else ("any",)
     levels = () if set(names) & set(PRIVILEGE_FILTERS) else ("u",)
-    return ("-j", ",".join((*kinds, *names, *levels)))
+    return ("-j", ",".join((*kinds, *names, *levels)), *chains)
 
 
 def record_hardware(

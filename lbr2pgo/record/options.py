@@ -41,6 +41,8 @@ class RecordOptions:
     """Entries a sample; None: what the hardware has, or 32 in the software LBR."""
     call_stack: bool
     """Keep the stack of open calls instead of the last branches."""
+    call_graph: bool
+    """Keep the call chain of each sample beside its last branches."""
     cycles: bool
     """Ask for cycle counts where the recorder has them."""
     emulate: bool
@@ -74,6 +76,11 @@ class RecordOptions:
             raise InputError(
                 "a call stack can't be filtered by kind of branch",
                 cure="Leave out either --call-stack or the filter.",
+            )
+        if self.call_stack and self.call_graph:
+            raise InputError(
+                "the ring keeps either the open calls or the last branches",
+                cure="Leave out --call-stack or --call-graph.",
             )
         if not self.command:
             raise InputError(

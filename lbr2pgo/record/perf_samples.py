@@ -11,9 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from lbr2pgo.model import branch_stacks
 from lbr2pgo.model import perf_abi as abi
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.ranges import spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +28,10 @@ class CallChains:
     """(n + 1,)"""
 
     @classmethod
-    def of_interrupted(cls, stacks: BranchStacks) -> CallChains:
-        """The interrupted instruction alone: perf puts the calls of the stack in behind it.
-
-        perf: tools/perf/util/machine.c, resolve_lbr_callchain_sample.
-        """
-        user = np.full(len(stacks), abi.CONTEXT_USER, np.uint64)
-        return cls(np.column_stack((user, stacks.ip)).ravel(), 2 * np.arange(len(stacks) + 1))
+    def of_user(cls, chains: branch_stacks.CallChains) -> CallChains:
+        """The same with what perf puts in front of the user's frames."""
+        marked = np.insert(chains.frames, chains.offsets[:-1], np.uint64(abi.CONTEXT_USER))
+        return cls(marked, chains.offsets + np.arange(len(chains.offsets)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +107,9 @@ def _interleave(kinds: U64, groups: list[_Group]) -> U64:
         for column in columns:
             words[at] = column
             at = at + 1
-        words[_spread(at, run_lengths)] = run
+        words[spread(at, at + run_lengths)] = run
         at = at + run_lengths
     return words
-
-
-def _spread(starts: I64, lengths: I64) -> I64:
-    """Positions of runs: for each one `starts[i]`, `starts[i] + 1`, … of `lengths[i]` words."""
-    before = np.cumsum(lengths) - lengths
-    positions: I64 = np.repeat(starts - before, lengths) + np.arange(lengths.sum())
-    return positions
 
 
 def _kinds(ip: U64) -> U64:

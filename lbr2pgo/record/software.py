@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
-from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
+from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks
 from lbr2pgo.model.perf_abi import SIMULATED_CPU
 from lbr2pgo.record.emulation import (
     DEFAULT_PERIOD,
@@ -44,7 +44,7 @@ from lbr2pgo.support.errors import MissingToolError, OutputError
 
 _RESERVE = 8 << 20  # bytes: for a batch of samples, the mappings and the header
 
-_SAMPLE_SIZE_MAX = 64 * 24 + 96  # bytes, of perf's record and of ours
+_SAMPLE_SIZE_MAX = 64 * 24 + 128 * 8 + 96  # bytes, of perf's record and of ours
 
 _EVENT = "taken-branches:u"
 
@@ -238,18 +238,27 @@ def _write_recording(
     images = Images()
     samples = 0
     facts = _facts(options, guest)
-    with PerfDataWriter(path, [event], facts, with_callchain=event.is_call_stack) as writer:
+    has_chains = options.call_graph or event.is_call_stack
+    with PerfDataWriter(path, [event], facts, with_callchain=has_chains) as writer:
         for happening in sorted(events, key=lambda e: e.time):
             writer.event(_with_build_id(happening, images))
         for stream in streams:
             for batch in stream.sample_batches(most):
-                chains = CallChains.of_interrupted(batch) if event.is_call_stack else None
-                writer.samples(batch, callchains=chains)
+                writer.samples(batch, callchains=_call_chains(batch) if has_chains else None)
                 samples += len(batch)
             if stream.lost_samples:
                 start = stream.start
                 writer.lost(stream.lost_samples, pid=start.pid, tid=start.tid, time=start.time)
     return samples
+
+
+def _call_chains(batch: BranchStacks) -> CallChains:
+    """In call-stack mode the interrupted instruction alone: perf puts the calls in behind it.
+
+    perf: tools/perf/util/machine.c, resolve_lbr_callchain_sample.
+    """
+    assert batch.chains is not None
+    return CallChains.of_user(batch.chains)
 
 
 def _with_build_id(event: SpaceEvent, images: Images) -> SpaceEvent:
@@ -312,3 +321,8 @@ def _warning(note: Note) -> str:
             return "Some code was not recorded: memory ran out."
         case NoteKind.UNKNOWN_LOAD_ADDRESS:
             return f"It is unknown where {note.text} was loaded: {reason}."
+        case NoteKind.NO_STACK_POINTER:
+            return (
+                "Call chains may be wrong after longjmp, exceptions and switches of stacks: this "
+                "emulator does not show the stack pointer."
+            )

@@ -19,14 +19,17 @@ import numpy as np
 import numpy.typing as npt
 
 from lbr2pgo.model.address_space_events import Comm, Exit, Fork, Mmap, SpaceEvent
-from lbr2pgo.model.branch_stacks import BranchStacks
+from lbr2pgo.model.branch_stacks import BranchStacks, CallChains
+from lbr2pgo.support.addresses import runtime_addresses
+from lbr2pgo.support.arrays import I64
+from lbr2pgo.support.ranges import spread
 
 _HEADER = struct.Struct("<IIQiI")
 _START = struct.Struct("<IIiiIIII")
 _MAP = struct.Struct("<QQQII")
 _NAME = struct.Struct("<II")
 _NOTE = struct.Struct("<II")
-_VERSION = 1
+_VERSION = 2
 
 BLOCK = np.dtype(
     [
@@ -84,6 +87,7 @@ class NoteKind(IntEnum):
     NO_COUNTERS = 2
     NO_MEMORY = 3
     UNKNOWN_LOAD_ADDRESS = 4
+    NO_STACK_POINTER = 5
 
 
 class How(IntEnum):
@@ -156,6 +160,7 @@ class Stream:
     def sample_batches(self, most: int) -> Iterator[BranchStacks]:
         """Yield the samples in the order they were taken, at most `most` at a time.
 
+        Call stacks are the interrupted instruction alone unless they were recorded.
         The disk space of what has been yielded is given back where the file system can do that,
         so a recording needs room only once: this works one time.
         """
@@ -183,24 +188,25 @@ def _decode_samples(
 ) -> BranchStacks:
     """Samples whose records start at the words `at`."""
     n = len(at)
-    header_words = _HEADER.size // 8
-    sizes = (words[at] >> np.uint64(32)).astype(np.int64) // 8
-    entry_words = sizes - header_words - 1
-    offsets = np.zeros(n + 1, np.int64)
-    np.cumsum(entry_words // 3, out=offsets[1:])
-    firsts = np.repeat(at + header_words + 1 - 3 * offsets[:-1], entry_words)
-    entries = np.asarray(words[firsts + np.arange(len(firsts))]).reshape(-1, 3)
+    ends = at + (words[at] >> np.uint64(32)).astype(np.int64) // 8
+    ip_at = at + _HEADER.size // 8 + 1
+    entries_at = ip_at + words[ip_at - 1].astype(np.int64)
     tid = (words[at + 2] & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.int32)
     return BranchStacks(
-        entries=entries,
-        offsets=offsets,
+        entries=np.asarray(words[spread(entries_at, ends)]).reshape(-1, 3),
+        offsets=_offsets((ends - entries_at) // 3),
         pid=np.full(n, pid, np.int32),
         tid=tid,
         time=np.asarray(words[at + 1]),
         event=np.zeros(n, np.int32),
-        ip=np.asarray(words[at + header_words]),
+        ip=runtime_addresses(words[ip_at]),
         weight=np.ones(n, np.uint64),
+        chains=CallChains(words[spread(ip_at, entries_at)], _offsets(entries_at - ip_at)),
     )
+
+
+def _offsets(lengths: I64) -> I64:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
 
 
 def read_streams(directory: Path) -> list[Stream]:

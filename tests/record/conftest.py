@@ -86,7 +86,8 @@ def record(tmp_path: Path, tool: Callable[[str], str]) -> Callable[..., Recordin
         path, exact = tmp_path / "perf.data", tmp_path / "exact.npz"
         settings: dict[str, object] = {
             "output": path, "period": period, "filters": (), "depth": None, "call_stack": False,
-            "cycles": True, "emulate": True, "dry_run": False, "exact": exact, "seed": 1,
+            "call_graph": False, "cycles": True, "emulate": True, "dry_run": False,
+            "exact": exact, "seed": 1,
         }  # fmt: skip
         words = tuple(str(word) for word in command)
         chosen = RecordOptions(command=words, **(settings | options))  # type: ignore[arg-type]
@@ -198,8 +199,8 @@ def make_options(tmp_path: Path) -> Callable[..., RecordOptions]:
     def make(**changes: Any) -> RecordOptions:
         plain: dict[str, Any] = {
             "output": Path("perf.data"), "period": None, "filters": (), "depth": None,
-            "call_stack": False, "cycles": True, "emulate": False, "dry_run": False,
-            "exact": None, "seed": 0, "command": ("./program", "-x", "a b"),
+            "call_stack": False, "call_graph": False, "cycles": True, "emulate": False,
+            "dry_run": False, "exact": None, "seed": 0, "command": ("./program", "-x", "a b"),
         }  # fmt: skip
         return RecordOptions(**{**plain, **changes})
 

@@ -244,4 +244,4 @@ def test_this_machine_can_be_judged() -> None:
     from lbr2pgo.record.machine import read_machine
 
     diagnosis = diagnose(read_machine())
-    assert len({row.name for row in diagnosis.rows}) == len(diagnosis.rows) == 13
+    assert len({row.name for row in diagnosis.rows}) == len(diagnosis.rows) == 14

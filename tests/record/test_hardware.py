@@ -130,6 +130,15 @@ def test_call_stack(make_machine: Make, make_options: Options, pmus: Pmus) -> No
     assert " -b " not in command
 
 
+@pytest.mark.parametrize(("filters", "ring"), [((), "-b"), (("cond",), "-j cond,u")])
+def test_call_chains_stand_beside_branches(
+    make_machine: Make, make_options: Options, pmus: Pmus, filters: tuple[str, ...], ring: str
+) -> None:
+    options = make_options(call_graph=True, filters=filters)
+    command = first(make_machine("skylake", pmus["lbr32"]), options)
+    assert f"{ring} --call-graph fp -o" in command
+
+
 @pytest.mark.parametrize(
     ("cpu", "pmu", "changes", "reason"),
     [

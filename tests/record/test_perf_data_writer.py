@@ -113,7 +113,11 @@ def test_samples_come_back_as_they_were(
         )
     source = PerfData(path)
     (found,) = source.batches()
-    assert_equal(found, expected)
+    assert_equal(dataclasses.replace(found, chains=None), expected)
+    assert (found.chains is not None) == callchain
+    if found.chains is not None:
+        assert found.chains.frames.tolist() == chains.addresses.tolist()
+        assert found.chains.offsets.tolist() == chains.offsets.tolist()
     assert [e.name for e in source.info.events] == ["one", "two"]
     assert not source.health()
 

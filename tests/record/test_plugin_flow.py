@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from lbr2pgo.model.branch_stacks import BRANCH_TYPES, type_of
 from lbr2pgo.record.exact_streams import exact_counts
 from lbr2pgo.record.plugin_build import built_plugin
-from lbr2pgo.record.stream import Stream, read_streams
+from lbr2pgo.record.stream import NoteKind, Stream, read_streams
 
 PROGRAMS = Path(__file__).parent / "programs"
 VERSIONS = [1, 2, 3, 4, 5, 6, 7]
@@ -33,6 +34,11 @@ block 10 1010 f3aa
 block 11 1012 ebfc
 block 12 5ffe 90 ffd0
 block 13 5fff ffd0
+block 14 3000 e8fb000000
+block 15 3100 e8fb000000
+block 16 3200 c3
+block 17 3005 90 c3
+block 18 3105 c3
 """
 
 Flow = Callable[..., Stream]
@@ -104,6 +110,26 @@ def test_every_version_of_the_interface(version: int, flow: Flow) -> None:
         (0x1001, 0x1005, "COND"), (0x1006, 0x1000, "UNCOND"), (0x1004, 0x1010, "UNCOND"),
         (0x1011, 0x1020, "RET"), (0x1020, 0x1010, "IND_CALL"), (0x1011, 0x1022, "RET"),
     ]  # fmt: skip
+
+
+def chains(stream: Stream) -> list[list[int]]:
+    (batch,) = stream.sample_batches(100)
+    assert batch.chains is not None
+    offsets = batch.chains.offsets.tolist()
+    return [batch.chains.frames[a:b].tolist() for a, b in pairwise(offsets)]
+
+
+def test_without_a_stack_pointer_callers_go_by_return_addresses(flow: Flow) -> None:
+    stream = flow(run(14, 15, 16, 18, 17, 14, 15, 16, 17), callgraph=1)
+    once = [[0x3100, 0x3005], [0x3200, 0x3105, 0x3005]]
+    assert chains(stream) == [
+        *once, [0x3105, 0x3005], [0x3005], [0x3000], *once, [0x3005],
+    ]  # fmt: skip
+    assert [note.kind for note in stream.notes] == [NoteKind.NO_STACK_POINTER]
+
+
+def test_callers_are_not_asked_for_in_vain(flow: Flow) -> None:
+    assert chains(flow(run(14, 15, 16))) == [[0x3100], [0x3200]]
 
 
 def test_a_signal_behind_a_conditional_branch(flow: Flow) -> None:

@@ -433,7 +433,18 @@ def test_an_emulator_without_plugins(tmp_path: Path, build: Build, tool: Tool) -
     fake.chmod(0o755)
     environment = dict(os.environ) | {"PATH": f"{fake.parent}:{os.environ['PATH']}"}
     options = RecordOptions(
-        tmp_path / "perf.data", None, (), None, False, True, True, False, None, 1, (str(program),)
+        tmp_path / "perf.data",
+        None,
+        (),
+        None,
+        False,
+        False,
+        True,
+        True,
+        False,
+        None,
+        1,
+        (str(program),),
     )
     with pytest.raises(MissingToolError, match="did not run the program with the plugin"):
         record_software(options, environment)
@@ -504,7 +515,7 @@ def test_the_file_says_what_was_kept(
     filters: tuple[str, ...], call_stack: bool, cycles: bool, bits: set[str]
 ) -> None:
     options = RecordOptions(
-        Path("x"), None, filters, None, call_stack, cycles, True, False, None, 1, ("true",)
+        Path("x"), None, filters, None, call_stack, False, cycles, True, False, None, 1, ("true",)
     )
     described = sum(1 << BRANCH_FILTER_BITS[name] for name in bits)
     assert branch_sample_type(options) == described

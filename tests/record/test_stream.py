@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -32,12 +33,14 @@ def record(kind: int, time: int, body: bytes = b"", text: str = "", tid: int = 5
 
 
 def start(time: int = 1, how: int = 0, parent: str = "", pid: int = 5, blocks: int = 0) -> bytes:
-    body = struct.pack("<IIiiIIII", 1, 62, pid, 4, how, blocks, 0, 0)
+    body = struct.pack("<IIiiIIII", 2, 62, pid, 4, how, blocks, 0, 0)
     return record(RecordKind.START, time, body, parent, tid=pid)
 
 
-def sample(time: int, ip: int, *entries: tuple[int, int, int], tid: int = 5) -> bytes:
-    words = [ip, *(word for entry in entries for word in entry)]
+def sample(
+    time: int, ip: int, *entries: tuple[int, int, int], tid: int = 5, callers: tuple[int, ...] = ()
+) -> bytes:
+    words = [1 + len(callers), ip, *callers, *(word for entry in entries for word in entry)]
     return record(RecordKind.SAMPLE, time, struct.pack(f"<{len(words)}Q", *words), tid=tid)
 
 
@@ -49,7 +52,7 @@ WHOLE = [
     record(RecordKind.BLOCK, 5, np.array([(1, 2, 3, 4, 1, 1, 1, 0)], BLOCK).tobytes()),
     record(99, 5, b"12345678", "from the future"),
     record(RecordKind.THREAD, 6, tid=7),
-    sample(7, 0x1000, tid=7),
+    sample(7, 0x1000, tid=7, callers=(0x1500, 0x1600)),
     record(RecordKind.EXIT, 8, tid=7),
     record(RecordKind.NOTE, 9, struct.pack("<II", 1, 2), "/bin/x"),
     sample(10, 0x1010, (1, 2, 3)),
@@ -85,6 +88,8 @@ def test_samples_keep_their_order_in_batches_of_any_size(most: int, tmp_path: Pa
     ]  # fmt: skip
     depths = [int(d) for batch in batches for d in np.diff(batch.offsets)]
     assert depths == [2, 0, 1]
+    chains = [batch.chains.frames.tolist() for batch in batches if batch.chains is not None]
+    assert [*chain.from_iterable(chains)] == [0x1010, 0x1000, 0x1500, 0x1600, 0x1010]
 
 
 def test_a_cut_stream_keeps_every_whole_record(tmp_path: Path) -> None:

@@ -63,6 +63,7 @@ struct cpu {
     size_t counters_size;
     uint64_t call[8];  // arguments of the system call under way
     struct interruption interrupted[SIGNALS_MAX];
+    struct calls *calls;  // NULL without call chains
     struct entry ring[RING_MAX];
     struct predictor predictor;
 };

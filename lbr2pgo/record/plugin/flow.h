@@ -9,6 +9,11 @@ static const struct block nowhere = {
     .start = NOWHERE, .from = NOWHERE, .end = NOWHERE, .next = NOWHERE, .target = NOWHERE,
 };
 
+static inline void follow_calls(struct cpu *c, const struct block *last, uint64_t to) {
+    if (c->calls)
+        follow_branch(c->calls, last, to, c->calls->pointer, c->calls->before);
+}
+
 static inline void took_direct(struct cpu *c, const struct block *last, uint32_t ahead) {
     int wrong = 0;
     if (last->kind == KIND_COND)
@@ -22,6 +27,7 @@ static inline void took_direct(struct cpu *c, const struct block *last, uint32_t
             count->taken_mispredicted += (uint64_t)wrong;
         }
     }
+    follow_calls(c, last, last->target);
     record_branch(c, last, last->target, wrong, ahead);
 }
 
@@ -62,6 +68,7 @@ static inline void took_indirect(struct cpu *c, const struct block *last, const 
     if (last->kind == KIND_IND_CALL)
         expect_return(&c->predictor, last->end);
     count_target(c, last, b->number, wrong);
+    follow_calls(c, last, b->start);
     record_branch(c, last, b->start, wrong, b->instructions);
 }
 
@@ -77,6 +84,8 @@ static void enter_handler(struct cpu *c, const struct block *last, const struct 
         c->interruptions--;
     }
     c->interrupted[c->interruptions++] = (struct interruption){last, b->start, b->number};
+    if (c->calls)
+        follow_signal(c->calls, last);
     put_half(c, 0, b->start, KIND_ERET);
 }
 
@@ -113,8 +122,12 @@ static void return_from_handler(struct cpu *c, const struct block *b) {
     const struct block *last = c->interrupted[c->interruptions - 1].last;
     if (b->is_handler && !explains(last, b)) {
         c->interrupted[c->interruptions - 1].handler = b->start;
+        if (c->calls)
+            follow_signal(c->calls, NULL);
         return;
     }
+    if (c->calls)
+        land(c->calls, KIND_RET, b->start, c->calls->pointer, c->calls->before);
     c->interruptions--;
     settle(c, last, b);
 }

@@ -12,14 +12,18 @@
 
 static uint64_t guest_base;  // what QEMU adds to the guest's addresses
 
-// Whether all of it could be read.
-static int read_guest(uint64_t address, void *to, size_t size) {
+// Whether all of it could be read, at an address of the emulator's.
+static int read_host(uint64_t address, void *to, size_t size) {
     int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
     if (memory < 0)
         return 0;
-    ssize_t got = pread(memory, to, size, (off_t)(guest_base + address));
+    ssize_t got = pread(memory, to, size, (off_t)address);
     close(memory);
     return got == (ssize_t)size;
+}
+
+static int read_guest(uint64_t address, void *to, size_t size) {
+    return read_host(guest_base + address, to, size);
 }
 
 // A copy of a string, NULL if it does not end within mapped memory or within the kernel's limit.

@@ -8,7 +8,7 @@
 // and blocks that QEMU had to begin again: they enter no counts.
 //
 // Arguments: dir=DIRECTORY machine=EM_NUMBER period=N seed=N depth=N filter=MASK callstack=0|1
-// cycles=0|1 exact=0|1 halves=0|1 exec=0|1 [sysroot=PATH].
+// callgraph=0|1 cycles=0|1 exact=0|1 halves=0|1 exec=0|1 [sysroot=PATH].
 
 #define _GNU_SOURCE
 #include "process.h"
@@ -18,10 +18,18 @@ EXPORT int qemu_plugin_version;
 
 static const struct numbers *numbers;
 
-static void block_begins(unsigned vcpu, void *data) {
+static struct cpu *cpu_of(unsigned vcpu) {
     struct cpu *c = cpus[vcpu % CPUS_MAX];
-    if (__builtin_expect(!c, 0))
-        c = start_cpu(vcpu);
+    return __builtin_expect(!c, 0) ? start_cpu(vcpu) : c;
+}
+
+static void block_begins(unsigned vcpu, void *data) { enter_block(cpu_of(vcpu), data); }
+
+// The same where call chains are wanted; `state` is the emulator's of the processor.
+HIDDEN void block_begins_in_state(unsigned vcpu, void *data, const void *state) {
+    struct cpu *c = cpu_of(vcpu);
+    if (c->calls)
+        look_at_stack(c, state, data);
     enter_block(c, data);
 }
 
@@ -51,8 +59,9 @@ static void translate(uint64_t id, struct qemu_plugin_tb *tb) {
     b.map = serial_at(b.start);
     pthread_mutex_unlock(&maps.lock);
     struct block *block = intern_block(&b);
+    block_executed *callback = options.call_graph ? state_of_emulator : block_begins;
     if (block)
-        qemu_plugin_register_vcpu_tb_exec_cb(tb, block_begins, CALLBACK_WITHOUT_REGISTERS, block);
+        qemu_plugin_register_vcpu_tb_exec_cb(tb, callback, CALLBACK_WITHOUT_REGISTERS, block);
     else
         append_note(NOTE_NO_MEMORY, ENOMEM, 0, NULL);
 }

@@ -11,7 +11,7 @@
 static struct {
     uint64_t period, seed, filter;
     uint32_t depth;
-    int call_stack, cycles, exact, halves, exec;
+    int call_stack, call_graph, cycles, exact, halves, exec;
     int version;  // of QEMU's interface
 } options = {.period = 10007, .depth = 32, .filter = UINT64_MAX};
 
@@ -24,7 +24,8 @@ static void set_option(const char *name, size_t size, const char *value) {
         const char *name;
         int *flag;
     } flags[] = {
-        {"callstack", &options.call_stack}, {"cycles", &options.cycles}, {"exact", &options.exact},
+        {"callstack", &options.call_stack}, {"callgraph", &options.call_graph},
+        {"cycles", &options.cycles},        {"exact", &options.exact},
         {"halves", &options.halves},        {"exec", &options.exec},
     };
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)

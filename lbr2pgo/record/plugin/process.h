@@ -86,6 +86,8 @@ static struct cpu *start_cpu(unsigned index) {
         append_record(RECORD_THREAD, c->tid, NULL, 0, NULL);
     start_counters(c, options.exact);
     reset_ring(c);
+    if (options.call_graph && !(c->calls = calloc(1, sizeof *c->calls)))
+        append_note(NOTE_NO_MEMORY, ENOMEM, c->tid, NULL);
     cpus[index % CPUS_MAX] = c;
     return c;
 }
@@ -94,6 +96,7 @@ static void stop_cpu(struct cpu *c) {
     append_record(RECORD_EXIT, c->tid, NULL, 0, NULL);
     cpus[c->index % CPUS_MAX] = NULL;
     stop_counters(c);
+    free_calls(c->calls);
     free(c);
     self = NULL;
 }

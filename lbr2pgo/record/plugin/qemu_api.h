@@ -14,6 +14,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 #define OPTIONAL __attribute__((weak))
+#define HIDDEN __attribute__((visibility("hidden"), used))
 
 struct qemu_plugin_tb;
 struct qemu_plugin_insn;
@@ -60,6 +61,28 @@ OPTIONAL void qemu_plugin_n_vcpus(void);             // removed in version 2
 OPTIONAL void qemu_plugin_read_memory_vaddr(void);   // added in version 4
 OPTIONAL void qemu_plugin_write_memory_vaddr(void);  // added in version 5
 OPTIONAL void qemu_plugin_set_pc(void);              // added in version 6
+
+// A callback that calls block_begins_in_state() with the emulator's state of the processor, its
+// CPUArchState, as a third argument: generated code keeps it in a register (QEMU: TCG_AREG0 in
+// tcg/*/tcg-target.h), and at the beginning of a block all of the guest's registers are in it.
+// Versions before 9 have no other way to a register, and later ones look each up by its name.
+HIDDEN void block_begins_in_state(unsigned vcpu, void *data, const void *state);
+HIDDEN void state_of_emulator(unsigned vcpu, void *data);
+
+#if defined(__x86_64__)
+#define PASS_STATE "movq %rbp, %rdx\n jmp block_begins_in_state\n"
+#elif defined(__aarch64__)
+#define PASS_STATE "mov x2, x19\n b block_begins_in_state\n"
+#endif
+
+#ifdef PASS_STATE
+__asm__(".pushsection .text\n"
+        ".globl state_of_emulator\n"
+        ".hidden state_of_emulator\n"
+        "state_of_emulator:\n" PASS_STATE ".popsection\n");
+#else
+void state_of_emulator(unsigned vcpu, void *data) { block_begins_in_state(vcpu, data, NULL); }
+#endif
 
 static inline int interface_version(void) {
     if (qemu_plugin_n_vcpus)

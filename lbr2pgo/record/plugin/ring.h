@@ -3,8 +3,7 @@
 #ifndef LBR_RING_H
 #define LBR_RING_H
 
-#include "cpu.h"
-#include "options.h"
+#include "calls.h"
 
 static uint64_t next_random(struct cpu *c) {
     c->random ^= c->random >> 12;
@@ -22,16 +21,17 @@ static int64_t next_period(struct cpu *c) {
 __attribute__((noinline)) static void take_sample(struct cpu *c, uint64_t ip) {
     struct {
         struct record_header header;
-        uint64_t ip;
-        struct entry entries[RING_MAX];
+        uint64_t frames;
+        uint64_t rest[CHAIN_MAX + RING_MAX * sizeof(struct entry) / 8];
     } sample;
     c->until_sample = next_period(c);
-    uint32_t n = c->filled;
-    for (uint32_t i = 0; i < n; i++)
-        sample.entries[i] = c->ring[(c->newest - i) & (options.depth - 1)];
-    size_t size = offsetof(__typeof__(sample), entries) + n * sizeof(struct entry);
+    sample.rest[0] = ip;
+    sample.frames = 1 + (c->calls ? copy_callers(c->calls, sample.rest + 1) : 0);
+    struct entry *entries = (struct entry *)(sample.rest + sample.frames);
+    for (uint32_t i = 0; i < c->filled; i++)
+        entries[i] = c->ring[(c->newest - i) & (options.depth - 1)];
+    size_t size = (size_t)((uint8_t *)(entries + c->filled) - (uint8_t *)&sample);
     sample.header = (struct record_header){RECORD_SAMPLE, (uint32_t)size, now(), c->tid, 0};
-    sample.ip = ip;
     c->totals->samples++;
     if (!append(&sample, size)) {
         c->totals->lost_samples++;

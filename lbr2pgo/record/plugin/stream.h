@@ -24,7 +24,8 @@ enum record_kind {
     RECORD_COMM = 3,    // u32 by_exec, u32 0, then the name
     RECORD_THREAD = 4,  // a thread begins; no body
     RECORD_EXIT = 5,    // a thread ends; no body
-    RECORD_SAMPLE = 6,  // u64 ip, then struct entry for each branch, the newest first
+    RECORD_SAMPLE = 6,  // u64 number of frames, the ip, return addresses (the innermost first),
+                        // then struct entry for each branch, the newest first
     RECORD_BLOCK = 7,   // struct block_record
     RECORD_NOTE = 8,    // u32 enum note, u32 errno, then a path or nothing
 };
@@ -34,6 +35,7 @@ enum note {
     NOTE_NO_COUNTERS = 2,
     NOTE_NO_MEMORY = 3,
     NOTE_UNKNOWN_LOAD_ADDRESS = 4,
+    NOTE_NO_STACK_POINTER = 5,
 };
 
 struct record_header {
@@ -76,7 +78,7 @@ struct entry {
 
 enum { MISPREDICTED = 1 << 0, PREDICTED = 1 << 1, PRIVILEGE_USER = 1 << 30 };
 
-enum { STREAM_VERSION = 1, COUNTERS_HEADER = 4096, BLOCKS_MAX = 1 << 22, TARGETS_MAX = 1 << 23 };
+enum { STREAM_VERSION = 2, COUNTERS_HEADER = 4096, BLOCKS_MAX = 1 << 22, TARGETS_MAX = 1 << 23 };
 
 // The head of a counters file; block counts start at COUNTERS_HEADER, targets at TARGETS_AT.
 struct totals {
