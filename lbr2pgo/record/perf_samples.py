@@ -15,7 +15,7 @@ from lbr2pgo.model import branch_stacks
 from lbr2pgo.model import perf_abi as abi
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.support.arrays import I64, U64
-from lbr2pgo.support.ranges import spread
+from lbr2pgo.support.intervals import numbers_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def _interleave(kinds: U64, groups: list[_Group]) -> U64:
         for column in columns:
             words[at] = column
             at = at + 1
-        words[spread(at, at + run_lengths)] = run
+        words[numbers_in(at, at + run_lengths)] = run
         at = at + run_lengths
     return words
 

@@ -22,7 +22,7 @@ from lbr2pgo.model.address_space_events import Comm, Exit, Fork, Mmap, SpaceEven
 from lbr2pgo.model.branch_stacks import BranchStacks, CallChains
 from lbr2pgo.support.addresses import runtime_addresses
 from lbr2pgo.support.arrays import I64
-from lbr2pgo.support.ranges import spread
+from lbr2pgo.support.intervals import numbers_in
 
 _HEADER = struct.Struct("<IIQiI")
 _START = struct.Struct("<IIiiIIII")
@@ -193,7 +193,7 @@ def _decode_samples(
     entries_at = ip_at + words[ip_at - 1].astype(np.int64)
     tid = (words[at + 2] & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.int32)
     return BranchStacks(
-        entries=np.asarray(words[spread(entries_at, ends)]).reshape(-1, 3),
+        entries=np.asarray(words[numbers_in(entries_at, ends)]).reshape(-1, 3),
         offsets=_offsets((ends - entries_at) // 3),
         pid=np.full(n, pid, np.int32),
         tid=tid,
@@ -201,7 +201,7 @@ def _decode_samples(
         event=np.zeros(n, np.int32),
         ip=runtime_addresses(words[ip_at]),
         weight=np.ones(n, np.uint64),
-        chains=CallChains(words[spread(ip_at, entries_at)], _offsets(entries_at - ip_at)),
+        chains=CallChains(words[numbers_in(ip_at, entries_at)], _offsets(entries_at - ip_at)),
     )
 
 
