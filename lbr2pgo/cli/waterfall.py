@@ -9,8 +9,12 @@ from typing import TextIO
 from lbr2pgo.cli import messages
 from lbr2pgo.model import waterfall
 from lbr2pgo.profiles.formats import waterfall_rows
+from lbr2pgo.support.printable import printable
 
 _TITLE, _COUNT = 34, 16
+_FILES = 8
+"""Mapped files that are named one by one."""
+_OUTSIDE = waterfall.REASONS["outside"]
 
 # Two styles are not worth loading rich for, which takes as long as converting a small recording.
 _YELLOW, _DIM, _PLAIN = "\x1b[33m", "\x1b[2m", "\x1b[0m"  # ECMA-48, 8.3.117 (SGR)
@@ -41,12 +45,23 @@ def _lines(tallies: Mapping[str, int]) -> Iterator[tuple[str, str]]:
             (reason, count), *others = row.losses
             yield f"    lost {count:,}: {reason.title}", _YELLOW
             yield f"    → {reason.cure}", _DIM
+            yield from _files(row) if reason is _OUTSIDE else ()
             for other, count in others:
                 yield f"    lost {count:,}: {other.title}", _DIM
+                yield from _files(row) if other is _OUTSIDE else ()
     suspicious = tallies.get("runs_suspicious", 0)
     if suspicious:
         over = f"{suspicious:,} valid fall-throughs run over a call or an indirect jump that was"
         yield f"{over} not logged (--strict rejects them)", ""
+
+
+def _files(row: waterfall.Row) -> Iterator[tuple[str, str]]:
+    """The mapped files in which most of the branches outside the image lie."""
+    for name, count in row.outside[:_FILES]:
+        yield f"        {printable(name)} {count:,}", _DIM
+    rest = [count for _, count in row.outside[_FILES:]]
+    if rest:
+        yield f"        {len(rest):,} other files {sum(rest):,}", _DIM
 
 
 def _has_styles(stream: TextIO) -> bool:

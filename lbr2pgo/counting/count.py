@@ -35,8 +35,10 @@ import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
 from lbr2pgo.counting.find_image import ImageMatch
+from lbr2pgo.counting.mapped_files import MappedFiles
 from lbr2pgo.counting.place import OwnBranches, place_image
 from lbr2pgo.counting.trace_table import TraceTable
+from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks
 from lbr2pgo.model.quirks import LOSSES
@@ -257,13 +259,17 @@ def count_stack_source(
 ) -> Counted:
     """Count every sample of a source of stacks; raises InputError if it is of another binary."""
     reading = Reading(source, layout, options)
-    table, *others = (TraceTable(reading.spaces) for _ in range(threads()))
+    files = MappedFiles(source.space_events())
+    table, *others = (TraceTable(reading.spaces, files) for _ in range(threads()))
     with closing(reading.batches(resolve, progress)) as batches:
         share(batches, [each.add for each in (table, *others)])
     for other in others:
         table.merge(other)
     counts, outside = table.counts()
-    tallies = reading.tally.as_tally(table.tallies, outside)
+    tallies = {
+        **reading.tally.as_tally(table.tallies, outside),
+        **waterfall.outside_in(table.by_file(outside)),
+    }
     return Counted(replace(counts, build_id=layout.build_id, tallies=tallies), reading.match)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
+from lbr2pgo.counting.mapped_files import UNKNOWN, MappedFiles
+from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.native.key_table import KNOWN_BITS, KeyTable
@@ -22,20 +24,35 @@ def stacks_of(batch: BranchStacks, spaces: I64, kinds: U8, bounds: U64) -> Stack
 class TraceTable:
     """Counts traces by run-time address, as they come; memory grows with distinct ones only."""
 
-    def __init__(self, spaces: AddressSpaces) -> None:
+    def __init__(self, spaces: AddressSpaces, files: MappedFiles | None = None) -> None:
+        """Count in these spaces, and what lies outside the image for the files mapped there."""
         self.tallies: U64 = np.zeros(len(Reason), dtype=np.uint64)
         self._spaces = spaces
         self._bounds = spaces.bounds
         self._table = KeyTable()
+        self._files = files if files is not None and files.present else None
+        self._by_file: U64 = files.counts() if files else np.zeros(0, np.uint64)
 
     def add(self, batch: BranchStacks, spaces: I64, kinds: U8) -> None:
         """Count a batch, given each sample's space (`AddressSpaces.spaces_of`) and `StackKind`."""
-        count_traces(stacks_of(batch, spaces, kinds, self._bounds), self._table, self.tallies)
+        files = None
+        if self._files is not None:
+            files = self._files.spans_of(batch, spaces, self._by_file)
+        stacks = stacks_of(batch, spaces, kinds, self._bounds)
+        count_traces(stacks, self._table, self.tallies, files)
 
     def merge(self, other: TraceTable) -> None:
         """Take over what another table of the same spaces counted."""
         self.tallies += other.tallies
+        self._by_file += other._by_file
         self._table.add(*other._table.rows())
+
+    def by_file(self, late: int) -> dict[str, int]:
+        """Branches outside the image by mapped file; `late` are those that `counts` found."""
+        if self._files is None:
+            return {}
+        found = self._files.named(self._by_file)
+        return waterfall.merge(found, {UNKNOWN: late} if late else {})
 
     def counts(self) -> tuple[BranchCounts, int]:
         """The counts in image addresses, and how many branches turned out to lie outside.

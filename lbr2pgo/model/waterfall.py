@@ -1,5 +1,7 @@
 """The loss waterfall: what became of every sample, branch and fall-through, step by step.
 
+Branches outside the image also have keys by mapped file, `outside_in/FILE`.
+
 A *tally* is a plain mapping from a key to a number, so that tallies of several files add up. A
 step's key is its name below; a loss's key is `step/reason`, where `step` is the one that the
 lost things did not reach. `check` asserts that what reached a step and what was lost before it
@@ -112,6 +114,14 @@ REASONS = {
 }
 
 
+_OUTSIDE_IN = "outside_in"
+
+
+def outside_in(files: Mapping[str, int]) -> dict[str, int]:
+    """A tally of branches outside the image, by the files that were mapped there."""
+    return {f"{_OUTSIDE_IN}/{name}": count for name, count in files.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One line of the printed waterfall."""
@@ -122,6 +132,11 @@ class Row:
     """How many there were before the step; None where a new unit starts."""
     losses: tuple[tuple[Reason, int], ...]
     """Most frequent first."""
+    outside: tuple[tuple[str, int], ...] = ()
+    """Of branches outside the image: mapped files, most frequent first, and how many lie in each.
+
+    Inputs that are counts already, or that tell no mappings, have none.
+    """
 
     @property
     def share(self) -> float | None:
@@ -152,12 +167,18 @@ def check(tally: Tally, steps: Sequence[Step] = STEPS) -> None:
             assert accepted + lost == tally[step.after], (
                 f"{step.key}: {accepted} + {lost} lost != {tally[step.after]} {step.after}"
             )
+    in_files = sum(losses_of(tally, _OUTSIDE_IN).values())
+    assert in_files <= tally.get("branches_in_image/outside", 0), "more in files than outside"
 
 
 def is_sound(tally: Tally) -> bool:
     """Whether a tally that came with saved counts speaks of counting alone, and adds up."""
     keys = [key.partition("/") for key in tally if key not in _COUNTING_KEYS]
-    if not all(step in _COUNTING and (not bar or why in REASONS) for step, bar, why in keys):
+    known = (*_COUNTING, _OUTSIDE_IN)
+    if not all(
+        step in known and (not bar or why in REASONS or step == _OUTSIDE_IN)
+        for step, bar, why in keys
+    ):
         return False
     try:
         check(tally)
@@ -171,14 +192,18 @@ def rows(tally: Tally, steps: Sequence[Step] = STEPS) -> tuple[Row, ...]:
     found = []
     for step in steps:
         if step.key in tally:
-            losses = sorted(
-                losses_of(tally, step.key).items(), key=lambda item: (-item[1], item[0])
-            )
+            losses = _by_count(losses_of(tally, step.key))
             before = tally.get(step.after) if step.after else None
             known = {**REASONS, **step.reasons}
             named = tuple((known[reason], count) for reason, count in losses)
-            found.append(Row(step, tally[step.key], before, named))
+            files = losses_of(tally, _OUTSIDE_IN) if step.key == "branches_in_image" else {}
+            found.append(Row(step, tally[step.key], before, named, _by_count(files)))
     return tuple(found)
+
+
+def _by_count(losses: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    """Most frequent first."""
+    return tuple(sorted(losses.items(), key=lambda item: (-item[1], item[0])))
 
 
 def row_as_json(row: Row) -> dict[str, object]:
@@ -191,4 +216,5 @@ def row_as_json(row: Row) -> dict[str, object]:
         "before": row.before,
         "share": row.share,
         "losses": [{"reason": r.title, "count": n, "cure": r.cure} for r, n in row.losses],
+        "outside": dict(row.outside),
     }

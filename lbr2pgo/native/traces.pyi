@@ -1,9 +1,13 @@
+from lbr2pgo.native.file_spans import FileSpans
 from lbr2pgo.native.key_table import KeyTable
 from lbr2pgo.native.walk import Stacks
 from lbr2pgo.support.arrays import U64
 
-def count_traces(stacks: Stacks, table: KeyTable, tallies: U64) -> None:
+def count_traces(
+    stacks: Stacks, table: KeyTable, tallies: U64, files: FileSpans | None = None
+) -> None:
     """Count traces under keys of from, to and end: occurrences and mispredictions.
 
     tallies (`Reason`s,) counts what became of entries, and which fall-throughs are not known.
+    Entries outside the image are counted for the mapped files that they leave, if given, as well.
     """

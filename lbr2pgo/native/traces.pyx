@@ -3,8 +3,9 @@
 from libc.stdint cimport uint64_t
 
 from lbr2pgo.native.bits cimport BRANCH, END, FROM, MISPREDICTED, TO
+from lbr2pgo.native.file_spans cimport FileSpans, note
 from lbr2pgo.native.key_table cimport KNOWN_BITS, KeyTable, add
-from lbr2pgo.native.walk cimport COUNTED, REASONS, Stacks, Walk, begin, step
+from lbr2pgo.native.walk cimport COUNTED, OUTSIDE, REASONS, Stacks, Walk, begin, step
 
 
 cdef inline uint64_t _known(const Walk* walk) noexcept nogil:
@@ -17,12 +18,16 @@ cdef inline uint64_t _known(const Walk* walk) noexcept nogil:
     return known
 
 
-cdef int _count(Walk* walk, KeyTable table, uint64_t* tallies) except -1 nogil:
+cdef int _count(
+    Walk* walk, KeyTable table, uint64_t* tallies, FileSpans files, Py_ssize_t sample
+) except -1 nogil:
     cdef uint64_t known
     while step(walk):
         tallies[walk.reason] += walk.weight
         if walk.gap != COUNTED:
             tallies[walk.gap] += walk.weight
+        if walk.reason == OUTSIDE and files is not None:
+            note(files, sample, walk.source if walk.source else walk.target, walk.weight)
         known = _known(walk)
         if known:
             add(
@@ -37,7 +42,7 @@ cdef int _count(Walk* walk, KeyTable table, uint64_t* tallies) except -1 nogil:
     return 0
 
 
-def count_traces(Stacks stacks, KeyTable table, uint64_t[::1] tallies):
+def count_traces(Stacks stacks, KeyTable table, uint64_t[::1] tallies, FileSpans files=None):
     cdef Walk walk
     cdef Py_ssize_t i
     if tallies.shape[0] != REASONS:
@@ -45,4 +50,4 @@ def count_traces(Stacks stacks, KeyTable table, uint64_t[::1] tallies):
     with nogil:
         for i in range(stacks.size):
             if begin(stacks, i, &walk):
-                _count(&walk, table, &tallies[0])
+                _count(&walk, table, &tallies[0], files, i)

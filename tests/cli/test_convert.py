@@ -95,6 +95,14 @@ def test_the_summary_names_the_largest_loss_and_its_cure(command) -> None:
     assert "→ nothing: libraries and the kernel" in answer.out
 
 
+def test_what_lies_outside_is_listed_by_mapped_file(command, tmp_path: Path) -> None:
+    summary = tmp_path / "summary"
+    answer = command("convert", RECORDING, "--binary", PIE, "--summary-json", summary)
+    assert "        ld-linux-x86-64.so.2 32\n" in answer.out
+    steps = {row["step"]: row for row in json.loads(summary.read_text())["waterfall"]}
+    assert steps["branches_in_image"]["outside"] == {"ld-linux-x86-64.so.2": 32}
+
+
 def test_both_forms_of_the_sample_profile_say_the_same(command, tmp_path: Path) -> None:
     text, binary = tmp_path / "text", tmp_path / "binary"
     convert = ("convert", RECORDING, "--binary", PIE, "--llvm")

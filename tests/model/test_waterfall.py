@@ -89,7 +89,21 @@ def test_scripts_get_the_same_in_json() -> None:
                 "cure": waterfall.REASONS["other_event"].cure,
             },
         ],
+        "outside": {},
     }
+
+
+def test_branches_outside_are_listed_by_file() -> None:
+    tally = {
+        "branches_read": 9, "branches_in_image": 3, "branches_in_image/outside": 6,
+        **waterfall.outside_in({"a.so": 1, "libc.so.6": 4}),
+    }  # fmt: skip
+    waterfall.check(tally)
+    assert waterfall.is_sound(tally)
+    *_, row = waterfall.rows(tally)
+    assert row.outside == (("libc.so.6", 4), ("a.so", 1))
+    assert waterfall.row_as_json(row)["outside"] == {"libc.so.6": 4, "a.so": 1}
+    assert not waterfall.is_sound({**tally, **waterfall.outside_in({"b.so": 2})})
 
 
 def test_every_step_stands_behind_one_of_its_unit() -> None:
