@@ -86,6 +86,23 @@ def test_counts(name: str, count: int, damage, written: Written) -> None:
 
 
 @pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("name", RECORDINGS[:1] + RECORDINGS[-1:])
+def test_records_that_are_packed(name: str, count: int, damage) -> None:
+    damage("profile@zstd", TESTBINS / "recordings" / name, binary_of(name), count)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_members_of_saved_counts(count: int, damage, written: Written) -> None:
+    damage("profile@zip", written("saved_counts"), binary_of(RECORDINGS[-2]), count)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_members_of_exact_counts(count: int, damage) -> None:
+    exact = TESTBINS / "recordings" / "x86-64-shapes.pie.exact.npz"
+    damage("exact@zip", exact, exact, count)
+
+
+@pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("name", [form.key for f, form in forms() if f.readers()])
 def test_written_profiles(name: str, count: int, damage, written: Written) -> None:
     damage("written", written(name), written(name), count)

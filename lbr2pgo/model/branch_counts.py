@@ -11,6 +11,7 @@ from lbr2pgo.model import waterfall
 from lbr2pgo.native import bits
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import U8, U64, Bools
+from lbr2pgo.support.sums import exact_sum
 
 # Bits of `BranchCounts.known`: which parts of a row are facts.
 FROM = bits.FROM
@@ -55,6 +56,10 @@ class BranchCounts:
         """(n,): whether all of these `known` bits are set."""
         vouched: Bools = self.known & bits == bits
         return vouched
+
+    def branch_total(self) -> int:
+        """How many taken branches there are."""
+        return exact_sum(self.count[self.has(BRANCH)])
 
     def branches(self) -> Branches:
         """Taken branches inside the image or across its border, summed over `end`."""
@@ -182,5 +187,16 @@ def merge(counts: Sequence[BranchCounts]) -> BranchCounts:
         np.concatenate([c.count for c in counts]),
         np.concatenate([c.mispredicted for c in counts]),
         build_id=next(iter(build_ids), None),
-        tallies=waterfall.merge(*(c.tallies for c in counts)),
+        tallies=waterfall.merge(*_tallies(counts)),
     )
+
+
+def _tallies(counts: Sequence[BranchCounts]) -> Iterator[Mapping[str, int]]:
+    """Of each; what came without any is counted, too, where others say how much they had."""
+    is_tallied = any("branches_in_image" in each.tallies for each in counts)
+    for each in counts:
+        if is_tallied and "branches_in_image" not in each.tallies:
+            branches = each.branch_total()
+            yield {**each.tallies, "branches_read": branches, "branches_in_image": branches}
+        else:
+            yield each.tallies

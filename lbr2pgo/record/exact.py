@@ -30,7 +30,6 @@ Rows are unique by (from_image, from, to_image, to, taken) and sorted by it.
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +40,7 @@ import numpy.typing as npt
 
 from lbr2pgo.support.arrays import I32, U64
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.npz import Arrays, read_arrays
 from lbr2pgo.support.output import write_atomically
 
 FORMAT = "lbr2pgo-exact-1"
@@ -49,7 +49,6 @@ _COLUMNS = {
     "taken": np.bool_, "kind": np.uint8, "count": np.uint64, "mispredicted": np.uint64,
 }  # fmt: skip
 _KEYS = ("from_image", "from", "to_image", "to", "taken")
-Columns = dict[str, npt.NDArray[Any]]
 ANONYMOUS, UNKNOWN = "//anon", "[unknown]"
 
 
@@ -89,14 +88,14 @@ class ExactCounts:
     @classmethod
     def from_rows(
         cls,
-        rows: Columns,
+        rows: Arrays,
         images: Sequence[str],
         build_ids: Sequence[str | None],
         totals: Totals,
         uncounted: int = 0,
     ) -> Self:
         """Sort rows in any order, and sum those with equal keys."""
-        columns: Columns = {name: rows[name].astype(kind) for name, kind in _COLUMNS.items()}
+        columns: Arrays = {name: rows[name].astype(kind) for name, kind in _COLUMNS.items()}
         order = np.lexsort([columns[name] for name in reversed(_KEYS)])
         columns = {name: column[order] for name, column in columns.items()}
         firsts = np.flatnonzero(_starts_of_groups([columns[name] for name in _KEYS]))
@@ -182,14 +181,13 @@ def _starts_of_groups(keys: list[npt.NDArray[Any]]) -> npt.NDArray[np.bool_]:
     return starts
 
 
-def _load_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+def _load_arrays(path: Path) -> Arrays:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile) or str(file.get("format")) != FORMAT:
-                raise _damaged(path, f"it is not of the format {FORMAT}")
-            arrays = {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        arrays = read_arrays(path)
+    except (OSError, ValueError) as error:
         raise _damaged(path, str(error)) from error
+    if str(arrays.get("format")) != FORMAT:
+        raise _damaged(path, f"it is not of the format {FORMAT}")
     wanted = {"images": "U", "build_ids": "U", "totals": "u", "uncounted": "u"}
     wanted |= {name: np.dtype(kind).kind for name, kind in _COLUMNS.items()}
     for name, kind in wanted.items():

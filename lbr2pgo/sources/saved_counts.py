@@ -15,10 +15,7 @@ that the head of the file tells what it is.
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +28,7 @@ from lbr2pgo.model.branch_counts import BranchCounts, aggregate
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import Addresses, Sniff, SourceFormat, SourceInfo
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.npz import Arrays, read_arrays
 
 VERSION = 1
 HEADER = "lbr2pgo_counts"
@@ -42,14 +40,7 @@ COLUMNS = {
 _NAME = "lbr2pgo counts"
 _ZIP_MAGIC, _ZIP_NAME_AT = b"PK\x03\x04", 30
 _FIRST_NAME = f"{HEADER}.npy".encode()
-# Real counts shrink to a fifth or so; what shrinks to a hundredth is made to fill memory.
-_MOST_EXPANSION, _ALWAYS_ALLOWED = 100, 1 << 20
 _CURE = "Write it again with --counts."
-
-_BROKEN_ARCHIVE = (
-    zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError,
-    UnicodeDecodeError,  # a member's name
-)  # fmt: skip
 
 
 def _sniff(head: bytes) -> Sniff:
@@ -68,11 +59,10 @@ def read_counts(path: Path) -> BranchCounts:
     Raises InputError where the file is missing, damaged or of a version unknown here.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
-            return _read(archive, path)
+        return _read(read_arrays(path), path)
     except OSError as error:
         raise InputError(f"can't be read: {error.strerror or error}", where=str(path)) from error
-    except _BROKEN_ARCHIVE as error:
+    except ValueError as error:
         raise _damage(path, str(error)) from error
 
 
@@ -80,18 +70,14 @@ def _damage(path: Path, why: str) -> InputError:
     return InputError(f"the saved counts are damaged: {why}", where=str(path), cure=_CURE)
 
 
-def _read(archive: zipfile.ZipFile, path: Path) -> BranchCounts:
-    packed = path.stat().st_size
-    unpacked = sum(entry.file_size for entry in archive.infolist())
-    if unpacked > _ALWAYS_ALLOWED + _MOST_EXPANSION * packed:
-        raise _damage(path, f"{packed} bytes would become {unpacked}")
-    raw = _array(archive, path, HEADER, "|u1").tobytes()
+def _read(arrays: Arrays, path: Path) -> BranchCounts:
+    raw = _array(arrays, HEADER, "|u1").tobytes()
     build_id, tallies = _read_header(raw, path)
-    columns = [_array(archive, path, name, dtype) for name, dtype in COLUMNS.items()]
+    columns = [_array(arrays, name, dtype) for name, dtype in COLUMNS.items()]
     if len({len(column) for column in columns}) > 1:
         raise _damage(path, "its columns differ in length")
     from_, to, end, known, count, mispredicted = columns
-    return aggregate(
+    counts = aggregate(
         from_.astype(np.uint64),
         to.astype(np.uint64),
         end.astype(np.uint64),
@@ -101,6 +87,9 @@ def _read(archive: zipfile.ZipFile, path: Path) -> BranchCounts:
         build_id=build_id,
         tallies=tallies,
     )
+    if tallies.get("branches_in_image", counts.branch_total()) != counts.branch_total():
+        raise ValueError("its tallies are not those of its counts")
+    return counts
 
 
 def _read_header(raw: bytes, path: Path) -> tuple[str | None, Mapping[str, int]]:
@@ -127,30 +116,14 @@ def _is_count(value: object) -> bool:
     return type(value) is int and 0 <= value < 1 << 64
 
 
-def _array(archive: zipfile.ZipFile, path: Path, name: str, dtype: str) -> npt.NDArray[np.generic]:
-    """One array of the archive, if it has the wanted type."""
-    try:
-        entry = archive.getinfo(f"{name}.npy")
-    except KeyError as error:
-        raise _damage(path, f"{name} is missing") from error
-    try:
-        return _parse_array(archive.read(entry), dtype)
-    except ValueError as error:
-        raise _damage(path, f"{name}: {error}") from error
-
-
-def _parse_array(raw: bytes, dtype: str) -> npt.NDArray[np.generic]:
-    """A one-dimensional array in NumPy's format 1.0; raises ValueError for anything else."""
-    stream = io.BytesIO(raw)
-    if np.lib.format.read_magic(stream) != (1, 0):
-        raise ValueError("not of the array format 1.0")
-    shape, _, found = np.lib.format.read_array_header_1_0(stream)
-    if found != np.dtype(dtype) or len(shape) != 1:
-        raise ValueError(f"an array of {found!s:.20} with {len(shape)} dimensions")
-    body = raw[stream.tell() :]
-    if len(body) != shape[0] * found.itemsize:
-        raise ValueError("cut off")
-    return np.frombuffer(body, dtype=found)
+def _array(arrays: Arrays, name: str, dtype: str) -> npt.NDArray[np.generic]:
+    """A column of the wanted type; raises ValueError if there is none."""
+    if name not in arrays:
+        raise ValueError(f"{name} is missing")
+    found = arrays[name]
+    if found.dtype != np.dtype(dtype) or found.ndim != 1:
+        raise ValueError(f"{name}: an array of {found.dtype!s:.20} with {found.ndim} dimensions")
+    return found
 
 
 class SavedCounts:

@@ -1,8 +1,9 @@
 """Seeded damage to real files, and what the product makes of it, in a process with limits.
 
-`python mutations.py KIND FILE BINARY SEED RUNS` prints one JSON object: how many runs ended how,
-and for each run that ended badly its number, what was done, and the error. Run N with a seed is
-always the same damage, whatever ran before it.
+`python mutations.py KIND FILE BINARY SEED FIRST RUNS` prints one JSON object: how many runs ended
+how, and for each run that ended badly its number, what was done, and the error. Run N with a seed
+is always the same damage, whatever ran before it. `KIND@zip` damages one member of a zip file after
+the other, `KIND@zstd` the records of a perf.data, which are packed again.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from builders.containers import CONTAINERS
 
 if TYPE_CHECKING:
     from lbr2pgo.profiles.formats.base import Output
@@ -152,10 +156,23 @@ def _written_run() -> Run:
     return run
 
 
+def _exact_run() -> Run:
+    """Read exact counts."""
+    from lbr2pgo.record.exact import ExactCounts
+
+    def run(path: Path, damage: str) -> None:
+        del damage
+        ExactCounts.load(path)
+
+    return run
+
+
 def make_run(kind: str, file: Path, other: Path, folder: Path) -> Run:
     """What is done with a damaged file of a kind."""
     if kind == "profile":
         return _profile_run(other, folder, file)
+    if kind == "exact":
+        return _exact_run()
     return _binary_run(other, folder) if kind == "binary" else _written_run()
 
 
@@ -186,14 +203,17 @@ def runs(
     kind: str, file: Path, other: Path, seed: int, numbers: range
 ) -> Iterator[dict[str, object]]:
     """One object for each run."""
-    data = file.read_bytes()
+    kind, _, container = kind.partition("@")
+    contents, replaced = CONTAINERS[container](file.read_bytes())
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         run = make_run(kind, file, other, folder)
-        path = folder / f"damaged{file.suffix}"
+        # Packed, a piece that ends where a record does is a whole recording.
+        path = folder / f"damaged{'' if container else file.suffix}"
         for number in numbers:
-            damage, damaged = mutate(data, seed, number)
-            path.write_bytes(damaged)
+            part = number % len(contents)
+            damage, damaged = mutate(contents[part], seed, number)
+            path.write_bytes(replaced(part, damaged))
             begin = time.process_time()
             outcome, said = _outcome(run, path, damage)
             seconds = time.process_time() - begin

@@ -34,7 +34,7 @@ class TooSlowError(BaseException):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run targets one after the other; 1 if any of them found something."""
     args = _parser().parse_args(arguments)
-    sys.path.insert(0, str(HERE))
+    sys.path[:0] = [str(HERE), str(HERE.parent)]
     if args.inside:
         return fuzz(args.inside, args)
     if args.replay:

@@ -77,6 +77,18 @@ def counts() -> Path:
     return _converted() / "preaggregated"
 
 
+@cache
+def saved() -> bytes:
+    """Saved counts."""
+    return (_converted() / "saved_counts").read_bytes()
+
+
+@cache
+def exact() -> bytes:
+    """Exact counts."""
+    return (TESTBINS / "recordings" / "x86-64-interp.pie.exact.npz").read_bytes()
+
+
 def _rows(*rows: tuple[object, ...]) -> str:
     return "".join(" ".join(map(str, row)) + "\n" for row in rows)
 

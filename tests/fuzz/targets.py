@@ -17,7 +17,8 @@ from functools import cache
 from pathlib import Path
 
 import seeds
-from seeds import BINARY, Seeds
+from builders.containers import members, packed_records
+from seeds import BINARY, RECORDING, Seeds
 
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.counting.count import count
@@ -27,6 +28,7 @@ from lbr2pgo.profiles.formats.base import Form, OutputFormat
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.program import Program
+from lbr2pgo.record.exact import ExactCounts
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import LineSource, Source, StackSource
 from lbr2pgo.support.arrays import U64
@@ -67,6 +69,29 @@ def recording(data: bytes) -> None:
     with suppress(Lbr2pgoError):  # of another program
         count(source, program.image.layout, None, program.address_of)
     source.health()
+
+
+def packed_recording(data: bytes) -> None:
+    """A recording whose compressed records hold these bytes."""
+    recording(packed_records(RECORDING.read_bytes()).replaced(0, data))
+
+
+def member(data: bytes) -> None:
+    """Saved counts one of whose arrays these bytes are, and exact counts; the first tells which."""
+    for file, read in ((seeds.saved(), recording), (seeds.exact(), _exact)):
+        parts = members(file)
+        for number in {data[0] % len(parts.contents)} if data else ():
+            with suppress(Lbr2pgoError):
+                read(parts.replaced(number, data[1:]))
+
+
+def _exact(data: bytes) -> None:
+    ExactCounts.load(_file(data))
+
+
+def _member_seeds() -> list[bytes]:
+    contents = [*members(seeds.saved()).contents, *members(seeds.exact()).contents]
+    return [bytes([i]) + content for i, content in enumerate(contents)]
 
 
 def profile(data: bytes) -> None:
@@ -163,6 +188,10 @@ TARGETS = {
     "registers": Target(
         recording, seeds.text(seeds.INTEL, seeds.INTEL_JSON, seeds.AMD, seeds.ARM)
     ),
+    "packed_records": Target(
+        packed_recording, lambda: packed_records(RECORDING.read_bytes()).contents, 1 << 18
+    ),
+    "members": Target(member, _member_seeds),
     "program": Target(
         program, seeds.files("x86-64/*.pie", "aarch64/*.pie", "llvm-profgen/*.perfbin"), 1 << 18
     ),

@@ -186,3 +186,15 @@ def test_grouping_against_a_dictionary(drawn: list[Row]) -> None:
     assert list(zip(*(column.tolist() for column in sums), strict=True)) == [
         expected[key] for key in found
     ]
+
+
+def test_counts_without_tallies_are_counted_beside_those_with_tallies() -> None:
+    """Else fewer branches would be said to be there than are written."""
+    row: Row = (1, 2, 3, WHOLE, 5, 0)
+    tallied = counts_of([row], tallies={"branches_read": 9, "branches_in_image": 5,
+                                        "branches_in_image/outside": 4})  # fmt: skip
+    merged = merge([tallied, counts_of([row, (7, 7, 7, WHOLE & ~BRANCH, 8, 0)])])
+    assert merged.tallies == {"branches_read": 14, "branches_in_image": 10,
+                              "branches_in_image/outside": 4}  # fmt: skip
+    assert merged.branch_total() == 10
+    assert merge([counts_of([row]), counts_of([row])]).tallies == {}

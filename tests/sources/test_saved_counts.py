@@ -142,6 +142,7 @@ def header(**changes: object) -> bytes:
         ("to", npy(np.array([{}, {}], dtype=object)), "array of object"),
         ("to", npy(np.zeros(2, np.uint64))[:-1], "cut off"),
         ("to", npy(np.zeros(2, np.uint64)).replace(b"(2,)", b"(9,)"), "cut off"),
+        ("to", npy(np.zeros(2, np.uint64)).replace(b"(2,)", b"(2, "), "header can't be read"),
         ("to", b"rubbish", "to"),
         ("to", npy(np.zeros(1 << 22, np.uint64)), "bytes would become"),
         ("lbr2pgo_counts", npy(np.frombuffer(b"{nothing", np.uint8)), "header can't be read"),
@@ -152,6 +153,11 @@ def header(**changes: object) -> bytes:
         ("lbr2pgo_counts", header(tallies={"a": 1 << 64}), "something else"),
         ("lbr2pgo_counts", header(build_id=5), "something else"),
         ("lbr2pgo_counts", header(version=2), "version 2"),
+        (
+            "lbr2pgo_counts",
+            header(tallies={"branches_read": 5, "branches_in_image": 5}),
+            "not those of its counts",
+        ),
     ],
 )
 def test_damage_is_an_input_error(
