@@ -15,7 +15,7 @@ from lbr2pgo.profiles.formats.base import Output, Work
 from lbr2pgo.replay.recordings import Inputs, read_and_replay
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.errors import Lbr2pgoError
-from lbr2pgo.support.output import refuse_overwriting
+from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable
 from lbr2pgo.support.timings import Timings
 
 
@@ -56,10 +56,12 @@ def convert(
 ) -> Conversion:
     """Read, count, replay and write.
 
-    Outputs that can be written are, even if another one can't be: its error is raised after.
+    Outputs that can be made are written, even if another one can't be: its error is raised after.
+    Paths that can't be written are an error before anything is read.
     Raises InputError, IncompleteError, and EmptyProfileError instead of writing an empty profile.
     """
     timings = timings or Timings()
+    refuse_unwritable(options.paths)
     found = read_and_replay(options, progress, timings)
     refuse_overwriting(options.paths, [found.program.image.path])
     found.refuse_nothing()
@@ -68,7 +70,8 @@ def convert(
     waterfall.check(tallies, steps())
     notes = tuple(dict.fromkeys((*done.notes, *found.notes)))
     if done.problems:
-        raise _incomplete(done.problems, tallies, notes)
+        kept = (f"{path} was written all the same" for path in done.written)
+        raise _incomplete(done.problems, tallies, (*notes, *kept))
     binary = Path(found.program.image.path)
     return Conversion(found.counts, found.flow, tallies, notes, tuple(done.written), binary)
 

@@ -22,6 +22,8 @@ from lbr2pgo.profiles.formats import steps
 from lbr2pgo.support.errors import InputError, OutputError
 from lbr2pgo.support.timings import Timings
 
+FULL = Path("/dev/full")
+
 LOOP = ((0x22A8DA, 0x22A8C0, 2), (0x22A8DA, 0x22A8C0, 2))
 
 
@@ -97,20 +99,30 @@ def test_no_fall_through_is_valid(tmp_path: Path) -> None:
 
 
 def test_an_output_that_fails_is_told_after_the_others_are_written(tmp_path: Path) -> None:
-    good, bad = tmp_path / "good", tmp_path / "missing" / "bad"
+    good = tmp_path / "good"
     with pytest.raises(IncompleteError, match="can't be written") as raised:
-        convert(ConvertOptions((RECORDING,), PIE, outputs=outputs(counts=bad, fdata=good)))
-    assert raised.value.where == str(bad)
+        convert(ConvertOptions((RECORDING,), PIE, outputs=outputs(counts=FULL, fdata=good)))
+    assert raised.value.where == str(FULL)
     assert raised.value.tallies["fdata_runs"] > 0
+    assert f"{good} was written all the same" in raised.value.notes
     assert good.exists()
 
 
-def test_every_output_that_fails_is_told(tmp_path: Path) -> None:
-    paths = [tmp_path / "missing" / name for name in ("first", "second")]
+def test_every_output_that_fails_is_told() -> None:
     with pytest.raises(IncompleteError) as raised:
-        convert(ConvertOptions((RECORDING,), PIE, outputs=outputs(counts=paths[0], fdata=paths[1])))
-    assert raised.value.where == str(paths[0])
-    assert any(str(paths[1]) in note for note in raised.value.notes)
+        convert(ConvertOptions((RECORDING,), PIE, outputs=outputs(counts=FULL, fdata=FULL)))
+    assert raised.value.where == str(FULL)
+    assert any(str(FULL) in note for note in raised.value.notes)
+
+
+def test_paths_that_cannot_be_written_are_found_before_the_work(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good", tmp_path / "missing" / "bad"
+    read: list[int] = []
+    options = ConvertOptions((RECORDING,), PIE, outputs=outputs(fdata=good, counts=bad))
+    with pytest.raises(OutputError, match="can't be written: No such file") as raised:
+        convert(options, read.append)
+    assert raised.value.where == str(bad)
+    assert (read, list(tmp_path.iterdir())) == ([], [])
 
 
 def test_fdata_is_the_same_beside_a_sample_profile_and_alone(tmp_path: Path) -> None:

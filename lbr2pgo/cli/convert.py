@@ -125,12 +125,13 @@ def run(args: argparse.Namespace) -> int:
     from lbr2pgo.cli.progress import SampleProgress
     from lbr2pgo.conversion import convert
     from lbr2pgo.model.incomplete import IncompleteError
-    from lbr2pgo.support.output import refuse_overwriting
+    from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable
     from lbr2pgo.support.timings import Timings
 
     options = _options(args)
     if args.summary_json is not None:
         refuse_overwriting([*options.paths, args.summary_json], options.paths_read)
+        refuse_unwritable([args.summary_json])
     try:
         with SampleProgress() as progress:
             timings = Timings(progress.stage)
@@ -140,6 +141,8 @@ def run(args: argparse.Namespace) -> int:
         raise
     if args.summary_json is not None:
         refuse_overwriting([args.summary_json], [done.binary])
+    for output in options.outputs:
+        messages.wrote(output.paths[0], output.next_step)
     _show(done.tallies, done.notes, options.paths, args.summary_json)
     if args.timings or messages.is_verbose():
         print(*timings.lines(), sep="\n", file=sys.stderr)

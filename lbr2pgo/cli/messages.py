@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 _QUIET, _NORMAL, _VERBOSE = range(3)
 _wanted = _NORMAL
@@ -55,6 +56,23 @@ def say(text: str) -> None:
     if not is_quiet():
         lines = text.split("\n")
         print(*map(printable, lines), sep="\n", file=sys.stderr, flush=True)
+
+
+def wrote(path: Path, next_step: str) -> None:
+    """Say that an output was written, how large it is, and what it is for."""
+    if path.is_file():  # a stream or a device shows by itself what went there
+        say(f"wrote {path} ({_size(path.stat().st_size)}): {next_step}")
+
+
+def _size(size: int) -> str:
+    """A number of bytes for people.
+
+    >>> _size(999), _size(12_345), _size(5_000_000)
+    ('999 bytes', '12.3 kB', '5.0 MB')
+    """
+    if size < 1000:
+        return f"{size} bytes"
+    return f"{size / 1e3:,.1f} kB" if size < 1e6 else f"{size / 1e6:,.1f} MB"
 
 
 def note(notes: Iterable[str]) -> None:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from lbr2pgo.cli.messages import wrote
 from lbr2pgo.cli.own_process import prepare
 from lbr2pgo.cli.parser import executable, names
 from lbr2pgo.cli.selection import add_selection, counting_options
@@ -71,11 +72,12 @@ def _count(text: str) -> int:
 def run(args: argparse.Namespace) -> int:
     """Make the report and show it."""
     prepare()
-    from lbr2pgo.support.output import refuse_overwriting
+    from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable
 
     if args.html is not None:
         binaries = [] if args.binary is None else [args.binary]
         refuse_overwriting([args.html], [*args.profiles, *binaries])
+        refuse_unwritable([args.html])
     report = _line_report(args) or _report(args)
     if args.html is not None:
         refuse_overwriting([args.html], [report.binary])
@@ -142,6 +144,7 @@ def _show(report: Report, page: Path | None) -> None:
         from lbr2pgo.reports import html
 
         html.write(report, page)
+        wrote(page, "open it in a browser")
 
 
 def _print(report: Report, form: str) -> None:

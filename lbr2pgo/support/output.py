@@ -7,7 +7,8 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -55,7 +56,7 @@ def write_atomically(path: PathLike, writer: Writer) -> None:
     passes through, after the unfinished file is gone.
     """
     name = os.fspath(path)
-    try:
+    with _explained(name):
         descriptor = _own_stream(name)
         if descriptor is not None:
             _write_stream(descriptor, writer)
@@ -64,6 +65,13 @@ def write_atomically(path: PathLike, writer: Writer) -> None:
                 writer(stream)
         else:
             _replace(os.path.realpath(name), writer)
+
+
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    """Turn what goes wrong with a path into an OutputError."""
+    try:
+        yield
     except ValueError as error:
         if "null byte" not in str(error):
             raise
@@ -72,6 +80,17 @@ def write_atomically(path: PathLike, writer: Writer) -> None:
         if _is_foreign(error, name):
             raise
         raise _failure(name, error) from error
+
+
+def refuse_unwritable(outputs: Iterable[PathLike]) -> None:
+    """Raise OutputError as `write_atomically` would, before the work whose result it may be."""
+    for name in [os.fspath(path) for path in outputs]:
+        with _explained(name):
+            if _own_stream(name) is None and not _is_special(name):
+                target = os.path.realpath(name)
+                _old_file(target)
+                with _unfinished(target):
+                    pass
 
 
 def refuse_overwriting(outputs: Iterable[PathLike], inputs: Iterable[PathLike]) -> None:
@@ -150,20 +169,26 @@ def _is_special(name: str) -> bool:
 
 def _replace(target: str, writer: Writer) -> None:
     old = _old_file(target)
+    with _unfinished(target) as (beside, stream):
+        if old is not None:
+            _take_over(stream.fileno(), old)
+        writer(stream)
+        stream.flush()
+        os.fsync(stream.fileno())
+        os.replace(beside, target)
+
+
+@contextmanager
+def _unfinished(target: str) -> Iterator[tuple[str, BinaryIO]]:
+    """A new file beside another, which is gone afterwards unless it got another name."""
     beside = os.path.join(os.path.dirname(target), _UNFINISHED + os.urandom(8).hex())
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     descriptor = os.open(beside, flags, 0o666)  # less the umask, as any new file
     try:
         with open(descriptor, "wb") as stream:
-            if old is not None:
-                _take_over(descriptor, old)
-            writer(stream)
-            stream.flush()
-            os.fsync(descriptor)
-        os.replace(beside, target)
-    except BaseException:
+            yield beside, stream
+    finally:
         Path(beside).unlink(missing_ok=True)
-        raise
 
 
 def _old_file(target: str) -> os.stat_result | None:

@@ -321,12 +321,27 @@ def test_an_output_path_that_cannot_be_written(
 
 
 def test_other_outputs_are_written_all_the_same(command, tmp_path: Path) -> None:
-    good, bad = tmp_path / "good", tmp_path / "missing" / "bad"
+    good, bad = tmp_path / "good", "/dev/full"
     answer = command("convert", RECORDING, "--binary", PIE, "--fdata", bad, "--llvm", good)
     assert answer.code == 2
-    assert str(bad) in answer.err
+    assert bad in answer.err
+    assert f"note: {good} was written all the same" in answer.err
     assert good.read_bytes().startswith(b"run:")
     assert "written to the sample profile" in answer.out
+
+
+@pytest.mark.parametrize("place", ["missing/out", "folder", "file/out", "/proc/out"])
+@pytest.mark.parametrize("words", [("convert", "--llvm"), ("report", "--html")])
+def test_outputs_are_checked_before_anything_is_read(
+    command, tmp_path: Path, place: str, words: tuple[str, str]
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    name, option = words
+    answer = command(name, tmp_path / "no recording", "--binary", PIE, option, tmp_path / place)
+    assert answer.code == 2
+    assert f"{tmp_path / place}: can't be written" in answer.err
+    assert {path.name for path in tmp_path.iterdir()} == {"folder", "file"}
 
 
 def test_a_summary_that_cannot_be_written(command, tmp_path: Path) -> None:

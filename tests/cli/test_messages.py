@@ -21,6 +21,22 @@ def test_quiet_leaves_results_and_errors_only(command, tmp_path: Path) -> None:
     assert "run" in table.out
 
 
+def test_what_was_written_is_said_with_its_use(command, tmp_path: Path) -> None:
+    profile, fdata, page = (tmp_path / name for name in ("app.prof", "app.fdata", "app.html"))
+    words = ("convert", RECORDING, "--binary", PIE, "--llvm", profile, "--fdata", fdata)
+    lines = [line for line in command(*words).err.splitlines() if line.startswith("wrote ")]
+    assert lines == [
+        f"wrote {profile} (1.5 kB): clang -O2 -g -fprofile-sample-use={profile}",
+        f"wrote {fdata} (3.9 kB): lbr2pgo bolt ELF --fdata {fdata} -o OUT",
+    ]
+    answer = command("report", RECORDING, "--binary", PIE, "--html", page)
+    assert f"wrote {page} (" in answer.err
+
+
+def test_what_goes_to_a_stream_is_not_announced(command) -> None:
+    assert "wrote" not in command("convert", RECORDING, "--binary", PIE, "--llvm", "-").err
+
+
 def test_verbose_tells_the_stages(command) -> None:
     plain = command("convert", RECORDING, "--binary", PIE)
     verbose = command("convert", RECORDING, "--binary", PIE, "--verbose")

@@ -11,7 +11,12 @@ from pathlib import Path
 import pytest
 
 from lbr2pgo.support.errors import OutputError
-from lbr2pgo.support.output import refuse_overwriting, write_atomically, write_to
+from lbr2pgo.support.output import (
+    refuse_overwriting,
+    refuse_unwritable,
+    write_atomically,
+    write_to,
+)
 
 
 def put(data):
@@ -133,9 +138,19 @@ def test_an_impossible_path_is_an_output_error(tmp_path, path, part):
     (tmp_path / "directory").mkdir()
     (tmp_path / "loop").symlink_to("loop")
     before = sorted(os.listdir(tmp_path))
-    with pytest.raises(OutputError, match=part):
+    with pytest.raises(OutputError, match=part) as late:
         write_atomically(f"{tmp_path}/{path}", put(b"data"))
+    with pytest.raises(OutputError) as early:
+        refuse_unwritable([f"{tmp_path}/{path}"])
+    assert str(early.value) == str(late.value)
     assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_a_path_that_can_be_written_stays_as_it_is(tmp_path):
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.write_bytes(b"old")
+    refuse_unwritable([old, new, "-", "/dev/null"])
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"old": b"old"}
 
 
 def test_an_empty_path_is_an_output_error():
@@ -162,8 +177,11 @@ def as_nobody(tmp_path):
 
 def test_no_permission_is_an_output_error(tmp_path):
     tmp_path.chmod(0o755)
-    with as_nobody(tmp_path), pytest.raises(OutputError, match="Choose a path that you may write"):
-        write_atomically(tmp_path / "new", put(b"data"))
+    with as_nobody(tmp_path):
+        for attempt in (lambda: write_atomically(tmp_path / "new", put(b"data")),
+                        lambda: refuse_unwritable([tmp_path / "new"])):  # fmt: skip
+            with pytest.raises(OutputError, match="Choose a path that you may write"):
+                attempt()
     assert os.listdir(tmp_path) == []
 
 

@@ -135,6 +135,11 @@ class Output(ABC):
         same.
         """
 
+    @property
+    @abstractmethod
+    def next_step(self) -> str:
+        """What to do with it: the words of a command that takes it."""
+
     @classmethod
     def options(cls) -> tuple[Option, ...]:
         """The fields, in their order."""

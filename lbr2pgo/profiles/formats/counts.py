@@ -15,6 +15,11 @@ class CountsOutput(Output):
 
     path: Path = field(metadata=flag("--counts", "counts that convert reads again (.npz)"))
 
+    @property
+    def next_step(self) -> str:
+        """See `Output`."""
+        return f"lbr2pgo convert {self.path} --binary ELF"
+
     def write(self, work: Work) -> Written:
         """See `Output`."""
         from lbr2pgo.profiles import saved_counts

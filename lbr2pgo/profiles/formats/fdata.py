@@ -35,6 +35,11 @@ class FdataOutput(Output):
 
     path: Path = field(metadata=flag("--fdata", "profile for llvm-bolt -data"))
 
+    @property
+    def next_step(self) -> str:
+        """See `Output`."""
+        return f"lbr2pgo bolt ELF --fdata {self.path} -o OUT"
+
     def write(self, work: Work) -> Written:
         """See `Output`."""
         from lbr2pgo.profiles.bolt import fdata

@@ -106,6 +106,11 @@ class LlvmOutput(Output):
                 cure="Add --llvm-format extbinary.",
             )
 
+    @property
+    def next_step(self) -> str:
+        """See `Output`."""
+        return f"clang -O2 -g -fprofile-sample-use={self.path}"
+
     def write(self, work: Work) -> Written:
         """See `Output`."""
         _refuse_without_runs(work)

@@ -17,6 +17,11 @@ class PreaggregatedOutput(Output):
 
     path: Path = field(metadata=flag("--preaggregated", "traces for perf2bolt -pa"))
 
+    @property
+    def next_step(self) -> str:
+        """See `Output`."""
+        return f"perf2bolt ELF -pa -p {self.path} -o OUT"
+
     def write(self, work: Work) -> Written:
         """See `Output`."""
         from lbr2pgo.profiles import preaggregated

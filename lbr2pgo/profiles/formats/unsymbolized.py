@@ -43,6 +43,11 @@ class UnsymbolizedOutput(Output):
         metadata=flag("--unsymbolized", "ranges for llvm-profgen --unsymbolized-profile")
     )
 
+    @property
+    def next_step(self) -> str:
+        """See `Output`."""
+        return f"llvm-profgen --unsymbolized-profile={self.path} --binary ELF -o OUT"
+
     def write(self, work: Work) -> Written:
         """See `Output`."""
         from lbr2pgo.model.branch_counts import TO
