@@ -42,6 +42,7 @@ from lbr2pgo.support.addresses import (
     runtime_addresses,
 )
 from lbr2pgo.support.arrays import U64
+from lbr2pgo.support.tables import same_length, seal
 
 MISSING = 0
 """Cycles that the recorder did not say."""
@@ -60,6 +61,10 @@ class CycleCounts:
     cycles: U64
     """1 to 65534, MISSING or SATURATED."""
     count: U64
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
 
     def __len__(self) -> int:
         return len(self.start)

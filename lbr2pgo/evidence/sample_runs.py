@@ -16,6 +16,7 @@ from lbr2pgo.replay.fusion import next_branches
 from lbr2pgo.replay.replay import judge
 from lbr2pgo.support.addresses import runtime_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.tables import same_length, seal
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,11 @@ class SampleRuns:
     """(n,): the instruction that each sample's newest branch led to, -1 where none is known."""
     weight: U64
     """(n,): of each sample."""
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self, "first", "last", "valid", "missed", "sample")
+        same_length(self, "led_to", "weight")
 
 
 def runs_of(

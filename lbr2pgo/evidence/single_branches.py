@@ -25,6 +25,7 @@ from lbr2pgo.model.branch_stacks import (
 from lbr2pgo.sources.base import EventInfo
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses, runtime_addresses
 from lbr2pgo.support.arrays import U64, Bools
+from lbr2pgo.support.tables import same_length, seal
 
 _MOST_ENTRIES = 2
 """The branch, and with FEAT_SPE_PBT where the branch before it went to."""
@@ -37,6 +38,10 @@ class SingleBranches:
     address: ImageAddresses
     taken: U64
     not_taken: U64
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
 
     def __len__(self) -> int:
         return len(self.address)

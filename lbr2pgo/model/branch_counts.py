@@ -12,6 +12,7 @@ from lbr2pgo.native import bits
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import U8, U64, Bools
 from lbr2pgo.support.sums import exact_sum
+from lbr2pgo.support.tables import ascending, same_length, seal
 
 # Bits of `BranchCounts.known`: which parts of a row are facts.
 FROM = bits.FROM
@@ -48,6 +49,11 @@ class BranchCounts:
     build_id: str | None = None
     tallies: Mapping[str, int] = field(default_factory=dict)
     """Steps and losses on the way here (see `waterfall`), added up when counts are merged."""
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
+        ascending(self, "from_", "to", "end", "known")
 
     def __len__(self) -> int:
         return len(self.from_)
@@ -94,6 +100,10 @@ class Branches:
     count: U64
     mispredicted: U64
 
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
+
     def __len__(self) -> int:
         return len(self.from_)
 
@@ -105,6 +115,10 @@ class Runs:
     start: ImageAddresses
     end: ImageAddresses
     count: U64
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
 
     def __len__(self) -> int:
         return len(self.start)

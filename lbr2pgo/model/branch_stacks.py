@@ -16,6 +16,7 @@ import numpy as np
 from lbr2pgo.native import bits
 from lbr2pgo.support.addresses import RuntimeAddresses, runtime_addresses
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
+from lbr2pgo.support.tables import same_length, seal
 
 # Bits of the flags word.
 MISPREDICTED, PREDICTED = bits.MISPREDICTED, bits.PREDICTED
@@ -73,6 +74,7 @@ class CallChains:
     """(n + 1,), starting at 0, never decreasing, ending at c."""
 
     def __post_init__(self) -> None:
+        seal(self)
         check_offsets(self.offsets, len(self.frames), "frames")
 
     def without(self, samples: Bools) -> CallChains:
@@ -121,15 +123,13 @@ class BranchStacks:
     """The call stack of each sample; None where the input holds none."""
 
     def __post_init__(self) -> None:
+        seal(self)
         n = len(self.offsets) - 1
         check_offsets(self.offsets, len(self.entries), "entries")
         if self.entries.ndim != 2 or self.entries.shape[1] != 3:
             raise ValueError(f"entries must have shape (m, 3), not {self.entries.shape}")
-        for name in ("pid", "tid", "time", "event", "ip", "weight"):
-            if len(getattr(self, name)) != n:
-                raise ValueError(f"{name} has {len(getattr(self, name))} rows, not {n}")
-        if self.counters is not None and len(self.counters) != len(self.entries):
-            raise ValueError(f"{len(self.counters)} counters for {len(self.entries)} entries")
+        same_length(self, "pid", "tid", "time", "event", "ip", "weight", rows=n)
+        same_length(self, "counters", rows=len(self.entries))
         if self.chains is not None and len(self.chains.offsets) != n + 1:
             raise ValueError(f"{len(self.chains.offsets) - 1} call stacks for {n} samples")
 

@@ -17,6 +17,7 @@ from lbr2pgo.replay.fusion import FUSED, unfused
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.distinct import distinct
+from lbr2pgo.support.tables import same_length, seal
 
 CALLS = (Kind.CALL, Kind.INDIRECT_CALL)
 # A recorder of all branches would have logged these; but a call may have been filtered out, and
@@ -61,6 +62,10 @@ class JudgedRuns:
     verdict: U8
     is_suspicious: Bools
     """Something of kind SUSPICIOUS lies inside."""
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self, rows=len(self.runs))
 
     @property
     def valid(self) -> Bools:
@@ -142,6 +147,12 @@ class Flow:
     mispredicted: U64
     """(m,): how often it did so mispredicted."""
     tallies: Mapping[str, int]
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self, "branch_from", "branch_to", rows=len(self.branches))
+        per_instruction = ("executed", "ended", "taken", "mispredicted")
+        same_length(self, *per_instruction, rows=len(self.instructions))
 
     @property
     def not_taken(self) -> U64:

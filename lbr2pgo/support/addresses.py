@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.intervals import interval_of
+from lbr2pgo.support.tables import same_length, seal
 
 RuntimeAddress = NewType("RuntimeAddress", int)
 ImageAddress = NewType("ImageAddress", int)
@@ -73,8 +74,8 @@ class ByteRanges:
     """First address behind each."""
 
     def __post_init__(self) -> None:
-        if len(self.start) != len(self.end):
-            raise ValueError(f"{len(self.start)} starts and {len(self.end)} ends")
+        seal(self)
+        same_length(self)
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[int, int]]) -> ByteRanges:

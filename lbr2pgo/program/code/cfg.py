@@ -17,6 +17,7 @@ from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U8, Bools
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import interval_of, last_at_or_below
+from lbr2pgo.support.tables import same_length, seal
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -44,6 +45,10 @@ class Transfers:
     has_target: Bools
     kind: U8
     """`Kind` of the instruction."""
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
 
     def __len__(self) -> int:
         return len(self.block)
@@ -77,6 +82,11 @@ class FunctionCFG:
     exits: Transfers
     """Branches out: tail calls, conditional ones too, and indirect jumps to elsewhere. Indirect
     jumps without a recorded target are listed with no target."""
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self, "block_start", "block_end", "block_last")
+        same_length(self, "edge_source", "edge_target", "edge_kind")
 
     def __len__(self) -> int:
         return len(self.block_start)

@@ -17,6 +17,7 @@ from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_array
 from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import interval_of, numbers_in
+from lbr2pgo.support.tables import ascending, same_length, seal
 
 _FRAGMENT = re.compile(rb"(.+?)\.(?:cold|warm|part|__part|eh)(?:\.\d+)?")
 """Names of pieces that compilers split off. gcc: `f.cold`, `f.part.0`; LLVM: `f.cold`, `f.cold.1`
@@ -41,6 +42,11 @@ class Functions:
     """What was mended: a reason in words, and how many."""
     stubs: Mapping[int, str] = field(default_factory=dict, repr=False)
     """Names of entries of linkage tables, which have no symbol, by their start."""
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self, "start", "end", "symbol")
+        ascending(self, "start")
 
     def __len__(self) -> int:
         return len(self.start)

@@ -12,6 +12,7 @@ import numpy as np
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_addresses, image_array
 from lbr2pgo.support.arrays import I64, U8, Bools
 from lbr2pgo.support.intervals import interval_of, numbers_in
+from lbr2pgo.support.tables import ascending, same_length, seal
 
 
 class Kind(IntEnum):
@@ -46,6 +47,11 @@ class InstructionTable:
     target: ImageAddresses
     """Where a direct branch or call goes; 0 where `has_target` is False."""
     has_target: Bools
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
+        ascending(self, "address")
 
     def __len__(self) -> int:
         return len(self.address)
@@ -99,11 +105,12 @@ class InstructionTable:
 
     def merged(self, other: InstructionTable) -> InstructionTable:
         """The rows of both, which do not overlap."""
-        both = InstructionTable(
-            np.concatenate([self.address, other.address]),
-            np.concatenate([self.size, other.size]),
-            np.concatenate([self.kind, other.kind]),
-            np.concatenate([self.target, other.target]),
-            np.concatenate([self.has_target, other.has_target]),
+        address = np.concatenate([self.address, other.address])
+        order = np.argsort(address, kind="stable")
+        return InstructionTable(
+            address[order],
+            np.concatenate([self.size, other.size])[order],
+            np.concatenate([self.kind, other.kind])[order],
+            np.concatenate([self.target, other.target])[order],
+            np.concatenate([self.has_target, other.has_target])[order],
         )
-        return both.take(np.argsort(both.address, kind="stable"))

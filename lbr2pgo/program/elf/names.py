@@ -52,7 +52,7 @@ class Names(Sequence[str]):
 
     def take(self, rows: I64) -> Names:
         """The names of these rows, and an empty one for each row -1."""
-        offset = self.offset[rows] if len(self.offset) else rows
+        offset = self.offset[rows] if len(self.offset) else np.full(len(rows), -1)
         offset[rows < 0] = -1
         return Names(self.table, offset)
 

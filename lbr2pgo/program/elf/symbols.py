@@ -18,6 +18,7 @@ from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I32, I64, U8, U64, Bools
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.intervals import last_at_or_below
+from lbr2pgo.support.tables import same_length, seal
 
 # System V gABI, "Symbol Table"
 STB_LOCAL, STB_GLOBAL, STB_WEAK, STB_GNU_UNIQUE = 0, 1, 2, 10
@@ -58,6 +59,10 @@ class Symbols:
     """Where the symbols were found."""
     health: Mapping[str, int] = field(default_factory=dict)
     """What the table got wrong: a reason in words, and how many."""
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
 
     def __len__(self) -> int:
         return len(self.start)

@@ -1,0 +1,84 @@
+"""Tables: frozen data classes of NumPy columns, checked when they are made and read-only after.
+
+A table's `__post_init__` calls these; ValueError says what is wrong, and in which row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lbr2pgo.support.arrays import Bools
+
+_TYPES = {
+    "Bools": np.bool_,
+    "U8": np.uint8,
+    "U32": np.uint32,
+    "U64": np.uint64,
+    "I32": np.int32,
+    "I64": np.int64,
+    "F64": np.float64,
+    "ImageAddresses": np.uint64,
+    "RuntimeAddresses": np.uint64,
+}
+"""What elements a column has, by how its field is annotated."""
+
+
+@cache
+def _columns(kind: Any) -> dict[str, np.dtype[Any]]:
+    """Fields of a data class that are arrays, or None."""
+    types = {field.name: str(field.type).removesuffix(" | None") for field in fields(kind)}
+    return {name: np.dtype(_TYPES[of]) for name, of in types.items() if of in _TYPES}
+
+
+def seal(table: Any) -> None:
+    """Check the element types of a table's columns, and let nobody write to them through it.
+
+    Arrays of the caller's stay as they are: the table has views of them.
+    """
+    for name, wanted in _columns(table.__class__).items():
+        column = getattr(table, name)
+        if column is None:
+            continue
+        if column.dtype != wanted:
+            raise ValueError(f"{_what(table, name)} must hold {wanted}, not {column.dtype}")
+        view = column.view()
+        view.flags.writeable = False
+        object.__setattr__(table, name, view)
+
+
+def same_length(table: Any, *names: str, rows: int | None = None) -> None:
+    """Check that these columns, by default all, have one row for each of the first, or so many."""
+    names = names or tuple(_columns(table.__class__))
+    wanted = len(getattr(table, names[0])) if rows is None else rows
+    for name in names:
+        column = getattr(table, name)
+        if column is not None and column.shape != (wanted,):
+            raise ValueError(f"{_what(table, name)} has shape {column.shape}, not ({wanted},)")
+
+
+def ascending(table: Any, *names: str) -> None:
+    """Check that each row is above the one before it, compared by these columns in turn."""
+    above, equal = _compared(*(getattr(table, name) for name in names))
+    if not above.all():
+        row = int(np.argmin(above)) + 1
+        how = "the same as" if equal[row - 1] else "below"
+        raise ValueError(f"{_what(table, *names)}: row {row} is {how} the one before it")
+
+
+def _compared(*columns: npt.NDArray[Any]) -> tuple[Bools, Bools]:
+    """(n - 1,) each: whether a row is above, and whether it equals, the one before it."""
+    size = max(len(columns[0]) - 1, 0)
+    above, equal = np.zeros(size, np.bool_), np.ones(size, np.bool_)
+    for column in columns:
+        above |= equal & (column[1:] > column[:-1])
+        equal &= column[1:] == column[:-1]
+    return above, equal
+
+
+def _what(table: Any, *names: str) -> str:
+    return f"{type(table).__name__}.{', '.join(names)}"
