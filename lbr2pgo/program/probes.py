@@ -10,7 +10,6 @@ Source: LLVM 22: lib/MC/MCPseudoProbe.cpp, include/llvm/IR/PseudoProbe.h.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -60,7 +59,7 @@ class Descriptors:
     guid: U64
     checksum: U64
     """Of the control flow: probes of one build fit another one where it is the same."""
-    text: bytes
+    text: memoryview
     name_start: I64
     name_end: I64
     """Where in `text` each name is."""
@@ -72,7 +71,12 @@ class Descriptors:
 
     def name(self, row: int) -> str:
         """A function's name in the source, as the linker would see it."""
-        return os.fsdecode(self.text[self.name_start[row] : self.name_end[row]])
+        return self.names(np.array([row]))[0]
+
+    def names(self, rows: I64) -> list[str]:
+        """The names of these rows."""
+        spans = zip(self.name_start[rows].tolist(), self.name_end[rows].tolist(), strict=True)
+        return [str(self.text[start:end], "utf-8", "surrogateescape") for start, end in spans]
 
     def rows(self, guids: U64) -> I64:
         """The row of each GUID, -1 for those without a descriptor."""
@@ -246,8 +250,8 @@ class PseudoProbes:
         is_ambiguous[row[found[:, 1] != found[first[row], 1]]] = True
         kept = found[first]
         spans = kept[:, 2:].astype(np.int64)
-        text = self._described.tobytes()
-        return Descriptors(guids, kept[:, 1], text, spans[:, 0], spans[:, 1], is_ambiguous)
+        names = spans[:, 0].copy(), spans[:, 1].copy()
+        return Descriptors(guids, kept[:, 1].copy(), self._described.data, *names, is_ambiguous)
 
     def records(self, *, as_llvm: bool = False) -> Records:
         """All records whose code is known.
@@ -387,7 +391,8 @@ def _bytes_of(image: Image, name: str) -> U8:
 
 def has_probes(image: Image) -> bool:
     """Whether a file holds both sections."""
-    return all(_bytes_of(image, name).size for name in (DESCRIPTORS, PROBES))
+    sections = map(image.section, (DESCRIPTORS, PROBES))
+    return all(section and section.is_stored and section.size for section in sections)
 
 
 def open_probes(

@@ -242,7 +242,7 @@ def _names(
     """All names, each once; the number of each function's, and of each callee's."""
     used = distinct(function)
     numbers: dict[str, int] = {}
-    of_used = [numbers.setdefault(tree.descriptors.name(i), len(numbers)) for i in used.tolist()]
+    of_used = [numbers.setdefault(n, len(numbers)) for n in tree.descriptors.names(used)]
     of_callee = [numbers.setdefault(name, len(numbers)) for name in callees]
     name_of = np.array(of_used, np.int64)[np.searchsorted(used, function)]
     return tuple(numbers), name_of, np.array(of_callee, np.int64)

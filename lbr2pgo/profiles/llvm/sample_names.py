@@ -68,7 +68,7 @@ def canonical_name(
     >>> canonical_name("f.part.0"), canonical_name("f.cold"), canonical_name("f.cold", "all")
     ('f', 'f.cold', 'f')
     """
-    if policy == "none":
+    if policy == "none" or "." not in name:
         return name
     if policy == "all":
         return name.partition(".")[0]
