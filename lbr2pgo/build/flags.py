@@ -15,12 +15,30 @@ from pathlib import Path
 DEBUG_INFO = ("-g", "-fdebug-info-for-profiling")
 """So that samples find their lines, inline frames and discriminators (LLVM: clang/docs/
 UsersManual.rst, "Using Sampling Profilers"). Neither changes the code."""
+PROBES = ("-fpseudo-probe-for-profiling",)
+"""So that samples find the blocks that they were compiled from (the same; both builds need it)."""
+FRAME_POINTERS = (
+    "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-fno-optimize-sibling-calls",
+)  # fmt: skip
+"""So that the kernel finds all callers of what it interrupts."""
 _OPTIMISE = "-O2"  # what the user gets who sets nothing: a build without it is no base
 _USE_PROFILE = "-fprofile-sample-use"
 _LINK = ("-Wl,--build-id",)
 _FOR_BOLT = ("-Wl,--emit-relocs",)
 _COMPILERS = {"CC": ("cc", "c"), "CXX": ("c++", "c++")}
 """Variable, what is used where it is unset, and the language."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the builds of a loop are for."""
+
+    bolt: bool = False
+    """What is linked is to be laid out anew."""
+    probes: bool = False
+    """Profiles are of pseudo probes."""
+    frame_pointers: bool = False
+    """Hardware records call chains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +56,24 @@ class BuildFlags:
         return {**compiling, "LDFLAGS": linking}
 
 
-def plain_flags(*, bolt: bool) -> BuildFlags:
+def plain_flags(wanted: Wanted) -> BuildFlags:
     """Of the build that is recorded."""
-    return BuildFlags(DEBUG_INFO, (*_LINK, *(_FOR_BOLT if bolt else ())))
+    frames = FRAME_POINTERS if wanted.frame_pointers else ()
+    return BuildFlags((*_found(wanted), *frames), _linked(wanted))
 
 
-def profile_flags(profile: Path, *, bolt: bool) -> BuildFlags:
+def profile_flags(profile: Path, wanted: Wanted) -> BuildFlags:
     """Of the build that uses a sample profile; builds run anywhere, so its path is absolute."""
-    plain = plain_flags(bolt=bolt)
-    return BuildFlags((*plain.compile, f"{_USE_PROFILE}={profile.resolve()}"), plain.link)
+    use = f"{_USE_PROFILE}={profile.resolve()}"
+    return BuildFlags((*_found(wanted), use), _linked(wanted))
+
+
+def _found(wanted: Wanted) -> tuple[str, ...]:
+    return (*DEBUG_INFO, *(PROBES if wanted.probes else ()))
+
+
+def _linked(wanted: Wanted) -> tuple[str, ...]:
+    return (*_LINK, *(_FOR_BOLT if wanted.bolt else ()))
 
 
 def refused_flags(flags: BuildFlags, environment: Mapping[str, str]) -> list[str]:

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lbr2pgo.build.flags import plain_flags, profile_flags
+from lbr2pgo.build.flags import Wanted, plain_flags, profile_flags
 from lbr2pgo.build.measure import Candidate, Measured, check_runs, measure
 from lbr2pgo.build.post_link import bolt, bolt_command, find_bolt
 from lbr2pgo.build.steps import Say, command_words, keep_copy, run_build, with_binary
 from lbr2pgo.build.stored import judge
-from lbr2pgo.build.training import Training, make_profile, record
+from lbr2pgo.build.training import Training, make_profile, record, walks_frame_pointers
 from lbr2pgo.profiles.formats.fdata import FdataOutput
 from lbr2pgo.profiles.formats.llvm import LlvmOutput
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.elf.image import Image
+from lbr2pgo.program.probes import has_probes
 from lbr2pgo.support.errors import InputError, MissingToolError
 
 
@@ -34,6 +35,8 @@ class LoopOptions:
     train: Training | None
     profile: Path | None
     """A stored sample profile, in place of training for the compiler."""
+    probes: bool
+    """Build with pseudo probes, for a profile of these."""
     bolt: bool
     measure: str | None
     """The command to measure, if it is not the training's."""
@@ -93,11 +96,11 @@ class Loop:
 
     def _build_plain(self) -> Path:
         self._next("Build what is to be recorded")
-        run_build(self.options.build, plain_flags(bolt=self.options.bolt), self.binary, self._say)
-        debug = DebugInfo.open(Image.open(self.binary))
-        if not debug.present:
+        run_build(self.options.build, plain_flags(self._wanted), self.binary, self._say)
+        lacking = self._lacking(Image.open(self.binary))
+        if lacking is not None:
             raise InputError(
-                "has no debug information: the build did not take the flags that it was given",
+                f"has no {lacking}: the build did not take the flags that it was given",
                 where=str(self.binary),
                 cure="It must use CFLAGS (CXXFLAGS, LDFLAGS) of the environment: in a Makefile, "
                 "set them with ?=; CMake takes them in a fresh build directory only (--fresh).",
@@ -105,6 +108,20 @@ class Loop:
         kept = self._in_work("before")
         keep_copy(self.binary, kept)
         return kept
+
+    @property
+    def _wanted(self) -> Wanted:
+        options = self.options
+        walks_frames = options.train is not None and walks_frame_pointers(options.train)
+        return Wanted(options.bolt, options.probes, walks_frames)
+
+    def _lacking(self, image: Image) -> str | None:
+        """What the profile will be told by, and the build has not got."""
+        if not DebugInfo.open(image).present:
+            return "debug information"
+        if self.options.probes and not has_probes(image):
+            return "pseudo probes"
+        return None
 
     def _profile(self, plain: Path) -> Path | None:
         if self.options.profile is not None:
@@ -126,7 +143,7 @@ class Loop:
 
     def _rebuild(self, profile: Path, plain: Path) -> Path:
         self._next("Build with the profile")
-        flags = profile_flags(profile, bolt=self.options.bolt)
+        flags = profile_flags(profile, self._wanted)
         run_build(self.options.build, flags, self.binary, self._say)
         if filecmp.cmp(self.binary, plain, shallow=False):
             raise InputError(

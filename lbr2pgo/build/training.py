@@ -25,21 +25,34 @@ class Training:
     """Taken branches between samples; None: the recorder's default."""
     emulate: bool
     """Use the software LBR even where there is hardware."""
+    call_graph: bool = False
+    """Keep call chains, for a profile by calling context."""
+
+
+def walks_frame_pointers(training: Training) -> bool:
+    """Whether call chains will be those that frame pointers tell: the software LBR needs none."""
+    options = _record_options(training, Path("perf.data"))
+    return training.call_graph and choose_recorder(read_machine(), options).hardware
+
+
+def _record_options(training: Training, output: Path) -> RecordOptions:
+    return RecordOptions(
+        output=output, period=training.period, filters=(), depth=None, call_stack=False,
+        call_graph=training.call_graph, cycles=True, emulate=training.emulate, dry_run=False,
+        exact=None, seed=1, command=command_words(training.command),
+    )  # fmt: skip
 
 
 def record(training: Training, output: Path, say: Say) -> None:
     """Record the training command; raises InputError if it fails, else as the recorders do."""
-    options = RecordOptions(
-        output=output, period=training.period, filters=(), depth=None, call_stack=False,
-        call_graph=False,
-        cycles=True, emulate=training.emulate, dry_run=False, exact=None, seed=1,
-        command=command_words(training.command),
-    )  # fmt: skip
+    options = _record_options(training, output)
     machine = read_machine()
     choice = choose_recorder(machine, options)
     period = () if options.period is None else ("-c", str(options.period))
     emulate = () if choice.hardware else ("--emulate",)
-    words = ("lbr2pgo", "record", *emulate, *period, "-o", str(output), "--", *options.command)
+    chains = ("--call-graph",) if options.call_graph else ()
+    given = (*emulate, *chains, *period, "-o", str(output))
+    words = ("lbr2pgo", "record", *given, "--", *options.command)
     say(f"   {shlex.join(words)}")
     recorder = "perf" if choice.hardware else "the software LBR"
     say(f"   with {recorder}: {choice.reason}")

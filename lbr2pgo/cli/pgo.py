@@ -36,6 +36,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--profile", type=Path, metavar="FILE",
         help="use this stored sample profile and do not train; it may be stale, or missing yet",
     )  # fmt: skip
+    parser.add_argument(
+        "--probes", action="store_true", help="build with pseudo probes, for a profile of these"
+    )
     parser.add_argument("--bolt", action="store_true", help="optimise with llvm-bolt as well")
     parser.add_argument(
         "--measure", metavar="CMD", help="the run to be measured (default: the training's)"
@@ -74,6 +77,7 @@ def _options(args: argparse.Namespace) -> LoopOptions:
         binary=args.binary,
         train=Training(args.train, args.period, args.emulate) if trains else None,
         profile=args.profile,
+        probes=args.probes,
         bolt=args.bolt,
         measure=args.measure,
         runs=args.runs,

@@ -4,12 +4,12 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from lbr2pgo.build.flags import plain_flags, profile_flags, refused_flags
+from lbr2pgo.build.flags import Wanted, plain_flags, profile_flags, refused_flags
 
 
 def test_the_users_flags_come_first_and_stay() -> None:
     own = {"CFLAGS": "-O3 -Wall", "CXXFLAGS": "", "LDFLAGS": "-fuse-ld=lld"}
-    settings = plain_flags(bolt=True).settings(own)
+    settings = plain_flags(Wanted(bolt=True)).settings(own)
     assert settings == {
         "CFLAGS": "-O3 -Wall -g -fdebug-info-for-profiling",
         "CXXFLAGS": " -g -fdebug-info-for-profiling",
@@ -18,7 +18,7 @@ def test_the_users_flags_come_first_and_stay() -> None:
 
 
 def test_who_sets_nothing_gets_an_optimised_build() -> None:
-    assert plain_flags(bolt=False).settings({}) == {
+    assert plain_flags(Wanted()).settings({}) == {
         "CFLAGS": "-O2 -g -fdebug-info-for-profiling",
         "CXXFLAGS": "-O2 -g -fdebug-info-for-profiling",
         "LDFLAGS": "-Wl,--build-id",
@@ -26,10 +26,19 @@ def test_who_sets_nothing_gets_an_optimised_build() -> None:
 
 
 def test_the_profile_is_found_from_any_directory() -> None:
-    (flag,) = set(profile_flags(Path("a.prof"), bolt=False).compile) - set(
-        plain_flags(bolt=False).compile
+    (flag,) = set(profile_flags(Path("a.prof"), Wanted()).compile) - set(
+        plain_flags(Wanted()).compile
     )
     assert flag == f"-fprofile-sample-use={Path.cwd() / 'a.prof'}"
+
+
+def test_both_builds_have_probes_and_only_the_recorded_one_frame_pointers() -> None:
+    wanted = Wanted(probes=True, frame_pointers=True)
+    plain, rebuilt = plain_flags(wanted), profile_flags(Path("a.prof"), wanted)
+    assert "-fpseudo-probe-for-profiling" in plain.compile
+    assert "-fpseudo-probe-for-profiling" in rebuilt.compile
+    assert "-fno-omit-frame-pointer" in plain.compile
+    assert "-fno-omit-frame-pointer" not in rebuilt.compile
 
 
 def test_the_flags_that_a_compiler_does_not_know_are_named(
@@ -37,7 +46,7 @@ def test_the_flags_that_a_compiler_does_not_know_are_named(
 ) -> None:
     tool("gcc"), tool("clang++-22")
     compilers = {**os.environ, "CC": "gcc", "CXX": "clang++-22"}
-    flags = profile_flags(tmp_path / "gone.prof", bolt=False)
+    flags = profile_flags(tmp_path / "gone.prof", Wanted())
     assert refused_flags(flags, compilers) == [
         "gcc does not know -fdebug-info-for-profiling, -fprofile-sample-use"
     ]

@@ -9,6 +9,9 @@ import pytest
 
 from lbr2pgo.build.loop import Loop, LoopOptions
 from lbr2pgo.build.training import Training
+from lbr2pgo.program.elf.image import Image
+from lbr2pgo.program.probes import has_probes
+from lbr2pgo.sources.perf_data.reader import PerfData
 from lbr2pgo.support.errors import InputError, MissingToolError
 
 TESTBINS = Path(__file__).parents[2] / "testbins"
@@ -37,7 +40,8 @@ def loop(
     def make(**changes: Any) -> Loop:
         plain: dict[str, Any] = {
             "build": BUILD, "binary": Path("app"), "train": Training("./app 2", 1009, True),
-            "profile": None, "bolt": False, "measure": None, "runs": 0, "work": Path("work"),
+            "profile": None, "probes": False, "bolt": False, "measure": None, "runs": 0,
+            "work": Path("work"),
         }  # fmt: skip
         return Loop(LoopOptions(**{**plain, **changes}), said.append)
 
@@ -63,6 +67,24 @@ def test_the_whole_loop_says_each_step_and_measures_each_build(
     assert rebuilt.taken < plain.taken
     made = {path.name for path in Path("work").iterdir()}
     assert made == {"app.before", "app.perf.data", "app.prof", "app.bolt.perf.data", "app.fdata"}
+
+
+def test_probes_are_in_both_builds_and_in_the_profile(loop: MakeLoop) -> None:
+    plain, rebuilt = (each.counted.totals for each in loop(probes=True).run())
+    assert "!CFGChecksum" in Path("work/app.prof").read_text()
+    assert has_probes(Image.open("app"))
+    assert rebuilt.taken < plain.taken
+
+
+def test_a_build_without_the_probes_that_were_asked_for_is_refused(loop: MakeLoop) -> None:
+    with pytest.raises(InputError, match="has no pseudo probes"):
+        loop(probes=True, build="clang-22 -O2 -g interp.c -o app").run()
+
+
+def test_call_chains_are_recorded_where_they_are_asked_for(loop: MakeLoop) -> None:
+    loop(train=Training("./app 1", 1009, True, call_graph=True)).run()
+    (batch, *_) = PerfData(Path("work/app.perf.data")).batches()
+    assert batch.chains is not None
 
 
 def test_without_a_stored_profile_the_build_is_plain(loop: MakeLoop, said: list[str]) -> None:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from lbr2pgo.build.flags import plain_flags
+from lbr2pgo.build.flags import Wanted, plain_flags
 from lbr2pgo.build.steps import command_words, run_build, with_binary
 from lbr2pgo.support.errors import InputError
 
-PLAIN = plain_flags(bolt=False)
+PLAIN = plain_flags(Wanted())
 
 
 @pytest.mark.parametrize("text", ["./app < in", "a | b", "cd x && ./app", "./app $N", "X=1 ./app"])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lbr2pgo.build import training as module
-from lbr2pgo.build.training import Training, make_profile, record
+from lbr2pgo.build.training import Training, make_profile, record, walks_frame_pointers
 from lbr2pgo.profiles.formats.fdata import FdataOutput
 from lbr2pgo.profiles.formats.llvm import LlvmOutput
 from lbr2pgo.record.hardware import Choice
@@ -59,5 +59,7 @@ def test_hardware_is_used_where_there_is_any(
         f"   lbr2pgo record -o {tmp_path / 'perf.data'} -- ./app 1",
         "   with perf: this machine has LBR",
     ]
+    assert walks_frame_pointers(Training("./app 1", None, emulate=False, call_graph=True))
+    assert not walks_frame_pointers(Training("./app 1", None, emulate=False))
     (options,) = asked
     assert (options.command, options.output) == (("./app", "1"), tmp_path / "perf.data")

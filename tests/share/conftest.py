@@ -25,11 +25,12 @@ cmake_minimum_required(VERSION 3.20)
 project(app LANGUAGES C)
 find_package(lbr2pgo REQUIRED)
 add_executable(app app.c)
-lbr2pgo_profile(TARGET app {profile})
+lbr2pgo_profile(TARGET app {profile}{probes})
 lbr2pgo_bolt(TARGET app {fdata})
 """
 MAKE = """\
 CC = clang-22
+{probes}
 include $(shell lbr2pgo share make)/lbr2pgo.mk
 $(eval $(call lbr2pgo-profile,app.prof{profile}))
 $(eval $(call lbr2pgo-bolt,app,app.fdata{fdata}))
@@ -48,6 +49,7 @@ project('app', 'c', default_options: ['optimization=2'])
 lbr2pgo_profile = 'app.prof'
 lbr2pgo_fdata = 'app.fdata'
 {recordings}
+{probes}
 subdir('lbr2pgo')
 app = executable('app', 'app.c', c_args: lbr2pgo_args, link_args: lbr2pgo_link_args)
 lbr2pgo_target = app
@@ -120,23 +122,26 @@ def profiles(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def project(tmp_path: Path, profiles: Path, tool: Callable[[str], str]) -> Callable[..., Project]:
-    """`project("make")`, or with `recorded=True`: profiles are made of perf.data."""
+    """`project("make")`; with `recorded=True` profiles are made of perf.data."""
     for name in ("clang-22", "llvm-bolt-22"):
         tool(name)
 
-    def make(build_system: str, *, recorded: bool = False) -> Project:
+    def make(build_system: str, *, recorded: bool = False, probes: bool = False) -> Project:
         shutil.copy(TESTBINS / "src" / "interp.c", tmp_path / "app.c")
-        return PROJECTS[build_system](tmp_path, profiles, tool, recorded)
+        return PROJECTS[build_system](tmp_path, profiles, tool, recorded, probes)
 
     return make
 
 
-def _cmake(folder: Path, profiles: Path, tool: Callable[[str], str], recorded: bool) -> Project:
+def _cmake(
+    folder: Path, profiles: Path, tool: Callable[[str], str], recorded: bool, probes: bool
+) -> Project:
     tool("ninja")
     recording = "RECORDING perf.data BINARY app.recorded"
     text = CMAKE.format(
         profile=recording if recorded else "PROFILE app.prof",
         fdata=recording if recorded else "PROFILE app.fdata",
+        probes=" PROBES" if probes else "",
     )
     (folder / "CMakeLists.txt").write_text(text)
     options = ("-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", f"-Dlbr2pgo_DIR={SHARE / 'cmake'}")
@@ -146,21 +151,30 @@ def _cmake(folder: Path, profiles: Path, tool: Callable[[str], str], recorded: b
     return Project(folder, profiles, (configure, build), (build,), out / "app", out / "app.bolt")
 
 
-def _make(folder: Path, profiles: Path, tool: Callable[[str], str], recorded: bool) -> Project:
+def _make(
+    folder: Path, profiles: Path, tool: Callable[[str], str], recorded: bool, probes: bool
+) -> Project:
     tool("make")
     recording = ",perf.data,app.recorded" if recorded else ""
-    (folder / "Makefile").write_text(MAKE.format(profile=recording, fdata=recording))
+    wanted = "LBR2PGO_PROBES = 1" if probes else ""
+    text = MAKE.format(profile=recording, fdata=recording, probes=wanted)
+    (folder / "Makefile").write_text(text)
     build = (("make",),)
     return Project(folder, profiles, build, build, folder / "app", folder / "app.bolt")
 
 
-def _meson(folder: Path, profiles: Path, tool: Callable[[str], str], recorded: bool) -> Project:
+def _meson(
+    folder: Path, profiles: Path, tool: Callable[[str], str], recorded: bool, probes: bool
+) -> Project:
     tool("ninja")
     recordings = (
         f"lbr2pgo{what}_{name}" for what in ("", "_bolt")
         for name in ("recording = ['perf.data']", "binary = 'app.recorded'")
     )  # fmt: skip
-    text = MESON.format(recordings="\n".join(recordings) if recorded else "")
+    text = MESON.format(
+        recordings="\n".join(recordings) if recorded else "",
+        probes="lbr2pgo_probes = true" if probes else "",
+    )
     (folder / "meson.build").write_text(text)
     shutil.copytree(SHARE / "meson" / "lbr2pgo", folder / "lbr2pgo")
     meson = str(Path(sys.executable).with_name("meson"))

@@ -30,7 +30,7 @@ native = struct(glob = lambda names, allow_empty: [name for name in names if nam
 """
 # Macros as a BUILD file would call them.
 BUILD = """
-pgo = lbr2pgo_profile(name = "p", profile = "app.prof")
+pgo = lbr2pgo_profile(name = "p", profile = "app.prof", probes = probes)
 lbr2pgo_bolt(name = "app.bolt", binary = ":app", profile = "app.fdata", compiled_with = pgo)
 made = lbr2pgo_profile(name = "m", recordings = ["perf.data"], recorded = "app.old")
 json.encode([pgo, made, calls])
@@ -41,8 +41,10 @@ json.encode([pgo, made, calls])
 def evaluate():
     """What the BUILD file's macros give and call, by the files that are there."""
 
-    def call(*there: str):
-        text = f"there = {json.dumps(there)}\n{BAZEL}\n{FILE.read_text()}\n{BUILD}"
+    def call(*there: str, probes: bool = False):
+        text = (
+            f"there = {json.dumps(there)}\nprobes = {probes}\n{BAZEL}\n{FILE.read_text()}\n{BUILD}"
+        )
         module = starlark.Module()
         dialect = starlark.Dialect.extended()
         dialect.enable_keyword_only_arguments = True
@@ -68,6 +70,12 @@ def test_without_files_the_build_is_plain(evaluate, capfd) -> None:
     (bolt,) = calls
     assert (bolt["name"], bolt["profile"], bolt["compile_profile"]) == ("app.bolt", None, None)
     assert capfd.readouterr().err.count("lbr2pgo: warning: there is no ") == 3
+
+
+def test_probes_are_compiled_in_where_they_are_asked_for(evaluate) -> None:
+    pgo, made, _ = evaluate("app.prof", probes=True)
+    assert "-fpseudo-probe-for-profiling" in pgo["copts"]
+    assert "-fpseudo-probe-for-profiling" not in made["copts"]
 
 
 def test_files_that_are_there_are_used(evaluate) -> None:

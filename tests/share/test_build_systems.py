@@ -8,6 +8,9 @@ import subprocess
 
 import pytest
 
+from lbr2pgo.build.training import Training, make_profile, record
+from lbr2pgo.profiles.formats.llvm import LlvmOutput
+
 pytestmark = pytest.mark.slow
 
 BUILD_SYSTEMS = ("cmake", "make", "meson")
@@ -56,6 +59,23 @@ def test_from_no_profile_to_a_good_one_to_another_program_s(project, build_syste
     assert "in functions that it lacks" in line
     # And stays refused.
     assert app.build().code != 0
+
+
+@pytest.mark.parametrize("build_system", BUILD_SYSTEMS)
+def test_probes_are_built_recorded_and_used(project, build_system, tmp_path):
+    app = project(build_system, probes=True)
+    first = app.build()
+    assert first.code == 0, first.text
+    plain, result = app.app.read_bytes(), checksum(app.app)
+    recording = tmp_path / "probed.data"
+    record(Training(f"{app.app} 2", 1009, emulate=True), recording, print)
+    make_profile(recording, app.app, print, LlvmOutput(app.folder / "app.prof", probes="on"))
+    second = app.build(again=True)
+    assert second.code == 0, second.text
+    (line,) = [line for line in second.said("lbr2pgo: ") if "app.prof" in line]
+    assert ": fits " in line
+    assert app.app.read_bytes() != plain
+    assert checksum(app.app) == result
 
 
 @pytest.mark.parametrize("build_system", BUILD_SYSTEMS)

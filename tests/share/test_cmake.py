@@ -19,6 +19,7 @@ WRONG = {
     "lbr2pgo_profile(TARGET app PROFILE)": "PROFILE needs a file",
     "lbr2pgo_profile(TARGET app RECORDING perf.data)": "RECORDING needs BINARY",
     "lbr2pgo_profile(TARGET app PROFILE a.prof BINARY b)": "BINARY goes with RECORDING",
+    "lbr2pgo_bolt(PROBES TARGET app PROFILE a.fdata)": "unknown arguments: PROBES",
     "lbr2pgo_bolt(FAST TARGET app PROFILE a.fdata)": "unknown arguments: FAST",
     "lbr2pgo_profile(TARGET helper TRAIN)": "only an executable can TRAIN",
 }

@@ -122,7 +122,7 @@ def _find_profile(name, form, profile, recordings, recorded):
     _convert(name = name + "_convert", form = form, out = out, recorded = recorded, recordings = recordings)
     return out
 
-def lbr2pgo_profile(name, profile = None, recordings = [], recorded = None):
+def lbr2pgo_profile(name, profile = None, recordings = [], recorded = None, probes = False):
     """Finds or makes a sample profile for clang.
 
     Args:
@@ -130,6 +130,7 @@ def lbr2pgo_profile(name, profile = None, recordings = [], recorded = None):
       profile: what `lbr2pgo convert --llvm` wrote, a file of this package; may not exist yet.
       recordings: instead, files of this package that hold recordings.
       recorded: the binary that was recorded, a file of this package.
+      probes: compile with pseudo probes (docs/probes.md).
 
     Returns:
       A struct: `copts`, `linkopts` and `inputs` (additional_compiler_inputs) of cc rules, and
@@ -137,8 +138,9 @@ def lbr2pgo_profile(name, profile = None, recordings = [], recorded = None):
     """
     found = _find_profile(name, "--llvm", profile, recordings, recorded)
     use = ["-fprofile-sample-use=$(location {})".format(found)] if found else []
+    numbered = ["-fpseudo-probe-for-profiling"] if probes else []
     return struct(
-        copts = ["-g1", "-fdebug-info-for-profiling"] + use,
+        copts = ["-g1", "-fdebug-info-for-profiling"] + numbered + use,
         inputs = [found] if found else [],
         linkopts = ["-Wl,--build-id", "-Wl,--emit-relocs"],
         profile = found,

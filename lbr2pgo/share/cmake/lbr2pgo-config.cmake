@@ -12,6 +12,8 @@
 #     RECORDING file… BINARY elf      recordings, and the binary that was recorded
 #     TRAIN [argument…]               record a run of the target, in its source directory
 #
+# lbr2pgo_profile also takes PROBES: compile the target with pseudo probes (docs/probes.md).
+#
 # A file that isn't there yet gives a plain build and a line of warning; CMake runs again by itself
 # once it is. A stale profile is used, and how stale it is stands in the log; another program's
 # ends the build. See docs/builds.md.
@@ -32,7 +34,7 @@ set(LBR2PGO_MAX_MISSING 0.5 CACHE STRING "A profile with more in unknown functio
 
 # Build a target with its sample profile.
 function(lbr2pgo_profile)
-    _lbr2pgo_parse(lbr2pgo_profile ${ARGN})
+    _lbr2pgo_parse(lbr2pgo_profile PROBES ${ARGN})
     _lbr2pgo_languages(languages)
     if(NOT languages)
         _lbr2pgo_warn("no compiler here takes sample profiles: ${arg_TARGET} is built plainly")
@@ -41,6 +43,9 @@ function(lbr2pgo_profile)
     # Debug information as it is, or line tables where there would be none.
     set(tables "$<$<NOT:$<CONFIG:Debug,RelWithDebInfo>>:-g1>")
     _lbr2pgo_compile_options(-fdebug-info-for-profiling ${tables})
+    if(arg_PROBES)
+        _lbr2pgo_compile_options(-fpseudo-probe-for-profiling)
+    endif()
     _lbr2pgo_link_build_id(${arg_TARGET})
 
     if(arg_MODE STREQUAL "TRAIN")
@@ -63,7 +68,7 @@ endfunction()
 
 # Lay a linked target out anew, as TARGET.bolt in the directory's build folder.
 function(lbr2pgo_bolt)
-    _lbr2pgo_parse(lbr2pgo_bolt ${ARGN})
+    _lbr2pgo_parse(lbr2pgo_bolt "" ${ARGN})
     target_link_options(${arg_TARGET} PRIVATE -Wl,--emit-relocs)
     _lbr2pgo_link_build_id(${arg_TARGET})
 
@@ -87,8 +92,8 @@ function(lbr2pgo_bolt)
 endfunction()
 
 # Sets arg_TARGET, arg_MODE and the values of each mode; stops at what makes no sense.
-macro(_lbr2pgo_parse caller)
-    cmake_parse_arguments(arg "" "TARGET;PROFILE;BINARY" "RECORDING;TRAIN" ${ARGN})
+macro(_lbr2pgo_parse caller options)
+    cmake_parse_arguments(arg "${options}" "TARGET;PROFILE;BINARY" "RECORDING;TRAIN" ${ARGN})
     set(arg_MODE ${ARGN})
     list(FILTER arg_MODE INCLUDE REGEX "^(PROFILE|RECORDING|TRAIN)$")
     if(NOT TARGET "${arg_TARGET}")

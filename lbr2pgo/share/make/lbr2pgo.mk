@@ -16,12 +16,15 @@
 #
 #     $(eval $(call lbr2pgo-profile,app.prof,perf.data,app.recorded))
 #
+# With LBR2PGO_PROBES = 1 before the include, code is compiled with pseudo probes: see docs/probes.md.
+#
 # A file that isn't there yet gives a plain build and a line of warning. A stale profile is used, and
 # how stale it is stands in the log; another program's ends the build. See docs/builds.md.
 
 LBR2PGO ?= lbr2pgo
 LBR2PGO_COMPILER ?= $(CC)
 LBR2PGO_BOLT_OPTIONS ?=
+LBR2PGO_PROBES ?=
 LBR2PGO_MAX_MISSING ?= 0.5
 
 LBR2PGO_LDFLAGS := -Wl,--build-id
@@ -62,7 +65,7 @@ _lbr2pgo-usable = $(call _lbr2pgo-unless,$(call _lbr2pgo-missing,$(or $(strip $2
 _lbr2pgo-unless = $(if $1,$(warning lbr2pgo: warning: there is no $1 yet: a plain build),$2)
 
 # What any build needs whose samples shall find their lines; nothing if the compiler is too old.
-_lbr2pgo-debug := -g1 -fdebug-info-for-profiling
+_lbr2pgo-debug := -g1 -fdebug-info-for-profiling $(if $(LBR2PGO_PROBES),-fpseudo-probe-for-profiling)
 ifneq ($(shell $(LBR2PGO_COMPILER) $(_lbr2pgo-debug) -x c -fsyntax-only /dev/null 2>&1),)
 $(warning lbr2pgo: warning: $(LBR2PGO_COMPILER) takes no $(_lbr2pgo-debug): a plain build)
 _lbr2pgo-debug :=
