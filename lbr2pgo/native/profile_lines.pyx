@@ -5,7 +5,8 @@ from collections import namedtuple
 import numpy as np
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
-from libc.string cimport memcpy
+
+from lbr2pgo.native.text_out cimport Out, put, put_byte, put_decimal, put_name
 
 ContextLines = namedtuple(
     "ContextLines", "depth line discriminator name total head body checksum attributes"
@@ -23,53 +24,19 @@ cpdef enum:
     ATTRIBUTE_BYTES = 19
     FRAME_BYTES = 45
 
-cdef enum:
-    MOST_DIGITS = 20
-
-
-cdef struct Out:
-    # Where the next byte goes, and where there is no more room.
-    uint8_t* at
-    const uint8_t* stop
-
-
-cdef inline int _put(Out* out, const uint8_t* text, Py_ssize_t size) except -1 nogil:
-    if size > out.stop - out.at:
-        with gil:
-            raise IndexError("the lines are longer than the room for them")
-    memcpy(out.at, text, size)
-    out.at += size
-    return 0
-
-
-cdef inline int _put_byte(Out* out, uint8_t byte) except -1 nogil:
-    return _put(out, &byte, 1)
-
-
-cdef int _put_number(Out* out, uint64_t number) except -1 nogil:
-    """Write a number in decimal."""
-    cdef uint8_t digits[MOST_DIGITS]
-    cdef int first = MOST_DIGITS - 1
-    digits[first] = c"0" + <uint8_t>(number % 10)
-    while number >= 10:
-        number //= 10
-        first -= 1
-        digits[first] = c"0" + <uint8_t>(number % 10)
-    return _put(out, &digits[first], MOST_DIGITS - first)
-
 
 cdef int _put_place(Out* out, int64_t line, int64_t discriminator) except -1 nogil:
     """Write a location as `12.3`."""
-    _put_number(out, line)
+    put_decimal(out, line)
     if discriminator:
-        _put_byte(out, b".")
-        _put_number(out, discriminator)
+        put_byte(out, b".")
+        put_decimal(out, discriminator)
     return 0
 
 
 cdef int _put_indent(Out* out, int64_t indent) except -1 nogil:
     for _ in range(indent):
-        _put_byte(out, b" ")
+        put_byte(out, b" ")
     return 0
 
 
@@ -77,7 +44,7 @@ cdef int _begin_line(Out* out, int64_t indent, int64_t line, int64_t discriminat
     """Write a location as `  12.3: `."""
     _put_indent(out, indent)
     _put_place(out, line, discriminator)
-    return _put(out, b": ", 2)
+    return put(out, b": ", 2)
 
 
 cdef class ProfileLines:
@@ -113,30 +80,21 @@ cdef class ProfileLines:
         self.callee, self.call_count = calls
         self.text, self.start = names
 
-    cdef int _put_name(self, Out* out, int64_t name) except -1 nogil:
-        cdef int64_t first = self.start[name], stop = self.start[name + 1]
-        if first == stop:
-            return 0
-        if not 0 <= first < stop <= self.text.shape[0]:
-            with gil:
-                raise IndexError(f"name {name} has bytes {first} to {stop}, which don't exist")
-        return _put(out, &self.text[first], stop - first)
-
     cdef int _put_header(self, Out* out, Py_ssize_t i) except -1 nogil:
         """Write a context's first line, without its end."""
         if self.depth[i]:
             _begin_line(out, self.depth[i], self.line[i], self.discriminator[i])
         if self.context is None:
-            self._put_name(out, self.name[i])
+            put_name(out, self.text, self.start, self.name[i])
         else:
-            _put_byte(out, b"[")
+            put_byte(out, b"[")
             self._put_stack(out, self.context[i])
-            _put_byte(out, b"]")
-        _put_byte(out, b":")
-        _put_number(out, self.total[i])
+            put_byte(out, b"]")
+        put_byte(out, b":")
+        put_decimal(out, self.total[i])
         if self.depth[i] == 0:
-            _put_byte(out, b":")
-            _put_number(out, self.head[i])
+            put_byte(out, b":")
+            put_decimal(out, self.head[i])
         return 0
 
     cdef int _put_stack(self, Out* out, int64_t context) except -1 nogil:
@@ -148,33 +106,33 @@ cdef class ProfileLines:
             context = self.caller[context]
         while depth:
             depth -= 1
-            self._put_name(out, self.function[self.path[depth]])
+            put_name(out, self.text, self.start, self.function[self.path[depth]])
             if depth:
                 context = self.path[depth - 1]
-                _put_byte(out, b":")
+                put_byte(out, b":")
                 _put_place(out, self.call_line[context], self.call_discriminator[context])
-                _put(out, b" @ ", 3)
+                put(out, b" @ ", 3)
         return 0
 
     cdef int _put_calls(self, Out* out, Py_ssize_t row) except -1 nogil:
         """Write the calls of a body row."""
         cdef Py_ssize_t k
         for k in range(self.calls[row], self.calls[row + 1]):
-            _put_byte(out, b" ")
-            self._put_name(out, self.callee[k])
-            _put_byte(out, b":")
-            _put_number(out, self.call_count[k])
+            put_byte(out, b" ")
+            put_name(out, self.text, self.start, self.callee[k])
+            put_byte(out, b":")
+            put_decimal(out, self.call_count[k])
         return 0
 
     cdef int _put_context(self, Out* out, Py_ssize_t i) except -1 nogil:
         cdef Py_ssize_t row
         self._put_header(out, i)
-        _put_byte(out, b"\n")
+        put_byte(out, b"\n")
         for row in range(self.body[i], self.body[i + 1]):
             _begin_line(out, self.depth[i] + 1, self.body_line[row], self.body_discriminator[row])
-            _put_number(out, self.body_count[row])
+            put_decimal(out, self.body_count[row])
             self._put_calls(out, row)
-            _put_byte(out, b"\n")
+            put_byte(out, b"\n")
         return 0
 
     cdef int _put_ends(self, Out* out, int64_t depth, int64_t following) except -1 nogil:
@@ -184,14 +142,14 @@ cdef class ProfileLines:
             context = self.around[depth]
             if self.checksum is not None:
                 _put_indent(out, depth + 1)
-                _put(out, b"!CFGChecksum: ", 14)
-                _put_number(out, self.checksum[context])
-                _put_byte(out, b"\n")
+                put(out, b"!CFGChecksum: ", 14)
+                put_decimal(out, self.checksum[context])
+                put_byte(out, b"\n")
             if self.attributes is not None and self.attributes[context]:
                 _put_indent(out, depth + 1)
-                _put(out, b"!Attributes: ", 13)
-                _put_number(out, self.attributes[context])
-                _put_byte(out, b"\n")
+                put(out, b"!Attributes: ", 13)
+                put_decimal(out, self.attributes[context])
+                put_byte(out, b"\n")
             depth -= 1
         return 0
 

@@ -7,18 +7,17 @@ that of its traces without a known end, perhaps 0: BOLT adds them up by branch, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import BinaryIO
 
 import numpy as np
 
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, OUTSIDE, RETURN, TO, BranchCounts, sum_by
+from lbr2pgo.profiles.table_lines import table_lines
 from lbr2pgo.support.arrays import U64, Bools
 from lbr2pgo.support.output import PathLike, write_to
 
 _UNKNOWN_END = 2**64 - 1
 """Trace::BR_ONLY of LLVM: bolt/include/bolt/Profile/DataAggregator.h."""
-_ROWS_AT_ONCE = 1 << 16
 
 
 def write(counts: BranchCounts, destination: PathLike | BinaryIO) -> None:
@@ -70,12 +69,5 @@ def _write_rows(
 ) -> None:
     """Write rows of one letter: hexadecimal addresses, then decimal counts."""
     numbers = [count] if mispredicted is None else [count, mispredicted]
-    line = " ".join([letter, *["%x"] * len(addresses), *["%d"] * len(numbers)]) + "\n"
-    table = np.stack([*addresses, *numbers], axis=1)[rows]
-    for piece in _pieces(table):
-        stream.write("".join([line % tuple(row) for row in piece.tolist()]).encode())
-
-
-def _pieces(table: U64) -> Iterator[U64]:
-    for start in range(0, len(table), _ROWS_AT_ONCE):
-        yield table[start : start + _ROWS_AT_ONCE]
+    form = " ".join([letter, *["%x"] * len(addresses), *["%d"] * len(numbers)])
+    stream.writelines(table_lines(form, [column[rows] for column in (*addresses, *numbers)]))

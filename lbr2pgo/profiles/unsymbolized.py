@@ -7,12 +7,14 @@ there is left out (LLVM: llvm/tools/llvm-profgen/PerfReader.cpp).
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 import numpy as np
 
 from lbr2pgo.model.branch_counts import FROM, TO, Branches, Runs, sum_by
+from lbr2pgo.profiles.table_lines import table_lines
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.llvm_code import disassembled_by_llvm
@@ -60,26 +62,23 @@ def write(
     destination can't be written.
     """
     base = np.uint64(text_base(layout) if use_offsets else 0)
-    text = _ranges(seen.runs, base) + _branches(seen.branches, base)
-    write_to(destination, lambda stream: _write(stream, text))
+    lines = (*_ranges(seen.runs, base), *_branches(seen.branches, base))
+    write_to(destination, lambda stream: stream.writelines(lines))
 
 
-def _write(stream: BinaryIO, text: str) -> None:
-    stream.write(text.encode())
+def _ranges(runs: Runs, base: np.uint64) -> Iterator[bytes]:
+    rows = runs.end >= runs.start
+    columns = [runs.start - base, runs.end - base, runs.count]
+    return _section("%x-%x:%d", [column[rows] for column in columns])
 
 
-def _ranges(runs: Runs, base: np.uint64) -> str:
-    forward = runs.end >= runs.start
-    table = np.stack([runs.start - base, runs.end - base, runs.count], axis=1)[forward]
-    return _section(table, "%x-%x:%d\n")
-
-
-def _branches(branches: Branches, base: np.uint64) -> str:
+def _branches(branches: Branches, base: np.uint64) -> Iterator[bytes]:
     rows = branches.known & TO != 0
     source = np.where(branches.known & FROM, branches.from_, np.uint64(_EXTERNAL))[rows]
     (source, to), (count,) = sum_by((source, branches.to[rows]), (branches.count[rows],))
-    return _section(np.stack([source - base, to - base, count], axis=1), "%x->%x:%d\n")
+    return _section("%x->%x:%d", [source - base, to - base, count])
 
 
-def _section(table: U64, form: str) -> str:
-    return f"{len(table)}\n" + "".join([form % tuple(row) for row in table.tolist()])
+def _section(form: str, columns: Sequence[U64]) -> Iterator[bytes]:
+    yield b"%d\n" % len(columns[0])
+    yield from table_lines(form, columns)

@@ -24,6 +24,7 @@ from typing import BinaryIO
 
 import numpy as np
 
+from lbr2pgo.native.profile_lines import NameBytes
 from lbr2pgo.profiles.bolt.fdata_tables import (
     GLOBAL_SYMBOL,
     LOCAL_SYMBOL,
@@ -38,6 +39,7 @@ from lbr2pgo.profiles.bolt.fdata_tables import (
     TableT,
     in_bolt_order,
 )
+from lbr2pgo.profiles.table_lines import name_bytes, table_lines
 from lbr2pgo.support.errors import InputError, OutputError
 from lbr2pgo.support.output import PathLike, write_to
 
@@ -60,7 +62,6 @@ __all__ = [
 _LARGEST_COUNT = 2**63 - 1  # llvm-bolt reads counts as signed numbers
 _READ_SIZE = 1 << 22
 _LONGEST_LINE = 1 << 20
-_ROWS_AT_ONCE = 1 << 16
 
 
 def write(fdata: Fdata, destination: PathLike | BinaryIO) -> None:
@@ -68,15 +69,13 @@ def write(fdata: Fdata, destination: PathLike | BinaryIO) -> None:
 
     Raises OutputError for what the format can't hold: line breaks in names, counts from 2**63.
     """
-    names = [_escaped(name) for name in fdata.names]
+    names = name_bytes([_escaped(name) for name in fdata.names])
     header = _header(fdata)
 
     def write_all(stream: BinaryIO) -> None:
         stream.write(os.fsencode(header))
         for table in fdata.tables():
-            for start in range(0, len(table), _ROWS_AT_ONCE):
-                rows = table.take(np.arange(start, min(start + _ROWS_AT_ONCE, len(table))))
-                stream.write(os.fsencode(_lines(rows, names)))
+            stream.writelines(_lines(table, names))
 
     write_to(destination, write_all)
 
@@ -91,26 +90,22 @@ def _header(fdata: Fdata) -> str:
     return header + " ".join(("no_lbr", *fdata.events)) + "\n"
 
 
-def _escaped(name: str) -> str:
+def _escaped(name: str) -> bytes:
     if "\n" in name:
         raise OutputError(f"fdata can't hold a name with a line break: {name!r}")
-    return name.replace("\\", "\\\\").replace(" ", "\\ ") or UNKNOWN
+    return os.fsencode(name.replace("\\", "\\\\").replace(" ", "\\ ") or UNKNOWN)
 
 
 _SPECIFIERS = {"k": "%d", "n": "%s", "x": "%x", "d": "%d"}
 
 
-def _lines(rows: FdataTable, names: Sequence[str]) -> str:
-    columns: list[list[object]] = []
-    for letter, column in zip(rows.form, rows.columns(), strict=True):
+def _lines(table: FdataTable, names: NameBytes) -> Iterator[bytes]:
+    columns = []
+    for letter, column in zip(table.form, table.columns(), strict=True):
         if letter == "d" and len(column) and column.max() > _LARGEST_COUNT:
             raise OutputError("a count is too large for fdata, which holds counts below 2**63")
-        if letter == "k":
-            column = column + rows.first_kind
-        values = column.tolist()
-        columns.append([names[i] for i in values] if letter == "n" else values)
-    line = " ".join(_SPECIFIERS[letter] for letter in rows.form) + "\n"
-    return "".join([line % row for row in zip(*columns, strict=True)])
+        columns.append(column + table.first_kind if letter == "k" else column)
+    return table_lines(" ".join(_SPECIFIERS[letter] for letter in table.form), columns, names)
 
 
 def read(path: PathLike) -> Fdata:

@@ -30,6 +30,7 @@ from lbr2pgo.native.profile_lines import (
 from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
 from lbr2pgo.profiles.llvm.contexts.trees import levels
 from lbr2pgo.profiles.llvm.profile_table import ProfileTable
+from lbr2pgo.profiles.table_lines import name_bytes
 from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.errors import OutputError
 from lbr2pgo.support.output import PathLike, write_to
@@ -111,8 +112,7 @@ def _name_bytes(encoded: Sequence[bytes]) -> NameBytes:
     if b"\n" in text:
         broken = next(name for name in encoded if b"\n" in name)
         raise OutputError(f"a text profile can't hold a name with a line break: {broken!r}")
-    start = _offsets(np.array([len(name) for name in encoded], np.int64))
-    return NameBytes(np.frombuffer(text, np.uint8), start)
+    return name_bytes(encoded)
 
 
 def _offsets(lengths: I64 | U64) -> I64:

@@ -1,0 +1,49 @@
+"""Tables as lines of text, one line a row, for every format that is such lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lbr2pgo.native.profile_lines import NameBytes
+from lbr2pgo.native.table_lines import put_lines
+
+_ROWS_AT_ONCE = 1 << 16
+_MOST_DIGITS = 20
+
+
+def name_bytes(names: Sequence[bytes]) -> NameBytes:
+    """Names as lines take them."""
+    start = np.zeros(len(names) + 1, np.int64)
+    np.cumsum([len(name) for name in names], out=start[1:])
+    return NameBytes(np.frombuffer(b"".join(names), np.uint8), start)
+
+
+_NO_NAMES = name_bytes([])
+
+
+def table_lines(
+    form: str, columns: Sequence[npt.NDArray[Any]], names: NameBytes = _NO_NAMES
+) -> Iterator[bytes]:
+    r"""Blocks of lines, one line for each row of columns (n,), whose numbers are not negative.
+
+    In `form` `%x` and `%d` stand for columns in hexadecimal and decimal, `%s` for rows of `names`.
+
+    >>> b"".join(table_lines("%x-%x:%d", [np.array([16, 1]), np.array([255, 2]), np.array([3, 4])]))
+    b'10-ff:3\n1-2:4\n'
+    """
+    line = f"{form}\n".encode()
+    is_name = [kind == "s" for kind in re.findall("%(.)", form)]
+    length = np.diff(names.start)
+    for first in range(0, len(columns[0]), _ROWS_AT_ONCE):
+        parts = [column[first : first + _ROWS_AT_ONCE] for column in columns]
+        room = len(parts[0]) * (len(line) + _MOST_DIGITS * len(parts))
+        room += sum(int(length[p].sum()) for p, named in zip(parts, is_name, strict=True) if named)
+        text = np.empty(room, np.uint8)
+        rows = np.stack([part.astype(np.uint64) for part in parts], axis=1)
+        used = put_lines(line, rows, names.text, names.start, text)
+        yield text[:used].tobytes()
