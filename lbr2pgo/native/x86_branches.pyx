@@ -6,6 +6,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 cdef enum:
     _BITS_EACH = 16
+    _TWO_BYTES = 0x0F
 
 cdef uint64_t _SPREAD = 0x9E3779B97F4A7C15  # 2^64 by the golden ratio: parts near numbers
 
@@ -36,16 +37,17 @@ def address_filter(const uint64_t[::1] addresses):
     return np.asarray(bits)
 
 
-cdef inline int _branch_length(uint8_t opcode, uint8_t second) noexcept nogil:
-    """Length of the direct branch that starts so, 0 if none does.
+cdef void _set_lengths(uint8_t* length) noexcept nogil:
+    """Length of the direct branch that each opcode starts, 0 if it starts none.
 
     Intel SDM vol. 2: CALL and JMP rel32; Jcc rel32; Jcc, JMP, LOOP and JCXZ rel8.
     """
-    if opcode & 0xFE == 0xE8:
-        return 5
-    if opcode == 0x0F:
-        return 6 if second & 0xF0 == 0x80 else 0
-    return 2 if opcode & 0xF0 == 0x70 or opcode == 0xEB or opcode & 0xFC == 0xE0 else 0
+    cdef int opcode
+    for opcode in range(256):
+        length[opcode] = 2 if opcode & 0xF0 == 0x70 or opcode & 0xFC == 0xE0 else 0
+    length[0xE8] = length[0xE9] = 5
+    length[_TWO_BYTES] = 6
+    length[0xEB] = 2
 
 
 cdef inline int64_t _displacement(
@@ -72,9 +74,13 @@ def find_branches(
     cdef Py_ssize_t bit, size = code.shape[0], used = 0, room = found.shape[0]
     cdef int length, shift = _shift(wanted.shape[0])
     cdef uint64_t target
+    cdef uint8_t[256] lengths
+    _set_lengths(lengths)
     with nogil:
         while at + 1 < size and used < room:
-            length = _branch_length(code[at], code[at + 1])
+            length = lengths[code[at]]
+            if length == 6 and code[at + 1] & 0xF0 != 0x80:
+                length = 0
             if length and at + length <= size:
                 target = address + at + length + <uint64_t>_displacement(code, at + length, length)
                 bit = _bit(target, shift)

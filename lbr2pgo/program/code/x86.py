@@ -1,4 +1,4 @@
-"""x86-64 instructions: lengths by capstone, control flow by opcode.
+"""x86-64 instructions: control flow by opcode.
 
 Opcodes as in the Intel SDM, volume 2, appendix A.
 """
@@ -11,6 +11,7 @@ import numpy as np
 
 from lbr2pgo.program.code.architecture import Architecture, Code, ControlFlow, Relocations
 from lbr2pgo.program.code.instructions import Kind
+from lbr2pgo.program.code.x86_lengths import sweep
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, U8, Bools
 
@@ -53,13 +54,6 @@ def _table(control: dict[Kind, tuple[int, ...]]) -> U8:
 _KIND, _KIND_0F = _table(_CONTROL), _table(_CONTROL_0F)
 _KIND_FF = np.array(_GROUP_5, np.uint8)
 _IS_PREFIX = np.isin(np.arange(256), _PREFIXES)
-
-
-def sweep(data: U8, bounds: list[int]) -> tuple[I64, U8]:
-    """Offsets and sizes of the instructions in each piece of `data` between two bounds."""
-    from lbr2pgo.program.code import x86_lengths
-
-    return x86_lengths.sweep(data, bounds)
 
 
 def control_flow(code: Code) -> ControlFlow:

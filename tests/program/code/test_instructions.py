@@ -12,8 +12,6 @@ from builders.objdump import Listed, disassembly
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lbr2pgo.program.code import x86_lengths
-from lbr2pgo.program.code.architecture import PADDING
 from lbr2pgo.program.code.decode import decode, text
 from lbr2pgo.program.code.functions import code_ranges
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
@@ -248,17 +246,3 @@ def test_one_byte_over_and_over_takes_linear_time(byte: int) -> None:
     data = bytes([byte]) * (1 << 17)
     table = decode(Bytes(data), ByteRanges.of([(0x1000, 0x1000 + len(data))]))  # type: ignore[arg-type]
     assert len(table) <= len(data)
-
-
-@settings(deadline=None)
-@given(st.lists(st.binary(max_size=40), max_size=12), st.integers(1, 4))
-def test_threads_change_nothing(pieces: list[bytes], threads: int) -> None:
-    data = np.frombuffer(b"".join([*pieces, bytes(PADDING)]), np.uint8)
-    bounds = np.cumsum([0, *map(len, pieces)]).tolist()
-    alone = x86_lengths.sweep(data, bounds)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(x86_lengths, "_WORTH_SHARING", -1)
-        patch.setattr(x86_lengths, "threads", lambda: threads)
-        shared = x86_lengths.sweep(data, bounds)
-    for one, other in zip(alone, shared, strict=True):
-        assert one.tolist() == other.tolist()
