@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lbr2pgo.contexts.code import TouchedCode
+from lbr2pgo.contexts.losses import MOST_FRAMES, tallies
 from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
+from lbr2pgo.counting.trace_table import stacks_of
 from lbr2pgo.model.branch_stacks import BranchStacks, CallChains
 from lbr2pgo.model.context_counts import Callers, ContextBranches, ContextCounts, ContextRuns
 from lbr2pgo.program.program import Program
@@ -30,13 +32,10 @@ from lbr2pgo.support.addresses import (
     image_array,
     runtime_addresses,
 )
-from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.arrays import I32, I64, U8, U64
 
 if TYPE_CHECKING:
     from lbr2pgo.native.unwinder import Unwinder
-
-MOST_FRAMES = 1 << 14
-"""Of deeper call stacks the innermost frames count."""
 
 
 class ContextTable:
@@ -55,7 +54,7 @@ class ContextTable:
 
     def counts(self) -> ContextCounts:
         """What was counted."""
-        from lbr2pgo.native.unwinder import OUTSIDE
+        from lbr2pgo.native.unwinder import FROM_OUTSIDE
 
         nodes, keys, count = self._unwinder.collapsed()
         parent = nodes[:, 0].astype(np.int64)
@@ -63,7 +62,7 @@ class ContextTable:
         node = (keys[:, 0] >> np.uint64(1)).astype(np.int64)
         is_branch = keys[:, 0] & np.uint64(1) == 1
         first, second = keys[:, 1], keys[:, 2]
-        has_source = first[is_branch] != OUTSIDE
+        has_source = first[is_branch] != FROM_OUTSIDE
         from_ = np.where(has_source, first[is_branch], np.uint64(0))
         runs = (column[~is_branch] for column in (node, first, second, count))
         return ContextCounts(
@@ -76,11 +75,8 @@ class ContextTable:
         )
 
     def tallies(self) -> Mapping[str, int]:
-        """What became of samples, call stacks and runs."""
-        from lbr2pgo.native import unwinder as u
-
-        found = self._unwinder.tallies().tolist()
-        return {"unwound": found[u.UNWOUND]}
+        """What became of samples, call stacks and runs: keys of `losses.STEPS`."""
+        return tallies(self._unwinder.tallies())
 
 
 class SourceTable:
@@ -88,23 +84,28 @@ class SourceTable:
 
     def __init__(self, unwinder: Unwinder, code: TouchedCode, spaces: AddressSpaces) -> None:
         from lbr2pgo.native.row_ids import RowIds
+        from lbr2pgo.native.unwinder import outside_site
 
         self._unwinder, self._code, self._spaces = unwinder, code, spaces
+        self._bounds = spaces.bounds
         self._sites = RowIds()
-        self._image = image_array(())
+        outside_site(self._sites)
+        self._image = image_array((0,))
         """Image address of each site; 0 for those outside."""
 
-    def add(self, batch: BranchStacks, spaces: I64) -> None:
-        """Unwind the samples of a batch whose space is not negative."""
+    def add(self, batch: BranchStacks, spaces: I64, kinds: U8) -> None:
+        """Unwind the samples of a batch whose space is not negative; `kinds` as in `StackKind`."""
+        chains = batch.chains or _no_chains(len(batch))
+        entries = self._number(batch.entries, batch.offsets, spaces, 2)
+        frames = self._number(chains.frames.reshape(-1, 1), chains.offsets, spaces, 1)
+        self._resolve()
+        stacks = stacks_of(batch, spaces, kinds, self._bounds)
+        self._unwinder.unwind(stacks, entries, frames.ravel(), chains.offsets)
+
+    def _number(self, addresses: U64, offsets: I64, spaces: I64, columns: int) -> I32:
         from lbr2pgo.native.unwinder import number_sites
 
-        chains = batch.chains or _no_chains(len(batch))
-        entries = number_sites(self._sites, batch.entries, batch.offsets, spaces, 2)
-        frames = number_sites(
-            self._sites, chains.frames.reshape(-1, 1), chains.offsets, spaces, 1
-        ).ravel()
-        self._resolve()
-        self._unwinder.unwind(entries, batch.offsets, frames, chains.offsets, spaces, batch.weight)
+        return number_sites(self._sites, addresses, offsets, spaces, self._bounds, columns)
 
     def _resolve(self) -> None:
         """Find the code at new sites; where functions are new, at all sites anew."""

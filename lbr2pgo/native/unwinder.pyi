@@ -1,4 +1,5 @@
 from lbr2pgo.native.row_ids import RowIds
+from lbr2pgo.native.walk import Stacks
 from lbr2pgo.support.arrays import I32, I64, U8, U64
 
 CALL: int
@@ -6,18 +7,21 @@ RETURN: int
 ENTRY: int
 """Marks of instructions (bits); functions begin at an ENTRY."""
 
-OUTSIDE: int
+FROM_OUTSIDE: int
 """Stands for all addresses outside the image, as a branch's source."""
 
 TALLIES: int
-"""Length of the array of tallies. Samples are in one of the first three places, call stacks in
-one of the next three, straight runs in one of the last four:"""
+"""Length of the array of tallies. Samples are in one of the first three places, call stacks of
+those that were unwound in one of the next four, what ran between two branches in one of the last
+five:"""
 UNWOUND: int
 NO_BRANCH: int
 """No entry of the branch stack touches the image."""
+DROPPED: int
+"""There is no call stack, and llvm-profgen needs one."""
+WHOLE: int
 NO_CHAIN: int
 """There is no call stack."""
-WHOLE: int
 NO_CALL: int
 """An address in the call stack does not stand behind a call: what is above is unknown."""
 TOO_DEEP: int
@@ -26,17 +30,25 @@ MENDED: int
 """Of them, call stacks that lacked callers which the branch stack shows."""
 RUNS: int
 PAIRED_OUTSIDE: int
-"""What ran between leaving the image and coming back."""
+"""Between leaving the image and coming back."""
+UNSEEN: int
+"""An entry between the two did not happen, so the recorder can't tell what did."""
 BROKEN: int
-"""The code between the two branches can't have run so."""
+"""The code between the two branches can't have run so, or is not known to have."""
 BEHIND_BROKEN: int
 """Recorded, but before one that is broken, so without callers."""
 
-def number_sites(sites: RowIds, addresses: U64, offsets: I64, spaces: I64, columns: int) -> I32:
+def outside_site(sites: RowIds) -> None:
+    """Number the site of all addresses outside the image, which comes first."""
+
+def number_sites(
+    sites: RowIds, addresses: U64, offsets: I64, spaces: I64, bounds: U64, columns: int
+) -> I32:
     """Number the addresses (k, columns or more) of n samples, each in its sample's space.
 
-    Sites are rows (space, run-time address, 0). Gives (k, columns), -1 for samples whose space is
-    negative.
+    Sites are rows (space, run-time address, 0), behind that of `outside_site`. bounds (s, 2) are
+    half-open run-time spans that hold the whole image in each space. Gives (k, columns), 0 for
+    samples whose space is negative.
     """
 
 class Unwinder:
@@ -45,8 +57,8 @@ class Unwinder:
     Contexts are nodes of a trie of call instructions: rows (parent, image address, 0), where node
     0 stands for unknown callers. What is counted are rows (node << 1, start, end) of runs, closed
     on instruction starts, and (node << 1 | 1, source, target) of branches; the node is that of the
-    callers of the function in which it ran. Branches from outside have the source OUTSIDE
-    and node 0.
+    callers of the function in which it ran. Branches from outside have the source
+    FROM_OUTSIDE and node 0.
     """
 
     def __init__(self, as_llvm: bool, most_frames: int) -> None:
@@ -67,19 +79,11 @@ class Unwinder:
         A frame of a call stack with neither is outside.
         """
 
-    def unwind(
-        self,
-        entries: I32,
-        offsets: I64,
-        chains: I32,
-        chain_offsets: I64,
-        spaces: I64,
-        weights: U64,
-    ) -> None:
+    def unwind(self, stacks: Stacks, entries: I32, chains: I32, chain_offsets: I64) -> None:
         """Go through n samples, passing over those whose space is negative.
 
-        entries (m, 2): sites of sources and targets, newest entry first; chains (c,): sites of
-        frames, innermost first.
+        entries (m, 2): sites of sources and targets; chains (c,): sites of frames, innermost
+        first, of which sample `i` owns `chain_offsets[i]:chain_offsets[i + 1]`.
         """
 
     def collapsed(self) -> tuple[U64, U64, U64]:

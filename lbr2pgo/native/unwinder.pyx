@@ -9,7 +9,20 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
+from lbr2pgo.native.growing cimport Growing, add, growing, let_go
 from lbr2pgo.native.row_ids cimport RowIds, RowSums
+from lbr2pgo.native.walk cimport (
+    COUNTED,
+    DUPLICATE,
+    EXCEPTION,
+    NOT_TAKEN,
+    OUTSIDE,
+    Stacks,
+    WRONG_PATH,
+    Walk,
+    begin,
+    step,
+)
 
 # Marks of instructions.
 cdef enum:
@@ -22,20 +35,22 @@ CALL, RETURN, ENTRY = MARK_CALL, MARK_RETURN, MARK_ENTRY
 # What became of samples, call stacks and runs: places in the array of tallies.
 cdef enum:
     T_UNWOUND
-    T_NO_CHAIN
     T_NO_BRANCH
+    T_DROPPED
     T_WHOLE
+    T_NO_CHAIN
     T_NO_CALL
     T_TOO_DEEP
     T_MENDED
     T_RUNS
     T_PAIRED_OUTSIDE
+    T_UNSEEN
     T_BROKEN
     T_BEHIND_BROKEN
     T_SIZE
 
-(UNWOUND, NO_CHAIN, NO_BRANCH, WHOLE, NO_CALL, TOO_DEEP, MENDED, RUNS, PAIRED_OUTSIDE, BROKEN,
- BEHIND_BROKEN) = range(T_SIZE)
+(UNWOUND, NO_BRANCH, DROPPED, WHOLE, NO_CHAIN, NO_CALL, TOO_DEEP, MENDED, RUNS, PAIRED_OUTSIDE,
+ UNSEEN, BROKEN, BEHIND_BROKEN) = range(T_SIZE)
 TALLIES = T_SIZE
 
 cdef enum:
@@ -46,25 +61,49 @@ cdef enum:
 cdef enum:
     ROOT = 0
     EXTERNAL = 1
+    OUTSIDE_SITE = 0
 
-OUTSIDE = EXTERNAL
+FROM_OUTSIDE = EXTERNAL
+
+# What is known of the straight run from a branch's target to the next newer branch.
+cdef enum:
+    RUN_NEWEST  # it is still running
+    RUN_INSIDE
+    RUN_OUTSIDE
+    RUN_UNSEEN  # some of what was recorded there did not happen
+    RUN_BROKEN
+
+# An entry that counts; a stack of them has the newest one first.
+cdef struct Link:
+    int64_t source  # instruction, -1 outside
+    int64_t target
+    int64_t call  # that before the target, -1 for none
+    int step
+    int run
+    bint is_branch  # else the program was interrupted
+
+
+def outside_site(RowIds sites):
+    sites.number(0, 0, 0)
 
 
 def number_sites(
     RowIds sites, const uint64_t[:, :] addresses, const int64_t[::1] offsets,
-    const int64_t[::1] spaces, Py_ssize_t columns,
+    const int64_t[::1] spaces, const uint64_t[:, ::1] bounds, Py_ssize_t columns,
 ):
-    cdef int32_t[:, ::1] found = np.full((addresses.shape[0], columns), -1, np.int32)
+    cdef int32_t[:, ::1] found = np.full((addresses.shape[0], columns), OUTSIDE_SITE, np.int32)
     cdef Py_ssize_t i, k, column
+    cdef uint64_t address, low, high
     with nogil:
         for i in range(spaces.shape[0]):
             if spaces[i] < 0:
                 continue
+            low, high = bounds[spaces[i], 0], bounds[spaces[i], 1]
             for k in range(offsets[i], offsets[i + 1]):
                 for column in range(columns):
-                    found[k, column] = <int32_t>sites.number(
-                        <uint64_t>spaces[i], addresses[k, column], 0
-                    )
+                    address = addresses[k, column]
+                    if low <= address < high:
+                        found[k, column] = <int32_t>sites.number(<uint64_t>spaces[i], address, 0)
     return np.asarray(found)
 
 
@@ -120,34 +159,117 @@ cdef class Unwinder:
         return nodes.rows(), records.rows(), records.counts()
 
     def unwind(
-        self, const int32_t[:, ::1] entries, const int64_t[::1] offsets,
-        const int32_t[::1] chains, const int64_t[::1] chain_offsets,
-        const int64_t[::1] spaces, const uint64_t[::1] weights,
+        self, Stacks stacks, const int32_t[:, ::1] entries, const int32_t[::1] chains,
+        const int64_t[::1] chain_offsets,
     ):
+        cdef Growing links = growing(sizeof(Link))
         cdef Py_ssize_t i
-        cdef int64_t used
-        with nogil:
-            for i in range(spaces.shape[0]):
-                if spaces[i] < 0:
-                    continue
-                used = self._read_chain(chains, chain_offsets[i], chain_offsets[i + 1], weights[i])
-                if self.as_llvm and used < 0:
-                    continue
-                if not self.as_llvm:
-                    used = self._mend(max(used, 0), entries, offsets[i], offsets[i + 1], weights[i])
-                self._follow(entries, offsets[i], offsets[i + 1], self._node(used), weights[i])
+        try:
+            with nogil:
+                for i in range(stacks.size):
+                    if stacks.spaces[i] >= 0:
+                        self._unwind_sample(stacks, i, entries, chains, chain_offsets, &links)
+        finally:
+            let_go(&links)
+
+    cdef int _unwind_sample(
+        self, Stacks stacks, Py_ssize_t i, const int32_t[:, ::1] entries,
+        const int32_t[::1] chains, const int64_t[::1] chain_offsets, Growing *links,
+    ) except -1 nogil:
+        cdef uint64_t weight = stacks.weights[i]
+        cdef int fate = T_WHOLE
+        cdef int64_t used = self._read_chain(chains, chain_offsets[i], chain_offsets[i + 1], &fate)
+        if self.as_llvm and fate == T_NO_CHAIN:
+            self.tallied[T_DROPPED] += weight
+            return 0
+        self._gather(stacks, i, entries, links)
+        if links.count == 0:
+            self.tallied[T_NO_BRANCH] += weight
+            return 0
+        self.tallied[T_UNWOUND] += weight
+        self.tallied[fate] += weight
+        if not self.as_llvm:
+            used = self._mend(used, <Link *>links.data, links.count, weight)
+        self._follow(<Link *>links.data, links.count, self._node(used), weight)
+        return 0
+
+    cdef int _gather(
+        self, Stacks stacks, Py_ssize_t i, const int32_t[:, ::1] sites, Growing *links
+    ) except -1 nogil:
+        """Put the entries of a sample that count into `links`."""
+        cdef Walk walk
+        cdef Py_ssize_t first = stacks.offsets[i], k
+        cdef bint is_lost = False, is_passed_over = False
+        cdef int64_t source, target
+        links.count = 0
+        if not begin(stacks, i, &walk):
+            return 0
+        while step(&walk):
+            k = first + walk.place - 1
+            source, target = self.site_row[sites[k, 0]], self.site_row[sites[k, 1]]
+            if walk.reason == WRONG_PATH or walk.reason == NOT_TAKEN:
+                is_passed_over = True
+            elif walk.reason == COUNTED or walk.reason == EXCEPTION:
+                if source >= 0 or target >= 0:
+                    self._link(
+                        &walk, source, target, self.site_call[sites[k, 1]], is_passed_over, is_lost,
+                        links,
+                    )
+                    is_lost, is_passed_over = False, walk.reason == EXCEPTION
+            elif walk.reason != DUPLICATE and walk.reason != OUTSIDE:
+                is_lost = True
+        return 0
+
+    cdef int _link(
+        self, const Walk *walk, int64_t source, int64_t target, int64_t call,
+        bint is_passed_over, bint is_lost, Growing *links,
+    ) except -1 nogil:
+        """Add the entry at which a walk is; what is newer may have been passed over, or lost."""
+        cdef Link *link = <Link *>add(links)
+        link.source, link.target, link.call = source, target, call
+        link.is_branch = walk.reason == COUNTED
+        link.step = self._step(source, target, call) if link.is_branch else STEP_JUMP
+        if is_lost:
+            link.run = RUN_BROKEN
+        elif links.count == 1:
+            link.run = RUN_NEWEST
+        else:
+            link.run = self._run(
+                target, (<Link *>links.data)[links.count - 2].source, walk.has_end, is_passed_over
+            )
+        return 0
+
+    cdef int _step(self, int64_t source, int64_t target, int64_t call) except -1 nogil:
+        """What a branch is; `call` is the instruction before its target, if that is a call."""
+        if source >= 0:
+            if self.marks[source] & MARK_CALL:
+                return STEP_CALL
+            return STEP_RETURN if self.marks[source] & MARK_RETURN else STEP_JUMP
+        # What a call that never returns is followed by is entered, not returned to.
+        return STEP_RETURN if call >= 0 and not self.marks[target] & MARK_ENTRY else STEP_CALL
+
+    cdef int _run(
+        self, int64_t first, int64_t last, bint has_end, bint is_passed_over
+    ) except -1 nogil:
+        """What is known of the run between two branches; `has_end` as of `Walk`."""
+        if first < 0 and last < 0:
+            return RUN_OUTSIDE
+        if not has_end and not self.as_llvm:
+            return RUN_UNSEEN if is_passed_over else RUN_BROKEN
+        if first < 0 or last < 0 or first > last or self.stops[first] != self.stops[last]:
+            return RUN_BROKEN
+        return RUN_INSIDE
 
     cdef int64_t _read_chain(
-        self, const int32_t[::1] chain, int64_t start, int64_t end, uint64_t weight
-    ) except -2 nogil:
-        """Put the calls on the call stack into `frames`, innermost first; how many, -1 without one.
-        """
-        cdef int64_t k, call, fate = T_WHOLE, used = 0
+        self, const int32_t[::1] chain, int64_t start, int64_t end, int *fate
+    ) except -1 nogil:
+        """Put the calls on the call stack into `frames`, innermost first; how many there are."""
+        cdef int64_t k, call, used = 0
         cdef uint64_t frame
         cdef bint was_outside
         if start == end:
-            self.tallied[T_NO_CHAIN] += weight
-            return -1
+            fate[0] = T_NO_CHAIN
+            return 0
         was_outside = self.site_row[chain[start]] < 0
         for k in range(start + 1, end):
             frame = EXTERNAL
@@ -155,17 +277,16 @@ cdef class Unwinder:
             if call >= 0:
                 frame = self.address[call]
             elif self.site_row[chain[k]] >= 0:
-                fate = T_NO_CALL
+                fate[0] = T_NO_CALL
                 break
             if frame == EXTERNAL and was_outside:
                 continue
             if used == self.frames.shape[0]:
-                fate = T_TOO_DEEP
+                fate[0] = T_TOO_DEEP
                 break
             was_outside = frame == EXTERNAL
             self.frames[used] = frame
             used += 1
-        self.tallied[fate] += weight
         return self._known(self.frames, used)
 
     cdef int64_t _known(self, const uint64_t[::1] frames, int64_t used) except -1 nogil:
@@ -173,8 +294,7 @@ cdef class Unwinder:
         return used - 1 if used and frames[used - 1] == EXTERNAL else used
 
     cdef int64_t _mend(
-        self, int64_t used, const int32_t[:, ::1] entries, int64_t start, int64_t end,
-        uint64_t weight,
+        self, int64_t used, const Link *links, Py_ssize_t count, uint64_t weight
     ) except -1 nogil:
         """Add callers that the call stack lacks and the branch stack shows; how many there are now.
 
@@ -182,7 +302,7 @@ cdef class Unwinder:
         stack goes on with the first of them that make sense there.
         """
         cdef int64_t i, lost = 0, seen = self._known(
-            self.seen_calls, self._see_calls(entries, start, end)
+            self.seen_calls, self._see_calls(links, count)
         )
         while not self._goes_on(lost, seen, used):
             lost += 1
@@ -208,29 +328,24 @@ cdef class Unwinder:
                 return False
         return True
 
-    cdef int64_t _see_calls(
-        self, const int32_t[:, ::1] entries, int64_t start, int64_t end
-    ) except -1 nogil:
+    cdef int64_t _see_calls(self, const Link *links, Py_ssize_t count) except -1 nogil:
         """Put the calls in a branch stack that have not returned into `seen_calls`."""
-        cdef int64_t k, source, target, pointer = -1, step, returned = 0, seen = 0
-        cdef bint is_first = True
-        for k in range(start, end):
-            source = self.site_row[entries[k, 0]]
-            target = self.site_row[entries[k, 1]]
-            if source < 0 and target < 0:
-                continue
-            if not is_first and not self._may_run(target, pointer):
+        cdef int64_t returned = 0, seen = 0
+        cdef Py_ssize_t k
+        for k in range(count):
+            if links[k].run == RUN_BROKEN:
                 break
-            is_first, pointer = False, source
-            step = self._step(source, target, self.site_call[entries[k, 1]])
-            if step == STEP_RETURN:
+            if links[k].step == STEP_RETURN:
                 returned += 1
-            elif step == STEP_CALL and returned > 0:
+            elif links[k].step == STEP_CALL and returned > 0:
                 returned -= 1
-            elif step == STEP_CALL and seen < self.seen_calls.shape[0]:
-                self.seen_calls[seen] = self.address[source] if source >= 0 else EXTERNAL
+            elif links[k].step == STEP_CALL and seen < self.seen_calls.shape[0]:
+                self.seen_calls[seen] = self._address(links[k].source)
                 seen += 1
         return seen
+
+    cdef uint64_t _address(self, int64_t row) except? 0 nogil:
+        return self.address[row] if row >= 0 else EXTERNAL
 
     cdef uint64_t _node(self, int64_t used) except? 0 nogil:
         cdef uint64_t node = ROOT
@@ -240,72 +355,48 @@ cdef class Unwinder:
         return node
 
     cdef int _follow(
-        self, const int32_t[:, ::1] entries, int64_t start, int64_t end, uint64_t node,
-        uint64_t weight,
+        self, const Link *links, Py_ssize_t count, uint64_t node, uint64_t weight
     ) except -1 nogil:
         """Go through a branch stack, given the node of the callers of where its newest entry led.
         """
-        cdef int64_t k, source, target, pointer = -1
-        cdef bint is_broken = False, is_first = True
-        cdef uint64_t from_
-        for k in range(start, end):
-            source = self.site_row[entries[k, 0]]
-            target = self.site_row[entries[k, 1]]
-            if source < 0 and target < 0:
-                continue
-            if not is_first and not self._run(target, pointer, node, is_broken, weight):
-                is_broken = True
-            is_first = False
-            from_ = self.address[source] if source >= 0 else EXTERNAL
-            node = self._before(node, source, target, from_, self.site_call[entries[k, 1]]) if (
-                not is_broken) else ROOT
-            pointer = source
-            if target >= 0:
+        cdef bint is_broken = False
+        cdef Py_ssize_t k
+        for k in range(count):
+            is_broken = is_broken or links[k].run == RUN_BROKEN
+            if k > 0:
+                self._record_run(&links[k], &links[k - 1], node, is_broken, weight)
+            node = ROOT if is_broken else self._before(node, &links[k])
+            if links[k].target >= 0 and links[k].is_branch:
                 self.records.add(
-                    (node if source >= 0 else ROOT) << 1 | 1, from_, self.address[target], weight
+                    (node if links[k].source >= 0 else ROOT) << 1 | 1,
+                    self._address(links[k].source), self.address[links[k].target], weight,
                 )
-        self.tallied[T_NO_BRANCH if is_first else T_UNWOUND] += weight
         return 0
 
-    cdef int _step(self, int64_t source, int64_t target, int64_t call) except -1 nogil:
-        """What a branch is; `call` is the instruction before its target, if that is a call."""
-        if source >= 0:
-            if self.marks[source] & MARK_CALL:
-                return STEP_CALL
-            return STEP_RETURN if self.marks[source] & MARK_RETURN else STEP_JUMP
-        # What a call that never returns is followed by is entered, not returned to.
-        return STEP_RETURN if call >= 0 and not self.marks[target] & MARK_ENTRY else STEP_CALL
-
-    cdef uint64_t _before(
-        self, uint64_t node, int64_t source, int64_t target, uint64_t from_, int64_t call
-    ) except? 0 nogil:
-        """The node of the callers before a branch, given that behind it; `call` as of `_step`."""
-        cdef int step = self._step(source, target, call)
-        if step == STEP_RETURN:
-            # A call may stand last in its section: what it would return to is outside.
-            from_ = self.address[call] if call >= 0 and target >= 0 else EXTERNAL
-            return self.nodes.number(node, from_, 0)
-        # Where the call stack lacks the caller, what was its caller stays.
-        if step == STEP_CALL and node != ROOT and self.nodes.keys[node, 1] == from_:
-            return self.nodes.keys[node, 0]
-        return node
-
-    cdef bint _may_run(self, int64_t first, int64_t last) except? 1 nogil:
-        """Whether execution can go straight from an instruction to another; -1 is outside."""
-        if first < 0 or last < 0:
-            return first == last
-        return first <= last and self.stops[first] == self.stops[last]
-
-    cdef int _run(
-        self, int64_t first, int64_t last, uint64_t node, bint is_broken, uint64_t weight
+    cdef int _record_run(
+        self, const Link *link, const Link *newer, uint64_t node, bint is_broken, uint64_t weight
     ) except -1 nogil:
-        """Record a straight run; 0 if it can't be."""
-        if not self._may_run(first, last):
-            self.tallied[T_BROKEN] += weight
-            return 0
-        if first < 0:
+        """Record what ran from the target of a branch to the newer one."""
+        if link.run == RUN_INSIDE:
+            self.tallied[T_BEHIND_BROKEN if is_broken else T_RUNS] += weight
+            self.records.add(
+                node << 1, self.address[link.target], self.address[newer.source], weight
+            )
+        elif link.run == RUN_OUTSIDE:
             self.tallied[T_PAIRED_OUTSIDE] += weight
-            return 1
-        self.tallied[T_BEHIND_BROKEN if is_broken else T_RUNS] += weight
-        self.records.add(node << 1, self.address[first], self.address[last], weight)
-        return 1
+        else:
+            self.tallied[T_UNSEEN if link.run == RUN_UNSEEN else T_BROKEN] += weight
+        return 0
+
+    cdef uint64_t _before(self, uint64_t node, const Link *link) except? 0 nogil:
+        """The node of the callers before a branch, given that behind it."""
+        cdef int64_t call
+        if link.step == STEP_RETURN:
+            # A call may stand last in its section: what it would return to is outside.
+            call = link.call if link.target >= 0 else -1
+            return self.nodes.number(node, self._address(call), 0)
+        # Where the call stack lacks the caller, what was its caller stays.
+        if link.step == STEP_CALL and node != ROOT:
+            if self.nodes.keys[node, 1] == self._address(link.source):
+                return self.nodes.keys[node, 0]
+        return node

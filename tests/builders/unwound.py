@@ -10,6 +10,7 @@ from builders.hybrid import Hybrid, batch_of
 from lbr2pgo.contexts.unwind import ContextTable
 from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.model.context_counts import ContextCounts
+from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.prologues import in_prologue_or_epilogue
@@ -29,5 +30,6 @@ def unwound(
         dropped = in_prologue_or_epilogue(image, program, DebugInfo.open(program.image))
         numbers = np.where(dropped, -1, numbers)
     table = ContextTable(program, ReplayOptions(as_llvm=as_llvm))
-    table.source(spaces).add(batch, numbers)
+    kind = StackKind.AS_LLVM if as_llvm else StackKind.CONSECUTIVE
+    table.source(spaces).add(batch, numbers, np.full(len(batch), kind, np.uint8))
     return table.counts()

@@ -20,6 +20,7 @@ from builders.unwound import unwound
 from lbr2pgo.contexts.unwind import ContextTable
 from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.model.context_counts import ContextCounts
+from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.program import Program
 
 Record = tuple[tuple[int, ...], str, int, int]
@@ -113,7 +114,8 @@ def test_samples_may_come_in_any_order_and_number(programs: list[Path]) -> None:
     source = table.source(AddressSpaces.fixed(program.image.layout))
     for at in range(0, len(samples), 7):
         batch = batch_of(samples[at : at + 7])
-        source.add(batch, np.zeros(len(batch), np.int64))
+        kinds = np.full(len(batch), StackKind.CONSECUTIVE, np.uint8)
+        source.add(batch, np.zeros(len(batch), np.int64), kinds)
     assert records(table.counts()) == whole
 
 
