@@ -58,7 +58,8 @@ def test_the_table_of_options_is_made_from_the_registry() -> None:
     expected = []
     for form in written_formats():
         for option in form.output.options():
-            value = "OUT" if option.is_path else ", ".join(option.choices)
+            value = "OUT" if option.is_path else "N" * option.is_number
+            value = value or ", ".join(option.choices)
             cells = (
                 f"`{option.flag.word}`", value, f"`{form.name}`", f"`{option.name}`",
                 option.flag.help,

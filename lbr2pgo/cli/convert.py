@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from lbr2pgo.cli import messages
 from lbr2pgo.cli.own_process import prepare
-from lbr2pgo.cli.parser import executable, some_of
+from lbr2pgo.cli.parser import executable, some_of, whole_number
 from lbr2pgo.cli.selection import add_selection, counting_options
 from lbr2pgo.support.errors import InputError
 
@@ -77,6 +77,8 @@ def _add_option(group: argparse._ArgumentGroup, output: str, option: Option) -> 
     kind: dict[str, Any] = {"action": "store_true"}
     if option.is_path:
         kind = {"type": Path, "metavar": "OUT"}
+    elif option.is_number:
+        kind = {"type": whole_number, "metavar": "N"}
     elif option.choices:
         kind = {"choices": option.choices}
     group.add_argument(option.flag.word, dest=_place(output, option), help=option.flag.help, **kind)
@@ -94,7 +96,11 @@ def _outputs(args: argparse.Namespace) -> Iterator[Output]:
     for form in formats():
         path, *others = form.output.options()
         values = {each.name: getattr(args, _place(form.name, each)) for each in others}
-        given = {name: value for name, value in values.items() if value}
+        given = {
+            name: value
+            for name, value in values.items()
+            if value is not None and value is not False
+        }
         destination = getattr(args, _place(form.name, path))
         if destination is not None:
             yield output(form.name, destination, **given)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lbr2pgo.cli.messages import note
-from lbr2pgo.cli.parser import executable
+from lbr2pgo.cli.parser import executable, whole_number
 from lbr2pgo.cli.selection import add_pids, add_selection, counting_options
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _Stages = argparse._SubParsersAction
 def _add_stacks(stages: _Stages[argparse.ArgumentParser]) -> None:
     parser = stages.add_parser("stacks", help="samples, and what was mapped before them")
     parser.add_argument("profile", metavar="PROFILE", help="as of convert; - is standard input")
-    parser.add_argument("--limit", type=_count, metavar="N", help="at most so many samples")
+    parser.add_argument("--limit", type=whole_number, metavar="N", help="at most so many samples")
     add_pids(parser)
     parser.add_argument(
         "--binary",
@@ -110,13 +110,6 @@ def _add_function(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--function", required=True, metavar="F", help="linkage or C++ name, or an address (0x…)"
     )
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError("must not be negative")
-    return number
 
 
 def run_stacks(args: argparse.Namespace) -> int:

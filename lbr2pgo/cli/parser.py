@@ -86,6 +86,13 @@ def numbers(text: str) -> list[int]:
         raise argparse.ArgumentTypeError(f"{text} is no list of numbers") from None
 
 
+def whole_number(text: str) -> int:
+    """A number from 0 on."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text} is no whole number from 0 on")
+    return int(text)
+
+
 def some_of(*known: str) -> Callable[[str], list[str]]:
     """The same for names of which all are known."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from lbr2pgo.cli.messages import wrote
 from lbr2pgo.cli.own_process import prepare
-from lbr2pgo.cli.parser import executable, names
+from lbr2pgo.cli.parser import executable, names, whole_number
 from lbr2pgo.cli.selection import add_selection, counting_options
 
 if TYPE_CHECKING:
@@ -52,7 +52,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="F",
         help="only this function, by its name (linkage or C++) or an address, with its code",
     )
-    parser.add_argument("--top", type=_count, metavar="N", help="rows of each table (20; 0: all)")
+    parser.add_argument(
+        "--top", type=whole_number, metavar="N", help="rows of each table (20; 0: all)"
+    )
     parser.add_argument("--format", choices=("table", *_FOR_SCRIPTS), default="table")
     parser.add_argument("--html", type=Path, metavar="OUT", help="write one page instead")
     parser.add_argument(
@@ -60,13 +62,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add_selection(parser)
     parser.set_defaults(run=run)
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{number} is negative")
-    return number
 
 
 def run(args: argparse.Namespace) -> int:

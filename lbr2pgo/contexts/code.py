@@ -53,7 +53,7 @@ class TouchedCode:
         """(m,): how many instructions before each one end the straight line or precede a gap."""
         table, options = self.instructions, self._options
         ends, calls = line_ends(table, options)
-        stops = ends | calls if options.as_llvm else ends.copy()
+        stops = ends | calls if options.as_llvm or options.strict else ends.copy()
         if not options.as_llvm:
             stops[:-1] |= table.run[1:] != table.run[:-1]
         return np.cumsum(stops, dtype=np.int64) - stops

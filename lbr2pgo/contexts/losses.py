@@ -7,9 +7,12 @@ what is lost here is knowledge of callers, and hardly a sample.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from lbr2pgo.model.waterfall import Reason, Step
-from lbr2pgo.support.arrays import U64
+
+if TYPE_CHECKING:
+    from lbr2pgo.support.arrays import U64
 
 MOST_FRAMES = 1 << 14
 """Of deeper call stacks the innermost frames count."""
@@ -62,23 +65,27 @@ STEPS = (
     Step("context_pairs", "pairs of neighbouring branches", "fall-throughs", None),
     Step(
         "context_runs",
-        "between the two, with their callers",
+        "of which it is known what ran between them",
         "fall-throughs",
         "context_pairs",
         {
-            "left_image": Reason("outside the image", "nothing: a library was called, mostly"),
+            "left_image": Reason(
+                "that left the image and came back", "nothing: a library was called, mostly"
+            ),
             "not_recorded": Reason(
                 "next to an entry that did not happen", "nothing: callers are known on both sides"
             ),
             "broken": Reason(
-                "that can't have run so (what is before has no callers)", _OTHER_BINARY
-            ),
-            "behind_broken": Reason(
-                "before one that can't have run so (they count, without callers)", _OTHER_BINARY
+                "that can't have run so; what is before them has no callers", _OTHER_BINARY
             ),
         },
     ),
 )
+
+NO_CALLERS = {
+    "behind_broken": Reason("before a pair that can't have run so", _OTHER_BINARY),
+}
+"""Why what ran has no callers, though it counts."""
 
 
 def tallies(found: U64) -> Mapping[str, int]:
@@ -97,9 +104,9 @@ def tallies(found: U64) -> Mapping[str, int]:
         "call_stacks_whole/too_deep": count[u.TOO_DEEP],
         "call_stacks_mended": count[u.MENDED],
         "context_pairs": sum(count[u.RUNS :]),
-        "context_runs": count[u.RUNS],
+        "context_runs": count[u.RUNS] + count[u.BEHIND_BROKEN],
         "context_runs/left_image": count[u.PAIRED_OUTSIDE],
         "context_runs/not_recorded": count[u.UNSEEN],
         "context_runs/broken": count[u.BROKEN],
-        "context_runs/behind_broken": count[u.BEHIND_BROKEN],
+        "context_callers/behind_broken": count[u.BEHIND_BROKEN],
     }

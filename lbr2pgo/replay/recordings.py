@@ -71,6 +71,7 @@ class Replayed:
     """They can be read again, by what needs more than counts."""
     counting: tuple[CountingOptions, ...]
     """How each of them was counted."""
+    judged_by: ReplayOptions
     flow: Flow
     notes: tuple[str, ...]
     """Assumptions and damage, a sentence each."""
@@ -137,9 +138,12 @@ def replay_sources(
         damage += [f"{name}: {n:,} {reason}" for reason, n in source.health().items() if n]
     merged = _merged(counts)
     with timings.stage("replay"):
-        flow = replay(merged, program, replay_options(options))
+        judged_by = replay_options(options)
+        flow = replay(merged, program, judged_by)
     notes += (*replay_notes(flow), *damage)  # damage last, where it is seen
-    return Replayed(program, tuple(sources), counting, flow, tuple(notes), tuple(filters))
+    return Replayed(
+        program, tuple(sources), counting, judged_by, flow, tuple(notes), tuple(filters)
+    )
 
 
 def _count(

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import io
 import re
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 from builders.hybrid import read_hybrid
 from builders.unwound import unwound
 
@@ -19,7 +16,6 @@ from lbr2pgo.profiles.llvm.contexts.lines import LineContexts
 from lbr2pgo.profiles.llvm.contexts.preinliner import preinlined
 from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
 from lbr2pgo.profiles.llvm.profile_table import ProfileTable
-from lbr2pgo.profiles.llvm.sample_names import guid
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.sources import open_source
@@ -33,20 +29,6 @@ LINES = ("--use-dwarf-correlation",)
 FULL = ("--gen-cs-nested-profile=0", "--csspgo-preinliner=0", "--profile-summary-hot-count=0")
 """All contexts, as they are."""
 PREINLINED = ("--gen-cs-nested-profile=0",)
-
-
-def profgen(
-    tool: Callable[[str], str], where: Path, binary: Path, recording: Path, *options: str
-) -> str:
-    """The text profile of llvm-profgen."""
-    out = where / "profgen.prof"
-    done = subprocess.run(
-        [tool("llvm-profgen-22"), "--format=text", f"--perfscript={recording}",
-         f"--binary={binary}", f"--output={out}", *options],
-        capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return out.read_text()
 
 
 def line_contexts(binary: Path, recording: Path, *, as_llvm: bool = True) -> LineContexts:
@@ -64,17 +46,13 @@ def full(contexts: LineContexts, shape: ContextShape | None = None) -> ContextPr
 
 def inlined(contexts: LineContexts, *, as_llvm: bool = True) -> ContextProfile:
     """Those that are to be inlined, and the functions by themselves."""
-    guids = np.array([guid(name) for name in contexts.names], np.uint64)
-    return preinlined(contexts.profile(), contexts.sizes(guids), as_llvm=as_llvm)
+    return preinlined(contexts.profile(), contexts.sizes(), as_llvm=as_llvm)
 
 
 def as_text(profile: ContextProfile | ProfileTable) -> str:
     """Its file."""
     out = io.BytesIO()
-    if isinstance(profile, ContextProfile):
-        text_table.write_contexts(profile, out)
-    else:
-        text_table.write(profile, out)
+    text_table.write(profile, out)
     return out.getvalue().decode()
 
 

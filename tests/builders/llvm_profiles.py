@@ -16,10 +16,10 @@ def converted(
     where: Path, profile: Path, binary: Path, *, compat: bool = False, strict: bool = False,
     **options: object,
 ) -> str:  # fmt: skip
-    """Our text profile; the waterfall must add up."""
+    """Our text profile, without calling contexts unless asked for; the waterfall must add up."""
     out = where / "ours.prof"
     tools = frozenset({LLVM_PROFGEN} if compat else ())
-    made = (output("llvm", out, **options),)
+    made = (output("llvm", out, **{"contexts": "off", **options}),)
     done = convert(ConvertOptions((profile,), binary, outputs=made, compat=tools, strict=strict))
     waterfall.check(done.tallies, steps())
     return out.read_text()
@@ -29,10 +29,17 @@ def profgen(
     tool: Callable[[str], str], where: Path, profile: Path, binary: Path, *words: str
 ) -> str:
     """The text profile of llvm-profgen, without calling contexts."""
+    return profgen_of_contexts(tool, where, profile, binary, "--ignore-stack-samples", *words)
+
+
+def profgen_of_contexts(
+    tool: Callable[[str], str], where: Path, profile: Path, binary: Path, *words: str
+) -> str:
+    """The same with calling contexts, if there are call stacks."""
     out = where / "profgen.prof"
     kind = "perfscript" if profile.suffix == ".perfscript" else "perfdata"
     done = subprocess.run(
-        [tool("llvm-profgen-22"), "--format=text", "--ignore-stack-samples", f"--{kind}={profile}",
+        [tool("llvm-profgen-22"), "--format=text", f"--{kind}={profile}",
          f"--binary={binary}", f"--output={out}", *words], capture_output=True, text=True,
     )  # fmt: skip
     assert out.exists(), done.stderr

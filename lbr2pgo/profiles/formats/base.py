@@ -109,13 +109,15 @@ def flag(word: str, help: str) -> dict[str, Flag]:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A field of an `Output`: a path to be written, a choice, or a switch."""
+    """A field of an `Output`: a path to be written, a choice, a number, or a switch."""
 
     name: str
     flag: Flag
     is_path: bool
+    is_number: bool
+    """A whole one, from 0 on."""
     choices: tuple[str, ...]
-    """Empty for paths and switches."""
+    """Empty for all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ class Output(ABC):
     """One output that is asked for. Each format has a frozen dataclass of its own.
 
     Fields are paths to be written, of which the first is the one that asks for the output, and
-    options: `Literal` choices and switches. Each field has a `flag`.
+    options: `Literal` choices, numbers and switches. Each field has a `flag`.
     """
 
     @abstractmethod
@@ -164,9 +166,9 @@ class Output(ABC):
 
 
 def _option(field: Field[Any], kind: Any) -> Option:
-    is_path = Path in (kind, *get_args(kind))
+    kinds = (kind, *get_args(kind))
     choices = get_args(kind) if get_origin(kind) is Literal else ()
-    return Option(field.name, field.metadata["flag"], is_path, choices)
+    return Option(field.name, field.metadata["flag"], Path in kinds, int in kinds, choices)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Literal
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.model.waterfall import Reason, Step
 from lbr2pgo.profiles.formats.base import Form, Output, OutputFormat, Work, Written, flag
+from lbr2pgo.profiles.formats.llvm_contexts import STEPS as CONTEXTS
 from lbr2pgo.support.errors import InputError, OutputError
 
 if TYPE_CHECKING:
     from lbr2pgo.profiles.formats.base import Reader
+    from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
     from lbr2pgo.profiles.llvm.profile_table import ProfileTable
     from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
     from lbr2pgo.support.arrays import Bools
@@ -98,6 +100,24 @@ class LlvmOutput(Output):
         default="auto",
         metadata=flag("--probes", "count by pseudo probes, where there are any (auto)"),
     )
+    contexts: Literal["auto", "nested", "full", "off"] = field(
+        default="auto",
+        metadata=flag(
+            "--contexts",
+            "tell functions apart by who called them, where samples have call stacks: nested "
+            "into functions (auto), or each for itself (full)",
+        ),
+    )
+    max_context_depth: int | None = field(
+        default=None, metadata=flag("--max-context-depth", "callers that contexts keep (all)")
+    )
+    max_recursion: int | None = field(
+        default=None,
+        metadata=flag(
+            "--max-recursion",
+            "longest round of calls of which a context shows one only (any); 0: show recursion",
+        ),
+    )
 
     def __post_init__(self) -> None:
         if (self.md5_names or self.symbol_list) and self.form != "extbinary":
@@ -114,6 +134,9 @@ class LlvmOutput(Output):
     def write(self, work: Work) -> Written:
         """See `Output`."""
         _refuse_without_runs(work)
+        return self._write_contexts(work) if self._is_by_context(work) else self._write_flat(work)
+
+    def _write_flat(self, work: Work) -> Written:
         from lbr2pgo.profiles.llvm.density import table_density, verdict
 
         by_probes = self._is_by_probes(work)
@@ -133,6 +156,38 @@ class LlvmOutput(Output):
         density = f"{self.path}: {verdict(table_density(table))}"
         return Written(tallies, (*_notes(work, by_probes=by_probes), density))
 
+    def _write_contexts(self, work: Work) -> Written:
+        from lbr2pgo.profiles.formats import llvm_contexts
+        from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
+        from lbr2pgo.profiles.llvm.density import table_density, verdict
+
+        shown: llvm_contexts.Shown = "full" if self.contexts == "full" else "nested"
+        shape = llvm_contexts.Shape(shown, self.max_context_depth, self.max_recursion)
+        profile = llvm_contexts.context_profile(work, shape)
+        tallies = llvm_contexts.tallies(work)
+        if not len(profile):
+            raise EmptyProfileError(tallies, what="no function with debug information ran")
+        with work.writing("sample profile"):
+            self._write_table(profile, work)
+        table = profile.apart() if isinstance(profile, ContextProfile) else profile
+        density = f"{self.path}: {verdict(table_density(table))}"
+        return Written(tallies, (*_notes(work, by_probes=False), density))
+
+    def _is_by_context(self, work: Work) -> bool:
+        """Raises OutputError if contexts are asked for that samples don't tell."""
+        if self.contexts == "off" or self._is_by_probes(work):
+            return False
+        from lbr2pgo.profiles.formats.llvm_contexts import has_chains
+
+        if has_chains(work):
+            return True
+        if self.contexts != "auto":
+            raise OutputError(
+                "no sample profile was written: there are no call stacks beside the branch stacks",
+                cure="Record them: perf record -b --call-graph fp, or leave out --contexts.",
+            )
+        return False
+
     def _is_by_probes(self, work: Work) -> bool:
         """Raises OutputError if the program lacks what it takes."""
         if self.probes != "off" and work.program.probes.present:
@@ -146,7 +201,7 @@ class LlvmOutput(Output):
             raise OutputError(f"no sample profile was written: {work.debug.missing_reason}")
         return False
 
-    def _write_table(self, table: ProfileTable, work: Work) -> None:
+    def _write_table(self, table: ProfileTable | ContextProfile, work: Work) -> None:
         if self.form == "text":
             from lbr2pgo.profiles.llvm import text_table
 
@@ -156,7 +211,7 @@ class LlvmOutput(Output):
 
         profile = table.tree()
         if self.symbol_list:
-            profile.symbols = _symbols(work, by_probes=table.checksum is not None)
+            profile.symbols = _symbols(work, by_probes=profile.is_probe_based)
         extbinary.write(profile, self.path, extbinary.Options(md5_names=self.md5_names))
 
 
@@ -253,6 +308,7 @@ FORMAT = OutputFormat(
                 )
             },
         ),
+        *CONTEXTS,
     ),
     readers=_readers,
 )

@@ -94,18 +94,16 @@ class ProfileTable:
             is_dropped = is_dropped | (has_parent & is_dropped[self.contexts.parent])
         kept = ~is_dropped
         number = np.append(np.cumsum(kept) - 1, -1)  # the last one for a parent of -1
-        rows = kept[self.body.context]
-        row_number = np.cumsum(rows) - 1
-        calls = rows[self.calls.row]
-        c, b, t = self.contexts, self.body, self.calls
+        body, calls = self.lines_of(kept)
+        c = self.contexts
         return ProfileTable(
             self.names,
             Contexts(
                 number[c.parent[kept]], c.line[kept], c.discriminator[kept],
                 c.name[kept], c.total[kept], c.head[kept],
             ),
-            Body(number[b.context[rows]], b.line[rows], b.discriminator[rows], b.count[rows]),
-            CallTargets(row_number[t.row[calls]], t.callee[calls], t.count[calls]),
+            replace(body, context=number[body.context]),
+            calls,
             self.is_fs,
             None if self.checksum is None else self.checksum[kept],
             None if self.attributes is None else self.attributes[kept],
@@ -119,10 +117,27 @@ class ProfileTable:
         calls = CallTargets(t.row[rows], t.callee[rows], t.count[rows])
         return replace(kept, calls=calls).with_used_names()
 
+    def lines_of(self, is_kept: Bools) -> tuple[Body, CallTargets]:
+        """The lines and calls of some contexts, (n,)."""
+        b, t = self.body, self.calls
+        rows = is_kept[b.context]
+        number = np.cumsum(rows) - 1
+        calls = rows[t.row]
+        return (
+            Body(b.context[rows], b.line[rows], b.discriminator[rows], b.count[rows]),
+            CallTargets(number[t.row[calls]], t.callee[calls], t.count[calls]),
+        )
+
+    @property
+    def is_ambiguous(self) -> Bools:
+        """(n,): contexts of functions that several may be of one name."""
+        ambiguous = [name.startswith(_AMBIGUOUS_PREFIXES) for name in self.names]
+        found: Bools = np.array(ambiguous, np.bool_)[self.contexts.name]
+        return found
+
     def without_ambiguous(self) -> ProfileTable:
         """The same less functions that several may be of one name."""
-        ambiguous = [name.startswith(_AMBIGUOUS_PREFIXES) for name in self.names]
-        return self.without(np.array(ambiguous, np.bool_)[self.contexts.name])
+        return self.without(self.is_ambiguous)
 
     def raise_to_calls(self) -> None:
         """Let a location have run at least as often as it called (LLVM: updateCallsiteSamples).

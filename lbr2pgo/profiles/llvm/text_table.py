@@ -38,22 +38,26 @@ from lbr2pgo.support.output import PathLike, write_to
 _CONTEXTS_AT_ONCE = 1 << 12
 
 
-def write(table: ProfileTable, destination: PathLike | BinaryIO) -> None:
+def write(profile: ProfileTable | ContextProfile, destination: PathLike | BinaryIO) -> None:
     """Write a profile to a path or a binary stream, line for line as LLVM does.
 
     Raises OutputError for a name that holds a line break.
     """
+    pieces = _contexts(profile) if isinstance(profile, ContextProfile) else _functions(profile)
+    write_to(destination, lambda stream: stream.writelines(pieces))
+
+
+def _functions(table: ProfileTable) -> Iterator[memoryview]:
     encoded, rank = _encoded(table)
     order = _writing_order(table, rank, fewest_first=np.where(
         table.contexts.parent < 0, ~table.contexts.total, np.uint64(0)
     ))  # fmt: skip
     parts = _in_order(table, order, table.depth(), rank)
-    pieces = _pieces(*parts, _name_bytes(encoded))
-    write_to(destination, lambda stream: stream.writelines(pieces))
+    return _pieces(*parts, _name_bytes(encoded))
 
 
-def write_contexts(profile: ContextProfile, destination: PathLike | BinaryIO) -> None:
-    """As `write`, with each function in its calling context."""
+def _contexts(profile: ContextProfile) -> Iterator[memoryview]:
+    """Each function in its calling context."""
     table, c = profile.table, profile.table.contexts
     encoded, rank = _encoded(table)
     depth = table.depth()
@@ -70,8 +74,7 @@ def write_contexts(profile: ContextProfile, destination: PathLike | BinaryIO) ->
     for level in levels(c.parent):
         inner = level[c.parent[level] >= 0]
         length[inner] += length[c.parent[inner]]
-    pieces = _pieces(*parts, _name_bytes(encoded), stacks, length[rows])
-    write_to(destination, lambda stream: stream.writelines(pieces))
+    return _pieces(*parts, _name_bytes(encoded), stacks, length[rows])
 
 
 def _encoded(table: ProfileTable) -> tuple[list[bytes], I64]:

@@ -85,7 +85,7 @@ def test_contexts_and_their_tree_have_the_same_text(
     profile = ContextProfile(replace(table, attributes=None), has_body | drawn, bits)
     tree, columns = io.BytesIO(), io.BytesIO()
     llvm_text.write(profile.tree(), tree)
-    llvm_text_table.write_contexts(profile, columns)
+    llvm_text_table.write(profile, columns)
     assert columns.getvalue() == tree.getvalue()
 
 

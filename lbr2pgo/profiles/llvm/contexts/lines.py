@@ -20,6 +20,7 @@ from lbr2pgo.profiles.llvm.contexts.keys import ContextShape, line_keys
 from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
 from lbr2pgo.profiles.llvm.contexts.samples import ContextSamples
 from lbr2pgo.profiles.llvm.contexts.sizes import function_sizes
+from lbr2pgo.profiles.llvm.contexts.trees import levels
 from lbr2pgo.profiles.llvm.correlate import uses_fs_discriminators
 from lbr2pgo.profiles.llvm.entry_calls import entries_at
 from lbr2pgo.profiles.llvm.places import (
@@ -29,6 +30,7 @@ from lbr2pgo.profiles.llvm.places import (
     leaf_contexts,
     places_of,
 )
+from lbr2pgo.profiles.llvm.sample_names import guid
 from lbr2pgo.profiles.llvm.sample_profile import WAS_INLINED
 from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
@@ -67,8 +69,24 @@ class LineContexts:
         finder.add_branches(self._counts.branches, self._callee, samples)
         return samples.profile(self.names, is_fs=source.places.is_fs)
 
-    def sizes(self, guids: U64) -> FunctionSizes:
-        """How large the functions are; `guids` are the hashes of `names`.
+    def lost(self) -> tuple[Bools, Bools]:
+        """(r,) each: runs without a source location, and runs whose callers are not all known.
+
+        A call without a source location hides who called its function.
+        """
+        source, counts = self._source, self._counts
+        before = np.concatenate(([0], np.cumsum(source.inline >= 0)))
+        first, last = (source.code.index_of(side) for side in (counts.runs.start, counts.runs.end))
+        is_nowhere = before[last + 1] == before[first]
+        is_cut = source.place_at(counts.callers.call) < 0
+        is_cut[0] = False
+        for level in levels(counts.callers.parent):
+            inner = level[level > 0]
+            is_cut[inner] |= is_cut[counts.callers.parent[inner]]
+        return is_nowhere, is_cut[counts.runs.node]
+
+    def sizes(self) -> FunctionSizes:
+        """How large the functions are.
 
         llvm-profgen tells calls apart by whole discriminators here, and by their base elsewhere.
         """
@@ -82,6 +100,7 @@ class LineContexts:
         size = np.full(len(inlined.parent), -1)
         size[inline[known]] = 0
         np.add.at(size, inline[known], source.code.size[known])
+        guids = np.array([guid(name) for name in self.names], np.uint64)
         return function_sizes(inlined, size, guids)
 
     def _located(self, debug: DebugInfo) -> _Source:

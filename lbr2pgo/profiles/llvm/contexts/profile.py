@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from lbr2pgo.profiles.llvm.profile_table import ProfileTable
 from lbr2pgo.profiles.llvm.sample_names import Context, Frame
@@ -22,6 +24,23 @@ class ContextProfile:
     """(n,): False for callers of which nothing is known but that they called."""
     attributes: U8
     """(n,): WAS_INLINED and the like (`sample_profile`)."""
+
+    def __len__(self) -> int:
+        """How many contexts have samples."""
+        return int(self.has_samples.sum())
+
+    def without_ambiguous(self) -> ContextProfile:
+        """The same less functions that several may be of one name."""
+        kept = self.has_samples & ~self.table.is_ambiguous
+        if kept.sum() == len(self):
+            return self
+        body, calls = self.table.lines_of(kept)
+        return replace(self, table=replace(self.table, body=body, calls=calls), has_samples=kept)
+
+    def apart(self) -> ProfileTable:
+        """The same as functions that don't know of each other."""
+        alone = replace(self.table.contexts, parent=np.full_like(self.table.contexts.parent, -1))
+        return replace(self.table, contexts=alone)
 
     def tree(self) -> SampleProfile:
         """The same with an object for each context that has samples."""

@@ -14,9 +14,9 @@ from builders.context_profiles import (
     as_text,
     full,
     line_contexts,
-    profgen,
     without_attributes,
 )
+from builders.llvm_profiles import profgen_of_contexts
 
 from lbr2pgo.profiles.llvm.contexts.keys import ContextShape
 from lbr2pgo.profiles.llvm.contexts.lines import LineContexts
@@ -42,7 +42,7 @@ def test_recorded_contexts_are_those_of_llvm_profgen(
     binary = corpus(f"llvm-profgen/{name}.perfbin")
     recording = corpus(f"llvm-profgen/{name}.perfscript")
     chosen, options = SHAPES[shape]
-    expected = profgen(tool, tmp_path, binary, recording, *LINES, *FULL, *options)
+    expected = profgen_of_contexts(tool, tmp_path, recording, binary, *LINES, *FULL, *options)
     found = as_text(full(line_contexts(binary, recording), chosen))
     assert without_attributes(found) == without_attributes(expected)
 
@@ -52,7 +52,7 @@ def test_ranges_that_can_not_be_end_the_contexts(
 ) -> None:
     binary = corpus("llvm-profgen/noinline-cs-pseudoprobe.perfbin")
     recording = corpus("llvm-profgen/invalid-range.perfscript")
-    expected = profgen(tool, tmp_path, binary, recording, *LINES, *FULL)
+    expected = profgen_of_contexts(tool, tmp_path, recording, binary, *LINES, *FULL)
     assert as_text(full(line_contexts(binary, recording))) == expected
     assert expected.startswith("[foo]:"), "some of it has no callers"
 
@@ -64,7 +64,7 @@ def test_random_contexts_are_those_of_llvm_profgen(
 ) -> None:  # fmt: skip
     contexts = walked_contexts(seed)
     for shape, options in SHAPES.values():
-        expected = profgen(tool, tmp_path, *walk(seed), *LINES, *FULL, *options)
+        expected = profgen_of_contexts(tool, tmp_path, *walk(seed)[::-1], *LINES, *FULL, *options)
         found = as_text(full(contexts, shape))
         assert without_attributes(found) == without_attributes(expected)
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from builders.context_profiles import HYBRID, LINES, as_text, inlined, line_contexts, profgen
+from builders.context_profiles import HYBRID, LINES, as_text, inlined, line_contexts
+from builders.llvm_profiles import profgen_of_contexts
 
 from lbr2pgo.profiles.llvm.contexts.lines import LineContexts
 from lbr2pgo.profiles.llvm.contexts.nesting import nested
@@ -26,7 +27,7 @@ def test_recorded_programs_have_llvm_profgens_profile(
 ) -> None:
     binary = corpus(f"llvm-profgen/{name}.perfbin")
     recording = corpus(f"llvm-profgen/{name}.perfscript")
-    expected = profgen(tool, tmp_path, binary, recording, *LINES)
+    expected = profgen_of_contexts(tool, tmp_path, recording, binary, *LINES)
     assert as_text(nested(inlined(line_contexts(binary, recording)))) == expected
 
 
@@ -35,7 +36,7 @@ def test_random_programs_have_llvm_profgens_profile(
     seed: int, walk: Walk, walked_contexts: Callable[[int], LineContexts], tool: Tool,
     tmp_path: Path,
 ) -> None:  # fmt: skip
-    expected = profgen(tool, tmp_path, *walk(seed), *LINES)
+    expected = profgen_of_contexts(tool, tmp_path, *walk(seed)[::-1], *LINES)
     assert as_text(nested(inlined(walked_contexts(seed)))) == expected
 
 

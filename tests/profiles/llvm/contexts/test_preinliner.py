@@ -13,8 +13,8 @@ from builders.context_profiles import (
     as_text,
     inlined,
     line_contexts,
-    profgen,
 )
+from builders.llvm_profiles import profgen_of_contexts
 
 from lbr2pgo.profiles.llvm.contexts.lines import LineContexts
 from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
@@ -31,7 +31,7 @@ def test_recorded_programs_keep_the_contexts_that_llvm_profgen_keeps(
 ) -> None:
     binary = corpus(f"llvm-profgen/{name}.perfbin")
     recording = corpus(f"llvm-profgen/{name}.perfscript")
-    expected = profgen(tool, tmp_path, binary, recording, *LINES, *PREINLINED)
+    expected = profgen_of_contexts(tool, tmp_path, recording, binary, *LINES, *PREINLINED)
     assert as_text(inlined(line_contexts(binary, recording))) == expected
 
 
@@ -41,7 +41,7 @@ def test_random_programs_keep_the_contexts_that_llvm_profgen_keeps(
     seed: int, walk: Walk, walked_contexts: Callable[[int], LineContexts], tool: Tool,
     tmp_path: Path,
 ) -> None:  # fmt: skip
-    expected = profgen(tool, tmp_path, *walk(seed), *LINES, *PREINLINED)
+    expected = profgen_of_contexts(tool, tmp_path, *walk(seed)[::-1], *LINES, *PREINLINED)
     assert as_text(inlined(walked_contexts(seed))) == expected
 
 

@@ -1,0 +1,173 @@
+"""Sample profiles by calling context, as they are written: judged by LLVM's tools."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from builders.binary_walks import BinaryWalk, HybridPlan
+from builders.c_programs import CProgram
+from builders.context_profiles import FULL, HYBRID, LINES, without_attributes
+from builders.hybrid import read_hybrid, write_hybrid
+from builders.llvm_profiles import converted, profgen_of_contexts
+from builders.recordings import PIE, RECORDING
+
+from lbr2pgo.conversion import Conversion, ConvertOptions, convert
+from lbr2pgo.model import waterfall
+from lbr2pgo.model.incomplete import IncompleteError
+from lbr2pgo.model.waterfall import losses_of
+from lbr2pgo.profiles.formats import output, read_written, steps
+from lbr2pgo.profiles.formats.llvm_contexts import STEPS
+from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+
+Tool = Callable[[str], str]
+Corpus = Callable[[str], Path]
+
+OURS = {"nested": (), "full": FULL}
+
+
+def case(corpus: Corpus, name: str) -> tuple[Path, Path]:
+    return corpus(f"llvm-profgen/{name}.perfscript"), corpus(f"llvm-profgen/{name}.perfbin")
+
+
+@pytest.mark.parametrize("contexts", OURS)
+@pytest.mark.parametrize("name", HYBRID)
+def test_the_cases_of_llvm(
+    name: str, contexts: str, corpus: Corpus, tool: Tool, tmp_path: Path
+) -> None:
+    expected = profgen_of_contexts(tool, tmp_path, *case(corpus, name), *LINES, *OURS[contexts])
+    found = converted(tmp_path, *case(corpus, name), compat=True, probes="off", contexts=contexts)
+    if contexts == "full":
+        expected, found = without_attributes(expected), without_attributes(found)
+    assert found == expected
+
+
+@pytest.fixture(scope="module")
+def walked(tmp_path_factory: pytest.TempPathFactory, tool: Tool) -> tuple[Path, Path]:
+    """A recording of a random program whose call stacks lack callers at times, and the program."""
+    binary = CProgram(1).compile(tmp_path_factory.mktemp("walked") / "p", compiler=tool("clang-22"))
+    recording = binary.with_suffix(".perfscript")
+    walk = BinaryWalk(binary, 1)
+    recording.write_text(walk.hybrid_script(walk.hybrid(2000, HybridPlan(lost_callers=0.3))))
+    return recording, binary
+
+
+def done(case: tuple[Path, Path], where: Path, **options: object) -> Conversion:
+    recording, binary = case
+    made = output("llvm", where / "out", **options)
+    found = convert(ConvertOptions((recording,), binary, outputs=(made,)))
+    waterfall.check(found.tallies, steps())
+    return found
+
+
+def shown(tool: Tool, profile: Path) -> str:
+    command = [tool("llvm-profdata-22"), "show", "--sample", str(profile)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("contexts", OURS)
+def test_llvm_profdata_reads_both_forms_alike(
+    contexts: str, walked: tuple[Path, Path], tool: Tool, tmp_path: Path
+) -> None:
+    done(walked, tmp_path, contexts=contexts)
+    text, as_text = shown(tool, tmp_path / "out"), read_written(tmp_path / "out")
+    done(walked, tmp_path, contexts=contexts, form="extbinary")
+    assert sorted(shown(tool, tmp_path / "out").splitlines()) == sorted(text.splitlines())
+    as_binary = read_written(tmp_path / "out")
+    assert isinstance(as_text, SampleProfile)
+    assert isinstance(as_binary, SampleProfile)
+    assert as_binary.functions == as_text.functions
+    assert as_binary.is_cs == (contexts == "full")
+
+
+@pytest.mark.parametrize("contexts", OURS)
+def test_sections_are_those_of_llvm_profgen(
+    contexts: str, walked: tuple[Path, Path], tool: Tool, tmp_path: Path
+) -> None:
+    """Their types, flags and sizes."""
+    recording, binary = walked
+    made = output("llvm", tmp_path / "ours", contexts=contexts, form="extbinary")
+    compat = frozenset({"llvm-profgen"})
+    convert(ConvertOptions((recording,), binary, outputs=(made,), compat=compat))
+    subprocess.run(
+        [tool("llvm-profgen-22"), "--format=extbinary", f"--perfscript={recording}",
+         f"--binary={binary}", f"--output={tmp_path / 'theirs'}", *OURS[contexts]], check=True,
+        capture_output=True,
+    )  # fmt: skip
+    ours, theirs = (sections(tool, tmp_path / name) for name in ("ours", "theirs"))
+    assert ours == theirs
+
+
+def sections(tool: Tool, profile: Path) -> list[str]:
+    command = [tool("llvm-profdata-22"), "show", "--sample", "--show-sec-info-only", str(profile)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def test_contexts_are_nested_unless_asked_otherwise(
+    walked: tuple[Path, Path], tmp_path: Path
+) -> None:
+    nested = done(walked, tmp_path).tallies
+    assert "!Attributes: 2" in (tmp_path / "out").read_text()
+    assert {step.key for step in STEPS} <= nested.keys()
+    off = done(walked, tmp_path, contexts="off").tallies
+    assert "!Attributes" not in (tmp_path / "out").read_text()
+    assert "llvm_context_runs" not in off
+    assert off["llvm_runs"] > 0
+
+
+def test_every_fall_through_is_in_some_context(walked: tuple[Path, Path], tmp_path: Path) -> None:
+    tallies = done(walked, tmp_path).tallies
+    assert tallies["context_runs"] == tallies["runs_valid"]
+    assert tallies["samples_unwound"] == tallies["samples_mapped"]
+    # Those that the C library's start calls, which has no debug information.
+    assert 0 < losses_of(tallies, "context_callers").pop("no_call_location") < 10
+    assert tallies["call_stacks_mended"] > 10
+
+
+def test_a_damaged_call_stack_has_its_line(walked: tuple[Path, Path], tmp_path: Path) -> None:
+    """The second one stops at an address without a call before it, a third one is missing."""
+    recording, binary = walked
+    samples = read_hybrid(recording)
+    leaf = samples[1].frames[0]
+    samples[1] = replace(samples[1], frames=[leaf, leaf, *samples[1].frames[1:]])
+    samples[2] = replace(samples[2], frames=[])
+    head = recording.read_text().split("\n\n")[0]
+    damaged = tmp_path / "damaged.perfscript"
+    damaged.write_text(f"{head}\n\n{write_hybrid(samples)}")
+    tallies = done((damaged, binary), tmp_path).tallies
+    assert losses_of(tallies, "call_stacks_whole") == {"no_call": 1, "no_call_stack": 1}
+    assert tallies["samples_unwound"] == len(samples)
+
+
+def test_contexts_keep_as_many_callers_as_they_may(
+    walked: tuple[Path, Path], tmp_path: Path
+) -> None:
+    deepest = []
+    for options in ({}, {"max_context_depth": 2}, {"max_context_depth": 0}, {"max_recursion": 0}):
+        done(walked, tmp_path, contexts="full", **options)
+        heads = [x for x in (tmp_path / "out").read_text().splitlines() if x.startswith("[")]
+        deepest.append(max(head.count(" @ ") for head in heads))
+    assert deepest[0] > 5
+    assert deepest[1:3] == [3, 1]  # what is called from the deepest is known, too
+    assert deepest[3] > deepest[0]
+
+
+def test_contexts_that_nothing_tells_are_refused_if_asked_for(tmp_path: Path) -> None:
+    done((RECORDING, PIE), tmp_path)
+    with pytest.raises(IncompleteError, match="no call stacks") as caught:
+        done((RECORDING, PIE), tmp_path, contexts="nested")
+    assert "--call-graph fp" in str(caught.value.cure)
+
+
+def test_call_stacks_that_hold_nothing_make_no_contexts(
+    walked: tuple[Path, Path], tmp_path: Path
+) -> None:
+    recording, binary = walked
+    samples = [replace(sample, frames=[]) for sample in read_hybrid(recording)]
+    head = recording.read_text().split("\n\n")[0]
+    bare = tmp_path / "bare.perfscript"
+    bare.write_text(f"{head}\n\n{write_hybrid(samples)}")
+    assert "llvm_runs" in done((bare, binary), tmp_path).tallies
