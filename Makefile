@@ -18,7 +18,7 @@ HAS_COMPILER = (command -v cc || command -v gcc || command -v clang) >/dev/null 
 
 SECONDS_EACH ?= 60
 
-.PHONY: help demo test lint docs toolchain compiler install setup bench fuzz clean
+.PHONY: help demo test lint docs toolchain compiler install setup bench dist fuzz clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  \1\t/' | expand -t 14
@@ -87,6 +87,18 @@ toolchain: ## install the tools that tests compare with (Debian, root); without 
 
 bench: setup ## measure against the tools that are installed, side by side
 	$(BIN)/python benchmarks/run.py
+
+dist: setup ## source archive and wheel in dist/, checked, and each tried in an empty environment
+	rm -rf dist
+	$(BIN)/pip install --quiet build twine
+	$(BIN)/python -m build --outdir dist . >/dev/null
+	$(BIN)/twine check --strict dist/*
+	@for package in dist/*; do \
+	    rm -rf build/try && $(PYTHON) -m venv build/try && build/try/bin/pip install --quiet "$$package" && \
+	    build/try/bin/lbr2pgo convert testbins/recordings/x86-64-interp.pie.perf.data \
+	        --binary testbins/x86-64/interp.pie --llvm - >/dev/null 2>&1 && echo "$$package converts" || exit 1; \
+	done
+	@echo "next: git tag v$$($(BIN)/python -c 'import lbr2pgo; print(lbr2pgo.__version__)')"
 
 fuzz: setup ## fuzz every reader for SECONDS_EACH seconds
 	$(BIN)/python tests/fuzz/run.py --seconds $(SECONDS_EACH)

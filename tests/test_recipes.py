@@ -32,7 +32,14 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.mark.parametrize(
-    "path", [*sorted(RECIPES.glob("*.yml")), HOOKS], ids=lambda path: path.name
+    "path",
+    [
+        *sorted(RECIPES.glob("*.yml")),
+        HOOKS,
+        ROOT / ".pre-commit-config.yaml",
+        ROOT / "CITATION.cff",
+    ],
+    ids=lambda path: path.name,
 )
 def test_yaml_is_tidy(path: Path, run: Run) -> None:
     assert run(sys.executable, "-m", "yamllint", "--strict", "-d", RULES, path).stdout == ""
