@@ -17,6 +17,7 @@ from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.sums import exact_sum, sums_of_groups
 
 MEASURES = {
     "density": "samples per location in hot functions, as llvm-profgen defines it",
@@ -164,8 +165,8 @@ def conservation(flow: Flow) -> float | None:
     arrived = _by_block(_arrivals(flow), blocks)
     arrived[blocks > 0] += past[blocks[blocks > 0] - 1]
     left = _by_block(flow.taken, blocks) + past[last]
-    larger = int(np.maximum(arrived, left).sum())
-    return int(np.minimum(arrived, left).sum()) / larger if larger else None
+    larger = exact_sum(np.maximum(arrived, left))
+    return exact_sum(np.minimum(arrived, left)) / larger if larger else None
 
 
 def _past(flow: Flow, code: InstructionTable) -> U64:
@@ -183,5 +184,4 @@ def _arrivals(flow: Flow) -> U64:
 
 
 def _by_block(values: U64, blocks: I64) -> U64:
-    sums: U64 = np.add.reduceat(values, blocks)
-    return sums
+    return sums_of_groups(values, blocks)

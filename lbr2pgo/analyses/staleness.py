@@ -19,6 +19,7 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow, replay
 from lbr2pgo.support.addresses import ByteRanges, image_addresses
 from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.sums import exact_sum
 
 _NAMED = 5
 """How many of the missing functions are named."""
@@ -231,7 +232,7 @@ def of_fdata(fdata: Fdata, program: Program) -> Staleness:
     for i in np.flatnonzero(inside & (owner < 0)).tolist():
         text = fdata.names[name[i]]
         missing[text] = missing.get(text, 0) + int(count[i])
-    return _Weights(int(count[inside].sum()), int(count[placed].sum()), missing).result()
+    return _Weights(exact_sum(count[inside]), exact_sum(count[placed]), missing).result()
 
 
 def _fdata_places(fdata: Fdata) -> tuple[I64, U64, I64, U64]:

@@ -55,6 +55,7 @@ from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.read_ahead import read_ahead
+from lbr2pgo.support.sums import LIMIT, TooManyError, exact_sum
 from lbr2pgo.support.threads import share, threads
 
 _TYPE_FILTERS = ("any_call", "any_ret", "ind_call", "cond", "ind_jmp", "call")
@@ -145,6 +146,15 @@ class _SampleTally:
     not_mapped: int = 0
     in_prologue: int = 0
     branches: int = 0
+    most: int = 0
+    """No sum over the samples so far, or over their entries, is larger."""
+
+    def expect(self, batch: BranchStacks, where: str) -> None:
+        """Raise TooManyError before sums over a batch could wrap around."""
+        longest = int(np.diff(batch.offsets).max(initial=0))
+        self.most += exact_sum(batch.weight) * (longest + 1)
+        if self.most >= LIMIT:
+            raise TooManyError(where)
 
     def as_tally(self, reasons: U64, outside: int) -> dict[str, int]:
         selected = self.read - self.other_event - self.other_process
@@ -245,6 +255,7 @@ class Reading:
     ) -> Generator[tuple[BranchStacks, I64, U8], None, None]:
         """Each batch, with its samples' spaces (negative: not to be counted) and `StackKind`s."""
         for batch in read_ahead(self._source.batches(resolve)):
+            self.tally.expect(batch, self._source.info.path)
             yield batch, *self._selection.apply(batch, self.spaces, self.tally)
             if progress is not None:
                 progress(len(batch))
@@ -291,4 +302,7 @@ def count(
         )
     if isinstance(source, StackSource):
         return count_stack_source(source, layout, options or CountingOptions(), resolve, progress)
-    return Counted(source.counts(layout), None)
+    try:
+        return Counted(source.counts(layout), None)
+    except TooManyError as error:
+        raise TooManyError(source.info.path) from error

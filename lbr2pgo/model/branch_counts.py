@@ -11,7 +11,7 @@ from lbr2pgo.model import waterfall
 from lbr2pgo.native import bits
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import U8, U64, Bools
-from lbr2pgo.support.sums import exact_sum
+from lbr2pgo.support.sums import exact_sum, refuse_too_many, sums_of_groups
 from lbr2pgo.support.tables import ascending, same_length, seal
 
 # Bits of `BranchCounts.known`: which parts of a row are facts.
@@ -135,7 +135,10 @@ def _row_text(counts: BranchCounts, i: int) -> str:
 
 
 def sum_by(keys: Sequence[U64], values: Sequence[U64]) -> tuple[tuple[U64, ...], tuple[U64, ...]]:
-    """Group rows by their keys: unique keys in ascending order, and the sums of their values."""
+    """Group rows by their keys: unique keys in ascending order, and the sums of their values.
+
+    Sums end at 2**64 - 1.
+    """
     order = np.lexsort(tuple(reversed(keys)))
     keys = tuple(key[order] for key in keys)
     if not len(order):
@@ -145,7 +148,7 @@ def sum_by(keys: Sequence[U64], values: Sequence[U64]) -> tuple[tuple[U64, ...],
     for key in keys:
         is_first[1:] |= key[1:] != key[:-1]
     starts = np.flatnonzero(is_first)
-    sums = tuple(np.add.reduceat(value[order], starts) for value in values)
+    sums = tuple(sums_of_groups(value[order], starts) for value in values)
     return tuple(key[starts] for key in keys), sums
 
 
@@ -162,8 +165,10 @@ def aggregate(
 ) -> BranchCounts:
     """Build `BranchCounts` from rows in any order; equal rows add up, unknown addresses become 0.
 
-    Columns of equal length. Rows with a zero count are dropped.
+    Columns of equal length. Rows with a zero count are dropped. Raises TooManyError where counts
+    or mispredictions add up to 2**63.
     """
+    refuse_too_many(count, mispredicted)
     rows = count > 0
     bits = known[rows]
     columns = [

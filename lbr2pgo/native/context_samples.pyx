@@ -5,6 +5,7 @@ import numpy as np
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from lbr2pgo.native.row_ids cimport RowIds, RowSums
+from lbr2pgo.native.sums cimport saturating
 
 
 cdef int _note_first(int64_t[::1] first, RowIds lines, Py_ssize_t row) except -1 nogil:
@@ -34,7 +35,7 @@ def infer_calls(
             if count == 0 and (row < 0 or total[context]):
                 count = 1
             has_samples[caller] = 1
-            total[caller] += count
+            total[caller] = saturating(total[caller], count)
             before = lines.ids.used
             row = lines.add(caller, location, 0, count)
             if row == before:

@@ -5,6 +5,8 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
+from lbr2pgo.native.sums cimport saturating
+
 cdef enum:
     FIRST_CAPACITY = 1 << 10
     MOST_ROWS = 1 << 30  # numbers are 32 bits wide
@@ -136,5 +138,5 @@ cdef class RowSums:
                 sums = np.zeros(2 * self.sums.shape[0], np.uint64)
                 sums[:row] = self.sums
                 self.sums = sums
-        self.sums[row] += count
+        self.sums[row] = saturating(self.sums[row], count)
         return row

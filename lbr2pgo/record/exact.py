@@ -42,6 +42,7 @@ from lbr2pgo.support.arrays import I32, U64
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.npz import Arrays, read_arrays
 from lbr2pgo.support.output import write_atomically
+from lbr2pgo.support.sums import sums_of_groups
 
 FORMAT = "lbr2pgo-exact-1"
 _COLUMNS = {
@@ -102,7 +103,7 @@ class ExactCounts:
         merged = {name: column[firsts] for name, column in columns.items()}
         if len(firsts):
             for name in ("count", "mispredicted"):
-                merged[name] = np.add.reduceat(columns[name], firsts)
+                merged[name] = sums_of_groups(columns[name], firsts)
         return cls(
             images=tuple(images),
             build_ids=tuple(build_ids),

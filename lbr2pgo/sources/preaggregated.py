@@ -41,6 +41,7 @@ from lbr2pgo.sources.code_addresses import are_code
 from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import U8, U64, Bools
+from lbr2pgo.support.sums import refuse_too_many
 
 if TYPE_CHECKING:
     from lbr2pgo.native.preaggregated_text import Rows
@@ -249,6 +250,7 @@ def _spread_mispredictions(counts: BranchCounts, surplus: _Traces) -> BranchCoun
     rows = _join([_Traces(*columns, counts.mispredicted), surplus])
     branch = rows.known & (FROM | TO | BRANCH)
     order = np.lexsort((branch, rows.to, rows.from_))
+    refuse_too_many(rows.mispredicted)
     keys = np.stack([rows.from_[order], rows.to[order], branch[order].astype(np.uint64)])
     is_first = np.ones(len(order), dtype=np.bool_)
     is_first[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)

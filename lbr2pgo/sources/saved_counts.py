@@ -29,6 +29,7 @@ from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import Addresses, Sniff, SourceFormat, SourceInfo
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.npz import Arrays, read_arrays
+from lbr2pgo.support.sums import TooManyError
 
 VERSION = 1
 HEADER = "lbr2pgo_counts"
@@ -62,6 +63,8 @@ def read_counts(path: Path) -> BranchCounts:
         return _read(read_arrays(path), path)
     except OSError as error:
         raise InputError(f"can't be read: {error.strerror or error}", where=str(path)) from error
+    except TooManyError as error:
+        raise TooManyError(str(path)) from error
     except ValueError as error:
         raise _damage(path, str(error)) from error
 

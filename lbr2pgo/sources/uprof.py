@@ -19,6 +19,7 @@ from lbr2pgo.model.line_branches import TEXT_COLUMNS, LineBranches
 from lbr2pgo.sources.base import Sniff, SourceFormat, SourceInfo
 from lbr2pgo.sources.csv_text import Row, normal, number_of, places_of, read_rows, rows_of
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.sums import refuse_too_many
 
 _NAMES = {
     "samples": ("samples", "sample count", "samples count"),
@@ -81,9 +82,11 @@ class UprofReport:
         rows = [row for section in chosen for row in self._rows(section)]
         says_misses = any({"misses", "miss_percent"} & s.places.keys() for s in chosen)
         texts = {name: tuple(row[0].get(name, "") for row in rows) for name in TEXT_COLUMNS}
+        samples = np.array([row[1] for row in rows], np.int64)
+        refuse_too_many(samples.view(np.uint64))
         return LineBranches(
             **texts,
-            samples=np.array([row[1] for row in rows], np.int64),
+            samples=samples,
             mispredicted=np.array([row[2] for row in rows], np.int64) if says_misses else None,
         )
 

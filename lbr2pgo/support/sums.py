@@ -1,13 +1,33 @@
-"""Sums and products of counts, which are 64 bits wide and must never wrap around."""
+"""Sums and products of counts, which are 64 bits wide and never wrap around.
+
+What is counted adds up to less than `LIMIT`, or it is refused: then no part of it can wrap, be it
+signed or not. Only what counts a sample several times, as the total of a function does for each of
+its instructions, can still become larger; such sums end at `LARGEST`, as LLVM's do (LLVM:
+Support/MathExtras.h, SaturatingAdd, SaturatingMultiply).
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from lbr2pgo.support.arrays import U64
+from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.errors import InputError
 
+LARGEST = 2**64 - 1
+LIMIT = 2**63
 _HALF = np.uint64(32)
 _LOW = np.uint64((1 << 32) - 1)
+
+
+class TooManyError(InputError):
+    """Counts that add up to more than any tool reads."""
+
+    def __init__(self, where: str | None = None) -> None:
+        super().__init__(
+            "the counts add up to 2**63 or more, which no tool reads",
+            where=where,
+            cure="Leave out what is damaged, or merge less.",
+        )
 
 
 def exact_sum(counts: U64) -> int:
@@ -17,3 +37,48 @@ def exact_sum(counts: U64) -> int:
     True
     """
     return (int((counts >> _HALF).sum()) << 32) + int((counts & _LOW).sum())
+
+
+def refuse_too_many(*columns: U64) -> None:
+    """Raise TooManyError if the counts of any column add up to `LIMIT`."""
+    if any(exact_sum(counts) >= LIMIT for counts in columns):
+        raise TooManyError
+
+
+def multiplied(counts: U64, factors: U64) -> U64:
+    """Products (n,), at most `LARGEST`.
+
+    >>> multiplied(np.array([3, 2**63], np.uint64), np.array([2, 2], np.uint64)).tolist()
+    [6, 18446744073709551615]
+    """
+    most = np.uint64(LARGEST) // np.maximum(factors, np.uint64(1))
+    return np.where(counts > most, np.uint64(LARGEST), counts * factors)
+
+
+def add_at(sums: U64, rows: I64, counts: U64) -> None:
+    """Add counts (n,) to the sums that stand at these rows, in place; at most `LARGEST` each.
+
+    >>> sums = np.array([1, 2**64 - 2], np.uint64)
+    >>> add_at(sums, np.array([1, 0, 1]), np.array([1, 7, 1], np.uint64)); sums.tolist()
+    [8, 18446744073709551615]
+    """
+    if int(sums.max(initial=0)) + exact_sum(counts) <= LARGEST:
+        np.add.at(sums, rows, counts)
+        return
+    low, high = sums & _LOW, sums >> _HALF
+    np.add.at(low, rows, counts & _LOW)
+    np.add.at(high, rows, counts >> _HALF)
+    high += low >> _HALF
+    sums[:] = np.where(high > _LOW, np.uint64(LARGEST), high << _HALF | low & _LOW)
+
+
+def sums_of_groups(counts: U64, starts: I64) -> U64:
+    """The sum of each group of counts (n,) that begins at one of `starts` (m,), at most `LARGEST`.
+
+    Starts ascend from 0.
+    """
+    if exact_sum(counts) <= LARGEST:
+        return np.add.reduceat(counts, starts)
+    sums = np.zeros(len(starts), np.uint64)
+    add_at(sums, np.searchsorted(starts, np.arange(len(counts)), side="right") - 1, counts)
+    return sums

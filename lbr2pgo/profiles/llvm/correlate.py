@@ -36,6 +36,7 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.distinct import among, distinct
+from lbr2pgo.support.sums import add_at, multiplied, sums_of_groups
 
 _FS_DISCRIMINATOR_MARK = "__llvm_fs_discriminator__"
 
@@ -92,7 +93,7 @@ def _executed(code: Code, place: I64) -> _Executed:
     if not len(first):
         return _Executed(code.weight, code.count, code.is_body)
     return _Executed(
-        weight=np.add.reduceat(code.weight, first),
+        weight=sums_of_groups(code.weight, first),
         count=np.maximum.reduceat(code.count, first),
         is_body=np.logical_or.reduceat(code.is_body, first),
     )
@@ -132,7 +133,7 @@ def _table(
 def _with_totals(executed: _Executed, contexts: InlineContexts) -> Contexts:
     totals = np.zeros(len(contexts.parent), dtype=np.uint64)
     for rows, context in contexts.levels:
-        np.add.at(totals, context, executed.weight[rows])
+        add_at(totals, context, executed.weight[rows])
     return Contexts(
         parent=contexts.parent,
         line=contexts.line,
@@ -173,7 +174,7 @@ def _body(
     bodies = np.flatnonzero(executed.is_body & (leaf >= 0))
     rows = np.concatenate((bodies, calls.place[is_known]))
     frame = places.leaf[rows]
-    value = executed.count[rows] * places.factor(frame)
+    value = multiplied(executed.count[rows], places.factor(frame))
     value[len(bodies) :] = 0
     columns = (leaf[rows], *places.location(frame))
     first, row = distinct_rows(columns[0], pair(*columns[1:]))

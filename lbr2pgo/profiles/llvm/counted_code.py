@@ -13,6 +13,7 @@ from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses
 from lbr2pgo.support.arrays import U64, Bools
 from lbr2pgo.support.distinct import among, distinct
+from lbr2pgo.support.sums import multiplied
 
 
 def starts(flow: Flow) -> ImageAddresses:
@@ -48,7 +49,7 @@ def counted_code(flow: Flow, program: Program, functions: DwarfFunctions, calls:
     is_body = (count > 0) | _in_ranges(table.address, ranges)
     is_call = among(table.address, np.sort(sources))
     rows = is_body | is_call
-    weight = count * table.size
+    weight = multiplied(count, table.size.astype(np.uint64))
     code = Code(table.address[rows], weight[rows], count[rows], is_body[rows])
     return _with_external(code) if EXTERNAL in sources else code
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from lbr2pgo.profiles.llvm.profile_table import ProfileTable
 from lbr2pgo.support.arrays import F64, I64, U64
+from lbr2pgo.support.sums import LARGEST, add_at, exact_sum
 
 HOT = 990_000
 """Hot is what makes up this share of all counts, in millionths (LLVM's default cutoff)."""
@@ -25,8 +26,9 @@ def density(count: U64, locations: I64) -> float:
     count, each = count[kept], count[kept] / locations[kept]
     order = np.lexsort((count, -each))
     # LLVM computes the share in single precision.
-    wanted = float(np.float32(count.sum()) * np.float32(HOT) / np.float32(_SCALE))
-    reached = np.cumsum(count[order]) - count[order]
+    total = np.uint64(min(exact_sum(count), LARGEST))
+    wanted = float(np.float32(total) * np.float32(HOT) / np.float32(_SCALE))
+    reached = np.cumsum(count[order], dtype=np.float64) - count[order]
     taken: F64 = each[order][reached < wanted]
     return float(taken[-1]) if len(taken) else 0.0
 
@@ -41,7 +43,7 @@ def table_density(table: ProfileTable) -> float:
     places = np.zeros(size, np.int64)
     np.add.at(places, top[table.body.context], 1)
     count = np.zeros(size, np.uint64)
-    np.add.at(count, top[table.body.context], table.body.count)
+    add_at(count, top[table.body.context], table.body.count)
     return density(count, places)
 
 

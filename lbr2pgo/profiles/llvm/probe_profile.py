@@ -38,6 +38,7 @@ from lbr2pgo.support.addresses import ByteRanges, ImageAddresses
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import numbers_in
+from lbr2pgo.support.sums import add_at
 
 
 def probe_profile(
@@ -259,7 +260,7 @@ def _body(
     place = index.astype(np.uint64) << np.uint64(32) | discriminator
     first, row = distinct_rows(context, place)
     count = np.zeros(len(first), np.uint64)
-    np.add.at(count, row[: len(counted.row)], counted.count)
+    add_at(count, row[: len(counted.row)], counted.count)
     at_row = row[len(counted.row) :]
     first_call, call = distinct_rows(pair(at_row, made.callee))
     called = np.zeros(len(first_call), np.uint64)
@@ -275,11 +276,11 @@ def _totals(table: ProbeTable, contexts: _ProbeContexts, counted: _Counted) -> t
     context = contexts.of_node[table.node[counted.row]]
     total = np.zeros(len(contexts.parent), np.uint64)
     head = np.zeros_like(total)
-    np.add.at(total, context, counted.count)
+    add_at(total, context, counted.count)
     is_head = (table.index[counted.row] == ENTRY_INDEX) & (contexts.parent[context] < 0)
-    np.add.at(head, context[is_head], counted.count[is_head])
+    add_at(head, context[is_head], counted.count[is_head])
     depth = depths(contexts.parent)
     for level in range(int(depth.max(initial=0)), 0, -1):
         rows = np.flatnonzero(depth == level)
-        np.add.at(total, contexts.parent[rows], total[rows])
+        add_at(total, contexts.parent[rows], total[rows])
     return total, head

@@ -13,6 +13,7 @@ import numpy as np
 
 from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.sums import add_at
 
 # Compilers emit several functions of these names, whose profiles would be mixed up
 # (LLVM: ProfileGeneratorBase::filterAmbiguousProfile).
@@ -146,7 +147,7 @@ class ProfileTable:
         """
         body = self.body
         called = np.zeros_like(body.count)
-        np.add.at(called, self.calls.row, self.calls.count)
+        add_at(called, self.calls.row, self.calls.count)
         is_alone = self.contexts.parent[body.context] < 0
         np.maximum(body.count, called, out=body.count, where=is_alone)
 

@@ -12,6 +12,7 @@ from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
 from lbr2pgo.profiles.llvm.contexts.trees import levels
 from lbr2pgo.profiles.llvm.profile_table import Contexts, ProfileTable
 from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.sums import add_at
 
 
 def nested(profile: ContextProfile) -> ProfileTable:
@@ -64,10 +65,10 @@ def _lines(table: ProfileTable, place: I64, is_inlined: Bools) -> tuple[Lines, U
     location = location_of(b.line, b.discriminator)
     is_gone = _is_nested(table, location, is_inlined)
     lost = np.zeros(len(b.context), np.uint64)
-    np.add.at(lost, t.row[is_gone], t.count[is_gone])
+    add_at(lost, t.row[is_gone], t.count[is_gone])
     lost = np.minimum(lost, b.count)
     removed = np.zeros(len(c), np.uint64)
-    np.add.at(removed, b.context, lost)
+    add_at(removed, b.context, lost)
     has_nested = _has_nested(table, location, is_inlined)
     is_left = (place[b.context] >= 0) & ~(has_nested & (lost == b.count))
     lines = Lines()
@@ -111,12 +112,12 @@ def _totals(c: Contexts, is_inlined: Bools, removed: U64) -> U64:
     for level in [*levels(c.parent)][::-1]:
         total[level] -= np.minimum(removed[level], total[level])
         inner = level[is_inlined[level]]
-        np.add.at(total, c.parent[inner], total[inner])
+        add_at(total, c.parent[inner], total[inner])
     return total
 
 
 def _sums(values: U64, place: I64, size: int) -> U64:
     total = np.zeros(size, np.uint64)
     known = np.flatnonzero(place >= 0)
-    np.add.at(total, place[known], values[known])
+    add_at(total, place[known], values[known])
     return total

@@ -12,6 +12,7 @@ from lbr2pgo.profiles.llvm.contexts.columns import Lines, line_and_discriminator
 from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
 from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, ProfileTable
 from lbr2pgo.support.arrays import I64, U8, U64
+from lbr2pgo.support.sums import add_at
 
 
 class ContextSamples:
@@ -76,12 +77,12 @@ class ContextSamples:
 def _sums(parts: list[tuple[I64, U64]], size: int) -> U64:
     total = np.zeros(size, np.uint64)
     for context, count in parts:
-        np.add.at(total, context, count)
+        add_at(total, context, count)
     return total
 
 
 def _raised(body: Body, calls: CallTargets) -> Body:
     """Locations run at least as often as they call (LLVM: updateCallsiteSamples)."""
     called = np.zeros_like(body.count)
-    np.add.at(called, calls.row, calls.count)
+    add_at(called, calls.row, calls.count)
     return replace(body, count=np.maximum(body.count, called))
