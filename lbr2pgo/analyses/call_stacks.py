@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from lbr2pgo.analyses.evidence import TOP, Evidence
@@ -24,29 +24,50 @@ _FUNCTIONS = (
     Column("own", "samples itself", Kind.COUNT),
     Column("function", "function", Kind.FUNCTION),
 )
-_NOT_RECORDED = (
-    "The recording holds no call stacks: record with perf record --call-graph lbr (Intel), or "
-    "lbr2pgo record --call-stack."
+NOT_RECORDED = (
+    "The recording holds no call stacks: record with lbr2pgo record --call-graph, or perf record "
+    "--call-graph lbr (Intel)."
 )
+
+
+NamedStack = tuple[tuple[str, ...], int]
+"""A call stack by names, outermost caller first, and how many samples had it."""
 
 
 @dataclass(slots=True)
 class Node:
-    """One function, called the way down from the root."""
+    """One function, called the way down from the root; or calling it, in a tree of callers."""
 
     name: str
     total: int = 0
     """Samples in it and in what it called."""
     own: int = 0
-    callees: dict[str, Node] = field(default_factory=dict)
+    below: dict[str, Node] = field(default_factory=dict)
+
+    def along(self, path: Iterable[str]) -> list[Node]:
+        """The nodes down a path, with itself first; made where there are none."""
+        nodes = [self]
+        for name in path:
+            nodes.append(nodes[-1].below.setdefault(name, Node(name)))
+        return nodes
 
     def ordered(self) -> list[Node]:
-        """Callees, largest total first."""
-        return sorted(self.callees.values(), key=lambda node: (-node.total, node.name))
+        """Those below, largest total first."""
+        return sorted(self.below.values(), key=lambda node: (-node.total, node.name))
+
+    def walk(self, least: float = 0, deepest: int | None = None) -> Iterator[tuple[int, Node]]:
+        """Itself and all below it with their depths, without those of fewer samples."""
+        waiting = [(0, self)]
+        while waiting:
+            depth, node = waiting.pop()
+            if node.total >= least:
+                yield depth, node
+                if deepest is None or depth < deepest:
+                    waiting += [(depth + 1, each) for each in reversed(node.ordered())]
 
 
-def named_stacks(evidence: Evidence) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Each call stack by names, outermost caller first, and how many samples had it."""
+def named_stacks(evidence: Evidence) -> Iterator[NamedStack]:
+    """Each call stack; of one function, those that it is in."""
     found = evidence.found(CALL_STACKS)
     if found is None:
         return
@@ -64,12 +85,10 @@ def tree(evidence: Evidence) -> Node:
     """All call stacks as one tree below `ROOT`."""
     root = Node(ROOT)
     for stack, count in named_stacks(evidence):
-        root.total += count
-        node = root
-        for name in stack:
-            node = node.callees.setdefault(name, Node(name))
+        nodes = root.along(stack)
+        for node in nodes:
             node.total += count
-        node.own += count
+        nodes[-1].own += count
     return root
 
 
@@ -85,10 +104,10 @@ def folded(evidence: Evidence) -> list[tuple[str, int]]:
 def call_stacks(evidence: Evidence, top: int | None = TOP) -> tuple[Table, ...]:
     """Tables of functions with and without their callees, of the tree, and of folded stacks."""
     if evidence.found(CALL_STACKS) is None:
-        return (empty(NAME, TITLE, _FUNCTIONS, _NOT_RECORDED),)
+        return (empty(NAME, TITLE, _FUNCTIONS, NOT_RECORDED),)
     root = tree(evidence)
     notes = (
-        "Stacks are as deep as the recorder's ring: callers further out are cut off. Samples "
+        "Callers beyond what the recorder keeps (its ring, or 127 frames) are cut off. Samples "
         "without any recorded call are left out.",
     )
     return _functions(evidence, root.total, top, notes), _tree(root), _folded(evidence, top)
@@ -110,14 +129,11 @@ def _functions(evidence: Evidence, all_: int, top: int | None, notes: tuple[str,
 
 def _tree(root: Node) -> Table:
     """Callers above what they called, with depth; small branches left out."""
-    rows: list[tuple[int, str, float, int, int]] = []
-    waiting = [(0, node) for node in reversed(root.ordered())]
-    while waiting:
-        depth, node = waiting.pop()
-        if node.total >= SMALLEST * root.total:
-            share = node.total / root.total
-            rows.append((depth, node.name, share, node.total, node.own))
-            waiting += [(depth + 1, callee) for callee in reversed(node.ordered())]
+    rows = [
+        (depth - 1, node.name, node.total / root.total, node.total, node.own)
+        for depth, node in root.walk(SMALLEST * root.total)
+        if depth
+    ]
     columns = (
         Column("depth", "depth", Kind.COUNT),
         Column("function", "function", Kind.FUNCTION),

@@ -12,6 +12,7 @@ from typing import Any
 from lbr2pgo.analyses import (
     call_edges,
     call_stacks,
+    callers,
     function_view,
     hot_branches,
     hyperblocks,
@@ -50,6 +51,7 @@ ANALYSES = {
     indirect_targets.NAME: Analysis(indirect_targets.indirect_targets),
     hyperblocks.NAME: Analysis(hyperblocks.hyperblocks, (hyperblocks.paths_followed,)),
     call_stacks.NAME: Analysis(call_stacks.call_stacks, (CALL_STACKS,)),
+    callers.NAME: Analysis(callers.callers, (CALL_STACKS,)),
     call_edges.NAME: Analysis(call_edges.call_edges),
 }
 """In the order in which a report shows them."""

@@ -1,4 +1,7 @@
-"""Call stacks, from recordings in which calls push an entry and returns pop it.
+"""Call stacks: call chains beside branch stacks, or stacks of branches that hold open calls.
+
+A call chain begins with the interrupted instruction; return addresses follow, and the call before
+each is the caller's.
 
 In call-stack mode (Intel, `perf record --call-graph lbr`) entry 0 is the latest call that has not
 returned: its target is the running function, its source lies in the caller; the source of entry 1
@@ -16,10 +19,11 @@ import numpy as np
 
 from lbr2pgo.counting.address_spaces import rows_by
 from lbr2pgo.evidence.collector import Finding, Pass, Samples
-from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks
+from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks, CallChains
 from lbr2pgo.native.walk import StackKind
-from lbr2pgo.support.addresses import RuntimeAddresses
-from lbr2pgo.support.arrays import I64
+from lbr2pgo.support.addresses import RuntimeAddresses, runtime_addresses
+from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.intervals import numbers_in
 
 OUTSIDE = -1
 """Frame of another image, or of code in no region."""
@@ -49,10 +53,27 @@ class CallStackCollector:
 
     def add(self, samples: Samples) -> None:
         """Count the samples of a batch that hold call stacks."""
-        spaces = np.where(samples.kinds == StackKind.OPEN_CALLS, samples.spaces, -1)
-        for space, rows in rows_by(spaces):
+        batch, holds_calls = samples.batch, samples.kinds == StackKind.OPEN_CALLS
+        for space, rows in rows_by(np.where(holds_calls, samples.spaces, -1)):
             if space >= 0:
-                self._add_rows(samples.batch, space, rows)
+                self._add_rows(batch, space, rows)
+        if batch.chains is None:
+            return
+        self._is_recorded = True
+        has_chain = ~holds_calls & (np.diff(batch.chains.offsets) > 0)
+        for space, rows in rows_by(np.where(has_chain, samples.spaces, -1)):
+            if space >= 0:
+                self._add_chains(batch.chains, batch.weight[rows], space, rows)
+
+    def _add_chains(self, chains: CallChains, weight: U64, space: int, rows: I64) -> None:
+        first, past = chains.offsets[rows], chains.offsets[rows + 1]
+        is_caller = np.ones(len(chains.frames), np.bool_)
+        is_caller[first] = False
+        places = runtime_addresses(chains.frames - is_caller)[numbers_in(first, past)]
+        functions = self._functions(space, places)
+        ends = np.cumsum(past - first)
+        for end, size, times in zip(ends, past - first, weight.tolist(), strict=True):
+            self._counts[functions[end - size : end].tobytes()] += times
 
     def merge(self, other: CallStackCollector) -> None:
         """Add what another one counted."""

@@ -165,7 +165,7 @@ def _call_tree(node: Node) -> CallNode:
             done[id(current)] = CallNode(current.name, current.total, current.own, callees)
         else:
             waiting.append((current, True))
-            waiting += [(callee, False) for callee in current.callees.values()]
+            waiting += [(callee, False) for callee in current.below.values()]
     return done[id(node)]
 
 

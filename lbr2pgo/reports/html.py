@@ -65,6 +65,7 @@ def render(report: Report) -> str:
             tables=page.visible(report),
             cell=links.cell,
             is_number=page.is_number,
+            depth_of=page.depth_of,
             charts=page.charts(report, links),
             functions=[page.function(report, view, links) for view in report.functions],
             flame=flame,

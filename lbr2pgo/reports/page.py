@@ -127,6 +127,12 @@ def text_of(column: Column, value: Value) -> str:
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
 
 
+def depth_of(table: Table, row: Sequence[Value]) -> int:
+    """How far a row of a tree is indented; 0 in tables that are none."""
+    depths = [v for c, v in zip(table.columns, row, strict=True) if c.name == "depth"]
+    return int(depths[0] or 0) if depths else 0
+
+
 def is_number(column: Column) -> bool:
     """Whether a column is to be aligned and sorted as numbers."""
     return column.kind in _NUMBERS

@@ -47,8 +47,8 @@ def test_frames_outside_are_one() -> None:
 
 def test_the_tree_holds_own_and_total_samples() -> None:
     root = tree(recorded(IN_G, IN_H))
-    main = root.callees["main"]
-    assert (root.total, main.total, main.own, main.callees["g"].own) == (4, 4, 0, 3)
+    main = root.below["main"]
+    assert (root.total, main.total, main.own, main.below["g"].own) == (4, 4, 0, 3)
     assert [node.name for node in main.ordered()] == ["g", "dispatch"]
 
 
@@ -78,6 +78,13 @@ def test_other_recordings_say_how_to_get_stacks() -> None:
     (table,) = call_stacks(evidence(Sample([(0x1000, 0x1040)])))
     assert table.rows == ()
     assert any("--call-graph lbr" in note for note in table.notes)
+
+
+def test_call_chains_beside_branches_are_call_stacks() -> None:
+    """A return address belongs to the call before it: h's lies behind the end of dispatch's."""
+    chained = Sample([(0x1041, 0x1005)], ip=0x1051, weight=2, chain=[0x1051, 0x1022, 0x1005, 0x1])
+    found = evidence(chained, replace(chained, chain=[0x1040, 0x1005]), Sample([(0x1041, 0x1005)]))
+    assert folded(found) == [("[outside];main;dispatch;h", 2), ("main;g", 2)]
 
 
 def test_a_semicolon_in_a_name_breaks_no_folded_stack() -> None:

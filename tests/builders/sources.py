@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
-from lbr2pgo.model.branch_stacks import BranchStacks
+from lbr2pgo.model.branch_stacks import BranchStacks, CallChains
 from lbr2pgo.program.elf.layout import ImageLayout, Segment
 from lbr2pgo.sources.base import Addresses, EventInfo, SourceInfo, SymbolResolver
 
@@ -41,6 +41,8 @@ class Sample:
     event: int = -1
     weight: int = 1
     ip: int = 0
+    chain: Sequence[int] = ()
+    """The call stack, innermost frame first."""
 
 
 def batch_of(samples: Sequence[Sample]) -> BranchStacks:
@@ -59,7 +61,15 @@ def batch_of(samples: Sequence[Sample]) -> BranchStacks:
         event=column("event", np.int32),
         ip=column("ip", np.uint64),
         weight=column("weight", np.uint64),
+        chains=chains_of(samples) if any(sample.chain for sample in samples) else None,
     )
+
+
+def chains_of(samples: Sequence[Sample]) -> CallChains:
+    """Their call stacks."""
+    frames = [frame for sample in samples for frame in sample.chain]
+    offsets = np.cumsum([0, *(len(sample.chain) for sample in samples)], dtype=np.int64)
+    return CallChains(np.array(frames, np.uint64), offsets)
 
 
 @dataclass

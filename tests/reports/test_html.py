@@ -169,6 +169,14 @@ def test_numbers_sort_by_their_value_and_addresses_stand_aside() -> None:
     assert links.cell(address, 0x99).order is None
 
 
+def test_trees_are_indented() -> None:
+    columns = (Column("depth", "depth", Kind.COUNT), Column("f", "function", Kind.FUNCTION))
+    table = Table("x", "X", columns, ((0, "hot"), (2, "outer")))
+    text = html.render(replace(toy_report(), tables=(table,)))
+    assert '<td style="padding-left: 3em">outer' in text
+    assert "<td>hot" in text
+
+
 def test_the_same_report_gives_the_same_page(recorded: Report) -> None:
     assert html.render(recorded) == html.render(recorded)
 
