@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -48,7 +48,13 @@ def _add_plan(parts: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     plan.add_argument("--no-user", action="store_true", help="record no user code")
     plan.add_argument("--call-stack", action="store_true", help="keep the open calls only")
     _add_ring_options(plan)
-    plan.add_argument("--format", choices=("table", "json"), default="table")
+    plan.add_argument("--cpu", type=int, help="number of the core to set up (all cores)")
+    plan.add_argument(
+        "--format",
+        choices=("shell", "table", "json"),
+        default="shell",
+        help="shell: commands of msr-tools that can be run (the default)",
+    )
 
 
 def _add_snapshot(parts: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -69,6 +75,10 @@ def _add_device_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_ring_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--depth", type=int, help="entries of the ring (this machine's)")
+    parser.add_argument(
+        "--model",
+        help="core2, bonnell, silvermont, knl, nehalem or skylake: the first with such a ring",
+    )
     parser.add_argument(
         "--architectural",
         action=argparse.BooleanOptionalAction,
@@ -108,7 +118,11 @@ def run_plan(args: argparse.Namespace) -> int:
     bank, depth = _bank_and_depth(args, default_depth=32)
     kinds = tuple(name for name in args.filter.split(",") if name)
     wanted = Wanted(kinds, not args.no_user, args.kernel, args.call_stack)
-    _print_plan(plan(bank, depth, wanted), TRAPS, args.format)
+    writes = plan(bank, depth, wanted)
+    if args.format == "shell":
+        print(*_shell_lines(writes, TRAPS, args.cpu), sep="\n")
+    else:
+        _print_plan(writes, TRAPS, args.format)
     return 0
 
 
@@ -156,18 +170,41 @@ def _bank_and_depth(args: argparse.Namespace, default_depth: int | None = None) 
     from lbr2pgo.record.facility import Recorder, find_facility
     from lbr2pgo.sources.registers import intel_lbr
 
-    facility = find_facility(_machine(args))
+    machine = _machine(args)
+    facility = find_facility(machine)
     architectural = args.architectural
     if architectural is None:
         architectural = facility.recorder is Recorder.INTEL_ARCH_LBR
     intel = facility.recorder in (Recorder.INTEL_LBR, Recorder.INTEL_ARCH_LBR)
-    depth = args.depth or (facility.depth if intel else None) or default_depth
+    _, of_model = intel_lbr.MODELS.get(args.model or "", (None, None))
+    depth = args.depth or of_model or (facility.depth if intel else None) or default_depth
     if depth is None:
         raise InputError(
             "this machine doesn't tell how many entries its ring has",
             cure="Say it: --depth 32 on Skylake and later, 16 before.",
         )
-    return (intel_lbr.ARCHITECTURAL if architectural else intel_lbr.MODEL_SPECIFIC), depth
+    if architectural:
+        return intel_lbr.ARCHITECTURAL, depth
+    here = intel_lbr.model_of(machine.cpu.model) if intel and not args.depth else None
+    return _model_specific(args.model or here, depth)
+
+
+def _model_specific(model: str | None, depth: int) -> tuple[Bank, int]:
+    """Registers of rings before the architectural one; of short ones the model tells which."""
+    from lbr2pgo.sources.registers.intel_lbr import MODEL_SPECIFIC, MODELS
+
+    fitting = {name: bank for name, (bank, entries) in MODELS.items() if entries == depth}
+    if model is None and len(fitting) > 1:
+        raise InputError(
+            f"rings of {depth} entries have different registers in different processors",
+            cure=f"Say which: --model {', '.join(fitting)}.",
+        )
+    if model is not None and model not in fitting:
+        names = ", ".join(fitting) or "none"
+        raise InputError(
+            f"{model} has no ring of {depth} entries", cure=f"Those that have one: {names}."
+        )
+    return fitting.get(model or next(iter(fitting), ""), MODEL_SPECIFIC), depth
 
 
 def _print_ring(ring: Ring, form: str) -> None:
@@ -222,6 +259,17 @@ def _print_plan(writes: Sequence[Write], traps: Sequence[str], form: str) -> Non
     rows = [(w.name, f"{w.number:#x}", f"{w.value:#x}", w.why) for w in writes]
     notes = [f"Trap {i}: {trap}" for i, trap in enumerate(traps, 1)]
     _print_table(("register", "number", "value", "why"), rows, notes)
+
+
+def _shell_lines(writes: Sequence[Write], traps: Sequence[str], cpu: int | None) -> Iterator[str]:
+    """Commands of msr-tools, and why, as a script for root."""
+    where = "-a" if cpu is None else f"-p {cpu}"
+    yield "modprobe msr"
+    for write in writes:
+        command = f"wrmsr {where} {write.number:#x} {write.value:#x}"
+        yield f"{command:<40}# {write.name}: {write.why}"
+    for i, trap in enumerate(traps, 1):
+        yield f"# Trap {i}: {trap}"
 
 
 def _print_json(value: object) -> None:

@@ -280,6 +280,7 @@ def count_stack_source(
     tallies = {
         **reading.tally.as_tally(table.tallies, outside),
         **waterfall.outside_in(table.by_file(outside)),
+        "runs_in_image/between_pieces": table.between_pieces(),
     }
     return Counted(replace(counts, build_id=layout.build_id, tallies=tallies), reading.match)
 

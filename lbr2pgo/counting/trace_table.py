@@ -47,6 +47,22 @@ class TraceTable:
         self._by_file += other._by_file
         self._table.add(*other._table.rows())
 
+    def between_pieces(self) -> int:
+        """Fall-throughs that start in one piece of the image and end in another: they are none."""
+        keys, values = self._table.rows()
+        rows = keys[:, 3] & np.uint64(TO | END) == np.uint64(TO | END)
+        keys, values = keys[rows], values[rows]
+        total = 0
+        for space, at in rows_by(keys[:, 3] >> np.uint64(KNOWN_BITS)):
+            outside = len(self._spaces.pieces[space])
+            start, end = (
+                self._spaces.to_image(space, runtime_addresses(keys[at, column]))[1]
+                for column in (1, 2)
+            )
+            is_apart = (start != end) & (start < outside) & (end < outside)
+            total += int(values[at[is_apart], 0].sum())
+        return total
+
     def by_file(self, late: int) -> dict[str, int]:
         """Branches outside the image by mapped file; `late` are those that `counts` found."""
         if self._files is None:

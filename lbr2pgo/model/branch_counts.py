@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
@@ -106,6 +106,10 @@ class Branches:
 
     def __len__(self) -> int:
         return len(self.from_)
+
+    def take(self, rows: Bools) -> Branches:
+        """Some of the rows."""
+        return Branches(*(getattr(self, column.name)[rows] for column in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)

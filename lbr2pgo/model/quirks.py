@@ -246,6 +246,16 @@ QUIRKS = (
         Loss("not_taken", "not taken", "nothing: observations of a branch that fell through"),
     ),
     Quirk(
+        "targets astray",
+        "emulators; code that is patched while it runs",
+        "TO of a direct branch is not where its instruction goes",
+        "counted apart: no edge and no outcome; what ran on from TO did run",
+        "replay.astray.lead_astray",
+        "QEMU: docs/devel/tcg-plugins.rst: a block that was begun may be left and begun again",
+        "tests/replay/test_astray.py::test_it_is_counted_apart_and_not_as_taken",
+        tally="astray",
+    ),
+    Quirk(
         "filters by type",
         "all",
         "branch_sample_type keeps some kinds of branches (any_call, cond, …)",

@@ -46,6 +46,7 @@ STEPS = (
     Step("samples_mapped", "from processes that map the image", "samples", "samples_with_stack"),
     Step("branches_read", "branch entries in them", "branches", None),
     Step("branches_in_image", "in this image", "branches", "branches_read"),
+    Step("branches_made", "made by the code at their source", "branches", "branches_in_image"),
     Step("runs_in_image", "fall-throughs in this image", "fall-throughs", None),
     Step("runs_valid", "valid fall-throughs", "fall-throughs", "runs_in_image"),
     Step("runs_in_function", "attributed to a function", "fall-throughs", "runs_valid"),
@@ -56,8 +57,9 @@ STEPS = (
 _COUNTING = ("samples_read", "samples_selected", "samples_with_stack", "samples_mapped",
              "branches_read", "branches_in_image")  # fmt: skip
 """Steps that are taken before there are counts."""
-_COUNTING_KEYS = tuple(
-    f"{loss.step}/{loss.reason}" for loss in LOSSES if loss.step not in _COUNTING
+_COUNTING_KEYS = (
+    "runs_in_image/between_pieces",
+    *(f"{loss.step}/{loss.reason}" for loss in LOSSES if loss.step not in _COUNTING),
 )
 """What else is known then: fall-throughs that can't be told."""
 
@@ -77,6 +79,14 @@ REASONS = {
         "nothing: libraries and the kernel; convert them with their own --binary",
     ),
     **{loss.reason: Reason(loss.title, loss.cure) for loss in LOSSES},
+    "between_pieces": Reason(
+        "from one load segment into another",
+        "check that the binary is the one that was recorded; else an entry in between is missing",
+    ),
+    "astray": Reason(
+        "of direct branches that lead elsewhere",
+        "nothing: an error of the recorder, or code that is patched while it runs",
+    ),
     "backwards": Reason(
         "that end before they start", "check that the binary is the one that was recorded"
     ),

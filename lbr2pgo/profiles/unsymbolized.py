@@ -37,11 +37,12 @@ class Seen:
 
 def seen_by_llvm(flow: Flow, program: Program) -> Seen:
     """Valid runs and branches of the code that llvm-profgen disassembles."""
-    runs, branches, code = flow.judged.runs, flow.branches, disassembled_by_llvm(program)
+    runs, branches, code = flow.judged.runs, flow.counts.branches(), disassembled_by_llvm(program)
+    is_start = flow.instructions.index_of
     rows = flow.judged.valid & (code.around(runs.start) >= 0)
-    is_from = (flow.branch_from >= 0) & (code.around(branches.from_) >= 0)
-    is_to = (flow.branch_to >= 0) & (code.around(branches.to) >= 0)
-    known = np.where(is_from, FROM, 0) | np.where(is_to, TO, 0)
+    is_from = (is_start(branches.from_) >= 0) & (code.around(branches.from_) >= 0)
+    is_to = (is_start(branches.to) >= 0) & (code.around(branches.to) >= 0)
+    known = branches.known & (np.where(is_from, FROM, 0) | np.where(is_to, TO, 0))
     return Seen(
         Runs(runs.start[rows], runs.end[rows], runs.count[rows]),
         replace(branches, known=known.astype(np.uint8)),

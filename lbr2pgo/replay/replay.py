@@ -13,6 +13,7 @@ from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import END, FROM, TO, BranchCounts, Branches, Runs
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.program import Program
+from lbr2pgo.replay.astray import ended_astray, lead_astray
 from lbr2pgo.replay.fusion import FUSED, unfused
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
@@ -134,6 +135,7 @@ class Flow:
     instructions: InstructionTable
     judged: JudgedRuns
     branches: Branches
+    """Without direct branches that lead astray (see `replay.astray`); `counts` has them."""
     branch_from: I64
     """(b,): instruction number of each branch, -1 outside the image or inside an instruction."""
     branch_to: I64
@@ -142,6 +144,8 @@ class Flow:
     """(m,): how many valid fall-throughs cover each instruction."""
     ended: U64
     """(m,): how many valid fall-throughs end at each instruction."""
+    astray: U64
+    """(m,): how many of these say nothing of its outcome, for its branch led astray."""
     taken: U64
     """(m,): how often each instruction branched."""
     mispredicted: U64
@@ -181,7 +185,9 @@ def replay(counts: BranchCounts, program: Program, options: ReplayOptions | None
     options = options or ReplayOptions()
     instructions = program.instructions_for(_touched(counts))
     counts, fused = (counts, 0) if options.as_llvm else unfused(counts, instructions)
-    runs, branches = counts.runs(), counts.branches()
+    runs, recorded = counts.runs(), counts.branches()
+    astray = lead_astray(recorded.from_, recorded.to, recorded.known, instructions)
+    branches = recorded if options.as_llvm else recorded.take(~astray)
     judged = judge(runs, instructions, options)
     size = len(instructions)
     valid = judged.valid
@@ -200,10 +206,21 @@ def replay(counts: BranchCounts, program: Program, options: ReplayOptions | None
         branch_to=_places(instructions, branches.to, branches.known & TO != 0),
         executed=executed,
         ended=ended,
+        astray=ended_astray(counts, instructions, ended),
         taken=_add_at(branch_from[inside], branches.count[inside], size),
         mispredicted=_add_at(branch_from[inside], branches.mispredicted[inside], size),
-        tallies={**_tally(counts, judged, program), FUSED: fused},
+        tallies={
+            **_tally(counts, judged, program),
+            FUSED: fused,
+            **_made(recorded, branches),
+        },
     )
+
+
+def _made(recorded: Branches, branches: Branches) -> dict[str, int]:
+    """How many of the recorded branches are the program's; nothing where none was recorded."""
+    made, all_ = int(branches.count.sum()), int(recorded.count.sum())
+    return {"branches_made/astray": all_ - made, "branches_made": made} if all_ else {}
 
 
 def _touched(counts: BranchCounts) -> ImageAddresses:

@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builders.binary_walks import walked
+from builders.elf import Function
+from builders.evidence import program as small_program
 from builders.outputs import outputs
 from hypothesis import given
 from hypothesis import strategies as st
@@ -178,15 +180,8 @@ def test_an_fdata_offset_inside_an_instruction_is_stale(written, tmp_path):
 
 def test_exact_counts_conserve_their_flow():
     """A loop that was entered 3 times and ran 12 times; then one branch of it is lost."""
-    program = Program.open(binary("interp.pie"))
-    name = program.functions.by_name("main")
-    assert name is not None
-    start = int(program.functions.start[name])
-    table = program.instructions_for(np.array([start], np.uint64))
-    first = int(table.index_of(np.array([start], np.uint64))[0])
-    ends = table.ends_line | (table.kind != 0)
-    last = first + int(np.argmax(ends[first:]))
-    begin, end = int(table.address[first]), int(table.address[last])
+    program = small_program([Function("loop", 0x1000, 4)], {0x1000: "90", 0x1001: "75fd"})
+    begin, end = 0x1000, 0x1001
 
     def flow(back: int, out: int):
         rows = [

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import struct
 from pathlib import Path
 
@@ -105,6 +106,61 @@ def test_plan_works_without_the_hardware(
     out = capsys.readouterr().out
     assert "IA32_LBR_CTL" in out
     assert "Trap 2: " in out
+
+
+def lines_of(capsys: pytest.CaptureFixture[str]) -> list[list[str]]:
+    """The commands that were printed, without comments, as a shell takes them apart."""
+    lines = capsys.readouterr().out.splitlines()
+    return [words for line in lines if (words := shlex.split(line, comments=True))]
+
+
+@pytest.mark.parametrize(
+    ("options", "where"), [((), ["-a"]), (("--cpu", "3"), ["-p", "3"])], ids=["all", "one"]
+)
+def test_a_plan_can_be_run_as_it_is_printed(
+    root: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], where: list[str]
+) -> None:
+    assert run("plan", "-j", "cond", "--root", str(root), *options) == 0
+    first, *writes = lines_of(capsys)
+    assert first == ["modprobe", "msr"]
+    assert all(words[: 1 + len(where)] == ["wrmsr", *where] for words in writes)
+    values = [tuple(int(word, 16) for word in words[-2:]) for words in writes]
+    assert values[:2] == [(0x1D9, 0), (0x1C8, 0x1F9)]
+    assert values[-1] == (0x1D9, 0x801)
+    assert len(values) == 3 + 3 * 32
+
+
+@pytest.mark.parametrize(
+    ("options", "first"),
+    [
+        (("--depth", "4", "--kernel"), "0x40"),
+        (("--model", "bonnell", "--kernel"), "0x40"),
+        (("--depth", "8", "--model", "knl"), "0x680"),
+        (("--model", "skylake"), "0x680"),
+    ],
+)
+def test_a_short_ring_is_planned_by_its_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], first: str
+) -> None:
+    assert run("plan", "--root", str(tmp_path), *options) == 0
+    registers = [words[-2] for words in lines_of(capsys)[1:]]
+    assert first in registers
+    assert ({"0x40", "0x680"} - {first}).isdisjoint(registers)
+
+
+def test_eight_entries_need_the_model_to_be_said_or_found(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(InputError, match="different registers") as raised:
+        run("plan", "--root", str(tmp_path), "--depth", "8")
+    assert "--model bonnell, silvermont, knl" in str(raised.value.cure)
+    with pytest.raises(InputError, match="core2 has no ring of 8 entries"):
+        run("plan", "--root", str(tmp_path), "--depth", "8", "--model", "core2")
+    (root / "proc/cpuinfo").write_text("vendor_id : GenuineIntel\ncpu family : 6\nmodel : 55\n")
+    (root / "sys/bus/event_source/devices/cpu/caps/branches").write_text("8\n")
+    assert run("plan", "--root", str(root)) == 0
+    registers = [words[-2] for words in lines_of(capsys)[1:]]
+    assert {"0x40", "0x1c8"} <= set(registers)
 
 
 def test_snapshot_reads_what_decode_reads(

@@ -1,12 +1,18 @@
 from __future__ import annotations
 
 import numpy as np
-from builders.sources import LAYOUT, Sample, batch_of
+from builders.sources import LAYOUT, MemorySource, Sample, batch_of
 
 from lbr2pgo.counting.address_spaces import AddressSpaces
+from lbr2pgo.counting.count import count
 from lbr2pgo.counting.trace_table import TraceTable
+from lbr2pgo.model import waterfall
+from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.native.walk import Reason, StackKind
+from lbr2pgo.program.elf.layout import ImageLayout, Segment
+from lbr2pgo.sources.base import Addresses
+from lbr2pgo.support.arrays import U64
 
 
 def random_batch(seed: int, samples: int) -> BranchStacks:
@@ -51,3 +57,24 @@ def test_merged_tables_hold_what_one_would() -> None:
     (counts, outside), (expected, expected_outside) = first.counts(), one.counts()
     assert list(counts.rows()) == list(expected.rows())
     assert outside == expected_outside
+
+
+def test_runs_between_two_load_segments_are_none_and_are_counted() -> None:
+    segments = (Segment(0x1000, 0, 0x100, 0x100, True), Segment(0x3000, 0x1000, 0x100, 0x100, True))
+    layout = ImageLayout("a.out", None, "x86-64", False, segments)
+    samples = [
+        Sample([(0x3010, 0x1000), (0x1010, 0x1000)], weight=5),
+        Sample([(0x1010, 0x1000), (0x1010, 0x1000)], weight=7),
+    ]
+    counts = count(MemorySource(samples, addresses=Addresses.IMAGE), layout).counts
+    assert waterfall.losses_of(counts.tallies, "runs_in_image") == {"between_pieces": 5}
+    assert [(int(a), int(b), int(n)) for a, b, n in zip(*_columns(counts), strict=True)] == [
+        (0x1000, 0x1010, 7)
+    ]
+    assert int(counts.branches().count.sum()) == 24
+    assert waterfall.is_sound(counts.tallies)
+
+
+def _columns(counts: BranchCounts) -> tuple[U64, U64, U64]:
+    runs = counts.runs()
+    return runs.start, runs.end, runs.count

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from lbr2pgo.model.branch_stacks import (
@@ -45,6 +45,8 @@ class Bank:
     newest_first: bool
     """Register 0 holds the newest entry; otherwise the one that LBR_TOS tells."""
     depths: tuple[int, ...]
+    has_select: bool = True
+    """Whether a register filters by kind and privilege; without one all branches are recorded."""
 
     def has_info(self, depth: int) -> bool:
         """Whether rings of this depth have INFO registers: they came with 32 entries."""
@@ -64,9 +66,32 @@ MODEL_SPECIFIC = Bank(
 CORE = Bank(
     "LBR (Core, Atom)", 0x40, 0x60, None,
     ("MSR_LBR_CORE_FROM_{}", "MSR_LBR_CORE_TO_{}", ""),
-    False, (4, 8),
+    False, (4, 8), has_select=False,
 )  # fmt: skip
+SILVERMONT = replace(CORE, name="LBR (Silvermont)", depths=(8,), has_select=True)
 BANKS = (ARCHITECTURAL, MODEL_SPECIFIC, CORE)
+
+MODELS = {
+    "core2": (CORE, 4), "bonnell": (CORE, 8), "silvermont": (SILVERMONT, 8),
+    "knl": (MODEL_SPECIFIC, 8), "nehalem": (MODEL_SPECIFIC, 16), "skylake": (MODEL_SPECIFIC, 32),
+}  # fmt: skip
+"""Registers and depth of each kind of ring before the architectural one (Linux:
+arch/x86/events/intel/lbr.c, intel_pmu_lbr_init_core, _atom, _slm, _knl, _nhm to _hsw, _skl)."""
+
+# By the number of the model, family 6 (Linux: arch/x86/include/asm/intel-family.h, and
+# arch/x86/events/intel/core.c, intel_pmu_init, which says what each model calls).
+_MODEL_NUMBERS = {
+    "core2": (0x0F, 0x16, 0x17, 0x1D),
+    "bonnell": (0x1C, 0x26, 0x27, 0x35, 0x36),
+    "silvermont": (0x37, 0x4A, 0x4C, 0x4D, 0x5A),
+    "knl": (0x57, 0x85),
+}
+
+
+def model_of(number: int | None) -> str | None:
+    """What a processor's ring is called in MODELS if it is a short one; None for all others."""
+    found = (name for name, numbers in _MODEL_NUMBERS.items() if number in numbers)
+    return next(found, None)
 
 
 def check_depth(bank: Bank, depth: int) -> None:

@@ -66,6 +66,11 @@ def plan(bank: lbr.Bank, depth: int, wanted: Wanted) -> tuple[Write, ...]:
             "neither user nor kernel code is to be recorded", cure="Choose at least one."
         )
     lbr.check_depth(bank, depth)
+    if bank is not lbr.ARCHITECTURAL and (bank, depth) not in lbr.MODELS.values():
+        raise InputError(
+            f"no processor has an {bank.name} of {depth} entries",
+            cure=f"Say which one is meant: {', '.join(lbr.MODELS)}.",
+        )
     if bank is lbr.ARCHITECTURAL:
         return _architectural(depth, wanted)
     return _model_specific(bank, depth, wanted)
@@ -79,6 +84,8 @@ def _any_of(bits: dict[str, int], kinds: Sequence[str]) -> int:
 
 
 def _model_specific(bank: lbr.Bank, depth: int, wanted: Wanted) -> tuple[Write, ...]:
+    if not bank.has_select:
+        _refuse_filters(bank, wanted)
     kept = _CALL_STACK_SELECT if wanted.call_stack else _any_of(_SELECT_BITS, wanted.kinds)
     kept |= (1 if wanted.kernel else 0) | (2 if wanted.user else 0)
     # Bits 8:0 suppress, so what is kept is what is not set; bit 9 alone turns something on.
@@ -94,10 +101,19 @@ def _model_specific(bank: lbr.Bank, depth: int, wanted: Wanted) -> tuple[Write, 
     )
     return (
         Write("IA32_DEBUGCTL", lbr.IA32_DEBUGCTL, 0, "bit 0 clear: stop while setting up"),
-        Write("MSR_LBR_SELECT", lbr.LBR_SELECT, select, said.words()),
+        *((Write("MSR_LBR_SELECT", lbr.LBR_SELECT, select, said.words()),) * bank.has_select),
         *clear,
         Write("IA32_DEBUGCTL", lbr.IA32_DEBUGCTL, *_debugctl(wanted)),
     )
+
+
+def _refuse_filters(bank: lbr.Bank, wanted: Wanted) -> None:
+    """Rings without a filter record every branch, of the kernel too."""
+    if wanted.call_stack or wanted.kinds != ("any",) or not (wanted.user and wanted.kernel):
+        raise InputError(
+            f"an {bank.name} has no filter: it records every branch, the kernel's too",
+            cure="Ask for all of them: --kernel, without -j, --no-user and --call-stack.",
+        )
 
 
 def _debugctl(wanted: Wanted) -> tuple[int, str]:

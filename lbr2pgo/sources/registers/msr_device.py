@@ -59,7 +59,7 @@ def _wanted(bank: lbr.Bank, depth: int) -> Iterator[tuple[str, int]]:
         yield from (
             ("IA32_DEBUGCTL", lbr.IA32_DEBUGCTL),
             ("IA32_PERF_CAPABILITIES", lbr.PERF_CAPABILITIES),
-            ("MSR_LBR_SELECT", lbr.LBR_SELECT),
+            *((("MSR_LBR_SELECT", lbr.LBR_SELECT),) if bank.has_select else ()),
             ("MSR_LBR_TOS", lbr.LBR_TOS),
         )
     for i in range(depth):

@@ -61,6 +61,44 @@ def test_what_is_planned_decodes_to_what_was_wanted(bank: lbr.Bank, kind: str) -
     assert recorded == {"any": 7, "any_call": 3, "any_ret": 2}.get(kind, 1)
 
 
+@pytest.mark.parametrize(
+    ("model", "source", "target", "has_select"),
+    [
+        ("core2", 0x40, 0x60, False), ("bonnell", 0x40, 0x60, False),
+        ("silvermont", 0x40, 0x60, True), ("knl", 0x680, 0x6C0, True),
+    ],
+)  # fmt: skip
+def test_short_rings_have_the_registers_of_their_model(
+    model: str, source: int, target: int, has_select: bool
+) -> None:
+    """Linux: arch/x86/events/intel/lbr.c, intel_pmu_lbr_init_core, _atom, _slm and _knl."""
+    bank, depth = lbr.MODELS[model]
+    wanted = Wanted(kernel=True)
+    numbers = {write.number for write in plan(bank, depth, wanted)}
+    ring = {*range(source, source + depth), *range(target, target + depth)}
+    assert numbers == ring | {0x1D9} | ({0x1C8} if has_select else set())
+    assert depth == (4 if model == "core2" else 8)
+
+
+@pytest.mark.parametrize("wanted", [Wanted(), Wanted(("cond",), kernel=True)])
+def test_without_a_filter_register_only_everything_can_be_recorded(wanted: Wanted) -> None:
+    with pytest.raises(InputError, match="has no filter"):
+        plan(lbr.CORE, 4, wanted)
+
+
+def test_the_number_of_a_model_tells_its_ring() -> None:
+    assert [lbr.model_of(number) for number in (0x17, 0x1C, 0x37, 0x57, 0x55, None)] == [
+        "core2", "bonnell", "silvermont", "knl", None, None,
+    ]  # fmt: skip
+
+
+def test_a_ring_without_a_filter_register_is_read_without_it(tmp_path: Path) -> None:
+    device = write_device(tmp_path / "msr", {0x1C9: 1, 0x41: 0x10, 0x61: 0x20})
+    names = {register.key for register in read_registers(device, lbr.CORE, 4)}
+    assert "MSR_LBR_SELECT" not in names
+    assert {"MSR_LBR_TOS", "MSR_LBR_CORE_FROM_3"} <= names
+
+
 def test_the_traps_are_named() -> None:
     assert len(TRAPS) == 2
     assert "C2" in TRAPS[0]
