@@ -19,9 +19,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="tell what this machine can record, and why not",
         description="Tell which branch recorder this machine has, what it can do, what stands in "
         "its way, and the exact command to use.",
-        examples=("lbr2pgo doctor", "lbr2pgo doctor --format json"),
+        examples=("lbr2pgo doctor", "lbr2pgo doctor --json"),
     )
     parser.add_argument("--format", choices=("table", "json"), default="table")
+    parser.add_argument(
+        "--json", action="store_const", dest="format", const="json", help="short for --format json"
+    )
     parser.add_argument("--root", type=Path, default=Path("/"), help=argparse.SUPPRESS)
     parser.set_defaults(run=run)
 

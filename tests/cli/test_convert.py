@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import jsonschema
 import pytest
 from builders.perf_data import Entry
 from builders.recordings import (
@@ -392,6 +393,21 @@ def test_the_summary_as_json(command, tmp_path: Path) -> None:
             assert row["count"] + sum(loss["count"] for loss in row["losses"]) == row["before"]
             assert row["share"] == pytest.approx(row["count"] / row["before"])
         assert all(loss["reason"] and loss["cure"] for loss in row["losses"])
+
+
+@pytest.mark.parametrize("recording", [RECORDING, STATIC_RECORDING])
+def test_the_summary_follows_its_schema(command, tmp_path: Path, recording: Path) -> None:
+    path = tmp_path / "summary.json"
+    binary = PIE if recording == RECORDING else STATIC
+    assert command("convert", recording, "--binary", binary, "--summary-json", path,
+                   *outputs(tmp_path / "o")).code == 0  # fmt: skip
+    schema = json.loads((TESTBINS.parent / "docs/schemas/summary.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(summary := json.loads(path.read_text()), schema)
+    assert any(step["losses"] for step in summary["waterfall"])
+    del summary["waterfall"][0]["count"]
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(summary, schema)
 
 
 def test_the_summary_as_json_on_standard_output_stands_alone(command) -> None:

@@ -36,7 +36,10 @@ def run(*arguments: str) -> int:
 
 def test_json(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--root", str(root), "--format", "json") == 0
-    answer = json.loads(capsys.readouterr().out)
+    told = capsys.readouterr().out
+    assert run("--root", str(root), "--json") == 0
+    assert capsys.readouterr().out == told
+    answer = json.loads(told)
     rows = {row["name"]: row for row in answer["rows"]}
     assert rows["branch recorder"] == {
         "name": "branch recorder",
