@@ -12,7 +12,7 @@ from lbr2pgo.profiles.llvm.correlate import uses_fs_discriminators
 from lbr2pgo.profiles.llvm.discriminators import base_discriminator, duplication_factor
 from lbr2pgo.program.code.decode import text
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
-from lbr2pgo.program.dwarf.debug_info import DebugInfo, Frames
+from lbr2pgo.program.dwarf.debug_info import DebugInfo, InlineFrames
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import INDIRECT, Flow
 from lbr2pgo.support.addresses import ByteRanges
@@ -126,7 +126,7 @@ class SourcePlaces:
     discriminator; the factor is by how much copies of the code multiply its count.
     """
 
-    def __init__(self, frames: Frames, *, is_fs: bool) -> None:
+    def __init__(self, frames: InlineFrames, *, is_fs: bool) -> None:
         self._frames, self._is_fs = frames, is_fs
 
     def of(self, row: int) -> str:

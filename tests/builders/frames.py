@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from builders.symbolizer import Frame
 
-from lbr2pgo.program.dwarf.debug_info import Frames
+from lbr2pgo.program.dwarf.debug_info import InlineFrames
 from lbr2pgo.program.elf.image import Image
 
 
@@ -18,7 +18,7 @@ def code_addresses(image: Image, step: int = 1) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def as_tuples(frames: Frames) -> Iterator[list[Frame]]:
+def as_tuples(frames: InlineFrames) -> Iterator[list[Frame]]:
     for start, end in zip(frames.offsets, frames.offsets[1:], strict=False):
         yield [
             (frames.names[frames.function[i]], int(frames.line[i]), int(frames.start_line[i]),

@@ -25,7 +25,7 @@ from lbr2pgo.native.function_borders import (
     symbol_roles,
 )
 from lbr2pgo.profiles.bolt.symbols import CodeSymbols, code_symbols
-from lbr2pgo.program.elf.eh_frame import Frames, read_frames
+from lbr2pgo.program.elf.eh_frame import FrameDescriptions, read_frames
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.plt import plt_entries
 from lbr2pgo.program.elf.symbols import Symbols
@@ -56,7 +56,7 @@ class BinaryFunctions:
     """The function that a fragment was split off from, itself for all others."""
     secondary_entries: ImageAddresses
     """Addresses inside functions that a symbol marks as further entries, ascending."""
-    frames: Frames = field(repr=False)
+    frames: FrameDescriptions = field(repr=False)
     symbols: CodeSymbols = field(repr=False)
     symbol: I64 = field(repr=False)
     """Row of the symbol that names each, -1 where none does."""
@@ -174,7 +174,9 @@ def _is_label(symbols: CodeSymbols) -> Bools:
     return symbols.is_untyped & ~symbols.is_global
 
 
-def _of_symbols(symbols: CodeSymbols, frames: Frames, sections: U64) -> tuple[_Found, U8]:
+def _of_symbols(
+    symbols: CodeSymbols, frames: FrameDescriptions, sections: U64
+) -> tuple[_Found, U8]:
     """The functions that symbols name, and what each symbol is to them."""
     size, is_contradicted = _checked_sizes(symbols, frames)
     room = sections[symbols.section, 1] - symbols.address if len(symbols) else size
@@ -196,7 +198,7 @@ def _of_symbols(symbols: CodeSymbols, frames: Frames, sections: U64) -> tuple[_F
     return _Found(symbols.address[row], size, section, row, is_contradicted[row]), roles
 
 
-def _checked_sizes(symbols: CodeSymbols, frames: Frames) -> tuple[U64, Bools]:
+def _checked_sizes(symbols: CodeSymbols, frames: FrameDescriptions) -> tuple[U64, Bools]:
     """Size of a function at each symbol, and whether an unwind entry contradicts its start."""
     if not len(frames.start):
         return symbols.size, np.zeros(len(symbols), np.bool_)
@@ -250,7 +252,7 @@ def _plt_names(
     return names
 
 
-def _of_frames(image: Image, frames: Frames, known: _Found) -> _Found:
+def _of_frames(image: Image, frames: FrameDescriptions, known: _Found) -> _Found:
     """Functions that only the unwinder knows."""
     sections = np.array(
         sorted((s.address, min(s.end, _TOP)) for s in image.sections if s.is_code), np.uint64

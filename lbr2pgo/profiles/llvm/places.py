@@ -8,13 +8,13 @@ import numpy as np
 
 from lbr2pgo.profiles.llvm.discriminators import base_discriminator, duplication_factor
 from lbr2pgo.profiles.llvm.sample_profile import LARGEST_LINE
-from lbr2pgo.program.dwarf.debug_info import Frames
+from lbr2pgo.program.dwarf.debug_info import InlineFrames
 from lbr2pgo.support.arrays import I32, I64, U32, U64
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Frames of every place, outermost first, with LLVM's locations (see `Frames`)."""
+    """Frames of every place, outermost first, with LLVM's locations (see `InlineFrames`)."""
 
     first: I64
     """Number of each place's outermost frame."""
@@ -43,7 +43,7 @@ class Places:
         return (np.ones_like(words) if self.is_fs else duplication_factor(words)).astype(np.uint64)
 
 
-def places_of(frames: Frames, *, is_fs: bool) -> Places:
+def places_of(frames: InlineFrames, *, is_fs: bool) -> Places:
     """The places that these are the frames of; `is_fs` says that discriminators are not packed."""
     words = frames.discriminator
     return Places(
@@ -58,7 +58,7 @@ def places_of(frames: Frames, *, is_fs: bool) -> Places:
     )
 
 
-def _named_depth(frames: Frames) -> I64:
+def _named_depth(frames: InlineFrames) -> I64:
     """Frames of each address from the outermost down to the last one before a nameless one."""
     depth = np.diff(frames.offsets)
     is_nameless = np.array([not name for name in frames.names], dtype=np.bool_)

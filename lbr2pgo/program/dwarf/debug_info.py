@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lbr2pgo.program.dwarf.frame import Frames
+from lbr2pgo.program.dwarf.frame import InlineFrames
 from lbr2pgo.program.dwarf.function import DwarfFunctions
 from lbr2pgo.program.dwarf.line import Lines
 from lbr2pgo.program.dwarf.loader import (
@@ -31,7 +31,7 @@ from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64
 
-__all__ = ["DEBUG_DIRECTORIES", "DebugInfo", "DwarfFunctions", "Frames", "Lines"]
+__all__ = ["DEBUG_DIRECTORIES", "DebugInfo", "DwarfFunctions", "InlineFrames", "Lines"]
 
 
 @dataclass
@@ -97,20 +97,20 @@ class DebugInfo:
         vars(self).pop("_symbolizer", None)
         self._past, self._problems = self._past | self._problems, Counter()
 
-    def frames(self, addresses: ImageAddresses) -> Frames:
+    def frames(self, addresses: ImageAddresses) -> InlineFrames:
         """Inline frames of (n,) image addresses, in the order given."""
         if not self.present:
-            return Frames.none(len(addresses))
+            return InlineFrames.none(len(addresses))
         return self._symbolizer.frames(np.ascontiguousarray(addresses, np.uint64))
 
-    def places(self, addresses: ImageAddresses) -> tuple[Frames, I64]:
+    def places(self, addresses: ImageAddresses) -> tuple[InlineFrames, I64]:
         """Frames of p places in the source, and the place of each of (n,) image addresses.
 
         Neighbouring instructions are often of one inlined call and one line: asking for those
         once takes a fraction of the time. Paths of files, which take more, are left unknown.
         """
         if not self.present:
-            return Frames.none(len(addresses)), np.arange(len(addresses))
+            return InlineFrames.none(len(addresses)), np.arange(len(addresses))
         return self._symbolizer.places(np.ascontiguousarray(addresses, np.uint64))
 
     def lines(self, addresses: ImageAddresses) -> Lines:

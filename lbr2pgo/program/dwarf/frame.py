@@ -23,7 +23,7 @@ TableOf = Callable[[int], LineTable | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Frames:
+class InlineFrames:
     """Inline frames of n addresses; address `i` owns frames `offsets[i]:offsets[i + 1]`.
 
     Outermost frame first, the leaf last. No frames where there is no debug information.
@@ -46,7 +46,7 @@ class Frames:
     files: tuple[str, ...]
 
     @classmethod
-    def none(cls, addresses: int) -> Frames:
+    def none(cls, addresses: int) -> InlineFrames:
         """Of so many addresses, none has any."""
         zeros, indices = np.zeros(0, np.uint32), np.zeros(0, np.int32)
         offsets = np.zeros(addresses + 1, np.int64)
@@ -74,7 +74,7 @@ class Group(NamedTuple):
     """(k,) rows of `FOUND`."""
 
 
-def assemble(groups: Sequence[Group], count: int, table_of: TableOf | None) -> Frames:
+def assemble(groups: Sequence[Group], count: int, table_of: TableOf | None) -> InlineFrames:
     """The frames of `count` addresses, of which each group holds some.
 
     Without line tables to look in, all files stay unknown.
@@ -91,7 +91,9 @@ def assemble(groups: Sequence[Group], count: int, table_of: TableOf | None) -> F
     files: tuple[str, ...] = ("",)
     if table_of is not None:
         file, files = name_files(np.repeat(unit, np.diff(offsets)), number, table_of)
-    return Frames(offsets, name[die], line, start_line, discriminator, file, names.texts, files)
+    return InlineFrames(
+        offsets, name[die], line, start_line, discriminator, file, names.texts, files
+    )
 
 
 def _addresses(groups: Sequence[Group], count: int) -> tuple[I64, Records, I32]:

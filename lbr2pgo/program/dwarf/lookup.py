@@ -18,7 +18,7 @@ import numpy as np
 from lbr2pgo.native import dwarf_units as native
 from lbr2pgo.native.dwarf_lines import FOUND
 from lbr2pgo.native.dwarf_units import RANGE
-from lbr2pgo.program.dwarf.frame import Frames, Group, assemble, name_files
+from lbr2pgo.program.dwarf.frame import Group, InlineFrames, assemble, name_files
 from lbr2pgo.program.dwarf.function import (
     ENDINGS,
     DwarfFunctions,
@@ -139,14 +139,14 @@ class Symbolizer:
             self._note("line tables cut off by damage")
         return table
 
-    def frames(self, addresses: ImageAddresses) -> Frames:
+    def frames(self, addresses: ImageAddresses) -> InlineFrames:
         """See `DebugInfo.frames`."""
         ascending, rows = _in_order(addresses)
         groups = self._groups(ascending, lambda unit, _: self.line_table(unit), _each)
         groups = [group._replace(rows=rows[group.rows]) for group in groups]
         return assemble(groups, len(addresses), self.line_table)
 
-    def places(self, addresses: ImageAddresses) -> tuple[Frames, I64]:
+    def places(self, addresses: ImageAddresses) -> tuple[InlineFrames, I64]:
         """See `DebugInfo.places`.
 
         What was read of a large program would be most of the memory, so nothing is kept: this

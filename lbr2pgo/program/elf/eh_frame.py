@@ -17,7 +17,7 @@ from lbr2pgo.support.arrays import U64
 
 
 @dataclass(frozen=True)
-class Frames:
+class FrameDescriptions:
     """Ranges that frame description entries cover, by start; one for each start."""
 
     start: ImageAddresses
@@ -35,7 +35,7 @@ class Frames:
         return np.where(self.start[at] == starts, self.lsda[at], np.uint64(0))
 
 
-def read_frames(image: Image) -> Frames:
+def read_frames(image: Image) -> FrameDescriptions:
     """All frame description entries of `.eh_frame`; none if there is no such section.
 
     Of several for one start the first in the file counts.
@@ -52,7 +52,7 @@ def read_frames(image: Image) -> Frames:
         "entries of .eh_frame that make no sense": damaged,
         "bytes of .eh_frame behind an entry that is too long": len(data) - end,
     }
-    return Frames(start, size, lsda, {reason: n for reason, n in health.items() if n})
+    return FrameDescriptions(start, size, lsda, {reason: n for reason, n in health.items() if n})
 
 
 def landing_pads(image: Image, starts: ImageAddresses, sizes: U64, lsdas: U64) -> ImageAddresses:

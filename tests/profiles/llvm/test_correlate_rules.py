@@ -13,7 +13,7 @@ from builders.flows import Trace, flow_of
 
 from lbr2pgo.profiles.llvm import text as llvm_text
 from lbr2pgo.profiles.llvm.correlate import sample_profile
-from lbr2pgo.program.dwarf.debug_info import DwarfFunctions, Frames
+from lbr2pgo.program.dwarf.debug_info import DwarfFunctions, InlineFrames
 from lbr2pgo.support.arrays import U64
 
 BASE = 0x2000
@@ -47,10 +47,10 @@ class Debug:
     frames_at: Mapping[int, Sequence[Frame]]
     ranges: Sequence[tuple[int, int, str]] = ((0, 0xB, "f"), (0xB, 0xD, "h"))
 
-    def places(self, addresses: U64) -> tuple[Frames, np.ndarray]:
+    def places(self, addresses: U64) -> tuple[InlineFrames, np.ndarray]:
         return self.frames(addresses), np.arange(len(addresses))
 
-    def frames(self, addresses: U64) -> Frames:
+    def frames(self, addresses: U64) -> InlineFrames:
         found = [self.frames_at.get(int(address) - BASE, ()) for address in addresses]
         rows = [frame for frames in found for frame in frames]
         names = tuple(sorted({row[0] for row in rows}))
@@ -58,7 +58,7 @@ class Debug:
         def column(i: int) -> np.ndarray:
             return np.array([row[i] for row in rows], np.uint32)
 
-        return Frames(
+        return InlineFrames(
             offsets=np.cumsum([0, *(len(frames) for frames in found)], dtype=np.int64),
             function=np.array([names.index(row[0]) for row in rows], np.int32),
             line=column(1), start_line=column(2), discriminator=column(3),

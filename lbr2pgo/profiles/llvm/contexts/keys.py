@@ -27,7 +27,7 @@ class ContextShape:
     """How many callers are kept."""
 
 
-class Frames:
+class ContextFrames:
     """Numbers frames: functions with a location in each."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ def line_keys(
     `call_places` (n,): the place of each node's call, -1 where it has none; `is_cut` says that
     contexts begin behind such a node, else there is none.
     """
-    frames = Frames()
+    frames = ContextFrames()
     outer = inlined.parent
     outer_frame = frames.number(
         inlined.function[outer], location_of(inlined.line, inlined.discriminator)
