@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lbr2pgo.profiles.llvm.counted_code import Code, counted_code, located, starts
+from lbr2pgo.profiles.llvm.counted_code import CountedCode, counted_code, located, starts
 from lbr2pgo.profiles.llvm.entry_calls import Calls, calls_to_entries
 from lbr2pgo.profiles.llvm.places import (
     InlineContexts,
@@ -79,7 +79,7 @@ def uses_fs_discriminators(program: Program) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Executed:
-    """What ran at places in the source: see `Code`, whose instructions are added up."""
+    """What ran at places in the source: see `CountedCode`, whose instructions are added up."""
 
     weight: U64
     count: U64
@@ -87,7 +87,7 @@ class _Executed:
     is_body: Bools
 
 
-def _executed(code: Code, place: I64) -> _Executed:
+def _executed(code: CountedCode, place: I64) -> _Executed:
     """Instructions of a place stand together."""
     first = np.flatnonzero(np.diff(place, prepend=-1))
     if not len(first):
@@ -109,7 +109,7 @@ class _PlacedCalls:
     names: tuple[str, ...]
 
 
-def _placed(calls: Calls, code: Code, place_of: I64) -> _PlacedCalls:
+def _placed(calls: Calls, code: CountedCode, place_of: I64) -> _PlacedCalls:
     place = np.full(len(calls.source), -1)
     row = np.searchsorted(code.address, calls.source[calls.has_source])
     place[calls.has_source] = place_of[row]

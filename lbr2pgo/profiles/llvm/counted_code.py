@@ -23,7 +23,7 @@ def starts(flow: Flow) -> ImageAddresses:
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class CountedCode:
     """Instructions that the profile speaks of, ordered by address; columns of equal length."""
 
     address: ImageAddresses
@@ -34,7 +34,9 @@ class Code:
     """False for instructions that are only the place of a call."""
 
 
-def counted_code(flow: Flow, program: Program, functions: DwarfFunctions, calls: Calls) -> Code:
+def counted_code(
+    flow: Flow, program: Program, functions: DwarfFunctions, calls: Calls
+) -> CountedCode:
     """What ran, all of the functions that ran, and where calls were made."""
     ran = functions.containing(distinct(flow.judged.runs.start[flow.judged.valid]))
     owners = distinct(functions.function[ran[ran >= 0]])
@@ -50,13 +52,13 @@ def counted_code(flow: Flow, program: Program, functions: DwarfFunctions, calls:
     is_call = among(table.address, np.sort(sources))
     rows = is_body | is_call
     weight = multiplied(count, table.size.astype(np.uint64))
-    code = Code(table.address[rows], weight[rows], count[rows], is_body[rows])
+    code = CountedCode(table.address[rows], weight[rows], count[rows], is_body[rows])
     return _with_external(code) if EXTERNAL in sources else code
 
 
-def _with_external(code: Code) -> Code:
+def _with_external(code: CountedCode) -> CountedCode:
     """The same with a place for calls from outside, below all code."""
-    return Code(
+    return CountedCode(
         address=np.append(EXTERNAL, code.address),
         weight=np.append(np.uint64(0), code.weight),
         count=np.append(np.uint64(0), code.count),

@@ -14,7 +14,7 @@ from struct import Struct
 
 import numpy as np
 
-from lbr2pgo.program.code.architecture import Architecture, Code, ControlFlow, Relocations
+from lbr2pgo.program.code.architecture import Architecture, ControlFlow, MachineCode, Relocations
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.support.arrays import I64, U8, U32
 
@@ -66,7 +66,7 @@ def sweep(data: U8, bounds: list[int]) -> tuple[I64, U8]:
     return offset, np.full(len(offset), _SIZE, np.uint8)
 
 
-def control_flow(code: Code) -> ControlFlow:
+def control_flow(code: MachineCode) -> ControlFlow:
     """Kinds and targets, from the instructions' words."""
     word = code.data[code.offset[:, np.newaxis] + np.arange(_SIZE)].view("<u4")[:, 0]
     kind = np.zeros(len(word), np.uint8)

@@ -16,7 +16,7 @@ PADDING = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class MachineCode:
     """Bytes of some ranges, laid one after another, and the instructions found in them."""
 
     data: U8
@@ -66,7 +66,7 @@ class Architecture:
     """What `uname -m`, and so a recording, may call it; the usual name first."""
     sweep: Callable[[U8, list[int]], tuple[I64, U8]]
     """Offsets and sizes of the instructions in each piece of some bytes between two bounds."""
-    control_flow: Callable[[Code], ControlFlow]
+    control_flow: Callable[[MachineCode], ControlFlow]
     """What instructions do to control flow."""
     writer: Callable[[], Callable[[bytes, int], str]]
     """Makes a function that writes one instruction at an address as text."""

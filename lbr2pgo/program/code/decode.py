@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lbr2pgo.program.code.architecture import PADDING, Code
+from lbr2pgo.program.code.architecture import PADDING, MachineCode
 from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_addresses
@@ -26,7 +26,7 @@ def decode(image: Image, ranges: ByteRanges) -> InstructionTable:
     piece = last_at_or_below(np.array(bounds), offset)
     inside = (offset - np.array(bounds)[piece]).astype(np.uint64)
     address = image_addresses(starts[piece] + inside)
-    flow = architecture.control_flow(Code(data, offset, size, address))
+    flow = architecture.control_flow(MachineCode(data, offset, size, address))
     return InstructionTable(address, size, flow.kind, flow.target, flow.has_target)
 
 

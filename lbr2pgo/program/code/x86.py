@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from lbr2pgo.program.code.architecture import Architecture, Code, ControlFlow, Relocations
+from lbr2pgo.program.code.architecture import Architecture, ControlFlow, MachineCode, Relocations
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.code.x86_lengths import sweep
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
@@ -56,7 +56,7 @@ _KIND_FF = np.array(_GROUP_5, np.uint8)
 _IS_PREFIX = np.isin(np.arange(256), _PREFIXES)
 
 
-def control_flow(code: Code) -> ControlFlow:
+def control_flow(code: MachineCode) -> ControlFlow:
     """Kinds and targets, from the instructions' bytes."""
     at = _opcode_offset(code)
     kind = _kinds(code, at)
@@ -94,7 +94,7 @@ def plt_slots(code: bytes, address: int, entry_size: int) -> Iterator[tuple[int,
             yield address + at, address + jump + 6 + displacement
 
 
-def _opcode_offset(code: Code) -> I64:
+def _opcode_offset(code: MachineCode) -> I64:
     """Where in the data each instruction's opcode stands, behind its prefixes."""
     at = code.offset.copy()
     rows = np.arange(len(at))
@@ -108,7 +108,7 @@ def _opcode_offset(code: Code) -> I64:
     return at
 
 
-def _kinds(code: Code, at: I64) -> U8:
+def _kinds(code: MachineCode, at: I64) -> U8:
     opcode, second = code.data[at], code.data[at + 1]
     kind = _KIND[opcode]
     two_bytes = opcode == _ESCAPE
@@ -120,12 +120,12 @@ def _kinds(code: Code, at: I64) -> U8:
     return kind
 
 
-def _is_xbegin(code: Code, at: I64) -> Bools:
+def _is_xbegin(code: MachineCode, at: I64) -> Bools:
     found: Bools = (code.data[at] == 0xC7) & (code.data[at + 1] == 0xF8)
     return found
 
 
-def _is_system_return(code: Code, at: I64) -> Bools:
+def _is_system_return(code: MachineCode, at: I64) -> Bools:
     """Which are uiret (F3 0F 01 EC), eretu (F3 0F 01 CA) or erets (F2 0F 01 CA)."""
     data, prefix = code.data, code.data[at - 1]
     group_7 = (data[at] == _ESCAPE) & (data[at + 1] == 0x01) & (at > code.offset)
@@ -135,7 +135,7 @@ def _is_system_return(code: Code, at: I64) -> Bools:
     return found
 
 
-def _relative_targets(code: Code, has_target: Bools, at: I64) -> ImageAddresses:
+def _relative_targets(code: MachineCode, has_target: Bools, at: I64) -> ImageAddresses:
     """End of each instruction plus its displacement, whose width is what the opcode leaves."""
     target = np.zeros(len(code.address), np.uint64)
     displacement_at = at + 1 + ((code.data[at] == _ESCAPE) | _is_xbegin(code, at))
@@ -147,7 +147,7 @@ def _relative_targets(code: Code, has_target: Bools, at: I64) -> ImageAddresses:
     return image_addresses(target)
 
 
-def _numbers(code: Code, at: I64, width: int) -> I64:
+def _numbers(code: MachineCode, at: I64, width: int) -> I64:
     """Signed little-endian numbers at these places."""
     columns = at[:, np.newaxis] + np.arange(width)
     numbers: I64 = code.data[columns].view(f"<i{width}")[:, 0].astype(np.int64)
