@@ -56,7 +56,7 @@ from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.read_ahead import read_ahead
 from lbr2pgo.support.sums import LIMIT, TooManyError, exact_sum
-from lbr2pgo.support.threads import share, threads
+from lbr2pgo.support.threads import distribute, threads
 
 _TYPE_FILTERS = ("any_call", "any_ret", "ind_call", "cond", "ind_jmp", "call")
 _TRANSACTION_FILTERS = ("abort_tx", "in_tx", "no_tx")
@@ -273,7 +273,7 @@ def count_stack_source(
     files = MappedFiles(source.space_events())
     table, *others = (TraceTable(reading.spaces, files) for _ in range(threads()))
     with closing(reading.batches(resolve, progress)) as batches:
-        share(batches, [each.add for each in (table, *others)])
+        distribute(batches, [each.add for each in (table, *others)])
     for other in others:
         table.merge(other)
     counts, outside = table.counts()

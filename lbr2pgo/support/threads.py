@@ -19,13 +19,15 @@ def threads() -> int:
     return min(len(os.sched_getaffinity(0)), 2)
 
 
-def share(items: Iterable[tuple[*Ts]], workers: Sequence[Callable[[Unpack[Ts]], object]]) -> None:
+def distribute(
+    items: Iterable[tuple[*Ts]], workers: Sequence[Callable[[Unpack[Ts]], object]]
+) -> None:
     """Call one of the workers with each item's parts; each works in a thread of its own.
 
     Items are made one at a time, and given out in their order. What making or working raises is
     raised here, after which no more items are given out.
 
-    >>> share([(2, 3), (4, 5)], [lambda a, b: print(a * b)])
+    >>> distribute([(2, 3), (4, 5)], [lambda a, b: print(a * b)])
     6
     20
     """

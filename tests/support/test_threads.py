@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from lbr2pgo.support.threads import in_order, share
+from lbr2pgo.support.threads import distribute, in_order
 
 
 def endless(made: list[int]) -> Iterator[tuple[int]]:
@@ -19,18 +19,18 @@ def endless(made: list[int]) -> Iterator[tuple[int]]:
 
 def test_each_item_is_worked_on_once() -> None:
     done: list[list[int]] = [[], [], []]
-    share(((i,) for i in range(1000)), [each.append for each in done])
+    distribute(((i,) for i in range(1000)), [each.append for each in done])
     assert sorted(i for each in done for i in each) == list(range(1000))
     assert all(each == sorted(each) for each in done)
 
 
 def test_workers_work_at_the_same_time() -> None:
     both_there = threading.Barrier(2, timeout=10)
-    share([(), ()], [both_there.wait, both_there.wait])
+    distribute([(), ()], [both_there.wait, both_there.wait])
 
 
 def test_nothing_to_do() -> None:
-    share([], [pytest.fail, pytest.fail])
+    distribute([], [pytest.fail, pytest.fail])
 
 
 def test_what_a_worker_raises_ends_the_work() -> None:
@@ -41,7 +41,7 @@ def test_what_a_worker_raises_ends_the_work() -> None:
             raise ValueError(f"item {item}")
 
     with pytest.raises(ValueError, match="item"):
-        share(endless(made), [work, work])
+        distribute(endless(made), [work, work])
     assert not [t for t in threading.enumerate() if t.name.startswith("lbr2pgo-worker")]
 
 
@@ -54,7 +54,7 @@ def test_what_making_items_raises_comes_after_the_work_on_those_before() -> None
         raise ValueError("damaged")
 
     with pytest.raises(ValueError, match="damaged"):
-        share(broken(), [done.append, done.append])
+        distribute(broken(), [done.append, done.append])
     assert sorted(done) == [1, 2]
 
 

@@ -34,7 +34,7 @@ from lbr2pgo.program.dwarf.unit import Claims, Dwarf
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools, Records
 from lbr2pgo.support.intervals import numbers_in
-from lbr2pgo.support.threads import share, threads
+from lbr2pgo.support.threads import distribute, threads
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class Symbolizer:
             found = _look_up(table_of(unit, there), there)
             groups[unit] = self._group(unit, rows, there, found, chosen)
 
-        share(by_unit, [read] * threads())
+        distribute(by_unit, [read] * threads())
         return [groups[unit] for unit, _ in by_unit]
 
     def _group(
@@ -252,7 +252,7 @@ class Symbolizer:
             dies, back = np.unique(ranges["owner"], return_inverse=True)
             found[unit] = ranges, describe(dwarf, at, sections, dies)[back]
 
-        share([(unit,) for unit in units], [read] * threads())
+        distribute([(unit,) for unit in units], [read] * threads())
         ordered = sorted(units, key=lambda unit: self._homes[unit][0] is not self.dwarf)
         for dwarf, same in groupby(ordered, key=lambda unit: self._homes[unit][0]):
             yield dwarf, [found[unit] for unit in same]
