@@ -177,10 +177,10 @@ def _cell(column: Column, value: Value, depth: Value) -> str:
     return printable(text)
 
 
-def share(value: float) -> str:
+def percentage(value: float) -> str:
     """Per cent; what is not quite none, or not quite all, is not called so.
 
-    >>> share(0.5), share(0.0), share(0.0001), share(0.9999)
+    >>> percentage(0.5), percentage(0.0), percentage(0.0001), percentage(0.9999)
     ('50.0%', '0.0%', '<0.1%', '>99.9%')
     """
     if 0 < value < 0.0005:
@@ -198,7 +198,7 @@ FORMATS: dict[Kind, Callable[[Any], str]] = {
     Kind.LOCATION: str,
     Kind.ADDRESS: lambda value: f"{value:#x}",
     Kind.COUNT: lambda value: f"{value:,}",
-    Kind.SHARE: share,
+    Kind.SHARE: percentage,
     Kind.RATE: lambda value: f"{value:,.2f}",
     Kind.CYCLES: _number,
 }
