@@ -53,7 +53,7 @@ from lbr2pgo.native.dwarf_forms cimport (
     is_constant,
 )
 from lbr2pgo.native.dwarf_units cimport Abbreviations, Sections
-from lbr2pgo.native.growing cimport Growing, add, content, growing, let_go
+from lbr2pgo.native.growing cimport Growing, add, content, growing, release
 
 from lbr2pgo.native.dwarf_units import RANGE
 
@@ -146,7 +146,7 @@ def subprogram_ranges(
         ending = _ending(&walk) if ranges.rows.count <= limit else TOO_MANY_RANGES
         return np.frombuffer(content(&ranges.rows), RANGE), ending
     finally:
-        let_go(&ranges.rows)
+        release(&ranges.rows)
 
 
 cdef int _walk_subprograms(Walk *walk, Ranges *ranges) except -1 nogil:
@@ -211,9 +211,9 @@ def functions_around(
         dies = np.frombuffer(content(&search.dies), DIE)
         return dies, np.frombuffer(content(&search.ranges.rows), RANGE), ending
     finally:
-        let_go(&search.dies)
-        let_go(&search.ranges.rows)
-        let_go(&search.scopes)
+        release(&search.dies)
+        release(&search.ranges.rows)
+        release(&search.scopes)
 
 
 cdef int _walk_functions(Walk *walk, Search *search) except -1 nogil:

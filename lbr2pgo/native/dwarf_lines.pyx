@@ -27,7 +27,7 @@ from lbr2pgo.native.dwarf_bytes cimport (
 from lbr2pgo.native.dwarf_entries cimport IN_LINE, Parts, Unit, text_of, text_place
 from lbr2pgo.native.dwarf_forms cimport Encoding, Value, read_form
 from lbr2pgo.native.dwarf_units cimport Sections
-from lbr2pgo.native.growing cimport Growing, add, content, growing, let_go
+from lbr2pgo.native.growing cimport Growing, add, content, growing, release
 
 cdef enum:
     DW_LNS_copy = 1
@@ -455,10 +455,10 @@ def run_program(
             bool(machine.is_complete),
         )
     finally:
-        let_go(&machine.rows)
-        let_go(&machine.sequences)
-        let_go(&machine.files)
-        let_go(&directories)
+        release(&machine.rows)
+        release(&machine.sequences)
+        release(&machine.files)
+        release(&directories)
 
 
 cdef inline Py_ssize_t _first_ending_above(

@@ -63,7 +63,7 @@ from lbr2pgo.native.dwarf_forms cimport (
     address_of,
     form_size,
 )
-from lbr2pgo.native.growing cimport Growing, add, content, growing, let_go
+from lbr2pgo.native.growing cimport Growing, add, content, growing, release
 
 cdef enum:
     DW_UT_type = 2
@@ -204,8 +204,8 @@ cdef class Abbreviations:
         self._places = {}
 
     def __dealloc__(self):
-        let_go(&self._rows)
-        let_go(&self._steps)
+        release(&self._rows)
+        release(&self._steps)
 
     def __len__(self):
         return self._rows.count
@@ -386,8 +386,8 @@ def read_units(
         found = np.frombuffer(content(&ranges.rows), RANGE)
         return units, found, reading.position, reading.needed, reading.budget
     finally:
-        let_go(&rows)
-        let_go(&ranges.rows)
+        release(&rows)
+        release(&ranges.rows)
 
 
 cdef struct RangeSet:
@@ -446,8 +446,8 @@ def read_aranges(const uint8_t[::1] section):
                 position = found.behind
         return np.frombuffer(content(&listed), np.int64), np.frombuffer(content(&rows), RANGE)
     finally:
-        let_go(&rows)
-        let_go(&listed)
+        release(&rows)
+        release(&listed)
 
 
 cdef struct Heap:
@@ -518,4 +518,4 @@ def resolve(
                     active[units[i]] -= 1
         return np.frombuffer(content(&stretches), RANGE)
     finally:
-        let_go(&stretches)
+        release(&stretches)

@@ -19,7 +19,7 @@ from lbr2pgo.native.dwarf_bytes cimport (
     sleb,
     uleb,
 )
-from lbr2pgo.native.growing cimport Growing, add, content, growing, let_go
+from lbr2pgo.native.growing cimport Growing, add, content, growing, release
 
 # Pointer encodings (LSB Core, "DWARF Exception Header Encoding").
 cdef enum:
@@ -199,8 +199,8 @@ def read_entries(const uint8_t[::1] data, uint64_t address):
             end = _walk(section, &commons, &entries, &damaged)
         return np.frombuffer(content(&entries), np.uint64).reshape(-1, 3), damaged, end
     finally:
-        let_go(&commons)
-        let_go(&entries)
+        release(&commons)
+        release(&entries)
 
 
 cdef int _read_pads(
@@ -254,4 +254,4 @@ def landing_pads(
                 )
         return np.frombuffer(content(&pads), np.uint64)
     finally:
-        let_go(&pads)
+        release(&pads)

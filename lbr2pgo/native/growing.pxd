@@ -40,7 +40,7 @@ cdef inline bytes content(const Growing *table):
     return PyBytes_FromStringAndSize(table.data, table.count * table.row)
 
 
-cdef inline void let_go(Growing *table) noexcept nogil:
+cdef inline void release(Growing *table) noexcept nogil:
     """Give the memory back."""
     free(table.data)
     table.data, table.count, table.room = NULL, 0, 0

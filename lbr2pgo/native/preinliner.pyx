@@ -9,7 +9,7 @@ import numpy as np
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 
-from lbr2pgo.native.growing cimport Growing, add, growing, let_go
+from lbr2pgo.native.growing cimport Growing, add, growing, release
 from lbr2pgo.native.row_ids cimport RowIds, RowSums
 
 cdef enum:
@@ -209,9 +209,9 @@ cdef class ContextTrie:
                     if base >= 0 and self.samples[base] >= 0:
                         self._inline_into(base, &heap, &found)
         finally:
-            let_go(&heap)
-            let_go(&found)
-            let_go(&pairs)
+            release(&heap)
+            release(&found)
+            release(&pairs)
 
     def result(self):
         """Nodes with samples that remain, parents first: see the stub."""

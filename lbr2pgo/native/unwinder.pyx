@@ -9,7 +9,7 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
-from lbr2pgo.native.growing cimport Growing, add, growing, let_go
+from lbr2pgo.native.growing cimport Growing, add, growing, release
 from lbr2pgo.native.row_ids cimport RowIds, RowSums
 from lbr2pgo.native.walk cimport (
     COUNTED,
@@ -170,7 +170,7 @@ cdef class Unwinder:
                     if stacks.spaces[i] >= 0:
                         self._unwind_sample(stacks, i, entries, chains, chain_offsets, &links)
         finally:
-            let_go(&links)
+            release(&links)
 
     cdef int _unwind_sample(
         self, Stacks stacks, Py_ssize_t i, const int32_t[:, ::1] entries,

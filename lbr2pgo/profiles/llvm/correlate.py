@@ -62,7 +62,7 @@ def profile_table(
     code = counted_code(flow, program, functions, calls)
     is_fs = uses_fs_discriminators(program)
     frames, place_of = debug.places(code.address)
-    debug.let_go()
+    debug.release()
     places = places_of(frames, is_fs=is_fs)
     contexts = inline_contexts(places)
     table = _table(_executed(code, place_of), places, contexts, _placed(calls, code, place_of))

@@ -92,7 +92,7 @@ class DebugInfo:
         supplement = None if shared is None else read(shared)
         return Symbolizer(read(self._source, supplement), self._problems)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Give back the memory of what was read, which is much; it is read again where need be."""
         vars(self).pop("_symbolizer", None)
         self._past, self._problems = self._past | self._problems, Counter()

@@ -74,7 +74,7 @@ class Debug:
             np.array([unique.index(name) for name in names], np.int32), unique,
         )  # fmt: skip
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Nothing was read."""
 
 

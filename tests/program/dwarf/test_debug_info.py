@@ -458,7 +458,7 @@ def test_what_was_let_go_is_read_again_and_not_counted_again(build: Build) -> No
     info = DebugInfo.open(damaged)
     before, problems = info.frames(addresses), info.health()
     assert problems
-    info.let_go()
+    info.release()
     assert info.units_decoded == 0
     after = info.frames(addresses)
     assert np.array_equal(before.line, after.line)
