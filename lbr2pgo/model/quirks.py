@@ -74,7 +74,7 @@ QUIRKS = (
         "Intel, Skylake and later",
         "the two newest entries are equal, but for their cycles",
         "the copy is dropped, unless a loop of less than 4 KiB explains it",
-        "native.quirks.is_copy",
+        "native.quirks.is_duplicate",
         "google/autofdo: sample_reader.cc, strip_dup_backedge_stride_limit; LLVM: "
         "bolt/lib/Profile/DataAggregator.cpp, NeedsSkylakeFix",
         _PLANTED + "test_planted_entries_are_lost_and_no_others",

@@ -52,7 +52,7 @@ cdef inline bint is_exception(uint64_t flags) noexcept nogil:
     return (flags >> TYPE_SHIFT) & TYPE_MASK >= FIRST_EXCEPTION
 
 
-cdef inline bint is_copy(
+cdef inline bint is_duplicate(
     uint64_t newest_source, uint64_t newest_target, uint64_t source, uint64_t target
 ) noexcept nogil:
     """Whether a stack's second entry is the recorder's copy of the newest one.

@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from lbr2pgo.native.bits cimport ABORT
 from lbr2pgo.native.quirks cimport (
     is_bogus,
-    is_copy,
+    is_duplicate,
     is_empty,
     is_exception,
     is_not_taken,
@@ -115,7 +115,7 @@ cdef inline bint step(Walk* walk) noexcept nogil:
         walk.place == 1
         and walk.reason == COUNTED
         and walk.kind == CONSECUTIVE
-        and is_copy(walk.source, walk.target, walk.rest[0], walk.rest[1])
+        and is_duplicate(walk.source, walk.target, walk.rest[0], walk.rest[1])
     )
     walk.source, walk.target, walk.flags = walk.rest[0], walk.rest[1], walk.rest[2]
     walk.from_in = walk.low <= walk.source < walk.high
