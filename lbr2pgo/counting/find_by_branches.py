@@ -42,7 +42,7 @@ _REACH = np.uint64(15)
 
 
 @dataclass(frozen=True, slots=True)
-class Branches:
+class CodeBranches:
     """The branch instructions of a program, ordered by address."""
 
     address: ImageAddresses
@@ -88,27 +88,27 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Edges:
+class EdgesSeen:
     """Distinct branches, by run-time addresses (n,), and how often each was recorded."""
 
     from_: RuntimeAddresses
     to: RuntimeAddresses
     count: I64
 
-    def take(self, rows: Bools) -> Edges:
+    def take(self, rows: Bools) -> EdgesSeen:
         """Some of them."""
-        return Edges(self.from_[rows], self.to[rows], self.count[rows])
+        return EdgesSeen(self.from_[rows], self.to[rows], self.count[rows])
 
 
-def edges_of(stacks: Iterable[BranchStacks]) -> Edges:
+def edges_of(stacks: Iterable[BranchStacks]) -> EdgesSeen:
     """The distinct branches of some samples."""
     pairs = [np.zeros((0, 2), np.uint64), *(batch.entries[:, :2] for batch in stacks)]
     unique, count = np.unique(np.concatenate(pairs), axis=0, return_counts=True)
     from_, to = runtime_addresses(unique).T
-    return Edges(from_, to, count)
+    return EdgesSeen(from_, to, count)
 
 
-def find_load(edges: Edges, layout: ImageLayout, branches: Branches) -> Load | None:
+def find_load(edges: EdgesSeen, layout: ImageLayout, branches: CodeBranches) -> Load | None:
     """Where the program was loaded, if it was in one place only and the branches tell it."""
     best = _best(edges, layout, branches)
     if best is None:
@@ -119,7 +119,7 @@ def find_load(edges: Edges, layout: ImageLayout, branches: Branches) -> Load | N
     return best if is_alone else None
 
 
-def _best(edges: Edges, layout: ImageLayout, branches: Branches) -> Load | None:
+def _best(edges: EdgesSeen, layout: ImageLayout, branches: CodeBranches) -> Load | None:
     biases, votes = np.unique(_biases(edges, branches), return_counts=True)
     if not len(votes) or votes.max() < _FEWEST_VOTES:
         return None
@@ -130,7 +130,7 @@ def _best(edges: Edges, layout: ImageLayout, branches: Branches) -> Load | None:
     return load if load.fit.is_good else None
 
 
-def _biases(edges: Edges, branches: Branches) -> U64:
+def _biases(edges: EdgesSeen, branches: CodeBranches) -> U64:
     """The biases that recorded branches name, as often as they do."""
     direct = branches.has_target
     address, keys = (
@@ -156,11 +156,11 @@ def _in_image(addresses: RuntimeAddresses, bias: int) -> ImageAddresses:
     return image_addresses(addresses - np.uint64(bias % 2**64))
 
 
-def _inside(edges: Edges, bias: int, layout: ImageLayout) -> Bools:
+def _inside(edges: EdgesSeen, bias: int, layout: ImageLayout) -> Bools:
     return are_code(layout, _in_image(edges.from_, bias))
 
 
-def fit_of(stacks: Iterable[BranchStacks], spaces: AddressSpaces, branches: Branches) -> Fit:
+def fit_of(stacks: Iterable[BranchStacks], spaces: AddressSpaces, branches: CodeBranches) -> Fit:
     """How well the branches of some samples fit a program that their processes had mapped."""
     total = own = 0
     for batch in stacks:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from lbr2pgo.counting.address_spaces import AddressSpaces
-from lbr2pgo.counting.find_by_branches import Branches, Fit, edges_of, find_load, fit_of
+from lbr2pgo.counting.find_by_branches import CodeBranches, Fit, edges_of, find_load, fit_of
 from lbr2pgo.counting.find_image import ImageMatch, assumption, match_image, not_mapped
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.program.elf.layout import ImageLayout
@@ -18,7 +18,7 @@ from lbr2pgo.support.errors import InputError
 _ENOUGH_ENTRIES = 1 << 17
 """A program is told by so many branches, the first ones of the recording."""
 
-OwnBranches = Callable[[], Branches]
+OwnBranches = Callable[[], CodeBranches]
 """The program's branches: found only where they are needed, since that decodes all of its code."""
 
 

@@ -14,7 +14,7 @@ from lbr2pgo.counting.count import (
     filter_names,
     kind_of_stacks,
 )
-from lbr2pgo.counting.find_by_branches import Branches
+from lbr2pgo.counting.find_by_branches import CodeBranches
 from lbr2pgo.counting.find_image import refuse_other_machine
 from lbr2pgo.model.branch_counts import BranchCounts, merge
 from lbr2pgo.model.incomplete import EmptyProfileError
@@ -187,9 +187,9 @@ def _counting_options(options: ReadingOptions, program: Program, source: Source)
     )
 
 
-def _branches(program: Program) -> Branches:
+def _branches(program: Program) -> CodeBranches:
     table = program.branches
-    return Branches(table.address, table.target, table.has_target)
+    return CodeBranches(table.address, table.target, table.has_target)
 
 
 def match_notes(counted: Counted) -> Iterator[str]:

@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbr2pgo.counting.address_spaces import AddressSpaces
-from lbr2pgo.counting.find_by_branches import Branches, Edges, Fit, edges_of, find_load, fit_of
+from lbr2pgo.counting.find_by_branches import (
+    CodeBranches,
+    EdgesSeen,
+    Fit,
+    edges_of,
+    find_load,
+    fit_of,
+)
 from lbr2pgo.model.branch_stacks import from_lists
 from lbr2pgo.program.elf.layout import ImageLayout, Segment
 from lbr2pgo.support.arrays import U64
@@ -19,15 +26,15 @@ LIBRARY = 0x7FFFF7000000
 BIASES = st.integers(-1, 2**35 - 1).map(lambda page: page << 12).filter(lambda b: b + TEXT >= 0)
 
 
-def program(seed: int, branches: int = 400) -> Branches:
+def program(seed: int, branches: int = 400) -> CodeBranches:
     rng = np.random.default_rng(seed)
     address = TEXT + np.sort(rng.choice(SIZE // 4, branches, replace=False)).astype(np.uint64) * 4
     near = address.astype(np.int64) + rng.integers(-500, 500, branches)
     target = np.clip(near, TEXT, TEXT + SIZE - 1).astype(np.uint64)
-    return Branches(address, target, rng.random(branches) < 0.7)
+    return CodeBranches(address, target, rng.random(branches) < 0.7)
 
 
-def recorded(own: Branches, bias: int, seed: int, entries: int = 300) -> Edges:
+def recorded(own: CodeBranches, bias: int, seed: int, entries: int = 300) -> EdgesSeen:
     """Some of the program's branches, and as many of a library."""
     rng = np.random.default_rng(seed)
     rows = rng.integers(0, len(own.address), entries)
@@ -39,12 +46,12 @@ def recorded(own: Branches, bias: int, seed: int, entries: int = 300) -> Edges:
     return edges(from_, np.concatenate([to + shift, elsewhere[1]]))
 
 
-def edges(from_: U64, to: U64) -> Edges:
+def edges(from_: U64, to: U64) -> EdgesSeen:
     stacks = [[(a, b, 0)] for a, b in zip(from_.tolist(), to.tolist(), strict=True)]
     return edges_of([from_lists(stacks)])
 
 
-def joined(*parts: Edges) -> Edges:
+def joined(*parts: EdgesSeen) -> EdgesSeen:
     return edges(
         np.concatenate([np.repeat(part.from_, part.count) for part in parts]),
         np.concatenate([np.repeat(part.to, part.count) for part in parts]),
@@ -84,7 +91,7 @@ def test_one_branch_alone_is_chance() -> None:
 def test_nothing_recorded_and_a_program_without_branches_are_found_nowhere() -> None:
     own, none = program(1), np.zeros(0, np.uint64)
     assert find_load(edges(none, none), LAYOUT, own) is None
-    assert find_load(recorded(own, 0, 1), LAYOUT, Branches(none, none, none == 1)) is None
+    assert find_load(recorded(own, 0, 1), LAYOUT, CodeBranches(none, none, none == 1)) is None
 
 
 @pytest.mark.parametrize(
@@ -101,7 +108,7 @@ def test_nothing_recorded_and_a_program_without_branches_are_found_nowhere() -> 
     ],
 )
 def test_what_is_a_programs_own_branch(from_: int, to: int, expected: bool) -> None:
-    own = Branches(
+    own = CodeBranches(
         np.array([0x1100, 0x1300], np.uint64), np.array([0x1200, 0], np.uint64),
         np.array([True, False]),
     )  # fmt: skip
@@ -110,7 +117,9 @@ def test_what_is_a_programs_own_branch(from_: int, to: int, expected: bool) -> N
 
 
 def test_only_branches_in_the_program_count_for_how_well_it_fits() -> None:
-    own = Branches(np.array([0x1100], np.uint64), np.array([0x1200], np.uint64), np.array([True]))
+    own = CodeBranches(
+        np.array([0x1100], np.uint64), np.array([0x1200], np.uint64), np.array([True])
+    )
     stack = [(0x1100, 0x1200, 0), (0x1104, 0x1200, 0), (LIBRARY, 0x1200, 0)]
     fit = fit_of([from_lists([stack, stack])], AddressSpaces.fixed(LAYOUT), own)
     assert fit == Fit(4, 2)
