@@ -20,7 +20,7 @@ OUTSIDE = "[outside]"
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class NamedPlaces:
     """n addresses with what is known of each; None where nothing is."""
 
     address: tuple[int | None, ...]
@@ -42,7 +42,7 @@ class PlaceNames:
     def __init__(self, program: Program, debug: DebugInfo) -> None:
         self._program, self._debug = program, debug
 
-    def of(self, addresses: ImageAddresses, known: Bools | None = None) -> Places:
+    def of(self, addresses: ImageAddresses, known: Bools | None = None) -> NamedPlaces:
         """Describe image addresses (n,); where `known` is False there is none."""
         inside = np.ones(len(addresses), np.bool_) if known is None else known
         functions = [
@@ -51,7 +51,7 @@ class PlaceNames:
         ]
         lines = self.lines(addresses)
         pairs = list(zip(addresses.tolist(), lines, inside.tolist(), strict=True))
-        return Places(
+        return NamedPlaces(
             address=tuple(address if is_inside else None for address, _, is_inside in pairs),
             function=tuple(functions),
             line=tuple(line if is_inside else None for _, line, is_inside in pairs),

@@ -12,7 +12,7 @@ import numpy as np
 from lbr2pgo.native.dwarf_frames import fill_frames
 from lbr2pgo.native.dwarf_functions import DESCRIPTION
 from lbr2pgo.native.dwarf_lines import FOUND
-from lbr2pgo.program.dwarf.function import Names, name_all
+from lbr2pgo.program.dwarf.function import NumberedTexts, name_all
 from lbr2pgo.program.dwarf.line import LineTable
 from lbr2pgo.program.dwarf.unit import Dwarf
 from lbr2pgo.support.arrays import I32, I64, U32, Records
@@ -81,7 +81,7 @@ def assemble(groups: Sequence[Group], count: int, table_of: TableOf | None) -> I
     """
     offsets, leaf, unit = _addresses(groups, count)
     die = _dies(groups, offsets)
-    names = Names()
+    names = NumberedTexts()
     name, described = _described(groups, names)
     number, line, discriminator, start_line = fill_frames(offsets, die, leaf, described)
     # One more at the end, for the -1 of frames without a DIE, and of DIEs without a name.
@@ -123,7 +123,7 @@ def _dies(groups: Sequence[Group], offsets: I64) -> I32:
     return die
 
 
-def _described(groups: Sequence[Group], names: Names) -> tuple[I32, Records]:
+def _described(groups: Sequence[Group], names: NumberedTexts) -> tuple[I32, Records]:
     """Name and `DESCRIPTION` of the DIEs of all groups, group after group."""
     parts = [(np.zeros(0, np.int32), np.zeros(0, DESCRIPTION))]
     for _, same in groupby(groups, key=lambda group: id(group.dwarf)):
@@ -137,7 +137,7 @@ def _described(groups: Sequence[Group], names: Names) -> tuple[I32, Records]:
 def name_files(units: I32, numbers: U32, table_of: TableOf) -> tuple[I32, tuple[str, ...]]:
     """Index of each (unit, file number)'s path, and the paths."""
     keys, back = np.unique((units.astype(np.int64) << 32) | numbers, return_inverse=True)
-    paths = Names()
+    paths = NumberedTexts()
     indices = paths.numbers(_path(table_of(key >> 32), key & 0xFFFFFFFF) for key in keys.tolist())
     return indices[back], paths.texts
 

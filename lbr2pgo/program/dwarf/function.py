@@ -66,7 +66,7 @@ class DwarfFunctions:
         return self.ranges.around(addresses)
 
 
-class Names:
+class NumberedTexts:
     """Texts, each once, numbered in the order in which they came."""
 
     def __init__(self) -> None:
@@ -130,7 +130,7 @@ def describe(dwarf: Dwarf, unit: int, sections: Sections, offsets: I64) -> Recor
     return native.describe(sections, dwarf.units, unit, dwarf.abbreviations, offsets)
 
 
-def name_all(dwarf: Dwarf, rows: Records, names: Names, ways: int = _LONGEST_WAY) -> I32:
+def name_all(dwarf: Dwarf, rows: Records, names: NumberedTexts, ways: int = _LONGEST_WAY) -> I32:
     """Number of the name of each of (n,) rows of `DESCRIPTION`, which are completed meanwhile.
 
     The linkage name if there is one, else the plain one; -1 where a DIE has neither. Other units

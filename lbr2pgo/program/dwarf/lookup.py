@@ -22,7 +22,7 @@ from lbr2pgo.program.dwarf.frame import Group, InlineFrames, assemble, name_file
 from lbr2pgo.program.dwarf.function import (
     ENDINGS,
     DwarfFunctions,
-    Names,
+    NumberedTexts,
     describe,
     functions_around,
     name_all,
@@ -220,7 +220,7 @@ class Symbolizer:
 
     def functions(self, units: I64, lowest: int) -> DwarfFunctions:
         """The functions of some units; ranges that start below `lowest` are left out."""
-        names = Names()
+        names = NumberedTexts()
         parts = [(np.zeros(0, RANGE), np.zeros(0, np.int32))]
         for dwarf, found in self._subprograms(units.tolist(), np.uint64(lowest)):
             ranges, described = map(np.concatenate, zip(*found, strict=True))

@@ -27,7 +27,7 @@ from lbr2pgo.sources.base import (
     with_recorder,
 )
 from lbr2pgo.sources.perf_script.records import RecordLine, read_comments, read_record
-from lbr2pgo.sources.perf_script.symbols import Symbols
+from lbr2pgo.sources.perf_script.symbols import SymbolAddresses
 from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader
 from lbr2pgo.support.errors import InputError
 
@@ -159,16 +159,16 @@ class PerfScript:
             details=comments.facts,
         )
 
-    def _symbols(self, resolve: SymbolResolver | None) -> Symbols:
+    def _symbols(self, resolve: SymbolResolver | None) -> SymbolAddresses:
         if resolve is None:
             raise InputError(
                 "the branch stacks hold symbols instead of addresses",
                 where=self.info.path,
                 cure="Name the binary, or print addresses: perf script -F pid,time,ip,brstack.",
             )
-        return Symbols(resolve)
+        return SymbolAddresses(resolve)
 
-    def _note_losses(self, losses: Counter[str], symbols: Symbols | None) -> None:
+    def _note_losses(self, losses: Counter[str], symbols: SymbolAddresses | None) -> None:
         self._health.update(
             {
                 "lines that are no sample and no record": losses["lines"],

@@ -20,7 +20,7 @@ from lbr2pgo.native.brstack_samples import (
     SampleReader,
     Survey,
 )
-from lbr2pgo.sources.perf_script.symbols import Symbols
+from lbr2pgo.sources.perf_script.symbols import SymbolAddresses
 from lbr2pgo.sources.text_lines import LineBuffer, Pieces
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.threads import in_order, threads
@@ -49,7 +49,7 @@ def _survey_piece(before: Survey, buffer: LineBuffer, start: int) -> Survey:
 
 
 def read_samples(
-    pieces: Pieces, survey: Survey, symbols: Symbols | None
+    pieces: Pieces, survey: Survey, symbols: SymbolAddresses | None
 ) -> Generator[tuple[BranchStacks, dict[str, int]], None, None]:
     """The samples of a file, in its order; `symbols` are needed where stacks hold some."""
     is_in_turn = survey.is_hybrid or threads() == 1
@@ -109,7 +109,7 @@ def _set_last_time(found: ReadSamples, before: OpenSample) -> None:
         found.after.last_time = before.last_time
 
 
-def _batch(found: ReadSamples, symbols: Symbols | None, *, is_hybrid: bool) -> BranchStacks:
+def _batch(found: ReadSamples, symbols: SymbolAddresses | None, *, is_hybrid: bool) -> BranchStacks:
     samples, entries = found.samples, found.entries
     chains = CallChains(found.frames, _offsets(samples["frame_end"])) if is_hybrid else None
     if symbols is not None:

@@ -10,7 +10,7 @@ from lbr2pgo.sources.base import SymbolResolver
 from lbr2pgo.support.arrays import U64
 
 
-class Symbols:
+class SymbolAddresses:
     """Resolves each symbol once, and counts those that the binary lacks."""
 
     def __init__(self, resolve: SymbolResolver) -> None:
