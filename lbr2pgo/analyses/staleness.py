@@ -165,13 +165,13 @@ def of_probes(profile: SampleProfile, descriptors: Descriptors) -> Staleness:
     What was inlined into such a function is lost with it (LLVM:
     include/llvm/Transforms/Utils/SampleProfileLoaderBaseImpl.h, profileIsValid).
     """
-    fate = _ProbeFate(descriptors)
+    matching = _ProbeMatching(descriptors)
     for function in profile.functions.values():
-        fate.add(function, is_lost=False)
-    return fate.result()
+        matching.add(function, is_lost=False)
+    return matching.result()
 
 
-class _ProbeFate:
+class _ProbeMatching:
     """Adds up what becomes of the counts of a probe profile."""
 
     def __init__(self, descriptors: Descriptors) -> None:

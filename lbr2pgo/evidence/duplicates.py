@@ -18,7 +18,7 @@ from lbr2pgo.support.arrays import I64
 
 
 class DuplicateCollector:
-    """Counts what counting takes for copies, as branches of their own."""
+    """Counts what counting takes for duplicates, as branches of their own."""
 
     def __init__(self, spaces: AddressSpaces) -> None:
         self._table = TraceTable(spaces)
@@ -37,7 +37,7 @@ class DuplicateCollector:
         self._others += (other._counts(),)
 
     def result(self) -> BranchCounts | None:
-        """The copies in image addresses; None if there are none."""
+        """The duplicates in image addresses; None if there are none."""
         found = self._counts()
         return found if len(found) else None
 

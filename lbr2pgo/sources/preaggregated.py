@@ -151,7 +151,7 @@ class Preaggregated:
             parts = _add_part(parts, _aggregate(rows, layout))
             surplus.append(rows.select((rows.count == 0) & (rows.mispredicted > 0)))
         self._health["bytes in lines too long to be read"] = self._reader.overlong_bytes
-        return _spread_mispredictions(merge(parts), _join(surplus))
+        return _distribute_mispredictions(merge(parts), _join(surplus))
 
     def _select(self, piece: Rows, rows: _Traces) -> _Traces:
         """The rows that tell something of the image; notes the others."""
@@ -240,7 +240,7 @@ def _join(pieces: Sequence[_Traces]) -> _Traces:
     )
 
 
-def _spread_mispredictions(counts: BranchCounts, surplus: _Traces) -> BranchCounts:
+def _distribute_mispredictions(counts: BranchCounts, surplus: _Traces) -> BranchCounts:
     """Give the rows of a branch the mispredictions that stand in `surplus` rows of it.
 
     A trace (`T`) has no place for them, so its writer adds a `B` row, which may then have more of

@@ -24,10 +24,10 @@ def of_function(profile: SampleProfile, function: str) -> Iterator[str] | None:
     """The function itself, then a comment for each inlined copy; None if there is neither."""
     wanted = guid(function)
     own = {key: each for key, each in profile.functions.items() if guid(each.name) == wanted}
-    copies = [line for top in profile.ordered() for line in _inlined(top, str(top.name), wanted)]
-    if not own and not copies:
+    nested = [line for top in profile.ordered() for line in _inlined(top, str(top.name), wanted)]
+    if not own and not nested:
         return None
-    return iter([*lines(replace(profile, functions=own)), *copies])
+    return iter([*lines(replace(profile, functions=own)), *nested])
 
 
 def _inlined(function: FunctionSamples, chain: str, wanted: int) -> Iterator[str]:
