@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import filecmp
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from lbr2pgo.build.flags import Wanted, plain_flags, profile_flags
 from lbr2pgo.build.measure import Candidate, Measured, check_runs, measure
@@ -131,15 +132,22 @@ class Loop:
                 self._say(f"   Warning: {verdict.warning}.")
             return self.options.profile if verdict.usable else None
         recording, profile = self._in_work("perf.data"), self._in_work("prof")
-        self._train(recording)
+        training = self._training
+        self._train(training, recording)
         self._next("Convert for the compiler")
-        make_profile(recording, self.binary, self._say, LlvmOutput(profile))
+        contexts: Literal["nested", "auto"] = "nested" if training.call_graph else "auto"
+        output = LlvmOutput(profile, contexts=contexts)
+        make_profile(recording, self.binary, self._say, output)
         return profile
 
-    def _train(self, recording: Path) -> None:
+    @property
+    def _training(self) -> Training:
         assert self.options.train is not None  # LoopOptions checks it
+        return self.options.train
+
+    def _train(self, training: Training, recording: Path) -> None:
         self._next("Train")
-        record(self.options.train, recording, self._say)
+        record(training, recording, self._say)
 
     def _rebuild(self, profile: Path, plain: Path) -> Path:
         self._next("Build with the profile")
@@ -157,7 +165,7 @@ class Loop:
     def _post_link(self, tool: str) -> Path:
         """BOLT needs a recording of the very binary that it rewrites."""
         recording, fdata = self._in_work("bolt.perf.data"), self._in_work("fdata")
-        self._train(recording)
+        self._train(replace(self._training, call_graph=False), recording)
         self._next("Convert for BOLT")
         make_profile(recording, self.binary, self._say, FdataOutput(fdata))
         self._next("Optimise after the link")

@@ -39,6 +39,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--probes", action="store_true", help="build with pseudo probes, for a profile of these"
     )
+    parser.add_argument(
+        "--contexts",
+        action="store_true",
+        help="record call chains, for a profile by calling context",
+    )
     parser.add_argument("--bolt", action="store_true", help="optimise with llvm-bolt as well")
     parser.add_argument(
         "--measure", metavar="CMD", help="the run to be measured (default: the training's)"
@@ -75,7 +80,7 @@ def _options(args: argparse.Namespace) -> LoopOptions:
     return LoopOptions(
         build=args.build,
         binary=args.binary,
-        train=Training(args.train, args.period, args.emulate) if trains else None,
+        train=Training(args.train, args.period, args.emulate, args.contexts) if trains else None,
         profile=args.profile,
         probes=args.probes,
         bolt=args.bolt,

@@ -81,10 +81,18 @@ def test_a_build_without_the_probes_that_were_asked_for_is_refused(loop: MakeLoo
         loop(probes=True, build="clang-22 -O2 -g interp.c -o app").run()
 
 
-def test_call_chains_are_recorded_where_they_are_asked_for(loop: MakeLoop) -> None:
-    loop(train=Training("./app 1", 1009, True, call_graph=True)).run()
-    (batch, *_) = PerfData(Path("work/app.perf.data")).batches()
-    assert batch.chains is not None
+def test_contexts_are_recorded_and_in_the_profile_where_they_are_asked_for(loop: MakeLoop) -> None:
+    plain, rebuilt = loop(train=Training("./app 2", 1009, True, call_graph=True)).run()
+    assert "!Attributes" in Path("work/app.prof").read_text()
+    assert rebuilt.counted.totals.taken < plain.counted.totals.taken
+
+
+def test_contexts_are_of_no_use_to_bolt(loop: MakeLoop, tool: Callable[[str], str]) -> None:
+    tool("llvm-bolt-22")
+    loop(bolt=True, train=Training("./app 1", 1009, True, call_graph=True)).run()
+    first, second = (PerfData(Path(f"work/app.{name}")) for name in ("perf.data", "bolt.perf.data"))
+    assert first.info.has_call_stacks
+    assert not second.info.has_call_stacks
 
 
 def test_without_a_stored_profile_the_build_is_plain(loop: MakeLoop, said: list[str]) -> None:
