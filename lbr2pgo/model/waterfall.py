@@ -11,9 +11,10 @@ make up what there was.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from lbr2pgo.model.quirks import LOSSES
+from lbr2pgo.support.dataclass import dataclass
 
 Tally = Mapping[str, int]
 
