@@ -1,9 +1,7 @@
 """Branch-stack samples in; compiler profiles, BOLT fdata and branch reports out.
 
 >>> import lbr2pgo
->>> profile = lbr2pgo.output("llvm", out)  # doctest: +SKIP
->>> options = lbr2pgo.ConvertOptions((path,), elf, outputs=(profile,))  # doctest: +SKIP
->>> done = lbr2pgo.convert(options)  # doctest: +SKIP
+>>> done = lbr2pgo.convert("perf.data", "app", llvm="app.prof")  # doctest: +SKIP
 >>> for row in lbr2pgo.waterfall_rows(done.tallies)[:3]:  # doctest: +SKIP
 ...     print(row.count, row.step.title)
 128 samples read
@@ -19,7 +17,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lbr2pgo.conversion import Conversion, ConvertOptions, convert
+    from lbr2pgo.api import convert, open, report
+    from lbr2pgo.conversion import Conversion
     from lbr2pgo.counting.count import CountingOptions, count
     from lbr2pgo.model.branch_counts import BranchCounts, merge
     from lbr2pgo.model.branch_stacks import BranchStacks
@@ -29,17 +28,17 @@ if TYPE_CHECKING:
     from lbr2pgo.program.dwarf.debug_info import DebugInfo
     from lbr2pgo.program.program import Program
     from lbr2pgo.replay.replay import Flow, ReplayOptions
-    from lbr2pgo.sources import open_source
     from lbr2pgo.support.errors import InputError, Lbr2pgoError, MissingToolError, OutputError
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Conversion": "conversion",
-    "ConvertOptions": "conversion",
     "EmptyProfileError": "model.incomplete",
     "IncompleteError": "model.incomplete",
-    "convert": "conversion",
+    "convert": "api",
+    "open": "api",
+    "report": "api",
     "CountingOptions": "counting.count",
     "count": "counting.count",
     "BranchCounts": "model.branch_counts",
@@ -52,7 +51,6 @@ _HOMES = {
     "Program": "program.program",
     "Flow": "replay.replay",
     "ReplayOptions": "replay.replay",
-    "open_source": "sources",
     "BranchStacks": "model.branch_stacks",
     "Output": "profiles.formats.base",
     "output": "profiles.formats",
@@ -63,7 +61,6 @@ __all__ = [
     "BranchCounts",
     "BranchStacks",
     "Conversion",
-    "ConvertOptions",
     "CountingOptions",
     "DebugInfo",
     "EmptyProfileError",
@@ -79,8 +76,9 @@ __all__ = [
     "convert",
     "count",
     "merge",
-    "open_source",
+    "open",
     "output",
+    "report",
     "waterfall_rows",
 ]
 

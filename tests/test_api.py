@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import shutil
 from pathlib import Path
 
 import pytest
@@ -27,21 +28,24 @@ def test_the_package_lists_its_names() -> None:
     assert set(lbr2pgo.__all__) <= set(dir(lbr2pgo))
 
 
-def test_the_example_of_the_package_runs(tmp_path: Path) -> None:
+def test_the_example_of_the_package_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (lbr2pgo.__doc__ or "").replace("# doctest: +SKIP", "")
-    names = {"path": RECORDING, "elf": PIE, "out": tmp_path / "out"}
+    names: dict[str, object] = {}
+    for name, source in (("perf.data", RECORDING), ("app", PIE)):
+        shutil.copy(source, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
     test = doctest.DocTestParser().get_doctest(text, names, "lbr2pgo", None, 0)
-    assert len(test.examples) >= 4
+    assert len(test.examples) >= 3
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     assert runner.run(test).failed == 0
-    assert (tmp_path / "out").read_bytes().startswith(b"run:")
+    assert (tmp_path / "app.prof").read_bytes().startswith(b"run:")
 
 
 def test_the_road_step_by_step() -> None:
     """What `convert` does, from the public parts."""
     program = lbr2pgo.Program.open(PIE)
-    counted = lbr2pgo.count(lbr2pgo.open_source(RECORDING), program.image.layout)
-    done = lbr2pgo.convert(lbr2pgo.ConvertOptions((RECORDING,), PIE))
+    counted = lbr2pgo.count(lbr2pgo.open(RECORDING), program.image.layout)
+    done = lbr2pgo.convert(RECORDING, PIE)
     assert list(counted.counts.rows()) == list(done.counts.rows())
     both = lbr2pgo.merge([counted.counts, done.counts])
     assert both.count.sum() == 2 * done.counts.count.sum()
@@ -53,7 +57,54 @@ def test_errors_are_one_family() -> None:
                  "IncompleteError"):  # fmt: skip
         assert issubclass(getattr(lbr2pgo, name), lbr2pgo.Lbr2pgoError)
     with pytest.raises(lbr2pgo.InputError) as raised:
-        lbr2pgo.open_source("/no/such/file")
+        lbr2pgo.open("/no/such/file")
     assert (raised.value.where, raised.value.exit_code) == ("/no/such/file", 2)
     assert raised.value.cure
     assert str(raised.value).endswith(raised.value.cure)
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_paths_are_strings_or_paths_one_or_several(tmp_path: Path, kind: type) -> None:
+    recording, binary = kind(RECORDING), kind(PIE)
+    one = lbr2pgo.convert(recording, binary, llvm=kind(tmp_path / "a"))
+    both = lbr2pgo.convert([recording, recording], binary, fdata=kind(tmp_path / "b"))
+    assert one.written == (tmp_path / "a",)
+    assert both.counts.count.sum() == 2 * one.counts.count.sum()
+    assert lbr2pgo.report(recording, binary, only="hot-branches").tables
+
+
+def test_an_output_may_have_options(tmp_path: Path) -> None:
+    binary = lbr2pgo.output("llvm", tmp_path / "binary", form="extbinary")
+    done = lbr2pgo.convert(RECORDING, PIE, llvm=tmp_path / "text", outputs=[binary])
+    assert done.written == (tmp_path / "text", tmp_path / "binary")
+    assert (tmp_path / "text").read_bytes() != (tmp_path / "binary").read_bytes()
+
+
+def test_samples_are_chosen_as_on_the_command_line() -> None:
+    assert lbr2pgo.convert(RECORDING, PIE, event="taken-branches:u").tallies["samples_selected"]
+    with pytest.raises(lbr2pgo.EmptyProfileError):
+        lbr2pgo.convert(RECORDING, PIE, pids=[1])
+    with pytest.raises(lbr2pgo.InputError, match="no event is called cycles"):
+        lbr2pgo.report(RECORDING, PIE, event="cycles")
+
+
+def test_a_recording_may_be_read_again() -> None:
+    source = lbr2pgo.open(str(RECORDING))
+    readings = [sum(len(batch) for batch in source.batches()) for _ in range(2)]
+    assert readings == [128, 128]
+
+
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        (lambda: lbr2pgo.convert(5), "profiles: a path or paths are needed, not 5"),
+        (lambda: lbr2pgo.convert([None]), "profiles: a path is needed, not None"),
+        (lambda: lbr2pgo.convert(RECORDING, 5), "binary: a path is needed, not 5"),
+        (lambda: lbr2pgo.convert(RECORDING, PIE, llvm=True), "llvm: a path is needed, not True"),
+        (lambda: lbr2pgo.convert(RECORDING, PIE, lvm="x"), "there is no argument lvm"),
+        (lambda: lbr2pgo.open(None), "path: a path is needed, not None"),
+    ],
+)
+def test_a_wrong_argument_is_named(call, argument: str) -> None:
+    with pytest.raises(TypeError, match=argument):
+        call()

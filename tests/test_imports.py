@@ -34,6 +34,7 @@ ORDER = (
     "reports",
     "dumping",
     "build",
+    "api",
     "",
     "cli",
     "__main__",

@@ -511,7 +511,7 @@ def test_an_empty_standard_input_is_called_so(tmp_path: Path) -> None:
 
 
 def test_the_message_for_a_profile_that_is_none_comes_as_an_exception() -> None:
-    from lbr2pgo import ConvertOptions
+    from lbr2pgo.conversion import ConvertOptions
 
     with pytest.raises(InputError, match="no profile was given"):
         ConvertOptions((), PIE)

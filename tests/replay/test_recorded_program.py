@@ -10,7 +10,7 @@ from builders import perf_data as build
 from builders.perf_data import Event
 from builders.recordings import PIE, RECORDING, STATIC, TESTBINS, recording_of
 
-from lbr2pgo import ConvertOptions, convert, output
+import lbr2pgo
 from lbr2pgo.replay.recorded_program import recorded_program
 from lbr2pgo.sources import open_source
 from lbr2pgo.support.errors import InputError
@@ -74,6 +74,6 @@ def test_text_without_mappings_names_no_program(tmp_path: Path) -> None:
 
 def test_saved_counts_name_no_program(tmp_path: Path) -> None:
     saved = tmp_path / "counts.npz"
-    convert(ConvertOptions((RECORDING,), PIE, outputs=(output("counts", saved),)))
+    lbr2pgo.convert(RECORDING, PIE, outputs=[lbr2pgo.output("counts", saved)])
     with pytest.raises(InputError, match="the format does not say which program was recorded"):
         recorded_program([open_source(saved)])

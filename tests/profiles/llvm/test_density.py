@@ -24,7 +24,7 @@ PROGRAMS = {
 
 def note_of(recording: Path, binary: Path, out: Path) -> str:
     output = lbr2pgo.output("llvm", path=out)
-    done = lbr2pgo.convert(lbr2pgo.ConvertOptions((recording,), binary, outputs=(output,)))
+    done = lbr2pgo.convert(recording, binary, outputs=[output])
     (note,) = (note for note in done.notes if "samples for each location" in note)
     return note
 

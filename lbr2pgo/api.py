@@ -1,0 +1,113 @@
+"""What `import lbr2pgo` offers first: each task in one call, with paths in any form.
+
+What these take apart, `lbr2pgo.count`, `lbr2pgo.Program` and their like offer step by step.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+from lbr2pgo.conversion import Conversion, ConvertOptions
+from lbr2pgo.conversion import convert as _convert
+from lbr2pgo.counting.count import CountingOptions
+from lbr2pgo.profiles.formats import output
+from lbr2pgo.profiles.formats.base import Output
+from lbr2pgo.sources import open_source
+from lbr2pgo.sources.base import Source
+from lbr2pgo.support.output import PathLike
+
+if TYPE_CHECKING:
+    from lbr2pgo.reports.model import Report
+
+Paths = PathLike | Iterable[PathLike]
+"""One path or several, each a string or an `os.PathLike`."""
+
+
+class Reading(TypedDict, total=False):
+    """How samples are chosen and judged, as by the command line's options of these names."""
+
+    event: str | None
+    pids: Iterable[int]
+    build_id: str | None
+    strict: bool
+    compat: Iterable[str]
+
+
+def convert(
+    profiles: Paths,
+    binary: PathLike | None = None,
+    *,
+    outputs: Iterable[Output] = (),
+    llvm: PathLike | None = None,
+    fdata: PathLike | None = None,
+    **reading: Unpack[Reading],
+) -> Conversion:
+    """Convert recordings of one program; `binary` is the one that they name, if it is left out.
+
+    `llvm` and `fdata` are where a sample profile and fdata go; `outputs` are others, or such with
+    options, made by `lbr2pgo.output`. Raises TypeError that names the argument for one of a wrong
+    type, and else what `Lbr2pgoError` stands for.
+    """
+    named = {"llvm": llvm, "fdata": fdata}
+    asked = (output(name, _path(path, name)) for name, path in named.items() if path is not None)
+    return _convert(
+        ConvertOptions(**_inputs(profiles, binary, reading), outputs=(*asked, *outputs))
+    )
+
+
+def report(
+    profiles: Paths,
+    binary: PathLike | None = None,
+    *,
+    only: str | Iterable[str] = (),
+    function: str | None = None,
+    top: int | None = 20,
+    **reading: Unpack[Reading],
+) -> Report:
+    """Analyse recordings of one program, as `lbr2pgo report` does; raises as `convert`.
+
+    `only` names analyses, `function` a function to show alone, and `top` is how many rows a table
+    has at most (None: all).
+    """
+    from lbr2pgo.reports.build import ReportOptions, make_report
+
+    names = (only,) if isinstance(only, str) else tuple(only)
+    inputs = _inputs(profiles, binary, reading)
+    return make_report(ReportOptions(**inputs, only=names, function=function, top=top))
+
+
+def open(path: PathLike) -> Source:
+    """Open a recording of any readable format.
+
+    Of a `StackSource`, `batches()` begins a new reading with every call; what it gives can be gone
+    through once. Raises InputError where there is nothing that can be read.
+    """
+    return open_source(_path(path, "path"))
+
+
+def _inputs(profiles: Paths, binary: PathLike | None, reading: Reading) -> dict[str, Any]:
+    several = [profiles] if isinstance(profiles, str | os.PathLike) else profiles
+    if not isinstance(several, Iterable):
+        raise TypeError(f"profiles: a path or paths are needed, not {profiles!r}")
+    unknown = reading.keys() - Reading.__annotations__.keys()
+    if unknown:
+        raise TypeError(f"there is no argument {min(unknown)}")
+    counting = CountingOptions(
+        reading.get("event"), tuple(reading.get("pids", ())), reading.get("build_id")
+    )
+    return {
+        "profiles": tuple(_path(path, "profiles") for path in several),
+        "binary": None if binary is None else _path(binary, "binary"),
+        "counting": counting,
+        "strict": reading.get("strict", False),
+        "compat": frozenset(reading.get("compat", ())),
+    }
+
+
+def _path(value: object, argument: str) -> Path:
+    if not isinstance(value, str | os.PathLike):
+        raise TypeError(f"{argument}: a path is needed, not {value!r}")
+    return Path(value)
