@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import pairwise
 
@@ -18,7 +18,6 @@ from lbr2pgo.support.addresses import (
     image_addresses,
 )
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
-from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.intervals import interval_of, last_at_or_below
 
 ANY_PID = -1

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from lbr2pgo.support.addresses import FileOffset, RuntimeAddress
-from lbr2pgo.support.dataclass import dataclass
 
 KERNEL_PID = -1
 """The pid under which perf reports mappings of the kernel and its modules."""

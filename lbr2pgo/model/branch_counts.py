@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from lbr2pgo.model import waterfall
 from lbr2pgo.native import bits
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import U8, U64, Bools
-from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.sums import exact_sum, refuse_too_many, sums_of_groups
 from lbr2pgo.support.tables import ascending, same_length, seal
 

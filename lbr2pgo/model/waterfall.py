@@ -11,10 +11,9 @@ make up what there was.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from lbr2pgo.model.quirks import LOSSES
-from lbr2pgo.support.dataclass import dataclass
 
 Tally = Mapping[str, int]
 

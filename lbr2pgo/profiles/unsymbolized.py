@@ -8,7 +8,7 @@ there is left out (LLVM: llvm/tools/llvm-profgen/PerfReader.cpp).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 import numpy as np
@@ -21,7 +21,6 @@ from lbr2pgo.replay.llvm_code import disassembled_by_llvm
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.sources.code_addresses import text_base
 from lbr2pgo.support.arrays import U64
-from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.output import PathLike, write_to
 
 _EXTERNAL = 1

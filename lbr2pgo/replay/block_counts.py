@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.program.code.cfg import EdgeKind, FunctionCFG
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.arrays import I64, U64
-from lbr2pgo.support.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from lbr2pgo.reports.model import (
     Timing,
 )
 from lbr2pgo.support.addresses import image_array
-from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 
 _CHARTS = 12

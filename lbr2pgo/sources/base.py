@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -14,7 +14,6 @@ from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks
 from lbr2pgo.model.line_branches import LineBranches
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.support.addresses import ImageAddress
-from lbr2pgo.support.dataclass import dataclass
 
 
 class Sniff(Enum):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from lbr2pgo.support.arrays import I32, I64, U8, U64
-from lbr2pgo.support.dataclass import dataclass
 
 Column = npt.NDArray[np.integer[npt.NBitBase]]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from lbr2pgo.program.elf.plt import PLT_ENTRY_SIZES
 from lbr2pgo.program.elf.symbols import STB_LOCAL, STT_NOTYPE, STT_SECTION, Symbols
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
-from lbr2pgo.support.dataclass import dataclass
 
 _HOT_MARKERS = (b"__hot_start\0", b"__hot_end\0")
 _LABEL = b".L"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lbr2pgo.profiles.formats.base import Form, Output, OutputFormat, Work, Written, flag
 from lbr2pgo.profiles.formats.preaggregated import TRACES
-from lbr2pgo.support.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lbr2pgo.model.waterfall import Step
 from lbr2pgo.profiles.formats.base import Form, Output, OutputFormat, Work, Written, flag
-from lbr2pgo.support.dataclass import dataclass
 
 TRACES = Step("traces_written", "rows of traces written", "traces", None)
 

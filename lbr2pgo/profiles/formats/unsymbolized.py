@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.model.waterfall import Reason, Step
 from lbr2pgo.profiles.formats.base import Form, Output, OutputFormat, Work, Written, flag
-from lbr2pgo.support.dataclass import dataclass
 
 _RUNS = Step(
     "unsymbolized_runs",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from lbr2pgo.program.elf.symbols import Symbols
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools
-from lbr2pgo.support.dataclass import dataclass
 
 EXTERNAL = np.uint64(1)
 """Where llvm-profgen believes to be what is outside the image. If debug information of dropped

@@ -6,9 +6,8 @@ Source: LLVM 22, llvm/include/llvm/ProfileData/SampleProf.h and SampleProfWriter
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 from enum import IntEnum, IntFlag
-
-from lbr2pgo.support.dataclass import dataclass
 
 EXTENSIBLE_MAGIC = int.from_bytes(b"SPROF42\x04", "big")
 RAW_MAGIC = int.from_bytes(b"SPROF42\xff", "big")

@@ -9,6 +9,7 @@ import os
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from lbr2pgo.profiles.llvm import uleb
 from lbr2pgo.profiles.llvm.extbinary_layout import (
@@ -34,7 +35,6 @@ from lbr2pgo.profiles.llvm.sample_names import (
 )
 from lbr2pgo.profiles.llvm.sample_profile import Counts, FunctionSamples, SampleProfile
 from lbr2pgo.profiles.llvm.sample_summary import summarize
-from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import OutputError
 
 

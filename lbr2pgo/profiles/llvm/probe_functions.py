@@ -7,6 +7,7 @@ needs no debug information.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,7 +16,6 @@ from lbr2pgo.program.dwarf.debug_info import DebugInfo, DwarfFunctions
 from lbr2pgo.program.elf.symbols import STT_FUNC, Symbols
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, Bools
-from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
 
 _SUFFIXES = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from lbr2pgo.profiles.llvm.sample_names import Name
@@ -11,7 +12,6 @@ from lbr2pgo.profiles.llvm.sample_profile import (
     FunctionSamples,
     SampleProfile,
 )
-from lbr2pgo.support.dataclass import dataclass
 
 SCALE = 1_000_000
 """Cutoffs are shares of the total count, in millionths."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
 
 from lbr2pgo.support.arrays import I64, U8, U64
-from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 
 _LONGEST = 10  # bytes of a 64-bit number

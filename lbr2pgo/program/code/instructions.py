@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from typing import Self
@@ -10,7 +11,6 @@ import numpy as np
 
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_addresses, image_array
 from lbr2pgo.support.arrays import I64, U8, Bools
-from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.intervals import interval_of, numbers_in
 from lbr2pgo.support.tables import ascending, same_length, seal
 

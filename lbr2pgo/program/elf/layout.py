@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from lbr2pgo.support.addresses import FileOffset, ImageAddress
-from lbr2pgo.support.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from lbr2pgo.model.context_counts import Callers
@@ -10,7 +12,6 @@ from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.profiles.llvm.contexts.columns import location_of
 from lbr2pgo.profiles.llvm.places import InlineContexts, Places, leaf_contexts
 from lbr2pgo.support.arrays import I64, U64
-from lbr2pgo.support.dataclass import dataclass
 
 MOST_FRAMES = 1 << 16
 """Of deeper contexts, with all that was inlined, the innermost frames count."""

@@ -7,7 +7,7 @@ needs (LLVM: tools/llvm-profgen/CSPreInliner.cpp).
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, Pro
 from lbr2pgo.profiles.llvm.sample_names import guid, order_key
 from lbr2pgo.profiles.llvm.sample_summary import detailed
 from lbr2pgo.support.arrays import I64, U64
-from lbr2pgo.support.dataclass import dataclass
 
 LOST = -2
 _NO_LINE = np.uint64(0xFFFFFFFFFFFFFFFF)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,7 +10,6 @@ from lbr2pgo.profiles.llvm.profile_table import ProfileTable
 from lbr2pgo.profiles.llvm.sample_names import Context, Frame
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.support.arrays import U8, Bools
-from lbr2pgo.support.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
