@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -124,15 +125,23 @@ def rows_by(numbers: I32 | I64 | U64) -> Iterator[tuple[int, I64]]:
 
 @dataclass(slots=True)
 class _Timeline:
-    times: list[int] = field(default_factory=list)
-    spaces: list[int] = field(default_factory=list)
+    """Which space each process saw from when on; each process's times ascend."""
 
-    def set(self, time: int, space: int) -> None:
-        if self.times and self.times[-1] == time:
-            self.spaces[-1] = space
-        else:
-            self.times.append(time)
-            self.spaces.append(space)
+    pids: array[int] = field(default_factory=lambda: array("q"))
+    times: array[int] = field(default_factory=lambda: array("Q"))
+    spaces: array[int] = field(default_factory=lambda: array("q"))
+
+    def add(self, pid: int, time: int, space: int) -> None:
+        """Of several at one time the last one counts."""
+        self.pids.append(pid)
+        self.times.append(time)
+        self.spaces.append(space)
+
+    def by_pid(self) -> tuple[I64, U64, I64]:
+        """The columns, ordered by process."""
+        pids = np.array(self.pids, np.int64)
+        order = np.argsort(pids, kind="stable")
+        return pids[order], np.array(self.times, np.uint64)[order], np.array(self.spaces)[order]
 
 
 class AddressSpaces:
@@ -149,7 +158,7 @@ class AddressSpaces:
         self.pieces: list[Pieces] = []
         self._numbers: dict[Pieces, int] = {}
         self._current: dict[int, Pieces] = {}
-        self._timelines: dict[int, _Timeline] = {}
+        self._timeline = _Timeline()
         self._layout = layout
         self._shows = shows
         self._is_fixed = False
@@ -157,6 +166,7 @@ class AddressSpaces:
         for event in events:
             everywhere += self._apply(event)
         self._set(ANY_PID, 0, overlaid(everywhere))
+        self._by_pid = self._timeline.by_pid()
 
     @classmethod
     def fixed(cls, layout: ImageLayout, bias: int = 0) -> AddressSpaces:
@@ -164,6 +174,7 @@ class AddressSpaces:
         spaces = cls((), layout, lambda _: False)
         spaces._set(ANY_PID, 0, loaded(layout, bias))
         spaces._is_fixed = True
+        spaces._by_pid = spaces._timeline.by_pid()
         return spaces
 
     @property
@@ -178,7 +189,7 @@ class AddressSpaces:
     @property
     def pids(self) -> tuple[int, ...]:
         """Processes that mapped the image at some time."""
-        return tuple(sorted(pid for pid in self._timelines if pid != ANY_PID))
+        return tuple(pid for pid in np.unique(self._by_pid[0]).tolist() if pid != ANY_PID)
 
     def _set(self, pid: int, time: int, pieces: Pieces) -> None:
         if pieces == self._current.get(pid, ()):
@@ -190,7 +201,7 @@ class AddressSpaces:
             space = self._numbers.setdefault(view, len(self.pieces))
             if space == len(self.pieces):
                 self.pieces.append(view)
-        self._timelines.setdefault(pid, _Timeline()).set(time, space)
+        self._timeline.add(pid, time, space)
 
     def _apply(self, event: SpaceEvent) -> Pieces:
         """What the event shows of the image."""
@@ -216,13 +227,12 @@ class AddressSpaces:
         Arrays of equal length n in, (n,) int64 out.
         """
         found = np.full(len(pids), -1, dtype=np.int64)
+        owners, since, spaces = self._by_pid
         for pid, at in rows_by(pids):
-            timeline = self._timelines.get(ANY_PID if self._is_fixed else pid)
-            if timeline is None:
-                continue
-            since = last_at_or_below(np.array(timeline.times, np.uint64), times[at])
-            spaces = np.array([*timeline.spaces, -1], dtype=np.int64)
-            found[at] = spaces[since]
+            wanted = ANY_PID if self._is_fixed else pid
+            low, high = np.searchsorted(owners, (wanted, wanted + 1))
+            place = last_at_or_below(since[low:high], times[at])
+            found[at] = np.append(spaces[low:high], -1)[place]
         return found
 
     def to_image(self, space: int, addresses: RuntimeAddresses) -> tuple[ImageAddresses, U64]:

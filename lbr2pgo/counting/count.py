@@ -42,6 +42,7 @@ from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks
 from lbr2pgo.model.quirks import LOSSES
+from lbr2pgo.model.space_event_log import of_code
 from lbr2pgo.native.walk import Reason, StackKind
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import (
@@ -270,7 +271,7 @@ def count_stack_source(
 ) -> Counted:
     """Count every sample of a source of stacks; raises InputError if it is of another binary."""
     reading = Reading(source, layout, options)
-    files = MappedFiles(source.space_events())
+    files = MappedFiles(of_code(source.space_events()))
     table, *others = (TraceTable(reading.spaces, files) for _ in range(threads()))
     with closing(reading.batches(resolve, progress)) as batches:
         distribute(batches, [each.add for each in (table, *others)])

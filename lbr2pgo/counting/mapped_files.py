@@ -48,14 +48,17 @@ class MappedFiles:
         """Replay the events."""
         self._numbers = {UNKNOWN: 0, KERNEL: 1}
         self._everywhere, self._kernel = _View(0, ANY_PID), _View(0, KERNEL_PID)
-        self._views: dict[int, list[_View]] = {}
+        self._latest: dict[int, _View] = {}
+        """Of each process; perhaps that of the one which it was forked from."""
+        self._earlier: dict[int, list[_View]] = {}
+        """Of processes that had others before."""
         for event in events:
             if isinstance(event, Mmap):
                 self._map(event)
             elif isinstance(event, Fork) and event.pid != event.parent_pid:
-                self._views[event.pid] = self._views.get(event.parent_pid, [])[-1:]
+                self._fork(event)
             elif isinstance(event, Comm) and event.is_exec:
-                self._views.setdefault(event.pid, []).append(_View(event.time, event.pid))
+                self._begin(event.pid, event.time)
 
     @property
     def present(self) -> bool:
@@ -75,7 +78,7 @@ class MappedFiles:
         views = [self._kernel]
         of_sample = np.zeros(len(batch), np.int64)
         for pid, rows in rows_by(np.where(spaces >= 0, batch.pid, KERNEL_PID)):
-            own = [self._everywhere] if pid == ANY_PID else self._views.get(pid, [])
+            own = [self._everywhere] if pid == ANY_PID else self._views_of(pid)
             starts = np.array([view.time for view in own], np.uint64)
             place = np.searchsorted(starts, batch.time[rows], "right") - 1
             of_sample[rows] = np.maximum(place, 0) + len(views)
@@ -96,14 +99,32 @@ class MappedFiles:
         else:
             self._own_view(event.pid, event.time).pieces.append(piece)
 
+    def _views_of(self, pid: int) -> list[_View]:
+        latest = self._latest.get(pid)
+        return [] if latest is None else [*self._earlier.get(pid, ()), latest]
+
+    def _fork(self, event: Fork) -> None:
+        self._earlier.pop(event.pid, None)
+        inherited = self._latest.get(event.parent_pid)
+        if inherited is not None:
+            self._latest[event.pid] = inherited
+        else:
+            self._latest.pop(event.pid, None)
+
+    def _begin(self, pid: int, time: int) -> _View:
+        """An empty view."""
+        before = self._latest.get(pid)
+        if before is not None:
+            self._earlier.setdefault(pid, []).append(before)
+        self._latest[pid] = _View(time, pid)
+        return self._latest[pid]
+
     def _own_view(self, pid: int, time: int) -> _View:
         """A process's last view; a copy if it was inherited."""
-        views = self._views.setdefault(pid, [])
-        if not views:
-            views.append(_View(time, pid))
-        elif views[-1].owner != pid:
-            views[-1] = _View(views[-1].time, pid, list(views[-1].pieces))
-        return views[-1]
+        latest = self._latest.get(pid) or self._begin(pid, time)
+        if latest.owner != pid:
+            latest = self._latest[pid] = _View(latest.time, pid, list(latest.pieces))
+        return latest
 
 
 def _name(path: str) -> str | None:

@@ -9,6 +9,7 @@ from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.counting.find_by_branches import CodeBranches, Fit, edges_of, find_load, fit_of
 from lbr2pgo.counting.find_image import ImageMatch, assumption, match_image, not_mapped
 from lbr2pgo.model.branch_stacks import BranchStacks
+from lbr2pgo.model.space_event_log import of_code
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import Addresses, StackSource
 from lbr2pgo.sources.code_addresses import are_code
@@ -37,7 +38,7 @@ def place_image(
     if source.info.addresses is Addresses.IMAGE:
         match = ImageMatch((), "as linked", "the input holds symbols instead of addresses")
         return match, AddressSpaces.fixed(layout)
-    events, where = source.space_events(), source.info.path
+    events, where = of_code(source.space_events()), source.info.path
     match = match_image(layout, events, source.info.build_ids, where=where, build_id=build_id)
     if match.how == "as linked":
         return _without_mappings(match, source, layout, branches)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import struct
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import numpy as np
 
 from lbr2pgo.model import perf_abi as abi
 from lbr2pgo.model.address_space_events import SpaceEvent
+from lbr2pgo.model.space_event_log import SpaceEventLog
 from lbr2pgo.native.perf_records import TYPE_COUNTS, find_records
 from lbr2pgo.sources.perf_data import features as perf_features
 from lbr2pgo.sources.perf_data.attr import PerfAttr, parse_attr
@@ -40,7 +42,7 @@ class RecordIndex:
     """As the records of pipe mode describe them, or else as given."""
     features: Mapping[int, bytes]
     build_ids: Mapping[str, str]
-    space_events: tuple[SpaceEvent, ...]
+    space_events: Sequence[SpaceEvent]
     health: Mapping[str, int]
 
 
@@ -68,7 +70,9 @@ class _Indexer:
         self._names_by_config: dict[int, str] = {}
         self._features: dict[int, bytes] = {}
         self._build_ids: dict[str, str] = {}
-        self._space_records: list[tuple[bytes, int]] = []
+        self._space_records = bytearray()
+        self._positions = array("Q")
+        """Of these records in the stream."""
         self._counts = np.zeros(TYPE_COUNTS, np.int64)
         self._found = np.empty(_FOUND, np.int64)
         self._readers = {
@@ -89,7 +93,8 @@ class _Indexer:
             kind, _, size = abi.RECORD_HEADER.unpack(chunk.data[at : at + 8].tobytes())
             record = chunk.data[at : at + size].tobytes()
             if kind in _SPACE_TYPES:
-                self._space_records.append((record, chunk.position + at))
+                self._space_records += record
+                self._positions.append(chunk.position + at)
                 continue
             try:
                 self._readers[kind](record)
@@ -104,7 +109,7 @@ class _Indexer:
 
     def result(self) -> RecordIndex:
         """Everything, with the events in the order of their times."""
-        events = sorted(self._space_events(), key=lambda event: event.time)
+        events = SpaceEventLog(self._space_events())
         for kind, count in enumerate(self._counts.tolist()):
             if kind not in abi.KNOWN_RECORDS:
                 self.health[UNKNOWN] += count
@@ -113,7 +118,7 @@ class _Indexer:
             tuple(map(self._named, self._attrs)),
             self._features,
             self._build_ids,
-            tuple(events),
+            events,
             +self.health,
         )
 
@@ -124,7 +129,11 @@ class _Indexer:
 
     def _space_events(self) -> Iterator[SpaceEvent]:
         times = RecordTimes(self._attrs)
-        for record, position in self._space_records:
+        at = 0
+        for position in self._positions:
+            *_, size = abi.RECORD_HEADER.unpack_from(self._space_records, at)
+            record = bytes(self._space_records[at : at + size])
+            at += size
             try:
                 event = space_event(record, times.time(record, position))
             except struct.error:

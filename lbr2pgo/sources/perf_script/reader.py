@@ -17,6 +17,7 @@ import numpy as np
 
 from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks
+from lbr2pgo.model.space_event_log import SpaceEventLog
 from lbr2pgo.sources.base import (
     SNIFF_SIZE,
     Addresses,
@@ -26,7 +27,7 @@ from lbr2pgo.sources.base import (
     SymbolResolver,
     with_recorder,
 )
-from lbr2pgo.sources.perf_script.records import RecordLine, read_comments, read_record
+from lbr2pgo.sources.perf_script.records import read_comments, read_record
 from lbr2pgo.sources.perf_script.symbols import SymbolAddresses
 from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader
 from lbr2pgo.support.errors import InputError
@@ -128,23 +129,21 @@ class PerfScript:
         chains = None if batch.chains is None else batch.chains.without(is_made)
         return replace(batch, ip=np.where(is_made, np.uint64(0), batch.ip), chains=chains)
 
-    def _read_records(self) -> tuple[SpaceEvent, ...]:
+    def _read_records(self) -> Sequence[SpaceEvent]:
         """Read the record lines; decide whether times or places order the file."""
-        lines = self._survey.records
-        records = [read_record(*line) for line in lines]
-        if not self._survey.is_timed or any(
-            r.event is not None and r.time is None for r in records
-        ):
+        records = (read_record(*line) for line in self._survey.records)
+        if self._survey.is_timed and any(r.event is not None and r.time is None for r in records):
             self._survey.is_timed = False
-            records = [read_record(*line, is_timed=False) for line in lines]
-        self._count_record_losses(records)
-        events = [record.event for record in records if record.event is not None]
-        return tuple(sorted(events, key=lambda event: event.time))
+        return SpaceEventLog(self._space_events())
 
-    def _count_record_losses(self, records: Sequence[RecordLine]) -> None:
-        self._record_losses["samples the kernel lost"] = sum(r.lost for r in records)
-        damaged = sum(r.is_damaged for r in records)
-        self._record_losses["lines of mappings or tasks that can't be read"] = damaged
+    def _space_events(self) -> Iterator[SpaceEvent]:
+        losses = self._record_losses
+        for line in self._survey.records:
+            record = read_record(*line, is_timed=self._survey.is_timed)
+            losses["samples the kernel lost"] += record.lost
+            losses["lines of mappings or tasks that can't be read"] += record.is_damaged
+            if record.event is not None:
+                yield record.event
 
     def _read_info(self, path: Path) -> SourceInfo:
         with path.open("rb") as file:

@@ -1,0 +1,146 @@
+"""Events of address spaces, as many as a recording has, in a few bytes each."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from typing import overload
+
+import numpy as np
+
+from lbr2pgo.model.address_space_events import Comm, Exit, Fork, Mmap, SpaceEvent
+from lbr2pgo.support.addresses import FileOffset, RuntimeAddress
+from lbr2pgo.support.arrays import U64, Bools, Records
+from lbr2pgo.support.intervals import last_at_or_below
+
+
+def of_code(events: Sequence[SpaceEvent]) -> Sequence[SpaceEvent]:
+    """Events that can say where code of a file is: see `SpaceEventLog.of_code`."""
+    return events.of_code() if isinstance(events, SpaceEventLog) else events
+
+
+_ROW = struct.Struct("<BBqqQQQQii")
+_COLUMNS = np.dtype(
+    [
+        ("kind", "u1"),
+        ("flag", "u1"),  # executable, by execve
+        ("pid", "<i8"),
+        ("other", "<i8"),  # the tid or, of a fork, the parent's pid
+        ("time", "<u8"),
+        ("start", "<u8"),  # or the tid of a fork
+        ("length", "<u8"),
+        ("file_offset", "<u8"),
+        ("text", "<i4"),  # path or name
+        ("build_id", "<i4"),
+    ]
+)
+_MEMORY = "//"
+"""How perf begins the paths of memory that shows no file: `//anon`, `//toolong`."""
+_MMAP, _FORK, _COMM, _EXIT = range(4)
+_Row = tuple[int, int, int, int, int, int, int, int, int, int]
+
+
+class SpaceEventLog(Sequence[SpaceEvent]):
+    """A sequence of events, ordered by time, those of one time as they were given.
+
+    A recording may have millions, of which each would take several hundred bytes as an object:
+    they are made when they are asked for.
+    """
+
+    def __init__(self, events: Iterable[SpaceEvent]) -> None:
+        """Raises struct.error for numbers that no record can hold."""
+        self._texts: list[str | None] = []
+        numbers: dict[str | None, int] = {}
+        rows = bytearray()
+        for event in events:
+            rows += _ROW.pack(*self._row(event, numbers))
+        table = np.frombuffer(rows, _COLUMNS)
+        self._rows: Records = table[np.argsort(table["time"], kind="stable")]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> SpaceEvent: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[SpaceEvent]: ...
+    def __getitem__(self, index: int | slice) -> SpaceEvent | Sequence[SpaceEvent]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        return self._event(_ROW.unpack(self._rows[index].tobytes()))
+
+    def __iter__(self) -> Iterator[SpaceEvent]:
+        return map(self._event, _ROW.iter_unpack(self._rows.view(np.uint8).data))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SpaceEventLog) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]  # as of lists
+
+    def of_code(self) -> SpaceEventLog:
+        """The same without mappings of data and memory that no code of a file ever lay below.
+
+        Programs that make their code as they run map a million of them. The first of each path
+        stays, to tell what was mapped.
+        """
+        rows = self._rows
+        is_memory = np.array([str(text).startswith(_MEMORY) for text in self._texts], np.bool_)
+        is_mapping = rows["kind"] == _MMAP
+        is_code = is_mapping & (rows["flag"] != 0)
+        is_code[is_mapping] &= ~is_memory[rows["text"][is_mapping]]
+        idle = np.flatnonzero(is_mapping & ~is_code)
+        idle = idle[~_touch(rows[idle], rows[is_code])]
+        kinds = rows["text"][idle].astype(np.int64) << 1 | rows["flag"][idle]
+        first = np.unique(kinds, return_index=True)[1]
+        if len(first) == len(idle):
+            return self
+        found = copy(self)
+        found._rows = np.delete(rows, np.delete(idle, first))
+        return found
+
+    def _row(self, event: SpaceEvent, numbers: dict[str | None, int]) -> _Row:
+        def text(value: str | None) -> int:
+            number = numbers.setdefault(value, len(numbers))
+            if number == len(self._texts):
+                self._texts.append(value)
+            return number
+
+        pid, time = event.pid, event.time
+        if isinstance(event, Mmap):
+            place = event.start, event.length, event.file_offset
+            names = text(event.path), text(event.build_id)
+            return _MMAP, event.executable, pid, event.tid, time, *place, *names
+        if isinstance(event, Fork):
+            return _FORK, 0, pid, event.parent_pid, time, event.tid, 0, 0, 0, 0
+        if isinstance(event, Comm):
+            return _COMM, event.is_exec, pid, event.tid, time, 0, 0, 0, text(event.name), 0
+        return _EXIT, 0, pid, event.tid, time, 0, 0, 0, 0, 0
+
+    def _event(self, row: _Row) -> SpaceEvent:
+        kind, flag, pid, other, time, a, b, c, name, build_id = row
+        if kind == _MMAP:
+            path, known = self._texts[name] or "", self._texts[build_id]
+            start, offset = RuntimeAddress(a), FileOffset(c)
+            return Mmap(pid, other, time, start, b, offset, path, known, bool(flag))
+        if kind == _FORK:
+            return Fork(pid, other, a, time)
+        if kind == _COMM:
+            return Comm(pid, other, time, self._texts[name] or "", bool(flag))
+        return Exit(pid, other, time)
+
+
+def _touch(mappings: Records, others: Records) -> Bools:
+    """Whether each mapping shares an address with any of the others."""
+    order = np.argsort(others["start"], kind="stable")
+    starts, ends = others["start"][order], np.maximum.accumulate(_ends(others)[order])
+    below = last_at_or_below(starts, np.maximum(_ends(mappings), 1) - 1)
+    touches: Bools = below >= 0
+    touches[touches] = ends[below[touches]] > mappings["start"][touches]
+    return touches
+
+
+def _ends(mappings: Records) -> U64:
+    """First addresses behind them; of damaged ones that go on behind the last address, that."""
+    start, length = mappings["start"], mappings["length"]
+    return np.where(length > ~start, ~np.uint64(0), start + length)
