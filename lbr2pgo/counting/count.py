@@ -37,6 +37,7 @@ from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
 from lbr2pgo.counting.find_image import ImageMatch
 from lbr2pgo.counting.mapped_files import MappedFiles
 from lbr2pgo.counting.place import OwnBranches, place_image
+from lbr2pgo.counting.system_calls import are_recorded_behind, at_their_instructions
 from lbr2pgo.counting.trace_table import TraceTable
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import BranchCounts
@@ -250,6 +251,7 @@ class Reading:
         self.tally = _SampleTally()
         self._source = source
         self._selection = _Selection(source, options)
+        self._moves_calls = not options.as_llvm and are_recorded_behind(source.info, layout)
 
     def batches(
         self, resolve: SymbolResolver | None = None, progress: Progress | None = None
@@ -257,6 +259,8 @@ class Reading:
         """Each batch, with its samples' spaces (negative: not to be counted) and `StackKind`s."""
         for batch in read_ahead(self._source.batches(resolve)):
             self.tally.expect(batch, self._source.info.path)
+            if self._moves_calls:
+                batch = at_their_instructions(batch)
             yield batch, *self._selection.apply(batch, self.spaces, self.tally)
             if progress is not None:
                 progress(len(batch))

@@ -206,6 +206,31 @@ QUIRKS = (
         ),
     ),
     Quirk(
+        "runs cut by interrupts",
+        "Arm BRBE; Intel with types",
+        "an interrupt's FROM is where the program goes on after its return",
+        "joined to one run where the return leads there, without its cycles; else not known",
+        "native.walk.step",
+        "Arm ARM, Branch Record Buffer Extension, preferred exception return address",
+        _PLANTED + "test_an_interrupt_without_its_return_costs_the_run_before_it",
+        Loss(
+            "interrupted",
+            "that an interrupt cut, with no return to where it came",
+            "nothing: what ran after the interrupt is counted from where it is seen again",
+            step="runs_in_image",
+        ),
+    ),
+    Quirk(
+        "system calls",
+        "Arm BRBE",
+        "the source of an SVC, HVC or SMC is the instruction behind it",
+        "moved to the instruction that made the call",
+        "counting.system_calls.at_their_instructions",
+        "Arm ARM, Branch Record Buffer Extension: BRBINF<n>_EL1.TYPE, preferred exception return "
+        "address",
+        "tests/counting/test_system_calls.py::test_a_system_call_is_its_instructions",
+    ),
+    Quirk(
         "cycles unknown or at their limit",
         "Arm BRBE, raw registers",
         "CCU is set, or CC is all ones",

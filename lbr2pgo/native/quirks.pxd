@@ -52,6 +52,11 @@ cdef inline bint is_exception(uint64_t flags) noexcept nogil:
     return (flags >> TYPE_SHIFT) & TYPE_MASK >= FIRST_EXCEPTION
 
 
+cdef inline bint is_interrupt(uint64_t flags) noexcept nogil:
+    """An exception that the program goes on from where it came: all kinds but returns."""
+    return (flags >> TYPE_SHIFT) & TYPE_MASK > FIRST_EXCEPTION
+
+
 cdef inline bint is_duplicate(
     uint64_t newest_source, uint64_t newest_target, uint64_t source, uint64_t target
 ) noexcept nogil:

@@ -5,12 +5,13 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from lbr2pgo.native.bits cimport ABORT
+from lbr2pgo.native.bits cimport ABORT, CYCLES_MASK, CYCLES_SHIFT
 from lbr2pgo.native.quirks cimport (
     is_bogus,
     is_duplicate,
     is_empty,
     is_exception,
+    is_interrupt,
     is_not_taken,
     is_poison,
     is_wrong_path,
@@ -41,9 +42,10 @@ cpdef enum Reason:
     # Why the recorder can't tell what ran between two entries.
     ABORTED
     FILTERED
+    INTERRUPTED
 
 cdef enum:
-    REASONS = FILTERED + 1
+    REASONS = INTERRUPTED + 1
 
 
 cdef class Stacks:
@@ -84,6 +86,10 @@ cdef struct Walk:
     uint64_t run_end
     uint64_t run_flags
     bint is_abort
+    bint cuts_run  # an interrupt does, and where the program went on is not known
+    # Where the program went on after an interrupt that is still to come: what ran there belongs to
+    # the run before it.
+    bint is_held
 
 
 cdef inline int begin(Stacks stacks, Py_ssize_t i, Walk* walk) except -1 nogil:
@@ -103,6 +109,7 @@ cdef inline int begin(Stacks stacks, Py_ssize_t i, Walk* walk) except -1 nogil:
     walk.kind, walk.place, walk.reason = stacks.kinds[i], 0, EMPTY
     walk.source = walk.target = walk.flags = 0
     walk.ends_run, walk.run_end, walk.run_flags, walk.is_abort = False, 0, 0, False
+    walk.cuts_run = walk.is_held = False
     return 1
 
 
@@ -160,12 +167,55 @@ cdef inline void _meet_newer(Walk* walk) noexcept nogil:
     walk.has_end = goes_on and walk.to_in and walk.ends_run
     walk.end, walk.end_flags = walk.run_end, walk.run_flags
     walk.gap = ABORTED if walk.is_abort else COUNTED
+    if walk.cuts_run and goes_on and walk.to_in:
+        walk.gap = INTERRUPTED
     if walk.kind == SELECTED and walk.reason == COUNTED and walk.place > 0:
         walk.gap = FILTERED
 
 
+cdef inline bint _is_met(const Walk* walk) noexcept nogil:
+    """Whether the interrupt that the entry at hand returns from came at the same address.
+
+    What the kernel did meanwhile lies outside; the first older entry that does not is the one.
+    """
+    cdef const uint64_t* older = walk.rest + 3
+    while older != walk.stop and not is_empty(older[0], older[1]):
+        if walk.low <= older[1] < walk.high:
+            return False
+        if walk.low <= older[0] < walk.high:
+            return older[0] == walk.target and is_interrupt(older[2])
+        older += 3
+    return False
+
+
 cdef inline void _face_older(Walk* walk) noexcept nogil:
     """Note what the entry at hand means for the older one."""
+    if walk.reason == EXCEPTION or walk.is_held:
+        _face_across(walk)
+    else:
+        _face_neighbour(walk)
+
+
+cdef inline void _face_across(Walk* walk) noexcept nogil:
+    """As `_face_older`, where an interrupt or a return from one stands in between."""
+    cdef uint64_t no_cycles = ~(<uint64_t>CYCLES_MASK << CYCLES_SHIFT)
+    cdef bint is_interrupted = (
+        walk.reason == EXCEPTION and walk.from_in and is_interrupt(walk.flags)
+    )
+    walk.is_abort = False
+    if walk.has_end and not walk.from_in and _is_met(walk):
+        # Its own run is the rest of one that began before the interrupt; the cycles of its end
+        # count from the return.
+        walk.has_end, walk.is_held = False, True
+        walk.run_flags &= no_cycles
+        walk.ends_run = walk.cuts_run = False
+    elif walk.is_held and is_interrupted:
+        walk.is_held, walk.ends_run = False, True
+    elif not walk.is_held:
+        walk.ends_run, walk.cuts_run = False, is_interrupted and walk.kind == CONSECUTIVE
+
+
+cdef inline void _face_neighbour(Walk* walk) noexcept nogil:
     cdef bint is_branch = walk.reason == COUNTED and walk.kind == CONSECUTIVE
     walk.is_abort = is_branch and walk.flags & ABORT != 0
     if walk.kind != AS_LLVM:
@@ -174,6 +224,7 @@ cdef inline void _face_older(Walk* walk) noexcept nogil:
         walk.ends_run = walk.from_in
     else:
         return  # entries outside stand between neighbours
+    walk.cuts_run = False
     walk.run_end, walk.run_flags = walk.source, walk.flags
 
 

@@ -35,6 +35,8 @@ class Reason(IntEnum):
     """A fall-through before a transaction's abort."""
     FILTERED = ...
     """A fall-through between entries that are no neighbours in time."""
+    INTERRUPTED = ...
+    """A fall-through that an interrupt cut, and whose other part is not known."""
 
 class Stacks:
     """A batch of n samples with m entries, along whose stacks loops walk.

@@ -50,20 +50,64 @@ def count_stack(
     if mode == "chains" and _is_recorded_twice(branches):
         tally.fates["duplicate"] += weight
         stack = [stack[0], *stack[2:]]
+    joined = _interrupts(stack, mode, find)
     for i, entry in enumerate(stack):
         fate = _fate(entry, mode, find)
         tally.fates[fate] += weight
         newer = stack[i - 1] if i else None
+        goes_on = fate in ("counted", "exception") and _place(entry[1], find) is not None
+        if newer is not None and mode == "chains" and i - 1 not in joined:
+            tally.gaps["interrupted"] += weight * (goes_on and _is_interrupt(newer, mode, find))
         if newer is not None:
             newer_fate = _fate(newer, mode, find)
             tally.gaps["filtered"] += weight * (mode == "branches" and fate == "counted")
             is_abort = mode == "chains" and newer_fate == "counted" and newer[2] >> 3 & 1
             tally.gaps["aborted"] += weight * is_abort
-        trace = _trace(entry, fate, newer, mode, find)
-        if trace is not None:
+        trace = _trace(entry, fate, _end_of_run(stack, i, joined), mode, find)
+        if trace is not None and i not in joined.values():
             tally.traces[trace] += weight
             if entry[2] & 1 and trace[3]:
                 tally.mispredicted[trace] += weight
+
+
+def _end_of_run(stack: Sequence[Entry], i: int, joined: dict[int, int]) -> Entry | None:
+    """The newer neighbour; across an interrupt that behind its return."""
+    newer = i - 1
+    while newer in joined:
+        newer = joined[newer] - 1
+    return stack[newer] if i else None
+
+
+def _is_interrupt(entry: Entry, mode: str, find: Callable[[int], Place | None]) -> bool:
+    """Of an instruction of the image; returns from interrupts are none."""
+    is_exception = _fate(entry, mode, find) == "exception"
+    return is_exception and entry[2] >> 20 & 15 > 11 and _place(entry[0], find) is not None
+
+
+def _interrupts(
+    stack: Sequence[Entry], mode: str, find: Callable[[int], Place | None]
+) -> dict[int, int]:
+    """Interrupts whose return is in the stack and leads to where they came, with that return."""
+    found: dict[int, int] = {}
+    for i in range(1, len(stack)) if mode == "chains" else ():
+        entry, behind = stack[i], i
+        while behind - 1 in found:
+            behind = found[behind - 1]
+        is_return = entry[2] >> 20 & 15 == 11 and _place(entry[0], find) is None
+        is_return &= _fate(entry, mode, find) == "exception"
+        end = _run_end(stack[behind - 1], mode, find)
+        j = next((j for j in range(i + 1, len(stack)) if _stops(stack[j], find)), None)
+        if is_return and end is not None and j is not None:
+            meets = _place(stack[j][1], find) is None and stack[j][0] == entry[1]
+            if meets and stack[j][0] and stack[j][2] >> 20 & 15 > 11:
+                found[j] = i
+    return found
+
+
+def _stops(entry: Entry, find: Callable[[int], Place | None]) -> bool:
+    """Whether an entry is more than what the kernel did: of the image, or none at all."""
+    touches = any(_place(address, find) is not None for address in entry[:2])
+    return touches or entry[:2] == (0, 0)
 
 
 def _count_joined(

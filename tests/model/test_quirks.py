@@ -38,7 +38,8 @@ from lbr2pgo.sources.perf_data.reader import PerfData
 
 ROOT = Path(__file__).parents[2]
 KERNEL, POISON = 0xFFFFFFFF81000000, 0xFFFFFFFFFFFFFFFE
-IRQ, FAULT, WRONG_PATH, NOT_TAKEN, ABORT = 12 << 20, 15 << 20, 1 << 24, 1 << 33, 1 << 3
+ERET, IRQ, FAULT = 11 << 20, 12 << 20, 15 << 20
+WRONG_PATH, NOT_TAKEN, ABORT = 1 << 24, 1 << 33, 1 << 3
 CALL_STACK, ANY_USER = 1 << 11, 9
 
 Stack = list[Entry]
@@ -165,6 +166,55 @@ def test_faults_are_exceptions_too(tmp_path: Path, program: Program, stacks: lis
     found = counts_of(tmp_path / "spoiled.data", spoiled, program)
     assert same_counts(found, clean)
     assert losses(found)["exception"] == len(stacks)
+
+
+def interrupted(stack: Stack, *, returns: bool, is_half: bool) -> Stack:
+    """The stack with an interrupt in its second run, at the branch that ends it."""
+    at = stack[1][0]
+    outside = 0 if is_half else KERNEL
+    back = [(outside, at, 2 | ERET), (KERNEL + 8, KERNEL + 64, 2)] if returns else []
+    return [*stack[:2], *back, (at, outside, 2 | IRQ), *stack[2:]]
+
+
+@pytest.mark.parametrize("is_half", [False, True], ids=["whole", "half"])
+def test_an_interrupt_whose_return_leads_back_costs_nothing(
+    tmp_path: Path, program: Program, stacks: list[Stack], is_half: bool
+) -> None:
+    spoiled = [interrupted(stack, returns=True, is_half=is_half) for stack in stacks]
+    clean = counts_of(tmp_path / "clean.data", stacks, program)
+    found = counts_of(tmp_path / "spoiled.data", spoiled, program)
+    assert same_counts(found, clean)
+    assert gaps(found) == gaps(clean)
+    assert losses(found)["exception"] == 2 * len(stacks)
+
+
+def test_an_interrupt_without_its_return_costs_the_run_before_it(
+    tmp_path: Path, program: Program, stacks: list[Stack]
+) -> None:
+    stacks = [stack for stack in stacks if stack[2][1] < 0x7000_0000]
+    spoiled = [interrupted(stack, returns=False, is_half=True) for stack in stacks]
+    clean = counts_of(tmp_path / "clean.data", stacks, program)
+    found = counts_of(tmp_path / "spoiled.data", spoiled, program)
+    assert gaps(found) == {"interrupted": len(stacks)}
+    lost = clean.runs().count.sum() - found.runs().count.sum()
+    assert 0 < lost <= len(stacks)
+    assert np.array_equal(found.branches().count, clean.branches().count)
+
+
+def test_a_return_to_elsewhere_is_not_joined() -> None:
+    stack = [(0x1016, 0x1005), (0, 0x1015, ERET), (0x1011, 0, IRQ), (0x1006, 0x1010)]
+    flow = evidence(Sample(stack)).flow
+    assert waterfall.losses_of(flow.tallies, "runs_in_image") == {"interrupted": 1}
+    assert flow.counts.runs().start.tolist() == [0x1015]
+
+
+def test_joined_runs_have_no_cycles() -> None:
+    """Those of the branch that ends them count from the return."""
+    timed = 2 | 9 << 4
+    whole = [(0x1012, 0x1015, timed), (0x1006, 0x1010, timed)]
+    cut = [whole[0], (0, 0x1011, ERET), (0x1011, 0, IRQ), whole[1]]
+    cycles = [evidence(Sample(stack)).found(CYCLES).cycles.tolist() for stack in (whole, cut)]
+    assert cycles == [[9], [0]]
 
 
 def test_an_abort_costs_the_line_before_it_and_nothing_else(

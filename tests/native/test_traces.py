@@ -114,7 +114,27 @@ def test_every_entry_counts_or_is_lost_for_one_reason() -> None:
         Sample([tuple(row) for row in rows[i : i + 20].tolist()]) for i in range(0, 2000, 20)
     ]
     _, tallies = counted(samples, [0] * 100, ["chains"] * 100)
-    assert sum(tallies) - tallies[Reason.ABORTED] == 2000
+    assert sum(tallies) - tallies[Reason.ABORTED] - tallies[Reason.INTERRUPTED] == 2000
+
+
+ERET, IRQ, OUT = 11 << 20, 12 << 20, 0xFFFF_0000
+scraps = st.sampled_from(
+    [
+        (0x1820, 0x1810, 2), (0x1830, 0x1820, 3 | 9 << 4), (0, 0x1820, ERET), (OUT, 0x1820, ERET),
+        (0x1820, 0, IRQ), (0x1820, OUT, IRQ), (0x1824, 0, IRQ), (OUT, OUT + 8, 2), (0, 0, 0),
+    ]
+)  # fmt: skip
+
+
+@settings(max_examples=600, deadline=None)
+@given(st.lists(scraps, max_size=9), st.sampled_from(list(KINDS)))
+def test_runs_across_interrupts_against_the_rules_in_plain_python(
+    stack: list[tuple[int, int, int]], mode: str
+) -> None:
+    content, fates = expected_of([Sample(stack)], [0], [mode])
+    assert counted([Sample(stack)], [0], [mode]) == (
+        content, [fates[reason.name.lower()] for reason in Reason]
+    )  # fmt: skip
 
 
 def test_tallies_of_another_size_are_refused() -> None:
