@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,6 +49,20 @@ def _text(sample: Hybrid) -> str:
     frames = "".join(f"\t{frame:16x}\n" for frame in sample.frames)
     entries = "  ".join(f"0x{source:x}/0x{target:x}/P/-/-/1" for source, target in sample.entries)
     return f"{count}{frames} {entries}\n\n"
+
+
+def text_of(batches: Iterable[BranchStacks]) -> str:
+    """The same of samples in arrays."""
+    return write_hybrid(sample for batch in batches for sample in _samples(batch))
+
+
+def _samples(batch: BranchStacks) -> Iterator[Hybrid]:
+    assert batch.chains is not None
+    frames, pairs = batch.chains.frames.tolist(), batch.entries[:, :2].tolist()
+    frame_at, entry_at = batch.chains.offsets.tolist(), batch.offsets.tolist()
+    for i in range(len(batch)):
+        entries = [(source, target) for source, target in pairs[entry_at[i] : entry_at[i + 1]]]
+        yield Hybrid(frames[frame_at[i] : frame_at[i + 1]], entries)
 
 
 def batch_of(samples: Sequence[Hybrid]) -> BranchStacks:

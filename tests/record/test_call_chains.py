@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from builders.hybrid import Hybrid, write_hybrid
+from builders.hybrid import text_of
 from builders.recordings import TESTBINS
 
 from lbr2pgo.model.address_space_events import Mmap
@@ -160,22 +160,13 @@ def test_perf_shows_the_chains_that_are_read(
     assert max(map(len, ours)) == LIMIT
 
 
-def as_text(batch: BranchStacks) -> str:
-    pairs = batch.entries[:, :2].tolist()
-    places = pairwise(batch.offsets.tolist())
-    return write_hybrid(
-        Hybrid(frames, [(source, target) for source, target in pairs[start:end]])
-        for frames, (start, end) in zip(chains([batch]), places, strict=True)
-    )
-
-
 def test_llvm_profgen_takes_the_chains(
     build: Callable[..., Path], record: Callable[..., Any], tool: Tool, run: Run, tmp_path: Path
 ) -> None:
     path = build("calls", "x86-64", "-O2", "-g", "-no-pie")
     recording = record(path, 20, period=53, call_graph=True)
     text, profile = tmp_path / "script.txt", tmp_path / "contexts.prof"
-    text.write_text("".join(map(as_text, recording.stacks())))
+    text.write_text(text_of(recording.stacks()))
     run(
         tool("llvm-profgen-22"), f"--perfscript={text}", f"--binary={path}", "--format=text",
         f"--output={profile}", "--gen-cs-nested-profile=0", "--csspgo-preinliner=0",
