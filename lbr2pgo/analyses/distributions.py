@@ -9,6 +9,7 @@ import numpy as np
 
 from lbr2pgo.analyses.modes import mode_bounds
 from lbr2pgo.evidence.cycle_counts import MISSING, SATURATED
+from lbr2pgo.model.branch_counts import sum_by
 from lbr2pgo.support.arrays import F64, I64, U64
 
 _LEFT_OUT = 100
@@ -29,9 +30,12 @@ class Mode:
     """The median of the values around it."""
     share: float
     """Of all measured values."""
+    mispredicted: float | None = None
+    """Share of those whose branch at the end was mispredicted; None where none is known."""
 
     def __str__(self) -> str:
-        return f"{self.cycles} ({self.share:.0%})"
+        missed = "" if self.mispredicted is None else f", {self.mispredicted:.0%} mispredicted"
+        return f"{self.cycles} ({self.share:.0%}{missed})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +46,32 @@ class Distribution:
     """(n,), ascending, without missing and saturated ones."""
     count: U64
     """(n,)"""
+    mispredicted: U64
+    """(n,): of how many the branch at the end was mispredicted."""
+    predicted: U64
+    """(n,): of how many it was predicted; of the rest that is not known."""
     missing: int
     saturated: int
 
     @classmethod
-    def of(cls, cycles: U64, count: U64) -> Distribution:
-        """From rows in any order, in which cycles may repeat."""
+    def of(
+        cls,
+        cycles: U64,
+        count: U64,
+        mispredicted: U64 | None = None,
+        prediction_unknown: U64 | None = None,
+    ) -> Distribution:
+        """From rows in any order, in which cycles may repeat; by default nothing is predicted."""
+        missed = np.zeros_like(count) if mispredicted is None else mispredicted
+        silent = count - missed if prediction_unknown is None else prediction_unknown
         is_missing, is_saturated = cycles == MISSING, cycles == SATURATED
         measured = ~(is_missing | is_saturated)
-        unique, place = np.unique(cycles[measured], return_inverse=True)
-        total = np.zeros(len(unique), dtype=np.uint64)
-        np.add.at(total, place.reshape(-1), count[measured])
+        predicted = count - np.minimum(missed + silent, count)
+        (unique,), (total, missed, predicted) = sum_by(
+            (cycles[measured],), (count[measured], missed[measured], predicted[measured])
+        )
         missing, saturated = int(count[is_missing].sum()), int(count[is_saturated].sum())
-        return cls(unique, total, missing, saturated)
+        return cls(unique, total, missed, predicted, missing, saturated)
 
     @property
     def measured(self) -> int:
@@ -66,6 +83,12 @@ class Distribution:
         """(n,): share of each number of cycles."""
         rates: F64 = self.count / max(self.measured, 1)
         return rates
+
+    @property
+    def misprediction_rate(self) -> float | None:
+        """Of the measured ones of which it is known; None where it is of none."""
+        missed, predicted = int(self.mispredicted.sum()), int(self.predicted.sum())
+        return missed / (missed + predicted) if missed + predicted else None
 
     @property
     def mean(self) -> float | None:
@@ -117,8 +140,19 @@ class Distribution:
         starts = np.searchsorted(self.cycles, mode_bounds(self.cycles, self.count), side="right")
         bounds = [0, *starts.tolist(), len(self.cycles)]
         parts = [self._part(first, past) for first, past in pairwise(bounds)]
-        modes = [Mode(part.percentile(50) or 0, part.measured / self.measured) for part in parts]
+        modes = [
+            Mode(part.percentile(50) or 0, part.measured / self.measured, part.misprediction_rate)
+            for part in parts
+        ]
         return tuple(sorted(modes, key=lambda mode: (-mode.share, mode.cycles)))
 
     def _part(self, first: int, past: int) -> Distribution:
-        return Distribution(self.cycles[first:past], self.count[first:past], 0, 0)
+        rows = slice(first, past)
+        return Distribution(
+            self.cycles[rows],
+            self.count[rows],
+            self.mispredicted[rows],
+            self.predicted[rows],
+            missing=0,
+            saturated=0,
+        )

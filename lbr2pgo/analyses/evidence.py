@@ -44,10 +44,6 @@ class Limits:
     """False for inputs that were counts already."""
     has_counts: bool = False
     """Some inputs were counts already."""
-    entries: int = 0
-    """Entries that were looked at."""
-    with_prediction: int = 0
-    """Those that say whether their branch was predicted."""
 
 
 @dataclass(frozen=True)
@@ -129,9 +125,8 @@ class Evidence:
     @property
     def says_predictions(self) -> bool:
         """Whether the input tells mispredicted branches from others at all."""
-        if self.limits.has_samples:
-            return self.limits.with_prediction > 0
-        return bool(self.flow.branches.mispredicted.any())
+        branches = self.recorded
+        return bool((branches.count > branches.prediction_unknown).any())
 
     def sample_notes(self) -> tuple[str, ...]:
         """How the intervals were found."""

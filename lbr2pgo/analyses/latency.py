@@ -15,7 +15,7 @@ from lbr2pgo.analyses.distributions import Distribution, kept_of
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.source_lines import SourceLines
 from lbr2pgo.analyses.table import Column, Kind, Table, Value, build, empty
-from lbr2pgo.evidence.cycle_counts import CYCLES, ITERATIONS, MISSING, SATURATED, CycleCounts
+from lbr2pgo.evidence.cycle_counts import CYCLES, ITERATIONS, MISSING, SATURATED, CycleCounts, merge
 from lbr2pgo.program.code.instructions import Kind as Instruction
 from lbr2pgo.support.addresses import image_array
 from lbr2pgo.support.arrays import F64, I64, Bools
@@ -25,6 +25,7 @@ TITLE = "Cycles of blocks"
 
 Columns = list[tuple[Column, list[Value]]]
 
+_ALL = slice(None)
 _PERCENTILES = (50, 90, 99)
 _JUMPS = (Instruction.COND, Instruction.JUMP)
 _COLUMNS = (
@@ -65,7 +66,7 @@ def _valid_cycles(evidence: Evidence) -> CycleCounts:
     """Cycles of runs that replay found valid, in the function that was asked for."""
     cycles = evidence.found(CYCLES)
     if cycles is None:
-        return _none()
+        return merge(())
     judged = evidence.flow.judged
     valid = np.stack((judged.runs.start[judged.valid], judged.runs.end[judged.valid]), axis=1)
     keys = np.stack((cycles.start, cycles.end), axis=1)
@@ -74,7 +75,7 @@ def _valid_cycles(evidence: Evidence) -> CycleCounts:
         np.ascontiguousarray(keys).view(pair).ravel(),
         np.ascontiguousarray(valid).view(pair).ravel(),
     )
-    return _rows(cycles, np.flatnonzero(is_valid & evidence.concerns(cycles.start)))
+    return cycles.take(np.flatnonzero(is_valid & evidence.concerns(cycles.start)))
 
 
 def _loop_cycles(evidence: Evidence) -> CycleCounts:
@@ -85,13 +86,13 @@ def _loop_cycles(evidence: Evidence) -> CycleCounts:
     """
     cycles = evidence.found(ITERATIONS)
     if cycles is None:
-        return _none()
+        return merge(())
     code, regions = evidence.flow.instructions, evidence.program.regions
     row = code.index_of(cycles.end)
     is_jump = np.append(np.isin(code.kind, _JUMPS), False)[row]
     same = regions.containing(cycles.start) == regions.containing(cycles.end)
-    back = _rows(cycles, np.flatnonzero(is_jump & same & evidence.concerns(cycles.end)))
-    return _rows(back, np.flatnonzero(_are_loops(evidence, back)))
+    back = cycles.take(np.flatnonzero(is_jump & same & evidence.concerns(cycles.end)))
+    return back.take(np.flatnonzero(_are_loops(evidence, back)))
 
 
 def _are_loops(evidence: Evidence, back: CycleCounts) -> Bools:
@@ -135,14 +136,12 @@ def _time(cycles: CycleCounts, group: I64, groups: int) -> F64:
     return time
 
 
-def _none() -> CycleCounts:
-    none = image_array(())
-    return CycleCounts(none, none, none, none)
-
-
-def _rows(cycles: CycleCounts, rows: I64) -> CycleCounts:
-    return CycleCounts(
-        cycles.start[rows], cycles.end[rows], cycles.cycles[rows], cycles.count[rows]
+def _distribution(cycles: CycleCounts, rows: slice | I64 = _ALL) -> Distribution:
+    return Distribution.of(
+        cycles.cycles[rows],
+        cycles.count[rows],
+        cycles.mispredicted[rows],
+        cycles.prediction_unknown[rows],
     )
 
 
@@ -161,9 +160,7 @@ def _timed(cycles: CycleCounts, top: int | None) -> list[TimedRun]:
         TimedRun(
             int(cycles.start[bounds[i]]),
             int(cycles.end[bounds[i]]),
-            Distribution.of(
-                cycles.cycles[bounds[i] : bounds[i + 1]], cycles.count[bounds[i] : bounds[i + 1]]
-            ),
+            _distribution(cycles, slice(bounds[i], bounds[i + 1])),
         )
         for i in order.tolist()
     ]
@@ -206,7 +203,7 @@ def _why_none(evidence: Evidence) -> str:
 
 
 def _missing_notes(cycles: CycleCounts) -> tuple[str, ...]:
-    whole = Distribution.of(cycles.cycles, cycles.count)
+    whole = _distribution(cycles)
     notes = []
     if whole.missing:
         notes.append(
@@ -269,7 +266,7 @@ def _by_line(
     shown = rows[:top]
     members = [np.flatnonzero(group == line) for line in shown]
     columns: Columns = [
-        *_statistics([Distribution.of(cycles.cycles[m], cycles.count[m]) for m in members]),
+        *_statistics([_distribution(cycles, m) for m in members]),
         (Column("line", "source line", Kind.LOCATION), list(lines.texts(shown))),
     ]
     title = "Cycles of blocks by source line"

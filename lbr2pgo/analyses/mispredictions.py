@@ -5,15 +5,18 @@ A branch stack holds taken branches only: a branch that was mispredicted and not
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
 
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.intervals import wilson
 from lbr2pgo.analyses.source_lines import SourceLines
 from lbr2pgo.analyses.table import Column, Kind, Table, Value, build, empty
-from lbr2pgo.model.branch_counts import FROM
+from lbr2pgo.model.branch_counts import FROM, Branches
 from lbr2pgo.support.addresses import ImageAddresses
-from lbr2pgo.support.arrays import F64, I64, U64
+from lbr2pgo.support.arrays import F64, I64, U64, Bools
 
 NAME = "mispredictions"
 TITLE = "Mispredictions"
@@ -22,6 +25,7 @@ TITLE = "Mispredictions"
 _COUNTS = (
     Column("predicted", "predicted", Kind.COUNT, of_processor=True),
     Column("mispredicted", "mispredicted", Kind.COUNT, of_processor=True),
+    Column("prediction_unknown", "not known", Kind.COUNT),
     Column("rate", "rate", Kind.SHARE, of_processor=True),
     Column("rate_low", "at least", Kind.SHARE, of_processor=True),
     Column("rate_high", "at most", Kind.SHARE, of_processor=True),
@@ -36,7 +40,7 @@ def mispredictions(evidence: Evidence, top: int | None = TOP) -> tuple[Table, ..
     """Tables of the whole recording, by branch, and by source line; most mispredicted first.
 
     The rate is that of the branch itself; per thousand branches counts its mispredictions among
-    all branches of the recording.
+    all branches of the recording. Both are of those entries only that say how they were predicted.
     """
     if not evidence.says_predictions:
         why = (
@@ -47,7 +51,7 @@ def mispredictions(evidence: Evidence, top: int | None = TOP) -> tuple[Table, ..
     observed = _Observed(evidence)
     notes = (
         *evidence.branch_notes(), *evidence.duplicate_notes(), *evidence.line_notes(),
-        *_silent_notes(evidence), _ONLY_TAKEN, *evidence.sample_notes(),
+        *observed.silent_notes(), _ONLY_TAKEN, *evidence.sample_notes(),
     )  # fmt: skip
     return (
         observed.whole(),
@@ -56,62 +60,89 @@ def mispredictions(evidence: Evidence, top: int | None = TOP) -> tuple[Table, ..
     )
 
 
-def _silent_notes(evidence: Evidence) -> tuple[str, ...]:
-    silent = evidence.limits.entries - evidence.limits.with_prediction
-    if silent <= 0:
-        return ()
-    return (f"{silent:,} entries don't say how they were predicted; they count as predicted.",)
+@dataclass(frozen=True, slots=True)
+class _Predictions:
+    """How often each of n branches, or groups of them, was taken."""
+
+    known: U64
+    """So that it is known how it was predicted."""
+    missed: U64
+    unknown: U64
+    effective: F64
+    """How many independent observations `known` is worth."""
+
+    def take(self, rows: I64) -> _Predictions:
+        return _Predictions(
+            self.known[rows], self.missed[rows], self.unknown[rows], self.effective[rows]
+        )
+
+    def grouped(self, group: I64, size: int) -> _Predictions:
+        """Sums by group, given that of each row."""
+        return _Predictions(
+            _sum(group, self.known, size),
+            _sum(group, self.missed, size),
+            _sum(group, self.unknown, size),
+            np.bincount(group, self.effective, size).astype(np.float64),
+        )
+
+    def most(self) -> I64:
+        """Rows by mispredictions, then by count, then as they come."""
+        count = (self.known + self.unknown).astype(np.int64)
+        return np.lexsort((-count, -self.missed.astype(np.int64)))
 
 
 class _Observed:
-    """Branch instructions with how often they were taken and mispredicted."""
+    """Branch instructions with how often they were taken, by how they were predicted."""
 
     def __init__(self, evidence: Evidence) -> None:
         branches = evidence.recorded
         chosen = evidence.about(branches) & (branches.known & FROM != 0)
+        known = _known(branches)
+        each = _Predictions(
+            known,
+            branches.mispredicted,
+            branches.prediction_unknown,
+            known * _parts(evidence, branches.from_),
+        )
         self.address, place = np.unique(branches.from_[chosen], return_inverse=True)
-        self.count = _sum(place, branches.count[chosen], len(self.address))
-        self.missed = _sum(place, branches.mispredicted[chosen], len(self.address))
-        self.effective = self.count * _parts(evidence, self.address)
-        self.total = int(branches.count.sum())
+        self.seen = each.take(np.flatnonzero(chosen)).grouped(place, len(self.address))
+        self.total = int(known.sum())
         self.evidence = evidence
 
+    def silent_notes(self) -> tuple[str, ...]:
+        silent = int(self.seen.unknown.sum())
+        if not silent:
+            return ()
+        return (f"{silent:,} entries don't say how they were predicted; they are in no rate.",)
+
     def whole(self) -> Table:
-        rows = slice(0, 1 if self.total else 0)
-        columns = _columns(
-            self.count.sum(keepdims=True)[rows],
-            self.missed.sum(keepdims=True)[rows],
-            self.effective.sum(keepdims=True)[rows],
-            self.total,
-        )
+        rows = np.zeros(len(self.address), np.int64)
+        columns = _columns(self.seen.grouped(rows, 1 if self.total else 0), self.total)
         return build(f"{NAME}-summary", "Mispredictions altogether", columns)
 
     def by_branch(self, top: int | None, notes: tuple[str, ...]) -> Table:
-        rows = _most(self.count, self.missed)[:top]
-        columns = _columns(self.count[rows], self.missed[rows], self.effective[rows], self.total)
+        rows = self.seen.most()[:top]
+        columns = _columns(self.seen.take(rows), self.total)
         places = self.evidence.names.of(self.address[rows]).columns()
         found = len(self.address)
         return build(NAME, TITLE, [*columns, *places], notes=notes, found=found)
 
     def by_line(self, top: int | None, notes: tuple[str, ...]) -> Table:
         lines = SourceLines.of(self.evidence.names, self.address)
-        size = len(lines)
-        count, missed = (_sum(lines.group, column, size) for column in (self.count, self.missed))
-        effective = np.zeros(size)
-        np.add.at(effective, lines.group, self.effective)
-        order = _most(count, missed)
+        seen = self.seen.grouped(lines.group, len(lines))
+        order = seen.most()
         rows = order[lines.known[order]][:top]
-        columns = _columns(count[rows], missed[rows], effective[rows], self.total)
+        columns = _columns(seen.take(rows), self.total)
         where = (Column("line", "source line", Kind.LOCATION), [*lines.texts(rows)])
         title = "Mispredictions by source line"
         found = int(lines.known.sum())
-        notes += lines.notes(missed, "mispredictions")
+        notes += lines.notes(seen.missed, "mispredictions")
         return build(f"{NAME}-by-line", title, [*columns, where], notes=notes, found=found)
 
 
 def _sum(place: I64, column: U64, size: int) -> U64:
     total = np.zeros(size, dtype=np.uint64)
-    np.add.at(total, place.reshape(-1), column)
+    np.add.at(total, place, column)
     return total
 
 
@@ -124,15 +155,20 @@ def _parts(evidence: Evidence, addresses: ImageAddresses) -> F64:
     return parts
 
 
-def _most(count: U64, missed: U64) -> I64:
-    """Rows by mispredictions, then by count, then as they come."""
-    return np.lexsort((-count.astype(np.int64), -missed.astype(np.int64)))
+def _known(branches: Branches) -> U64:
+    """(b,): how often it is known how each was predicted; damaged counts may say less than 0."""
+    known = branches.count - np.minimum(branches.prediction_unknown, branches.count)
+    return np.maximum(known, branches.mispredicted)
 
 
-def _columns(
-    count: U64, missed: U64, effective: F64, total: int
-) -> list[tuple[Column, list[Value]]]:
-    rate = missed / np.maximum(count, 1)
-    low, high = wilson(rate, effective)
-    values = (count - missed, missed, rate, low, high, 1000 * missed / max(total, 1))
-    return [(column, each.tolist()) for column, each in zip(_COUNTS, values, strict=True)]
+def _columns(seen: _Predictions, total: int) -> list[tuple[Column, list[Value]]]:
+    rate = seen.missed / np.maximum(seen.known, 1)
+    low, high = wilson(rate, seen.effective)
+    shares = [[*_where(column, seen.known > 0)] for column in (rate, low, high)]
+    counts = [column.tolist() for column in (seen.known - seen.missed, seen.missed, seen.unknown)]
+    per_thousand = (1000 * seen.missed / max(total, 1)).tolist()
+    return list(zip(_COUNTS, [*counts, *shares, per_thousand], strict=True))
+
+
+def _where(column: F64, known: Bools) -> Iterator[float | None]:
+    return (x if is_known else None for x, is_known in zip(column.tolist(), known, strict=True))

@@ -85,7 +85,7 @@ class TraceTable:
         outside = int(values[was_branch & (known == 0), 0].sum())
         known_values = np.where(known[:, None] == 0, np.uint64(0), values)
         from_, to, end = image_addresses(image).T
-        counts = aggregate(from_, to, end, known, known_values[:, 0], known_values[:, 1])
+        counts = aggregate(from_, to, end, known, *known_values.T)
         return counts, outside
 
 

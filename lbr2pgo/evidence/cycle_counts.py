@@ -25,7 +25,7 @@ cycles:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -41,7 +41,7 @@ from lbr2pgo.support.addresses import (
     image_addresses,
     runtime_addresses,
 )
-from lbr2pgo.support.arrays import U64
+from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.tables import same_length, seal
 
 MISSING = 0
@@ -61,6 +61,10 @@ class CycleCounts:
     cycles: U64
     """1 to 65534, MISSING or SATURATED."""
     count: U64
+    mispredicted: U64
+    """How often the branch at the end was mispredicted."""
+    prediction_unknown: U64
+    """How often nothing tells whether it was."""
 
     def __post_init__(self) -> None:
         seal(self)
@@ -69,12 +73,19 @@ class CycleCounts:
     def __len__(self) -> int:
         return len(self.start)
 
+    def take(self, rows: I64) -> CycleCounts:
+        """Some of the rows."""
+        return CycleCounts(*(getattr(self, name)[rows] for name in _COLUMNS))
+
+
+_COLUMNS = tuple(column.name for column in fields(CycleCounts))
+
 
 def merge(counts: Sequence[CycleCounts]) -> CycleCounts:
     """Add up counts of one image, in any order."""
     columns = [
         np.concatenate([np.empty(0, np.uint64), *(getattr(c, name) for c in counts)])
-        for name in ("start", "end", "cycles", "count")
+        for name in _COLUMNS
     ]
     keys, sums = sum_by(columns[:3], columns[3:])
     start, end = map(image_addresses, keys[:2])
@@ -107,7 +118,7 @@ class CycleCollector:
         keys, values = self._table.rows()
         space = (keys[:, 3] >> np.uint64(KNOWN_BITS)).astype(np.int64)
         runs, inside = self._spaces.runs_to_image(space, runtime_addresses(keys[:, :2]))
-        rows = np.column_stack((runs, keys[:, 2], values[:, 0]))[inside]
+        rows = np.column_stack((runs, keys[:, 2], values))[inside]
         return merge([CycleCounts(*rows.T), *self._others])
 
 

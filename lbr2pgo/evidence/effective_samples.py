@@ -71,7 +71,7 @@ class SpreadCollector:
         add_moments(
             runs.first[valid],
             runs.last[valid],
-            runs.missed[valid],
+            runs.prediction[valid],
             runs.sample[valid],
             runs.weight,
             self._next,

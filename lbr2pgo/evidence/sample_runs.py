@@ -29,8 +29,8 @@ class SampleRuns:
     """(k,): of its last one, a branch."""
     valid: Bools
     """(k,): whether it may have run so; first and last mean nothing where it may not."""
-    missed: U8
-    """(k,): 1 where its branch was mispredicted."""
+    prediction: U8
+    """(k,): flags MISPREDICTED and PREDICTED of its branch; 0 where neither is known."""
     sample: I64
     """(k,)"""
     led_to: I64
@@ -40,7 +40,7 @@ class SampleRuns:
 
     def __post_init__(self) -> None:
         seal(self)
-        same_length(self, "first", "last", "valid", "missed", "sample")
+        same_length(self, "first", "last", "valid", "prediction", "sample")
         same_length(self, "led_to", "weight")
 
 
@@ -63,7 +63,7 @@ def runs_of(
         first=judged.first,
         last=_at_their_branch(judged.last, valid, code),
         valid=valid,
-        missed=(raw[:, 2] != 0).astype(np.uint8),
+        prediction=raw[:, 2].astype(np.uint8),
         sample=sample,
         led_to=_led_to(batch, spaces, raw[:, 1], sample, address_spaces, code),
         weight=batch.weight,

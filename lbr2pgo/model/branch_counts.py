@@ -46,6 +46,8 @@ class BranchCounts:
     known: U8
     count: U64
     mispredicted: U64
+    prediction_unknown: U64
+    """How often nothing told whether the branch was predicted; the rest was."""
     build_id: str | None = None
     tallies: Mapping[str, int] = field(default_factory=dict)
     """Steps and losses on the way here (see `waterfall`), added up when counts are merged."""
@@ -73,7 +75,7 @@ class BranchCounts:
         known = self.known[rows] & (FROM | TO)
         keys, sums = sum_by(
             (self.from_[rows], self.to[rows], known.astype(np.uint64)),
-            (self.count[rows], self.mispredicted[rows]),
+            (self.count[rows], self.mispredicted[rows], self.prediction_unknown[rows]),
         )
         from_, to = map(image_addresses, keys[:2])
         return Branches(from_, to, keys[2].astype(np.uint8), *sums)
@@ -99,6 +101,7 @@ class Branches:
     known: U8
     count: U64
     mispredicted: U64
+    prediction_unknown: U64
 
     def __post_init__(self) -> None:
         seal(self)
@@ -163,23 +166,26 @@ def aggregate(
     known: U8,
     count: U64,
     mispredicted: U64,
+    prediction_unknown: U64 | None = None,
     *,
     build_id: str | None = None,
     tallies: Mapping[str, int] | None = None,
 ) -> BranchCounts:
     """Build `BranchCounts` from rows in any order; equal rows add up, unknown addresses become 0.
 
-    Columns of equal length. Rows with a zero count are dropped. Raises TooManyError where counts
-    or mispredictions add up to 2**63.
+    Columns of equal length; without `prediction_unknown` all predictions are known. Rows with a
+    zero count are dropped. Raises TooManyError where counts or mispredictions add up to 2**63.
     """
-    refuse_too_many(count, mispredicted)
+    unknown = np.zeros_like(count) if prediction_unknown is None else prediction_unknown
+    refuse_too_many(count, mispredicted, unknown)
     rows = count > 0
     bits = known[rows]
     columns = [
         np.where(bits & bit != 0, column[rows], np.uint64(0))
         for column, bit in ((from_, FROM), (to, TO), (end, END))
     ]
-    keys, sums = sum_by((*columns, bits.astype(np.uint64)), (count[rows], mispredicted[rows]))
+    values = (count[rows], mispredicted[rows], unknown[rows])
+    keys, sums = sum_by((*columns, bits.astype(np.uint64)), values)
     return BranchCounts(
         from_=image_addresses(keys[0]),
         to=image_addresses(keys[1]),
@@ -187,6 +193,7 @@ def aggregate(
         known=keys[3].astype(np.uint8),
         count=sums[0],
         mispredicted=sums[1],
+        prediction_unknown=sums[2],
         build_id=build_id,
         tallies=dict(tallies or {}),
     )
@@ -209,9 +216,21 @@ def merge(counts: Sequence[BranchCounts]) -> BranchCounts:
         np.concatenate([c.known for c in counts]),
         np.concatenate([c.count for c in counts]),
         np.concatenate([c.mispredicted for c in counts]),
+        np.concatenate([c.prediction_unknown for c in counts]),
         build_id=next(iter(build_ids), None),
         tallies=waterfall.merge(*_tallies(counts)),
     )
+
+
+def with_unknown_predictions(counts: BranchCounts) -> BranchCounts:
+    """Counts of an input that has no word for "not known".
+
+    Where it has no misprediction at all, it knows no prediction.
+    """
+    if counts.mispredicted.any():
+        return counts
+    unknown = np.where(counts.has(BRANCH), counts.count, np.uint64(0))
+    return replace(counts, prediction_unknown=unknown)
 
 
 def _tallies(counts: Sequence[BranchCounts]) -> Iterator[Mapping[str, int]]:

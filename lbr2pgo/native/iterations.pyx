@@ -4,7 +4,7 @@ from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
 
 from lbr2pgo.native.bits cimport ABORT, CYCLES_MASK, CYCLES_SHIFT, FROM, TO
-from lbr2pgo.native.key_table cimport KNOWN_BITS, KeyTable, add
+from lbr2pgo.native.key_table cimport KNOWN_BITS, KeyTable, observe
 from lbr2pgo.native.walk cimport (
     CONSECUTIVE,
     COUNTED,
@@ -26,6 +26,7 @@ cdef struct Branch:
     uint64_t source
     uint64_t target
     uint64_t cycles
+    uint64_t flags
     bint is_loop  # goes back within the image
 
 
@@ -58,9 +59,10 @@ cdef int _count(
         if branches[k].is_loop:
             cycles = _since_last(branches, k, n)
             if cycles != NEVER:
-                add(
+                observe(
                     table, branches[k].target, branches[k].source, cycles,
-                    walk.space << KNOWN_BITS | FROM | TO, walk.weight, 0,
+                    walk.space << KNOWN_BITS | FROM | TO,
+                    walk.weight, branches[k].flags,
                 )
     return 0
 
@@ -73,6 +75,7 @@ cdef int _count_stack(Walk* walk, Branch* branches, KeyTable table) except -1 no
             continue
         if (walk.reason == COUNTED or walk.reason == OUTSIDE) and not walk.flags & ABORT:
             branches[n].source, branches[n].target = walk.source, walk.target
+            branches[n].flags = walk.flags
             branches[n].cycles = (walk.flags >> CYCLES_SHIFT) & CYCLES_MASK
             branches[n].is_loop = walk.from_in and walk.to_in and walk.target <= walk.source
             n += 1

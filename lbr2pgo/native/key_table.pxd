@@ -1,6 +1,8 @@
-"""A hash table of two sums under each key of four numbers, which grows by itself."""
+"""A hash table of three sums under each key of four numbers, which grows by itself."""
 
 from libc.stdint cimport uint64_t
+
+from lbr2pgo.native.bits cimport MISPREDICTED, PREDICTED
 
 # A key's last number is `space << KNOWN_BITS | known`, with what is known of the others in
 # `space`, in the bits of `bits.pxd`.
@@ -9,7 +11,7 @@ cpdef enum:
 
 cdef struct Slot:
     uint64_t key[4]  # the last is 0 where the slot is free
-    uint64_t sums[2]
+    uint64_t sums[3]
 
 
 cdef class KeyTable:
@@ -41,7 +43,8 @@ cdef inline Slot* find_slot(
 
 
 cdef inline int add(
-    KeyTable table, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t first, uint64_t second
+    KeyTable table, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+    uint64_t first, uint64_t second, uint64_t third,
 ) except -1 nogil:
     """Add to the sums of the key (a, b, c, d), of which d is not 0."""
     cdef Slot* slot = find_slot(table.slots, table.mask, a, b, c, d)
@@ -54,4 +57,19 @@ cdef inline int add(
         slot.key[0], slot.key[1], slot.key[2], slot.key[3] = a, b, c, d
     slot.sums[0] += first
     slot.sums[1] += second
+    slot.sums[2] += third
     return 0
+
+
+cdef inline int observe(
+    KeyTable table, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t weight, uint64_t flags
+) except -1 nogil:
+    """Count `weight` observations that a branch with these flags makes or ends.
+
+    The sums: how many, how many of them mispredicted, and of how many that is not known.
+    """
+    return add(
+        table, a, b, c, d, weight,
+        weight if flags & MISPREDICTED else 0,
+        0 if flags & (MISPREDICTED | PREDICTED) else weight,
+    )

@@ -5,7 +5,7 @@ KNOWN_BITS: int
 three (such as FROM) in that space."""
 
 class KeyTable:
-    """Two sums under each key of four numbers, the last not 0.
+    """Three sums under each key of four numbers, the last not 0.
 
     Sums are exact (modulo 2**64) and independent of the order in which they are added; memory grows
     with distinct keys only. Loops fill it without the GIL, each table in one thread at a time.
@@ -13,7 +13,7 @@ class KeyTable:
 
     def __len__(self) -> int: ...
     def add(self, keys: U64, sums: U64) -> None:
-        """Add to the sums of keys (n, 4), which may repeat, n sums (n, 2)."""
+        """Add to the sums of keys (n, 4), which may repeat, n sums (n, 3)."""
 
     def rows(self) -> tuple[U64, U64]:
-        """Keys (n, 4) and their sums (n, 2), in no order that means anything."""
+        """Keys (n, 4) and their sums (n, 3), in no order that means anything."""

@@ -1,4 +1,4 @@
-"""A hash table of two sums under each key of four numbers, which grows by itself."""
+"""A hash table of three sums under each key of four numbers, which grows by itself."""
 
 import numpy as np
 
@@ -46,19 +46,22 @@ cdef class KeyTable:
         for i in range(keys.shape[0]):
             if keys[i, 3] == 0:
                 raise ValueError(f"key {i} ends with 0")
-            add(self, keys[i, 0], keys[i, 1], keys[i, 2], keys[i, 3], sums[i, 0], sums[i, 1])
+            add(
+                self, keys[i, 0], keys[i, 1], keys[i, 2], keys[i, 3],
+                sums[i, 0], sums[i, 1], sums[i, 2],
+            )
 
     def rows(self):
         cdef Py_ssize_t n = self.used, k = 0
         cdef size_t i
         cdef int column
-        found_keys, found_sums = np.empty((n, 4), np.uint64), np.empty((n, 2), np.uint64)
+        found_keys, found_sums = np.empty((n, 4), np.uint64), np.empty((n, 3), np.uint64)
         cdef uint64_t[:, ::1] keys = found_keys, sums = found_sums
         for i in range(self.mask + 1):
             if self.slots[i].key[3] != 0:
                 for column in range(4):
                     keys[k, column] = self.slots[i].key[column]
-                for column in range(2):
+                for column in range(3):
                     sums[k, column] = self.slots[i].sums[column]
                 k += 1
         return found_keys, found_sums

@@ -4,6 +4,8 @@ import numpy as np
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
+from lbr2pgo.native.bits cimport MISPREDICTED
+
 MOMENTS = 5
 
 
@@ -42,7 +44,7 @@ cdef int _close(
 def add_moments(
     const int64_t[::1] first,
     const int64_t[::1] last,
-    const uint8_t[::1] missed,
+    const uint8_t[::1] prediction,
     const int64_t[::1] sample,
     const uint64_t[::1] weights,
     const int64_t[::1] next_conditional,
@@ -63,7 +65,10 @@ def add_moments(
             while i <= last[k] and i < size:
                 used = _note(seen, touched, used, i, i == last[k])
                 i = next_conditional[i + 1]
-            ends_used = _note(ends, ends_touched, ends_used, last[k], missed[k] != 0)
+            if prediction[k] != 0:
+                ends_used = _note(
+                    ends, ends_touched, ends_used, last[k], prediction[k] & MISPREDICTED != 0
+                )
             if k + 1 == runs or sample[k + 1] != sample[k]:
                 weight = <double>weights[sample[k]]
                 _close(seen, touched, used, weight, outcomes)

@@ -6,8 +6,8 @@ its own source.
 
 from libc.stdint cimport int64_t, uint64_t
 
-from lbr2pgo.native.bits cimport CYCLES_MASK, CYCLES_SHIFT, END, MISPREDICTED, TO
-from lbr2pgo.native.key_table cimport KNOWN_BITS, KeyTable, add
+from lbr2pgo.native.bits cimport CYCLES_MASK, CYCLES_SHIFT, END, MISPREDICTED, PREDICTED, TO
+from lbr2pgo.native.key_table cimport KNOWN_BITS, KeyTable, observe
 from lbr2pgo.native.walk cimport Stacks, Walk, begin, step
 
 
@@ -16,9 +16,9 @@ cdef int _count(Walk* walk, KeyTable table) except -1 nogil:
     while step(walk):
         if walk.has_end:
             cycles = (walk.end_flags >> CYCLES_SHIFT) & CYCLES_MASK
-            add(
+            observe(
                 table, walk.target, walk.end, cycles, walk.space << KNOWN_BITS | TO | END,
-                walk.weight, 0,
+                walk.weight, walk.end_flags,
             )
     return 0
 
@@ -42,7 +42,7 @@ def list_runs(Stacks stacks, uint64_t[:, ::1] runs, int64_t[::1] samples):
             while step(&walk):
                 if walk.has_end:
                     runs[found, 0], runs[found, 1] = walk.target, walk.end
-                    runs[found, 2] = walk.end_flags & MISPREDICTED
+                    runs[found, 2] = walk.end_flags & (MISPREDICTED | PREDICTED)
                     samples[found] = i
                     found += 1
     return found

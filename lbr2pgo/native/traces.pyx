@@ -2,9 +2,9 @@
 
 from libc.stdint cimport uint64_t
 
-from lbr2pgo.native.bits cimport BRANCH, END, FROM, MISPREDICTED, TO
+from lbr2pgo.native.bits cimport BRANCH, END, FROM, PREDICTED, TO
 from lbr2pgo.native.file_spans cimport FileSpans, note
-from lbr2pgo.native.key_table cimport KNOWN_BITS, KeyTable, add
+from lbr2pgo.native.key_table cimport KNOWN_BITS, KeyTable, observe
 from lbr2pgo.native.walk cimport COUNTED, OUTSIDE, REASONS, Stacks, Walk, begin, step
 
 
@@ -30,14 +30,14 @@ cdef int _count(
             note(files, sample, walk.source if walk.source else walk.target, walk.weight)
         known = _known(walk)
         if known:
-            add(
+            observe(
                 table,
                 walk.source if known & FROM else 0,
                 walk.target if known & TO else 0,
                 walk.end if known & END else 0,
                 walk.space << KNOWN_BITS | known,
                 walk.weight,
-                walk.weight if known & BRANCH and walk.flags & MISPREDICTED else 0,
+                walk.flags if known & BRANCH else PREDICTED,  # a bare run: nothing to predict
             )
     return 0
 

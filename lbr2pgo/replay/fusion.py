@@ -42,8 +42,11 @@ def unfused(counts: BranchCounts, instructions: InstructionTable) -> tuple[Branc
     ends = {source: target for (source, _), target in moved.items()}
     end = image_array(ends.get(address, address) for address in counts.end.tolist())
     end = np.where(counts.has(END), end, counts.end)
-    columns = (from_, counts.to, end, counts.known, counts.count, counts.mispredicted)
-    merged = aggregate(*columns, build_id=counts.build_id, tallies=counts.tallies)
+    values = (counts.count, counts.mispredicted, counts.prediction_unknown)
+    merged = aggregate(
+        from_, counts.to, end, counts.known, *values,
+        build_id=counts.build_id, tallies=counts.tallies,
+    )  # fmt: skip
     return merged, int(counts.count[left].sum())
 
 

@@ -10,7 +10,7 @@ from lbr2pgo.analyses import registry
 from lbr2pgo.analyses.evidence import Evidence, Limits
 from lbr2pgo.counting.count import CountingOptions, Reading
 from lbr2pgo.evidence.collector import Collector, Finding, Pass, Samples
-from lbr2pgo.evidence.entries_seen import ENTRIES_SEEN, EntriesSeen
+from lbr2pgo.evidence.stack_kinds import STACK_KINDS
 from lbr2pgo.model.perf_abi import SIMULATED_CPU
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
@@ -39,7 +39,7 @@ def gather(
     None: in all.
     """
     known = Evidence(found.program, DebugInfo.open(found.program.image), found.flow)
-    wanted = (ENTRIES_SEEN, *registry.findings(analyses, known, top))
+    wanted = (STACK_KINDS, *registry.findings(analyses, known, top))
     passes = [
         _second_pass(source, options, found, wanted)
         for source, options in zip(found.sources, found.counting, strict=True)
@@ -47,7 +47,7 @@ def gather(
     ]
     infos = tuple(source.info for source in found.sources)
     findings = _results(wanted, passes)
-    limits = _limits(infos, findings.get(ENTRIES_SEEN, EntriesSeen()), len(passes))
+    limits = _limits(infos, findings.get(STACK_KINDS, frozenset()), len(passes))
     evidence = replace(known, findings=findings, limits=limits)
     return Gathered(evidence, infos, found.flow.tallies, found.notes)
 
@@ -80,15 +80,13 @@ def _results(
     return {finding: each.result() for finding, each in zip(wanted, collectors, strict=False)}
 
 
-def _limits(infos: Sequence[SourceInfo], seen: EntriesSeen, with_samples: int) -> Limits:
+def _limits(infos: Sequence[SourceInfo], kinds: frozenset[StackKind], with_samples: int) -> Limits:
     return Limits(
-        is_filtered=StackKind.SELECTED in seen.kinds,
+        is_filtered=StackKind.SELECTED in kinds,
         is_single=any(e.records_single_branches for info in infos for e in info.events),
-        is_call_stack=seen.kinds == {StackKind.OPEN_CALLS},
+        is_call_stack=kinds == {StackKind.OPEN_CALLS},
         is_amd=any(_AMD in info.details.get("cpuid", "") for info in infos),
         is_simulated=any(info.details.get("cpuid") == SIMULATED_CPU for info in infos),
         has_samples=with_samples > 0,
         has_counts=with_samples < len(infos),
-        entries=seen.entries,
-        with_prediction=seen.with_prediction,
     )

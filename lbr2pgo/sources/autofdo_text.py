@@ -17,7 +17,15 @@ from pathlib import Path
 
 import numpy as np
 
-from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
+from lbr2pgo.model.branch_counts import (
+    BRANCH,
+    END,
+    FROM,
+    TO,
+    BranchCounts,
+    aggregate,
+    with_unknown_predictions,
+)
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import Addresses, Sniff, SourceFormat, SourceInfo
 from lbr2pgo.sources.code_addresses import addresses_of_offsets, are_code, text_base
@@ -204,7 +212,7 @@ class AutoFdoText:
         nothing = np.zeros(len(count), dtype=np.uint64)
         nowhere = image_addresses(nothing)
         runs, edges = ranges[is_run], branches[is_edge]
-        return aggregate(
+        counts = aggregate(
             from_=np.concatenate([nowhere[: len(runs)], edges[:, 0]]),
             to=np.concatenate([runs[:, 0], edges[:, 1]]),
             end=np.concatenate([runs[:, 1], nowhere[: len(edges)]]),
@@ -213,6 +221,7 @@ class AutoFdoText:
             mispredicted=nothing,
             build_id=layout.build_id,
         )
+        return with_unknown_predictions(counts)
 
     def _place(self, rows: U64, layout: ImageLayout) -> tuple[ImageAddresses, Bools]:
         """Image addresses (n, 2) of rows, and which of them are code."""

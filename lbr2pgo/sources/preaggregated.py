@@ -27,6 +27,7 @@ from lbr2pgo.model.branch_counts import (
     BranchCounts,
     aggregate,
     merge,
+    with_unknown_predictions,
 )
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import (
@@ -151,7 +152,8 @@ class Preaggregated:
             parts = _add_part(parts, _aggregate(rows, layout))
             surplus.append(rows.select((rows.count == 0) & (rows.mispredicted > 0)))
         self._health["bytes in lines too long to be read"] = self._reader.overlong_bytes
-        return _distribute_mispredictions(merge(parts), _join(surplus))
+        counts = _distribute_mispredictions(merge(parts), _join(surplus))
+        return with_unknown_predictions(counts)
 
     def _select(self, piece: Rows, rows: _Traces) -> _Traces:
         """The rows that tell something of the image; notes the others."""

@@ -1,13 +1,13 @@
 """`BranchCounts` in a file, to be merged, shipped and converted later.
 
-The file is a NumPy `.npz` (a zip of arrays, `numpy.load` reads it) of format 1:
+The file is a NumPy `.npz` (a zip of arrays, `numpy.load` reads it) of format 2:
 
 | array | dtype | holds |
 | --- | --- | --- |
-| `lbr2pgo_counts` | u1 | UTF-8 JSON: `version` (1), `build_id` (hex or null), `tallies` |
+| `lbr2pgo_counts` | u1 | UTF-8 JSON: `version` (2), `build_id` (hex or null), `tallies` |
 | `from_`, `to`, `end` | <u8 | image addresses, see `lbr2pgo.model.branch_counts.BranchCounts` |
 | `known` | u1 | which parts of a row are facts: the bits of `lbr2pgo.model.branch_counts` |
-| `count`, `mispredicted` | <u8 | how often |
+| `count`, `mispredicted`, `prediction_unknown` | <u8 | how often; format 1 lacks the last |
 
 All arrays but the first have one row for each trace. The first array stands first in the zip, so
 that the head of the file tells what it is.
@@ -24,19 +24,21 @@ import numpy as np
 import numpy.typing as npt
 
 from lbr2pgo.model import waterfall
-from lbr2pgo.model.branch_counts import BranchCounts, aggregate
+from lbr2pgo.model.branch_counts import BranchCounts, aggregate, with_unknown_predictions
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import Addresses, Sniff, SourceFormat, SourceInfo
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.npz import Arrays, read_arrays
 from lbr2pgo.support.sums import TooManyError
 
-VERSION = 1
+VERSION = 2
 HEADER = "lbr2pgo_counts"
 COLUMNS = {
     "from_": "<u8", "to": "<u8", "end": "<u8", "known": "|u1", "count": "<u8",
-    "mispredicted": "<u8",
+    "mispredicted": "<u8", "prediction_unknown": "<u8",
 }  # fmt: skip
+_OLDEST, _NEW_COLUMNS = 1, ("prediction_unknown",)
+"""The oldest version that is read, and what it lacks."""
 
 _NAME = "lbr2pgo counts"
 _ZIP_MAGIC, _ZIP_NAME_AT = b"PK\x03\x04", 30
@@ -75,35 +77,29 @@ def _damage(path: Path, why: str) -> InputError:
 
 def _read(arrays: Arrays, path: Path) -> BranchCounts:
     raw = _array(arrays, HEADER, "|u1").tobytes()
-    build_id, tallies = _read_header(raw, path)
-    columns = [_array(arrays, name, dtype) for name, dtype in COLUMNS.items()]
+    version, build_id, tallies = _read_header(raw, path)
+    names = [name for name in COLUMNS if version > _OLDEST or name not in _NEW_COLUMNS]
+    columns = [_array(arrays, name, COLUMNS[name]) for name in names]
     if len({len(column) for column in columns}) > 1:
         raise _damage(path, "its columns differ in length")
-    from_, to, end, known, count, mispredicted = columns
-    counts = aggregate(
-        from_.astype(np.uint64),
-        to.astype(np.uint64),
-        end.astype(np.uint64),
-        known.astype(np.uint8),
-        count.astype(np.uint64),
-        mispredicted.astype(np.uint64),
-        build_id=build_id,
-        tallies=tallies,
-    )
+    native = dict(zip(names, (column.astype(column.dtype.type) for column in columns), strict=True))
+    counts = aggregate(**native, build_id=build_id, tallies=tallies)
+    if version == _OLDEST:
+        counts = with_unknown_predictions(counts)
     if tallies.get("branches_in_image", counts.branch_total()) != counts.branch_total():
         raise ValueError("its tallies are not those of its counts")
     return counts
 
 
-def _read_header(raw: bytes, path: Path) -> tuple[str | None, Mapping[str, int]]:
+def _read_header(raw: bytes, path: Path) -> tuple[int, str | None, Mapping[str, int]]:
     try:
         header = json.loads(raw)
         version, build_id, tallies = header["version"], header["build_id"], header["tallies"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise _damage(path, "its header can't be read") from error
-    if version != VERSION:
+    if type(version) is not int or not _OLDEST <= version <= VERSION:
         raise InputError(
-            f"saved counts of version {version!s:.20}, where this lbr2pgo knows version {VERSION}",
+            f"saved counts of version {version!s:.20}; known are {_OLDEST} to {VERSION}",
             where=str(path),
             cure="Convert them with the lbr2pgo that wrote them, or a newer one.",
         )
@@ -112,7 +108,7 @@ def _read_header(raw: bytes, path: Path) -> tuple[str | None, Mapping[str, int]]
         raise _damage(path, "its header holds something else than it should")
     if not waterfall.is_sound(tallies):
         raise _damage(path, "its tallies do not add up")
-    return build_id, tallies
+    return version, build_id, tallies
 
 
 def _is_count(value: object) -> bool:

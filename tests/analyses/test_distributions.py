@@ -70,3 +70,11 @@ def test_the_typical_value_leaves_out_the_slowest_hundredth(counts: dict[int, in
     every = sorted(cycles for cycles, n in counts.items() for _ in range(n))
     kept = every[: max(len(every) - len(every) // 100 - 1, 1)]
     assert of(counts).trimmed_mean == pytest.approx(sum(kept) / len(kept))
+
+
+def test_each_mode_says_how_its_ends_were_predicted() -> None:
+    cycles = np.array([20, 300, 300], np.uint64)
+    count, missed = np.array([500, 300, 200], np.uint64), np.array([0, 150, 0], np.uint64)
+    found = Distribution.of(cycles, count, missed, np.array([500, 0, 200], np.uint64)).modes()
+    assert [(mode.cycles, mode.mispredicted) for mode in found] == [(20, None), (300, 0.5)]
+    assert [str(mode) for mode in found] == ["20 (50%)", "300 (50%, 50% mispredicted)"]

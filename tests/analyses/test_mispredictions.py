@@ -6,6 +6,7 @@ from builders.recordings import PIE, RECORDING
 from builders.sources import Sample
 
 from lbr2pgo.analyses.mispredictions import mispredictions
+from lbr2pgo.model.branch_stacks import TYPE_SHIFT
 
 BACK = (0x1016, 0x1005)
 
@@ -59,14 +60,48 @@ def test_without_prediction_flags_there_is_no_rate() -> None:
     assert any("does not say which branches were mispredicted" in n for n in table.notes)
 
 
-def test_entries_that_say_nothing_are_counted_in_a_note() -> None:
-    tables = mispredictions(evidence(*of(1, 1), Sample([(*BACK, 0)], weight=1)))
-    assert any("1 entries don't say" in note for note in tables[1].notes)
+def test_entries_that_say_nothing_are_in_no_rate_and_beside() -> None:
+    silent = Sample([(*BACK, 0)], weight=6)
+    tables = mispredictions(evidence(*of(1, 3), silent))
+    assert any("6 entries don't say" in note for note in tables[1].notes)
+    told = mispredictions(evidence(*of(1, 3)))
+    for table, without in zip(tables[:2], told[:2], strict=True):
+        row, other = next(table.records()), next(without.records())
+        assert (row["predicted"], row["mispredicted"], row["rate"]) == (3, 1, 0.25)
+        assert row == {**other, "prediction_unknown": 6}
+
+
+def test_a_branch_of_which_nothing_is_known_has_no_rate() -> None:
+    found = evidence(*of(1, 1), Sample([(0x1006, 0x1010, 0)], weight=6))
+    row = {r["address"]: r for r in mispredictions(found)[1].records()}[0x1006]
+    assert (row["predicted"], row["mispredicted"], row["prediction_unknown"]) == (0, 0, 6)
+    assert (row["rate"], row["rate_low"], row["rate_high"]) == (None, None, None)
+
+
+def test_silent_entries_between_others_do_not_make_a_sample_tell_more() -> None:
+    """Ten runs of a stack say the same, whether nine of them say nothing or there are no more."""
+    said = [(*BACK, flags(missed=True)), (0x1009, 0x1015, flags())]
+    silent = [(*BACK, 0), (0x1009, 0x1015, flags())]
+    both = [Sample([*said, *silent * 9]) for _ in range(10)] + list(of(0, 10))
+    alone = [Sample(said) for _ in range(10)] + list(of(0, 10))
+    rows = [
+        {r["address"]: r for r in mispredictions(evidence(*each))[1].records()}[0x1016]
+        for each in (both, alone)
+    ]
+    assert rows[0]["rate_high"] == pytest.approx(rows[1]["rate_high"])
+
+
+@pytest.mark.parametrize("kind", [11, 12, 13], ids=["ERET", "IRQ", "SERROR"])
+def test_exceptions_are_in_no_misprediction_table(kind: int) -> None:
+    interrupt = Sample([(0x1006, 0x1010, flags(missed=True) | kind << TYPE_SHIFT)], weight=9)
+    for table in mispredictions(evidence(*of(1, 1), interrupt))[:2]:
+        assert sum(table.column("mispredicted")) == 1
+        assert sum(table.column("prediction_unknown")) == 0
 
 
 def test_no_mispredict_bits_and_all_predicted_differ() -> None:
     summary, *_ = mispredictions(evidence(*of(0, 50)))
-    assert summary.rows[0][:3] == (50, 0, 0.0)
+    assert summary.rows[0][:4] == (50, 0, 0, 0.0)
 
 
 def test_that_branches_not_taken_are_unseen_is_said() -> None:

@@ -27,6 +27,8 @@ class Tally:
 
     traces: Counter[Trace] = field(default_factory=Counter)
     mispredicted: Counter[Trace] = field(default_factory=Counter)
+    unpredicted: Counter[Trace] = field(default_factory=Counter)
+    """Those that say neither that they were predicted nor that they were not."""
     fates: Counter[str] = field(default_factory=Counter)
     gaps: Counter[str] = field(default_factory=Counter)
     """Pairs of neighbours between which no run is known, by what the recorder left out."""
@@ -66,8 +68,8 @@ def count_stack(
         trace = _trace(entry, fate, _end_of_run(stack, i, joined), mode, find)
         if trace is not None and i not in joined.values():
             tally.traces[trace] += weight
-            if entry[2] & 1 and trace[3]:
-                tally.mispredicted[trace] += weight
+            tally.mispredicted[trace] += weight * bool(entry[2] & 1 and trace[3])
+            tally.unpredicted[trace] += weight * bool(not entry[2] & 3 and trace[3])
 
 
 def _end_of_run(stack: Sequence[Entry], i: int, joined: dict[int, int]) -> Entry | None:
@@ -123,6 +125,7 @@ def _count_joined(
         trace = (source and source[1], target and target[1], end and end[1], True)
         tally.traces[trace] += weight
         tally.mispredicted[trace] += weight * (flags & 1)
+        tally.unpredicted[trace] += weight * (not flags & 3)
 
 
 def _is_recorded_twice(newest: Sequence[Entry]) -> bool:

@@ -21,6 +21,7 @@ from lbr2pgo.model.branch_counts import (
     aggregate,
     merge,
     sum_by,
+    with_unknown_predictions,
 )
 
 Row = tuple[int, int, int, int, int, int]
@@ -198,3 +199,21 @@ def test_counts_without_tallies_are_counted_beside_those_with_tallies() -> None:
                               "branches_in_image/outside": 4}  # fmt: skip
     assert merged.branch_total() == 10
     assert merge([counts_of([row]), counts_of([row])]).tallies == {}
+
+
+def test_unknown_predictions_add_up_by_trace_and_by_branch() -> None:
+    rows: list[Row] = [(1, 2, 3, WHOLE, 5, 1), (1, 2, 3, WHOLE, 4, 0), (1, 2, 4, WHOLE, 7, 0)]
+    columns = [np.array([row[i] for row in rows], np.uint64) for i in range(6)]
+    unknown = np.array([2, 1, 7], np.uint64)
+    counts = aggregate(*columns[:3], columns[3].astype(np.uint8), *columns[4:], unknown)
+    assert counts.prediction_unknown.tolist() == [3, 7]
+    assert counts.branches().prediction_unknown.tolist() == [10]
+    assert merge([counts, counts_of(rows)]).prediction_unknown.tolist() == [3, 7]
+
+
+def test_counts_without_any_misprediction_know_no_prediction() -> None:
+    bare: Row = (0, 2, 3, TO | END, 9, 0)
+    silent = with_unknown_predictions(counts_of([bare, (1, 2, 3, WHOLE, 5, 0)]))
+    assert silent.prediction_unknown.tolist() == [0, 5]
+    told = with_unknown_predictions(counts_of([(1, 2, 3, WHOLE, 5, 0), (1, 2, 4, WHOLE, 5, 1)]))
+    assert told.prediction_unknown.tolist() == [0, 0]

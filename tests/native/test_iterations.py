@@ -15,7 +15,7 @@ from lbr2pgo.evidence.cycle_counts import CycleCollector
 from lbr2pgo.model.branch_stacks import ABORT, NOT_TAKEN, SPEC_SHIFT, TYPE_MASK, TYPE_SHIFT
 from lbr2pgo.native.walk import StackKind
 
-Iterations = Counter[tuple[int, int, int]]
+Iterations = Counter[tuple[int, int, int, str]]
 
 
 def goes_on(entry: Entry) -> bool:
@@ -41,10 +41,10 @@ def without_copy(stack: list[Entry]) -> list[Entry]:
 
 
 def iterations_of(stack: list[Entry]) -> Iterations:
-    """By target, source and cycles."""
+    """By target, source and cycles: how many, and how their last branch was predicted."""
     found: Iterations = Counter()
     stack = without_copy(stack)
-    for i, (source, target, _) in enumerate(stack):
+    for i, (source, target, word) in enumerate(stack):
         if not 0x1000 <= target <= source < 0x5000:
             continue
         times = []
@@ -52,7 +52,10 @@ def iterations_of(stack: list[Entry]) -> Iterations:
             if not goes_on(stack[j]):
                 break
             if j > i and stack[j][:2] == (source, target):
-                found[target, source, 0 if 0 in times else min(sum(times), 65535)] += 1
+                key = target, source, 0 if 0 in times else min(sum(times), 65535)
+                found[*key, "count"] += 1
+                found[*key, "mispredicted"] += word & 1
+                found[*key, "prediction_unknown"] += not word & 3
                 break
             times.append(stack[j][2] >> 4 & 0xFFFF)
     return found
@@ -60,8 +63,19 @@ def iterations_of(stack: list[Entry]) -> Iterations:
 
 def counted_in(stack: list[Entry], kind: StackKind = StackKind.CONSECUTIVE) -> Iterations:
     found = collected(CycleCollector(spaces(), iterations=True), [Sample(stack)], kind)
-    rows = zip(found.start.tolist(), found.end.tolist(), found.cycles.tolist(), strict=True)
-    return Counter(dict(zip(rows, found.count.tolist(), strict=True)))
+    rows = [*zip(found.start.tolist(), found.end.tolist(), found.cycles.tolist(), strict=True)]
+    return Counter(
+        {
+            (*row, name): count
+            for name in ("count", "mispredicted", "prediction_unknown")
+            for row, count in zip(rows, getattr(found, name).tolist(), strict=True)
+        }
+    )
+
+
+def seen_once(cycles: int) -> Iterations:
+    """One iteration, whose branch does not say how it was predicted."""
+    return Counter({(0x1010, 0x3500, cycles, name): 1 for name in ("count", "prediction_unknown")})
 
 
 @settings(max_examples=800, deadline=None)
@@ -77,13 +91,13 @@ BACK = (0x3500, 0x1010)
 def test_a_copy_of_the_newest_entry_has_no_cycles() -> None:
     """Its own count differs, and is not that of the iteration."""
     stack = [(*BACK, 9 << 4), (*BACK, 3 << 4), (0x1020, 0x1030, 5 << 4), (*BACK, 4 << 4)]
-    assert counted_in(stack) == {(0x1010, 0x3500, 14): 1}
+    assert counted_in(stack) == seen_once(14)
 
 
 @pytest.mark.parametrize("flags", [NOT_TAKEN, 1 << SPEC_SHIFT, IRQ])
 def test_what_is_no_branch_is_no_copy_and_breaks_time(flags: int) -> None:
     stack = [(*BACK, 9 << 4), (*BACK, flags | 3 << 4), (*BACK, 5 << 4), (*BACK, 4 << 4)]
-    assert counted_in(stack) == {(0x1010, 0x3500, 5): 1}
+    assert counted_in(stack) == seen_once(5)
 
 
 @pytest.mark.parametrize("kind", [StackKind.SELECTED, StackKind.OPEN_CALLS, StackKind.AS_LLVM])

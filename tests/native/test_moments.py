@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lbr2pgo.model.branch_stacks import MISPREDICTED, PREDICTED
 from lbr2pgo.native.moments import MOMENTS, add_moments
 
 SIZE = 12
@@ -14,7 +15,8 @@ SIZE = 12
 @st.composite
 def batches(draw: st.DrawFn):
     conditional = draw(st.lists(st.booleans(), min_size=SIZE, max_size=SIZE))
-    row = st.tuples(st.integers(0, SIZE - 1), st.integers(0, SIZE - 1), st.booleans())
+    prediction = st.sampled_from([0, MISPREDICTED, PREDICTED, MISPREDICTED | PREDICTED])
+    row = st.tuples(st.integers(0, SIZE - 1), st.integers(0, SIZE - 1), prediction)
     samples = draw(st.lists(st.lists(row.filter(lambda r: r[0] <= r[1]), max_size=6), max_size=5))
     weights = [draw(st.integers(1, 4)) for _ in samples]
     return conditional, samples, weights
@@ -27,13 +29,13 @@ def expected(conditional, samples, weights):
         taken: Counter[int] = Counter()
         ends: Counter[int] = Counter()
         missed: Counter[int] = Counter()
-        for first, last, is_missed in runs:
+        for first, last, prediction in runs:
             for i in range(first, last + 1):
                 if conditional[i]:
                     seen[i] += 1
                     taken[i] += i == last
-            ends[last] += 1
-            missed[last] += is_missed
+            ends[last] += prediction != 0
+            missed[last] += prediction & MISPREDICTED != 0
         for table, n_of, t_of in ((outcomes, seen, taken), (misses, ends, missed)):
             for i, n in n_of.items():
                 t = t_of[i]

@@ -27,7 +27,7 @@ Key = tuple[int, int, int, int]
 
 def counted(
     samples: Sequence[Sample], spaces: Sequence[int], modes: Sequence[str]
-) -> tuple[dict[Key, tuple[int, int]], list[int]]:
+) -> tuple[dict[Key, tuple[int, ...]], list[int]]:
     """What is under each key, and the tallies."""
     kinds = np.array([KINDS[mode] for mode in modes], np.uint8)
     bounds = np.array(BOUNDS, np.uint64)
@@ -37,7 +37,7 @@ def counted(
     return content_of(table), tallies.tolist()
 
 
-def content_of(table: KeyTable) -> dict[Key, tuple[int, int]]:
+def content_of(table: KeyTable) -> dict[Key, tuple[int, ...]]:
     keys, sums = table.rows()
     found = dict(zip(map(tuple, keys.tolist()), map(tuple, sums.tolist()), strict=True))
     assert len(found) == len(keys) == len(table), "a key stands in two places"
@@ -53,8 +53,8 @@ def key_of(space: int, trace: tuple[int | None, int | None, int | None, bool]) -
 
 def expected_of(
     samples: Sequence[Sample], spaces: Sequence[int], modes: Sequence[str]
-) -> tuple[dict[Key, tuple[int, int]], Counter[str]]:
-    content: dict[Key, tuple[int, int]] = {}
+) -> tuple[dict[Key, tuple[int, ...]], Counter[str]]:
+    content: dict[Key, tuple[int, ...]] = {}
     fates: Counter[str] = Counter()
     for sample, space, mode in zip(samples, spaces, modes, strict=True):
         if space < 0:
@@ -67,9 +67,9 @@ def expected_of(
         tally = Tally(fates=fates, gaps=fates)
         count_stack(sample.stack, mode, find, tally, sample.weight)  # type: ignore[arg-type]
         for trace, count in tally.traces.items():
-            before = content.get(key_of(space, trace), (0, 0))
-            missed = tally.mispredicted[trace]
-            content[key_of(space, trace)] = (before[0] + count, before[1] + missed)
+            sums = count, tally.mispredicted[trace], tally.unpredicted[trace]
+            before = content.get(key_of(space, trace), (0, 0, 0))
+            content[key_of(space, trace)] = tuple(map(sum, zip(before, sums, strict=True)))
     return content, fates
 
 

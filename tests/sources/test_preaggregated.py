@@ -140,6 +140,15 @@ def test_a_branch_row_with_room_keeps_its_mispredictions(read: Read) -> None:
     assert [row[4:] for row in read(rows)] == [(3, 3), (5, 0)]
 
 
+def test_where_no_branch_was_mispredicted_no_prediction_is_known(
+    opened: Callable[[str], Preaggregated],
+) -> None:
+    silent = opened("T 1010 1020 1030 4\nB 1010 1020 2 0\nF 1010 1020 3\n").counts(layout())
+    assert int(silent.prediction_unknown.sum()) == 6
+    told = opened("T 1010 1020 1030 4\nB 1010 1020 2 1\n").counts(layout())
+    assert not told.prediction_unknown.any()
+
+
 def test_rows_in_many_chunks(tmp_path: Path) -> None:
     path = tmp_path / "p.preagg"
     lines = [f"T {0x1000 + i:x} {0x1100 + i % 7:x} {0x1200 + i % 3:x} {i}" for i in range(1, 2000)]

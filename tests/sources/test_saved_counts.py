@@ -20,7 +20,7 @@ from lbr2pgo.sources.base import Addresses, CountSource, Sniff
 from lbr2pgo.sources.saved_counts import FORMAT, SavedCounts
 from lbr2pgo.support.errors import InputError
 
-COLUMNS = ("from_", "to", "end", "known", "count", "mispredicted")
+COLUMNS = ("from_", "to", "end", "known", "count", "mispredicted", "prediction_unknown")
 ID = "aabbccdd"
 
 
@@ -29,7 +29,7 @@ def example(build_id: str | None = ID) -> BranchCounts:
     return aggregate(
         np.array([0x10, 0xFFFFFFFF81000000], dtype=u), np.array([0x20, 0x30], dtype=u),
         np.array([0x28, 0], dtype=u), np.array([15, BRANCH | FROM | TO], dtype=np.uint8),
-        np.array([5, 2**62], dtype=u), np.array([1, 2], dtype=u),
+        np.array([5, 2**62], dtype=u), np.array([1, 2], dtype=u), np.array([3, 0], dtype=u),
         build_id=build_id, tallies={"samples_read": 7, "samples_selected/other_event": 2},
     )  # fmt: skip
 
@@ -102,7 +102,7 @@ def test_numpy_reads_it(tmp_path: Path) -> None:
     with np.load(path, allow_pickle=False) as arrays:
         assert arrays.files == ["lbr2pgo_counts", *COLUMNS]
         assert arrays["count"].tolist() == [5, 2**62]
-        assert json.loads(arrays["lbr2pgo_counts"].tobytes())["version"] == 1
+        assert json.loads(arrays["lbr2pgo_counts"].tobytes())["version"] == 2
 
 
 def test_counts_of_another_build_are_refused(opened: Callable[[bytes], SavedCounts]) -> None:
@@ -130,7 +130,7 @@ def npy(array: object) -> bytes:
 
 
 def header(**changes: object) -> bytes:
-    fields = {"version": 1, "build_id": ID, "tallies": {}} | changes
+    fields = {"version": 2, "build_id": ID, "tallies": {}} | changes
     return npy(np.frombuffer(json.dumps(fields).encode(), dtype=np.uint8))
 
 
@@ -155,7 +155,7 @@ def header(**changes: object) -> bytes:
         ("lbr2pgo_counts", header(tallies={"a": -1}), "something else"),
         ("lbr2pgo_counts", header(tallies={"a": 1 << 64}), "something else"),
         ("lbr2pgo_counts", header(build_id=5), "something else"),
-        ("lbr2pgo_counts", header(version=2), "version 2"),
+        ("lbr2pgo_counts", header(version=3), "version 3"),
         (
             "lbr2pgo_counts",
             header(tallies={"branches_read": 5, "branches_in_image": 5}),
@@ -202,6 +202,21 @@ def test_every_flipped_byte_is_an_input_error_or_harmless(
         except InputError:
             continue
         assert_equal(counts, example())
+
+
+def test_files_of_version_1_know_predictions_if_any_was_wrong(
+    opened: Callable[[bytes], SavedCounts],
+) -> None:
+    def older(mispredicted: list[int]) -> BranchCounts:
+        def change(files: dict[str, bytes]) -> None:
+            del files["prediction_unknown.npy"]
+            files["lbr2pgo_counts.npy"] = header(version=1)
+            files["mispredicted.npy"] = npy(np.array(mispredicted, np.uint64))
+
+        return opened(rewritten(change)).counts(layout())
+
+    assert older([1, 0]).prediction_unknown.tolist() == [0, 0]
+    assert older([0, 0]).prediction_unknown.tolist() == [5, 2**62]
 
 
 def test_a_missing_file_is_an_input_error(tmp_path: Path) -> None:
