@@ -18,7 +18,7 @@ HAS_COMPILER = (command -v cc || command -v gcc || command -v clang) >/dev/null 
 
 SECONDS_EACH ?= 60
 
-.PHONY: help demo test lint docs toolchain compiler install setup bench dist fuzz clean
+.PHONY: help demo test lint man docs toolchain compiler install setup bench dist fuzz clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  \1\t/' | expand -t 14
@@ -40,6 +40,12 @@ lint: setup ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+man: setup ## the manual page, in build/man
+	@mkdir -p build/man
+	$(BIN)/argparse-manpage --module lbr2pgo.cli --function _parser --project-name lbr2pgo --prog lbr2pgo \
+	    --description "turn branch-stack samples into profiles and reports" --author "The lbr2pgo developers" \
+	    --output build/man/lbr2pgo.1
 
 docs: setup ## the documentation as a site, in build/site
 	$(BIN)/mkdocs build --strict --quiet

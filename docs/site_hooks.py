@@ -67,7 +67,7 @@ def command_line() -> Iterator[str]:
 
     yield "# Command line\n"
     for parser in _with_subcommands(_parser()):
-        parser.formatter_class = partial(argparse.HelpFormatter, width=90)  # type: ignore[assignment]
+        parser.formatter_class = partial(parser.formatter_class, width=90)  # type: ignore[assignment]
         yield f"## {parser.prog}\n\n```text\n{parser.format_help().rstrip()}\n```\n"
 
 

@@ -9,6 +9,15 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+_EXAMPLES = "examples:"
+
+
+class _Formatter(argparse.HelpFormatter):
+    """Breaks no line of the examples."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if text.startswith(_EXAMPLES) else super()._fill_text(text, width, indent)
+
 
 class Parser(argparse.ArgumentParser):
     """Answers a wrong word in two lines with the word that may have been meant.
@@ -17,6 +26,8 @@ class Parser(argparse.ArgumentParser):
     """
 
     def __init__(self, *args: Any, examples: Sequence[str] = (), **options: Any) -> None:
+        shown = "\n  ".join([_EXAMPLES, *examples]) if examples else None
+        options = {"formatter_class": _Formatter, "epilog": shown, **options}
         super().__init__(*args, **options)
         self.examples = tuple(examples)
         self._words: list[str] = []
@@ -48,11 +59,6 @@ class Parser(argparse.ArgumentParser):
                 break
         print(f"{self.prog}: error: {message}\nSee `{self.prog} --help`.", file=sys.stderr)
         raise SystemExit(2)
-
-    def format_help(self) -> str:
-        """The help with its examples."""
-        lines = [f"  {example}\n" for example in self.examples]
-        return super().format_help() + "".join(["\nexamples:\n", *lines] if lines else [])
 
 
 def did_you_mean(word: str, known: Collection[str]) -> str:

@@ -57,7 +57,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument(
         "--work", type=Path, metavar="DIR",
-        help="for the recording, the profiles and the first build (default: its name and .lbr2pgo)",
+        help="for the recording, the profiles and the first build (default: NAME.lbr2pgo)",
     )  # fmt: skip
     parser.set_defaults(run=run)
 

@@ -212,3 +212,16 @@ def test_an_ascii_terminal_is_no_obstacle() -> None:
     assert done.returncode == 2
     assert "the profile would be empty" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_manual_page_is_made_of_the_help(tmp_path: Path, run, tool) -> None:
+    page = tmp_path / "lbr2pgo.1"
+    script = os.path.join(os.path.dirname(sys.executable), "argparse-manpage")
+    run(script, "--module", "lbr2pgo.cli", "--function", "_parser", "--project-name", "lbr2pgo",
+        "--prog", "lbr2pgo", "--output", page)  # fmt: skip
+    shown = run(tool("groff"), "-man", "-ww", "-Kutf8", "-Tutf8", "-P-cbou", page)
+    assert shown.stderr == ""
+    text = " ".join(shown.stdout.split())
+    for name in cli._COMMANDS:
+        assert f"'lbr2pgo {name}'" in text
+    assert "lbr2pgo convert perf.data --binary ./app --llvm app.prof" in text
