@@ -4,6 +4,9 @@ from lbr2pgo.support.arrays import I64, U64
 NO_LIMIT: int
 """Of the length of repeats, or of the depth of contexts."""
 
+INTO_UNKNOWN: int
+"""Stands for what a function was inlined into, if that is not known; nor are its callers then."""
+
 MOST_WORK: int
 """Repeats are looked for that are so short that their length times the frames is at most this."""
 
@@ -48,3 +51,34 @@ class ContextKeys:
 
     def number(self, node: I64, inline: I64) -> I64:
         """Row in `contexts` of each inlined function (k,), called from a node; -1 for none."""
+
+class CallPaths:
+    """Call stacks by address, which are compressed and cut, with calls that they lack.
+
+    A site is the number of an address of a call.
+    """
+
+    nodes: RowIds
+    """Rows (parent, site, 0); row 0 is the root, which has no site."""
+
+    def __init__(
+        self,
+        callers: I64,
+        function_of: I64,
+        gaps: RowIds,
+        gap_offsets: I64,
+        gap_sites: I64,
+        most_frames: int,
+        longest: int,
+        depth: int,
+    ) -> None:
+        """Where calls come from.
+
+        callers (n, 2): of each node of call stacks its parent and its site; node 0 is the root.
+        function_of (s,): the function in which each site is. gaps: rows (site, function, 0) of
+        calls that led to a function by way of the sites
+        `gap_sites[gap_offsets[i]:gap_offsets[i + 1]]`. Frames beyond `most_frames` are left out.
+        """
+
+    def number(self, node: I64, function: I64) -> I64:
+        """Row in `nodes` of each call stack (k,) that led to a function."""

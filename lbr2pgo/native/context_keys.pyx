@@ -10,10 +10,14 @@ from lbr2pgo.native.row_ids cimport RowIds
 cdef enum:
     C_MOST_WORK = 1 << 20
     C_NO_LIMIT = -1
+    C_INTO_UNKNOWN = -2
     NO_CONTEXT = -1  # the row of no function
+    ROOT = 0
+    C_NO_SITE = -1
 
 MOST_WORK = C_MOST_WORK
 NO_LIMIT = C_NO_LIMIT
+INTO_UNKNOWN = C_INTO_UNKNOWN
 
 
 cdef Py_ssize_t _without_repeats(
@@ -81,7 +85,7 @@ cdef class ContextKeys:
     cdef const uint64_t[:, ::1] frames
     cdef int64_t[::1] path
     cdef Py_ssize_t longest, depth
-    cdef bint is_cut
+    cdef bint is_cut, is_at_unknown
 
     def __init__(
         self, const int64_t[:, ::1] callers, const int64_t[:, ::1] inlined,
@@ -106,7 +110,7 @@ cdef class ContextKeys:
         cdef Py_ssize_t i, size = self._outer_frames(inline, 0)
         cdef int64_t context = 0, caller
         cdef uint64_t location = 0
-        while node > 0:
+        while node > ROOT and not self.is_at_unknown:
             caller = self.callers[node, 1]
             if caller < 0:
                 if self.is_cut:
@@ -126,6 +130,7 @@ cdef class ContextKeys:
         while self.inlined[inline, 0] >= 0:
             size = self._add(self.inlined[inline, 1], size)
             inline = self.inlined[inline, 0]
+        self.is_at_unknown = self.inlined[inline, 0] == C_INTO_UNKNOWN
         return size
 
     cdef Py_ssize_t _add(self, int64_t frame, Py_ssize_t size) except -1 nogil:
@@ -133,3 +138,60 @@ cdef class ContextKeys:
             return size
         self.path[size] = frame
         return size + 1
+
+
+@cython.final
+cdef class CallPaths:
+    cdef readonly RowIds nodes
+    cdef const int64_t[:, ::1] callers
+    cdef const int64_t[::1] function_of
+    cdef RowIds gaps
+    cdef const int64_t[::1] gap_offsets
+    cdef const int64_t[::1] gap_sites
+    cdef int64_t[::1] path
+    cdef Py_ssize_t longest, depth
+
+    def __init__(
+        self, const int64_t[:, ::1] callers, const int64_t[::1] function_of, RowIds gaps,
+        const int64_t[::1] gap_offsets, const int64_t[::1] gap_sites, Py_ssize_t most_frames,
+        Py_ssize_t longest, Py_ssize_t depth,
+    ):
+        self.callers, self.function_of, self.gaps = callers, function_of, gaps
+        self.gap_offsets, self.gap_sites = gap_offsets, gap_sites
+        self.path = np.empty(most_frames, np.int64)
+        self.longest, self.depth = longest, depth
+        self.nodes = RowIds()
+        self.nodes.number(ROOT, C_NO_SITE, 0)
+
+    def number(self, const int64_t[::1] node, const int64_t[::1] function):
+        cdef int64_t[::1] found = np.empty(node.shape[0], np.int64)
+        cdef Py_ssize_t k
+        with nogil:
+            for k in range(node.shape[0]):
+                found[k] = self._number(node[k], <uint64_t>function[k])
+        return np.asarray(found)
+
+    cdef int64_t _number(self, int64_t node, uint64_t function) except -1 nogil:
+        cdef Py_ssize_t i, size = 0
+        cdef int64_t found = ROOT
+        while node > ROOT and size < self.path.shape[0]:
+            self.path[size] = self.callers[node, 1]
+            size += 1
+            node = self.callers[node, 0]
+        _reverse(self.path, size)
+        size = _shortened(self.path, size, self.longest, self.depth)
+        for i in range(size):
+            found = self._step(
+                found, self.path[i],
+                <uint64_t>self.function_of[self.path[i + 1]] if i + 1 < size else function,
+            )
+        return found
+
+    cdef int64_t _step(self, int64_t node, int64_t site, uint64_t function) except -1 nogil:
+        """The node of a call in another one, and of what is missing behind it."""
+        cdef Py_ssize_t gap = self.gaps.find(<uint64_t>site, function, 0), i
+        node = self.nodes.number(node, <uint64_t>site, 0)
+        if gap >= 0:
+            for i in range(self.gap_offsets[gap], self.gap_offsets[gap + 1]):
+                node = self.nodes.number(node, <uint64_t>self.gap_sites[i], 0)
+        return node

@@ -11,6 +11,7 @@ import numpy as np
 
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
+from lbr2pgo.program.elf.symbols import STT_FUNC
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import Bools
@@ -25,8 +26,7 @@ def in_prologue_or_epilogue(addresses: ImageAddresses, program: Program, debug: 
     table = program.instructions_for(distinct(addresses))
     row = table.index_of(addresses)
     known = row >= 0
-    starts = debug.functions_for(distinct(addresses)).range_start
-    is_start = np.isin(table.address, starts)
+    is_start = np.isin(table.address, _function_starts(addresses, program, debug))
     is_return = table.kind == Kind.RET
     is_next = table.end[:-1] == table.address[1:]
     marked = is_start | is_return
@@ -34,4 +34,21 @@ def in_prologue_or_epilogue(addresses: ImageAddresses, program: Program, debug: 
     marked[:-1] |= is_return[1:] & is_next
     found: Bools = known.copy()
     found[known] = marked[row[known]]
+    return found
+
+
+def _function_starts(
+    addresses: ImageAddresses, program: Program, debug: DebugInfo
+) -> ImageAddresses:
+    """Where functions start; of programs with probes also those that only symbols know.
+
+    LLVM 22: tools/llvm-profgen/ProfiledBinary.cpp, loadSymbolsFromSymtab.
+    """
+    described = debug.functions_for(distinct(addresses))
+    if not program.probes.present:
+        return described.range_start
+    symbols = program.probes.symbols
+    starts = symbols.start[(symbols.kind == STT_FUNC) & (symbols.size > 0)]
+    outside = starts[described.containing(starts) < 0]
+    found: ImageAddresses = np.concatenate((described.range_start, outside))
     return found

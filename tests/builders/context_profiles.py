@@ -10,10 +10,12 @@ from builders.hybrid import read_hybrid
 from builders.unwound import unwound
 
 from lbr2pgo.counting.count import Reading
+from lbr2pgo.model.context_counts import ContextCounts
 from lbr2pgo.profiles.llvm import text_table
 from lbr2pgo.profiles.llvm.contexts.keys import ContextShape
 from lbr2pgo.profiles.llvm.contexts.lines import LineContexts
 from lbr2pgo.profiles.llvm.contexts.preinliner import preinlined
+from lbr2pgo.profiles.llvm.contexts.probes import ProbeContexts
 from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
 from lbr2pgo.profiles.llvm.profile_table import ProfileTable
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
@@ -34,17 +36,30 @@ PREINLINED = ("--gen-cs-nested-profile=0",)
 def line_contexts(binary: Path, recording: Path, *, as_llvm: bool = True) -> LineContexts:
     """What ran in which context."""
     program = Program.open(binary)
-    spaces = Reading(open_source(recording), program.image.layout).spaces
-    counts = unwound(program, read_hybrid(recording), as_llvm=as_llvm, spaces=spaces)
+    counts = _unwound(program, recording, as_llvm=as_llvm)
     return LineContexts(counts, program, DebugInfo.open(program.image), as_llvm=as_llvm)
 
 
-def full(contexts: LineContexts, shape: ContextShape | None = None) -> ContextProfile:
+def _unwound(program: Program, recording: Path, *, as_llvm: bool) -> ContextCounts:
+    spaces = Reading(open_source(recording), program.image.layout).spaces
+    return unwound(program, read_hybrid(recording), as_llvm=as_llvm, spaces=spaces)
+
+
+def probe_contexts(binary: Path, recording: Path, *, as_llvm: bool = True) -> ProbeContexts:
+    """The same by pseudo probe."""
+    program = Program.open(binary)
+    counts = _unwound(program, recording, as_llvm=as_llvm)
+    return ProbeContexts(counts, program, DebugInfo.open(program.image), as_llvm=as_llvm)
+
+
+def full(
+    contexts: LineContexts | ProbeContexts, shape: ContextShape | None = None
+) -> ContextProfile:
     """All contexts, as they are."""
     return contexts.profile(shape)
 
 
-def inlined(contexts: LineContexts, *, as_llvm: bool = True) -> ContextProfile:
+def inlined(contexts: LineContexts | ProbeContexts, *, as_llvm: bool = True) -> ContextProfile:
     """Those that are to be inlined, and the functions by themselves."""
     return preinlined(contexts.profile(), contexts.sizes(), as_llvm=as_llvm)
 

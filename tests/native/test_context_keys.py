@@ -8,7 +8,15 @@ from builders.context_oracle import shortened, without_repeats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lbr2pgo.native.context_keys import MOST_WORK, NO_LIMIT, ContextKeys, compress
+from lbr2pgo.native.context_keys import (
+    INTO_UNKNOWN,
+    MOST_WORK,
+    NO_LIMIT,
+    CallPaths,
+    ContextKeys,
+    compress,
+)
+from lbr2pgo.native.row_ids import RowIds
 
 FRAMES = st.integers(1, 4).flatmap(lambda most: st.lists(st.integers(0, most), max_size=40))
 
@@ -116,3 +124,60 @@ def test_outer_frames_beyond_the_limit_are_left_out() -> None:
     keys = ContextKeys(nodes, np.array([[-1, 0, 0]]), frames, 2, NO_LIMIT, NO_LIMIT, True)
     context = keys.number(np.array([3]), np.array([0]))
     assert named(keys.contexts.rows().tolist(), int(context[0])) == [(0, 2), (0, 3), 0]
+
+
+@st.composite
+def call_worlds(draw: st.DrawFn):
+    """Call stacks of sites, the functions of these, and what is missing between some."""
+    nodes = [(-1, 0)]
+    for number in range(draw(st.integers(0, 8))):
+        nodes.append((draw(st.integers(0, number)), draw(st.integers(0, 3))))
+    function_of = [draw(st.integers(0, 2)) for _ in range(5)]
+    pairs = draw(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 2))))
+    gaps = {pair: draw(st.lists(st.integers(3, 4), min_size=1, max_size=2)) for pair in pairs}
+    wanted = draw(st.lists(st.tuples(st.integers(0, len(nodes) - 1), st.integers(0, 2))))
+    return nodes, function_of, gaps, wanted
+
+
+@settings(max_examples=300, deadline=None)
+@given(call_worlds(), st.sampled_from([NO_LIMIT, 0, 1]), st.sampled_from([NO_LIMIT, 0, 2]))
+def test_call_stacks_are_compressed_before_what_is_missing_is_put_in(
+    world, longest: int, depth: int
+) -> None:
+    nodes, function_of, gaps, wanted = world
+    ids, offsets = RowIds(), np.cumsum([0, *(len(way) for way in gaps.values())])
+    pairs = np.array(list(gaps), np.uint64).reshape(-1, 2)
+    ids.number_rows(pairs[:, 0].copy(), pairs[:, 1].copy())
+    paths = CallPaths(
+        np.array(nodes, np.int64), np.array(function_of), ids, offsets.astype(np.int64),
+        np.array([site for way in gaps.values() for site in way], np.int64), 100, longest, depth,
+    )  # fmt: skip
+    node, function = np.array(wanted, np.int64).reshape(-1, 2).T
+    found = paths.number(np.ascontiguousarray(node), np.ascontiguousarray(function))
+    rows = paths.nodes.rows().tolist()
+    for (at, above), row in zip(wanted, found.tolist(), strict=True):
+        sites: list[int] = []
+        while at > 0:
+            sites.insert(0, nodes[at][1])
+            at = nodes[at][0]
+        sites = shortened(sites, longest, depth)  # type: ignore[assignment]
+        expected: list[int] = []
+        for k, site in enumerate(sites):
+            behind = function_of[sites[k + 1]] if k + 1 < len(sites) else above
+            expected += [site, *gaps.get((site, behind), [])]
+        path: list[int] = []
+        while row:
+            path.insert(0, rows[row][1])
+            row = rows[row][0]
+        assert path == expected
+
+
+def test_callers_of_what_an_unknown_function_holds_are_unknown() -> None:
+    """f1 was inlined into one of which nothing is known, and f2 into f1 at 3."""
+    frames = np.array([[0, 7], [1, 3]], np.uint64)
+    inlined = np.array([[-1, 0, 0], [INTO_UNKNOWN, 0, 1], [1, 1, 2]], np.int64)
+    nodes = np.array([[-1, -1, 0], [0, 0, 0]], np.int64)
+    keys = ContextKeys(nodes, inlined, frames, 100, NO_LIMIT, NO_LIMIT, True)
+    found = keys.number(np.array([1, 1, 1]), np.array([0, 1, 2])).tolist()
+    rows = keys.contexts.rows().tolist()
+    assert [named(rows, row) for row in found] == [[(0, 7), 0], [1], [(1, 3), 2]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -134,12 +134,13 @@ class LlvmOutput(Output):
     def write(self, work: Work) -> Written:
         """See `Output`."""
         _refuse_without_runs(work)
-        return self._write_contexts(work) if self._is_by_context(work) else self._write_flat(work)
+        by_probes = self._is_by_probes(work)
+        write = self._write_contexts if self._is_by_context(work) else self._write_flat
+        return write(work, by_probes=by_probes)
 
-    def _write_flat(self, work: Work) -> Written:
+    def _write_flat(self, work: Work, *, by_probes: bool) -> Written:
         from lbr2pgo.profiles.llvm.density import table_density, verdict
 
-        by_probes = self._is_by_probes(work)
         found = work.once(probed if by_probes else correlated)
         tallies = {**found.tallies, "llvm_runs": found.tallies["runs_located"]}
         table, lost = found.table, 0
@@ -149,33 +150,32 @@ class LlvmOutput(Output):
             tallies |= {"llvm_runs": found.tallies["runs_located"] - lost}
             tallies |= {"llvm_runs/line_break": lost}
         if not len(table):
-            what = "pseudo probes" if by_probes else "debug information"
-            raise EmptyProfileError(tallies, what=f"no function with {what} ran")
+            raise _nothing(tallies, by_probes=by_probes)
         with work.writing("sample profile"):
             self._write_table(table, work)
         density = f"{self.path}: {verdict(table_density(table))}"
         return Written(tallies, (*_notes(work, by_probes=by_probes), density))
 
-    def _write_contexts(self, work: Work) -> Written:
+    def _write_contexts(self, work: Work, *, by_probes: bool) -> Written:
         from lbr2pgo.profiles.formats import llvm_contexts
         from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
         from lbr2pgo.profiles.llvm.density import table_density, verdict
 
         shown: llvm_contexts.Shown = "full" if self.contexts == "full" else "nested"
         shape = llvm_contexts.Shape(shown, self.max_context_depth, self.max_recursion)
-        profile = llvm_contexts.context_profile(work, shape)
-        tallies = llvm_contexts.tallies(work)
+        profile = llvm_contexts.context_profile(work, shape, by_probes=by_probes)
+        tallies = llvm_contexts.tallies(work, by_probes=by_probes)
         if not len(profile):
-            raise EmptyProfileError(tallies, what="no function with debug information ran")
+            raise _nothing(tallies, by_probes=by_probes)
         with work.writing("sample profile"):
             self._write_table(profile, work)
         table = profile.apart() if isinstance(profile, ContextProfile) else profile
         density = f"{self.path}: {verdict(table_density(table))}"
-        return Written(tallies, (*_notes(work, by_probes=False), density))
+        return Written(tallies, (*_notes(work, by_probes=by_probes), density))
 
     def _is_by_context(self, work: Work) -> bool:
         """Raises OutputError if contexts are asked for that samples don't tell."""
-        if self.contexts == "off" or self._is_by_probes(work):
+        if self.contexts == "off":
             return False
         from lbr2pgo.profiles.formats.llvm_contexts import has_chains
 
@@ -213,6 +213,11 @@ class LlvmOutput(Output):
         if self.symbol_list:
             profile.symbols = _symbols(work, by_probes=profile.is_probe_based)
         extbinary.write(profile, self.path, extbinary.Options(md5_names=self.md5_names))
+
+
+def _nothing(tallies: Mapping[str, int], *, by_probes: bool) -> EmptyProfileError:
+    what = "pseudo probes" if by_probes else "debug information"
+    return EmptyProfileError(tallies, what=f"no function with {what} ran")
 
 
 def _without_line_breaks(table: ProfileTable, work: Work) -> tuple[ProfileTable, int]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from lbr2pgo.model.context_counts import ContextCounts
     from lbr2pgo.profiles.formats.base import Work
     from lbr2pgo.profiles.llvm.contexts.lines import LineContexts
+    from lbr2pgo.profiles.llvm.contexts.probes import ProbeContexts
     from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
     from lbr2pgo.profiles.llvm.profile_table import ProfileTable
 
@@ -29,7 +30,13 @@ STEPS = (
         "with all callers that were seen",
         "fall-throughs",
         "context_runs",
-        {**NO_CALLERS, "no_call_location": _NO_CALL_LOCATION},
+        {
+            **NO_CALLERS,
+            "no_call_location": _NO_CALL_LOCATION,
+            "no_call_probe": Reason(
+                "called from code without a pseudo probe", "build all code with probes"
+            ),
+        },
     ),
     Step(
         "context_located",
@@ -42,6 +49,7 @@ STEPS = (
                 "build with -g (or -g1) and -fdebug-info-for-profiling, and give the unstripped "
                 "binary",
             ),
+            "no_probes": Reason("in functions without pseudo probes", "build all code with probes"),
             "no_call_location": Reason(
                 f"{_NO_CALL_LOCATION.title} (--compat llvm-profgen)",
                 "leave out --compat: their innermost callers are known",
@@ -75,32 +83,33 @@ def has_chains(work: Work) -> bool:
     return tallies["samples_unwound"] > tallies["call_stacks_whole/no_call_stack"]
 
 
-def tallies(work: Work) -> Mapping[str, int]:
+def tallies(work: Work, *, by_probes: bool) -> Mapping[str, int]:
     """Of all steps."""
     counts = work.once(_unwound)
-    is_nowhere, is_cut = work.once(_by_line).lost()
-    is_dropped = is_cut if work.found.judged_by.as_llvm else is_cut & False
+    is_nowhere, is_cut = _contexts(work, by_probes=by_probes).lost()
+    is_dropped = is_cut & (work.found.judged_by.as_llvm and not by_probes)
     runs = counts.runs.count
     total, behind = counts.tallies["context_runs"], counts.tallies["context_callers/behind_broken"]
     cut = int(runs[is_cut].sum())
     located = int(runs[~is_nowhere & ~is_dropped].sum())
+    lacking = ("no_call_probe", "no_probes") if by_probes else ("no_call_location", "no_location")
     return {
         **counts.tallies,
         "context_callers": total - behind - cut,
-        "context_callers/no_call_location": cut,
+        f"context_callers/{lacking[0]}": cut,
         "context_located": located,
-        "context_located/no_location": int(runs[is_nowhere].sum()),
+        f"context_located/{lacking[1]}": int(runs[is_nowhere].sum()),
         "context_located/no_call_location": int(runs[~is_nowhere & is_dropped].sum()),
         "llvm_context_runs": located,
     }
 
 
-def context_profile(work: Work, shape: Shape) -> ContextProfile | ProfileTable:
+def context_profile(work: Work, shape: Shape, *, by_probes: bool) -> ContextProfile | ProfileTable:
     """The profile, with contexts in brackets or nested into functions."""
     from lbr2pgo.native.context_keys import NO_LIMIT
     from lbr2pgo.profiles.llvm.contexts.keys import ContextShape
 
-    contexts = work.once(_by_line)
+    contexts = _contexts(work, by_probes=by_probes)
     limits = (NO_LIMIT if n is None else n for n in (shape.longest_repeat, shape.depth))
     with work.timings.stage("find contexts"):
         profile = contexts.profile(ContextShape(*limits))
@@ -109,7 +118,13 @@ def context_profile(work: Work, shape: Shape) -> ContextProfile | ProfileTable:
     return _nested(work, profile, contexts)
 
 
-def _nested(work: Work, profile: ContextProfile, contexts: LineContexts) -> ProfileTable:
+def _contexts(work: Work, *, by_probes: bool) -> LineContexts | ProbeContexts:
+    return work.once(_by_probe) if by_probes else work.once(_by_line)
+
+
+def _nested(
+    work: Work, profile: ContextProfile, contexts: LineContexts | ProbeContexts
+) -> ProfileTable:
     from lbr2pgo.profiles.llvm.contexts.nesting import nested
     from lbr2pgo.profiles.llvm.contexts.preinliner import preinlined
 
@@ -131,5 +146,14 @@ def _by_line(work: Work) -> LineContexts:
 
     with work.timings.stage("look up lines"):
         return LineContexts(
+            work.once(_unwound), work.program, work.debug, as_llvm=work.found.judged_by.as_llvm
+        )
+
+
+def _by_probe(work: Work) -> ProbeContexts:
+    from lbr2pgo.profiles.llvm.contexts.probes import ProbeContexts
+
+    with work.timings.stage("look up probes"):
+        return ProbeContexts(
             work.once(_unwound), work.program, work.debug, as_llvm=work.found.judged_by.as_llvm
         )

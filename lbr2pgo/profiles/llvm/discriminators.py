@@ -36,11 +36,21 @@ def _rest(words: U32) -> U32:
     return np.where(words & _ONE, words >> _ONE, words >> length).astype(np.uint32)
 
 
+def probe_number(words: U32) -> U32:
+    """The number of the call probe that a word stands for.
+
+    >>> probe_number(np.array([9 << 3 | 7, 1 << 28 | 5 << 16 | 9 << 3 | 7], np.uint32)).tolist()
+    [9, 9]
+    """
+    mask = np.where(words & _PROBE_HAS_BASE, np.uint32(0x1FFF), np.uint32(0xFFFF))
+    number: U32 = (words >> np.uint32(3)) & mask
+    return number
+
+
 def _of_probe(words: U32) -> U32:
     """What a probe's word tells apart: its base discriminator if it has one, else its number."""
     base = (words >> np.uint32(16)) & np.uint32(0x7)
-    number = (words >> np.uint32(3)) & np.uint32(0xFFFF)
-    return np.where(words & _PROBE_HAS_BASE, base, number).astype(np.uint32)
+    return np.where(words & _PROBE_HAS_BASE, base, probe_number(words)).astype(np.uint32)
 
 
 def base_discriminator(words: U32) -> U32:

@@ -6,15 +6,16 @@ needs no debug information.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from lbr2pgo.profiles.llvm.sample_names import without_suffixes
+from lbr2pgo.profiles.llvm.sample_names import canonical_name, guid, without_suffixes
 from lbr2pgo.program.dwarf.debug_info import DebugInfo, DwarfFunctions
 from lbr2pgo.program.elf.symbols import STT_FUNC, Symbols
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.program.probes import ProbeTable, PseudoProbes
+from lbr2pgo.support.addresses import ByteRanges, ImageAddresses
 from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.distinct import distinct
 
@@ -126,3 +127,48 @@ def _merged(described: DwarfFunctions, pieces: _Pieces) -> DwarfFunctions:
     function = np.concatenate((described.function, np.array(added, np.int32)))
     order: I64 = np.argsort(start, kind="stable")
     return DwarfFunctions(start[order], end[order], function[order], tuple(numbers))
+
+
+def probes_of(
+    probes: PseudoProbes, known: ProbedFunctions, addresses: ImageAddresses, *, as_llvm: bool
+) -> ProbeTable:
+    """The probes of the functions around these addresses."""
+    functions = known.functions
+    place = functions.containing(addresses)
+    owners = distinct(functions.function[place[place >= 0]])
+    rows = np.flatnonzero(np.isin(functions.function, owners))
+    records = probes.records(as_llvm=as_llvm)
+    records = records.touching(_joined(functions.ranges.take(rows)))
+    if as_llvm:
+        names = {functions.names[i] for i in owners.tolist()} | set(known.other_names)
+        guids = np.array([guid(name) for name in names], np.uint64)
+        records = records.take(np.isin(records.guid, guids))
+    return probes.table(records)
+
+
+def _joined(ranges: ByteRanges) -> ByteRanges:
+    """Ranges ordered by start, those that overlap as one."""
+    reach = np.maximum.accumulate(ranges.end)
+    is_first = np.ones(len(ranges), np.bool_)
+    is_first[1:] = ranges.start[1:] > reach[:-1]
+    is_last = np.append(is_first[1:], True)
+    return ByteRanges(ranges.start[is_first], reach[is_last[: len(ranges)]])
+
+
+def names_by_probes(
+    names: Sequence[str], is_called: Bools, known: ProbedFunctions, table: ProbeTable
+) -> tuple[str, ...]:
+    """Names of functions; of those that are called, the names that probes give them.
+
+    Symbols say otherwise of several functions that were folded into one, and of aliases: then it is
+    the one whose profile there is (LLVM 22: loadSymbolsFromPseudoProbe).
+    """
+    found = list(names)
+    functions = known.functions
+    first = np.searchsorted(table.address, functions.range_start)
+    past = np.searchsorted(table.address, functions.range_end)
+    is_wanted = (is_called & known.is_renamed)[functions.function] & (first < past)
+    for row in np.flatnonzero(is_wanted).tolist()[::-1]:  # the first piece with probes counts
+        top = table.tree.path(int(table.node[first[row]]))[0]
+        found[functions.function[row]] = canonical_name(table.tree.name(top))
+    return tuple(found)

@@ -21,7 +21,7 @@ import numpy as np
 from lbr2pgo.profiles.llvm.counted_code import counted_code, located, starts
 from lbr2pgo.profiles.llvm.entry_calls import Calls, calls_to_entries
 from lbr2pgo.profiles.llvm.places import distinct_rows, pair
-from lbr2pgo.profiles.llvm.probe_functions import ProbedFunctions, probed_functions
+from lbr2pgo.profiles.llvm.probe_functions import names_by_probes, probed_functions, probes_of
 from lbr2pgo.profiles.llvm.profile_table import (
     Body,
     CallTargets,
@@ -29,12 +29,11 @@ from lbr2pgo.profiles.llvm.profile_table import (
     ProfileTable,
     depths,
 )
-from lbr2pgo.profiles.llvm.sample_names import canonical_name, guid
 from lbr2pgo.program.dwarf.debug_info import DebugInfo, DwarfFunctions
-from lbr2pgo.program.probes import ENTRY_INDEX, InlineTree, ProbeTable, PseudoProbes
+from lbr2pgo.program.probes import ENTRY_INDEX, InlineTree, ProbeTable
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
-from lbr2pgo.support.addresses import ByteRanges, ImageAddresses
+from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import numbers_in
@@ -54,8 +53,10 @@ def probe_profile(
     reached = _reached(flow)
     known = probed_functions(debug, probes.symbols, reached)
     calls = calls_to_entries(flow, probes.symbols, known.functions, known.is_odd, as_llvm=as_llvm)
-    table = _probes_of(probes, known, reached, as_llvm=as_llvm)
-    calls = _named_by_probes(calls, known, table)
+    table = probes_of(probes, known, reached, as_llvm=as_llvm)
+    is_called = np.zeros(len(calls.names), np.bool_)
+    is_called[calls.callee] = True
+    calls = replace(calls, names=names_by_probes(calls.names, is_called, known, table))
     code = counted_code(flow, program, known.functions, calls)
     counted = _counted(table, code.address[code.is_body], code.count[code.is_body])
     profile = _profile(table, counted, calls)
@@ -71,32 +72,6 @@ def _reached(flow: Flow) -> ImageAddresses:
 # ---------------------------------------------------------------------------- probes
 
 
-def _probes_of(
-    probes: PseudoProbes, known: ProbedFunctions, addresses: ImageAddresses, *, as_llvm: bool
-) -> ProbeTable:
-    """The probes of the functions around these addresses."""
-    functions = known.functions
-    place = functions.containing(addresses)
-    owners = distinct(functions.function[place[place >= 0]])
-    rows = np.flatnonzero(np.isin(functions.function, owners))
-    records = probes.records(as_llvm=as_llvm)
-    records = records.touching(_joined(functions.ranges.take(rows)))
-    if as_llvm:
-        names = {functions.names[i] for i in owners.tolist()} | set(known.other_names)
-        guids = np.array([guid(name) for name in names], np.uint64)
-        records = records.take(np.isin(records.guid, guids))
-    return probes.table(records)
-
-
-def _joined(ranges: ByteRanges) -> ByteRanges:
-    """Ranges ordered by start, those that overlap as one."""
-    reach = np.maximum.accumulate(ranges.end)
-    is_first = np.ones(len(ranges), np.bool_)
-    is_first[1:] = ranges.start[1:] > reach[:-1]
-    is_last = np.append(is_first[1:], True)
-    return ByteRanges(ranges.start[is_first], reach[is_last[: len(ranges)]])
-
-
 def _probed_code(
     functions: DwarfFunctions, table: ProbeTable, addresses: ImageAddresses
 ) -> ImageAddresses:
@@ -107,25 +82,6 @@ def _probed_code(
     has_probes[-1] = False
     probed: ImageAddresses = addresses[has_probes[function_of[functions.containing(addresses)]]]
     return probed
-
-
-def _named_by_probes(calls: Calls, known: ProbedFunctions, table: ProbeTable) -> Calls:
-    """The same with the names that probes give functions of which the symbols say otherwise.
-
-    Of several functions that were folded into one, and of aliases, that is the one whose profile
-    there is (LLVM 22: loadSymbolsFromPseudoProbe).
-    """
-    names = list(calls.names)
-    functions = known.functions
-    first = np.searchsorted(table.address, functions.range_start)
-    past = np.searchsorted(table.address, functions.range_end)
-    is_called = np.zeros(len(names), np.bool_)
-    is_called[calls.callee] = True
-    is_wanted = (is_called & known.is_renamed)[functions.function] & (first < past)
-    for row in np.flatnonzero(is_wanted).tolist()[::-1]:  # the first piece with probes counts
-        top = table.tree.path(int(table.node[first[row]]))[0]
-        names[functions.function[row]] = canonical_name(table.tree.name(top))
-    return replace(calls, names=tuple(names))
 
 
 # ---------------------------------------------------------------------------- counts

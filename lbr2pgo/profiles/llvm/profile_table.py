@@ -118,6 +118,15 @@ class ProfileTable:
         calls = CallTargets(t.row[rows], t.callee[rows], t.count[rows])
         return replace(kept, calls=calls).with_used_names()
 
+    def checksums_of(self, name: I64) -> U64 | None:
+        """The checksums of functions by the numbers of their names, if there are any."""
+        if self.checksum is None:
+            return None
+        by_name = np.zeros(len(self.names), np.uint64)
+        by_name[self.contexts.name] = self.checksum
+        found: U64 = by_name[name]
+        return found
+
     def lines_of(self, is_kept: Bools) -> tuple[Body, CallTargets]:
         """The lines and calls of some contexts, (n,)."""
         b, t = self.body, self.calls

@@ -45,10 +45,29 @@ def test_the_cases_of_llvm(
     assert found == expected
 
 
+PROBES = "-fpseudo-probe-for-profiling"
+PROBED = ("noinline-cs-pseudoprobe", "recursion-compression-pseudoprobe")
+
+
+@pytest.mark.parametrize("contexts", OURS)
+@pytest.mark.parametrize("name", PROBED)
+def test_the_cases_of_llvm_with_probes(
+    name: str, contexts: str, corpus: Corpus, tool: Tool, tmp_path: Path
+) -> None:
+    expected = profgen_of_contexts(tool, tmp_path, *case(corpus, name), *OURS[contexts])
+    found = converted(tmp_path, *case(corpus, name), compat=True, contexts=contexts)
+    assert "!CFGChecksum" in found
+    assert found == expected
+
+
 @pytest.fixture(scope="module")
 def walked(tmp_path_factory: pytest.TempPathFactory, tool: Tool) -> tuple[Path, Path]:
     """A recording of a random program whose call stacks lack callers at times, and the program."""
-    binary = CProgram(1).compile(tmp_path_factory.mktemp("walked") / "p", compiler=tool("clang-22"))
+    where = tmp_path_factory.mktemp("walked") / "p"
+    return walk_of(CProgram(1).compile(where, compiler=tool("clang-22")))
+
+
+def walk_of(binary: Path) -> tuple[Path, Path]:
     recording = binary.with_suffix(".perfscript")
     walk = BinaryWalk(binary, 1)
     recording.write_text(walk.hybrid_script(walk.hybrid(2000, HybridPlan(lost_callers=0.3))))
@@ -68,13 +87,27 @@ def shown(tool: Tool, profile: Path) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.fixture(scope="module")
+def probed(tmp_path_factory: pytest.TempPathFactory, tool: Tool) -> tuple[Path, Path]:
+    """The same of a program with pseudo probes."""
+    where = tmp_path_factory.mktemp("probed") / "p"
+    return walk_of(CProgram(1).compile(where, PROBES, compiler=tool("clang-22")))
+
+
+@pytest.fixture(params=["walked", "probed"])
+def either(request: pytest.FixtureRequest) -> tuple[Path, Path]:
+    """By source line, and by pseudo probe."""
+    found: tuple[Path, Path] = request.getfixturevalue(request.param)
+    return found
+
+
 @pytest.mark.parametrize("contexts", OURS)
 def test_llvm_profdata_reads_both_forms_alike(
-    contexts: str, walked: tuple[Path, Path], tool: Tool, tmp_path: Path
+    contexts: str, either: tuple[Path, Path], tool: Tool, tmp_path: Path
 ) -> None:
-    done(walked, tmp_path, contexts=contexts)
+    done(either, tmp_path, contexts=contexts)
     text, as_text = shown(tool, tmp_path / "out"), read_written(tmp_path / "out")
-    done(walked, tmp_path, contexts=contexts, form="extbinary")
+    done(either, tmp_path, contexts=contexts, form="extbinary")
     assert sorted(shown(tool, tmp_path / "out").splitlines()) == sorted(text.splitlines())
     as_binary = read_written(tmp_path / "out")
     assert isinstance(as_text, SampleProfile)
@@ -85,10 +118,10 @@ def test_llvm_profdata_reads_both_forms_alike(
 
 @pytest.mark.parametrize("contexts", OURS)
 def test_sections_are_those_of_llvm_profgen(
-    contexts: str, walked: tuple[Path, Path], tool: Tool, tmp_path: Path
+    contexts: str, either: tuple[Path, Path], tool: Tool, tmp_path: Path
 ) -> None:
     """Their types, flags and sizes."""
-    recording, binary = walked
+    recording, binary = either
     made = output("llvm", tmp_path / "ours", contexts=contexts, form="extbinary")
     compat = frozenset({"llvm-profgen"})
     convert(ConvertOptions((recording,), binary, outputs=(made,), compat=compat))

@@ -19,8 +19,8 @@ from lbr2pgo.profiles.llvm.contexts.columns import location_of
 from lbr2pgo.profiles.llvm.contexts.keys import ContextShape, line_keys
 from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
 from lbr2pgo.profiles.llvm.contexts.samples import ContextSamples
-from lbr2pgo.profiles.llvm.contexts.sizes import function_sizes
-from lbr2pgo.profiles.llvm.contexts.trees import levels
+from lbr2pgo.profiles.llvm.contexts.sizes import function_sizes, inlined_sizes
+from lbr2pgo.profiles.llvm.contexts.trees import lack_callers
 from lbr2pgo.profiles.llvm.correlate import uses_fs_discriminators
 from lbr2pgo.profiles.llvm.entry_calls import entries_at
 from lbr2pgo.profiles.llvm.places import (
@@ -67,7 +67,7 @@ class LineContexts:
         samples = ContextSamples(keys.contexts)
         finder.add_runs(self._counts.runs, samples)
         finder.add_branches(self._counts.branches, self._callee, samples)
-        return samples.profile(self.names, is_fs=source.places.is_fs)
+        return samples.profile(self.names, is_fs=source.places.is_fs, infers_calls=True)
 
     def lost(self) -> tuple[Bools, Bools]:
         """(r,) each: runs without a source location, and runs whose callers are not all known.
@@ -78,12 +78,8 @@ class LineContexts:
         before = np.concatenate(([0], np.cumsum(source.inline >= 0)))
         first, last = (source.code.index_of(side) for side in (counts.runs.start, counts.runs.end))
         is_nowhere = before[last + 1] == before[first]
-        is_cut = source.place_at(counts.callers.call) < 0
-        is_cut[0] = False
-        for level in levels(counts.callers.parent):
-            inner = level[level > 0]
-            is_cut[inner] |= is_cut[counts.callers.parent[inner]]
-        return is_nowhere, is_cut[counts.runs.node]
+        is_unknown = source.place_at(counts.callers.call) < 0
+        return is_nowhere, lack_callers(counts.callers, is_unknown)[counts.runs.node]
 
     def sizes(self) -> FunctionSizes:
         """How large the functions are.
@@ -94,12 +90,8 @@ class LineContexts:
         places = source.places
         if self._as_llvm:
             places = replace(places, discriminator=places.words)
-        inlined = inline_contexts(places)
-        inline = np.append(leaf_contexts(places, inlined), -1)[source.place]
-        known = np.flatnonzero(source.is_profiled & (inline >= 0))
-        size = np.full(len(inlined.parent), -1)
-        size[inline[known]] = 0
-        np.add.at(size, inline[known], source.code.size[known])
+        place = np.where(source.is_profiled, source.place, -1)
+        inlined, size = inlined_sizes(places, place, source.code.size)
         guids = np.array([guid(name) for name in self.names], np.uint64)
         return function_sizes(inlined, size, guids)
 

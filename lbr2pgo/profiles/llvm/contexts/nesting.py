@@ -39,7 +39,10 @@ def nested(profile: ContextProfile) -> ProfileTable:
     attributes = np.zeros(len(rows), np.uint8)
     known = np.flatnonzero(place >= 0)
     np.bitwise_or.at(attributes, place[known], profile.attributes[known])
-    return replace(table, contexts=contexts, body=body, calls=calls, attributes=attributes)
+    return replace(
+        table, contexts=contexts, body=body, calls=calls, attributes=attributes,
+        checksum=table.checksums_of(contexts.name),
+    )  # fmt: skip
 
 
 def _places(profile: ContextProfile, is_inlined: Bools) -> tuple[I64, U64]:

@@ -133,7 +133,8 @@ def _remaining(profile: ContextProfile, trie: ContextTrie) -> ContextProfile:
     place = np.full(len(merged_into), -1)
     place[samples[has_samples]] = np.flatnonzero(has_samples)
     body, calls = _merged(profile.table, np.append(place, -1)[_final(merged_into)][1:])
-    table = replace(profile.table, contexts=contexts, body=body, calls=calls)
+    checksum = profile.table.checksums_of(contexts.name)
+    table = replace(profile.table, contexts=contexts, body=body, calls=calls, checksum=checksum)
     attributes = np.where(has_samples, trie.attribute_bits[own], np.uint8(0))
     return ContextProfile(table, has_samples, attributes)
 

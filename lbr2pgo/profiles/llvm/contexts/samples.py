@@ -45,8 +45,19 @@ class ContextSamples:
         self.see(called, np.zeros(len(called), np.uint8))
         self._heads.append((called, count))
 
-    def profile(self, names: tuple[str, ...], *, is_fs: bool) -> ContextProfile:
-        """What was added up, with what callers know of inlined functions."""
+    def add_entries(self, context: I64, count: U64) -> None:
+        """Add head samples of contexts."""
+        self._heads.append((context, count))
+
+    def called(self, context: I64) -> tuple[I64, U64, I64]:
+        """The callers of contexts, 0 for none, where in them these were called, and their names."""
+        caller, location, name = self._contexts.rows()[context].T
+        return caller.astype(np.int64), location.copy(), name.astype(np.int64)
+
+    def profile(
+        self, names: tuple[str, ...], *, is_fs: bool = False, infers_calls: bool = False
+    ) -> ContextProfile:
+        """What was added up; `infers_calls` tells callers of calls of what was inlined."""
         size = len(self._contexts)
         head, total = _sums(self._heads, size), _sums(self._totals, size)
         has_samples, attributes = np.zeros(size, np.uint8), np.zeros(size, np.uint8)
@@ -55,9 +66,12 @@ class ContextSamples:
             np.bitwise_or.at(attributes, context, bits)
         has_samples[0] = 0
         lines = self.lines
-        infer_calls(self._contexts, has_samples, head, total, lines.counts, lines.calls)
+        if infers_calls:
+            infer_calls(self._contexts, has_samples, head, total, lines.counts, lines.calls)
         body, calls = lines.columns()
-        body = replace(_raised(body, calls), context=body.context - 1)
+        if infers_calls:
+            body = _raised(body, calls)
+        body = replace(body, context=body.context - 1)
         table = ProfileTable(names, self._made(total, head), body, calls, is_fs)
         return ContextProfile(table, has_samples[1:].astype(np.bool_), attributes[1:])
 

@@ -7,10 +7,29 @@ import numpy as np
 from lbr2pgo.native.preinliner import FunctionSizes
 from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.profiles.llvm.contexts.columns import location_of
-from lbr2pgo.profiles.llvm.places import InlineContexts
-from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.profiles.llvm.places import (
+    InlineContexts,
+    Places,
+    inline_contexts,
+    leaf_contexts,
+)
+from lbr2pgo.support.arrays import I64, U8, U64
 
 _FIVE = np.uint64(5)
+
+
+def inlined_sizes(places: Places, place: I64, size: U8) -> tuple[InlineContexts, I64]:
+    """Functions inlined at places, and how many bytes each has, -1 for those without instructions.
+
+    Of instructions (m,) their place, -1 for those that don't count, and their bytes.
+    """
+    inlined = inline_contexts(places)
+    inline = np.append(leaf_contexts(places, inlined), -1)[place]
+    known = np.flatnonzero(inline >= 0)
+    total = np.full(len(inlined.parent), -1)
+    total[inline[known]] = 0
+    np.add.at(total, inline[known], size[known])
+    return inlined, total
 
 
 def function_sizes(inlined: InlineContexts, size: I64, guids: U64) -> FunctionSizes:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from lbr2pgo.model.context_counts import Callers
 from lbr2pgo.profiles.llvm.profile_table import Contexts, depths
-from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.arrays import I64, U64, Bools
 
 _FIVE = np.uint64(5)
 
@@ -17,6 +18,16 @@ def levels(parent: I64) -> Iterator[I64]:
     depth = depths(parent)
     order = np.argsort(depth, kind="stable")
     yield from np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)
+
+
+def lack_callers(callers: Callers, is_unknown: Bools) -> Bools:
+    """Which call stacks (n,) hold an unknown call; that of the root is none."""
+    found = is_unknown.copy()
+    found[0] = False
+    for level in levels(callers.parent):
+        inner = level[level > 0]
+        found[inner] |= found[callers.parent[inner]]
+    return found
 
 
 def call_hashes(contexts: Contexts, location: U64, guids: U64) -> U64:

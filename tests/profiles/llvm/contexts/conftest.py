@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,17 +19,29 @@ def walk(
     tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]
 ) -> Callable[[int], tuple[Path, Path]]:
     """A random program by its seed, and a recording of a walk through it."""
-    known: dict[int, tuple[Path, Path]] = {}
+    return _walks(tmp_path_factory, tool("clang-22"))
 
+
+@pytest.fixture(scope="session")
+def probed_walk(
+    tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]
+) -> Callable[[int], tuple[Path, Path]]:
+    """The same with pseudo probes."""
+    return _walks(tmp_path_factory, tool("clang-22"), "-fpseudo-probe-for-profiling")
+
+
+def _walks(
+    folders: pytest.TempPathFactory, compiler: str, *flags: str
+) -> Callable[[int], tuple[Path, Path]]:
+    @cache
     def walk(seed: int) -> tuple[Path, Path]:
-        if seed not in known:
-            where = tmp_path_factory.mktemp("walked")
-            binary = CProgram(seed).compile(where / "program", compiler=tool("clang-22"))
-            known[seed] = binary, binary.with_suffix(".perfscript")
-            walked = BinaryWalk(binary, seed)
-            samples = walked.hybrid(2000, HybridPlan(lost_callers=0.3 * (seed % 2)))
-            known[seed][1].write_text(walked.hybrid_script(samples))
-        return known[seed]
+        binary = folders.mktemp("walked") / "program"
+        CProgram(seed).compile(binary, *flags, compiler=compiler)
+        recording = binary.with_suffix(".perfscript")
+        walked = BinaryWalk(binary, seed)
+        samples = walked.hybrid(2000, HybridPlan(lost_callers=0.3 * (seed % 2)))
+        recording.write_text(walked.hybrid_script(samples))
+        return binary, recording
 
     return walk
 
@@ -36,11 +49,9 @@ def walk(
 @pytest.fixture(scope="session")
 def walked_contexts(walk: Callable[[int], tuple[Path, Path]]) -> Callable[[int], LineContexts]:
     """What ran in which context, as llvm-profgen sees it, by the seed of the program."""
-    known: dict[int, LineContexts] = {}
 
+    @cache
     def contexts(seed: int) -> LineContexts:
-        if seed not in known:
-            known[seed] = line_contexts(*walk(seed))
-        return known[seed]
+        return line_contexts(*walk(seed))
 
     return contexts
