@@ -25,6 +25,12 @@ DIRECTIVES = {
     "cdivision": True,
     "show_performance_hints": False,  # all of them say: no bounds checks
 }
+PER_SAMPLE = {
+    "brstack_lines", "brstack_samples", "chain_paths", "file_spans", "iterations", "key_table",
+    "perf_records", "preaggregated_text", "row_ids", "runs", "traces", "walk",
+}  # fmt: skip
+"""Modules whose loops go over every sample. At -O2 GCC leaves the walk along a stack out of line,
+which makes counting half as slow again; everywhere else -O1 takes half the time to compile."""
 COMPILING = {"bdist_wheel", "build", "build_ext", "develop", "editable_wheel", "install"}
 
 
@@ -40,8 +46,8 @@ def check_compiler() -> None:
 
 
 def _extension(name: str, source: Path) -> Extension:
-    # At -O2 GCC leaves the walk along a stack out of line, which makes counting half as slow again.
-    return Extension(name, [str(source)], extra_compile_args=["-O3", "-g0"])
+    level = "-O3" if source.stem in PER_SAMPLE else "-O1"
+    return Extension(name, [str(source)], extra_compile_args=[level, "-g0"])
 
 
 def extensions() -> list[Extension]:
@@ -56,14 +62,16 @@ def extensions() -> list[Extension]:
         compiler_directives=DIRECTIVES,
         shared_utility_qualified_name=SHARED,
         build_dir="build/cython",
+        nthreads=os.cpu_count() or 1,
         quiet=True,
     )
 
 
-is_compiling = bool(COMPILING & set(sys.argv))
-if is_compiling:
-    check_compiler()
-setup(
-    ext_modules=extensions() if is_compiling else [],
-    options={"build_ext": {"parallel": os.cpu_count() or 1}},
-)
+if __name__ == "__main__":  # not in the processes that cythonize starts
+    is_compiling = bool(COMPILING & set(sys.argv))
+    if is_compiling:
+        check_compiler()
+    setup(
+        ext_modules=extensions() if is_compiling else [],
+        options={"build_ext": {"parallel": os.cpu_count() or 1}},
+    )
