@@ -16,6 +16,7 @@ from lbr2pgo.model.address_space_events import KERNEL_PID, Comm, Fork, Mmap, Spa
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.native.file_spans import FileSpans
 from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.intervals import last_at_or_below
 
 UNKNOWN, KERNEL = "[unknown]", "[kernel]"
 
@@ -80,7 +81,7 @@ class MappedFiles:
         for pid, rows in rows_by(np.where(spaces >= 0, batch.pid, KERNEL_PID)):
             own = [self._everywhere] if pid == ANY_PID else self._views_of(pid)
             starts = np.array([view.time for view in own], np.uint64)
-            place = np.searchsorted(starts, batch.time[rows], "right") - 1
+            place = last_at_or_below(starts, batch.time[rows])
             of_sample[rows] = np.maximum(place, 0) + len(views)
             views += own or [_View(0, pid)]
         spans, files = zip(*(view.flat() for view in views), strict=True)

@@ -12,6 +12,7 @@ import numpy as np
 
 from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.intervals import last_at_or_below
 
 LARGEST = 2**64 - 1
 LIMIT = 2**63
@@ -80,5 +81,5 @@ def sums_of_groups(counts: U64, starts: I64) -> U64:
     if exact_sum(counts) <= LARGEST:
         return np.add.reduceat(counts, starts)
     sums = np.zeros(len(starts), np.uint64)
-    add_at(sums, np.searchsorted(starts, np.arange(len(counts)), side="right") - 1, counts)
+    add_at(sums, last_at_or_below(starts, np.arange(len(counts))), counts)
     return sums
