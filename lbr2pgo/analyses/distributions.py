@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from lbr2pgo.analyses.modes import mode_bounds
-from lbr2pgo.evidence.cycle_counts import MISSING, SATURATED
 from lbr2pgo.model.branch_counts import sum_by
+from lbr2pgo.model.branch_stacks import MISSING, SATURATED
 from lbr2pgo.support.arrays import F64, I64, U64
 
 _LEFT_OUT = 100

@@ -15,7 +15,8 @@ from lbr2pgo.analyses.distributions import Distribution, kept_of
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.source_lines import SourceLines
 from lbr2pgo.analyses.table import Column, Kind, Table, Value, build, empty
-from lbr2pgo.evidence.cycle_counts import CYCLES, ITERATIONS, MISSING, SATURATED, CycleCounts, merge
+from lbr2pgo.evidence.cycle_counts import CYCLES, ITERATIONS, CycleCounts, merge
+from lbr2pgo.model.branch_stacks import MISSING, SATURATED
 from lbr2pgo.program.code.instructions import Kind as Instruction
 from lbr2pgo.support.addresses import image_array
 from lbr2pgo.support.arrays import F64, I64, Bools
@@ -212,8 +213,8 @@ def _missing_notes(cycles: CycleCounts) -> tuple[str, ...]:
         )
     if whole.saturated:
         notes.append(
-            f"{whole.saturated:,} counts are saturated (65,535 cycles or more); they are left out "
-            "of every figure but “saturated”."
+            f"{whole.saturated:,} counts are saturated (their counter was at its end); they are "
+            "left out of every figure but “saturated”."
         )
     return tuple(notes)
 

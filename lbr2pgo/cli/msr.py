@@ -1,4 +1,4 @@
-"""`lbr2pgo msr`: Intel's last-branch registers, decoded, planned and read."""
+"""`lbr2pgo msr`: branch registers decoded, and Intel's planned and read."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from lbr2pgo.support.errors import InputError, MissingToolError
 
 if TYPE_CHECKING:
     from lbr2pgo.record.machine import Machine
-    from lbr2pgo.sources.registers.intel_lbr import Bank, Entry
-    from lbr2pgo.sources.registers.intel_msr import Ring
+    from lbr2pgo.sources.registers.dump_source import Decoded
+    from lbr2pgo.sources.registers.intel_lbr import Bank
     from lbr2pgo.sources.registers.intel_msr_plan import Write
     from lbr2pgo.sources.registers.register_dump import Register
 
@@ -21,8 +21,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Register the command and its three parts."""
     parser = subparsers.add_parser(
         "msr",
-        help="decode, plan and read Intel's last-branch registers",
-        description="Work with dumps of Intel's last-branch registers (model-specific registers).",
+        help="decode dumps of branch registers; plan and read Intel's",
+        description="Print what dumps of branch registers hold (Intel's, AMD's and Arm's), and set "
+        "up and read Intel's (model-specific registers).",
         examples=("lbr2pgo msr plan -j any_call", "lbr2pgo msr decode dump.txt"),
     )
     parser.set_defaults(run=run)
@@ -95,8 +96,7 @@ def run(args: argparse.Namespace) -> int:
 
 def run_decode(args: argparse.Namespace) -> int:
     """Print the branches of a dump or of a device."""
-    from lbr2pgo.sources.registers.intel_msr import decode
-    from lbr2pgo.sources.registers.register_dump import parse, read_text
+    from lbr2pgo.sources.registers.intel_msr import decoded
 
     if (args.dump is None) == (args.device is None):
         raise InputError(
@@ -104,11 +104,26 @@ def run_decode(args: argparse.Namespace) -> int:
             cure="Give a dump: lbr2pgo msr decode FILE, or a device with --device.",
         )
     if args.dump is not None:
-        where, registers = str(args.dump), parse(read_text(args.dump), str(args.dump))
+        found = _read_dump(args.dump)
     else:
-        where, registers = str(args.device), _read_device(args, args.device)
-    _print_ring(decode(registers, where), args.format)
+        found = decoded(_read_device(args, args.device), str(args.device))
+    _print_ring(found, args.format)
     return 0
+
+
+def _read_dump(path: Path) -> Decoded:
+    """A dump of any processor's registers; what shows nothing of these is taken for Intel's."""
+    from lbr2pgo.sources.base import Sniff
+    from lbr2pgo.sources.registers import amd_msr, brbe, intel_msr
+    from lbr2pgo.sources.registers.dump_source import DumpSource
+    from lbr2pgo.sources.registers.register_dump import read_text
+
+    head = read_text(path).encode()
+    formats = (intel_msr.FORMAT, amd_msr.FORMAT, brbe.FORMAT)
+    shown = (form for form in formats if form.sniff(head) is Sniff.YES)
+    source = next(shown, intel_msr.FORMAT).open(path)
+    assert isinstance(source, DumpSource)
+    return source.decoded
 
 
 def run_plan(args: argparse.Namespace) -> int:
@@ -207,38 +222,38 @@ def _model_specific(model: str | None, depth: int) -> tuple[Bank, int]:
     return fitting.get(model or next(iter(fitting), ""), MODEL_SPECIFIC), depth
 
 
-def _print_ring(ring: Ring, form: str) -> None:
-    from lbr2pgo.sources.registers.intel_msr import facts
-
+def _print_ring(found: Decoded, form: str) -> None:
+    facts = {**found.details, **{why: f"{n:,}" for why, n in found.losses.items() if n}}
+    entries = [_entry_fields(*entry) for entry in found.entries]
     if form == "json":
-        entries = [_entry_fields(entry) for entry in ring.entries]
-        _print_json({"facts": facts(ring), "entries": entries})
+        _print_json({"facts": facts, "entries": entries})
         return
     rows = [
-        (str(i), *(_shown(value) for value in _entry_fields(entry).values()))
-        for i, entry in enumerate(ring.entries)
+        (str(i), *(_shown(value) for value in fields.values())) for i, fields in enumerate(entries)
     ]
-    notes = [f"{name}: {words}" for name, words in facts(ring).items()]
-    columns = ("#", "from", "to", "mispredicted", "in transaction", "abort", "cycles", "type")
+    notes = [f"{name}: {words}" for name, words in facts.items()]
+    columns = ("#", "from", "to", "mispredicted", "in transaction", "abort", "cycles", "type",
+               "speculation")  # fmt: skip
     _print_table(columns, rows, notes)
 
 
-def _entry_fields(entry: Entry) -> dict[str, Any]:
+def _entry_fields(source: int, target: int, flags: int) -> dict[str, Any]:
     """One branch as JSON values; None where the registers don't say."""
     from lbr2pgo.model import branch_stacks as stacks
 
-    flags = entry.flags
     tells = flags & (stacks.MISPREDICTED | stacks.PREDICTED)
-    cycles = flags >> stacks.CYCLES_SHIFT & stacks.CYCLES_MASK
+    cycles = stacks.cycles_of(flags)
     kind = stacks.BRANCH_TYPES[flags >> stacks.TYPE_SHIFT & stacks.TYPE_MASK]
+    spec = stacks.SPEC_OUTCOMES[flags >> stacks.SPEC_SHIFT & stacks.SPEC_MASK]
     return {
-        "from": f"{entry.source:#x}",
-        "to": f"{entry.target:#x}",
+        "from": f"{source:#x}" if source else None,
+        "to": f"{target:#x}" if target else None,
         "mispredicted": bool(flags & stacks.MISPREDICTED) if tells else None,
         "in_transaction": bool(flags & stacks.IN_TRANSACTION),
         "abort": bool(flags & stacks.ABORT),
-        "cycles": cycles or None,
+        "cycles": "saturated" if cycles == stacks.SATURATED else cycles or None,
         "type": None if kind == "UNKNOWN" else kind,
+        "speculation": None if spec == "NA" else spec,
     }
 
 

@@ -15,7 +15,7 @@ _PRIVILEGES = ("", "user", "kernel", "hypervisor")
 _NEW_TYPES = ("FAULT_ALGN", "FAULT_DATA", "FAULT_INST", "ARCH_1", "ARCH_2", "ARCH_3", "ARCH_4",
               "ARCH_5")  # fmt: skip
 _EXTENDED = words.BRANCH_TYPES.index("EXTEND_ABI")
-_MEANT = (1 << 34) - 1
+_MEANT = (1 << 34) - 1 | 0xF << 60
 """Bits of a flag word that have a meaning so far."""
 
 
@@ -117,11 +117,17 @@ def flags_text(flags: int) -> str:
         (words.ABORT, "transaction abort"),
     )
     said = [text for bit, text in marks if flags & bit]
-    cycles = flags >> words.CYCLES_SHIFT & words.CYCLES_MASK
-    said += [f"{cycles} cycles"] if cycles else []
+    said += _cycles(flags)
     said += [text for text in (_type_text(flags), _spec_text(flags), _privilege(flags)) if text]
     said += [f"reserved bits {flags & ~_MEANT:#x}"] if flags & ~_MEANT else []
     return ", ".join(said) or "nothing known"
+
+
+def _cycles(flags: int) -> list[str]:
+    cycles = words.cycles_of(flags)
+    if cycles == words.SATURATED:
+        return [f"{words.CYCLES_MASK} cycles or more"]
+    return [f"{cycles} cycles"] if cycles else []
 
 
 def _type_text(flags: int) -> str:

@@ -32,7 +32,6 @@ import numpy as np
 from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.evidence.collector import Finding, Samples
 from lbr2pgo.model.branch_counts import sum_by
-from lbr2pgo.model.branch_stacks import CYCLES_MASK
 from lbr2pgo.native.iterations import count_iterations
 from lbr2pgo.native.key_table import KNOWN_BITS, KeyTable
 from lbr2pgo.native.runs import count_cycles
@@ -44,11 +43,6 @@ from lbr2pgo.support.addresses import (
 from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.tables import same_length, seal
 
-MISSING = 0
-"""Cycles that the recorder did not say."""
-SATURATED = CYCLES_MASK
-"""Cycles of a counter at its end: so many or more."""
-
 
 @dataclass(frozen=True, slots=True)
 class CycleCounts:
@@ -59,7 +53,7 @@ class CycleCounts:
     end: ImageAddresses
     """The branch that ends it."""
     cycles: U64
-    """1 to 65534, MISSING or SATURATED."""
+    """At least 1, or MISSING, or SATURATED."""
     count: U64
     mispredicted: U64
     """How often the branch at the end was mispredicted."""

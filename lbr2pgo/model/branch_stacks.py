@@ -26,6 +26,7 @@ CYCLES_SHIFT, CYCLES_MASK = bits.CYCLES_SHIFT, bits.CYCLES_MASK
 TYPE_SHIFT, TYPE_MASK = bits.TYPE_SHIFT, bits.TYPE_MASK
 SPEC_SHIFT, SPEC_MASK = bits.SPEC_SHIFT, bits.SPEC_MASK
 NEW_TYPE_SHIFT, NEW_TYPE_MASK = bits.NEW_TYPE_SHIFT, bits.NEW_TYPE_MASK
+MISSING, SATURATED = bits.MISSING, bits.SATURATED
 PRIV_SHIFT, PRIV_MASK = bits.PRIV_SHIFT, bits.PRIV_MASK
 
 # PERF_BR_*: branch types, as perf prints them.
@@ -46,9 +47,23 @@ BRANCH_FILTER_BITS = {
 }  # fmt: skip
 
 
-def cycles_of(flags: U64) -> U64:
-    """Cycles since the previous entry; 0 means that the recorder did not say."""
-    return (flags >> np.uint64(CYCLES_SHIFT)) & np.uint64(CYCLES_MASK)
+def cycles_of(flags: int) -> int:
+    """Cycles since the previous entry, MISSING or SATURATED."""
+    low, high = flags >> CYCLES_SHIFT & CYCLES_MASK, flags >> bits.CYCLES_HIGH_SHIFT
+    return SATURATED if low == CYCLES_MASK and not high else high << 16 | low
+
+
+def cycle_flags(cycles: int) -> int:
+    """The bits that say so many cycles, below 2^20, or SATURATED.
+
+    >>> [hex(cycle_flags(cycles)) for cycles in (7, 69888, SATURATED)]
+    ['0x70', '0x1000000000011000', '0xffff0']
+    >>> cycles_of(cycle_flags(69888)), cycles_of(cycle_flags(SATURATED)) == SATURATED
+    (69888, True)
+    """
+    if cycles == SATURATED:
+        return CYCLES_MASK << CYCLES_SHIFT
+    return (cycles & CYCLES_MASK) << CYCLES_SHIFT | cycles >> 16 << bits.CYCLES_HIGH_SHIFT
 
 
 def type_of(flags: U64) -> U64:

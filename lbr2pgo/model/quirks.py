@@ -233,7 +233,7 @@ QUIRKS = (
     Quirk(
         "cycles unknown or at their limit",
         "Arm BRBE, raw registers",
-        "CCU is set, or CC is all ones",
+        "CCU is set, or CC is all ones; counts have up to 20 bits, where perf's field has 16",
         "missing, or kept apart as saturated",
         "sources.registers.brbe.cycles_of",
         "Arm ARM, BRBINF<n>_EL1: CCU, CC; Linux: drivers/perf/arm_brbe.c, brbinf_get_cycles",

@@ -3,6 +3,8 @@
 `model.branch_stacks` and `model.branch_counts` hand them on to all others.
 """
 
+from libc.stdint cimport uint64_t
+
 # The flags of an entry, as in struct perf_branch_entry (Linux: include/uapi/linux/perf_event.h).
 cpdef enum:
     MISPREDICTED = 1
@@ -20,11 +22,19 @@ cpdef enum:
     PRIV_SHIFT = 30
     PRIV_MASK = 0x7
     NOT_TAKEN_SHIFT = 33
+    # Arm's BRBE counts to 20 bits: those that perf's field has no room for, at the end of the word
+    # that Linux fills last.
+    CYCLES_HIGH_SHIFT = 60
     # Values of the field `type`, PERF_BR_*: from ERET on (IRQ, SERROR, NO_TX, and EXTEND_ABI for
     # faults, fast interrupts and debug exceptions) no instruction of the program asked for it.
     FIRST_EXCEPTION = 11
     # Of the field `spec`, PERF_BR_SPEC_*.
     SPEC_WRONG_PATH = 1
+
+# What the cycles of an entry, or of several, may be instead of a number.
+cpdef enum:
+    MISSING = 0  # the recorder did not say
+    SATURATED = 0x7FFFFFFF  # a counter at its end: so many as it counts, or more
 
 # What is known of a trace.
 cpdef enum:
@@ -34,3 +44,11 @@ cpdef enum:
     BRANCH = 8
     RETURN = 16
     OUTSIDE = 32
+
+
+cdef inline uint64_t cycles_of(uint64_t flags) noexcept nogil:
+    """Cycles of an entry: MISSING, SATURATED, or as many as there were."""
+    cdef uint64_t low = (flags >> CYCLES_SHIFT) & CYCLES_MASK, high = flags >> CYCLES_HIGH_SHIFT
+    if high == 0 and low == CYCLES_MASK:
+        return SATURATED
+    return high << 16 | low

@@ -14,6 +14,9 @@ NEW_TYPE_MASK: int
 PRIV_SHIFT: int
 PRIV_MASK: int
 NOT_TAKEN_SHIFT: int
+CYCLES_HIGH_SHIFT: int
+MISSING: int
+SATURATED: int
 BRANCH_TYPES: tuple[str, ...]
 FIRST_EXCEPTION: int
 SPEC_OUTCOMES: tuple[str, ...]

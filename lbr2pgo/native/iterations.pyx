@@ -3,7 +3,7 @@
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
 
-from lbr2pgo.native.bits cimport ABORT, CYCLES_MASK, CYCLES_SHIFT, FROM, TO
+from lbr2pgo.native.bits cimport ABORT, FROM, MISSING, SATURATED, TO, cycles_of
 from lbr2pgo.native.key_table cimport KNOWN_BITS, KeyTable, observe
 from lbr2pgo.native.walk cimport (
     CONSECUTIVE,
@@ -18,9 +18,7 @@ from lbr2pgo.native.walk cimport (
 )
 
 cdef enum:
-    MISSING = 0  # cycles that the recorder did not say
-    SATURATED = CYCLES_MASK  # a counter at its end: so many or more
-    NEVER = CYCLES_MASK + 1  # there is no earlier occurrence
+    NEVER = SATURATED - 1  # there is no earlier occurrence; stacks are too short for so many cycles
 
 cdef struct Branch:
     uint64_t source
@@ -33,7 +31,7 @@ cdef struct Branch:
 cdef uint64_t _since_last(const Branch* branches, Py_ssize_t k, Py_ssize_t n) noexcept nogil:
     """Cycles from branch `k` back to when it was taken before, MISSING, SATURATED or NEVER.
 
-    Missing if one in between doesn't say; saturated if one, or the sum, is at its end.
+    Missing if one in between doesn't say; saturated if one is at its end.
     """
     cdef uint64_t total = 0
     cdef bint is_missing = False, is_saturated = False
@@ -45,7 +43,7 @@ cdef uint64_t _since_last(const Branch* branches, Py_ssize_t k, Py_ssize_t n) no
         if branches[j].source == branches[k].source and branches[j].target == branches[k].target:
             if is_missing:
                 return MISSING
-            return SATURATED if is_saturated or total >= SATURATED else total
+            return SATURATED if is_saturated or total >= NEVER else total
     return NEVER
 
 
@@ -76,7 +74,7 @@ cdef int _count_stack(Walk* walk, Branch* branches, KeyTable table) except -1 no
         if (walk.reason == COUNTED or walk.reason == OUTSIDE) and not walk.flags & ABORT:
             branches[n].source, branches[n].target = walk.source, walk.target
             branches[n].flags = walk.flags
-            branches[n].cycles = (walk.flags >> CYCLES_SHIFT) & CYCLES_MASK
+            branches[n].cycles = cycles_of(walk.flags)
             branches[n].is_loop = walk.from_in and walk.to_in and walk.target <= walk.source
             n += 1
         else:  # how long this took is not known

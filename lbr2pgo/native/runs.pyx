@@ -6,19 +6,17 @@ its own source.
 
 from libc.stdint cimport int64_t, uint64_t
 
-from lbr2pgo.native.bits cimport CYCLES_MASK, CYCLES_SHIFT, END, MISPREDICTED, PREDICTED, TO
+from lbr2pgo.native.bits cimport END, MISPREDICTED, PREDICTED, TO, cycles_of
 from lbr2pgo.native.key_table cimport KNOWN_BITS, KeyTable, observe
 from lbr2pgo.native.walk cimport Stacks, Walk, begin, step
 
 
 cdef int _count(Walk* walk, KeyTable table) except -1 nogil:
-    cdef uint64_t cycles
     while step(walk):
         if walk.has_end:
-            cycles = (walk.end_flags >> CYCLES_SHIFT) & CYCLES_MASK
             observe(
-                table, walk.target, walk.end, cycles, walk.space << KNOWN_BITS | TO | END,
-                walk.weight, walk.end_flags,
+                table, walk.target, walk.end, cycles_of(walk.end_flags),
+                walk.space << KNOWN_BITS | TO | END, walk.weight, walk.end_flags,
             )
     return 0
 

@@ -5,7 +5,7 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from lbr2pgo.native.bits cimport ABORT, CYCLES_MASK, CYCLES_SHIFT
+from lbr2pgo.native.bits cimport ABORT, CYCLES_HIGH_SHIFT, CYCLES_MASK, CYCLES_SHIFT
 from lbr2pgo.native.quirks cimport (
     is_bogus,
     is_duplicate,
@@ -198,7 +198,7 @@ cdef inline void _face_older(Walk* walk) noexcept nogil:
 
 cdef inline void _face_across(Walk* walk) noexcept nogil:
     """As `_face_older`, where an interrupt or a return from one stands in between."""
-    cdef uint64_t no_cycles = ~(<uint64_t>CYCLES_MASK << CYCLES_SHIFT)
+    cdef uint64_t cycles = <uint64_t>CYCLES_MASK << CYCLES_SHIFT | <uint64_t>0xF << CYCLES_HIGH_SHIFT
     cdef bint is_interrupted = (
         walk.reason == EXCEPTION and walk.from_in and is_interrupt(walk.flags)
     )
@@ -207,7 +207,7 @@ cdef inline void _face_across(Walk* walk) noexcept nogil:
         # Its own run is the rest of one that began before the interrupt; the cycles of its end
         # count from the return.
         walk.has_end, walk.is_held = False, True
-        walk.run_flags &= no_cycles
+        walk.run_flags &= ~cycles
         walk.ends_run = walk.cuts_run = False
     elif walk.is_held and is_interrupted:
         walk.is_held, walk.ends_run = False, True

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lbr2pgo.analyses.distributions import Distribution
+from lbr2pgo.model.branch_stacks import SATURATED
 
 STANDARD = {1: 10484, 2: 16728, 3: 4563, 4: 15815, 6: 4770, 24: 3804, 32: 5567}
 
@@ -22,7 +23,7 @@ def test_the_rates_of_the_standard_text() -> None:
 
 
 def test_missing_and_saturated_are_apart() -> None:
-    found = of({0: 7, 65535: 3, 10: 5})
+    found = of({0: 7, SATURATED: 3, 10: 5})
     assert (found.missing, found.saturated, found.measured) == (7, 3, 5)
     assert found.cycles.tolist() == [10]
     assert found.mean == 10

@@ -19,7 +19,7 @@ BRANCHES = {name: 1 << bit for name, bit in words.BRANCH_FILTER_BITS.items()}
         (words.PREDICTED | words.IN_TRANSACTION, "predicted, in a transaction"),
         (words.ABORT, "transaction abort"),
         (words.NOT_TAKEN | words.PREDICTED, "predicted, not taken"),
-        (0xFFFF << words.CYCLES_SHIFT, "65535 cycles"),
+        (0xFFFF << words.CYCLES_SHIFT, "65535 cycles or more"),
         (2 | 1 << words.SPEC_SHIFT, "predicted, SPEC_WRONG_PATH"),
         (2 | 3 << words.SPEC_SHIFT, "predicted, SPEC_CORRECT_PATH"),
         (2 | 2 << words.PRIV_SHIFT, "predicted, kernel"),

@@ -12,7 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lbr2pgo.evidence.cycle_counts import CycleCollector
-from lbr2pgo.model.branch_stacks import ABORT, NOT_TAKEN, SPEC_SHIFT, TYPE_MASK, TYPE_SHIFT
+from lbr2pgo.model.branch_stacks import (
+    ABORT,
+    NOT_TAKEN,
+    SATURATED,
+    SPEC_SHIFT,
+    TYPE_MASK,
+    TYPE_SHIFT,
+)
 from lbr2pgo.native.walk import StackKind
 
 Iterations = Counter[tuple[int, int, int, str]]
@@ -52,7 +59,8 @@ def iterations_of(stack: list[Entry]) -> Iterations:
             if not goes_on(stack[j]):
                 break
             if j > i and stack[j][:2] == (source, target):
-                key = target, source, 0 if 0 in times else min(sum(times), 65535)
+                total = SATURATED if 65535 in times else sum(times)
+                key = target, source, 0 if 0 in times else total
                 found[*key, "count"] += 1
                 found[*key, "mispredicted"] += word & 1
                 found[*key, "prediction_unknown"] += not word & 3

@@ -16,15 +16,17 @@ from lbr2pgo.model.branch_stacks import (
     ABORT,
     BRANCH_FILTER_BITS,
     BRANCH_TYPES,
-    CYCLES_MASK,
-    CYCLES_SHIFT,
     IN_TRANSACTION,
     MISPREDICTED,
+    MISSING,
     NEW_TYPE_SHIFT,
     PREDICTED,
     PRIV_SHIFT,
+    SATURATED,
     TYPE_SHIFT,
+    cycle_flags,
 )
+from lbr2pgo.model.branch_stacks import cycles_of as branch_cycles
 from lbr2pgo.sources.base import EventInfo
 from lbr2pgo.sources.registers.dump_source import ONE_CORE, Decoded, dump_format, unique
 from lbr2pgo.sources.registers.register_dump import Register
@@ -47,6 +49,7 @@ _TYPES = {
     0x21: "IRQ", 0x26: "IRQ", 0x27: "IRQ", 0x30: "IRQ", 0x39: "ERET",
 }  # fmt: skip
 _FAULTS = {0x2A: 0, 0x2B: 2, 0x2C: 1}  # PERF_BR_NEW_FAULT_ALGN, _INST, _DATA
+_COUNTER_BITS = 20
 _LAST_BRANCH_TYPE = 0x08
 """Types up to here are branches, except 7, ERET; the rest are exceptions."""
 
@@ -61,7 +64,16 @@ class Record:
     source: int
     target: int
     flags: int
-    cycles_saturated: bool
+
+    @property
+    def is_half(self) -> bool:
+        """Whether one end lies in a prohibited region."""
+        return not (self.source and self.target)
+
+    @property
+    def is_saturated(self) -> bool:
+        """Whether the counter of cycles was at its end."""
+        return branch_cycles(self.flags) == SATURATED
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +84,7 @@ class RecordBuffer:
     """Newest first, up to the first invalid one."""
     depth: int
     filter: Filter
+    controls: Controls
     other_registers: int
 
 
@@ -80,13 +93,15 @@ def decode(registers: Sequence[Register], path: str) -> RecordBuffer:
     cure = f"{ONE_CORE} Records of the second bank are 32 to 63."
     values, others = unique(registers, _name_of, cure)
     depth = _depth(values, path)
+    controls = _controls_of(values)
     records: list[Record] = []
     for i in range(depth):
-        record = decode_record(*(values[f"BRB{kind}{i}"] for kind in _KINDS))
+        source, target, info = (values[f"BRB{kind}{i}"] for kind in _KINDS)
+        record = decode_record(source, target, info, controls)
         if record is None:
             break  # Linux: brbe_read_filtered_entries stops here too
         records.append(record)
-    return RecordBuffer(tuple(records), depth, _filter_of(values), others)
+    return RecordBuffer(tuple(records), depth, _filter_of(values), controls, others)
 
 
 def _name_of(key: str) -> str | None:
@@ -126,14 +141,16 @@ def _depth(values: Mapping[str, int], path: str) -> int:
     return depth
 
 
-def decode_record(source: int, target: int, info: int) -> Record | None:
+def decode_record(
+    source: int, target: int, info: int, controls: Controls | None = None
+) -> Record | None:
     """One record from its three registers, None if it is not valid."""
     valid = info & 3
     if valid == _NONE:
         return None
-    cycles, saturated = cycles_of(info)
-    flags = _type_flags(info) | cycles << CYCLES_SHIFT
-    if valid != _TARGET_ONLY:
+    controls = controls or Controls()
+    flags = _type_flags(info) | (cycle_flags(cycles_of(info)) if controls.has_cycles else 0)
+    if valid != _TARGET_ONLY and controls.has_predictions:
         flags |= _prediction_flags(info)
     if valid != _SOURCE_ONLY:
         flags |= _PRIVILEGES[info >> 6 & 3] << PRIV_SHIFT
@@ -141,10 +158,7 @@ def decode_record(source: int, target: int, info: int) -> Record | None:
     # LASTFAILED: the transaction before this record was undone, which breaks the chain here.
     flags |= ABORT if info >> 17 & 1 else 0
     return Record(
-        0 if valid == _TARGET_ONLY else source,
-        0 if valid == _SOURCE_ONLY else target,
-        flags,
-        saturated,
+        0 if valid == _TARGET_ONLY else source, 0 if valid == _SOURCE_ONLY else target, flags
     )
 
 
@@ -162,21 +176,22 @@ def _prediction_flags(info: int) -> int:
     return MISPREDICTED if info >> 5 & 1 else PREDICTED
 
 
-def cycles_of(info: int) -> tuple[int, bool]:
-    """Cycles since the previous record, at most 65535, and whether the counter was at its end.
+def cycles_of(info: int) -> int:
+    """Cycles since the previous record, MISSING where they are unknown, or SATURATED.
 
-    CC is a mantissa of 8 bits and an exponent of 6; CCU says that the count is unknown: then 0.
+    CC is a mantissa of 8 bits and an exponent of 6, CCU says that it is unknown. All ones say that
+    the counter, which has 20 bits, was at its end (Arm ARM, BRBINF<n>_EL1.CC; BRBIDR0_EL1.CC).
 
-    >>> cycles_of(0x0C << 32), cycles_of(0x0180 << 32), cycles_of(0x0280 << 32)
-    ((12, False), (384, False), (768, False))
-    >>> cycles_of(1 << 46 | 0x0C << 32), cycles_of(0x3FFF << 32)
-    ((0, False), (65535, True))
+    >>> [cycles_of(field << 32) for field in (0x0C, 0x0180, 0x0911, 0x0CFF)]
+    [12, 384, 69888, 1046528]
+    >>> cycles_of(1 << 46 | 0x0C << 32) == MISSING, cycles_of(0x3FFF << 32) == SATURATED
+    (True, True)
     """
     if info >> 46 & 1:
-        return 0, False
+        return MISSING
     mantissa, exponent = info >> 32 & 0xFF, info >> 40 & 0x3F
     cycles = mantissa if exponent == 0 else (mantissa | 0x100) << (exponent - 1)
-    return min(cycles, CYCLES_MASK), info >> 32 & 0x3FFF == 0x3FFF
+    return cycles if cycles < 1 << _COUNTER_BITS else SATURATED
 
 
 # BRBFCR_EL1: which branches, in words and as perf names them (it has no name for direct jumps,
@@ -199,38 +214,108 @@ class Filter:
 
 def _filter_of(values: Mapping[str, int]) -> Filter:
     """BRBFCR_EL1 and BRBCR_EL1 in words."""
-    fcr, cr = values.get("BRBFCR"), values.get("BRBCR")
+    fcr = values.get("BRBFCR")
     words, names = [], []
     if fcr is not None:
         excludes = bool(fcr >> 16 & 1)  # EnI: the kinds that are set are left out
         kept = [row for row in _FILTER_BITS if bool(fcr >> row[0] & 1) != excludes]
         words.append(f"records {', '.join(kind for _, kind, _ in kept) or 'no branches'}")
         names = ["any"] if len(kept) == len(_FILTER_BITS) else [name for _, _, name in kept]
-    if cr is not None:
-        levels = [level for bit, level in ((0, "EL0"), (1, "EL1")) if cr >> bit & 1]
+    if not _CONTROLS.keys().isdisjoint(values):
+        levels = _levels(values)
         words.append(f"at {' and '.join(levels) or 'no exception level'}")
+        controls = [values[name] for name in _CONTROLS if name in values]
         words += [
-            kind for bit, kind in ((23, "exceptions"), (22, "exception returns")) if cr >> bit & 1
+            kind
+            for bit, kind in ((23, "exceptions"), (22, "exception returns"))
+            if any(word >> bit & 1 for word in controls)
         ]
-        names += [name for bit, name in ((0, "user"), (1, "kernel")) if cr >> bit & 1]
+        names += [name for level, name in _PERF_LEVELS.items() if level in levels]
     bits = sum(1 << bit for bit in {BRANCH_FILTER_BITS[name] for name in names})
     return Filter("; ".join(words) or "unknown", None if fcr is None else bits)
 
 
-def _decoded(registers: Sequence[Register], path: str) -> Decoded:
+# Which exception levels bits 0 and 1 of each control register let record. BRBCR_EL12 is BRBCR_EL1
+# as a host at EL2 sees it (Linux: drivers/perf/arm_brbe.c, brbe_enable).
+_CONTROLS = {"BRBCR": ("EL0", "EL1"), "BRBCR_EL2": ("EL0", "EL2"), "BRBCR_EL12": ("EL0", "EL1")}
+_PERF_LEVELS = {"EL0": "user", "EL1": "kernel", "EL2": "kernel"}
+_CC, _MPRED = 1 << 3, 1 << 4
+_PAUSED, _LASTFAILED = 1 << 7, 1 << 6
+
+
+@dataclass(frozen=True, slots=True)
+class Controls:
+    """What the control registers say of all records; without them nothing is held against them."""
+
+    has_cycles: bool = True
+    """BRBCR.CC of every exception level."""
+    has_predictions: bool = True
+    """BRBCR.MPRED of every exception level: without it that field of a record means nothing."""
+    is_recording: bool | None = None
+    """Whether records were still being written (BRBFCR.PAUSED); None where the dump doesn't say."""
+    transaction_failed: bool = False
+    """BRBFCR.LASTFAILED: a transaction failed behind the newest record."""
+
+
+def _levels(values: Mapping[str, int]) -> list[str]:
+    """Exception levels at which branches are recorded; all others are prohibited regions."""
+    found = {
+        level
+        for name, levels in _CONTROLS.items()
+        for bit, level in enumerate(levels)
+        if values.get(name, 0) >> bit & 1
+    }
+    return sorted(found)
+
+
+def _controls_of(values: Mapping[str, int]) -> Controls:
+    words = [values[name] for name in _CONTROLS if name in values]
+    fcr = values.get("BRBFCR")
+    is_enabled = not words or bool(_levels(values))
+    return Controls(
+        has_cycles=all(word & _CC for word in words),
+        has_predictions=all(word & _MPRED for word in words),
+        is_recording=None if fcr is None else is_enabled and not fcr & _PAUSED,
+        transaction_failed=bool((fcr or 0) & _LASTFAILED),
+    )
+
+
+def _facts(buffer: RecordBuffer) -> dict[str, str]:
+    """The buffer in words."""
+    controls = buffer.controls
+    recording = {True: "yes: records may have been overwritten while they were read", False: "no"}
+    halves = sum(record.is_half for record in buffer.records)
+    facts = {
+        "recorder": "Arm BRBE",
+        "depth": str(buffer.depth),
+        "filter": buffer.filter.words,
+        "still recording": "unknown"
+        if controls.is_recording is None
+        else recording[controls.is_recording],
+        "predictions": "recorded" if controls.has_predictions else "not recorded (BRBCR.MPRED)",
+        "cycles": "recorded" if controls.has_cycles else "not recorded (BRBCR.CC)",
+    }
+    if halves:
+        facts["prohibited regions"] = f"{halves} records have one end there"
+    if controls.transaction_failed:
+        facts["pending"] = "a transaction failed behind the newest record: what ran there is undone"
+    return facts
+
+
+def decoded(registers: Sequence[Register], path: str) -> Decoded:
+    """As `decode`, as a source's content."""
     buffer = decode(registers, path)
     return Decoded(
         event=EventInfo("brbe", buffer.filter.branch_sample_type),
         machine="aarch64",
-        details={
-            "recorder": "Arm BRBE",
-            "depth": str(buffer.depth),
-            "filter": buffer.filter.words,
-        },
+        details=_facts(buffer),
         entries=[(record.source, record.target, record.flags) for record in buffer.records],
         losses={
             "registers that are no branch records": buffer.other_registers,
-            "cycle counts at their limit": sum(r.cycles_saturated for r in buffer.records),
+            "cycle counts at their limit": sum(r.is_saturated for r in buffer.records),
+            "records that were read while others were being written": len(buffer.records)
+            if buffer.controls.is_recording
+            else 0,
         },
     )
 
@@ -249,5 +334,5 @@ FORMAT = dump_format(
         "https://github.com/torvalds/linux/blob/master/drivers/perf/arm_brbe.c",
     ),
     shows=_shows,
-    decode=_decoded,
+    decode=decoded,
 )

@@ -66,8 +66,7 @@ def _bank(values: Mapping[int, int], path: str) -> lbr.Bank:
     raise InputError(
         "holds no last-branch registers",
         where=path,
-        cure=f"The first FROM register must be there, one of {names}. Dumps of AMD's and Arm's "
-        "registers are inputs of convert, report and dump stacks.",
+        cure=f"The first FROM register must be there, one of {names}.",
     )
 
 
@@ -178,7 +177,8 @@ def _count_others(values: Mapping[int, int], bank: lbr.Bank, depth: int) -> int:
     return len(values.keys() - ours)
 
 
-def _decoded(registers: Sequence[Register], path: str) -> Decoded:
+def decoded(registers: Sequence[Register], path: str) -> Decoded:
+    """As `decode`, as a source's content."""
     ring = decode(registers, path)
     kept = ring.filter
     return Decoded(
@@ -224,5 +224,5 @@ FORMAT = dump_format(
         "https://github.com/torvalds/linux/blob/master/arch/x86/events/intel/lbr.c",
     ),
     shows=_shows,
-    decode=_decoded,
+    decode=decoded,
 )

@@ -38,7 +38,7 @@ def entry_texts(source: PerfData) -> Iterator[Sample]:
     """(pid, tid, time, event, ip, stack), the stack written as perf script writes it."""
     names = [event.name for event in source.info.events]
     for batch in source.batches():
-        cycles = cycles_of(batch.flags).tolist()
+        cycles = list(map(cycles_of, batch.flags.tolist()))
         entries = [
             f"{a:#x}/{b:#x}/{letters(flags)}/{c}"
             for (a, b, flags), c in zip(batch.entries.tolist(), cycles, strict=True)

@@ -6,12 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
+from builders.evidence import evidence
+from builders.sources import Sample
 
 from lbr2pgo.counting.count import count
+from lbr2pgo.evidence.cycle_counts import CYCLES
 from lbr2pgo.model import branch_stacks as stacks
 from lbr2pgo.program.elf.layout import ImageLayout, Segment
 from lbr2pgo.sources.base import Sniff, StackSource
-from lbr2pgo.sources.registers.brbe import FORMAT, decode, decode_record
+from lbr2pgo.sources.registers.brbe import FORMAT, decode, decode_record, decoded
 from lbr2pgo.sources.registers.register_dump import parse
 from lbr2pgo.support.errors import InputError
 
@@ -86,15 +89,27 @@ def test_only_branches_are_mispredicted(kind: int, flag: int) -> None:
         (0x00FF, 255, False),
         (0x0100, 256, False),
         (0x0801, 257 << 7, False),
-        (0x09FF, 0xFFFF, False),
-        (0x3FFF, 0xFFFF, True),
-        (0x0000, 0, False),
+        (0x0911, 69_888, False),
+        (0x09FF, 511 << 8, False),
+        (0x0CFF, 511 << 11, False),
+        (0x0D00, stacks.SATURATED, True),
+        (0x3FFF, stacks.SATURATED, True),
+        (0x0000, stacks.MISSING, False),
     ],
 )
 def test_cycles_are_mantissa_and_exponent(field: int, cycles: int, saturated: bool) -> None:
     found = decode_record(1, 2, FULL | field << 32)
     assert found is not None
-    assert (found.flags >> 4 & 0xFFFF, found.cycles_saturated) == (cycles, saturated)
+    assert (stacks.cycles_of(found.flags), found.is_saturated) == (cycles, saturated)
+
+
+def test_cycles_above_perfs_limit_reach_the_tables() -> None:
+    """69,888 is a number, 65,535 in perf's field of 16 bits the end of a counter."""
+    inside = [(0x1012, 0x1015, P | stacks.cycle_flags(69_888)), (0x1006, 0x1010, P)]
+    ended = [(0x1012, 0x1015, P | 0xFFFF << 4), (0x1006, 0x1010, P)]
+    found = evidence(Sample(inside), Sample(ended)).found(CYCLES)
+    assert found.cycles.tolist() == [69_888, stacks.SATURATED]
+    assert found.count.tolist() == [1, 1]
 
 
 def test_unknown_cycles_are_missing() -> None:
@@ -104,6 +119,70 @@ def test_unknown_cycles_are_missing() -> None:
 def test_transactions() -> None:
     assert record(info() | 1 << 16)[2] & stacks.IN_TRANSACTION
     assert record(info() | 1 << 17)[2] & stacks.ABORT
+
+
+ALL_KINDS = 0x7E0000
+
+
+def told(controls: str, records: str | None = None) -> dict[str, str]:
+    """What a dump with these control registers says of itself."""
+    registers = parse((records or dump(8)) + controls, "dump")
+    return dict(decoded(registers, "dump").details)
+
+
+@pytest.mark.parametrize(
+    ("controls", "flags"),
+    [
+        ("", P | 12 << 4), ("BRBCR_EL1 0x19\n", P | 12 << 4), ("BRBCR_EL1 0x11\n", P),
+        ("BRBCR_EL1 0x09\n", 12 << 4), ("BRBCR_EL1 0x19\nBRBCR_EL2 0x11\n", P),
+        ("BRBCR_EL1 0x19\nBRBCR_EL2 0x09\n", 12 << 4), ("BRBCR_EL12 0x0\nBRBCR_EL1 0x19\n", 0),
+    ],
+)  # fmt: skip
+def test_what_is_not_recorded_at_every_level_is_unknown(controls: str, flags: int) -> None:
+    """Neither predicted nor of no cycles, whatever the records' fields hold."""
+    records = dump(8).replace(f"{info():#x}", f"{FULL | 12 << 32:#x}")
+    buffer = decode(parse(records + controls, "dump"), "dump")
+    assert {r.flags & (P | M | 0xFFFF << 4) for r in buffer.records} == {flags}
+
+
+@pytest.mark.parametrize(
+    ("controls", "words"),
+    [
+        ("", "unknown"),
+        (f"BRBFCR_EL1 {ALL_KINDS | 1 << 7:#x}\nBRBCR_EL1 0x19\n", "no"),
+        (f"BRBFCR_EL1 {ALL_KINDS:#x}\nBRBCR_EL1 0x18\n", "no"),
+        (f"BRBFCR_EL1 {ALL_KINDS:#x}\nBRBCR_EL1 0x19\n", "yes: records may have been overwritten"),
+        (f"BRBFCR_EL1 {ALL_KINDS:#x}\nBRBCR_EL2 0x1a\n", "yes: records may have been overwritten"),
+    ],
+)
+def test_paused_says_whether_records_were_still_being_written(controls: str, words: str) -> None:
+    assert told(controls)["still recording"].startswith(words)
+    health = decoded(parse(dump(8) + controls, "dump"), "dump").losses
+    expected = 8 if words.startswith("yes") else 0
+    assert health["records that were read while others were being written"] == expected
+
+
+def test_a_transaction_that_failed_last_is_told() -> None:
+    assert "pending" not in told(f"BRBFCR_EL1 {ALL_KINDS:#x}\n")
+    assert "is undone" in told(f"BRBFCR_EL1 {ALL_KINDS | 1 << 6:#x}\n")["pending"]
+
+
+def test_records_at_the_border_of_a_prohibited_region_are_told() -> None:
+    assert "prohibited regions" not in told("")
+    halves = dump(8).replace(f"BRBINF3_EL1 {info():#x}", f"BRBINF3_EL1 {info(SOURCE):#x}")
+    assert told("", halves)["prohibited regions"] == "1 records have one end there"
+
+
+@pytest.mark.parametrize(
+    ("controls", "levels"),
+    [
+        ("BRBCR_EL1 0x1\n", "EL0"), ("BRBCR_EL1 0x3\n", "EL0 and EL1"),
+        ("BRBCR_EL2 0x3\n", "EL0 and EL2"), ("BRBCR_EL1 0x2\nBRBCR_EL2 0x2\n", "EL1 and EL2"),
+        ("BRBCR_EL1 0x0\n", "no exception level"),
+    ],
+)  # fmt: skip
+def test_levels_are_those_of_all_control_registers(controls: str, levels: str) -> None:
+    assert told(controls)["filter"] == f"at {levels}"
 
 
 @pytest.mark.parametrize(
