@@ -144,7 +144,7 @@ Source = StackSource | CountSource | LineSource
 
 @dataclass(frozen=True, slots=True)
 class SourceFormat:
-    """One readable format; `sources.FORMATS` lists them all."""
+    """One readable format; `sources.formats` lists them all."""
 
     name: str
     summary: str
