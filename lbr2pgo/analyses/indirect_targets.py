@@ -124,6 +124,10 @@ def _by_target(evidence: Evidence, sites: _Sites, top: int | None, notes: tuple[
             Column("mispredicted", "mispredicted", Kind.COUNT, of_processor=True),
             branches.mispredicted[rows].tolist(),
         ),
+        (
+            Column("prediction_unknown", "not known", Kind.COUNT),
+            branches.prediction_unknown[rows].tolist(),
+        ),
         *target.columns("target_", "target "),
     ]
     title = "Targets of indirect jumps and calls"

@@ -48,8 +48,13 @@ def _row_text(counts: BranchCounts, row: int, labels: Labels) -> str:
     known = int(counts.known[row])
     target = labels.of(int(counts.to[row])) if known & TO else "outside"
     end = f", on to {labels.of(int(counts.end[row]))}" if known & END else ", end unknown"
-    number = f"{counts.count[row]:,} ({counts.mispredicted[row]:,})"
+    number = f"{counts.count[row]:,} ({_predictions_text(counts, row)})"
     return f"{number}: {_source_text(counts, row, labels)} -> {target}{end}"
+
+
+def _predictions_text(counts: BranchCounts, row: int) -> str:
+    missed, unknown = int(counts.mispredicted[row]), int(counts.prediction_unknown[row])
+    return f"{missed:,}, {unknown:,} not known" if unknown else f"{missed:,}"
 
 
 def _source_text(counts: BranchCounts, row: int, labels: Labels) -> str:

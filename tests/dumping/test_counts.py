@@ -11,6 +11,7 @@ from builders.recordings import STATIC
 from lbr2pgo.dumping import counts
 from lbr2pgo.program.code.lookup import find_function
 from lbr2pgo.program.program import Program
+from lbr2pgo.replay.recordings import Inputs, read_and_replay
 from lbr2pgo.replay.replay import ReplayOptions, replay
 
 ASSEMBLY = """
@@ -138,10 +139,17 @@ def test_only_what_touches_a_function(text: Text) -> None:
 
 
 def test_a_bare_fall_through(tmp_path: Path) -> None:
-    from lbr2pgo.replay.recordings import Inputs, read_and_replay
-
     (tmp_path / "t").write_text("F 22a8c0 22a8da 7\nf 22a8c0 22a8da 5\n")
     found = read_and_replay(Inputs((tmp_path / "t",), STATIC))
     text = list(counts.lines(found.flow, found.program, ReplayOptions()))[1:]
     assert text[0].startswith("7 (0): unknown -> 0x22a8c0 <main+0x1d0>, on to ")
     assert text[2].startswith("5 (0): outside -> 0x22a8c0 ")
+
+
+@pytest.mark.parametrize(("row", "number"), [("4 0", "4 (0, 4 not known)"), ("4 1", "4 (1)")])
+def test_predictions_that_are_not_known_are_told(tmp_path: Path, row: str, number: str) -> None:
+    """A file without any misprediction knows none."""
+    (tmp_path / "t").write_text(f"B 22a8c0 22a8da {row}\n")
+    found = read_and_replay(Inputs((tmp_path / "t",), STATIC))
+    text = list(counts.lines(found.flow, found.program, ReplayOptions()))[1:]
+    assert text[0].startswith(f"{number}: ")
