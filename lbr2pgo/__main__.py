@@ -3,11 +3,13 @@
 import sys
 from typing import NoReturn
 
-from lbr2pgo.cli import main
-
 
 def command() -> NoReturn:
     """The command's process, from beginning to end."""
+    try:
+        from lbr2pgo.cli import main  # Ctrl-C may come meanwhile
+    except KeyboardInterrupt:
+        sys.exit(130)
     sys.exit(main())
 
 

@@ -54,6 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; gives its exit code."""
     try:
         return _main(arguments)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Stopped as stop:
+        return 128 + stop.number
     except Exception as error:
         shortage = shortage_of(error)
         if shortage is None:
@@ -86,10 +90,6 @@ def _main(arguments: Sequence[str] | None) -> int:
             raise
         _drop_output()
         return _complain(OutputError(error.strerror or str(error), where=error.filename))
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except Stopped as stop:
-        return 128 + stop.number
 
 
 def _parse(words: list[str]) -> argparse.Namespace:
