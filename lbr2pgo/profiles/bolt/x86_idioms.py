@@ -11,16 +11,22 @@ Jump tables are recognised by the idioms that compilers emit, within BOLT's limi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import cache
-from typing import Any
+from collections.abc import Iterator, Set
 
 import numpy as np
-from capstone import x86
 
 from lbr2pgo.native.x86_branches import address_filter, find_branches
 from lbr2pgo.profiles.bolt.disassembly import Disassembly
 from lbr2pgo.profiles.bolt.idioms import Idioms, TableUses
+from lbr2pgo.profiles.bolt.x86_operands import (
+    ADD,
+    LEA,
+    MOV_LOAD,
+    MOVSXD,
+    Instruction,
+    Memory,
+    Reader,
+)
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U8, Bools
@@ -38,9 +44,6 @@ _NO_REX_R = 0xFB  # masks REX.R, so that 48 and 4C are one
 _LEA, _RIP_RELATIVE, _LEA_SIZE = 0x8D, 0x05, 7
 
 _BRANCHES_AT_ONCE = 1 << 16
-
-_NUMBERED = re.compile(r"(r\d+)[dwb]?$")
-_LOW_BYTES = ("sil", "dil", "bpl", "spl")
 
 # `int3`, then any of: `nop` in its many lengths, zeros, jumps ahead (Intel SDM vol. 2, NOP).
 _PADDING = re.compile(
@@ -141,131 +144,86 @@ class _Search:
     """Looks backwards from a jump for what set its register."""
 
     def __init__(self, code: Disassembly) -> None:
-        import capstone
-
         self._code = code
-        self._disassembler = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
-        self._disassembler.detail = True
-        self._decoded: dict[int, tuple[Any, frozenset[str]]] = {}
+        self._reader = Reader()
+        self._known: dict[int, Instruction] = {}
         self._left = _ALL_SEARCHES
 
     def table_of(self, row: int) -> tuple[int, bool] | None:
         """Address of the table that a jump uses, and whether it holds distances."""
-        jump, _ = self._decode(row)
-        if jump is None or len(jump.operands) != 1:
+        jump = self._instruction(row)
+        if isinstance(jump.other, Memory):
+            return _address_table(jump.other)
+        if jump.other is None:
             return None
-        operand = jump.operands[0]
-        if operand.type == x86.X86_OP_MEM:
-            return _address_table(operand)
-        register = self._name(operand.reg)
-        for at, setter in self._setters(row, {register}):
-            if _is_load(setter):
-                return _address_table(setter.operands[1])
-            if not _is_add(setter):
+        for at, setter in self._setters(row, {jump.other}):
+            if setter.opcode == MOV_LOAD and isinstance(setter.other, Memory):
+                return _address_table(setter.other)
+            if not _is_add(setter) or setter.register == setter.other:
                 return None
-            other = self._name(setter.operands[1].reg)
-            table = None if other == register else self._distance_table(at, register, other)
+            table = self._distance_table(at, {setter.register, setter.other})
             return None if table is None else (table, True)
         return None
 
-    def _distance_table(self, row: int, first: str, second: str) -> int | None:
+    def _distance_table(self, row: int, registers: Set[object]) -> int | None:
         """Address that `lea` sets in one register where `movslq` sets the other from it."""
         base = None
-        for at, setter in self._setters(row, {first, second}):
-            name = self._name(setter.operands[0].reg) if setter.operands else ""
+        for at, setter in self._setters(row, registers):
             if base is None:
-                if not _is_indexed_movslq(setter):
+                base = _base_of_indexed_movslq(setter)
+                if base is None or {base, setter.register} != registers:
                     return None
-                base = second if name == first else first
-                if self._name(setter.operands[1].mem.base) != base:
-                    return None
-            elif base in self._decode(at)[1]:
-                return (
-                    _rip_relative(setter) if setter.id == x86.X86_INS_LEA and name == base else None
-                )
+            elif base in setter.written:
+                return self._address_taken(at, setter)
         return None
 
-    def _setters(self, row: int, registers: set[str]) -> Iterator[tuple[int, Any]]:
+    def _address_taken(self, row: int, setter: Instruction) -> int | None:
+        """Address that a `lea` relative to the next instruction takes, None for another one."""
+        memory = setter.other
+        if setter.opcode != LEA or not isinstance(memory, Memory):
+            return None
+        if not memory.is_relative or memory.has_segment:
+            return None
+        following = int(self._code.address[row]) + int(self._code.size[row])
+        return (following + memory.displacement) & _MASK
+
+    def _setters(self, row: int, registers: Set[object]) -> Iterator[tuple[int, Instruction]]:
         """Instructions before a row, in the same function, that set any of the registers."""
         function = self._code.function[row]
         for at in range(row - 1, max(-1, row - 1 - _LONGEST_SEARCH), -1):
             self._left -= 1
             if self._left < 0 or self._code.function[at] != function:
                 return
-            instruction, written = self._decode(at)
-            if registers & written:
+            instruction = self._instruction(at)
+            if registers & instruction.written:
                 yield at, instruction
 
-    def _decode(self, row: int) -> tuple[Any, frozenset[str]]:
-        """An instruction, None if it is none, and the registers that it sets."""
-        if row not in self._decoded:
-            address = int(self._code.address[row])
-            instruction = next(self._disassembler.disasm(self._code.code(row), address, 1), None)
-            written = instruction.regs_access()[1] if instruction is not None else ()
-            self._decoded[row] = instruction, frozenset(map(self._name, written))
-        return self._decoded[row]
-
-    def _name(self, register: int) -> str:
-        """Name of the 64-bit register that a register is part of."""
-        return _whole(self._disassembler.reg_name(register) or "")
+    def _instruction(self, row: int) -> Instruction:
+        if row not in self._known:
+            self._known[row] = self._reader.read(self._code.code(row))
+        return self._known[row]
 
 
-@cache
-def _whole(name: str) -> str:
-    if match := _NUMBERED.match(name):
-        return match[1]
-    letters = name.lstrip("re")
-    if letters in ("al", "ah", "bl", "bh", "cl", "ch", "dl", "dh"):
-        return f"r{letters[0]}x"
-    return f"r{letters.removesuffix('l') if letters in _LOW_BYTES else letters}"
-
-
-def _is_load(instruction: Any) -> bool:
-    """A `mov` of 16, 32 or 64 bits from memory to a register."""
-    return bool(
-        instruction.id == x86.X86_INS_MOV
-        and instruction.opcode[0] == 0x8B
-        and instruction.operands[1].type == x86.X86_OP_MEM
-    )
-
-
-def _is_add(instruction: Any) -> bool:
-    """An `add` of two 64-bit registers."""
-    operands = instruction.operands
-    return bool(
-        instruction.id == x86.X86_INS_ADD
-        and instruction.opcode[0] == 0x01
-        and all(o.type == x86.X86_OP_REG and o.size == 8 for o in operands)
-    )
-
-
-def _is_indexed_movslq(instruction: Any) -> bool:
-    """A `movslq (%b,%i,4), %r64`."""
-    if instruction.id != x86.X86_INS_MOVSXD or instruction.operands[0].size != 8:
-        return False
-    source = instruction.operands[1]
-    memory = source.mem
-    return bool(
-        source.type == x86.X86_OP_MEM
-        and memory.index
-        and (memory.scale, memory.disp, memory.segment) == (4, 0, 0)
-    )
-
-
-def _rip_relative(instruction: Any) -> int | None:
-    """Address that an operand relative to the next instruction means."""
-    memory = instruction.operands[1].mem
-    if memory.base != x86.X86_REG_RIP or memory.index or memory.segment:
-        return None
-    return int(instruction.address + instruction.size + memory.disp) & _MASK
-
-
-def _address_table(operand: Any) -> tuple[int, bool] | None:
+def _address_table(memory: Memory) -> tuple[int, bool] | None:
     """Table of addresses that an operand `TABLE(,%i,8)` means."""
-    memory = operand.mem
-    if memory.base or memory.segment or not memory.index or memory.scale != 8 or memory.disp <= 0:
+    has_more = memory.base is not None or memory.is_relative or memory.has_segment
+    if has_more or memory.index is None or memory.scale != 8 or memory.displacement <= 0:
         return None
-    return int(memory.disp), False
+    return memory.displacement, False
+
+
+def _is_add(instruction: Instruction) -> bool:
+    """An `add` of two 64-bit registers."""
+    return instruction.opcode == ADD and instruction.is_wide and isinstance(instruction.other, int)
+
+
+def _base_of_indexed_movslq(instruction: Instruction) -> int | None:
+    """`%b` of a `movslq (%b,%i,4), %r64`, None for another instruction."""
+    memory = instruction.other
+    if instruction.opcode != MOVSXD or not instruction.is_wide or not isinstance(memory, Memory):
+        return None
+    is_indexed = memory.index is not None and memory.scale == 4
+    return None if not is_indexed or memory.displacement or memory.has_segment else memory.base
 
 
 X86_64 = Idioms(
