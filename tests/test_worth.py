@@ -12,8 +12,8 @@ from builders.recordings import TESTBINS
 
 from lbr2pgo.build.measure import Candidate, measure
 from lbr2pgo.build.training import Training, make_profile, record
+from lbr2pgo.model.exact_counts import Totals
 from lbr2pgo.profiles.formats.llvm import LlvmOutput
-from lbr2pgo.record.exact import Totals
 from lbr2pgo.sources.perf_data.reader import PerfData
 
 pytestmark = pytest.mark.slow

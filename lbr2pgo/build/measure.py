@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from lbr2pgo.record.exact import Totals
+from lbr2pgo.model.exact_counts import Totals
 from lbr2pgo.record.guest import find_guest
 from lbr2pgo.record.hardware import exit_code
 from lbr2pgo.record.options import RecordOptions

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lbr2pgo.cli.parser import executable
-from lbr2pgo.support.errors import InputError
 
 if TYPE_CHECKING:
     from lbr2pgo.analyses.accuracy import Accuracy, Edges
@@ -57,24 +56,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _exact_edges(path: Path, program: Program) -> Edges:
     from lbr2pgo.analyses.accuracy import exact_edges
-    from lbr2pgo.record.exact import ExactCounts
+    from lbr2pgo.model.exact_counts import ExactCounts
+    from lbr2pgo.sources.exact_counts import image_of
     from lbr2pgo.support.addresses import image_addresses
 
-    exact, layout = ExactCounts.load(path), program.image.layout
-    image = exact.find_image(layout.build_id, layout.path)
-    if image is None:
-        raise InputError(
-            f"holds no counts of {layout.path}",
-            where=str(path),
-            cure=f"Counted were: {', '.join(exact.images[:5]) or 'nothing'}.",
-        )
-    counted = exact.build_ids[image]
-    if counted and layout.build_id and counted != layout.build_id:
-        raise InputError(
-            f"counts another build of {layout.path}: build-id {counted}, not {layout.build_id}",
-            where=str(path),
-            cure="Give the binary that was counted.",
-        )
+    exact = ExactCounts.load(path)
+    image = image_of(exact, program.image.layout, str(path))
     return exact_edges(
         image_addresses(exact.from_),
         image_addresses(exact.to),

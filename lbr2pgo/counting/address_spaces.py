@@ -29,7 +29,8 @@ _MOST_MAPPINGS = 64
 """Nobody records that a library was closed, so what a process mapped only ever grows; of an image
 that one process mapped more often than this, the first mappings are forgotten."""
 
-_LAST_ADDRESS = (1 << 64) - 1
+LAST_ADDRESS = RuntimeAddress((1 << 64) - 1)
+"""Damaged mappings go on behind it."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -55,7 +56,7 @@ def pieces_of(event: Mmap, layout: ImageLayout) -> Pieces:
         high = min(event.file_offset + event.length, segment.file_offset + segment.file_size)
         start = RuntimeAddress(event.start + (low - event.file_offset))
         # Damaged records would go on behind the last address.
-        end = RuntimeAddress(min(start + (high - low), _LAST_ADDRESS))
+        end = RuntimeAddress(min(start + (high - low), LAST_ADDRESS))
         if segment.executable and start < end:
             bias = start - (segment.address + low - segment.file_offset)
             pieces.append(Piece(start, end, bias))
@@ -244,7 +245,7 @@ class AddressSpaces:
         pieces = self.pieces[space]
         starts = np.array([p.start for p in pieces], dtype=np.uint64)
         ends = np.array([p.end for p in pieces], dtype=np.uint64)
-        biases = np.array([p.bias & _LAST_ADDRESS for p in pieces], dtype=np.uint64)
+        biases = np.array([p.bias & LAST_ADDRESS for p in pieces], dtype=np.uint64)
         index = interval_of(starts, ends, addresses)
         inside = index >= 0
         image = image_addresses(np.where(inside, addresses - biases[index], np.uint64(0)))

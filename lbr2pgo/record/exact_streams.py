@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.branch_stacks import BRANCH_TYPES
-from lbr2pgo.record.exact import ANONYMOUS, UNKNOWN, ExactCounts, Totals
+from lbr2pgo.model.exact_counts import ANONYMOUS, UNKNOWN, ExactCounts, Totals
 from lbr2pgo.record.stream import (
     BLOCK,
     BLOCK_COUNT,

@@ -20,13 +20,13 @@ from typing import BinaryIO
 
 from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks
+from lbr2pgo.model.exact_counts import Totals
 from lbr2pgo.model.perf_abi import SIMULATED_CPU
 from lbr2pgo.record.emulation import (
     DEFAULT_PERIOD,
     emulator_command,
     keeps_halves,
 )
-from lbr2pgo.record.exact import Totals
 from lbr2pgo.record.exact_streams import Images, exact_counts, sum_totals
 from lbr2pgo.record.foreground import run_foreground
 from lbr2pgo.record.guest import EMULATOR_CURE, Guest, find_guest

@@ -20,6 +20,7 @@ from lbr2pgo.support.errors import InputError
 _MODULES = (
     "perf_data.reader",
     "saved_counts",
+    "exact_counts",
     "registers.intel_msr",
     "registers.amd_msr",
     "registers.brbe",

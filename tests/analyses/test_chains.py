@@ -13,8 +13,8 @@ from builders.sources import Sample
 from lbr2pgo.analyses.chains import LIKELY, chains, executed_chains, saved_branches
 from lbr2pgo.analyses.flow_graph import flow_graph, hottest_regions
 from lbr2pgo.evidence.path_counts import PATHS
+from lbr2pgo.model.exact_counts import ExactCounts
 from lbr2pgo.program.code.cfg import EdgeKind
-from lbr2pgo.record.exact import ExactCounts
 
 TWO_CHOICES = {
     0x1000: "90", 0x1001: "7503", 0x1003: "90", 0x1004: "eb01", 0x1006: "90", 0x1007: "90",

@@ -12,7 +12,7 @@ from builders.sources import Sample
 
 from lbr2pgo.analyses.outcomes import estimate, outcomes
 from lbr2pgo.counting.count import Reading
-from lbr2pgo.record.exact import ExactCounts
+from lbr2pgo.model.exact_counts import ExactCounts
 from lbr2pgo.sources import open_source
 
 BACK, LONG, SHORT = (0x1016, 0x1005), (0x1012, 0x1015), (0x1009, 0x1015)

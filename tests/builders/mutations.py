@@ -158,7 +158,7 @@ def _written_run() -> Run:
 
 def _exact_run() -> Run:
     """Read exact counts."""
-    from lbr2pgo.record.exact import ExactCounts
+    from lbr2pgo.model.exact_counts import ExactCounts
 
     def run(path: Path, damage: str) -> None:
         del damage

@@ -9,7 +9,7 @@ import pytest
 
 from lbr2pgo.cli import main, record
 from lbr2pgo.cli.parser import Parser
-from lbr2pgo.record.exact import ExactCounts
+from lbr2pgo.model.exact_counts import ExactCounts
 from lbr2pgo.support.errors import InputError
 
 TESTBINS = Path(__file__).parents[2] / "testbins"

@@ -23,12 +23,12 @@ from seeds import BINARY, RECORDING, Seeds
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.counting.count import count
 from lbr2pgo.dumping import profile as written
+from lbr2pgo.model.exact_counts import ExactCounts
 from lbr2pgo.profiles.formats import formats, output
 from lbr2pgo.profiles.formats.base import Form, OutputFormat
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.program import Program
-from lbr2pgo.record.exact import ExactCounts
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import LineSource, Source, StackSource
 from lbr2pgo.support.arrays import U64

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from lbr2pgo.model.branch_stacks import BranchStacks
-from lbr2pgo.record.exact import ExactCounts
+from lbr2pgo.model.exact_counts import ExactCounts
 from lbr2pgo.record.machine import Machine, read_machine
 from lbr2pgo.record.options import RecordOptions
 from lbr2pgo.record.software import RecordResult, record_software

@@ -193,7 +193,7 @@ def test_a_kill_keeps_what_was_recorded(number: int, build: Build, tmp_path: Pat
     victim = {signal.SIGKILL: guest, signal.SIGTERM: recorder.pid, signal.SIGINT: -recorder.pid}
     os.kill(victim[number], number)
     assert recorder.wait(timeout=60) == 128 + number
-    from lbr2pgo.record.exact import ExactCounts
+    from lbr2pgo.model.exact_counts import ExactCounts
 
     assert ExactCounts.load(tmp_path / "exact").totals.taken > 200_000
     assert (tmp_path / "perf.data").stat().st_size > 100_000

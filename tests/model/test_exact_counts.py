@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lbr2pgo.record.exact import ExactCounts, Totals
+from lbr2pgo.model.exact_counts import ExactCounts, Totals
 from lbr2pgo.support.errors import InputError, OutputError
 
 TESTBINS = Path(__file__).parents[2] / "testbins"
