@@ -20,6 +20,27 @@ NO_LIMIT = C_NO_LIMIT
 INTO_UNKNOWN = C_INTO_UNKNOWN
 
 
+cdef int _has_repeat(
+    int64_t[::1] frames, Py_ssize_t size, Py_ssize_t window
+) except -1 nogil:
+    """Whether there are two equal neighbours of `window` frames each.
+
+    As many frames in a row then equal those `window` before them, and one of them stands at a
+    multiple of it: so few places have to be looked at.
+    """
+    cdef Py_ssize_t i = window, first, past
+    while i < size:
+        first, past = i, i
+        while past < size and frames[past] == frames[past - window]:
+            past += 1
+        while past > i and first > window and frames[first - 1] == frames[first - 1 - window]:
+            first -= 1
+        if past - first >= window:
+            return True
+        i += window
+    return False
+
+
 cdef Py_ssize_t _without_repeats(
     int64_t[::1] frames, Py_ssize_t size, Py_ssize_t window
 ) except -1 nogil:
@@ -47,8 +68,9 @@ cdef Py_ssize_t _compressed(
     if size > 0:
         most = min(most, max(C_MOST_WORK // size, 1))
     while window <= most:
-        size = _without_repeats(frames, size, window)
-        most = min(most, size // 2)
+        if _has_repeat(frames, size, window):
+            size = _without_repeats(frames, size, window)
+            most = min(most, size // 2)
         window += 1
     return size
 

@@ -28,6 +28,9 @@ class RowSums:
     def counts(self) -> U64:
         """(n,): the sum of each."""
 
+    def find_rows(self, a: U64, b: U64, c: U64) -> I64:
+        """Number of each row (k,), given in columns; -1 for those that have no sum."""
+
     def add_rows(self, a: U64, b: U64, c: U64, count: U64) -> None:
         """Add to the rows given in columns (k,)."""
 

@@ -108,6 +108,16 @@ cdef class RowSums:
     def counts(self):
         return np.asarray(self.sums[: self.ids.used]).copy()
 
+    def find_rows(
+        self, const uint64_t[::1] a, const uint64_t[::1] b, const uint64_t[::1] c
+    ):
+        cdef Py_ssize_t i
+        cdef int64_t[::1] found = np.empty(a.shape[0], np.int64)
+        with nogil:
+            for i in range(a.shape[0]):
+                found[i] = self.ids.find(a[i], b[i], c[i])
+        return np.asarray(found)
+
     def add_rows(
         self, const uint64_t[::1] a, const uint64_t[::1] b, const uint64_t[::1] c,
         const uint64_t[::1] count,

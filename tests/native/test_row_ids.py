@@ -66,3 +66,14 @@ def test_a_range_adds_to_each_of_its_numbers(ranges) -> None:
             wanted[a_, number, 0] += count_
     found = dict(zip(map(tuple, sums.rows().tolist()), sums.counts().tolist(), strict=True))
     assert found == dict(wanted)
+
+
+def test_rows_are_found_without_being_added() -> None:
+    sums = RowSums()
+    zero, one = np.zeros(1, np.uint64), np.ones(1, np.uint64)
+    sums.add_rows(zero, one, zero, one)
+    sums.add_rows(one, one, zero, one)
+    both = np.concatenate((one, zero, one))
+    found = sums.find_rows(both, np.concatenate((zero, one, one)), np.zeros(3, np.uint64))
+    assert found.tolist() == [-1, 0, 1]
+    assert len(sums) == 2

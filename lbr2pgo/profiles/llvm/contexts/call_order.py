@@ -94,7 +94,9 @@ def _walk(
     edges: list[tuple[Edge, int]], inner: dict[int, dict[Edge, int]], tree: set[Edge]
 ) -> list[int]:
     """Functions from those on that no edge of the tree leads to, along its edges."""
-    incoming = {function: {edge for edge in tree if edge[1] == function} for function in inner}
+    incoming: dict[int, set[Edge]] = {function: set() for function in inner}
+    for edge in tree:
+        incoming[edge[1]].add(edge)
     roots = dict.fromkeys(source for (source, _), _ in edges if not incoming[source])
     waiting, order = deque(roots), []
     while waiting:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbr2pgo.native.row_ids import RowIds, RowSums
+from lbr2pgo.native.row_ids import RowSums
 from lbr2pgo.profiles.llvm.places import pair
 from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets
 from lbr2pgo.support.arrays import I64, U64
@@ -43,8 +43,10 @@ class Lines:
         """Locations in their order, and the calls from each."""
         lines, calls = self.counts.rows(), self.calls.rows()
         order = np.lexsort((lines[:, 1], lines[:, 0]))
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        context, location, callee = map(np.ascontiguousarray, calls.T)
+        row = place[self.counts.find_rows(context, location, np.zeros_like(context))]
         lines, counts = lines[order], self.counts.counts()[order]
-        context, location = (np.concatenate((lines[:, k], calls[:, k])) for k in (0, 1))
-        row = RowIds().number_rows(context, location)[len(lines) :]
         body = Body(lines[:, 0].astype(np.int64), *line_and_discriminator(lines[:, 1]), counts)
-        return body, CallTargets(row, calls[:, 2].astype(np.int64), self.calls.counts())
+        return body, CallTargets(row, callee.astype(np.int64), self.calls.counts())

@@ -16,7 +16,7 @@ from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.dwarf.debug_info import DwarfFunctions
 from lbr2pgo.replay.replay import CALLS
 from lbr2pgo.support.addresses import ImageAddresses, image_array
-from lbr2pgo.support.arrays import I64
+from lbr2pgo.support.arrays import I64, U64
 
 MOST_JUMPS = 100
 """Longer ways are not looked for."""
@@ -49,9 +49,9 @@ class TailCalls:
         code: InstructionTable,
     ) -> None:
         """Of branches (b,); `code` holds the instructions at their sources."""
-        self._calls: dict[int, set[int]] = {}
-        self._jumps: dict[int, set[int]] = {}
-        """By address, the functions that were called from there."""
+        self._calls: dict[int, list[int]] = {}
+        self._jumps: dict[int, list[int]] = {}
+        """By address, the functions that were called from there, in order."""
         self._from: dict[int, list[int]] = {}
         """The tail calls of each function."""
         self._known: dict[tuple[int, int], tuple[int, Way]] = {}
@@ -73,14 +73,11 @@ class TailCalls:
         is_call = np.isin(kind, CALLS) & (here >= 0) & (there >= 0)
         is_jump = leaves & (kind == Kind.INDIRECT_JUMP)
         is_jump |= leaves & (kind == Kind.JUMP) & (function[here] != function[there])
-        for known, rows in ((self._calls, is_call), (self._jumps, is_jump)):
-            columns = (source[rows], function[there[rows]])
-            for address, callee in zip(*(c.tolist() for c in columns), strict=True):
-                known.setdefault(address, set()).add(callee)
-        owner = function[functions.containing(source[is_jump])]
-        pairs = np.unique(np.stack((owner.astype(np.uint64), source[is_jump])), axis=1)
-        for caller, address in pairs.T.tolist():
-            self._from.setdefault(caller, []).append(address)
+        callee = function[there].astype(np.uint64)
+        _list(self._calls, source[is_call], callee[is_call])
+        _list(self._jumps, source[is_jump], callee[is_jump])
+        owner = function[here[is_jump]].astype(np.uint64)
+        _list(self._from, owner, source[is_jump])
 
     def gaps(self, call: ImageAddresses, function: I64) -> Gaps:
         """What is missing between calls (k,) and the functions above them in call stacks."""
@@ -97,10 +94,10 @@ class TailCalls:
 
     def missing(self, call: int, function: int) -> Way:
         """The tail calls on the only way from a call to a function; none if there are several."""
-        called = self._calls.get(call, set())
+        called = self._calls.get(call, ())
         if function in called or function not in self._targets:
             return ()
-        found, way = self._first_two(sorted(called), function)
+        found, way = self._first_two(called, function)
         return way if found == 1 else ()
 
     def _first_two(self, functions: Iterable[int], target: int) -> tuple[int, Way]:
@@ -127,8 +124,14 @@ class TailCalls:
     def _ways_by_jumps(self, function: int, target: int) -> tuple[int, Way]:
         found, way = _NONE
         for jump in self._from.get(function, ()):
-            more, behind = self._first_two(sorted(self._jumps[jump]), target)
+            more, behind = self._first_two(self._jumps[jump], target)
             found, way = min(found + more, 2), (jump, *behind) if more else way
             if found > 1:
                 break
         return found, way
+
+
+def _list(known: dict[int, list[int]], keys: U64, values: U64) -> None:
+    """Add the values of each key, in order, each once."""
+    for key, value in np.unique(np.stack((keys, values), axis=1), axis=0).tolist():
+        known.setdefault(key, []).append(value)
