@@ -25,6 +25,7 @@ from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.tables import same_length, seal
 
 if TYPE_CHECKING:
     from lbr2pgo.program.code.functions import Functions
@@ -49,6 +50,10 @@ class Edges:
     target: ImageAddresses
     known: U8
     count: U64
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
 
     def __len__(self) -> int:
         return len(self.source)

@@ -11,6 +11,7 @@ from lbr2pgo.analyses.modes import mode_bounds
 from lbr2pgo.model.branch_counts import sum_by
 from lbr2pgo.model.branch_stacks import MISSING, SATURATED
 from lbr2pgo.support.arrays import F64, I64, U64
+from lbr2pgo.support.tables import same_length, seal
 
 _LEFT_OUT = 100
 """One value of so many is left out of the trimmed_mean one."""
@@ -52,6 +53,10 @@ class Distribution:
     """(n,): of how many it was predicted; of the rest that is not known."""
     missing: int
     saturated: int
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
 
     @classmethod
     def of(

@@ -19,6 +19,7 @@ from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.code.instructions import Kind as Instruction
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import F64, I64, U64
+from lbr2pgo.support.tables import same_length, seal
 
 NAME = "outcomes"
 TITLE = "Branch outcomes"
@@ -38,6 +39,10 @@ class Outcomes:
     """Of being taken."""
     low: F64
     high: F64
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
 
     def __len__(self) -> int:
         return len(self.address)

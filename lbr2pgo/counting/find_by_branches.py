@@ -28,6 +28,7 @@ from lbr2pgo.support.addresses import (
 )
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.intervals import numbers_in
+from lbr2pgo.support.tables import same_length, seal
 
 _PAGE_BITS, _PAGE_MASK = np.uint64(12), np.uint64(0xFFF)
 _MOST_PLACES = 32
@@ -49,6 +50,10 @@ class CodeBranches:
     target: ImageAddresses
     """Of direct branches."""
     has_target: Bools
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
 
     def own(self, from_: ImageAddresses, to: ImageAddresses) -> Bools:
         """Whether recorded branches, by image addresses (n,), are the program's."""
@@ -94,6 +99,10 @@ class EdgesSeen:
     from_: RuntimeAddresses
     to: RuntimeAddresses
     count: I64
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
 
     def take(self, rows: Bools) -> EdgesSeen:
         """Some of them."""

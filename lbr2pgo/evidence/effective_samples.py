@@ -20,6 +20,7 @@ from lbr2pgo.native.moments import MOMENTS, add_moments
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.support.arrays import F64
+from lbr2pgo.support.tables import same_length, seal
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,10 @@ class Spread:
     """Of conditional branches, taken or not."""
     miss: F64
     """Of branches, mispredicted or not."""
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
 
 
 def effective_part(moments: F64) -> F64:

@@ -17,6 +17,7 @@ import numpy as np
 from lbr2pgo.evidence.collector import Finding, Samples
 from lbr2pgo.native.chain_paths import ChainFollower
 from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.tables import seal
 
 WAYS = 32
 """Blocks that a path is remembered back; behind so many, all paths are one."""
@@ -38,6 +39,9 @@ class ChainPlan:
     is_entry: Bools
     """(m,): blocks in which a function is entered, and to which none of its own leads."""
 
+    def __post_init__(self) -> None:
+        seal(self)
+
 
 _NO_CODE = np.empty(0, np.int64)
 _NO_PLAN = ChainPlan(0, 1, np.zeros(1, np.int64), _NO_CODE, _NO_CODE, np.empty(0, np.bool_))
@@ -53,6 +57,9 @@ class PathCounts:
     """(slots, WAYS): how often it is known which block ran next."""
     went_on: U64
     """(slots, WAYS): how often that was the chain's."""
+
+    def __post_init__(self) -> None:
+        seal(self)
 
     def along(self, rows: I64) -> tuple[U64, U64]:
         """(n - 1,) each: known and went_on of paths from the first one of n blocks of a chain."""

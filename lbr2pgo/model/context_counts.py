@@ -9,6 +9,7 @@ import numpy as np
 
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.tables import same_length, seal
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,10 @@ class ContextRuns:
     end: ImageAddresses
     count: U64
 
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
+
 
 @dataclass(frozen=True, slots=True)
 class ContextBranches:
@@ -56,6 +61,10 @@ class ContextBranches:
     has_source: Bools
     to: ImageAddresses
     count: U64
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
 
 
 @dataclass(frozen=True, slots=True)

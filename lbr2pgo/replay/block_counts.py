@@ -10,6 +10,7 @@ from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.program.code.cfg import EdgeKind, FunctionCFG
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.tables import seal
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,9 @@ class BlockCounts:
     cover one of its instructions."""
     edge: U64
     """(m,): taken branches, or valid fall-throughs that run past the end of the source block."""
+
+    def __post_init__(self) -> None:
+        seal(self)
 
 
 def count_blocks(flow: Flow, cfg: FunctionCFG) -> BlockCounts:

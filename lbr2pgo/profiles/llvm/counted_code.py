@@ -14,6 +14,7 @@ from lbr2pgo.support.addresses import ByteRanges, ImageAddresses
 from lbr2pgo.support.arrays import U64, Bools
 from lbr2pgo.support.distinct import among, distinct
 from lbr2pgo.support.sums import multiplied
+from lbr2pgo.support.tables import same_length, seal
 
 
 def starts(flow: Flow) -> ImageAddresses:
@@ -32,6 +33,10 @@ class CountedCode:
     count: U64
     is_body: Bools
     """False for instructions that are only the place of a call."""
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
 
 
 def counted_code(

@@ -13,6 +13,7 @@ from lbr2pgo.program.elf.symbols import Symbols
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.tables import same_length, seal
 
 EXTERNAL = np.uint64(1)
 """Where llvm-profgen believes to be what is outside the image. If debug information of dropped
@@ -31,6 +32,10 @@ class Calls:
     """Index into `names`."""
     count: U64
     names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
 
 
 def calls_to_entries(

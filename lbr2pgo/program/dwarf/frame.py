@@ -17,6 +17,7 @@ from lbr2pgo.program.dwarf.line import LineTable
 from lbr2pgo.program.dwarf.unit import Dwarf
 from lbr2pgo.support.arrays import I32, I64, U32, Records
 from lbr2pgo.support.intervals import numbers_in
+from lbr2pgo.support.tables import same_length, seal
 
 TableOf = Callable[[int], LineTable | None]
 """The line table of a unit."""
@@ -44,6 +45,10 @@ class InlineFrames:
     """(m,), index into `files`: the file that `line` counts in; an empty path if not known."""
     names: tuple[str, ...]
     files: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self, "function", "line", "start_line", "discriminator", "file")
 
     @classmethod
     def none(cls, addresses: int) -> InlineFrames:

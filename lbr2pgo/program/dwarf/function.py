@@ -17,6 +17,7 @@ from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_array
 from lbr2pgo.support.arrays import I32, I64, U64, Records
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import interval_of
+from lbr2pgo.support.tables import same_length, seal
 
 ENDINGS = {
     native.DAMAGED: "units cut off by damage in .debug_info",
@@ -49,6 +50,10 @@ class DwarfFunctions:
     """(k,), index into `names`."""
     names: tuple[str, ...]
     """Each once, and only of functions with a range here."""
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
 
     @classmethod
     def none(cls) -> DwarfFunctions:

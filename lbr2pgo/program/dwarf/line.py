@@ -10,6 +10,7 @@ import numpy as np
 from lbr2pgo.native import dwarf_lines as native
 from lbr2pgo.program.dwarf.unit import Dwarf
 from lbr2pgo.support.arrays import I32, U32, U64, Records
+from lbr2pgo.support.tables import same_length, seal
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,10 @@ class Lines:
     line: U32
     discriminator: U32
     files: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from lbr2pgo.native import eh_frame as native
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import U64
+from lbr2pgo.support.tables import ascending, same_length, seal
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,11 @@ class FrameDescriptions:
     """Image address of the language-specific data area, 0 where there is none."""
     health: Mapping[str, int] = field(default_factory=dict)
     """What can't be used: a reason in words, and how many."""
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
+        ascending(self, "start")
 
     def lsda_of(self, starts: ImageAddresses) -> U64:
         """(n,): LSDA of the entry that starts at each address, 0 where there is none."""

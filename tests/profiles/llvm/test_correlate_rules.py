@@ -160,7 +160,7 @@ def test_what_is_inlined_into_code_without_a_name_is_cut_off(tmp_path: Path) -> 
 
 def test_code_without_debug_information_is_in_no_profile(tmp_path: Path) -> None:
     bare = {address: frames for address, frames in PLACES.items() if address >= 0xB}
-    text = profile_text(tmp_path, (None, 0, 1, 6), (5, 0xB, 0xC, 1), debug=Debug(bare))
+    text = profile_text(tmp_path, (None, 0, 1, 6), (0xA, 0xB, 0xC, 1), debug=Debug(bare))
     assert text.splitlines() == ["h:2:1", " 1: 1", "f:0:6"]
 
 
@@ -172,10 +172,10 @@ def test_a_branch_into_a_function_is_no_call(tmp_path: Path) -> None:
 
 def test_only_the_piece_with_the_functions_symbol_is_its_entry(tmp_path: Path) -> None:
     split = Debug(PLACES, ((0, 0x3, "f"), (0x3, 0xB, "f"), (0xB, 0xD, "h")))
-    text = profile_text(tmp_path, (None, 0, 1, 6), (1, 3, 5, 2), debug=split)
+    text = profile_text(tmp_path, (None, 0, 1, 6), (0xA, 3, 5, 2), debug=split)
     assert text.startswith("f:32:6\n")
     other = profile_text(
-        tmp_path, (None, 0, 1, 6), (1, 3, 5, 2), debug=split,
+        tmp_path, (None, 0, 1, 6), (0xA, 3, 5, 2), debug=split,
         symbols=(Function("f.cold", BASE, 3), Function("f.llvm.17", BASE + 3, 8), H),
     )  # fmt: skip
     assert other.startswith("f:32:2\n"), "the suffix .llvm.17 is no part of the name"
