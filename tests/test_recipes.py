@@ -190,12 +190,13 @@ def test_a_pipeline_builds_plain_then_refreshes_then_optimises(
     play("refresh")
     assert f"{flag}={project}/profile/app.prof interp.c".lower() in play("build")
 
-    (project / "profile" / "app.prof").write_text("walk:100:10\n 60000: 100\n")
+    (project / "profile" / "app.prof").write_text("run:100:10\n 11: 60\n 60000: 40\n")
     stale = play("build")
-    assert re.search(r"^stale +1 ", stale, re.MULTILINE)
+    assert re.search(r"^stale +0\.4 ", stale, re.MULTILINE)
     assert flag in stale
 
-    (project / "profile" / "app.prof").write_text("another:100:10\n 1: 100\n")
-    refused = play("build")
-    assert "the stored profile was refused" in refused
-    assert flag not in refused
+    for unfit in ("run:100:10\n 11: 40\n 60000: 60\n", "another:100:10\n 1: 100\n"):
+        (project / "profile" / "app.prof").write_text(unfit)
+        refused = play("build")
+        assert "the stored profile was refused" in refused
+        assert flag not in refused

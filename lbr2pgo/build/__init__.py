@@ -2,3 +2,5 @@
 
 MOST_MISSING = 0.5
 """A profile with more of its counts in functions that a program lacks is another program's."""
+MUCH_STALE, MOST_STALE = 0.2, 0.5
+"""A profile with more of its counts at places that a program lacks is warned of, or refused."""

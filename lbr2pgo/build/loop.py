@@ -8,14 +8,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from lbr2pgo.analyses.sample_quality import density
 from lbr2pgo.build.flags import Wanted, plain_flags, profile_flags
 from lbr2pgo.build.measure import Candidate, Measured, check_runs, measure
 from lbr2pgo.build.post_link import bolt, bolt_command, find_bolt
 from lbr2pgo.build.steps import Say, command_words, keep_copy, run_build, with_binary
 from lbr2pgo.build.stored import judge
-from lbr2pgo.build.training import Training, make_profile, record, walks_frame_pointers
+from lbr2pgo.build.training import (
+    Training,
+    make_profile,
+    record,
+    shorter_period,
+    walks_frame_pointers,
+)
+from lbr2pgo.build.verdict import Built
+from lbr2pgo.profiles.formats import read_written
 from lbr2pgo.profiles.formats.fdata import FdataOutput
 from lbr2pgo.profiles.formats.llvm import LlvmOutput
+from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.probes import has_probes
@@ -59,6 +69,9 @@ class Loop:
 
     def __init__(self, options: LoopOptions, say: Say) -> None:
         self.options, self.binary, self._say = options, options.binary, say
+        self.builds: list[Built] = []
+        """Those that were made, the plain one first."""
+        self._training = options.train
         self._step = 0
 
     def run(self) -> list[Measured]:
@@ -70,13 +83,15 @@ class Loop:
         """
         bolt_tool = self._bolt_tool()
         self.options.work.mkdir(parents=True, exist_ok=True)
-        builds = [self._build_plain()]
-        profile = self._profile(builds[0])
+        plain = self._build_plain()
+        self.builds = [Built(plain, plain_flags(self._wanted))]
+        profile = self._profile(plain)
         if profile is not None:
-            builds.append(self._rebuild(profile, builds[0]))
+            self._rebuild(profile, plain)
+            self.builds.append(Built(self.binary, profile_flags(profile, self._wanted), profile))
         if bolt_tool is not None:
-            builds.append(self._post_link(bolt_tool))
-        return self._measure(builds)
+            self.builds.append(self._post_link(bolt_tool))
+        return self._measure([each.path for each in self.builds])
 
     def _next(self, title: str) -> None:
         self._step += 1
@@ -128,28 +143,44 @@ class Loop:
         if self.options.profile is not None:
             self._next(f"Look at the profile {self.options.profile}")
             verdict = judge(self.options.profile, plain)
-            if verdict.warning:
-                self._say(f"   Warning: {verdict.warning}.")
+            if verdict.said:
+                self._say(f"   {'Warning' if verdict.is_warning else 'Note'}: {verdict.said}.")
             return self.options.profile if verdict.usable else None
         recording, profile = self._in_work("perf.data"), self._in_work("prof")
-        training = self._training
-        self._train(training, recording)
-        self._next("Convert for the compiler")
-        contexts: Literal["nested", "auto"] = "nested" if training.call_graph else "auto"
-        output = LlvmOutput(profile, contexts=contexts)
-        make_profile(recording, self.binary, self._say, output)
+        period = self._make_profile(recording, profile)
+        if self._trains.period is None and period is not None:
+            self._make_denser(recording, profile, period)
         return profile
 
+    def _make_profile(self, recording: Path, profile: Path) -> int | None:
+        """Train and convert; gives the period of the software LBR, None of hardware."""
+        period = self._train(self._trains, recording)
+        self._next("Convert for the compiler")
+        contexts: Literal["nested", "auto"] = "nested" if self._trains.call_graph else "auto"
+        output = LlvmOutput(profile, contexts=contexts)
+        make_profile(recording, self.binary, self._say, output)
+        return period
+
+    def _make_denser(self, recording: Path, profile: Path, period: int) -> None:
+        """Record once more, with a shorter period, if the profile is thin."""
+        samples = read_written(profile)
+        assert isinstance(samples, SampleProfile)
+        shorter = shorter_period(period, density(samples))
+        if shorter is not None:
+            self._say(f"   Too few samples: trains again, with a period of {shorter:,}.")
+            self._training = replace(self._trains, period=shorter)
+            self._make_profile(recording, profile)
+
     @property
-    def _training(self) -> Training:
-        assert self.options.train is not None  # LoopOptions checks it
-        return self.options.train
+    def _trains(self) -> Training:
+        assert self._training is not None  # LoopOptions checks it
+        return self._training
 
-    def _train(self, training: Training, recording: Path) -> None:
+    def _train(self, training: Training, recording: Path) -> int | None:
         self._next("Train")
-        record(training, recording, self._say)
+        return record(training, recording, self._say)
 
-    def _rebuild(self, profile: Path, plain: Path) -> Path:
+    def _rebuild(self, profile: Path, plain: Path) -> None:
         self._next("Build with the profile")
         flags = profile_flags(profile, self._wanted)
         run_build(self.options.build, flags, self.binary, self._say)
@@ -160,19 +191,20 @@ class Loop:
                 cure="Let --build start from scratch and take CFLAGS from the environment, as "
                 "`make clean all` and `cmake --fresh …` do.",
             )
-        return self.binary
 
-    def _post_link(self, tool: str) -> Path:
+    def _post_link(self, tool: str) -> Built:
         """BOLT needs a recording of the very binary that it rewrites."""
         recording, fdata = self._in_work("bolt.perf.data"), self._in_work("fdata")
-        self._train(replace(self._training, call_graph=False), recording)
+        self._train(replace(self._trains, call_graph=False), recording)
         self._next("Convert for BOLT")
         make_profile(recording, self.binary, self._say, FdataOutput(fdata))
         self._next("Optimise after the link")
         output = self.binary.with_name(f"{self.binary.name}.bolt")
-        self._say(f"   {' '.join(bolt_command(tool, self.binary, fdata, output))}")
+        command = bolt_command(tool, self.binary, fdata, output)
+        self._say(f"   {' '.join(command)}")
         bolt(tool, self.binary, fdata, output)
-        return output
+        before = self.builds[-1]
+        return Built(output, before.flags, before.profile, tuple(command))
 
     def _measure(self, builds: Sequence[Path]) -> list[Measured]:
         self._next("Measure")

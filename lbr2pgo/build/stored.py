@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from lbr2pgo.analyses.quality import Gates, Profile, measure
-from lbr2pgo.build import MOST_MISSING
+from lbr2pgo.analyses.quality import Profile, measure
+from lbr2pgo.analyses.staleness import Staleness
+from lbr2pgo.build import MOST_MISSING, MOST_STALE, MUCH_STALE
 from lbr2pgo.profiles.formats import read_written
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.program.program import Program
@@ -18,14 +19,15 @@ class Verdict:
     """Whether to build with a profile, and what to tell the user of it."""
 
     usable: bool
-    warning: str | None
+    said: str | None = None
+    is_warning: bool = True
 
 
 def judge(profile: Path, binary: Path) -> Verdict:
     """Look at a profile beside a plain build of the program.
 
-    A missing one is not used, a stale one is. Raises InputError if it is no sample profile, or
-    another program's.
+    A missing one is not used, a stale one is. Raises InputError if it is no sample profile, too
+    stale, or another program's.
     """
     if not profile.exists():
         return Verdict(False, f"there is no profile {profile} yet: this is a plain build")
@@ -36,21 +38,26 @@ def judge(profile: Path, binary: Path) -> Verdict:
             where=str(profile),
             cure="Make one of a recording with lbr2pgo convert --llvm.",
         )
-    quality = measure(Profile(samples=samples), program := Program.open(binary))
-    stale = quality.stale
-    if stale is None:
+    quality = measure(Profile(samples=samples), Program.open(binary))
+    if quality.stale is None:
         return Verdict(True, f"nobody can tell how well {profile} fits: {binary} has no DWARF")
-    if list(Gates({"missing": MOST_MISSING}).failed(quality)):
+    return _judged(profile, binary, quality.stale)
+
+
+def _judged(profile: Path, binary: Path, stale: Staleness) -> Verdict:
+    if stale.functions > MOST_MISSING:
         raise InputError(
             f"the profile of another program: {stale.functions:.0%} of its counts are in functions "
-            f"that {program.image.path} lacks ({', '.join(stale.missing)})",
+            f"that {binary} lacks ({', '.join(stale.missing)})",
             where=str(profile),
             cure="Record this program, or name its own profile.",
         )
     if stale.share == 0:
-        return Verdict(True, None)
-    return Verdict(
-        True,
-        f"{profile} is stale: {binary} has no place for {stale.share:.2%} of its counts; "
-        "it is used all the same",
-    )
+        return Verdict(True)
+    said = f"{binary} has no place for {stale.share:.2%} of its counts"
+    if stale.share > MOST_STALE:
+        raise InputError(
+            f"too stale: {said}", where=str(profile), cure="Record the program as it is now."
+        )
+    told = f"{profile} is stale: {said}; it is used all the same"
+    return Verdict(True, told, stale.share > MUCH_STALE)

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
+from math import isqrt
 from pathlib import Path
 
 from lbr2pgo.build.steps import Say, command_words
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.profiles.formats.base import Output
+from lbr2pgo.profiles.llvm.density import ENOUGH
+from lbr2pgo.record.emulation import DEFAULT_PERIOD
 from lbr2pgo.record.hardware import choose_recorder, record_hardware
 from lbr2pgo.record.machine import read_machine
 from lbr2pgo.record.options import RecordOptions
 from lbr2pgo.record.software import record_software
 from lbr2pgo.support.errors import InputError
+
+_SHORTEST_PERIOD = 37
+"""The first prime above the usual depth of a stack."""
+_RESERVE = 1.25
+"""So many times more samples than would do: which functions are hot changes a little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +30,7 @@ class Training:
 
     command: str
     period: int | None
-    """Taken branches between samples; None: the recorder's default."""
+    """Taken branches between samples; None: hardware's default, under emulation what is enough."""
     emulate: bool
     """Use the software LBR even where there is hardware."""
     call_graph: bool = False
@@ -43,8 +51,11 @@ def _record_options(training: Training, output: Path) -> RecordOptions:
     )  # fmt: skip
 
 
-def record(training: Training, output: Path, say: Say) -> None:
-    """Record the training command; raises InputError if it fails, else as the recorders do."""
+def record(training: Training, output: Path, say: Say) -> int | None:
+    """Record the training command; gives the period of the software LBR, None of hardware.
+
+    Raises InputError if the command fails, else as the recorders do.
+    """
     options = _record_options(training, output)
     machine = read_machine()
     choice = choose_recorder(machine, options)
@@ -69,6 +80,25 @@ def record(training: Training, output: Path, say: Say) -> None:
             where=training.command,
             cure="A profile of a run that fails is of little use.",
         )
+    return None if choice.hardware else options.period or DEFAULT_PERIOD
+
+
+def shorter_period(period: int, density: float) -> int | None:
+    """What gives enough samples under the software LBR, where `period` gave too few.
+
+    A prime, so that no loop keeps in step with it. None where the density suffices, and where
+    samples could not come closer together without sharing the entries of their stacks.
+
+    >>> shorter_period(10007, 60.0), shorter_period(10007, 10.0), shorter_period(37, 1.0)
+    (None, 1601, None)
+    """
+    if density >= ENOUGH:
+        return None
+    wanted = int(period * max(density, 1.0) / ENOUGH / _RESERVE)
+    shorter = max(_SHORTEST_PERIOD, wanted)
+    while any(shorter % number == 0 for number in range(2, isqrt(shorter) + 1)):
+        shorter -= 1
+    return shorter if shorter < period else None
 
 
 def make_profile(recording: Path, binary: Path, say: Say, output: Output) -> None:

@@ -7,8 +7,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from lbr2pgo.build import MOST_MISSING
-from lbr2pgo.cli.check import REFUSED, add_max_missing
+from lbr2pgo.build import MOST_MISSING, MOST_STALE
+from lbr2pgo.cli.check import REFUSED, add_staleness_gates
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -18,7 +18,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="optimise a linked binary with llvm-bolt, or copy it while there is no profile",
         description="Run llvm-bolt on a binary, after a look at how stale the profile is. Without "
         "a profile, or without llvm-bolt, the output is a plain copy, and one line says so. Ends "
-        "with 1, without an output, if the profile is another program's.",
+        "with 1, without an output, if the profile does not fit.",
         examples=("lbr2pgo bolt ./app --fdata app.fdata -o app.bolt",),
     )
     parser.add_argument("binary", type=Path, metavar="ELF", help="linked with -Wl,--emit-relocs")
@@ -26,7 +26,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--fdata", type=Path, metavar="FILE", help="what convert --fdata wrote; may not exist yet"
     )
-    add_max_missing(parser, default=MOST_MISSING)
+    add_staleness_gates(parser, MOST_STALE, MOST_MISSING)
     parser.add_argument(
         "--option", dest="options", action="append", default=[], metavar="OPTION",
         help="of llvm-bolt, in place of ours: --option=-reorder-blocks=ext-tsp (may be repeated)",
@@ -68,7 +68,7 @@ def _fits(args: argparse.Namespace) -> bool:
 
     program = Program.open(args.binary)
     quality = measure(load(str(args.fdata), program), program)
-    gates = Gates({"missing": args.max_missing})
+    gates = Gates({"stale": args.max_stale, "missing": args.max_missing})
     failed = list(gates.failed(quality))
     print_line(str(args.fdata), args.binary, quality, failed)
     return not failed

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lbr2pgo.build import MUCH_STALE
 from lbr2pgo.cli.parser import executable
 
 if TYPE_CHECKING:
@@ -57,8 +58,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     gates.add_argument("--min-coverage", type=_share, metavar="X", help="from 0 to 1")
     gates.add_argument("--min-conservation", type=_share, metavar="X", help="from 0 to 1")
-    gates.add_argument("--max-stale", type=_share, metavar="X", help="from 0 to 1")
-    add_max_missing(gates)
+    add_staleness_gates(gates)
     gates.add_argument("--min-overlap", type=_share, metavar="X", help="from 0 to 1")
     parser.add_argument(
         "--format", choices=("table", "json", "line"), default="table",
@@ -67,13 +67,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.set_defaults(run=run)
 
 
-def add_max_missing(parser: argparse._ActionsContainer, default: float | None = None) -> None:
-    """Add the gate that another program's profile fails, the same for every command."""
-    parser.add_argument(
-        "--max-missing", type=_share, metavar="X", default=default,
-        help="share of counts in functions that the binary lacks, from 0 to 1"
-        + (f" ({default})" if default is not None else ""),
-    )  # fmt: skip
+def add_staleness_gates(
+    parser: argparse._ActionsContainer, stale: float | None = None, missing: float | None = None
+) -> None:
+    """Add the gates that a profile fails which does not fit, the same for every command."""
+    for name, default, what in (
+        ("--max-stale", stale, "that the binary has no place for"),
+        ("--max-missing", missing, "in functions that the binary lacks"),
+    ):
+        parser.add_argument(
+            name, type=_share, metavar="X", default=default,
+            help=f"share of counts {what}, from 0 to 1"
+            + (f" ({default})" if default is not None else ""),
+        )  # fmt: skip
 
 
 def _number(text: str) -> float:
@@ -227,7 +233,8 @@ def print_line(profile: str, binary: Path, quality: Quality, failed: Sequence[st
     if stale is not None and any(each.share > 0 for each in stale.changed):
         said += f", {_changed(stale)}"
     verdict = f"; refused: {', '.join(failed)}" if failed else ""
-    print(printable(f"lbr2pgo: {profile}: {said}{verdict}"))
+    warning = "warning: " if stale is not None and stale.share > MUCH_STALE else ""
+    print(printable(f"lbr2pgo: {warning}{profile}: {said}{verdict}"))
 
 
 def _changed(stale: Staleness) -> str:

@@ -50,7 +50,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add_runs(parser)
     parser.add_argument(
-        "-c", "--period", type=int, metavar="N", help="taken branches between samples"
+        "-c",
+        "--period",
+        type=int,
+        metavar="N",
+        help="taken branches between samples (default: hardware's own; under emulation what gives "
+        "enough samples)",
     )
     parser.add_argument(
         "--emulate", action="store_true", help="use the software LBR even if there is hardware"
@@ -63,12 +68,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Go through the loop and print what it gained."""
+    """Go through the loop and print what it gained, and what to do with it."""
     from lbr2pgo.build.loop import Loop
+    from lbr2pgo.build.verdict import verdict
+    from lbr2pgo.support.printable import printable
 
-    measured = Loop(_options(args), say).run()
+    loop = Loop(_options(args), say)
+    measured = loop.run()
     if measured:
         print_measured(measured)
+    print(*map(printable, verdict(loop.builds, measured)), sep="\n")
     return 0
 
 

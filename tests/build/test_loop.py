@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -67,6 +68,27 @@ def test_the_whole_loop_says_each_step_and_measures_each_build(
     assert rebuilt.taken < plain.taken
     made = {path.name for path in Path("work").iterdir()}
     assert made == {"app.before", "app.perf.data", "app.prof", "app.bolt.perf.data", "app.fdata"}
+
+
+def test_a_thin_profile_is_recorded_again_with_a_shorter_period(
+    loop: MakeLoop, said: list[str]
+) -> None:
+    loop(train=Training("./app 2", None, True)).run()
+    assert steps(said)[:6] == [
+        "Build what is to be recorded", "Train", "Convert for the compiler", "Train",
+        "Convert for the compiler", "Build with the profile",
+    ]  # fmt: skip
+    densities = [float(n) for n in re.findall(r"Note: \S+: ([0-9.]+) samples for each location",
+                                              "\n".join(said))]  # fmt: skip
+    assert len(densities) == 2
+    assert densities[0] < 50 <= densities[1]
+    assert any("trains again, with a period of" in line for line in said)
+
+
+def test_a_period_that_was_asked_for_stays(loop: MakeLoop, said: list[str]) -> None:
+    loop(train=Training("./app 2", 10007, True)).run()
+    assert steps(said).count("Train") == 1
+    assert any("times more would do better" in line for line in said)
 
 
 def test_probes_are_in_both_builds_and_in_the_profile(loop: MakeLoop) -> None:

@@ -29,31 +29,53 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_fresh_profile_is_used_without_a_word(made: Path) -> None:
     verdict = judge(made / "interp.prof", INTERP)
-    assert (verdict.usable, verdict.warning) == (True, None)
+    assert (verdict.usable, verdict.said) == (True, None)
 
 
 def test_a_missing_profile_means_a_plain_build(tmp_path: Path) -> None:
     verdict = judge(tmp_path / "none.prof", INTERP)
     assert not verdict.usable
     path = tmp_path / "none.prof"
-    assert verdict.warning == f"there is no profile {path} yet: this is a plain build"
+    assert verdict.said == f"there is no profile {path} yet: this is a plain build"
 
 
-def test_a_stale_profile_is_used_and_how_stale_it_is_told(made: Path, tmp_path: Path) -> None:
-    stale = tmp_path / "stale.prof"
-    text = (made / "interp.prof").read_text()
-    found = re.search(r"(?m)^run:.*\n(?: .*\n)+", text)
-    assert found is not None
-    run = found[0]
-    moved = re.sub(r"(?m)^ ([0-9]+)", lambda line: f" {(int(line[1]) + 1000) % 65536}", run)
-    stale.write_text(text.replace(run, moved))
-    verdict = judge(stale, INTERP)
-    assert verdict.usable
-    assert verdict.warning is not None
-    share = re.search(r"no place for ([0-9.]+)% of its counts", verdict.warning)
-    assert share is not None
-    lost, every = (sum(map(int, _COUNT.findall(part))) for part in (run, text))
-    assert float(share[1]) == pytest.approx(100 * lost / every, abs=0.01)
+_OWN_LINE = re.compile(r"(?m)^ ([0-9]+)((?:\.[0-9]+)?: )([0-9]+)(.*)$")
+"""Of a function itself, not of what is inlined into it."""
+
+
+def made_stale(text: str, wanted: float) -> tuple[str, float]:
+    """The profile with lines moved to where no code is, up to a share of all counts; that share."""
+    every, moved = sum(map(int, _COUNT.findall(text))), 0
+
+    def away(line: re.Match[str]) -> str:
+        nonlocal moved
+        number, between, count, rest = line.groups()
+        if (moved + int(count)) / every > wanted:
+            return line[0]
+        moved += int(count)
+        return f" {(int(number) + 1000) % 65536}{between}{count}{rest}"
+
+    return _OWN_LINE.sub(away, text), moved / every
+
+
+@pytest.mark.parametrize("wanted", [0.15, 0.4, 0.9])
+def test_staleness_is_told_then_warned_of_and_then_refused(
+    made: Path, tmp_path: Path, wanted: float
+) -> None:
+    profile = tmp_path / "stale.prof"
+    text, share = made_stale((made / "interp.prof").read_text(), wanted)
+    profile.write_text(text)
+    assert share > {0.15: 0, 0.4: 0.2, 0.9: 0.5}[wanted]
+    if share > 0.5:
+        with pytest.raises(InputError, match="too stale"):
+            judge(profile, INTERP)
+        return
+    verdict = judge(profile, INTERP)
+    assert (verdict.usable, verdict.is_warning) == (True, share > 0.2)
+    assert verdict.said is not None
+    told = re.search(r"no place for ([0-9.]+)% of its counts", verdict.said)
+    assert told is not None
+    assert float(told[1]) == pytest.approx(100 * share, abs=0.01)
 
 
 def test_a_profile_of_another_program_is_refused(made: Path) -> None:

@@ -3,9 +3,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lbr2pgo.build import training as module
-from lbr2pgo.build.training import Training, make_profile, record, walks_frame_pointers
+from lbr2pgo.build.training import (
+    Training,
+    make_profile,
+    record,
+    shorter_period,
+    walks_frame_pointers,
+)
 from lbr2pgo.profiles.formats.fdata import FdataOutput
 from lbr2pgo.profiles.formats.llvm import LlvmOutput
 from lbr2pgo.record.hardware import Choice
@@ -63,3 +71,17 @@ def test_hardware_is_used_where_there_is_any(
     assert not walks_frame_pointers(Training("./app 1", None, emulate=False))
     (options,) = asked
     assert (options.command, options.output) == (("./app", "1"), tmp_path / "perf.data")
+
+
+@given(st.integers(1, 10**6), st.floats(0, 100))
+def test_a_shorter_period_is_a_prime_that_gives_enough_or_is_as_short_as_can_be(
+    period: int, density: float
+) -> None:
+    shorter = shorter_period(period, density)
+    if density >= 50 or period <= 37:
+        assert shorter is None
+        return
+    assert shorter is None or all(shorter % n for n in range(2, int(shorter**0.5) + 1))
+    if shorter is not None:
+        assert 37 <= shorter < period
+        assert shorter == 37 or max(density, 1) * period / shorter >= 50

@@ -55,17 +55,37 @@ def test_another_program_s_profile_is_refused(command, fdata, tool, tmp_path):
     answer = command("bolt", OTHER, "-o", tmp_path / "out", "--fdata", fdata)
     assert answer.code == 1
     assert "functions that it lacks (run/1" in answer.out
-    assert answer.out.endswith("; refused: missing\n")
+    assert answer.out.endswith("; refused: stale, missing\n")
     assert not (tmp_path / "out").exists()
 
 
 def test_a_stale_profile_is_used_and_how_stale_is_said(command, fdata, tool, tmp_path):
     tool("llvm-bolt-22")
     old = TESTBINS / "x86-64" / "interp.static"  # the same functions, other code
-    answer = command("bolt", old, "-o", tmp_path / "out", "--fdata", fdata)
+    words = ("bolt", old, "-o", tmp_path / "out", "--fdata", fdata)
+    refused = command(*words)
+    assert refused.code == 1
+    assert "53.06% stale" in refused.out
+    assert refused.out.endswith("; refused: stale\n")
+    assert not (tmp_path / "out").exists()
+    answer = command(*words, "--max-stale", "0.6")
+    assert answer.code == 0
+    assert answer.out.startswith("lbr2pgo: warning: ")
+    assert (tmp_path / "out").exists()
+
+
+def test_a_little_staleness_is_no_warning(command, fdata, tool, tmp_path):
+    tool("llvm-bolt-22")
+    lines = fdata.read_text().splitlines(keepends=True)
+    total = sum(int(line.split()[-1]) for line in lines)
+    row = next(i for i, line in enumerate(lines) if 0 < int(line.split()[-1]) < total / 10)
+    words = lines[row].split()
+    lines[row] = " ".join([*words[:2], "ffff", *words[3:]]) + "\n"
+    fdata.write_text("".join(lines))
+    answer = command("bolt", PIE, "-o", tmp_path / "out", "--fdata", fdata)
     assert answer.code == 0
     assert "% stale" in answer.out
-    assert (tmp_path / "out").exists()
+    assert "warning" not in answer.out
 
 
 def test_what_llvm_bolt_says_against_it_is_passed_on(command, fdata, tool, tmp_path):

@@ -29,7 +29,10 @@ def test_a_program_is_built_trained_rebuilt_and_measured(command):
         "4. Build with the profile", "5. Measure",
     ]  # fmt: skip
     rows = [line.split()[0] for line in answer.out.splitlines()]
-    assert rows[-3:] == ["program", "app.lbr2pgo/app.before", "app"]
+    assert rows[-8:-5] == ["program", "app.lbr2pgo/app.before", "app"]
+    assert rows[-5:] == ["Verdict:", "Ship", "Keep", "Keep", "Keep"]
+    assert "Ship app." in answer.out
+    assert "samples for each location of hot functions" in answer.err
     assert "-fprofile-sample-use=" in answer.err
 
 

@@ -20,7 +20,7 @@ is stands in the log; another program's ends the build. The command lbr2pgo must
 actions: `--action_env=PATH`. See docs/builds.md.
 """
 
-_MAX_MISSING = "0.5"
+_GATES = ["--max-stale", "0.5", "--max-missing", "0.5"]
 
 def _run(ctx, inputs, outputs, mnemonic, command, arguments):
     """Runs a shell command with positional arguments."""
@@ -68,7 +68,7 @@ def _bolt_impl(ctx):
         outputs = [output],
         mnemonic = "Lbr2pgoBolt",
         command = 'lbr2pgo bolt "$@"',
-        arguments = [binary.path, "-o", output.path, "--max-missing", _MAX_MISSING] + fdata + options,
+        arguments = [binary.path, "-o", output.path] + _GATES + fdata + options,
     )
     validation = []
     if ctx.file.compile_profile:
@@ -88,9 +88,7 @@ def _bolt_impl(ctx):
                 binary.path,
                 "--format",
                 "line",
-                "--max-missing",
-                _MAX_MISSING,
-            ],
+            ] + _GATES,
         )
     return [
         DefaultInfo(files = depset([output]), executable = output),

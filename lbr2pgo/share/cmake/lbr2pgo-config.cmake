@@ -30,6 +30,7 @@ endif()
 
 set(LBR2PGO_RECORD_OPTIONS "" CACHE STRING "Options of lbr2pgo record, for TRAIN")
 set(LBR2PGO_BOLT_OPTIONS "" CACHE STRING "Options of llvm-bolt, in place of lbr2pgo's choice")
+set(LBR2PGO_MAX_STALE 0.5 CACHE STRING "A profile with more that has no place is refused")
 set(LBR2PGO_MAX_MISSING 0.5 CACHE STRING "A profile with more in unknown functions is refused")
 
 # Build a target with its sample profile.
@@ -83,7 +84,7 @@ function(lbr2pgo_bolt)
         OUTPUT "${output}"
         COMMAND
             "${LBR2PGO_EXECUTABLE}" bolt "$<TARGET_FILE:${arg_TARGET}>" -o "${output}"
-            --max-missing ${LBR2PGO_MAX_MISSING} ${options}
+            --max-stale ${LBR2PGO_MAX_STALE} --max-missing ${LBR2PGO_MAX_MISSING} ${options}
         DEPENDS ${arg_TARGET} ${profile}
         COMMENT "Laying out ${arg_TARGET}.bolt"
         VERBATIM
@@ -244,7 +245,8 @@ function(_lbr2pgo_check_fit target profile)
         POST_BUILD
         COMMAND
             "${LBR2PGO_EXECUTABLE}" check "${profile}" --binary "$<TARGET_FILE:${target}>"
-            --format line --max-missing ${LBR2PGO_MAX_MISSING}
+            --format line --max-stale ${LBR2PGO_MAX_STALE}
+            --max-missing ${LBR2PGO_MAX_MISSING}
         VERBATIM
     )
 endfunction()

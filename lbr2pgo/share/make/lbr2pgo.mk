@@ -19,13 +19,16 @@
 # With LBR2PGO_PROBES = 1 before the include, code is compiled with pseudo probes: see docs/probes.md.
 #
 # A file that isn't there yet gives a plain build and a line of warning. A stale profile is used, and
-# how stale it is stands in the log; another program's ends the build. See docs/builds.md.
+# how stale it is stands in the log, from 20 % on as a warning; one that is more than half stale, or
+# another program's, ends the build. See docs/builds.md.
 
 LBR2PGO ?= lbr2pgo
 LBR2PGO_COMPILER ?= $(CC)
 LBR2PGO_BOLT_OPTIONS ?=
 LBR2PGO_PROBES ?=
+LBR2PGO_MAX_STALE ?= 0.5
 LBR2PGO_MAX_MISSING ?= 0.5
+_lbr2pgo-gates = --max-stale $(LBR2PGO_MAX_STALE) --max-missing $(LBR2PGO_MAX_MISSING)
 
 LBR2PGO_LDFLAGS := -Wl,--build-id
 
@@ -46,16 +49,16 @@ endef
 define lbr2pgo-bolt
 LBR2PGO_LDFLAGS += -Wl,--emit-relocs
 $1.bolt: $1 $(if $(call _lbr2pgo-missing,$(or $(strip $3 $4),$2)),,$2)
-	$(LBR2PGO) bolt $1 -o $$@ --fdata $2 --max-missing $(LBR2PGO_MAX_MISSING) \
+	$(LBR2PGO) bolt $1 -o $$@ --fdata $2 $(_lbr2pgo-gates) \
 	    $(addprefix --option=,$(LBR2PGO_BOLT_OPTIONS))
 $(if $(call _lbr2pgo-missing,$3 $4),,$(call _lbr2pgo-rule,$2,$3,$4,--fdata))
 .DEFAULT_GOAL := $(.DEFAULT_GOAL)
 endef
 
 # $(call lbr2pgo-check,PROGRAM): a command for the recipe that links. Says how stale the profile is;
-# removes the program and fails if the profile is another's.
+# removes the program and fails if the profile does not fit.
 lbr2pgo-check = $(if $(LBR2PGO_PROFILE),$(LBR2PGO) check $(LBR2PGO_PROFILE) --binary $1 \
-    --format line --max-missing $(LBR2PGO_MAX_MISSING) || { rm -f $1; exit 1; })
+    --format line $(_lbr2pgo-gates) || { rm -f $1; exit 1; })
 
 # Which of these files are not there.
 _lbr2pgo-missing = $(filter-out $(wildcard $1),$1)
