@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from builders.context_profiles import FULL
 from builders.hybrid import text_of
+from builders.llvm_profiles import converted, profgen_of_contexts
 from builders.recordings import TESTBINS
 
 from lbr2pgo.model.address_space_events import Mmap
@@ -25,6 +27,7 @@ from lbr2pgo.support.addresses import image_addresses
 
 Run = Callable[..., Any]
 Tool = Callable[[str], str]
+CALLS = Path(__file__).parent / "programs" / "calls.c"
 LIMIT = 127
 """Frames that Linux, perf and the software LBR keep at most."""
 
@@ -182,6 +185,49 @@ def test_llvm_profgen_takes_the_chains(
         "main @ tails @ work_tail", "dive @ dive @ work_deep", "main @ dives @ work_after_deep",
         "main @ points @ work_pointed",
     }  # fmt: skip
+
+
+FLAGS = {
+    "lines": ("-g", "-fdebug-info-for-profiling"),
+    "probes": ("-g1", "-fpseudo-probe-for-profiling"),
+}
+MODES: dict[str, tuple[str, ...]] = {"nested": (), "full": FULL}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", FLAGS)
+@pytest.mark.parametrize(
+    "source",
+    [CALLS, TESTBINS / "src" / "interp.c", TESTBINS / "src" / "shapes.cpp"],
+    ids=lambda source: source.name,
+)
+def test_contexts_of_recordings_are_those_of_llvm_profgen(
+    source: Path, kind: str, record: Callable[..., Any], tool: Tool, run: Run, tmp_path: Path
+) -> None:
+    path, text = tmp_path / "program", tmp_path / "hybrid.perfscript"
+    compiler = tool("clang++-22" if source.suffix == ".cpp" else "clang-22")
+    run(compiler, "-O2", *FLAGS[kind], "-no-pie", "-w", source, "-o", path)
+    recording = record(path, 3, period=53, call_graph=True)
+    text.write_text(text_of(recording.stacks()))
+    # llvm-profgen reads a size that it has not found of static functions, so chance decides.
+    modes = {
+        k: v for k, v in MODES.items() if (k, kind, source.stem) != ("nested", "probes", "interp")
+    }
+    for contexts, words in modes.items():
+        ours = converted(tmp_path, recording.path, path, compat=True, contexts=contexts)
+        theirs = profgen_of_contexts(tool, tmp_path, text, path, *words)
+        assert sorted(ours.splitlines()) == sorted(theirs.splitlines())
+
+
+def test_functions_have_their_size_where_line_tables_shorten_names(
+    record: Callable[..., Any], tool: Tool, run: Run, tmp_path: Path
+) -> None:
+    path, source = tmp_path / "program", TESTBINS / "src" / "interp.c"
+    run(tool("clang-22"), "-O2", *FLAGS["probes"], "-no-pie", source, "-o", path)
+    recording = record(path, 3, period=53, call_graph=True)
+    profile = converted(tmp_path, recording.path, path, contexts="nested")
+    outermost = [line for line in profile.splitlines() if not line.startswith(" ")]
+    assert any("compile_expression" in line for line in outermost)  # it is too large to be inlined
 
 
 def test_the_ring_keeps_open_calls_or_branches(make_options: Callable[..., Any]) -> None:

@@ -51,7 +51,7 @@ class ProbeContexts:
         touched = (runs.start, sources, branches.to, counts.callers.call[1:])
         self._touched = distinct(np.concatenate(touched))
         known = probed_functions(debug, symbols, self._touched)
-        self._functions = known.functions
+        self._known, self._as_llvm = known, as_llvm
         self._table = probes_of(program.probes, known, self._touched, as_llvm=as_llvm)
         entry, named = entries_at(branches.to, symbols, known.functions, known.is_odd)
         is_called = np.zeros(len(named), np.bool_)
@@ -92,7 +92,7 @@ class ProbeContexts:
 
     def sizes(self) -> FunctionSizes:
         """How large the functions are; those of which only probes are left have no bytes."""
-        functions = self._functions
+        functions = self._known.functions
         place = functions.containing(self._touched)
         is_touched = np.zeros(len(functions.names) + 1, np.bool_)  # the last one: of no function
         is_touched[functions.function[place[place >= 0]]] = True
@@ -103,10 +103,30 @@ class ProbeContexts:
         number = probe_number(places.words)
         places = replace(places, line=number, discriminator=np.zeros_like(number))
         inlined, size = inlined_sizes(places, np.where(is_touched[owner], place, -1), code.size)
-        inlined = replace(inlined, function=self._names.add(places.names)[inlined.function])
+        inlined = replace(inlined, function=self._named(inlined, places.names))
         guids = np.array([guid(name) for name in self.names], np.uint64)
         probed, nothing = self._probed_functions()
         return function_sizes(_joined(inlined, probed), np.concatenate((size, nothing)), guids)
+
+    def _named(self, inlined: InlineContexts, names: Sequence[str]) -> I64:
+        """The number of each one's name.
+
+        Line tables (-g1) have short names where probes have those of the linker, which LLVM does
+        not find then. What was inlined has no symbol to tell.
+        """
+        inner = self._names.add(names)[inlined.function]
+        if self._as_llvm:
+            return inner
+        outermost = self._names.add(self._by_probes(names))[inlined.function]
+        return np.where(inlined.parent < 0, outermost, inner)
+
+    def _by_probes(self, names: Sequence[str]) -> list[str]:
+        """What probes call functions that DWARF calls so."""
+        described = self._known.functions.names
+        is_called = np.ones(len(described), np.bool_)
+        probed = names_by_probes(described, is_called, self._known, self._table)
+        by_name = dict(zip(described, probed, strict=True))
+        return [by_name.get(name, name) for name in names]
 
     def _probed_functions(self) -> tuple[InlineContexts, I64]:
         """Functions as probes nest them, and no bytes of those that have probes, else -1."""
@@ -210,11 +230,11 @@ class ProbeContexts:
         rows = np.flatnonzero(branches.has_source)
         source, target = branches.from_[rows], branches.to[rows]
         code = self._program.instructions_for(distinct(source))
-        return TailCalls(source, target, self._functions, code)
+        return TailCalls(source, target, self._known.functions, code)
 
     def _function_at(self, addresses: ImageAddresses) -> I64:
-        function = np.append(self._functions.function, -1).astype(np.int64)
-        found: I64 = function[self._functions.containing(addresses)]
+        function = np.append(self._known.functions.function, -1).astype(np.int64)
+        found: I64 = function[self._known.functions.containing(addresses)]
         return found
 
     # Samples.
