@@ -5,7 +5,8 @@ import pytest
 from builders.sources import Sample
 from builders.stack_tables import collected, samples_of, spaces
 
-from lbr2pgo.evidence.cycle_counts import MISSING, SATURATED, CycleCollector, CycleCounts, merge
+from lbr2pgo.evidence.cycle_counts import CycleCollector, CycleCounts, merge
+from lbr2pgo.model.branch_stacks import MISSING, SATURATED
 
 FROM_20 = (0x1020, 0x1010)
 """Back to 0x1010, from where it is 0x10 bytes to itself."""
