@@ -10,6 +10,7 @@ from lbr2pgo.profiles.llvm.discriminators import base_discriminator, duplication
 from lbr2pgo.profiles.llvm.sample_profile import LARGEST_LINE
 from lbr2pgo.program.dwarf.debug_info import InlineFrames
 from lbr2pgo.support.arrays import I32, I64, U32, U64
+from lbr2pgo.support.intervals import last_at_or_below
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +63,11 @@ def _named_depth(frames: InlineFrames) -> I64:
     """Frames of each address from the outermost down to the last one before a nameless one."""
     depth = np.diff(frames.offsets)
     is_nameless = np.array([not name for name in frames.names], dtype=np.bool_)
-    if not is_nameless.any() or not len(frames.function):
+    if not is_nameless.any():
         return depth
-    number = np.arange(len(frames.function))
-    owner = np.repeat(np.arange(len(depth)), depth)
-    inner = number - frames.offsets[owner]
-    cut = np.where(is_nameless[frames.function], inner, depth[owner])
-    np.minimum.at(depth, owner, cut)
+    nameless = np.flatnonzero(is_nameless[frames.function])
+    owner = last_at_or_below(frames.offsets, nameless)
+    np.minimum.at(depth, owner, nameless - frames.offsets[owner])
     return depth
 
 
