@@ -42,6 +42,11 @@ _COMMANDS = (
 BAD_INPUT, OUR_ERROR, INTERRUPTED = 2, 3, 130
 
 
+_received: list[int] = []
+"""Signals that told this process to end. Their exceptions may be lost: what is interrupted while
+NumPy is loaded, for one, becomes an ImportError."""
+
+
 class Stopped(BaseException):
     """A signal told this process to end; what is unfinished is tidied up on the way out."""
 
@@ -59,6 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Stopped as stop:
         return 128 + stop.number
     except Exception as error:
+        if _received:
+            return 128 + _received[0]
         shortage = shortage_of(error)
         if shortage is None:
             return _report(error)
@@ -107,13 +114,21 @@ def _stop_tidily() -> None:
     def stop(number: int, _: FrameType | None) -> None:
         for each in numbers:
             signal.signal(each, signal.SIG_IGN)  # a second one must not disturb the tidying
+        _received.append(number)
         raise Stopped(number)
 
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        _received.append(number)
+        signal.default_int_handler(number, frame)
+
+    _received.clear()
     numbers = (signal.SIGTERM, signal.SIGHUP)
     if threading.current_thread() is threading.main_thread():  # only there it may be asked for
         for number in numbers:
             if signal.getsignal(number) is signal.SIG_DFL:
                 signal.signal(number, stop)
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, interrupt)
 
 
 def _prepare_streams() -> None:

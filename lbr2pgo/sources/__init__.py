@@ -5,7 +5,6 @@ To add a format: write its module with a `FORMAT`, and name the module in `_MODU
 
 from __future__ import annotations
 
-import atexit
 import signal
 import sys
 from functools import cache
@@ -50,10 +49,10 @@ def open_source(path: str | Path) -> Source:
     """
     path = Path(path)
     if str(path) == "-":
-        path = _spooled(_standard_input(), "standard-input")
-    elif path.is_fifo():
+        return _open_spooled(_standard_input(), "standard-input")
+    if path.is_fifo():
         with path.open("rb") as stream:
-            path = _spooled(stream, path.name)
+            return _open_spooled(stream, path.name)
     return format_of(path).open(path)
 
 
@@ -121,18 +120,24 @@ def _head(path: Path) -> bytes:
         ) from error
 
 
-def _spooled(stream: BinaryIO, name: str) -> Path:
-    """What a pipe delivers as a file, since readers go over their input more than once."""
+def _open_spooled(stream: BinaryIO, name: str) -> Source:
+    """Open what a pipe delivers as a file, since readers go over their input more than once.
+
+    The file goes with the source.
+    """
     import tempfile
     from shutil import copyfileobj
+    from weakref import finalize
 
     # A signal ends the run by an exception, which must find the file sure to be removed.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
         spool = tempfile.NamedTemporaryFile(prefix=f"lbr2pgo-{name}-")  # noqa: SIM115
-        atexit.register(spool.close)  # which removes it
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     copyfileobj(stream, spool)
     spool.flush()
-    return Path(spool.name)
+    path = Path(spool.name)
+    source = format_of(path).open(path)
+    finalize(source, spool.close)
+    return source

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
+from builders.leaks import leaving_nothing
 
 from lbr2pgo.cli import main
 
@@ -36,3 +39,15 @@ def command(capfdbinary: pytest.CaptureFixture[bytes]) -> Command:
         return Answer(code, out, err)
 
     return run
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """No test of a command leaves a temporary or unfinished file, a process or an open file."""
+    spool = tmp_path_factory.mktemp("spool")
+    monkeypatch.setenv("TMPDIR", str(spool))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with leaving_nothing(spool, tmp_path):
+        yield

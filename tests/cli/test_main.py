@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -225,3 +226,28 @@ def test_the_manual_page_is_made_of_the_help(tmp_path: Path, run, tool) -> None:
     for name in cli._COMMANDS:
         assert f"'lbr2pgo {name}'" in text
     assert "lbr2pgo convert perf.data --binary ./app --llvm app.prof" in text
+
+
+SWALLOWED = """
+import os, signal, sys
+import lbr2pgo.cli as cli
+
+def swallow(args):
+    try:
+        os.kill(os.getpid(), {number})
+    except BaseException:
+        raise ImportError("as NumPy makes of it") from None
+
+cli._parse = lambda words: type("Args", (), {{"run": staticmethod(swallow)}})
+cli.messages.configure = lambda args: None
+sys.exit(cli.main([]))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_whose_exception_a_library_swallows_still_ends_the_run_quietly(
+    number: int,
+) -> None:
+    code = SWALLOWED.format(number=int(number))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (128 + number, "")
