@@ -35,7 +35,7 @@ from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.errors import OutputError
 from lbr2pgo.support.output import PathLike, write_to
 
-_CONTEXTS_AT_ONCE = 1 << 12
+_BYTES_AT_ONCE = 1 << 22
 
 
 def write(profile: ProfileTable | ContextProfile, destination: PathLike | BinaryIO) -> None:
@@ -93,20 +93,20 @@ def _pieces(
     stacks: CallerStacks | None = None,
     stack_bytes: I64 | int = 0,
 ) -> Iterator[memoryview]:
-    """The text, some thousand contexts at a time; `stack_bytes` are what stacks take at most."""
+    """The text, some megabytes at a time; `stack_bytes` are what stacks take at most."""
     bound = _bounds(contexts, body, calls, names, stack_bytes)
     lines, out = ProfileLines(contexts, body, calls, names, stacks), np.empty(0, np.uint8)
-    for first, end in pairwise(_parts(contexts.depth)):
+    for first, end in pairwise(_parts(contexts.depth, bound)):
         most = int(bound[end] - bound[first])
         if most > len(out):
             out = np.empty(most, np.uint8)
         yield out[: lines.put(first, end, out)].data
 
 
-def _parts(depth: I64) -> list[int]:
-    """Where to take contexts apart, so that some thousand are written at once."""
+def _parts(depth: I64, bound: I64) -> list[int]:
+    """Where to take contexts apart, so that some megabytes are written at once."""
     alone = np.flatnonzero(depth == 0)
-    is_first = np.diff(alone // _CONTEXTS_AT_ONCE, prepend=-1) > 0
+    is_first = np.diff(bound[alone] // _BYTES_AT_ONCE, prepend=-1) > 0
     return [*alone[is_first].tolist(), len(depth)]
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from builders.binary_walks import BinaryWalk, HybridPlan
 from builders.c_programs import CProgram
@@ -22,6 +25,9 @@ from lbr2pgo.model.waterfall import losses_of
 from lbr2pgo.profiles.formats import output, read_written, steps
 from lbr2pgo.profiles.formats.llvm_contexts import STEPS
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+from lbr2pgo.program.dwarf.debug_info import DebugInfo
+from lbr2pgo.program.program import Program
+from lbr2pgo.support.addresses import image_addresses
 
 Tool = Callable[[str], str]
 Corpus = Callable[[str], Path]
@@ -204,3 +210,60 @@ def test_call_stacks_that_hold_nothing_make_no_contexts(
     bare = tmp_path / "bare.perfscript"
     bare.write_text(f"{head}\n\n{write_hybrid(samples)}")
     assert "llvm_runs" in done((bare, binary), tmp_path).tallies
+
+
+def with_frames(case: tuple[Path, Path], where: Path, frames: list[int], tail: str = "") -> Path:
+    """The recording's first sample, with so many callers that it is deep, or has no end."""
+    head = case[0].read_text().split("\n\n")[0]
+    sample = read_hybrid(case[0])[0]
+    sample = replace(sample, frames=[sample.frames[0], *frames])
+    path = where / "deep.perfscript"
+    path.write_text(f"{head}\n\n{write_hybrid([sample])}{tail}")
+    return path
+
+
+def return_addresses(case: tuple[Path, Path]) -> list[int]:
+    """Of calls that have source lines, and functions with frames."""
+    frames = [frame for sample in read_hybrid(case[0]) for frame in sample.frames[1:-3]]
+    known = image_addresses(np.array(sorted({f for f in frames if f < 1 << 32}), np.uint64))
+    debug = DebugInfo.open(Program.open(case[1]).image)
+    function = debug.functions_for(known).containing(known)
+    return [f for f, at in zip(known.tolist(), function.tolist(), strict=True) if at >= 0]
+
+
+def test_recursion_ten_thousand_deep_shows_once(walked: tuple[Path, Path], tmp_path: Path) -> None:
+    frames = return_addresses(walked)[:3] * 3334
+    deep = with_frames(walked, tmp_path, frames)
+    tallies = done((deep, walked[1]), tmp_path, contexts="full").tallies
+    assert tallies["call_stacks_whole"] == 1
+    heads = [x for x in (tmp_path / "out").read_text().splitlines() if x.startswith("[")]
+    assert 3 <= max(head.count(" @ ") for head in heads) < 40
+
+
+def test_ten_thousand_callers_in_no_order_take_no_minute(
+    walked: tuple[Path, Path], tmp_path: Path
+) -> None:
+    frames = random.Random(1).choices(return_addresses(walked), k=10_000)
+    deep = with_frames(walked, tmp_path, frames)
+    started = time.monotonic()
+    tallies = done((deep, walked[1]), tmp_path).tallies
+    assert time.monotonic() - started < 20
+    assert tallies["call_stacks_whole"] == 1
+
+
+def test_a_million_frames_are_cut_and_told(walked: tuple[Path, Path], tmp_path: Path) -> None:
+    frames = return_addresses(walked)[:2] * 500_000
+    found = done((with_frames(walked, tmp_path, frames), walked[1]), tmp_path)
+    assert losses_of(found.tallies, "call_stacks_whole") == {"too_deep": 1}
+    assert found.tallies["samples_unwound"] == 1
+    assert any("1 call stacks cut to their innermost" in note for note in found.notes)
+
+
+def test_a_call_stack_without_an_end_is_a_sample_without_branches(
+    walked: tuple[Path, Path], tmp_path: Path
+) -> None:
+    frame = return_addresses(walked)[0]
+    endless = with_frames(walked, tmp_path, [frame], tail=f"\t{frame:x}\n" * 300_000)
+    tallies = done((endless, walked[1]), tmp_path).tallies
+    assert losses_of(tallies, "samples_with_stack")["no_stack"] > 0
+    assert tallies["samples_unwound"] == 1

@@ -100,14 +100,15 @@ def many(contexts: int) -> ProfileTable:
     )
 
 
-def test_more_contexts_than_are_written_at_once() -> None:
+def test_more_contexts_than_are_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(llvm_text_table, "_BYTES_AT_ONCE", 1 << 16)
     table = many(5000)
     assert text(table) == text_of_tree(table)
     assert text(table).startswith(b"f4999:4999:4999\n 1: 4999 f0:5000\nf4998:")
 
 
 def test_the_largest_numbers_have_room() -> None:
-    """As many contexts as are written at once, each as long as it can be."""
+    """Each context is as long as it can be."""
     size = 4096
     number = np.arange(size)
     largest = np.full(size, 2**64 - 1, np.uint64)
