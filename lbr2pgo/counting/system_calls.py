@@ -10,6 +10,9 @@ BRBINFx_EL1_TYPE_CALL, which perf calls SYSCALL).
 >>> batch = from_lists([[(0x1004, 0, svc), (0x1010, 0x1000, 2), (0, 0x1000, svc)]])
 >>> [hex(address) for address in at_their_instructions(batch).from_.tolist()]
 ['0x1000', '0x1010', '0x0']
+
+Nor does such a record say how it was predicted: the field is 0 for exceptions, which Linux hands on
+as a branch that was predicted.
 """
 
 from __future__ import annotations
@@ -18,7 +21,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from lbr2pgo.model.branch_stacks import BRANCH_TYPES, TYPE_MASK, TYPE_SHIFT, BranchStacks
+from lbr2pgo.model.branch_stacks import (
+    BRANCH_TYPES,
+    MISPREDICTED,
+    PREDICTED,
+    TYPE_MASK,
+    TYPE_SHIFT,
+    BranchStacks,
+)
 from lbr2pgo.model.perf_abi import SIMULATED_CPU
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import SourceInfo
@@ -40,4 +50,5 @@ def at_their_instructions(batch: BranchStacks) -> BranchStacks:
         return batch
     entries = batch.entries.copy()
     entries[rows, 0] -= _INSTRUCTION
+    entries[rows, 2] &= ~np.uint64(MISPREDICTED | PREDICTED)
     return replace(batch, entries=entries)

@@ -8,6 +8,8 @@ import pytest
 from builders.sources import BASE, LAYOUT, MemorySource, Sample, mapping
 
 from lbr2pgo.counting.count import CountingOptions, count
+from lbr2pgo.counting.system_calls import at_their_instructions
+from lbr2pgo.model.branch_stacks import MISPREDICTED, PREDICTED, from_lists
 from lbr2pgo.model.perf_abi import SIMULATED_CPU
 from lbr2pgo.sources.base import SourceInfo
 
@@ -55,3 +57,9 @@ def test_other_recorders_name_the_instruction_itself(
 
 def test_llvm_profgen_takes_it_as_it_is() -> None:
     assert any(row.startswith("0x2904 -> ") for row in rows(as_llvm=True))
+
+
+def test_how_a_system_call_was_predicted_is_unknown() -> None:
+    found = at_their_instructions(from_lists([STACK]))
+    assert [flags & (MISPREDICTED | PREDICTED) for flags in found.flags.tolist()] == [2, 0, 0, 2]
+    assert found.flags.tolist()[2] >> 20 & 15 == SYSCALL >> 20
