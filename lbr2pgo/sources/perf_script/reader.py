@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -27,12 +28,14 @@ from lbr2pgo.sources.base import (
     SymbolResolver,
     with_recorder,
 )
+from lbr2pgo.sources.perf_script.offsets import MappedCode, are_offsets
 from lbr2pgo.sources.perf_script.records import read_comments, read_record
 from lbr2pgo.sources.perf_script.symbols import SymbolAddresses
 from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader
 from lbr2pgo.support.errors import InputError
 
 _NAME = "perf script"
+_OFFSETS = "call stacks of offsets in files, as this perf prints them: give the perf.data"
 
 # An entry's flags: EVENT (two letters at most), INTX, ABORT, the digits of CYCLES.
 _FLAGS = re.compile(rb"/[PM-]N?(?:/[XAPM-]){2,3}/\d+(?:[/\s]|$)", re.MULTILINE)
@@ -112,7 +115,7 @@ class PerfScript:
             for batch, lost in parts:
                 losses.update(lost)
                 if len(batch):
-                    yield self._with_own_ips(batch)
+                    yield self._with_addresses(self._with_own_ips(batch))
         self._note_losses(losses, symbols)
 
     def _with_own_ips(self, batch: BranchStacks) -> BranchStacks:
@@ -128,6 +131,19 @@ class PerfScript:
         is_made = calls[batch.event] == 1
         chains = None if batch.chains is None else batch.chains.without(is_made)
         return replace(batch, ip=np.where(is_made, np.uint64(0), batch.ip), chains=chains)
+
+    def _with_addresses(self, batch: BranchStacks) -> BranchStacks:
+        """The batch without call stacks of offsets in files, which name no place."""
+        if batch.chains is None or not are_offsets(batch.chains, self._mapped):
+            return batch
+        has_chain = np.diff(batch.chains.offsets) > 0
+        self._health[_OFFSETS] += int(batch.weight[has_chain].sum())
+        ip = np.where(has_chain, np.uint64(0), batch.ip)
+        return replace(batch, ip=ip, chains=batch.chains.without(has_chain))
+
+    @cached_property
+    def _mapped(self) -> MappedCode:
+        return MappedCode.of(self._events)
 
     def _read_records(self) -> Sequence[SpaceEvent]:
         """Read the record lines; decide whether times or places order the file."""
