@@ -24,6 +24,7 @@ from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.symbols import STT_NOTYPE, Symbols, read_symbols
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I32, I64, U8, U32, U64, Bools
+from lbr2pgo.support.distinct import place_of
 
 DESCRIPTORS, PROBES = ".pseudo_probe_desc", ".pseudo_probe"
 
@@ -80,10 +81,7 @@ class Descriptors:
 
     def rows(self, guids: U64) -> I64:
         """The row of each GUID, -1 for those without a descriptor."""
-        if not len(self):
-            return np.full(len(guids), -1)
-        at = np.minimum(np.searchsorted(self.guid, guids), len(self) - 1)
-        return np.where(self.guid[at] == guids, at, -1)
+        return place_of(guids, self.guid)
 
 
 @dataclass(frozen=True)
@@ -164,10 +162,8 @@ class ProbeTable:
     def call_at(self, addresses: ImageAddresses) -> I64:
         """Row of the call probe at each address, the first of several; -1 where there is none."""
         calls = np.flatnonzero(self.is_call)
-        if not len(calls):
-            return np.full(len(addresses), -1)
-        at = np.minimum(np.searchsorted(self.address[calls], addresses), len(calls) - 1)
-        return np.where(self.address[calls[at]] == addresses, calls[at], -1)
+        at = place_of(addresses, self.address[calls])
+        return np.append(calls, -1)[at]
 
 
 @dataclass(frozen=True)

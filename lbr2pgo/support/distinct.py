@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo.support.arrays import Bools
+from lbr2pgo.support.arrays import I64, Bools
 
 Integer = TypeVar("Integer", bound=np.integer[Any])
 
@@ -34,8 +34,16 @@ def among(values: npt.NDArray[Integer], ordered: npt.NDArray[Integer]) -> Bools:
     >>> among(np.array([4, 1, 7]), np.array([1, 3, 7]))
     array([False,  True,  True])
     """
+    return place_of(values, ordered) >= 0
+
+
+def place_of(values: npt.NDArray[Integer], ordered: npt.NDArray[Integer]) -> I64:
+    """(n,): where each value first stands among (m,) ascending ones, -1 where it does not.
+
+    >>> place_of(np.array([4, 1, 7]), np.array([1, 3, 7, 7]))
+    array([-1,  0,  2])
+    """
     if not len(ordered):
-        return np.zeros(len(values), np.bool_)
+        return np.full(len(values), -1)
     place = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
-    found: Bools = ordered[place] == values
-    return found
+    return np.where(ordered[place] == values, place, -1)

@@ -12,6 +12,7 @@ from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses
 from lbr2pgo.support.arrays import I64, U8, Bools
+from lbr2pgo.support.distinct import place_of
 from lbr2pgo.support.intervals import last_at_or_below, numbers_in
 
 
@@ -38,10 +39,7 @@ class Disassembly:
 
     def at(self, addresses: ImageAddresses) -> I64:
         """(m,): row of the instruction that starts at each address, -1 where none does."""
-        if not len(self):
-            return np.full(len(addresses), -1, np.int64)
-        row = np.minimum(np.searchsorted(self.address, addresses), len(self) - 1)
-        return np.where(self.address[row] == addresses, row, -1).astype(np.int64)
+        return place_of(addresses, self.address)
 
     def take(self, rows: Bools) -> Disassembly:
         """Only the rows that are set."""

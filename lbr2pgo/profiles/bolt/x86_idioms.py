@@ -30,6 +30,7 @@ from lbr2pgo.profiles.bolt.x86_operands import (
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U8, Bools
+from lbr2pgo.support.distinct import among
 
 _MASK = (1 << 64) - 1
 _LONGEST_SEARCH = 4096
@@ -121,8 +122,7 @@ def branches_to(code: U8, address: int, targets: ImageAddresses) -> ImageAddress
     while at + 1 < len(code):
         at, count = find_branches(code, at, address, wanted, found)
         source, target = found[:count].T
-        place = np.minimum(np.searchsorted(targets, target), len(targets) - 1)
-        sources.append(source[targets[place] == target])
+        sources.append(source[among(target, targets)])
     return np.concatenate(sources)
 
 

@@ -14,6 +14,7 @@ from lbr2pgo.native import eh_frame as native
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import U64
+from lbr2pgo.support.distinct import place_of
 from lbr2pgo.support.tables import ascending, same_length, seal
 
 
@@ -35,10 +36,8 @@ class FrameDescriptions:
 
     def lsda_of(self, starts: ImageAddresses) -> U64:
         """(n,): LSDA of the entry that starts at each address, 0 where there is none."""
-        if not len(self.start):
-            return np.zeros(len(starts), np.uint64)
-        at = np.minimum(np.searchsorted(self.start, starts), len(self.start) - 1)
-        return np.where(self.start[at] == starts, self.lsda[at], np.uint64(0))
+        none = np.uint64(0)  # at -1
+        return np.append(self.lsda, none)[place_of(starts, self.start)]
 
 
 def read_frames(image: Image) -> FrameDescriptions:
