@@ -94,6 +94,18 @@ def test_calls_are_known_after_jumps_signals_and_switches_of_stacks(
     }
 
 
+@pytest.mark.parametrize("machine", ["x86-64", "aarch64"])
+def test_each_thread_has_calls_of_its_own(
+    machine: str, build: Callable[..., Path], record: Callable[..., Any]
+) -> None:
+    path = build("threads", machine, "-static")
+    named = Named(path)
+    found = Counter(map(named.chain, chains(record(path, call_graph=True).stacks())))
+    of_work = {chain: count for chain, count in found.items() if chain[-1] == "work"}
+    assert {chain[-3:] for chain in of_work} == {("start_thread", "start", "work")}
+    assert sum(of_work.values()) > 500
+
+
 def test_calls_are_known_after_exceptions_and_switches_by_hand(
     tmp_path: Path, tool: Tool, record: Callable[..., Any]
 ) -> None:
