@@ -6,7 +6,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -120,3 +121,17 @@ def compiled(
         return target
 
     return build
+
+
+@pytest.fixture
+def nothing_is_left(
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """No command leaves a temporary or unfinished file, a process or an open file behind."""
+    from builders.leaks import leaving_nothing
+
+    spool = tmp_path_factory.mktemp("spool")
+    monkeypatch.setenv("TMPDIR", str(spool))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with leaving_nothing(spool, tmp_path):
+        yield

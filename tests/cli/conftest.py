@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
-from builders.leaks import leaving_nothing
 
 from lbr2pgo.cli import main
 
@@ -42,12 +39,5 @@ def command(capfdbinary: pytest.CaptureFixture[bytes]) -> Command:
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left(
-    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[None]:
-    """No test of a command leaves a temporary or unfinished file, a process or an open file."""
-    spool = tmp_path_factory.mktemp("spool")
-    monkeypatch.setenv("TMPDIR", str(spool))
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    with leaving_nothing(spool, tmp_path):
-        yield
+def _leaves_nothing(nothing_is_left: None) -> None:
+    """Every test of a command is looked at."""

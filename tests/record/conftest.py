@@ -214,3 +214,8 @@ def pmus() -> Mapping[str, Pmus]:
         "lbr32": LBR_32, "amd16": AMD_16, "brs16": BRS_16, "hybrid": HYBRID, "none": NO_LBR,
         "brbe64": BRBE_64, "empty": {},
     }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _leaves_nothing(nothing_is_left: None) -> None:
+    """Every test of a command is looked at."""

@@ -188,3 +188,8 @@ def _meson(
 
 
 PROJECTS = {"cmake": _cmake, "make": _make, "meson": _meson}
+
+
+@pytest.fixture(autouse=True)
+def _leaves_nothing(nothing_is_left: None) -> None:
+    """Every test of a command is looked at."""
