@@ -42,10 +42,10 @@ def hotness(profile: ContextProfile) -> Hotness:
     """By the counts of all lines, those of one function added up."""
     body, names = profile.table.body, profile.table.contexts.name
     lines = RowSums()
-    location = location_of(body.line, body.discriminator)
-    lines.add_rows(
-        names[body.context].astype(np.uint64), location, np.zeros_like(location), body.count
-    )
+    ran = np.flatnonzero(body.count)
+    location = location_of(body.line[ran], body.discriminator[ran])
+    function = names[body.context[ran]].astype(np.uint64)
+    lines.add_rows(function, location, np.zeros_like(location), body.count[ran])
     counts = lines.counts()
     values, times = np.unique(counts, return_counts=True)
     frequencies = Counter(dict(zip(values.tolist(), times.tolist(), strict=True)))
