@@ -44,7 +44,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountedRun:
     """One emulated run."""
 
     totals: Totals
@@ -69,7 +69,7 @@ class Measured:
     """What one program costs."""
 
     name: str
-    counted: Counted
+    counted: CountedRun
     seconds: F64
     """(rounds,): wall time, process start included; empty if it was not timed."""
 
@@ -141,7 +141,7 @@ def median_interval(values: F64) -> Interval:
     return Interval(float(np.median(ordered)), float(ordered[rank - 1]), float(ordered[-rank]))
 
 
-def _count(command: tuple[str, ...]) -> Counted:
+def _count(command: tuple[str, ...]) -> CountedRun:
     with TemporaryDirectory(prefix="lbr2pgo-") as directory:
         options = RecordOptions(
             output=Path(directory) / "perf.data", period=_NO_SAMPLES, filters=(), depth=None,
@@ -154,7 +154,7 @@ def _count(command: tuple[str, ...]) -> Counted:
             result = record_software(options, program_output=stream)
         with output.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    return Counted(result.totals, result.exit_code, digest)
+    return CountedRun(result.totals, result.exit_code, digest)
 
 
 def _is_native(command: tuple[str, ...]) -> bool:

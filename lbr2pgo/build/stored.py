@@ -15,7 +15,7 @@ from lbr2pgo.support.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Usability:
     """Whether to build with a profile, and what to tell the user of it."""
 
     usable: bool
@@ -23,14 +23,14 @@ class Verdict:
     is_warning: bool = True
 
 
-def judge(profile: Path, binary: Path) -> Verdict:
+def judge(profile: Path, binary: Path) -> Usability:
     """Look at a profile beside a plain build of the program.
 
     A missing one is not used, a stale one is. Raises InputError if it is no sample profile, too
     stale, or another program's.
     """
     if not profile.exists():
-        return Verdict(False, f"there is no profile {profile} yet: this is a plain build")
+        return Usability(False, f"there is no profile {profile} yet: this is a plain build")
     samples = read_written(profile)
     if not isinstance(samples, SampleProfile):
         raise InputError(
@@ -40,11 +40,11 @@ def judge(profile: Path, binary: Path) -> Verdict:
         )
     quality = measure(Profile(samples=samples), Program.open(binary))
     if quality.stale is None:
-        return Verdict(True, f"nobody can tell how well {profile} fits: {binary} has no DWARF")
+        return Usability(True, f"nobody can tell how well {profile} fits: {binary} has no DWARF")
     return _judged(profile, binary, quality.stale)
 
 
-def _judged(profile: Path, binary: Path, stale: Staleness) -> Verdict:
+def _judged(profile: Path, binary: Path, stale: Staleness) -> Usability:
     if stale.functions > MOST_MISSING:
         raise InputError(
             f"the profile of another program: {stale.functions:.0%} of its counts are in functions "
@@ -53,11 +53,11 @@ def _judged(profile: Path, binary: Path, stale: Staleness) -> Verdict:
             cure="Record this program, or name its own profile.",
         )
     if stale.share == 0:
-        return Verdict(True)
+        return Usability(True)
     said = f"{binary} has no place for {stale.share:.2%} of its counts"
     if stale.share > MOST_STALE:
         raise InputError(
             f"too stale: {said}", where=str(profile), cure="Record the program as it is now."
         )
     told = f"{profile} is stale: {said}; it is used all the same"
-    return Verdict(True, told, stale.share > MUCH_STALE)
+    return Usability(True, told, stale.share > MUCH_STALE)

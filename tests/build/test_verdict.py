@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from lbr2pgo.build.flags import Wanted, plain_flags, profile_flags
-from lbr2pgo.build.measure import Counted, Measured
+from lbr2pgo.build.measure import CountedRun, Measured
 from lbr2pgo.build.verdict import Built, verdict
 from lbr2pgo.model.exact_counts import Totals
 
@@ -24,7 +24,7 @@ def measured(
 ) -> Measured:
     totals = Totals(instructions, taken, 0, 0)
     times = np.full(8, seconds) * np.linspace(0.99, 1.01, 8) if seconds else np.empty(0)
-    return Measured(str(build.path), Counted(totals, 0, output), times)
+    return Measured(str(build.path), CountedRun(totals, 0, output), times)
 
 
 def said(*costs: tuple[float, ...], outputs: str = "aaa") -> list[str]:
