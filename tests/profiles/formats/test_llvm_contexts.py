@@ -267,3 +267,35 @@ def test_a_call_stack_without_an_end_is_a_sample_without_branches(
     tallies = done((endless, walked[1]), tmp_path).tallies
     assert losses_of(tallies, "samples_with_stack")["no_stack"] > 0
     assert tallies["samples_unwound"] == 1
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("compat", [(), ("llvm-profgen",)])
+def test_damaged_stacks_are_accounted_for(
+    compat: tuple[str, ...], strict: bool, either: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """The waterfall adds up, whatever stands in the two stacks."""
+    recording, binary = either
+    draw, samples = random.Random(1), read_hybrid(recording)
+    frames = [frame for sample in samples for frame in sample.frames]
+    odd = [
+        replace(
+            sample,
+            frames=[f if draw.random() < 0.97 else draw.choice([f + 1, 0, 2**64 - 1, *frames[:9]])
+                    for f in sample.frames][: draw.choice([0, 3, 200])],
+            entries=[e if draw.random() < 0.97 else draw.choice([(0, 0), e[::-1], (e[0] + 1, e[1])])
+                     for e in sample.entries],
+        )
+        for sample in samples
+    ]  # fmt: skip
+    damaged = tmp_path / "damaged.perfscript"
+    damaged.write_text(recording.read_text().split("\n\n")[0] + "\n\n" + write_hybrid(odd))
+    made = output("llvm", tmp_path / "out", contexts="full")
+    options = ConvertOptions(
+        (damaged,), binary, outputs=(made,), compat=frozenset(compat), strict=strict
+    )
+    tallies = convert(options).tallies
+    waterfall.check(tallies, steps())
+    assert losses_of(tallies, "call_stacks_whole")["no_call"] > 0
+    assert losses_of(tallies, "context_runs")["broken"] > 0
+    assert losses_of(tallies, "context_callers")["behind_broken"] > 0
