@@ -47,8 +47,8 @@ class Work:
     def _hashed(self, *arguments: Any) -> None:
         self._add("entries", len(arguments[0].entries))
 
-    def _disassembled(self, _image: Any, starts: Any, _ends: Any) -> None:
-        self._add("functions", len(starts))
+    def _disassembled(self, _image: Any, ranges: Any) -> None:
+        self._add("functions", len(ranges))
 
 
 @pytest.fixture

@@ -215,6 +215,6 @@ def test_other_inputs_still_need_a_binary(
     script = tmp_path / "script.txt"
     script.write_text("# cmdline : perf\n 0x10/0x20/P/-/-/0\n")
     assert main(["report", str(script)]) == 2
-    assert "Add --binary ELF." in capsys.readouterr().err
+    assert "Name the program with --binary." in capsys.readouterr().err
     assert main(["report", str(report(tmp_path / "report.csv")), str(script)]) == 2
     assert "apart from each other" in capsys.readouterr().err
