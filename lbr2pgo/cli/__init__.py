@@ -76,6 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _main(arguments: Sequence[str] | None) -> int:
     _prepare_streams()
     _stop_tidily()
+    if sys.unraisablehook is sys.__unraisablehook__:
+        sys.unraisablehook = _insist
     # Millions of small objects are made and hardly one of them in a cycle: a sixth of a short
     # run would go into looking for those.
     gc.set_threshold(1_000_000, 20, 20)
@@ -129,6 +131,20 @@ def _stop_tidily() -> None:
                 signal.signal(number, stop)
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, interrupt)
+
+
+def _insist(dropped: sys.UnraisableHookArgs) -> None:
+    """Raise a stop again in a moment if it came where Python lets nothing out, as in callbacks."""
+    stop = dropped.exc_value
+    if not isinstance(stop, Stopped | KeyboardInterrupt):
+        sys.__unraisablehook__(dropped)
+        return
+
+    def again(*_: object) -> None:
+        raise stop
+
+    signal.signal(signal.SIGALRM, again)
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
 
 
 def _prepare_streams() -> None:

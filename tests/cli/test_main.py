@@ -251,3 +251,28 @@ def test_a_signal_whose_exception_a_library_swallows_still_ends_the_run_quietly(
     code = SWALLOWED.format(number=int(number))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (128 + number, "")
+
+
+DROPPED = """
+import os, signal, sys, time
+import lbr2pgo.cli as cli
+
+class Callback:
+    def __del__(self):
+        os.kill(os.getpid(), {number})
+
+def run(args):
+    Callback()
+    time.sleep(20)
+
+cli._parse = lambda words: type("Args", (), {{"run": staticmethod(run)}})
+cli.messages.configure = lambda args: None
+sys.exit(cli.main([]))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_that_comes_where_python_lets_nothing_out_ends_the_run(number: int) -> None:
+    code = DROPPED.format(number=int(number))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=15)
+    assert (done.returncode, done.stderr) == (128 + number, "")
