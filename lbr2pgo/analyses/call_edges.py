@@ -6,16 +6,16 @@ import numpy as np
 
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.places import OUTSIDE
-from lbr2pgo.analyses.table import Column, Kind, Table, build
+from lbr2pgo.analyses.table import Column, Table, Unit, build
 from lbr2pgo.model.branch_counts import FROM, TO
-from lbr2pgo.program.code.instructions import Kind as Instruction
+from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.support.arrays import I64, Bools
 
 NAME = "call-edges"
 TITLE = "Call edges"
 
-_CALLS = (Instruction.CALL, Instruction.INDIRECT_CALL)
-_JUMPS = (Instruction.COND, Instruction.JUMP, Instruction.INDIRECT_JUMP)
+_CALLS = (Kind.CALL, Kind.INDIRECT_CALL)
+_JUMPS = (Kind.COND, Kind.JUMP, Kind.INDIRECT_JUMP)
 _WARNING = (
     "Counts of call edges say how often a call was taken, and not how long it took: a function "
     "that is called rarely and runs long has a small count."
@@ -34,10 +34,10 @@ def call_edges(evidence: Evidence, top: int | None = TOP) -> Table:
     order = np.argsort(-count, kind="stable")[:top]
     total = int(flow.branches.count[is_call].sum())
     columns = [
-        (Column("share", "share", Kind.SHARE), (count[order] / max(total, 1)).tolist()),
-        (Column("count", "count", Kind.COUNT), count[order].tolist()),
-        (Column("caller", "caller", Kind.FUNCTION), _names(evidence, pairs[0, order])),
-        (Column("callee", "callee", Kind.FUNCTION), _names(evidence, pairs[1, order])),
+        (Column("share", "share", Unit.SHARE), (count[order] / max(total, 1)).tolist()),
+        (Column("count", "count", Unit.COUNT), count[order].tolist()),
+        (Column("caller", "caller", Unit.FUNCTION), _names(evidence, pairs[0, order])),
+        (Column("callee", "callee", Unit.FUNCTION), _names(evidence, pairs[1, order])),
     ]
     notes = (_WARNING, *evidence.branch_notes())
     return build(NAME, TITLE, columns, notes=notes, found=len(count))
@@ -60,7 +60,7 @@ def _is_call(evidence: Evidence, caller: I64, callee: I64) -> Bools:
     What comes from outside is a call if it goes to the start of a function.
     """
     flow = evidence.flow
-    kind = np.append(flow.instructions.kind, np.uint8(Instruction.OTHER))[flow.branch_from]
+    kind = np.append(flow.instructions.kind, np.uint8(Kind.OTHER))[flow.branch_from]
     regions = evidence.program.regions
     starts = np.isin(flow.branches.to, regions.start) & (flow.branches.known & TO != 0)
     jumps = np.isin(kind, _JUMPS) & (caller != callee) & starts

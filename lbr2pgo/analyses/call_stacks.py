@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.places import OUTSIDE
-from lbr2pgo.analyses.table import Column, Kind, Table, empty
+from lbr2pgo.analyses.table import Column, Table, Unit, empty
 from lbr2pgo.evidence.call_stacks import CALL_STACKS
 
 NAME = "call-stacks"
@@ -18,11 +18,11 @@ SMALLEST = 0.005
 """Branches of the tree with a smaller share of all samples are not listed."""
 
 _FUNCTIONS = (
-    Column("total_share", "with callees", Kind.SHARE),
-    Column("own_share", "itself", Kind.SHARE),
-    Column("total", "samples with callees", Kind.COUNT),
-    Column("own", "samples itself", Kind.COUNT),
-    Column("function", "function", Kind.FUNCTION),
+    Column("total_share", "with callees", Unit.SHARE),
+    Column("own_share", "itself", Unit.SHARE),
+    Column("total", "samples with callees", Unit.COUNT),
+    Column("own", "samples itself", Unit.COUNT),
+    Column("function", "function", Unit.FUNCTION),
 )
 NOT_RECORDED = (
     "The recording holds no call stacks: record with lbr2pgo record --call-graph, or perf record "
@@ -135,11 +135,11 @@ def _tree(root: Node) -> Table:
         if depth
     ]
     columns = (
-        Column("depth", "depth", Kind.COUNT),
-        Column("function", "function", Kind.FUNCTION),
-        Column("total_share", "with callees", Kind.SHARE),
-        Column("total", "samples with callees", Kind.COUNT),
-        Column("own", "samples itself", Kind.COUNT),
+        Column("depth", "depth", Unit.COUNT),
+        Column("function", "function", Unit.FUNCTION),
+        Column("total_share", "with callees", Unit.SHARE),
+        Column("total", "samples with callees", Unit.COUNT),
+        Column("own", "samples itself", Unit.COUNT),
     )
     return Table(f"{NAME}-tree", "Call tree", columns, tuple(rows))
 
@@ -147,8 +147,8 @@ def _tree(root: Node) -> Table:
 def _folded(evidence: Evidence, top: int | None) -> Table:
     lines = sorted(folded(evidence), key=lambda line: (-line[1], line[0]))
     columns = (
-        Column("samples", "samples", Kind.COUNT),
-        Column("stack", "stack, outermost first", Kind.TEXT),
+        Column("samples", "samples", Unit.COUNT),
+        Column("stack", "stack, outermost first", Unit.TEXT),
     )
     rows = tuple((count, text) for text, count in lines[:top])
     return Table(f"{NAME}-folded", "Most frequent call stacks", columns, rows, (), len(lines))

@@ -9,7 +9,7 @@ from itertools import groupby
 from lbr2pgo.analyses.call_stacks import NOT_RECORDED, NamedStack, Node, named_stacks
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.places import OUTSIDE
-from lbr2pgo.analyses.table import Column, Kind, Table, empty
+from lbr2pgo.analyses.table import Column, Table, Unit, empty
 from lbr2pgo.evidence.call_stacks import CALL_STACKS
 
 NAME = "callers"
@@ -23,11 +23,11 @@ DEEPEST = 12
 """Nor are those further out."""
 
 _COLUMNS = (
-    Column("depth", "depth", Kind.COUNT),
-    Column("function", "function, its callers below", Kind.FUNCTION),
-    Column("share", "of its samples", Kind.SHARE),
-    Column("total", "samples with callees", Kind.COUNT),
-    Column("own", "samples itself", Kind.COUNT),
+    Column("depth", "depth", Unit.COUNT),
+    Column("function", "function, its callers below", Unit.FUNCTION),
+    Column("share", "of its samples", Unit.SHARE),
+    Column("total", "samples with callees", Unit.COUNT),
+    Column("own", "samples itself", Unit.COUNT),
 )
 _NOTES = (
     "Below each function stand its callers, below these theirs. Samples are those of the function "

@@ -9,7 +9,7 @@ import numpy as np
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.flow_graph import FlowGraph, flow_graph
 from lbr2pgo.analyses.outcomes import estimate
-from lbr2pgo.analyses.table import Column, Kind, Table, Value
+from lbr2pgo.analyses.table import Column, Table, Unit, Value
 from lbr2pgo.evidence.effective_samples import SPREAD
 from lbr2pgo.evidence.single_branches import SINGLE_BRANCHES
 from lbr2pgo.program.code.cfg import EdgeKind
@@ -22,13 +22,13 @@ NEEDS = (SINGLE_BRANCHES, SPREAD)
 """What it asks the samples for, as `outcomes` does."""
 
 _COLUMNS = (
-    Column("count", "executed", Kind.COUNT),
-    Column("block", "block", Kind.COUNT),
-    Column("address", "address", Kind.ADDRESS),
-    Column("instruction", "instruction", Kind.TEXT),
-    Column("line", "source line", Kind.LOCATION),
-    Column("taken_share", "taken", Kind.SHARE),
-    Column("leads_to", "leads to", Kind.TEXT),
+    Column("count", "executed", Unit.COUNT),
+    Column("block", "block", Unit.COUNT),
+    Column("address", "address", Unit.ADDRESS),
+    Column("instruction", "instruction", Unit.TEXT),
+    Column("line", "source line", Unit.LOCATION),
+    Column("taken_share", "taken", Unit.SHARE),
+    Column("leads_to", "leads to", Unit.TEXT),
 )
 
 

@@ -11,7 +11,7 @@ from lbr2pgo.analyses.chains import executed_chains, plan_paths, saved_branches
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.flow_graph import flow_graph, hottest_regions
 from lbr2pgo.analyses.intervals import wilson
-from lbr2pgo.analyses.table import Column, Kind, Table, Value, empty
+from lbr2pgo.analyses.table import Column, Table, Unit, Value, empty
 from lbr2pgo.evidence.collector import Finding
 from lbr2pgo.evidence.path_counts import PATHS, PathCounts, paths_along
 from lbr2pgo.support.addresses import ImageAddresses
@@ -20,22 +20,22 @@ NAME = "hyperblocks"
 TITLE = "Hyperblocks"
 
 _COLUMNS = (
-    Column("function_share", "function's share", Kind.SHARE),
-    Column("share", "share in function", Kind.SHARE),
-    Column("path_share", "whole way", Kind.SHARE),
-    Column("path_low", "at least", Kind.SHARE),
-    Column("path_high", "at most", Kind.SHARE),
-    Column("blocks", "blocks", Kind.COUNT),
-    Column("bytes", "bytes", Kind.COUNT),
-    Column("executions", "executions", Kind.COUNT),
-    Column("paths", "seen whole", Kind.COUNT),
-    Column("likelihood", "by its edges", Kind.SHARE),
-    Column("pieces", "pieces", Kind.COUNT),
-    Column("saved", "taken branches saved", Kind.COUNT),
-    Column("function", "function", Kind.FUNCTION),
-    Column("line", "source line", Kind.LOCATION),
-    Column("address", "address", Kind.ADDRESS),
-    Column("chain", "blocks of the chain", Kind.TEXT),
+    Column("function_share", "function's share", Unit.SHARE),
+    Column("share", "share in function", Unit.SHARE),
+    Column("path_share", "whole way", Unit.SHARE),
+    Column("path_low", "at least", Unit.SHARE),
+    Column("path_high", "at most", Unit.SHARE),
+    Column("blocks", "blocks", Unit.COUNT),
+    Column("bytes", "bytes", Unit.COUNT),
+    Column("executions", "executions", Unit.COUNT),
+    Column("paths", "seen whole", Unit.COUNT),
+    Column("likelihood", "by its edges", Unit.SHARE),
+    Column("pieces", "pieces", Unit.COUNT),
+    Column("saved", "taken branches saved", Unit.COUNT),
+    Column("function", "function", Unit.FUNCTION),
+    Column("line", "source line", Unit.LOCATION),
+    Column("address", "address", Unit.ADDRESS),
+    Column("chain", "blocks of the chain", Unit.TEXT),
 )
 _NOTE = (
     "Executions is how often the chain was entered at its first block; whole way is the part of "

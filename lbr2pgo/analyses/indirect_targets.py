@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from lbr2pgo.analyses.evidence import TOP, Evidence
-from lbr2pgo.analyses.table import Column, Kind, Table, build
+from lbr2pgo.analyses.table import Column, Table, Unit, build
 from lbr2pgo.model.branch_counts import TO
-from lbr2pgo.program.code.instructions import Kind as Instruction
+from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.replay.replay import INDIRECT
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64
@@ -80,15 +80,15 @@ def _by_site(evidence: Evidence, sites: _Sites, top: int | None, notes: tuple[st
     places = evidence.names.of(sites.address[:top])
     shares = [
         (
-            Column(f"top_{promoted}_share", f"top {promoted}", Kind.SHARE),
+            Column(f"top_{promoted}_share", f"top {promoted}", Unit.SHARE),
             (each / sites.count)[:top].tolist(),
         )
         for promoted, each in zip(_PROMOTED, covered, strict=True)
     ]
     columns = [
-        (Column("kind", "kind", Kind.TEXT), _kinds(evidence, sites.address[:top])),
-        (Column("count", "count", Kind.COUNT), sites.count[:top].tolist()),
-        (Column("targets", "targets", Kind.COUNT), sites.targets[:top].tolist()),
+        (Column("kind", "kind", Unit.TEXT), _kinds(evidence, sites.address[:top])),
+        (Column("count", "count", Unit.COUNT), sites.count[:top].tolist()),
+        (Column("targets", "targets", Unit.COUNT), sites.targets[:top].tolist()),
         *shares,
         *places.columns(),
     ]
@@ -105,7 +105,7 @@ def _by_site(evidence: Evidence, sites: _Sites, top: int | None, notes: tuple[st
 def _kinds(evidence: Evidence, addresses: ImageAddresses) -> list[str]:
     code = evidence.flow.instructions
     kinds = code.kind[code.index_of(addresses)]
-    return ["call" if kind == Instruction.INDIRECT_CALL else "jump" for kind in kinds.tolist()]
+    return ["call" if kind == Kind.INDIRECT_CALL else "jump" for kind in kinds.tolist()]
 
 
 def _by_target(evidence: Evidence, sites: _Sites, top: int | None, notes: tuple[str, ...]) -> Table:
@@ -118,14 +118,14 @@ def _by_target(evidence: Evidence, sites: _Sites, top: int | None, notes: tuple[
     target = evidence.names.of(branches.to[rows], branches.known[rows] & TO != 0)
     columns = [
         *source.columns("site_", "site "),
-        (Column("share", "share", Kind.SHARE), (count / sites.count[site]).tolist()),
-        (Column("count", "count", Kind.COUNT), count.tolist()),
+        (Column("share", "share", Unit.SHARE), (count / sites.count[site]).tolist()),
+        (Column("count", "count", Unit.COUNT), count.tolist()),
         (
-            Column("mispredicted", "mispredicted", Kind.COUNT, of_processor=True),
+            Column("mispredicted", "mispredicted", Unit.COUNT, of_processor=True),
             branches.mispredicted[rows].tolist(),
         ),
         (
-            Column("prediction_unknown", "not known", Kind.COUNT),
+            Column("prediction_unknown", "not known", Unit.COUNT),
             branches.prediction_unknown[rows].tolist(),
         ),
         *target.columns("target_", "target "),

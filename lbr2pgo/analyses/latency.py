@@ -14,10 +14,10 @@ import numpy as np
 from lbr2pgo.analyses.distributions import Distribution, kept_of
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.source_lines import SourceLines
-from lbr2pgo.analyses.table import Column, Kind, Table, Value, build, empty
+from lbr2pgo.analyses.table import Column, Table, Unit, Value, build, empty
 from lbr2pgo.evidence.cycle_counts import CYCLES, ITERATIONS, CycleCounts, merge
 from lbr2pgo.model.branch_stacks import MISSING, SATURATED
-from lbr2pgo.program.code.instructions import Kind as Instruction
+from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.support.addresses import image_array
 from lbr2pgo.support.arrays import F64, I64, Bools
 
@@ -28,16 +28,16 @@ Columns = list[tuple[Column, list[Value]]]
 
 _ALL = slice(None)
 _PERCENTILES = (50, 90, 99)
-_JUMPS = (Instruction.COND, Instruction.JUMP)
+_JUMPS = (Kind.COND, Kind.JUMP)
 _COLUMNS = (
-    Column("count", "measured", Kind.COUNT),
-    Column("trimmed_mean", "trimmed mean", Kind.CYCLES, of_processor=True),
-    Column("mean", "mean cycles", Kind.CYCLES, of_processor=True),
-    Column("left_out", "left out", Kind.SHARE),
-    *(Column(f"p{p}", f"{p} %", Kind.CYCLES, of_processor=True) for p in _PERCENTILES),
-    Column("modes", "modes", Kind.TEXT, of_processor=True),
-    Column("missing", "missing", Kind.COUNT),
-    Column("saturated", "saturated", Kind.COUNT),
+    Column("count", "measured", Unit.COUNT),
+    Column("trimmed_mean", "trimmed mean", Unit.CYCLES, of_processor=True),
+    Column("mean", "mean cycles", Unit.CYCLES, of_processor=True),
+    Column("left_out", "left out", Unit.SHARE),
+    *(Column(f"p{p}", f"{p} %", Unit.CYCLES, of_processor=True) for p in _PERCENTILES),
+    Column("modes", "modes", Unit.TEXT, of_processor=True),
+    Column("missing", "missing", Unit.COUNT),
+    Column("saturated", "saturated", Unit.COUNT),
 )
 
 
@@ -249,7 +249,7 @@ def _table(
     columns = [
         *_statistics([run.times for run in runs]),
         *places.columns(),
-        (Column("end_address", "ends at", Kind.ADDRESS), [run.end for run in runs]),
+        (Column("end_address", "ends at", Unit.ADDRESS), [run.end for run in runs]),
     ]
     return build(name, title, columns, notes=notes, found=found)
 
@@ -268,7 +268,7 @@ def _by_line(
     members = [np.flatnonzero(group == line) for line in shown]
     columns: Columns = [
         *_statistics([_distribution(cycles, m) for m in members]),
-        (Column("line", "source line", Kind.LOCATION), list(lines.texts(shown))),
+        (Column("line", "source line", Unit.LOCATION), list(lines.texts(shown))),
     ]
     title = "Cycles of blocks by source line"
     notes += lines.notes(weight, "cycles")
@@ -300,11 +300,11 @@ def _rates(evidence: Evidence, blocks: Sequence[TimedRun]) -> Table:
         )
     )
     columns = (
-        Column("function", "function", Kind.FUNCTION),
-        Column("address", "address", Kind.ADDRESS),
-        Column("end_address", "ends at", Kind.ADDRESS),
-        Column("cycles", "cycles", Kind.CYCLES, of_processor=True),
-        Column("count", "count", Kind.COUNT),
-        Column("rate", "occurrence rate", Kind.SHARE),
+        Column("function", "function", Unit.FUNCTION),
+        Column("address", "address", Unit.ADDRESS),
+        Column("end_address", "ends at", Unit.ADDRESS),
+        Column("cycles", "cycles", Unit.CYCLES, of_processor=True),
+        Column("count", "count", Unit.COUNT),
+        Column("rate", "occurrence rate", Unit.SHARE),
     )
     return Table(f"{NAME}-rates", "Occurrence rates", columns, rows)

@@ -10,7 +10,7 @@ import numpy as np
 from lbr2pgo.analyses import call_edges, hot_branches, mispredictions
 from lbr2pgo.analyses.evidence import TOP
 from lbr2pgo.analyses.intervals import wilson
-from lbr2pgo.analyses.table import Column, Kind, Table, Value, build, empty
+from lbr2pgo.analyses.table import Column, Table, Unit, Value, build, empty
 from lbr2pgo.model.line_branches import LineBranches
 from lbr2pgo.support.arrays import I64
 
@@ -19,11 +19,11 @@ _NO_ADDRESSES = (
     "one line count as one, and nothing is known of the code between branches."
 )
 _MISSES = (
-    Column("predicted", "predicted", Kind.COUNT),
-    Column("mispredicted", "mispredicted", Kind.COUNT),
-    Column("rate", "rate", Kind.SHARE),
-    Column("rate_low", "at least", Kind.SHARE),
-    Column("rate_high", "at most", Kind.SHARE),
+    Column("predicted", "predicted", Unit.COUNT),
+    Column("mispredicted", "mispredicted", Unit.COUNT),
+    Column("rate", "rate", Unit.SHARE),
+    Column("rate_low", "at least", Unit.SHARE),
+    Column("rate_high", "at most", Unit.SHARE),
 )
 
 Key = tuple[str, ...]
@@ -118,8 +118,8 @@ def line_call_edges(branches: Sequence[LineBranches], top: int | None = TOP) -> 
     rows = order[leaves[order]][:top]
     columns = [
         *_shares(group.samples[rows], total),
-        (Column("caller", "caller", Kind.FUNCTION), group.texts(rows, 0)),
-        (Column("callee", "callee", Kind.FUNCTION), group.texts(rows, 1)),
+        (Column("caller", "caller", Unit.FUNCTION), group.texts(rows, 0)),
+        (Column("callee", "callee", Unit.FUNCTION), group.texts(rows, 1)),
     ]
     notes = (
         "Without addresses a call can't be told from a return: these are branches from one "
@@ -132,8 +132,8 @@ def line_call_edges(branches: Sequence[LineBranches], top: int | None = TOP) -> 
 
 def _shares(count: I64, total: int) -> list[tuple[Column, list[Value]]]:
     return [
-        (Column("share", "share", Kind.SHARE), (count / max(total, 1)).tolist()),
-        (Column("count", "count", Kind.COUNT), count.tolist()),
+        (Column("share", "share", Unit.SHARE), (count / max(total, 1)).tolist()),
+        (Column("count", "count", Unit.COUNT), count.tolist()),
     ]
 
 
@@ -142,9 +142,9 @@ def _places(
 ) -> list[tuple[Column, list[Value]]]:
     """Function, line and module of one end of each branch."""
     kinds = (
-        ("function", "function", Kind.FUNCTION),
-        ("line", "source line", Kind.LOCATION),
-        ("module", "module", Kind.TEXT),
+        ("function", "function", Unit.FUNCTION),
+        ("line", "source line", Unit.LOCATION),
+        ("module", "module", Unit.TEXT),
     )
     return [
         (Column(prefix + name, title + text, kind), group.texts(rows, first + i))

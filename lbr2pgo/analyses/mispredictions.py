@@ -13,7 +13,7 @@ import numpy as np
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.intervals import wilson
 from lbr2pgo.analyses.source_lines import SourceLines
-from lbr2pgo.analyses.table import Column, Kind, Table, Value, build, empty
+from lbr2pgo.analyses.table import Column, Table, Unit, Value, build, empty
 from lbr2pgo.model.branch_counts import FROM, Branches
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import F64, I64, U64, Bools
@@ -23,13 +23,13 @@ TITLE = "Mispredictions"
 
 
 _COUNTS = (
-    Column("predicted", "predicted", Kind.COUNT, of_processor=True),
-    Column("mispredicted", "mispredicted", Kind.COUNT, of_processor=True),
-    Column("prediction_unknown", "not known", Kind.COUNT),
-    Column("rate", "rate", Kind.SHARE, of_processor=True),
-    Column("rate_low", "at least", Kind.SHARE, of_processor=True),
-    Column("rate_high", "at most", Kind.SHARE, of_processor=True),
-    Column("per_thousand", "per 1,000 branches", Kind.RATE, of_processor=True),
+    Column("predicted", "predicted", Unit.COUNT, of_processor=True),
+    Column("mispredicted", "mispredicted", Unit.COUNT, of_processor=True),
+    Column("prediction_unknown", "not known", Unit.COUNT),
+    Column("rate", "rate", Unit.SHARE, of_processor=True),
+    Column("rate_low", "at least", Unit.SHARE, of_processor=True),
+    Column("rate_high", "at most", Unit.SHARE, of_processor=True),
+    Column("per_thousand", "per 1,000 branches", Unit.RATE, of_processor=True),
 )
 _ONLY_TAKEN = (
     "Only taken branches are recorded: mispredictions of branches that fell through are not seen."
@@ -133,7 +133,7 @@ class _Observed:
         order = seen.most()
         rows = order[lines.known[order]][:top]
         columns = _columns(seen.take(rows), self.total)
-        where = (Column("line", "source line", Kind.LOCATION), [*lines.texts(rows)])
+        where = (Column("line", "source line", Unit.LOCATION), [*lines.texts(rows)])
         title = "Mispredictions by source line"
         found = int(lines.known.sum())
         notes += lines.notes(seen.missed, "mispredictions")

@@ -13,10 +13,9 @@ import numpy as np
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.intervals import wilson
 from lbr2pgo.analyses.source_lines import SourceLines
-from lbr2pgo.analyses.table import Column, Kind, Table, Value, build
+from lbr2pgo.analyses.table import Column, Table, Unit, Value, build
 from lbr2pgo.evidence.single_branches import SINGLE_BRANCHES
-from lbr2pgo.program.code.instructions import InstructionTable
-from lbr2pgo.program.code.instructions import Kind as Instruction
+from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import F64, I64, U64
 from lbr2pgo.support.tables import same_length, seal
@@ -56,12 +55,15 @@ class Outcomes:
     def columns(self, rows: I64) -> Columns:
         """Six columns of a table."""
         return [
-            (Column("taken", "taken", Kind.COUNT), self.taken[rows].tolist()),
-            (Column("not_taken", "not taken", Kind.COUNT), self.not_taken[rows].tolist()),
-            (Column("probability", "taken share", Kind.SHARE), self.probability[rows].tolist()),
-            (Column("probability_low", "at least", Kind.SHARE), self.low[rows].tolist()),
-            (Column("probability_high", "at most", Kind.SHARE), self.high[rows].tolist()),
-            (Column("target_address", "target", Kind.ADDRESS), self.target[rows].tolist()),
+            (Column("taken", "taken", Unit.COUNT), self.taken[rows].tolist()),
+            (Column("not_taken", "not taken", Unit.COUNT), self.not_taken[rows].tolist()),
+            (
+                Column("probability", "taken share", Unit.SHARE),
+                self.probability[rows].tolist(),
+            ),
+            (Column("probability_low", "at least", Unit.SHARE), self.low[rows].tolist()),
+            (Column("probability_high", "at most", Unit.SHARE), self.high[rows].tolist()),
+            (Column("target_address", "target", Unit.ADDRESS), self.target[rows].tolist()),
         ]
 
 
@@ -71,7 +73,7 @@ def estimate(evidence: Evidence) -> Outcomes:
     taken, count, parts = _in_runs(evidence, code)
     alone_taken, alone = _one_by_one(evidence, code)
     taken, count = taken + alone_taken, count + alone
-    seen = (code.kind == Instruction.COND) & (count > 0)
+    seen = (code.kind == Kind.COND) & (count > 0)
     rows = np.flatnonzero(seen & evidence.concerns(code.address))
     taken, count = taken[rows], count[rows]
     probability = taken / count
@@ -159,14 +161,14 @@ def _by_line(evidence: Evidence, found: Outcomes, top: int | None, notes: tuple[
     rows = np.concatenate([np.empty(0, np.int64), *members])
     places = evidence.names.of(found.address[rows])
     columns: Columns = [
-        (Column("line", "source line", Kind.LOCATION), list(places.line)),
+        (Column("line", "source line", Unit.LOCATION), list(places.line)),
         (
-            Column("branch", "branch of the line", Kind.TEXT),
+            Column("branch", "branch of the line", Unit.TEXT),
             [f"{i + 1} of {len(each)}" for each in members for i in range(len(each))],
         ),
         *found.columns(rows),
-        (Column("function", "function", Kind.FUNCTION), list(places.function)),
-        (Column("address", "address", Kind.ADDRESS), list(places.address)),
+        (Column("function", "function", Unit.FUNCTION), list(places.function)),
+        (Column("address", "address", Unit.ADDRESS), list(places.address)),
     ]
     lines_known = np.isin(lines.group, np.flatnonzero(known))
     total = int(lines_known.sum())
@@ -184,7 +186,7 @@ def _worth_inverting(
     rows = np.flatnonzero(wrong_way)
     chosen = rows[np.argsort(-saved[rows], kind="stable")][:top]
     columns: Columns = [
-        (Column("saved", "taken branches saved", Kind.COUNT), saved[chosen].tolist()),
+        (Column("saved", "taken branches saved", Unit.COUNT), saved[chosen].tolist()),
         *found.columns(chosen),
         *((column, list(v)) for column, v in evidence.names.of(found.address[chosen]).columns()),
     ]

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 import numpy as np
 
-from lbr2pgo.analyses.table import Column, Kind, Value
+from lbr2pgo.analyses.table import Column, Unit, Value
 from lbr2pgo.program.dwarf.debug_info import DebugInfo, Lines
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ImageAddresses
@@ -30,9 +30,9 @@ class NamedPlaces:
     def columns(self, prefix: str = "", title: str = "") -> list[tuple[Column, Sequence[Value]]]:
         """Three columns of a table, with names and titles that begin so."""
         return [
-            (Column(f"{prefix}function", f"{title}function", Kind.FUNCTION), self.function),
-            (Column(f"{prefix}line", f"{title}source line", Kind.LOCATION), self.line),
-            (Column(f"{prefix}address", f"{title}address", Kind.ADDRESS), self.address),
+            (Column(f"{prefix}function", f"{title}function", Unit.FUNCTION), self.function),
+            (Column(f"{prefix}line", f"{title}source line", Unit.LOCATION), self.line),
+            (Column(f"{prefix}address", f"{title}address", Unit.ADDRESS), self.address),
         ]
 
 

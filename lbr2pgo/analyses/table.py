@@ -19,8 +19,8 @@ Value = str | int | float | None
 """None where something can't be known; the table's notes say why."""
 
 
-class Kind(StrEnum):
-    """What a column's values are."""
+class Unit(StrEnum):
+    """What the values of a column are."""
 
     TEXT = "text"
     FUNCTION = "function"
@@ -45,7 +45,7 @@ class Column:
 
     name: str
     title: str
-    kind: Kind
+    kind: Unit
     of_processor: bool = False
     """Whether it shows what a processor did with the code (predictions, cycles), and not the code's
     own course: a recorder that emulates can only simulate that."""

@@ -11,11 +11,11 @@ from lbr2pgo.replay.recordings import Replayed
 from lbr2pgo.sources.base import StackSource
 
 
-def has_call_stacks(found: Replayed) -> bool:
+def has_call_chains(found: Replayed) -> bool:
     """Whether samples of a recording may have call stacks, and all recordings hold samples."""
     infos = [source.info for source in found.sources]
     is_sampled = all(isinstance(source, StackSource) for source in found.sources)
-    return is_sampled and any(info.has_call_stacks for info in infos)
+    return is_sampled and any(info.has_call_chains for info in infos)
 
 
 def unwound(found: Replayed) -> ContextCounts:

@@ -177,9 +177,9 @@ cdef class Unwinder:
         const int32_t[::1] chains, const int64_t[::1] chain_offsets, Growing *links,
     ) except -1 nogil:
         cdef uint64_t weight = stacks.weights[i]
-        cdef int fate = T_WHOLE
-        cdef int64_t used = self._read_chain(chains, chain_offsets[i], chain_offsets[i + 1], &fate)
-        if self.as_llvm and fate == T_NO_CHAIN:
+        cdef int tally = T_WHOLE
+        cdef int64_t used = self._read_chain(chains, chain_offsets[i], chain_offsets[i + 1], &tally)
+        if self.as_llvm and tally == T_NO_CHAIN:
             self.tallied[T_DROPPED] += weight
             return 0
         self._gather(stacks, i, entries, links)
@@ -187,7 +187,7 @@ cdef class Unwinder:
             self.tallied[T_NO_BRANCH] += weight
             return 0
         self.tallied[T_UNWOUND] += weight
-        self.tallied[fate] += weight
+        self.tallied[tally] += weight
         if not self.as_llvm:
             used = self._mend(used, <Link *>links.data, links.count, weight)
         self._follow(<Link *>links.data, links.count, self._node(used), weight)
@@ -261,14 +261,14 @@ cdef class Unwinder:
         return RUN_INSIDE
 
     cdef int64_t _read_chain(
-        self, const int32_t[::1] chain, int64_t start, int64_t end, int *fate
+        self, const int32_t[::1] chain, int64_t start, int64_t end, int *tally
     ) except -1 nogil:
         """Put the calls on the call stack into `frames`, innermost first; how many there are."""
         cdef int64_t k, call, used = 0
         cdef uint64_t frame
         cdef bint was_outside
         if start == end:
-            fate[0] = T_NO_CHAIN
+            tally[0] = T_NO_CHAIN
             return 0
         was_outside = self.site_row[chain[start]] < 0
         for k in range(start + 1, end):
@@ -277,12 +277,12 @@ cdef class Unwinder:
             if call >= 0:
                 frame = self.address[call]
             elif self.site_row[chain[k]] >= 0:
-                fate[0] = T_NO_CALL
+                tally[0] = T_NO_CALL
                 break
             if frame == EXTERNAL and was_outside:
                 continue
             if used == self.frames.shape[0]:
-                fate[0] = T_TOO_DEEP
+                tally[0] = T_TOO_DEEP
                 break
             was_outside = frame == EXTERNAL
             self.frames[used] = frame

@@ -27,11 +27,11 @@ from lbr2pgo.record.perf_data_features import (
     encode_attr,
     encode_features,
 )
-from lbr2pgo.record.perf_samples import CallChains, SampleLayout
+from lbr2pgo.record.perf_samples import MarkedChains, SampleLayout
 from lbr2pgo.support.arrays import U64
 from lbr2pgo.support.errors import OutputError
 
-__all__ = ["CallChains", "PerfDataWriter", "RecordedEvent", "RecordingFacts"]
+__all__ = ["MarkedChains", "PerfDataWriter", "RecordedEvent", "RecordingFacts"]
 
 _DATA_SIZE_AT = 48  # offset of data.size in the file header
 _PROT_READ, _PROT_EXEC, _MAP_PRIVATE = 1, 4, 2
@@ -151,7 +151,7 @@ class PerfDataWriter:
         *,
         period: U64 | None = None,
         cpu: npt.NDArray[np.uint32] | None = None,
-        callchains: CallChains | None = None,
+        callchains: MarkedChains | None = None,
         hw_index: U64 | None = None,
     ) -> None:
         """Write a batch of samples in their order.

@@ -19,7 +19,7 @@ from lbr2pgo.support.intervals import numbers_in
 
 
 @dataclass(frozen=True, slots=True)
-class CallChains:
+class MarkedChains:
     """Call chains of n samples; sample `i` owns `addresses[offsets[i]:offsets[i + 1]]`."""
 
     addresses: U64
@@ -28,7 +28,7 @@ class CallChains:
     """(n + 1,)"""
 
     @classmethod
-    def of_user(cls, chains: branch_stacks.CallChains) -> CallChains:
+    def of_user(cls, chains: branch_stacks.CallChains) -> MarkedChains:
         """The same with what perf puts in front of the user's frames."""
         marked = np.insert(chains.frames, chains.offsets[:-1], np.uint64(abi.CONTEXT_USER))
         return cls(marked, chains.offsets + np.arange(len(chains.offsets)))
@@ -64,7 +64,7 @@ class SampleLayout:
         sample_ids: U64,
         period: U64,
         cpu: npt.NDArray[np.uint32] | None,
-        callchains: CallChains | None,
+        callchains: MarkedChains | None,
         hw_index: U64 | None,
     ) -> U64:
         """All records of a batch, as words."""
@@ -75,7 +75,7 @@ class SampleLayout:
         columns.append(period)
         groups = [(columns, np.zeros(0, np.uint64), np.zeros(n, np.int64))]
         if self.with_callchain:
-            chains = callchains or CallChains(np.zeros(0, np.uint64), np.zeros(n + 1, np.int64))
+            chains = callchains or MarkedChains(np.zeros(0, np.uint64), np.zeros(n + 1, np.int64))
             depth = np.diff(chains.offsets)
             groups.append(([depth.astype(np.uint64)], chains.addresses, depth))
         depth = np.diff(stacks.offsets)

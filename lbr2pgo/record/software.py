@@ -33,7 +33,7 @@ from lbr2pgo.record.guest import EMULATOR_CURE, Guest, find_guest
 from lbr2pgo.record.hardware import exit_code
 from lbr2pgo.record.options import KIND_FILTERS, RecordOptions
 from lbr2pgo.record.perf_data_writer import (
-    CallChains,
+    MarkedChains,
     PerfDataWriter,
     RecordedEvent,
     RecordingFacts,
@@ -252,13 +252,13 @@ def _write_recording(
     return samples
 
 
-def _call_chains(batch: BranchStacks) -> CallChains:
+def _call_chains(batch: BranchStacks) -> MarkedChains:
     """In call-stack mode the interrupted instruction alone: perf puts the calls in behind it.
 
     perf: tools/perf/util/machine.c, resolve_lbr_callchain_sample.
     """
     assert batch.chains is not None
-    return CallChains.of_user(batch.chains)
+    return MarkedChains.of_user(batch.chains)
 
 
 def _with_build_id(event: SpaceEvent, images: Images) -> SpaceEvent:

@@ -179,7 +179,7 @@ def _counting_options(options: ReadingOptions, program: Program, source: Source)
     if LLVM_PROFGEN not in options.compat:
         return counting
     counting = replace(counting, as_llvm=True)
-    if not source.info.has_call_stacks:
+    if not source.info.has_call_chains:
         return counting
     debug = DebugInfo.open(program.image)
     return replace(

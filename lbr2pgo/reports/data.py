@@ -36,7 +36,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from lbr2pgo.analyses.table import Column, Kind, Table, Value
+from lbr2pgo.analyses.table import Column, Table, Unit, Value
 from lbr2pgo.model.waterfall import row_as_json
 from lbr2pgo.reports.model import CallNode, FunctionView, Report, Timing
 from lbr2pgo.reports.readable import cpp_names
@@ -95,7 +95,7 @@ def as_csv(report: Report) -> str:
 
 
 def _value(column: Column, value: Value) -> Value:
-    return f"{value:#x}" if column.kind is Kind.ADDRESS and isinstance(value, int) else value
+    return f"{value:#x}" if column.kind is Unit.ADDRESS and isinstance(value, int) else value
 
 
 def _plain(columns: Sequence[Column], row: Sequence[Value]) -> list[Value]:

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from lbr2pgo.analyses.table import Column, Kind, Table, Value
+from lbr2pgo.analyses.table import Column, Table, Unit, Value
 from lbr2pgo.reports.model import CallNode, FunctionView, Report, Timing
 from lbr2pgo.reports.terminal import FORMATS, HIDDEN
 from lbr2pgo.support.printable import printable
 
-_NUMBERS = (Kind.COUNT, Kind.SHARE, Kind.RATE, Kind.CYCLES)
+_NUMBERS = (Unit.COUNT, Unit.SHARE, Unit.RATE, Unit.CYCLES)
 _LONGEST = 400
 """Characters of a name; mangled and demangled ones can be far longer."""
 _COLD_RUN = 6
@@ -88,20 +88,20 @@ class Links:
             for view in report.functions
             for row in code_parts(view.code)
             if len(row) == 1
-            for address in _of_kind(view.code, row[0], Kind.ADDRESS)
+            for address in _of_kind(view.code, row[0], Unit.ADDRESS)
         }
         self._tables: dict[Value, str] = {}
         for table in visible(report):
             for row in table.rows:
-                for address in _of_kind(table, row, Kind.ADDRESS):
+                for address in _of_kind(table, row, Unit.ADDRESS):
                     self._tables.setdefault(address, f"t-{table.name}")
 
     def cell(self, column: Column, value: Value) -> Cell:
         """A value of a table, with a link to where its function or instruction is shown."""
         link = None
-        if column.kind is Kind.FUNCTION and isinstance(value, str):
+        if column.kind is Unit.FUNCTION and isinstance(value, str):
             link = self._functions.get(value)
-        elif column.kind is Kind.ADDRESS and value in self._shown:
+        elif column.kind is Unit.ADDRESS and value in self._shown:
             link = f"i-{value:x}"
         return Cell(text_of(column, value), _order(column, value), link)
 
@@ -112,7 +112,7 @@ class Links:
     def code_cell(self, column: Column, value: Value) -> Cell:
         """A value of a function's code; its address leads back to the first table with it."""
         text = text_of(column, value)
-        link = self._tables.get(value) if column.kind is Kind.ADDRESS else None
+        link = self._tables.get(value) if column.kind is Unit.ADDRESS else None
         return Cell(text, None, link, text if link else None)
 
 
@@ -144,7 +144,7 @@ def _order(column: Column, value: Value) -> str | None:
     return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _of_kind(table: Table, row: Sequence[Value], kind: Kind) -> Iterator[Value]:
+def _of_kind(table: Table, row: Sequence[Value], kind: Unit) -> Iterator[Value]:
     for column, value in zip(table.columns, row, strict=True):
         if column.kind is kind and value is not None:
             yield value
@@ -154,7 +154,7 @@ def function(report: Report, view: FunctionView, links: Links) -> Function:
     """Lay one function out."""
     graph, left_out = _graph(view)
     tables = [
-        (table, sum(view.name in _of_kind(table, row, Kind.FUNCTION) for row in table.rows))
+        (table, sum(view.name in _of_kind(table, row, Unit.FUNCTION) for row in table.rows))
         for table in visible(report)
     ]
     rows = tuple(_code_rows(view.code, links))
@@ -222,7 +222,7 @@ def _graph(view: FunctionView) -> tuple[dict[str, object], str]:
     return {"nodes": nodes, "edges": edges}, _left_out(len(blocks), len(seen), len(kept))
 
 
-_LABEL = Column("label", "label", Kind.TEXT)
+_LABEL = Column("label", "label", Unit.TEXT)
 
 
 def _left_out(blocks: int, seen: int, kept: int) -> str:

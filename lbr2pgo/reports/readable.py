@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from lbr2pgo.analyses.table import Kind, Table, Value
+from lbr2pgo.analyses.table import Table, Unit, Value
 from lbr2pgo.program.demangle import demangled, demangled_text
 from lbr2pgo.reports.model import CallNode, Report
 
-_NAMES = (Kind.FUNCTION, Kind.TEXT)
+_NAMES = (Unit.FUNCTION, Unit.TEXT)
 
 
 def readable(report: Report) -> Report:
@@ -36,7 +36,7 @@ def cpp_names(report: Report) -> dict[str, str]:
 def _names(report: Report) -> Iterator[Value]:
     for table in report.tables:
         for column in table.columns:
-            if column.kind is Kind.FUNCTION:
+            if column.kind is Unit.FUNCTION:
                 yield from table.column(column.name)
     yield from (view.name for view in report.functions)
     if report.call_tree is not None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table as Drawn
 from rich.text import Text
 
-from lbr2pgo.analyses.table import Column, Kind, Table, Value
+from lbr2pgo.analyses.table import Column, Table, Unit, Value
 from lbr2pgo.reports.model import Report
 from lbr2pgo.support.printable import printable
 
@@ -21,7 +21,7 @@ Cells = list[list[str]]
 FILE_WIDTH = 200
 """Columns where the output is no terminal and nobody says how wide it is."""
 
-_NAMES = (Kind.TEXT, Kind.FUNCTION, Kind.LOCATION)
+_NAMES = (Unit.TEXT, Unit.FUNCTION, Unit.LOCATION)
 HIDDEN = ("latency-rates",)
 """Tables that are for charts and scripts."""
 _LEAST_NAME = 12
@@ -107,7 +107,7 @@ def _fitting(table: Table, cells: Cells, available: int) -> dict[int, int]:
     """
     shown = list(range(len(table.columns)))
     numbers = [i for i in shown if table.columns[i].kind not in _NAMES]
-    spare = sorted(numbers[1:], key=lambda i: (table.columns[i].kind is Kind.ADDRESS, i))
+    spare = sorted(numbers[1:], key=lambda i: (table.columns[i].kind is Unit.ADDRESS, i))
     while (widths := _widths(table, cells, shown, available)) is None:
         if not spare:
             return _least(table, cells, shown)
@@ -161,7 +161,7 @@ def _cut(column: Column, text: str, width: int) -> Text:
     """A cell that fits: of a source line the end is kept, of other names the beginning."""
     if cell_len(text) <= width:
         return Text(text, no_wrap=True)
-    if column.kind is Kind.LOCATION:
+    if column.kind is Unit.LOCATION:
         while cell_len(text) >= width:
             text = text[1:]
         return Text("…" + text, no_wrap=True)
@@ -172,7 +172,7 @@ def _cell(column: Column, value: Value, depth: Value) -> str:
     if value is None:
         return "?" if column.kind in _NAMES else ""
     text = FORMATS[column.kind](value)
-    if column.kind is Kind.FUNCTION and isinstance(depth, int):
+    if column.kind is Unit.FUNCTION and isinstance(depth, int):
         text = _INDENT * depth + text
     return printable(text)
 
@@ -192,14 +192,14 @@ def _number(value: Value) -> str:
     return f"{value:,.1f}" if isinstance(value, float) else f"{value:,}"
 
 
-FORMATS: dict[Kind, Callable[[Any], str]] = {
-    Kind.TEXT: str,
-    Kind.FUNCTION: str,
-    Kind.LOCATION: str,
-    Kind.ADDRESS: lambda value: f"{value:#x}",
-    Kind.COUNT: lambda value: f"{value:,}",
-    Kind.SHARE: percentage,
-    Kind.RATE: lambda value: f"{value:,.2f}",
-    Kind.CYCLES: _number,
+FORMATS: dict[Unit, Callable[[Any], str]] = {
+    Unit.TEXT: str,
+    Unit.FUNCTION: str,
+    Unit.LOCATION: str,
+    Unit.ADDRESS: lambda value: f"{value:#x}",
+    Unit.COUNT: lambda value: f"{value:,}",
+    Unit.SHARE: percentage,
+    Unit.RATE: lambda value: f"{value:,.2f}",
+    Unit.CYCLES: _number,
 }
 """How a value of each kind is written for people."""

@@ -54,7 +54,7 @@ class SourceInfo:
     """Lower-case hex build-id by path, from the file's header."""
     machine: str | None = None
     """As `uname -m` says it, of the recording machine."""
-    has_call_stacks: bool = False
+    has_call_chains: bool = False
     """Samples hold a call stack beside the branch stack; `ip` is its innermost frame."""
     details: Mapping[str, str] = field(default_factory=dict)
     """Other header facts worth showing (hostname, perf version, command line, `simulated`…)."""

@@ -7,14 +7,14 @@ from builders.evidence import gather
 from builders.recordings import PIE, RECORDING
 
 from lbr2pgo.analyses import registry
-from lbr2pgo.analyses.table import Column, Kind, Table
+from lbr2pgo.analyses.table import Column, Table, Unit
 
 SIMULATED = "those of a simulated processor"
 
 
 def test_rows_are_as_wide_as_there_are_columns() -> None:
     with pytest.raises(ValueError, match="rows of"):
-        Table("t", "T", (Column("a", "a", Kind.COUNT),), ((1, 2),))
+        Table("t", "T", (Column("a", "a", Unit.COUNT),), ((1, 2),))
 
 
 @pytest.mark.parametrize("name", registry.ANALYSES)

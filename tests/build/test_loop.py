@@ -113,8 +113,8 @@ def test_contexts_are_of_no_use_to_bolt(loop: MakeLoop, tool: Callable[[str], st
     tool("llvm-bolt-22")
     loop(bolt=True, train=Training("./app 1", 1009, True, call_graph=True)).run()
     first, second = (PerfData(Path(f"work/app.{name}")) for name in ("perf.data", "bolt.perf.data"))
-    assert first.info.has_call_stacks
-    assert not second.info.has_call_stacks
+    assert first.info.has_call_chains
+    assert not second.info.has_call_chains
 
 
 def test_without_a_stored_profile_the_build_is_plain(loop: MakeLoop, said: list[str]) -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from lbr2pgo.model.address_space_events import Comm, Exit, Fork, Mmap, SpaceEvent
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks
 from lbr2pgo.record.perf_data_writer import (
-    CallChains,
+    MarkedChains,
     PerfDataWriter,
     RecordedEvent,
     RecordingFacts,
@@ -100,7 +100,7 @@ def test_samples_come_back_as_they_were(
     ]
     expected = batch(stacks, data.draw(st.lists(st.sampled_from([0, 1]), min_size=n, max_size=n)))
     lengths = data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
-    chains = CallChains(
+    chains = MarkedChains(
         np.arange(sum(lengths), dtype=np.uint64), np.cumsum([0, *lengths], dtype=np.int64)
     )
     path = tmp_path / "perf.data"
@@ -167,7 +167,7 @@ def test_perf_reads_all_of_it(tool: Tool, run: Run, tmp_path: Path) -> None:
     with PerfDataWriter(path, [EVENT], FACTS, with_callchain=True) as writer:
         for event in SPACES:
             writer.event(event)
-        chains = CallChains(np.array([2**64 - 512, 0x401234], np.uint64), np.array([0, 2, 2, 2]))
+        chains = MarkedChains(np.array([2**64 - 512, 0x401234], np.uint64), np.array([0, 2, 2, 2]))
         writer.samples(batch(STACKS), callchains=chains)
         writer.samples(batch(STACKS))
         writer.finished_round()

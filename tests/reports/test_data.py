@@ -11,7 +11,7 @@ from builders.evidence import FUNCTIONS, gather_sources, program, source
 from builders.recordings import PIE, RECORDING
 from builders.sources import Sample
 
-from lbr2pgo.analyses.table import Column, Kind, Table
+from lbr2pgo.analyses.table import Column, Table, Unit
 from lbr2pgo.reports import data
 from lbr2pgo.reports.build import ReportOptions, make_report, report_of
 from lbr2pgo.reports.model import CallNode, Report
@@ -89,7 +89,7 @@ def test_csv_is_one_table_after_another(report: Report) -> None:
 
 
 def test_unknown_values_are_empty_in_csv() -> None:
-    columns = (Column("a", "A", Kind.TEXT), Column("b", "B", Kind.ADDRESS))
+    columns = (Column("a", "A", Unit.TEXT), Column("b", "B", Unit.ADDRESS))
     base = Report("t", "b", None, (), (), (), (Table("x", "X", columns, ((None, None),)),))
     assert data.as_csv(base) == "# x\r\na,b\r\n,\r\n\r\n"
 
@@ -112,7 +112,7 @@ def test_hostile_names_break_no_csv_and_steer_no_terminal() -> None:
 
 def test_a_table_checks_its_rows() -> None:
     with pytest.raises(ValueError, match="rows of"):
-        Table("x", "X", (Column("a", "A", Kind.TEXT),), (("1", "2"),))
+        Table("x", "X", (Column("a", "A", Unit.TEXT),), (("1", "2"),))
 
 
 def call_stacks(names: Sequence[Function]) -> Report:

@@ -11,7 +11,7 @@ from lbr2pgo.analyses import registry
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.hot_branches import hot_branches
 from lbr2pgo.analyses.latency import latency
-from lbr2pgo.analyses.table import Column, Kind, Table
+from lbr2pgo.analyses.table import Column, Table, Unit
 from lbr2pgo.evidence.collector import Finding, Pass, Samples
 from lbr2pgo.evidence.cycle_counts import CYCLES
 from lbr2pgo.model.branch_counts import BranchCounts, aggregate
@@ -57,7 +57,7 @@ class Counts:
 
 def depths(found: Evidence, top: int | None) -> Table:
     rows = tuple((n, count) for n, count in enumerate(found.found(DEPTHS) or ()) if count)
-    return Table("depths", "Depths", (Column("depth", "", Kind.COUNT),) * 2, rows)
+    return Table("depths", "Depths", (Column("depth", "", Unit.COUNT),) * 2, rows)
 
 
 def test_a_new_analysis_gets_what_it_asks_the_samples_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from builders.pages import HOSTILE, flame_report, hostile_report, toy_report
 from builders.recordings import PIE, RECORDING
 
 from lbr2pgo.analyses.distributions import Mode
-from lbr2pgo.analyses.table import Column, Kind, Table
+from lbr2pgo.analyses.table import Column, Table, Unit
 from lbr2pgo.cli import main
 from lbr2pgo.reports import html, page
 from lbr2pgo.reports.build import ReportOptions, make_report
@@ -162,7 +162,10 @@ def test_a_branch_leads_to_its_code_and_back(recorded: Report) -> None:
 
 
 def test_numbers_sort_by_their_value_and_addresses_stand_aside() -> None:
-    share, address = Column("s", "share", Kind.SHARE), Column("a", "address", Kind.ADDRESS)
+    share, address = (
+        Column("s", "share", Unit.SHARE),
+        Column("a", "address", Unit.ADDRESS),
+    )
     links = page.Links(toy_report())
     assert links.cell(share, 0.123456).order == "0.123456"
     assert links.cell(share, None) == page.Cell("", "", None)
@@ -170,7 +173,10 @@ def test_numbers_sort_by_their_value_and_addresses_stand_aside() -> None:
 
 
 def test_trees_are_indented() -> None:
-    columns = (Column("depth", "depth", Kind.COUNT), Column("f", "function", Kind.FUNCTION))
+    columns = (
+        Column("depth", "depth", Unit.COUNT),
+        Column("f", "function", Unit.FUNCTION),
+    )
     table = Table("x", "X", columns, ((0, "hot"), (2, "outer")))
     text = html.render(replace(toy_report(), tables=(table,)))
     assert '<td style="padding-left: 3em">outer' in text
@@ -200,7 +206,7 @@ def test_a_chart_shows_rates_without_the_slowest_part() -> None:
 
 
 def test_code_that_never_ran_is_one_row() -> None:
-    columns = (Column("count", "", Kind.COUNT), Column("address", "", Kind.ADDRESS))
+    columns = (Column("count", "", Unit.COUNT), Column("address", "", Unit.ADDRESS))
     counts = [5, 0, 0, *[3], *[0] * 9, 1]
     code = Table("function", "", columns, tuple((c, 0x10 + i) for i, c in enumerate(counts)))
     assert [len(part) for part in page.code_parts(code)] == [1, 1, 1, 1, 9, 1]
@@ -227,7 +233,7 @@ def test_a_call_tree_of_any_depth_is_drawn_to_some_depth() -> None:
 
 
 def test_long_names_are_cut() -> None:
-    assert len(page.text_of(Column("f", "f", Kind.FUNCTION), "x" * 10**6)) == 401
+    assert len(page.text_of(Column("f", "f", Unit.FUNCTION), "x" * 10**6)) == 401
 
 
 def test_libraries_are_the_ones_of_the_list() -> None:

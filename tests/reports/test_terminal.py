@@ -10,7 +10,7 @@ from builders.sources import Sample
 from rich.cells import cell_len
 from rich.console import Console
 
-from lbr2pgo.analyses.table import Column, Kind, Table
+from lbr2pgo.analyses.table import Column, Table, Unit
 from lbr2pgo.reports.build import ReportOptions, make_report, report_of
 from lbr2pgo.reports.model import Report
 from lbr2pgo.reports.terminal import show, show_table
@@ -45,11 +45,15 @@ def test_there_is_no_colour_where_there_is_no_terminal(report: Report) -> None:
     assert "\x1b" in printed(report, 100, terminal=True)
 
 
-NUMBERS = tuple(Column(f"n{i}", f"number {i}", Kind.COUNT) for i in range(6))
+NUMBERS = tuple(Column(f"n{i}", f"number {i}", Unit.COUNT) for i in range(6))
 WIDE = Table(
     "wide",
     "Wide",
-    (*NUMBERS, Column("f", "function", Kind.FUNCTION), Column("a", "address", Kind.ADDRESS)),
+    (
+        *NUMBERS,
+        Column("f", "function", Unit.FUNCTION),
+        Column("a", "address", Unit.ADDRESS),
+    ),
     ((*(10**9 + i for i in range(6)), "f" * 100, 0x1234),),
 )
 
@@ -71,7 +75,7 @@ def test_everything_is_there_where_there_is_room() -> None:
 
 
 def test_of_a_source_line_the_end_is_kept() -> None:
-    columns = (Column("l", "source line", Kind.LOCATION), Column("n", "n", Kind.COUNT))
+    columns = (Column("l", "source line", Unit.LOCATION), Column("n", "n", Unit.COUNT))
     table = Table("x", "X", columns, (("/very/long/path/to/some/file.c:1234", 5),))
     text = printed(table, 24)
     assert ".c:1234" in text
@@ -79,12 +83,12 @@ def test_of_a_source_line_the_end_is_kept() -> None:
 
 
 def test_a_cut_table_says_how_much_there_is() -> None:
-    table = Table("x", "X", (Column("n", "n", Kind.COUNT),), ((1,), (2,)), found=5000)
+    table = Table("x", "X", (Column("n", "n", Unit.COUNT),), ((1,), (2,)), found=5000)
     assert "X (2 of 5,000)" in printed(table, 80)
 
 
 def test_an_empty_table_shows_its_notes() -> None:
-    text = printed(Table("x", "X", (Column("n", "n", Kind.COUNT),), (), ("Nobody knows.",)), 80)
+    text = printed(Table("x", "X", (Column("n", "n", Unit.COUNT),), (), ("Nobody knows.",)), 80)
     assert "nothing to show" in text
     assert "note: Nobody knows." in text
 
@@ -104,12 +108,15 @@ def test_hostile_names_are_shown_as_they_are(name: str) -> None:
 
 
 def test_a_tree_is_indented() -> None:
-    columns = (Column("depth", "depth", Kind.COUNT), Column("f", "function", Kind.FUNCTION))
+    columns = (
+        Column("depth", "depth", Unit.COUNT),
+        Column("f", "function", Unit.FUNCTION),
+    )
     text = printed(Table("x", "X", columns, ((0, "main"), (1, "callee"))), 80)
     assert "  callee" in text
 
 
 def test_shares_that_are_not_quite_nothing() -> None:
-    columns = (Column("s", "share", Kind.SHARE),)
+    columns = (Column("s", "share", Unit.SHARE),)
     text = printed(Table("x", "X", columns, ((0.00001,), (0.0,), (1.0,), (0.99999,))), 80)
     assert [word for word in text.split() if "%" in word] == ["<0.1%", "0.0%", "100.0%", ">99.9%"]

@@ -75,9 +75,9 @@ class Shape:
 
 def has_chains(work: Work) -> bool:
     """Whether samples have call stacks that were not dropped."""
-    from lbr2pgo.contexts.recordings import has_call_stacks
+    from lbr2pgo.contexts.recordings import has_call_chains
 
-    if not has_call_stacks(work.found):
+    if not has_call_chains(work.found):
         return False
     tallies = work.once(_unwound).tallies
     return tallies["samples_unwound"] > tallies["call_stacks_whole/no_call_stack"]

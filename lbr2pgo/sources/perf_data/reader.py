@@ -76,7 +76,7 @@ class PerfData:
             ),
             build_ids={**features.build_ids, **self._piped_build_ids},
             machine=features.machine,
-            has_call_stacks=any(attr.has_call_chains for attr in attrs),
+            has_call_chains=any(attr.has_call_chains for attr in attrs),
             details=features.details,
         )
 

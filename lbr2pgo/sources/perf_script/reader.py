@@ -124,7 +124,7 @@ class PerfScript:
         It prints these stacks in place of the frames that were sampled, the interrupted
         instruction among them (perf: tools/perf/util/machine.c, resolve_lbr_callchain_sample).
         """
-        if not self.info.has_call_stacks:
+        if not self.info.has_call_chains:
             return batch
         filters = [event.branch_sample_type or 0 for event in self.info.events]
         calls = np.array([*filters, 0]) >> BRANCH_FILTER_BITS["call_stack"] & 1
@@ -170,7 +170,7 @@ class PerfScript:
             addresses=Addresses.IMAGE if self._survey.has_symbols else Addresses.RUNTIME,
             events=with_recorder([comments.event(name) for name in self._survey.event_names]),
             machine=comments.machine,
-            has_call_stacks=self._survey.is_hybrid,
+            has_call_chains=self._survey.is_hybrid,
             details=comments.facts,
         )
 

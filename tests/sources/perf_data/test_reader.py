@@ -188,7 +188,7 @@ def test_call_chains_are_addresses_without_what_marks_their_contexts(write: Writ
     ]
     records = b"".join(Sample(STACK, callchain=chain).encode(WITH_CHAINS) for chain in given)
     source = write(build.file_form([WITH_CHAINS], records))
-    assert source.info.has_call_stacks
+    assert source.info.has_call_chains
     assert chains(source) == [
         [0x401000, 0x401500], [2**64 - 4096, 0xFFFFFFFF81000000, 0x401008], [], [0],
     ]  # fmt: skip
@@ -211,7 +211,7 @@ def test_stacks_of_calls_are_no_call_chains(write: Write) -> None:
     calls = Event(WITH_CHAINS.sample_type, branch_sample_type=1 | 1 << 11)
     sample = Sample(STACK, callchain=(USER, 0x401000))
     source = write(build.file_form([calls], sample.encode(calls)))
-    assert not source.info.has_call_stacks
+    assert not source.info.has_call_chains
     assert (stacks(source), chains(source)) == ([STACK], [[]])
 
 

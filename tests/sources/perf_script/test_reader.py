@@ -378,7 +378,7 @@ def test_call_stacks_beside_symbols_are_left_out(write: Write) -> None:
     """They hold addresses of the process."""
     source = write("\t          4005dc\n\t          400634\n foo+0x10/bar+0x2/P/-/-/1\n")
     (batch,) = source.batches({"foo": 0x1000, "bar": 0x2000}.get)
-    assert source.info.has_call_stacks
+    assert source.info.has_call_chains
     assert batch.chains is None
 
 
