@@ -55,6 +55,28 @@ def test_the_function_is_left_out_of_both_files_and_counted(
         assert lost[0] > 20
 
 
+@pytest.mark.parametrize("contexts", ["nested", "full"])
+def test_contexts_with_the_function_are_left_out_and_counted(
+    command, broken: Path, tmp_path: Path, tool, contexts: str
+) -> None:
+    tool("qemu-x86_64")
+    recording, profile, summary = (tmp_path / name for name in ("data", "profile", "json"))
+    words = ("--emulate", "--call-graph", "-c", 997, "-o", recording, "--", PROGRAM)
+    assert command("record", *words).code == 0
+    words = ("--contexts", contexts, "--summary-json", summary)
+    for program in (PROGRAM, broken):
+        assert (
+            command("convert", recording, "--binary", program, "--llvm", profile, *words).code == 0
+        )
+        assert (NAME in profile.read_text()) == (program == PROGRAM)
+        assert "checked" not in profile.read_text() or program == PROGRAM
+    assert llvm_text.read(profile).functions
+    step = _step(summary, "llvm_context_runs")
+    assert [each["reason"] for each in step["losses"]] == [LOST]
+    assert step["losses"][0]["count"] > 20
+    assert step["count"] + step["losses"][0]["count"] == step["before"]
+
+
 def _step(path: Path, key: str) -> dict:
     rows = json.loads(path.read_text())["waterfall"]
     return next(row for row in rows if row["step"] == key)

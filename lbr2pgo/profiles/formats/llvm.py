@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.model.waterfall import Reason, Step
 from lbr2pgo.profiles.formats.base import Form, Output, OutputFormat, Work, Written, flag
+from lbr2pgo.profiles.formats.llvm_contexts import HAS_LINE_BREAK, LINE_BREAK
 from lbr2pgo.profiles.formats.llvm_contexts import STEPS as CONTEXTS
 from lbr2pgo.support.errors import InputError, OutputError
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
     from lbr2pgo.profiles.llvm.profile_table import ProfileTable
     from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
-    from lbr2pgo.support.arrays import Bools
+    from lbr2pgo.support.addresses import ImageAddresses
+    from lbr2pgo.support.arrays import U64, Bools
 
 LOCATED = Step(
     "runs_located",
@@ -143,12 +145,11 @@ class LlvmOutput(Output):
 
         found = work.once(probed if by_probes else correlated)
         tallies = {**found.tallies, "llvm_runs": found.tallies["runs_located"]}
-        table, lost = found.table, 0
-        if self.form == "text":
-            table, lost = _without_line_breaks(table, work)
-        if lost:
-            tallies |= {"llvm_runs": found.tallies["runs_located"] - lost}
-            tallies |= {"llvm_runs/line_break": lost}
+        table = found.table
+        if self.form == "text" and (is_broken := _line_breaks(table.names)).any():
+            table, judged = table.without_functions(is_broken), work.flow.judged
+            runs = judged.runs.start[judged.valid], judged.runs.count[judged.valid]
+            _count_lost(tallies, "llvm_runs", *runs, work)
         if not len(table):
             raise _nothing(tallies, by_probes=by_probes)
         with work.writing("sample profile"):
@@ -164,7 +165,11 @@ class LlvmOutput(Output):
         shown: llvm_contexts.Shown = "full" if self.contexts == "full" else "nested"
         shape = llvm_contexts.Shape(shown, self.max_context_depth, self.max_recursion)
         profile = llvm_contexts.context_profile(work, shape, by_probes=by_probes)
-        tallies = llvm_contexts.tallies(work, by_probes=by_probes)
+        tallies = dict(llvm_contexts.tallies(work, by_probes=by_probes))
+        if self.form == "text" and (is_broken := _line_breaks(profile.names)).any():
+            profile = profile.without_functions(is_broken)
+            runs = llvm_contexts.located_runs(work, by_probes=by_probes)
+            _count_lost(tallies, "llvm_context_runs", *runs, work)
         if not len(profile):
             raise _nothing(tallies, by_probes=by_probes)
         with work.writing("sample profile"):
@@ -220,22 +225,29 @@ def _nothing(tallies: Mapping[str, int], *, by_probes: bool) -> EmptyProfileErro
     return EmptyProfileError(tallies, what=f"no function with {what} ran")
 
 
-def _without_line_breaks(table: ProfileTable, work: Work) -> tuple[ProfileTable, int]:
-    """What the text form can hold of a profile, and how many fall-throughs are lost with the rest.
+def _line_breaks(names: Sequence[str]) -> Bools:
+    """(n,): which names the text form can't hold."""
+    import numpy as np
 
-    Those of functions with such a name are; what is inlined elsewhere has only part of one.
+    return np.array(["\n" in name for name in names], np.bool_)
+
+
+def _count_lost(
+    tallies: dict[str, int], step: str, start: ImageAddresses, count: U64, work: Work
+) -> None:
+    """Note the fall-throughs, by where they begin, that are lost with functions of such names.
+
+    Those of the functions themselves are; what is inlined elsewhere has only part of one.
     """
     import numpy as np
 
     from lbr2pgo.profiles.llvm.counted_code import starts
 
-    is_broken = np.array(["\n" in name for name in table.names], np.bool_)
-    if not is_broken.any():
-        return table, 0
-    known, judged = work.debug.functions_for(starts(work.flow)), work.flow.judged
-    at = known.containing(judged.runs.start)
-    is_lost = np.append(["\n" in known.names[i] for i in known.function.tolist()], False)[at]
-    return table.without_functions(is_broken), int(judged.runs.count[judged.valid & is_lost].sum())
+    known = work.debug.functions_for(starts(work.flow))
+    names = [known.names[i] for i in known.function.tolist()]
+    is_lost = np.append(_line_breaks(names), False)[known.containing(start)]
+    lost = int(count[is_lost].sum())
+    tallies |= {step: tallies[step] - lost, f"{step}/{LINE_BREAK}": lost}
 
 
 def _symbols(work: Work, *, by_probes: bool) -> frozenset[str]:
@@ -306,12 +318,7 @@ FORMAT = OutputFormat(
             "written to the sample profile",
             "fall-throughs",
             "runs_located",
-            {
-                "line_break": Reason(
-                    "in functions with a line break in their names",
-                    "add --llvm-format extbinary, which can hold them",
-                )
-            },
+            {LINE_BREAK: HAS_LINE_BREAK},
         ),
         *CONTEXTS,
     ),

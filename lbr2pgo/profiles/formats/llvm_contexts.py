@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from lbr2pgo.profiles.llvm.contexts.probes import ProbeContexts
     from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
     from lbr2pgo.profiles.llvm.profile_table import ProfileTable
+    from lbr2pgo.support.addresses import ImageAddresses
+    from lbr2pgo.support.arrays import U64, Bools
 
+LINE_BREAK = "line_break"
+HAS_LINE_BREAK = Reason(
+    "in functions with a line break in their names",
+    "add --llvm-format extbinary, which can hold them",
+)
 _NO_CALL_LOCATION = Reason(
     "called from code without a source location",
     "build all code with -g (or -g1) and -fdebug-info-for-profiling",
@@ -56,7 +63,13 @@ STEPS = (
             ),
         },
     ),
-    Step("llvm_context_runs", "written to the sample profile", "fall-throughs", "context_located"),
+    Step(
+        "llvm_context_runs",
+        "written to the sample profile",
+        "fall-throughs",
+        "context_located",
+        {LINE_BREAK: HAS_LINE_BREAK},
+    ),
 )
 
 Shown = Literal["nested", "full"]
@@ -86,8 +99,7 @@ def has_chains(work: Work) -> bool:
 def tallies(work: Work, *, by_probes: bool) -> Mapping[str, int]:
     """Of all steps."""
     counts = work.once(_unwound)
-    is_nowhere, is_cut = _contexts(work, by_probes=by_probes).lost()
-    is_dropped = is_cut & (work.found.judged_by.as_llvm and not by_probes)
+    is_nowhere, is_cut, is_dropped = _lost(work, by_probes=by_probes)
     runs = counts.runs.count
     total, behind = counts.tallies["context_runs"], counts.tallies["context_callers/behind_broken"]
     cut = int(runs[is_cut].sum())
@@ -102,6 +114,19 @@ def tallies(work: Work, *, by_probes: bool) -> Mapping[str, int]:
         "context_located/no_call_location": int(runs[~is_nowhere & is_dropped].sum()),
         "llvm_context_runs": located,
     }
+
+
+def located_runs(work: Work, *, by_probes: bool) -> tuple[ImageAddresses, U64]:
+    """Where the runs begin that the profile holds, and how often each was seen."""
+    is_nowhere, _, is_dropped = _lost(work, by_probes=by_probes)
+    runs, held = work.once(_unwound).runs, ~is_nowhere & ~is_dropped
+    return runs.start[held], runs.count[held]
+
+
+def _lost(work: Work, *, by_probes: bool) -> tuple[Bools, Bools, Bools]:
+    """Of each run: whether it has no location, lacks callers, and is dropped for that."""
+    is_nowhere, is_cut = _contexts(work, by_probes=by_probes).lost()
+    return is_nowhere, is_cut, is_cut & (work.found.judged_by.as_llvm and not by_probes)
 
 
 def context_profile(work: Work, shape: Shape, *, by_probes: bool) -> ContextProfile | ProfileTable:

@@ -87,13 +87,10 @@ class ProfileTable:
         return depths(self.contexts.parent)
 
     def without(self, is_dropped: Bools) -> ProfileTable:
-        """The same less some contexts, (n,), and all that was inlined into them."""
+        """The same less some contexts, (n,), and all that stands below them."""
         if not is_dropped.any():
             return self
-        for _ in range(int(self.depth().max(initial=0))):
-            has_parent = self.contexts.parent >= 0
-            is_dropped = is_dropped | (has_parent & is_dropped[self.contexts.parent])
-        kept = ~is_dropped
+        kept = ~self.with_those_below(is_dropped)
         number = np.append(np.cumsum(kept) - 1, -1)  # the last one for a parent of -1
         body, calls = self.lines_of(kept)
         c = self.contexts
@@ -109,6 +106,13 @@ class ProfileTable:
             None if self.checksum is None else self.checksum[kept],
             None if self.attributes is None else self.attributes[kept],
         )  # fmt: skip
+
+    def with_those_below(self, contexts: Bools) -> Bools:
+        """(n,): these contexts, and what was inlined into them or called from them."""
+        has_parent = self.contexts.parent >= 0
+        for _ in range(int(self.depth().max(initial=0))):
+            contexts = contexts | (has_parent & contexts[self.contexts.parent])
+        return contexts
 
     def without_functions(self, is_dropped: Bools) -> ProfileTable:
         """The same less functions of some names, wherever they stand or are called."""

@@ -37,6 +37,17 @@ class ContextProfile:
         body, calls = self.table.lines_of(kept)
         return replace(self, table=replace(self.table, body=body, calls=calls), has_samples=kept)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of all functions."""
+        return self.table.names
+
+    def without_functions(self, is_dropped: Bools) -> ContextProfile:
+        """The same less functions of some names, and what is known of contexts with them."""
+        kept = ~self.table.with_those_below(is_dropped[self.table.contexts.name])
+        table = self.table.without_functions(is_dropped)
+        return ContextProfile(table, self.has_samples[kept], self.attributes[kept])
+
     def apart(self) -> ProfileTable:
         """The same as functions that don't know of each other."""
         alone = replace(self.table.contexts, parent=np.full_like(self.table.contexts.parent, -1))
