@@ -75,7 +75,7 @@ FAST = ("anonymous memory", "forks")
 
 
 @pytest.mark.parametrize(
-    "case", [pytest.param(name, marks=() if name in FAST else pytest.mark.slow) for name in CASES]
+    "case", [pytest.param(name, marks=() if name in FAST else pytest.mark.long) for name in CASES]
 )
 def test_a_million_take_half_a_gigabyte_and_20_seconds_at_most(case: str, tmp_path: Path) -> None:
     space = build.mmap2(10, 0x202000, 0xA0000, PATH, EVENT.trailer(10, 10, 1))

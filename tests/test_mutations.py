@@ -64,7 +64,7 @@ def damage() -> Callable[[str, Path, Path, int], None]:
     return check
 
 
-COUNTS = [FEW, pytest.param(MANY, marks=pytest.mark.slow)]
+COUNTS = [FEW, pytest.param(MANY, marks=pytest.mark.long)]
 
 
 @pytest.mark.parametrize("count", COUNTS)

@@ -106,7 +106,7 @@ def fail(place: Place, library: Path) -> Fail:
     return run
 
 
-@pytest.mark.parametrize("most", [10, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("most", [10, pytest.param(1000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("call", FAULTS)
 def test_a_call_that_fails_is_an_error_and_leaves_old_or_new_outputs(
     call: str, most: int, place: Place, good: dict[str, bytes], fail: Fail
@@ -133,7 +133,7 @@ def test_a_call_that_fails_is_an_error_and_leaves_old_or_new_outputs(
 
 
 @pytest.mark.parametrize(
-    "moments", [4, pytest.param(50, marks=pytest.mark.slow)], ids=["few", "many"]
+    "moments", [4, pytest.param(50, marks=pytest.mark.long)], ids=["few", "many"]
 )
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL])
 def test_a_signal_at_any_moment_leaves_old_or_new_outputs(
