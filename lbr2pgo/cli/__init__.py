@@ -139,12 +139,19 @@ def _insist(dropped: sys.UnraisableHookArgs) -> None:
     if not isinstance(stop, Stopped | KeyboardInterrupt):
         sys.__unraisablehook__(dropped)
         return
+    number = stop.number if isinstance(stop, Stopped) else signal.SIGINT
 
     def again(*_: object) -> None:
+        signal.signal(number, signal.SIG_IGN)
         raise stop
 
-    signal.signal(signal.SIGALRM, again)
-    signal.setitimer(signal.ITIMER_REAL, 0.01)
+    if not sys.is_finalizing():
+        signal.signal(number, again)
+        # To the main thread, which runs handlers, and has left the callback by then.
+        main_thread = threading.main_thread().ident
+        later = threading.Timer(0.01, signal.pthread_kill, (main_thread, number))
+        later.daemon = True
+        later.start()
 
 
 def _prepare_streams() -> None:

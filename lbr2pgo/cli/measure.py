@@ -96,7 +96,7 @@ def _print_table(measured: Sequence[Measured]) -> None:
 
     base = measured[0]
     table = Table(box=None, pad_edge=False)
-    table.add_column("program", overflow="fold")
+    table.add_column("program", no_wrap=True)
     for name in ("instructions", "taken branches", "mispredictions", "wall time"):
         table.add_column(name, justify="right", no_wrap=True)
     for each in measured:
@@ -107,7 +107,7 @@ def _print_table(measured: Sequence[Measured]) -> None:
         time = "1" if each is base and len(each.seconds) else _time_text(each.time_ratio(base))
         table.add_row(printable(each.name), *counts, time)
     console = Console(highlight=False, markup=False)
-    console.width = max(console.width, _WIDTH)
+    console.width = max(console.width, _WIDTH + max(len(each.name) for each in measured))
     console.print(table)
 
 
