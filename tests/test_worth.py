@@ -25,9 +25,11 @@ FLAGS = {
     "probes": ("-fpseudo-probe-for-profiling",),
     "contexts": ("-fdebug-info-for-profiling", "-fno-optimize-sibling-calls"),
 }
-ALLOWED = {"probes": 1.0, "contexts": 1.001}
+ALLOWED = {"probes": 1.0, "contexts": 1.03}
 """How many times theirs: samples that llvm-profgen drops are in our contexts, and each changes a
-few decisions of the compiler."""
+few decisions of the compiler. Which those are depends on where the period falls: over 8 periods and
+two lengths of the path, ours took 0.991 to 1.017 of the taken branches that theirs took on
+shapes.cpp, 1.0003 in the mean, with a standard deviation of 0.008."""
 SOURCES = ("interp.c", "shapes.cpp")
 
 
