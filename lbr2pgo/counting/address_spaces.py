@@ -13,6 +13,7 @@ import numpy as np
 from lbr2pgo.model.address_space_events import Comm, Fork, Mmap, SpaceEvent
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.support.addresses import (
+    LAST_ADDRESS,
     ImageAddresses,
     RuntimeAddress,
     RuntimeAddresses,
@@ -28,9 +29,6 @@ later over the earlier."""
 _MOST_MAPPINGS = 64
 """Nobody records that a library was closed, so what a process mapped only ever grows; of an image
 that one process mapped more often than this, the first mappings are forgotten."""
-
-LAST_ADDRESS = RuntimeAddress((1 << 64) - 1)
-"""Damaged mappings go on behind it."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lbr2pgo.counting.address_spaces import ANY_PID, LAST_ADDRESS, Piece, overlaid, rows_by
+from lbr2pgo.counting.address_spaces import ANY_PID, Piece, overlaid, rows_by
 from lbr2pgo.model.address_space_events import KERNEL_PID, Comm, Fork, Mmap, SpaceEvent
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.native.file_spans import FileSpans
@@ -93,7 +93,7 @@ class MappedFiles:
         if name is None or not event.executable:
             return
         number = self._numbers.setdefault(name, len(self._numbers))
-        piece = Piece(event.start, min(event.end, LAST_ADDRESS), number)
+        piece = Piece(event.start, event.end, number)
         self._everywhere.pieces.append(piece)
         if event.pid == KERNEL_PID:
             self._kernel.pieces.append(piece)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lbr2pgo.support.addresses import FileOffset, RuntimeAddress
+from lbr2pgo.support.addresses import LAST_ADDRESS, FileOffset, RuntimeAddress
 
 KERNEL_PID = -1
 """The pid under which perf reports mappings of the kernel and its modules."""
@@ -30,8 +30,8 @@ class Mmap:
 
     @property
     def end(self) -> RuntimeAddress:
-        """First address behind it."""
-        return RuntimeAddress(self.start + self.length)
+        """First address behind it; of a damaged one that goes on behind the last address, that."""
+        return RuntimeAddress(min(self.start + self.length, LAST_ADDRESS))
 
 
 @dataclass(frozen=True, slots=True)

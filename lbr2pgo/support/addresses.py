@@ -23,6 +23,9 @@ RuntimeAddress = NewType("RuntimeAddress", int)
 ImageAddress = NewType("ImageAddress", int)
 FileOffset = NewType("FileOffset", int)
 
+LAST_ADDRESS = (1 << 64) - 1
+"""What damaged segments and mappings go on behind is cut here."""
+
 if TYPE_CHECKING:
 
     class _Runtime(np.uint64): ...

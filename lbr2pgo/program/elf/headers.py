@@ -17,7 +17,7 @@ from lbr2pgo.program.code import registry
 from lbr2pgo.program.elf.file import File, not_elf
 from lbr2pgo.program.elf.layout import Segment
 from lbr2pgo.program.elf.names import Names, offsets_inside, refuse_overlaps
-from lbr2pgo.support.addresses import FileOffset, ImageAddress
+from lbr2pgo.support.addresses import LAST_ADDRESS, FileOffset, ImageAddress
 from lbr2pgo.support.errors import InputError
 
 SHT_SYMTAB, SHT_DYNSYM = 2, 11
@@ -29,7 +29,6 @@ _CLASS_64, _LITTLE_ENDIAN = 2, 1
 _PT_LOAD, _PT_NOTE, _PF_X = 1, 4, 1
 _PN_XNUM = _SHN_XINDEX = 0xFFFF
 _NT_GNU_BUILD_ID = 3
-LAST_ADDRESS = (1 << 64) - 1
 
 _MAGIC = b"\x7fELF"
 _ELF_HEADER = Struct("<4sBB10xHHIQQQIHHHHHH")

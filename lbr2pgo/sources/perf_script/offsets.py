@@ -36,7 +36,7 @@ class MappedCode:
     @classmethod
     def of(cls, events: Iterable[SpaceEvent]) -> Self:
         """What these events map."""
-        maps = [(e.start, e.start + e.length) for e in events if isinstance(e, Mmap)]
+        maps = [(e.start, e.end) for e in events if isinstance(e, Mmap)]
         pairs = np.array(sorted(maps), np.uint64).reshape(-1, 2)
         return cls(pairs[:, 0].copy(), np.maximum.accumulate(pairs[:, 1]))
 

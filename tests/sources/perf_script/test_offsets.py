@@ -58,3 +58,12 @@ def test_mappings_may_overlap() -> None:
     maps = [Mmap(1, 1, 0, s, n, 0, "/a") for s, n in ((0x1000, 0x9000), (0x2000, 0x100))]
     places = np.array([0xFFF, 0x1000, 0x5000, 0xA000], np.uint64)
     assert MappedCode.of(maps).holds(places).tolist() == [False, True, True, False]
+
+
+def test_a_mapping_may_go_on_behind_the_last_address() -> None:
+    mapped = MappedCode.of([Mmap(1, 1, 0, 0x1000, (1 << 64) - 1, 0, "/a")])
+    assert mapped.holds(np.array([0xFFF, 0x1000, 1 << 62], np.uint64)).tolist() == [
+        False,
+        True,
+        True,
+    ]
