@@ -144,10 +144,7 @@ def median_interval(values: F64) -> Interval:
 def _count(command: tuple[str, ...]) -> CountedRun:
     with TemporaryDirectory(prefix="lbr2pgo-") as directory:
         options = RecordOptions(
-            output=Path(directory) / "perf.data", period=_NO_SAMPLES, filters=(), depth=None,
-            call_stack=False,
-        call_graph=False, cycles=False, emulate=True, dry_run=False, exact=None, seed=1,
-            command=command,
+            output=Path(directory) / "perf.data", command=command, period=_NO_SAMPLES, emulate=True,
         )  # fmt: skip
         output = Path(directory) / "output"
         with output.open("wb") as stream:

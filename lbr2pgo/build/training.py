@@ -45,9 +45,8 @@ def walks_frame_pointers(training: Training) -> bool:
 
 def _record_options(training: Training, output: Path) -> RecordOptions:
     return RecordOptions(
-        output=output, period=training.period, filters=(), depth=None, call_stack=False,
-        call_graph=training.call_graph, cycles=True, emulate=training.emulate, dry_run=False,
-        exact=None, seed=1, command=command_words(training.command),
+        output=output, command=command_words(training.command), period=training.period,
+        call_graph=training.call_graph, cycles=True, emulate=training.emulate,
     )  # fmt: skip
 
 

@@ -24,18 +24,7 @@ from lbr2pgo.record.options import RecordOptions
 PERF_SINCE = (3, 4)  # perf's own -b and -j
 
 EXAMPLE = RecordOptions(
-    output=Path("perf.data"),
-    period=None,
-    filters=(),
-    depth=None,
-    call_stack=False,
-    call_graph=False,
-    cycles=True,
-    emulate=False,
-    dry_run=True,
-    exact=None,
-    seed=0,
-    command=("PROGRAM", "ARGUMENTS"),
+    output=Path("perf.data"), command=("PROGRAM", "ARGUMENTS"), cycles=True, dry_run=True
 )
 """The plainest recording, which the advised command makes."""
 

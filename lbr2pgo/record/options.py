@@ -24,7 +24,7 @@ DEPTHS = (4, 8, 16, 32, 64)
 """Ring sizes of the recorders that exist (Intel 4, 8, 16, 32; AMD 16; BRBE 8 to 64)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecordOptions:
     """One recording; checked on construction, so that no recorder sees a senseless one.
 
@@ -33,28 +33,28 @@ class RecordOptions:
     """
 
     output: Path
-    period: int | None
-    """Taken branches (or cycles, as the recorder must) between samples; None: its default."""
-    filters: tuple[str, ...]
-    """Names out of `FILTERS`, joined by "or" as perf does; empty means every user branch."""
-    depth: int | None
-    """Entries a sample; None: what the hardware has, or 32 in the software LBR."""
-    call_stack: bool
-    """Keep the stack of open calls instead of the last branches."""
-    call_graph: bool
-    """Keep the call chain of each sample beside its last branches."""
-    cycles: bool
-    """Ask for cycle counts where the recorder has them."""
-    emulate: bool
-    """Use the software LBR even where hardware could record."""
-    dry_run: bool
-    """Say what would be done, do nothing."""
-    exact: Path | None
-    """Where the software LBR writes the exact counts of the run."""
-    seed: int
-    """Of the software LBR's jitter."""
     command: tuple[str, ...]
     """The program and its arguments."""
+    period: int | None = None
+    """Taken branches (or cycles, as the recorder must) between samples; None: its default."""
+    filters: tuple[str, ...] = ()
+    """Names out of `FILTERS`, joined by "or" as perf does; empty means every user branch."""
+    depth: int | None = None
+    """Entries a sample; None: what the hardware has, or 32 in the software LBR."""
+    call_stack: bool = False
+    """Keep the stack of open calls instead of the last branches."""
+    call_graph: bool = False
+    """Keep the call chain of each sample beside its last branches."""
+    cycles: bool = False
+    """Ask for cycle counts where the recorder has them."""
+    emulate: bool = False
+    """Use the software LBR even where hardware could record."""
+    dry_run: bool = False
+    """Say what would be done, do nothing."""
+    exact: Path | None = None
+    """Where the software LBR writes the exact counts of the run."""
+    seed: int = 1
+    """Of the software LBR's jitter."""
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.filters if name not in FILTERS]

@@ -96,7 +96,13 @@ def test_the_error_shrinks_with_the_period(
         output, exact = tmp_path / f"{period}.data", tmp_path / f"{period}.npz"
         program = str(TESTBINS / name)
         options = RecordOptions(
-            output, period, (), 32, False, False, True, True, False, exact, 1, (program, "80")
+            output=output,
+            command=(program, "80"),
+            period=period,
+            depth=32,
+            cycles=True,
+            emulate=True,
+            exact=exact,
         )
         assert record_software(options).exit_code == 0
         found = measured(capsys, output, "--exact", exact, "--binary", program)

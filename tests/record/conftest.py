@@ -198,9 +198,7 @@ def make_options(tmp_path: Path) -> Callable[..., RecordOptions]:
 
     def make(**changes: Any) -> RecordOptions:
         plain: dict[str, Any] = {
-            "output": Path("perf.data"), "period": None, "filters": (), "depth": None,
-            "call_stack": False, "call_graph": False, "cycles": True, "emulate": False,
-            "dry_run": False, "exact": None, "seed": 0, "command": ("./program", "-x", "a b"),
+            "output": Path("perf.data"), "command": ("./program", "-x", "a b"), "cycles": True,
         }  # fmt: skip
         return RecordOptions(**{**plain, **changes})
 

@@ -435,18 +435,7 @@ def test_an_emulator_without_plugins(tmp_path: Path, build: Build, tool: Tool) -
     fake.chmod(0o755)
     environment = dict(os.environ) | {"PATH": f"{fake.parent}:{os.environ['PATH']}"}
     options = RecordOptions(
-        tmp_path / "perf.data",
-        None,
-        (),
-        None,
-        False,
-        False,
-        True,
-        True,
-        False,
-        None,
-        1,
-        (str(program),),
+        output=tmp_path / "perf.data", command=(str(program),), cycles=True, emulate=True
     )
     with pytest.raises(MissingToolError, match="did not run the program with the plugin"):
         record_software(options, environment)
@@ -517,7 +506,7 @@ def test_the_file_says_what_was_kept(
     filters: tuple[str, ...], call_stack: bool, cycles: bool, bits: set[str]
 ) -> None:
     options = RecordOptions(
-        Path("x"), None, filters, None, call_stack, False, cycles, True, False, None, 1, ("true",)
+        output=Path("x"), command=("true",), filters=filters, call_stack=call_stack, cycles=cycles
     )
     described = sum(1 << BRANCH_FILTER_BITS[name] for name in bits)
     assert branch_sample_type(options) == described
