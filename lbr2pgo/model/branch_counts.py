@@ -11,6 +11,7 @@ from lbr2pgo.model import waterfall
 from lbr2pgo.native import bits
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import U8, U64, Bools
+from lbr2pgo.support.distinct import begins
 from lbr2pgo.support.sums import exact_sum, refuse_too_many, sums_of_groups
 from lbr2pgo.support.tables import ascending, same_length, seal
 
@@ -150,11 +151,7 @@ def sum_by(keys: Sequence[U64], values: Sequence[U64]) -> tuple[tuple[U64, ...],
     keys = tuple(key[order] for key in keys)
     if not len(order):
         return keys, tuple(value[order] for value in values)
-    is_first = np.zeros(len(order), dtype=np.bool_)
-    is_first[0] = True
-    for key in keys:
-        is_first[1:] |= key[1:] != key[:-1]
-    starts = np.flatnonzero(is_first)
+    starts = np.flatnonzero(begins(*keys))
     sums = tuple(sums_of_groups(value[order], starts) for value in values)
     return tuple(key[starts] for key in keys), sums
 

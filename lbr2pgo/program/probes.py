@@ -24,7 +24,7 @@ from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.symbols import STT_NOTYPE, Symbols, read_symbols
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I32, I64, U8, U32, U64, Bools
-from lbr2pgo.support.distinct import place_of
+from lbr2pgo.support.distinct import begins, place_of
 
 DESCRIPTORS, PROBES = ".pseudo_probe_desc", ".pseudo_probe"
 
@@ -361,8 +361,7 @@ def _copy(survey: _Survey) -> I64:
     Code that was inlined has a record beside its caller's where the compiler had no debug
     information to tell of the call; records of one function's code stand together, by GUID.
     """
-    is_first = np.ones(len(survey.guid), np.bool_)
-    is_first[1:] = survey.base_guid[1:] != survey.base_guid[:-1]
+    is_first = begins(survey.base_guid)
     is_first[1:] |= survey.guid[1:] <= survey.guid[:-1]
     first = np.flatnonzero(is_first)
     copy: I64 = _rank(survey.base_guid[first])[np.cumsum(is_first) - 1]
@@ -372,9 +371,7 @@ def _copy(survey: _Survey) -> I64:
 def _rank(keys: U64) -> I64:
     """How many of the same stand before each key."""
     order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    is_first = np.ones(len(keys), np.bool_)
-    is_first[1:] = ordered[1:] != ordered[:-1]
+    is_first = begins(keys[order])
     number = np.arange(len(keys))
     rank: I64 = np.empty(len(keys), np.int64)
     rank[order] = number - np.maximum.accumulate(np.where(is_first, number, 0))

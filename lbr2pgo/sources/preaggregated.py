@@ -42,6 +42,7 @@ from lbr2pgo.sources.code_addresses import are_code
 from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import U8, U64, Bools
+from lbr2pgo.support.distinct import begins
 from lbr2pgo.support.sums import refuse_too_many
 
 if TYPE_CHECKING:
@@ -253,9 +254,7 @@ def _distribute_mispredictions(counts: BranchCounts, surplus: _Traces) -> Branch
     branch = rows.known & (FROM | TO | BRANCH)
     order = np.lexsort((branch, rows.to, rows.from_))
     refuse_too_many(rows.mispredicted)
-    keys = np.stack([rows.from_[order], rows.to[order], branch[order].astype(np.uint64)])
-    is_first = np.ones(len(order), dtype=np.bool_)
-    is_first[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
+    is_first = begins(rows.from_[order], rows.to[order], branch[order])
     starts, group = np.flatnonzero(is_first), np.cumsum(is_first) - 1
     count, lost = rows.count[order], rows.mispredicted[order]
     is_over = np.logical_or.reduceat(lost > count, starts)[group]

@@ -21,9 +21,20 @@ def distinct(values: npt.NDArray[Integer]) -> npt.NDArray[Integer]:
     array([1, 3])
     """
     ordered = np.sort(values)
-    is_first = np.ones(len(ordered), np.bool_)
-    is_first[1:] = ordered[1:] != ordered[:-1]
-    return ordered[is_first]
+    return ordered[begins(ordered)]
+
+
+def begins(*columns: npt.NDArray[Any]) -> Bools:
+    """(n,): whether each row of columns of equal length differs from the row before it.
+
+    >>> begins(np.array([1, 1, 2, 2]), np.array([5, 5, 5, 6]))
+    array([ True, False,  True,  True])
+    """
+    is_first = np.zeros(len(columns[0]), np.bool_)
+    is_first[:1] = True
+    for column in columns:
+        is_first[1:] |= column[1:] != column[:-1]
+    return is_first
 
 
 def among(values: npt.NDArray[Integer], ordered: npt.NDArray[Integer]) -> Bools:

@@ -19,7 +19,7 @@ from lbr2pgo.program.elf.headers import Section
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
-from lbr2pgo.support.distinct import among, distinct
+from lbr2pgo.support.distinct import among, begins, distinct
 from lbr2pgo.support.intervals import numbers_in
 
 _DISTANCE, _ADDRESS = 4, 8
@@ -95,8 +95,7 @@ def _targets(
     table, value = table[kept], value[kept]
     order = np.lexsort((value, table))
     table, value = table[order], value[order]
-    is_first = np.ones(len(table), np.bool_)
-    is_first[1:] = (table[1:] != table[:-1]) | (value[1:] != value[:-1])
+    is_first = begins(table, value)
     return table[is_first], value[is_first]
 
 

@@ -28,7 +28,7 @@ from lbr2pgo.program.elf.relocations import (
 )
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses, image_array
 from lbr2pgo.support.arrays import I64, U8, Bools
-from lbr2pgo.support.distinct import among, distinct
+from lbr2pgo.support.distinct import among, begins, distinct
 
 _SYMBOL = np.dtype(
     [("skip", "<u4"), ("info", "<u2"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
@@ -151,8 +151,7 @@ def without_data(callers: Disassembly, code: Disassembly) -> Disassembly:
 
 
 def _up_to_gaps(code: Disassembly) -> Disassembly:
-    is_first = np.ones(len(code), np.bool_)
-    is_first[1:] = code.function[1:] != code.function[:-1]
+    is_first = begins(code.function)
     gaps = np.cumsum(~code.continues() & ~is_first)
     first = np.maximum.accumulate(np.where(is_first, np.arange(len(code)), 0))
     return code.take(gaps == gaps[first])

@@ -10,6 +10,7 @@ from lbr2pgo.profiles.llvm.discriminators import base_discriminator, duplication
 from lbr2pgo.profiles.llvm.sample_profile import LARGEST_LINE
 from lbr2pgo.program.dwarf.debug_info import InlineFrames
 from lbr2pgo.support.arrays import I32, I64, U32, U64
+from lbr2pgo.support.distinct import begins
 from lbr2pgo.support.intervals import last_at_or_below
 
 
@@ -120,11 +121,7 @@ def pair(high: I64, low: I64) -> I64:
 def distinct_rows(*keys: I64 | U64) -> tuple[I64, I64]:
     """Where each distinct row of the keys stands, in their order, and the number of each row."""
     order = np.lexsort(keys[::-1])
-    is_first = np.zeros(len(order), dtype=np.bool_)
-    is_first[:1] = True
-    for key in keys:
-        ordered = key[order]
-        is_first[1:] |= ordered[1:] != ordered[:-1]
+    is_first = begins(*(key[order] for key in keys))
     inverse = np.empty(len(order), dtype=np.int64)
     inverse[order] = np.cumsum(is_first) - 1
     return order[is_first], inverse
