@@ -53,8 +53,10 @@ class Parser(argparse.ArgumentParser):
         """
         for word in self._words:
             option = word.split("=")[0]
+            if not option.startswith("--") or option in self._option_string_actions:
+                continue
             meant = did_you_mean(option, self._option_string_actions)
-            if option.startswith("--") and meant and option not in self._option_string_actions:
+            if meant:
                 message = f"there is no option {option}{meant}"
                 break
         print(f"{self.prog}: error: {message}\nSee `{self.prog} --help`.", file=sys.stderr)
@@ -103,10 +105,11 @@ def some_of(*known: str) -> Callable[[str], list[str]]:
     """The same for names of which all are known."""
 
     def parse(text: str) -> list[str]:
-        for name in names(text):
+        wanted = names(text)
+        for name in wanted:
             if name not in known:
                 raise argparse.ArgumentTypeError(unknown(name, known))
-        return names(text)
+        return wanted
 
     return parse
 

@@ -5,7 +5,7 @@ HVC and SMC have been executed by then, so that this is the instruction behind t
 Record Buffer Extension, and "preferred exception return address"; Linux: drivers/perf/arm_brbe.c,
 BRBINFx_EL1_TYPE_CALL, which perf calls SYSCALL).
 
->>> from lbr2pgo.model.branch_stacks import BRANCH_TYPES, from_lists
+>>> from lbr2pgo.model.branch_stacks import BRANCH_TYPES, TYPE_SHIFT, from_lists
 >>> svc = BRANCH_TYPES.index("SYSCALL") << TYPE_SHIFT
 >>> batch = from_lists([[(0x1004, 0, svc), (0x1010, 0x1000, 2), (0, 0x1000, svc)]])
 >>> [hex(address) for address in at_their_instructions(batch).from_.tolist()]
@@ -25,9 +25,8 @@ from lbr2pgo.model.branch_stacks import (
     BRANCH_TYPES,
     MISPREDICTED,
     PREDICTED,
-    TYPE_MASK,
-    TYPE_SHIFT,
     BranchStacks,
+    type_of,
 )
 from lbr2pgo.model.perf_abi import SIMULATED_CPU
 from lbr2pgo.program.elf.layout import ImageLayout
@@ -44,8 +43,7 @@ def are_recorded_behind(info: SourceInfo, layout: ImageLayout) -> bool:
 
 def at_their_instructions(batch: BranchStacks) -> BranchStacks:
     """The batch with each system call at the instruction that made it."""
-    kind = batch.flags >> np.uint64(TYPE_SHIFT) & np.uint64(TYPE_MASK)
-    rows = np.flatnonzero((kind == _SYSCALL) & (batch.from_ != 0))
+    rows = np.flatnonzero((type_of(batch.flags) == _SYSCALL) & (batch.from_ != 0))
     if not len(rows):
         return batch
     entries = batch.entries.copy()

@@ -155,7 +155,7 @@ class Flow:
     def __post_init__(self) -> None:
         seal(self)
         same_length(self, "branch_from", "branch_to", rows=len(self.branches))
-        per_instruction = ("executed", "ended", "taken", "mispredicted")
+        per_instruction = ("executed", "ended", "astray", "taken", "mispredicted")
         same_length(self, *per_instruction, rows=len(self.instructions))
 
     @property
