@@ -158,3 +158,20 @@ class SourceFormat:
 
 
 SNIFF_SIZE = 1 << 16
+
+_ZIP_MAGIC, _ZIP_NAME_AT = b"PK\x03\x04", 30
+
+
+def sniff_arrays(head: bytes, first: str) -> Sniff:
+    r"""Whether the head is that of a `.npz` whose first array is called so.
+
+    >>> sniff_arrays(b"PK\x03\x04" + bytes(26) + b"weights.npy", "weights")
+    <Sniff.YES: 'yes'>
+    """
+    if not _ZIP_MAGIC.startswith(head[:4]):
+        return Sniff.NO
+    wanted = f"{first}.npy".encode()
+    name = head[_ZIP_NAME_AT : _ZIP_NAME_AT + len(wanted)]
+    if name == wanted:
+        return Sniff.YES
+    return Sniff.MORE if wanted.startswith(name) else Sniff.NO

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -12,26 +13,15 @@ from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, agg
 from lbr2pgo.model.branch_stacks import BRANCH_TYPES
 from lbr2pgo.model.exact_counts import ExactCounts
 from lbr2pgo.program.elf.layout import ImageLayout
-from lbr2pgo.sources.base import Addresses, Sniff, SourceFormat, SourceInfo
+from lbr2pgo.sources.base import Addresses, SourceFormat, SourceInfo, sniff_arrays
 from lbr2pgo.support.addresses import image_addresses
 from lbr2pgo.support.errors import InputError
 
 _NAME = "lbr2pgo exact counts"
-_HEAD, _NAME_AT = b"PK\x03\x04", 30
-_FIRST_NAME = b"format.npy"
 _CONDITIONAL = BRANCH_TYPES.index("COND")
 
 Row = tuple[int, int, int, int, int, int]
 """Columns of `BranchCounts`: from_, to, end, known, count, mispredicted."""
-
-
-def _sniff(head: bytes) -> Sniff:
-    """A zip whose first member is the array `format`."""
-    wanted = _NAME_AT + len(_FIRST_NAME)
-    is_alike = head[:4] == _HEAD[: len(head)] and _FIRST_NAME.startswith(head[_NAME_AT:wanted])
-    if not is_alike:
-        return Sniff.NO
-    return Sniff.YES if len(head) >= wanted else Sniff.MORE
 
 
 class ExactSource:
@@ -133,6 +123,6 @@ FORMAT = SourceFormat(
     name=_NAME,
     summary="every branch of a run, counted by lbr2pgo record --exact (.npz)",
     references=("this project: lbr2pgo/model/exact_counts.py",),
-    sniff=_sniff,
+    sniff=partial(sniff_arrays, first="format"),
     open=ExactSource,
 )

@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ import numpy.typing as npt
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import BranchCounts, aggregate, with_unknown_predictions
 from lbr2pgo.program.elf.layout import ImageLayout
-from lbr2pgo.sources.base import Addresses, Sniff, SourceFormat, SourceInfo
+from lbr2pgo.sources.base import Addresses, SourceFormat, SourceInfo, sniff_arrays
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.npz import Arrays, read_arrays
 from lbr2pgo.support.sums import TooManyError
@@ -41,19 +42,7 @@ _OLDEST, _NEW_COLUMNS = 1, ("prediction_unknown",)
 """The oldest version that is read, and what it lacks."""
 
 _NAME = "lbr2pgo counts"
-_ZIP_MAGIC, _ZIP_NAME_AT = b"PK\x03\x04", 30
-_FIRST_NAME = f"{HEADER}.npy".encode()
 _CURE = "Write it again with --counts."
-
-
-def _sniff(head: bytes) -> Sniff:
-    wanted = len(_FIRST_NAME)
-    if not _ZIP_MAGIC.startswith(head[:4]) or (len(head) > 4 and head[:4] != _ZIP_MAGIC):
-        return Sniff.NO
-    name = head[_ZIP_NAME_AT : _ZIP_NAME_AT + wanted]
-    if len(name) == wanted:
-        return Sniff.YES if name == _FIRST_NAME else Sniff.NO
-    return Sniff.MORE if _FIRST_NAME.startswith(name) else Sniff.NO
 
 
 def read_counts(path: Path) -> BranchCounts:
@@ -159,6 +148,6 @@ FORMAT = SourceFormat(
     name=_NAME,
     summary="counts that lbr2pgo saved with --counts",
     references=("this module", "numpy.lib.format"),
-    sniff=_sniff,
+    sniff=partial(sniff_arrays, first=HEADER),
     open=SavedCounts,
 )
