@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from lbr2pgo.cli import messages
 from lbr2pgo.cli.own_process import prepare
-from lbr2pgo.cli.parser import executable, some_of, whole_number
-from lbr2pgo.cli.selection import add_selection, counting_options
+from lbr2pgo.cli.parser import some_of, whole_number
+from lbr2pgo.cli.selection import add_binary, add_selection, counting_options
 from lbr2pgo.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,12 +39,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="PROFILE",
         help="perf.data, perf script text, pre-aggregated or saved counts; - is standard input",
     )
-    parser.add_argument(
-        "--binary",
-        type=executable,
-        metavar="ELF",
-        help="the program that was recorded (default: the one that the recording names)",
-    )
+    add_binary(parser)
     _add_outputs(parser)
     add_selection(parser)
     parser.add_argument(

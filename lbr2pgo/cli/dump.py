@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lbr2pgo.cli.messages import note
 from lbr2pgo.cli.parser import executable, whole_number
-from lbr2pgo.cli.selection import add_pids, add_selection, counting_options
+from lbr2pgo.cli.selection import add_binary, add_pids, add_selection, counting_options
 
 if TYPE_CHECKING:
     from lbr2pgo.program.program import Program
@@ -99,10 +99,7 @@ def _add_input(parser: argparse.ArgumentParser, nargs: str) -> None:
     parser.add_argument(
         "profiles", nargs=nargs, metavar="PROFILE", help="as of convert; - is standard input"
     )
-    parser.add_argument(
-        "--binary", type=executable, metavar="ELF",
-        help="the program that was recorded (default: the one that the recording names)",
-    )  # fmt: skip
+    add_binary(parser)
     add_selection(parser)
 
 

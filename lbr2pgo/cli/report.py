@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from lbr2pgo.cli.messages import wrote
 from lbr2pgo.cli.own_process import prepare
-from lbr2pgo.cli.parser import executable, names, whole_number
-from lbr2pgo.cli.selection import add_selection, counting_options
+from lbr2pgo.cli.parser import names, whole_number
+from lbr2pgo.cli.selection import add_binary, add_selection, counting_options
 
 if TYPE_CHECKING:
     from lbr2pgo.reports.build import ReportOptions
@@ -37,12 +37,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         ),
     )
     parser.add_argument("profiles", nargs="+", metavar="PROFILE", help="- is standard input")
-    parser.add_argument(
-        "--binary",
-        type=executable,
-        metavar="ELF",
-        help="the program that was recorded (default: the one that the recording names)",
-    )
+    add_binary(parser)
     parser.add_argument(
         "--only", type=names, action="extend", default=[], metavar="NAMES",
         help="only these analyses, separated by commas",

@@ -6,10 +6,18 @@ import argparse
 import re
 from typing import TYPE_CHECKING
 
-from lbr2pgo.cli.parser import numbers
+from lbr2pgo.cli.parser import executable, numbers
 
 if TYPE_CHECKING:
     from lbr2pgo.counting.count import CountingOptions
+
+
+def add_binary(parser: argparse.ArgumentParser) -> None:
+    """Add --binary, which may be left out."""
+    parser.add_argument(
+        "--binary", type=executable, metavar="ELF",
+        help="the program that was recorded (default: the one that the recording names)",
+    )  # fmt: skip
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
+from functools import cached_property
 from typing import overload
 
 import numpy as np
@@ -16,8 +17,8 @@ from lbr2pgo.support.intervals import last_at_or_below
 
 
 def of_code(events: Sequence[SpaceEvent]) -> Sequence[SpaceEvent]:
-    """Events that can say where code of a file is: see `SpaceEventLog.of_code`."""
-    return events.of_code() if isinstance(events, SpaceEventLog) else events
+    """Events that can say where code of a file is: see `SpaceEventLog.code`."""
+    return events.code if isinstance(events, SpaceEventLog) else events
 
 
 _ROW = struct.Struct("<BBqqQQQQii")
@@ -78,7 +79,8 @@ class SpaceEventLog(Sequence[SpaceEvent]):
 
     __hash__ = None  # type: ignore[assignment]  # as of lists
 
-    def of_code(self) -> SpaceEventLog:
+    @cached_property
+    def code(self) -> SpaceEventLog:
         """The same without mappings of data and memory that no code of a file ever lay below.
 
         Programs that make their code as they run map a million of them. The first of each path

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from lbr2pgo.counting.find_image import same_build_id
@@ -18,24 +18,24 @@ def recorded_program(sources: Sequence[Source]) -> Path:
     Raises InputError where a source does not say it, where there are several, and where the file
     is gone or is another build.
     """
-    programs = {program.path: program for source in sources for program in [_of(source)]}
-    if len(programs) > 1:
-        raise _unclear(
-            f"{len(programs)} programs were recorded ({', '.join(programs)})", sources[0]
-        )
-    (program,) = programs.values()
-    return Path(program.path)
+    return Path(_only([_of(source) for source in sources], sources[0]).path)
 
 
 def _of(source: Source) -> Mmap:
     if not isinstance(source, StackSource):
         raise _unclear("the format does not say which program was recorded", source)
-    programs = {program.path: program for program in _started(source.space_events())}
+    program = _only(_started(source.space_events()), source)
+    _refuse_other_build(program, source)
+    return program
+
+
+def _only(started: Iterable[Mmap], source: Source) -> Mmap:
+    """The mapping of the one program that was started, however often."""
+    programs = {program.path: program for program in started}
     if len(programs) != 1:
         what = f"{len(programs)} programs were recorded ({', '.join(programs)})"
         raise _unclear(what if programs else "it has no mappings of a program", source)
     (program,) = programs.values()
-    _refuse_other_build(program, source)
     return program
 
 
