@@ -20,6 +20,7 @@ from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
 from lbr2pgo.profiles.bolt import derive_fdata as bolt
 from lbr2pgo.profiles.formats import steps
 from lbr2pgo.profiles.formats.llvm_contexts import STEPS as CONTEXTS
+from lbr2pgo.sources.text_lines import CHUNK_SIZE
 from lbr2pgo.support.errors import InputError, OutputError
 from lbr2pgo.support.timings import Timings
 
@@ -47,9 +48,24 @@ def test_every_sample_branch_and_run_is_accounted_for(tmp_path: Path) -> None:
 
 
 def test_progress_counts_every_sample_once() -> None:
-    seen: list[int] = []
-    convert(ConvertOptions((RECORDING, RECORDING), PIE), seen.append)
-    assert sum(seen) == 2 * 128
+    seen: list[tuple[int, float | None]] = []
+    convert(ConvertOptions((RECORDING, RECORDING), PIE), lambda *told: seen.append(told))
+    assert sum(samples for samples, _ in seen) == 2 * 128
+
+
+def test_progress_tells_how_much_of_all_inputs_was_read(tmp_path: Path) -> None:
+    seen: list[float | None] = []
+    text = tmp_path / "script.txt"
+    stack = " ".join(["0x401139/0x401140/P/-/-/0"] * 32)
+    text.write_text(f"42 401139 {stack}\n" * 9000)
+    assert text.stat().st_size > 2 * CHUNK_SIZE
+    inputs = (text, STATIC_RECORDING)
+    convert(ConvertOptions(inputs, STATIC), lambda _, share: seen.append(share))
+    text_share = text.stat().st_size / sum(path.stat().st_size for path in inputs)
+    assert len(seen) >= 4
+    assert seen == sorted(seen)
+    assert seen[-2] == pytest.approx(text_share, abs=0.3)
+    assert seen[-1] == pytest.approx(1)
 
 
 def test_timings_name_the_stages_and_the_bytes(tmp_path: Path) -> None:

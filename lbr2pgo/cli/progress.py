@@ -1,9 +1,12 @@
-"""A progress bar: only on a terminal, only for what takes longer than a second."""
+"""What a waiting person sees: only on a terminal, only of what takes longer than a second."""
 
 from __future__ import annotations
 
 import sys
-from threading import Timer
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Thread, Timer
+from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -14,23 +17,33 @@ if TYPE_CHECKING:
 
 _PATIENCE = 1.0
 """Seconds after which a waiting person wants to see something."""
+_LONGEST_PAUSE = 60.0
+"""Seconds between two lines about a program that runs."""
+
+
+def is_watched() -> bool:
+    """Whether somebody sees what appears on standard error, and wants to."""
+    return sys.stderr.isatty() and not messages.is_quiet()
 
 
 class SampleProgress:
-    """Shows the stage at hand and how many samples were read so far.
+    """Shows the stage at hand, how many samples were read so far, and how much is left.
 
-    Call it with the number of samples that came since the last call.
+    Call it with the number of samples that came since the last call, and the share of the input
+    that was read (`counting.count.Progress`).
     """
 
     def __init__(self) -> None:
         self._samples = 0
+        self._share: float | None = None
         self._stage = "reading"
+        self._start = monotonic()
         self._bar: Progress | None = None
         self._timer = Timer(_PATIENCE, self._show)
         self._timer.daemon = True
 
     def __enter__(self) -> SampleProgress:
-        if sys.stderr.isatty() and not messages.is_quiet():
+        if is_watched():
             self._timer.start()
         return self
 
@@ -46,39 +59,102 @@ class SampleProgress:
         if self._bar is not None:
             self._bar.stop()
 
-    def __call__(self, samples: int) -> None:
+    def __call__(self, samples: int, share: float | None = None) -> None:
         """Take note of samples that were read."""
         self._samples += samples
+        self._share = share
         self._update()
 
     def stage(self, name: str) -> None:
-        """Take note of what is done from now on."""
-        self._stage = name
+        """Take note of what is done from now on, of which nobody knows how much it is."""
+        self._stage, self._share = name, None
+        self._start = monotonic()
         self._update()
 
     def _show(self) -> None:
         """Show the bar, which rich then draws in a thread of its own."""
         bar = _new_bar()
-        bar.add_task("", total=None)
+        bar.add_task("", total=None, read="")
         bar.start()
         self._bar = bar
         self._update()
 
     def _update(self) -> None:
-        if self._bar is not None:
-            (task,) = self._bar.task_ids
-            self._bar.update(task, description=self._stage, completed=self._samples)
+        if self._bar is None:
+            return
+        (task,) = self._bar.task_ids
+        total, completed = (None, 0.0) if self._share is None else (1.0, self._share)
+        self._bar.update(
+            task, description=self._stage, total=total, completed=completed, read=self._read()
+        )
+
+    def _read(self) -> str:
+        """How many samples were read, and how fast while they are."""
+        if self._share is None:
+            return f"{self._samples:,} samples"
+        rate = self._samples / max(monotonic() - self._start, 0.001)
+        return f"{self._samples:,} samples, {rate:,.0f} a second"
 
 
 def _new_bar() -> Progress:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.completed:,} samples"),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[read]}"),
         TimeElapsedColumn(),
+        TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
     )
+
+
+@contextmanager
+def watch(so_far: Callable[[], str]) -> Iterator[None]:
+    """Say now and then how long a program has been running, and what it has done so far.
+
+    These are whole lines, further and further apart, since the program writes to the same terminal:
+    a bar would be drawn over its lines.
+    """
+    if not is_watched():
+        yield
+        return
+    is_over = Event()
+    thread = Thread(target=_tell, args=(is_over, so_far), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def _tell(is_over: Event, so_far: Callable[[], str]) -> None:
+    start, pause = monotonic(), _PATIENCE
+    while not is_over.wait(pause):
+        messages.say(f"{clock(monotonic() - start)}: {so_far()}")
+        pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def clock(seconds: float) -> str:
+    """A span of time for people.
+
+    >>> clock(0.314), clock(47.11), clock(754), clock(7200)
+    ('0.3 s', '47 s', '12 min 34 s', '2 h 0 min')
+    """
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lbr2pgo.cli.messages import say
-from lbr2pgo.cli.parser import executable, names
+from lbr2pgo.cli.parser import executable, names, numbers
 
 if TYPE_CHECKING:
     from lbr2pgo.record.options import RecordOptions
@@ -24,14 +24,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="record a command's branches",
         description="Record the branch stacks of a command with perf where the processor can, and "
         "elsewhere with the software LBR, which emulates the program under QEMU. The program's "
-        "exit code is passed on.",
+        "exit code is passed on. What runs already is recorded with perf alone.",
         examples=(
             "lbr2pgo record -- ./app --its-own-option",
             "lbr2pgo record -o app.data -j any_call,u -- ./app",
             "lbr2pgo record --emulate --exact exact.npz -- ./app",
+            "lbr2pgo record -p 4711 --duration 30",
         ),
     )
-    parser.add_argument("-o", "--output", type=Path, default=Path("perf.data"), metavar="FILE")
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("perf.data"), metavar="FILE",
+        help="where the recording goes (default: perf.data; - is standard output)",
+    )  # fmt: skip
+    _add_target(parser)
     parser.add_argument(
         "-c",
         "--period",
@@ -39,6 +44,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="N",
         help="taken branches between samples (software LBR: 10007 unless given, with jitter)",
     )
+    parser.add_argument(
+        "-F", "--frequency", type=int, metavar="N",
+        help="samples a second instead, of which perf chooses the period",
+    )  # fmt: skip
     parser.add_argument(
         "-j",
         "--filter",
@@ -83,8 +92,29 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.set_defaults(run=run)
 
 
+def _add_target(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what to record, in place of a command")
+    group.add_argument(
+        "-p", "--pid", type=numbers, action="extend", default=[], metavar="NUMBERS",
+        help="these processes, separated by commas, until Ctrl-C",
+    )  # fmt: skip
+    group.add_argument(
+        "-a", "--all-cpus", action="store_true", help="all that runs here, until Ctrl-C"
+    )
+    times = parser.add_argument_group("how long")
+    times.add_argument(
+        "--duration", type=float, metavar="SECONDS",
+        help="end the recording after so long, and the command with it",
+    )  # fmt: skip
+    times.add_argument(
+        "--delay", type=float, metavar="SECONDS", help="begin so much later, behind the start-up"
+    )
+
+
 def run(args: argparse.Namespace) -> int:
     """Record, and give the program's exit code."""
+    from lbr2pgo.cli.progress import is_watched, watch
+    from lbr2pgo.record.emulation import SLOWER
     from lbr2pgo.record.hardware import build_commands, choose_recorder, record_hardware
     from lbr2pgo.record.machine import read_machine
 
@@ -95,8 +125,10 @@ def run(args: argparse.Namespace) -> int:
         if options.dry_run:
             _print_command(build_commands(machine, options)[0])
             return 0
-        return record_hardware(machine, options)
+        return record_hardware(machine, options, watch=watch)
     say(f"Using the software LBR: {choice.reason}.")
+    if is_watched():
+        say(SLOWER)
     return _record_software(options)
 
 
@@ -108,6 +140,7 @@ def _options(args: argparse.Namespace) -> RecordOptions:
     return RecordOptions(
         output=args.output,
         period=args.period,
+        frequency=args.frequency,
         filters=tuple(args.filter),
         depth=args.depth,
         call_stack=args.call_stack,
@@ -117,6 +150,10 @@ def _options(args: argparse.Namespace) -> RecordOptions:
         dry_run=args.dry_run,
         exact=args.exact,
         seed=args.seed,
+        pids=tuple(args.pid),
+        all_cpus=args.all_cpus,
+        duration=args.duration,
+        delay=args.delay,
         command=tuple(program),
     )
 
@@ -128,12 +165,13 @@ def _found(name: str) -> str:
 
 
 def _record_software(options: RecordOptions) -> int:
+    from lbr2pgo.cli.progress import watch
     from lbr2pgo.record.software import planned_command, record_software
 
     if options.dry_run:
         _print_command(planned_command(options))
         return 0
-    result = record_software(options)
+    result = record_software(options, watch=watch)
     for warning in result.warnings:
         say(f"Warning: {warning}")
     say(_summary(result, options.exact))

@@ -49,6 +49,7 @@ from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import (
     EventInfo,
     LineSource,
+    SizedSource,
     Source,
     StackSource,
     SymbolResolver,
@@ -91,8 +92,9 @@ class Counted:
     """None for inputs that were counts already."""
 
 
-Progress = Callable[[int], None]
-"""Called with the number of samples read since the last call."""
+Progress = Callable[[int, float | None], None]
+"""Called with the number of samples read since the last call, and with the share of the input that
+is read now, from 0 to 1, or None where nobody can tell."""
 
 
 def _has(filters: int, names: Sequence[str]) -> bool:
@@ -263,7 +265,11 @@ class Reading:
                 batch = at_their_instructions(batch)
             yield batch, *self._selection.apply(batch, self.spaces, self.tally)
             if progress is not None:
-                progress(len(batch))
+                progress(len(batch), self._share_read)
+
+    @property
+    def _share_read(self) -> float | None:
+        return self._source.share_read if isinstance(self._source, SizedSource) else None
 
 
 def count_stack_source(

@@ -12,6 +12,11 @@ from lbr2pgo.record.options import KIND_FILTERS, RecordOptions
 DEFAULT_PERIOD = 10007
 """Taken branches between samples; a prime, so that no loop keeps step with it."""
 DEFAULT_DEPTH = 32
+SLOWER = (
+    "Emulated, the program takes 10 to 20 times as long: fewer rounds or a smaller input of the "
+    "same kind give as good a profile, and --duration N ends it after N seconds."
+)
+"""What to expect; measured in docs/software-lbr.md."""
 
 _KINDS_OF = {
     "any": BRANCH_TYPES,

@@ -7,28 +7,53 @@ import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FrameType
 from typing import BinaryIO
 
 
-def run_foreground(
-    command: Sequence[str], environment: Mapping[str, str], output: BinaryIO | None = None
-) -> int:
-    """Run a command to its end; returns what `Popen.wait` does.
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What ends a command that runs too long."""
 
-    `output` takes its standard output, which else passes through; its input is empty then.
+    seconds: float
+    number: int
+    """The signal that tells it so."""
+
+
+def run_foreground(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    output: BinaryIO | None = None,
+    ending: Ending | None = None,
+    *,
+    passes_input: bool = False,
+) -> int:
+    """Run a command to its end; returns what `Popen.wait` does, but 0 if it dies of its ending.
+
+    `output` takes its standard output, which else passes through; its input is empty then, unless
+    that is to pass through all the same.
     The terminal's interrupt is the program's business alone, and what ends only this process is
     passed on, so that what was recorded can still be written. Both hold before the command starts:
     a signal may come with its first breath.
     """
     children: list[subprocess.Popen[bytes]] = []
-    stdin = None if output is None else subprocess.DEVNULL
+    stdin = None if output is None or passes_input else subprocess.DEVNULL
     with (
         _signals_to(children),
         subprocess.Popen(command, env=dict(environment), stdin=stdin, stdout=output) as process,
     ):
         children.append(process)
-        return process.wait()
+        return process.wait() if ending is None else _wait(process, ending)
+
+
+def _wait(process: subprocess.Popen[bytes], ending: Ending) -> int:
+    try:
+        return process.wait(ending.seconds)
+    except subprocess.TimeoutExpired:
+        process.send_signal(ending.number)
+        code = process.wait()
+        return 0 if code == -ending.number else code
 
 
 @contextmanager

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from lbr2pgo.program.code.registry import ARCHITECTURES
 from lbr2pgo.record.facility import Facility, Recorder, find_facility
-from lbr2pgo.record.foreground import run_foreground
+from lbr2pgo.record.foreground import Ending, run_foreground
 from lbr2pgo.record.machine import Machine
-from lbr2pgo.record.options import KIND_FILTERS, PRIVILEGE_FILTERS, RecordOptions
+from lbr2pgo.record.options import KIND_FILTERS, PRIVILEGE_FILTERS, RecordOptions, Watch
 from lbr2pgo.record.triggers import Trigger, find_triggers
 from lbr2pgo.support.errors import InputError, MissingToolError
 
@@ -22,6 +25,9 @@ Command = tuple[str, ...]
 Run = Callable[[Command], "subprocess.CompletedProcess[str]"]
 
 _CURE = "`lbr2pgo doctor` tells what this machine can do; --emulate uses the software LBR."
+
+_AT_ONCE = 0.01
+"""Seconds of a recording that only shows whether it can be made."""
 
 _TRANSACTIONS = frozenset({"abort_tx", "in_tx", "no_tx"})
 _UNSUPPORTED: dict[Recorder, frozenset[str]] = {
@@ -45,20 +51,48 @@ class Choice:
 
 
 def choose_recorder(machine: Machine, options: RecordOptions) -> Choice:
-    """Hardware where it can do what is asked, otherwise the software LBR."""
-    if options.emulate:
-        return Choice(False, "the software LBR was asked for")
-    if options.exact is not None:
-        return Choice(False, "exact counts can only be had from the software LBR")
+    """Hardware where it can do what is asked, otherwise the software LBR.
+
+    Raises InputError where neither can.
+    """
     facility = find_facility(machine)
-    obstacle = find_obstacle(machine, facility) or _refusal(machine, facility, options)
-    if obstacle:
+    obstacle = _why_emulated(machine, facility, options)
+    if obstacle is not None:
+        _refuse_emulation(options, obstacle)
         return Choice(False, obstacle)
-    foreign = _foreign_architecture(machine, options.command[0])
-    if foreign:
-        return Choice(False, f"the program is for {foreign}, which this processor can't run")
     assert facility.recorder is not None
     return Choice(True, f"this machine has {facility.recorder.value} ({facility.reason})")
+
+
+def _why_emulated(machine: Machine, facility: Facility, options: RecordOptions) -> str | None:
+    """Why the software LBR has to record, if it has."""
+    if options.emulate:
+        return "the software LBR was asked for"
+    if options.exact is not None:
+        return "exact counts can only be had from the software LBR"
+    obstacle = find_obstacle(machine, facility) or _refusal(machine, facility, options)
+    if obstacle or not options.command:
+        return obstacle
+    foreign = _foreign_architecture(machine, options.command[0])
+    return foreign and f"the program is for {foreign}, which this processor can't run"
+
+
+def _refuse_emulation(options: RecordOptions, obstacle: str) -> None:
+    """Raise InputError for what an emulator can't do: it runs one program, from its start on."""
+    wishes = {
+        "processes that run already (-p)": options.pids,
+        "all that runs on the machine (-a)": options.all_cpus,
+        "so many samples a second (-F)": options.frequency,
+        "the time behind a --delay": options.delay,
+    }
+    asked = next((name for name, wish in wishes.items() if wish), None)
+    if asked is not None:
+        raise InputError(
+            f"the software LBR can't record {asked}: it emulates a program from its start on and "
+            f"counts branches, not time; and perf is not used here: {obstacle}",
+            cure="Let it start the program: lbr2pgo record [-c N] -- program arguments. "
+            "`lbr2pgo doctor` tells what this machine can do.",
+        )
 
 
 def _foreign_architecture(machine: Machine, program: str) -> str | None:
@@ -101,8 +135,17 @@ def _refusal(machine: Machine, facility: Facility, options: RecordOptions) -> st
         unsupported |= {"counter"}
     if unsupported:
         return f"{name} has no filter {', '.join(sorted(unsupported))} here"
-    if not machine.privileged and (machine.paranoid or 0) > 1 and {"k", "hv"} & {*options.filters}:
-        return f"kernel.perf_event_paranoid is {machine.paranoid}: user code only"
+    if options.frequency is not None and facility.recorder is Recorder.AMD_BRS:
+        return f"{name} has no samples by frequency"  # Linux: amd/brs.c, amd_brs_hw_config
+    return None if machine.privileged else _forbidden(machine.paranoid or 0, options)
+
+
+def _forbidden(paranoid: int, options: RecordOptions) -> str | None:
+    """What the kernel lets only privileged users do (Linux: Documentation/admin-guide/sysctl)."""
+    if paranoid > 1 and {"k", "hv"} & {*options.filters}:
+        return f"kernel.perf_event_paranoid is {paranoid}: user code only"
+    if paranoid > 0 and options.all_cpus:
+        return f"kernel.perf_event_paranoid is {paranoid}: only privileged users record with -a"
     return None
 
 
@@ -135,10 +178,23 @@ def _check_period(facility: Facility, options: RecordOptions) -> None:
 
 def _command(trigger: Trigger, options: RecordOptions) -> Command:
     events = (word for event in trigger.events for word in ("-e", event))
-    return (
-        "perf", "record", *events, "-c", str(trigger.period), *_branch_options(options),
-        "-o", str(options.output), "--", *options.command,
-    )  # fmt: skip
+    rate = ("-c", trigger.period) if options.frequency is None else ("-F", options.frequency)
+    delay = () if not options.delay else ("-D", round(options.delay * 1000))  # milliseconds
+    words = (*rate, *_branch_options(options), *delay, "-o", options.output, *_target(options))
+    return ("perf", "record", *events, *map(str, words))
+
+
+def _target(options: RecordOptions) -> Command:
+    """Whom to record; what runs already is recorded as long as another command runs, or for ever.
+
+    perf: tools/perf/Documentation/perf-record.txt.
+    """
+    pids = ("-p", ",".join(map(str, options.pids))) if options.pids else ()
+    everything = ("-a",) if options.all_cpus else ()
+    command = options.command
+    if options.is_attached and options.duration is not None:
+        command = ("sleep", f"{options.duration + (options.delay or 0):g}")
+    return (*pids, *everything, *(("--", *command) if command else ()))
 
 
 def _branch_options(options: RecordOptions) -> Command:
@@ -162,14 +218,34 @@ def record_hardware(
     *,
     trial: Run | None = None,
     record: Run | None = None,
+    watch: Watch | None = None,
 ) -> int:
     """Record with perf; returns the program's exit code (128 + n if signal n ended it).
 
-    `trial` runs a command and gives its output, `record` runs one in the foreground. Raises
-    MissingToolError if perf accepts none of the commands, with perf's own reason.
+    0 where `duration` ended it, and where an interrupt ended what had no command. `trial` runs a
+    command and gives its output, `record` runs one in the foreground; `watch` is entered
+    meanwhile. Raises MissingToolError if perf accepts none of the commands, with perf's reason.
     """
     command = _first_accepted(machine, options, trial or _run_captured)
-    return exit_code((record or _run_foreground)(command).returncode)
+    with watch(partial(_recorded, options.output)) if watch else nullcontext():
+        done = (record or partial(_run_foreground, ending=_ending(options)))(command)
+    is_usual_end = options.is_attached and done.returncode == -signal.SIGINT
+    return 0 if is_usual_end else exit_code(done.returncode)
+
+
+def _recorded(output: Path) -> str:
+    """How much perf has written so far."""
+    try:
+        return f"{output.stat().st_size / 1e6:,.1f} MB recorded"
+    except OSError:  # a stream, or not there yet
+        return "recording"
+
+
+def _ending(options: RecordOptions) -> Ending | None:
+    """Of a command; perf ends it when it is interrupted itself."""
+    if options.duration is None or options.is_attached:
+        return None
+    return Ending(options.duration + (options.delay or 0), signal.SIGINT)
 
 
 def exit_code(returncode: int) -> int:
@@ -178,10 +254,14 @@ def exit_code(returncode: int) -> int:
 
 
 def _first_accepted(machine: Machine, options: RecordOptions, run: Run) -> Command:
-    """The first command that perf and the kernel accept, tried on a program that does nothing."""
+    """The first command that perf and the kernel accept, tried on what is over at once."""
     complaints: list[str] = []
     with TemporaryDirectory() as directory:
-        harmless = replace(options, output=Path(directory) / "trial", command=("true",))
+        harmless = replace(options, output=Path(directory) / "trial", delay=None)
+        if options.is_attached:
+            harmless = replace(harmless, duration=_AT_ONCE)
+        else:
+            harmless = replace(harmless, command=("true",))
         trials = build_commands(machine, harmless)
         for command, trial in zip(build_commands(machine, options), trials, strict=True):
             done = run(trial)
@@ -202,6 +282,9 @@ def _run_captured(command: Command) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def _run_foreground(command: Command) -> subprocess.CompletedProcess[str]:
+def _run_foreground(
+    command: Command, ending: Ending | None = None
+) -> subprocess.CompletedProcess[str]:
     """Wait for a command through Ctrl-C: perf gets it too, and finishes its file."""
-    return subprocess.CompletedProcess(command, run_foreground(command, os.environ))
+    code = run_foreground(command, os.environ, ending=ending)
+    return subprocess.CompletedProcess(command, code)

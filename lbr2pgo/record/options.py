@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +22,13 @@ EXTRA_FILTERS = ("save_type", "priv", "counter")
 """What to note of each branch besides its addresses."""
 FILTERS = KIND_FILTERS + PRIVILEGE_FILTERS + EXTRA_FILTERS
 
+Watch = Callable[[Callable[[], str]], AbstractContextManager[None]]
+"""What is entered while a program runs; it may ask in words what was recorded so far."""
+
+_ONE = "Give 1 or more."
+_FOR_EVER = 1e9
+"""Seconds that nobody waits; a larger number is no time (infinite, or not a number)."""
+
 DEPTHS = (4, 8, 16, 32, 64)
 """Ring sizes of the recorders that exist (Intel 4, 8, 16, 32; AMD 16; BRBE 8 to 64)."""
 
@@ -28,15 +37,19 @@ DEPTHS = (4, 8, 16, 32, 64)
 class RecordOptions:
     """One recording; checked on construction, so that no recorder sees a senseless one.
 
-    Raises InputError for an unknown filter, an impossible period or depth, or an empty command, and
-    OutputError if an output would be written over the program or over another one.
+    Raises InputError for an unknown filter, an impossible period or depth, or where nothing says
+    what is to be recorded, and OutputError if an output would be written over the program or over
+    another one.
     """
 
     output: Path
+    """`-` is standard output."""
     command: tuple[str, ...]
     """The program and its arguments."""
     period: int | None = None
     """Taken branches (or cycles, as the recorder must) between samples; None: its default."""
+    frequency: int | None = None
+    """Samples a second, in place of a period: perf chooses the period anew all the time."""
     filters: tuple[str, ...] = ()
     """Names out of `FILTERS`, joined by "or" as perf does; empty means every user branch."""
     depth: int | None = None
@@ -55,6 +68,14 @@ class RecordOptions:
     """Where the software LBR writes the exact counts of the run."""
     seed: int = 1
     """Of the software LBR's jitter."""
+    pids: tuple[int, ...] = ()
+    """Record these processes, which run already, and no command."""
+    all_cpus: bool = False
+    """Record whatever runs on this machine, and no command."""
+    duration: float | None = None
+    """Seconds after which the recording ends, and the command with it."""
+    delay: float | None = None
+    """Seconds to wait before recording begins."""
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.filters if name not in FILTERS]
@@ -63,10 +84,7 @@ class RecordOptions:
                 f"unknown branch filter {unknown[0]!r}",
                 cure=f"Choose from {', '.join(FILTERS)}.",
             )
-        if self.period is not None and self.period < 1:
-            raise InputError(
-                f"a sampling period of {self.period} is impossible", cure="Give 1 or more."
-            )
+        self._check_rates()
         if self.depth is not None and self.depth not in DEPTHS:
             raise InputError(
                 f"no branch ring has {self.depth} entries",
@@ -82,11 +100,46 @@ class RecordOptions:
                 "the ring keeps either the open calls or the last branches",
                 cure="Leave out --call-stack or --call-graph.",
             )
-        if not self.command:
+        self._check_target()
+        outputs = [path for path in (self.output, self.exact) if path is not None]
+        program = shutil.which(self.command[0]) if self.command else None
+        refuse_overwriting(outputs, [] if program is None else [program])
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether what is recorded runs already."""
+        return bool(self.pids) or self.all_cpus
+
+    def _check_rates(self) -> None:
+        for name, value in (("period", self.period), ("frequency", self.frequency)):
+            if value is not None and value < 1:
+                raise InputError(f"a sampling {name} of {value} is impossible", cure=_ONE)
+        if self.period is not None and self.frequency is not None:
+            raise InputError(
+                "samples come either by a period or by a frequency", cure="Leave out -c or -F."
+            )
+        if self.duration is not None and not 0 < self.duration < _FOR_EVER:
+            raise InputError(f"nothing can be recorded for {self.duration:g} seconds", cure=_ONE)
+        if self.delay is not None and not 0 <= self.delay < _FOR_EVER:
+            raise InputError(f"nobody can wait {self.delay:g} seconds", cure="Give 0 or more.")
+
+    def _check_target(self) -> None:
+        wanted = [
+            name
+            for name, is_wanted in (
+                ("a command", self.command), ("processes (-p)", self.pids),
+                ("all processors (-a)", self.all_cpus),
+            ) if is_wanted
+        ]  # fmt: skip
+        if not wanted:
             raise InputError(
                 "there is no command to record",
                 cure="Write it behind the options: lbr2pgo record [options] -- program arguments.",
             )
-        outputs = [path for path in (self.output, self.exact) if path is not None]
-        program = shutil.which(self.command[0])
-        refuse_overwriting(outputs, [] if program is None else [program])
+        if len(wanted) > 1:
+            raise InputError(
+                f"one recording can't be of {' and of '.join(wanted)}",
+                cure="Leave out one; --duration says how long to record what runs already.",
+            )
+        if any(pid < 1 for pid in self.pids):
+            raise InputError(f"there is no process {min(self.pids)}", cure="Give its number.")

@@ -12,8 +12,9 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import BinaryIO
@@ -28,10 +29,10 @@ from lbr2pgo.record.emulation import (
     keeps_halves,
 )
 from lbr2pgo.record.exact_streams import Images, exact_counts, sum_totals
-from lbr2pgo.record.foreground import run_foreground
+from lbr2pgo.record.foreground import Ending, run_foreground
 from lbr2pgo.record.guest import EMULATOR_CURE, Guest, find_guest
 from lbr2pgo.record.hardware import exit_code
-from lbr2pgo.record.options import KIND_FILTERS, RecordOptions
+from lbr2pgo.record.options import KIND_FILTERS, RecordOptions, Watch
 from lbr2pgo.record.perf_data_writer import (
     MarkedChains,
     PerfDataWriter,
@@ -39,8 +40,9 @@ from lbr2pgo.record.perf_data_writer import (
     RecordingFacts,
 )
 from lbr2pgo.record.plugin_build import built_plugin, plugin_path
-from lbr2pgo.record.stream import Note, NoteKind, Stream, read_streams
+from lbr2pgo.record.stream import Note, NoteKind, Stream, read_streams, totals_so_far
 from lbr2pgo.support.errors import MissingToolError, OutputError
+from lbr2pgo.support.output import is_standard_output, write_to
 
 _RESERVE = 8 << 20  # bytes: for a batch of samples, the mappings and the header
 
@@ -90,25 +92,30 @@ def record_software(
     options: RecordOptions,
     environment: Mapping[str, str] = os.environ,
     program_output: BinaryIO | None = None,
+    watch: Watch | None = None,
 ) -> RecordResult:
     """Run the command under emulation and write what it recorded.
 
     The program's own output and signals pass through; `program_output` takes the output instead,
-    and then the program's input is empty. A program that crashes or is killed leaves a valid
-    recording of what it did until then. An older recording is kept as `FILE.old`, and stays in its
-    place where nothing was recorded. Raises MissingToolError without QEMU, a compiler or the
-    guest's libraries, InputError for a program that can't be emulated, OutputError where the files
-    can't be written.
+    and then the program's input is empty. Where the recording goes to standard output, the
+    program's output goes to standard error. `watch` is entered while it runs. A program that
+    crashes or is killed leaves a valid recording of what it did until then. An older recording is
+    kept as `FILE.old`, and stays in its place where nothing was recorded. Raises MissingToolError
+    without QEMU, a compiler or the guest's libraries, InputError for a program that can't be
+    emulated, OutputError where the files can't be written.
     """
     guest = find_guest(options.command, environment)
     plugin = built_plugin(environment)
     for path in (options.output, options.exact):
-        if path is not None:
+        if path is not None and not is_standard_output(path):
             _check_writable(path)
     with _work_directory(options.output) as directory:
         command = emulator_command(options, guest, plugin, directory)
-        with _reserve(directory) as room:
-            code = run_foreground(command, environment, program_output)
+        with (
+            _reserve(directory) as room,
+            watch(partial(_recorded, directory)) if watch else nullcontext(),
+        ):
+            code = _run(command, environment, program_output, options)
         streams = _streams_of(directory, guest, code)
         exact = exact_counts(streams) if options.exact is not None else None
         unfinished = directory / "perf.data"
@@ -131,6 +138,26 @@ def record_software(
     )
 
 
+def _run(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    output: BinaryIO | None,
+    options: RecordOptions,
+) -> int:
+    ending = None if options.duration is None else Ending(options.duration, signal.SIGTERM)
+    if output is None and is_standard_output(options.output):
+        # As perf does (tools/perf/util/evlist.c, evlist__prepare_workload).
+        with os.fdopen(os.dup(2), "wb") as error_stream:
+            return run_foreground(command, environment, error_stream, ending, passes_input=True)
+    return run_foreground(command, environment, output, ending)
+
+
+def _recorded(directory: Path) -> str:
+    """How far a run has come, in words."""
+    totals = totals_so_far(directory)
+    return f"{totals['samples']:,} samples, {totals['instructions'] / 1e6:,.0f} M instructions"
+
+
 def _streams_of(directory: Path, guest: Guest, code: int) -> list[Stream]:
     streams = read_streams(directory)
     if streams:
@@ -150,7 +177,7 @@ def _streams_of(directory: Path, guest: Guest, code: int) -> list[Stream]:
 @contextmanager
 def _work_directory(output: Path) -> Iterator[Path]:
     """A directory beside the output, gone afterwards."""
-    special = output.exists() and not output.is_file()
+    special = is_standard_output(output) or (output.exists() and not output.is_file())
     parent = tempfile.gettempdir() if special else output.resolve().parent
     try:
         directory = tempfile.mkdtemp(prefix=".lbr2pgo-", dir=parent)
@@ -209,6 +236,10 @@ def _deliver(unfinished: Path, output: Path) -> None:
     What was there is kept as `.old`, unless it is empty (perf: tools/perf/util/data.c,
     check_backup).
     """
+    if is_standard_output(output):
+        with unfinished.open("rb") as source:
+            write_to(output, lambda sink: shutil.copyfileobj(source, sink))
+        return
     target = output.resolve()  # a symbolic link stays
     try:
         if target.is_file():

@@ -7,13 +7,14 @@ stream that ends anywhere, so a cut last record is dropped and everything before
 from __future__ import annotations
 
 import ctypes
+import os
 import struct
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -326,12 +327,33 @@ def _counters_beside(stream: Path) -> Iterator[Counters]:
             yield counters
 
 
+def totals_so_far(directory: Path) -> dict[str, int]:
+    """What a recording has come to while it is running, by the names of `TOTALS`.
+
+    Every virtual processor counts in a file of its own, which it shares with whoever reads it.
+    """
+    heads = [_read_totals(file) for path in directory.glob("*.lbr.*") for file in _opened(path)]
+    return {name: sum(int(head[name]) for head in heads) for name in TOTALS.names or ()}
+
+
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """A file of counters, if it has come to hold some."""
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size >= COUNTERS_HEADER:
+            yield file
+
+
+def _read_totals(file: BinaryIO) -> npt.NDArray[np.void]:
+    head: npt.NDArray[np.void] = np.frombuffer(file.read(TOTALS.itemsize), TOTALS)[0]
+    return head
+
+
 def _read_counters(path: Path) -> Counters | None:
     size = path.stat().st_size
     if size < COUNTERS_HEADER:
         return None
     with path.open("rb") as file:
-        totals = np.frombuffer(file.read(TOTALS.itemsize), TOTALS)[0]
+        totals = _read_totals(file)
         if size == COUNTERS_HEADER:
             return Counters(totals, np.zeros(0, BLOCK_COUNT), np.zeros(0, TARGET_COUNT))
         file.seek(COUNTERS_HEADER)

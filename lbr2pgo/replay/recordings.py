@@ -128,9 +128,10 @@ def replay_sources(
     notes: list[str] = []
     filters: list[str] = []
     damage: list[str] = []
-    for name, source, chosen in zip(names, sources, counting, strict=True):
-        with timings.stage("read and count", _size(name)):
-            found = _count(source, program, chosen, progress)
+    sizes = [_size(name) for name in names]
+    for i, (name, source, chosen) in enumerate(zip(names, sources, counting, strict=True)):
+        with timings.stage("read and count", sizes[i]):
+            found = _count(source, program, chosen, _progress_over_all(progress, sizes, i))
         counts.append(found.counts)
         left_out = [f"{name}: {note}" for note in filter_notes(source.info)]
         filters += left_out
@@ -156,6 +157,28 @@ def _count(
 
 def _size(path: str) -> int:
     return Path(path).stat().st_size if Path(path).is_file() else 0
+
+
+def _progress_over_all(
+    progress: Progress | None, sizes: Sequence[int], current: int
+) -> Progress | None:
+    """What takes the progress of one of several inputs, whose sizes in bytes are known.
+
+    >>> heard = _progress_over_all(lambda *told: print(*told), [300, 100], 1)
+    >>> heard(10, 0.5), heard(10, None)
+    10 0.875
+    10 None
+    (None, None)
+    """
+    if progress is None:
+        return None
+    whole, before, size = sum(sizes), sum(sizes[:current]), sizes[current]
+
+    def over_all(samples: int, share: float | None) -> None:
+        is_known = share is not None and size > 0
+        progress(samples, (before + (share or 0) * size) / whole if is_known else None)
+
+    return over_all
 
 
 def _merged(counts: Sequence[BranchCounts]) -> BranchCounts:

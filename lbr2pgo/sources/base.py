@@ -110,6 +110,15 @@ class StackSource(Protocol):
 
 
 @runtime_checkable
+class SizedSource(Protocol):
+    """A source that knows how far its batches have come."""
+
+    @property
+    def share_read(self) -> float:
+        """How much of its file the latest batches have gone over, from 0 to 1."""
+
+
+@runtime_checkable
 class CountSource(Protocol):
     """A file that holds counts already."""
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import pty
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from builders.recordings import PIE, RECORDING
@@ -116,6 +118,55 @@ def test_samples_and_stages_are_shown(connect: Connect, patience: Patience) -> N
     assert b"correlating" in shown
 
 
+def test_where_the_size_is_known_the_share_the_rate_and_the_time_left_are_shown(
+    connect: Connect, patience: Patience
+) -> None:
+    terminal = connect()
+    patience(0.01)
+    with progress.SampleProgress() as bar:
+        wait_for(bar)
+        for hundredth in range(1, 43):
+            bar(1000, hundredth / 100)
+            time.sleep(0.01)
+        time.sleep(0.3)
+    shown = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", terminal.close()).decode()
+    last = shown.splitlines()[-1].split("\r")[-1] or shown.splitlines()[-1]
+    assert re.search(r"42% 42,000 samples, [0-9,]+ a second 0:00:0\d 0:00:0\d", shown), last
+
+
+def test_a_recording_tells_its_time_and_samples(
+    connect: Connect, patience: Patience, tool: Callable[[str], str], tmp_path: Path
+) -> None:
+    tool("qemu-x86_64"), tool("cc")
+    patience(0.1)
+    terminal = connect()
+    spin = ("sh", "-c", "while :; do :; done")
+    words = ["record", "--emulate", "-c", "999", "--duration", "2", "-o", str(tmp_path / "x"), "--"]
+    assert main([*words, *spin]) == 0
+    shown = terminal.close().decode()
+    assert "takes 10 to 20 times as long" in shown
+    lines = re.findall(r"([0-9.]+) s: ([0-9,]+) samples, [0-9,]+ M instructions", shown)
+    assert len(lines) >= 3
+    times, samples = zip(*[(float(t), int(n.replace(",", ""))) for t, n in lines], strict=True)
+    assert list(times) == sorted(times)
+    assert samples[-1] > samples[0]
+
+
+def test_a_recording_tells_nothing_in_a_pipe(
+    patience: Patience,
+    tool: Callable[[str], str],
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    tool("qemu-x86_64"), tool("cc")
+    patience(0.001)
+    output = tmp_path / "x"
+    assert main(["record", "--emulate", "-o", str(output), "--", "sleep", "0.2"]) == 0
+    first, *others = capfd.readouterr().err.splitlines()
+    assert first == "Using the software LBR: the software LBR was asked for."
+    assert [line.split(" samples in ")[1] for line in others] == [str(output)]
+
+
 def test_nothing_is_shown_where_no_one_watches(
     capsys: pytest.CaptureFixture[str], patience: Patience
 ) -> None:
@@ -144,7 +195,8 @@ def test_convert_shows_it(
     patience(0.001)
     terminal = connect()
     assert main(["convert", str(RECORDING), "--binary", str(PIE)]) == 0
-    assert b"128 samples" in terminal.close()
+    shown = terminal.close()
+    assert b"128 samples" in shown
     assert capsys.readouterr().out.startswith("samples read")
 
 

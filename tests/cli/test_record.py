@@ -48,6 +48,45 @@ def test_the_exit_code_is_passed_on(tmp_path: Path, capfd: pytest.CaptureFixture
     assert f"samples in {output}" in captured.err
 
 
+def test_a_recording_goes_to_standard_output_and_the_programs_words_elsewhere(
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    assert run("--emulate", "-c", "99", "-o", "-", "sh", "-c", "echo out") == 0
+    captured = capfdbinary.readouterr()
+    assert captured.out.startswith(b"PERFILE2")
+    assert b"out\n" in captured.err
+
+
+def test_duration_ends_a_program_that_would_go_on(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "perf.data"
+    spin = ("sh", "-c", "while :; do :; done")
+    assert run("--emulate", "-o", output, "--duration", "1", "--", *spin) == 0
+    assert re.search(r"^[1-9][0-9,]* samples in", capfd.readouterr().err, re.MULTILINE)
+
+
+def test_a_program_that_ends_before_its_duration_keeps_its_exit_code(tmp_path: Path) -> None:
+    words = ("--duration", "60", "--", "sh", "-c", "exit 7")
+    assert run("--emulate", "-o", tmp_path / "perf.data", *words) == 7
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("-p", "1"), "processes that run already (-p)"),
+        (("-a",), "all that runs on the machine (-a)"),
+        (("-F", "99", "--", "true"), "so many samples a second (-F)"),
+        (("--delay", "3", "--", "true"), "the time behind a --delay"),
+    ],
+)
+def test_the_emulator_says_what_it_cannot_record(words: tuple[str, ...], what: str) -> None:
+    with pytest.raises(InputError) as caught:
+        run("--emulate", *words)
+    assert f"can't record {what}" in caught.value.what
+    assert "the software LBR was asked for" in caught.value.what
+
+
 def test_exact_counts_are_summed_up(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     exact = tmp_path / "exact.npz"
     program = TESTBINS / "x86-64" / "interp.static"

@@ -447,10 +447,10 @@ def test_image_addresses_are_not_translated() -> None:
 
 
 def test_progress_tells_all_samples() -> None:
-    told: list[int] = []
+    told: list[tuple[int, float | None]] = []
     source = MemorySource([Sample([(B, C)])] * 7, [mapping()], batch_size=3)
-    count(source, LAYOUT, progress=told.append)
-    assert told == [3, 3, 1]
+    count(source, LAYOUT, progress=lambda *now: told.append(now))
+    assert told == [(3, None), (3, None), (1, None)]
 
 
 addresses = st.sampled_from([0, A, B, C, D, 0x27FF, 0x3800, 0x37FF, LIBRARY, KERNEL, POISON])

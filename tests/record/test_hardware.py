@@ -5,7 +5,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +205,79 @@ def test_commands_for_a_machine_without_branches_are_refused(
     assert "--emulate" in (caught.value.cure or "")
 
 
+ATTACHED: dict[str, tuple[dict[str, Any], str]] = {
+    "processes": ({"pids": (3, 4)}, "-o perf.data -p 3,4"),
+    "processes for a while": ({"pids": (3,), "duration": 2.5}, "-p 3 -- sleep 2.5"),
+    "everything": ({"all_cpus": True}, "-o perf.data -a"),
+    "everything, later": (
+        {"all_cpus": True, "duration": 5, "delay": 0.25}, "-D 250 -o perf.data -a -- sleep 5.25",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ATTACHED)
+def test_what_runs_already_is_recorded_without_a_command(
+    make_machine: Make, make_options: Options, pmus: Pmus, case: str
+) -> None:
+    changes, expected = ATTACHED[case]
+    machine = make_machine("skylake", pmus["lbr32"], paranoid="-1")
+    options = make_options(command=(), **changes)
+    assert choose_recorder(machine, options).hardware
+    assert first(machine, options).endswith(expected)
+
+
+def test_a_frequency_takes_the_place_of_the_period(
+    make_machine: Make, make_options: Options, pmus: Pmus
+) -> None:
+    command = first(make_machine("skylake", pmus["lbr32"]), make_options(frequency=997))
+    assert " -F 997 -b " in command
+    assert " -c " not in command
+
+
+def test_brs_has_no_frequency(make_machine: Make, make_options: Options, pmus: Pmus) -> None:
+    with pytest.raises(MissingToolError, match="no samples by frequency"):
+        build_commands(make_machine("zen3", pmus["brs16"]), make_options(frequency=997))
+
+
+def test_only_the_privileged_record_all_processors(
+    make_machine: Make, make_options: Options, pmus: Pmus
+) -> None:
+    machine = make_machine("skylake", pmus["lbr32"], paranoid="1")
+    with pytest.raises(InputError, match="only privileged users record with -a"):
+        choose_recorder(machine, make_options(command=(), all_cpus=True))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"pids": (os.getpid(),), "duration": 0.01, "frequency": 99},
+        {"all_cpus": True, "duration": 0.01, "delay": 0.001},
+        {"command": ("true",), "frequency": 99, "delay": 0.001},
+    ],
+    ids=["processes", "everything", "a command"],
+)
+def test_perf_itself_understands_the_command(
+    tool: Callable[[str], str],
+    make_machine: Make,
+    make_options: Options,
+    pmus: Pmus,
+    tmp_path: Path,
+    changes: dict[str, Any],
+) -> None:
+    """On a software event, which has no branches: this needs no branch recorder."""
+    tool("perf")
+    output = tmp_path / "perf.data"
+    options = make_options(**{"command": (), "output": output, **changes})
+    machine = make_machine("goldmont", pmus["lbr32"], paranoid="-1")
+    words = first(machine, options).replace("cycles:u", "cpu-clock:u").split()
+    words.remove("-b")
+    done = subprocess.run(words, capture_output=True, text=True)
+    if "not permitted" in done.stderr or "No permission" in done.stderr:
+        pytest.skip(f"perf can't record here: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    assert output.exists()
+
+
 class FakePerf:
     """Accepts commands whose event is named, and remembers them."""
 
@@ -233,6 +307,38 @@ def test_the_first_accepted_command_records(
     assert len(perf.trials) == 2
     assert all(command[-1] == "true" for command in perf.trials)
     assert all("perf.data" not in command for command in perf.trials)
+
+
+def test_an_attachment_is_tried_for_a_moment_and_ends_well_when_interrupted(
+    make_machine: Make, make_options: Options, pmus: Pmus
+) -> None:
+    perf = FakePerf("near_taken", returncode=-signal.SIGINT)
+    machine = make_machine("skylake", pmus["lbr32"])
+    options = make_options(command=(), pids=(3,), delay=9)
+    assert record_hardware(machine, options, trial=perf.trial, record=perf.record) == 0
+    assert " ".join(perf.trials[0]).endswith("-p 3 -- sleep 0.01")
+    assert "-D" not in perf.trials[0]
+
+
+def test_what_is_watched_is_told_how_much_was_recorded(
+    make_machine: Make, make_options: Options, pmus: Pmus, tmp_path: Path
+) -> None:
+    told: list[str] = []
+
+    @contextmanager
+    def watch(so_far: Callable[[], str]) -> Iterator[None]:
+        told.append(so_far())
+        yield
+        output.write_bytes(bytes(2_340_000))
+        told.append(so_far())
+
+    output = tmp_path / "out.data"
+    perf = FakePerf("near_taken")
+    machine = make_machine("skylake", pmus["lbr32"])
+    record_hardware(
+        machine, make_options(output=output), trial=perf.trial, record=perf.record, watch=watch
+    )
+    assert told == ["recording", "2.3 MB recorded"]
 
 
 def test_perf_that_accepts_nothing(make_machine: Make, make_options: Options, pmus: Pmus) -> None:

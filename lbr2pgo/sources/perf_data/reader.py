@@ -60,6 +60,7 @@ class PerfData:
         self._path = path
         self._main, *self._parts = _files_of(path)
         self._sample_tallies: Mapping[str, int] = {}
+        self.share_read = 0.0
         with _open(self._main) as file:
             self._header = read_header(file, str(self._main))
 
@@ -136,12 +137,16 @@ class PerfData:
         return self._index.build_ids if self._header.is_pipe else {}
 
     def _chunks(self) -> Iterator[Chunk]:
-        position = 0
+        position, done = 0, 0
         with self._regions() as regions:
+            size = sum(region.end - region.start for region in regions)
             for region in regions:
                 stream = RecordStream(region, position)
-                yield from stream
+                for chunk in stream:
+                    yield chunk
+                    self.share_read = (done + stream.used) / size
                 position = stream.position
+                done += stream.used
 
     @contextmanager
     def _regions(self) -> Iterator[list[Region]]:

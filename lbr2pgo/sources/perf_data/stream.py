@@ -68,6 +68,8 @@ class RecordStream:
     def __init__(self, region: Region, position: int = 0) -> None:
         self.damage: Counter[str] = Counter()
         self.position = position
+        self.used = 0
+        """Bytes of the region that records were cut from so far."""
         self._region = region
         self._buffer = np.empty(min(CHUNK, region.end - region.start), np.uint8)
         self._stored = _Lane(may_be_packed=True)
@@ -83,6 +85,7 @@ class RecordStream:
             window = self._window(at)
             if len(window) < min(CHUNK, end - at):
                 end = at + len(window)
+            self.used = at + len(window) - self._region.start
             at += yield from self._cut(self._stored, window, end - at)
         if self._rest:
             self.damage[self._unpacked.lost or TRUNCATED] += len(self._rest)

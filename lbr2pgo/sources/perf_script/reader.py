@@ -83,6 +83,7 @@ class PerfScript:
         self._record_losses: Counter[str] = Counter()
         self._events = self._read_records()
         self._health: Counter[str] = Counter()
+        self.share_read = 0.0
         self._info = self._read_info(path)
 
     @property
@@ -112,7 +113,9 @@ class PerfScript:
             self._reader.open() as pieces,
             closing(read_samples(pieces, self._survey, symbols)) as parts,
         ):
-            for batch, lost in parts:
+            for number, (batch, lost) in enumerate(parts, 1):
+                # One part a piece, and one for what the file's end leaves open.
+                self.share_read = number / (len(pieces.starts) + 1)
                 losses.update(lost)
                 if len(batch):
                     yield self._with_addresses(self._with_own_ips(batch))

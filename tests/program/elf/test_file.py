@@ -194,7 +194,7 @@ class TestPrograms:
         paths = {name: tmp_path / name for name in ("llvm", "fdata", "counts", "preaggregated")}
         options = ConvertOptions((RECORDING,), program, outputs=outputs(**paths))
         with pytest.raises((InputError, IncompleteError), match="changed while it was read"):
-            convert(options, progress=lambda _: os.truncate(program, size))
+            convert(options, progress=lambda *_: os.truncate(program, size))
         assert not any(path.exists() for path in paths.values())
 
     def test_a_conversion_of_one_that_is_linked_again_in_place_writes_nothing(
@@ -203,13 +203,13 @@ class TestPrograms:
         os.utime(program, (1, 1))
         options = ConvertOptions((RECORDING,), program, outputs=outputs(fdata=tmp_path / "fdata"))
         with pytest.raises(IncompleteError, match="changed while it was read"):
-            convert(options, progress=lambda _: void(program.write_bytes(PIE.read_bytes())))
+            convert(options, progress=lambda *_: void(program.write_bytes(PIE.read_bytes())))
         assert not (tmp_path / "fdata").exists()
 
     def test_a_report_of_one_that_is_cut_is_refused(self, program: Path) -> None:
         options = ReportOptions((RECORDING,), program)
         with pytest.raises(InputError, match="changed while it was read"):
-            make_report(options, progress=lambda _: os.truncate(program, 3000))
+            make_report(options, progress=lambda *_: os.truncate(program, 3000))
 
     @pytest.mark.parametrize("after", [0.02, 0.05, 0.1, 0.2, 0.3, 0.5])
     def test_a_cut_at_any_time_is_no_crash(
