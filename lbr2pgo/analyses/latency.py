@@ -52,7 +52,7 @@ class TimedRun:
 
 def timed_blocks(evidence: Evidence, top: int | None = TOP) -> list[TimedRun]:
     """Blocks from a recorded target to the next taken branch, most time altogether first."""
-    return _timed(_valid_cycles(evidence), top)
+    return _timed(valid_cycles(evidence), top)
 
 
 def timed_loops(evidence: Evidence, top: int | None = TOP) -> list[TimedRun]:
@@ -63,7 +63,7 @@ def timed_loops(evidence: Evidence, top: int | None = TOP) -> list[TimedRun]:
     return _timed(_loop_cycles(evidence), top)
 
 
-def _valid_cycles(evidence: Evidence) -> CycleCounts:
+def valid_cycles(evidence: Evidence) -> CycleCounts:
     """Cycles of runs that replay found valid, in the function that was asked for."""
     cycles = evidence.found(CYCLES)
     if cycles is None:
@@ -175,7 +175,7 @@ def _timed_pairs(cycles: CycleCounts) -> int:
 
 def latency(evidence: Evidence, top: int | None = TOP) -> tuple[Table, ...]:
     """Tables of blocks, of source lines, of loop rounds, and of the rate of each cycle count."""
-    cycles = _valid_cycles(evidence)
+    cycles = valid_cycles(evidence)
     if not (cycles.cycles != MISSING).any():
         return (empty(NAME, TITLE, _COLUMNS, *evidence.run_notes(), _why_none(evidence)),)
     blocks = _timed(cycles, top)

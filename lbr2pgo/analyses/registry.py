@@ -15,6 +15,7 @@ from lbr2pgo.analyses import (
     callers,
     function_view,
     hot_branches,
+    hot_functions,
     hyperblocks,
     indirect_targets,
     latency,
@@ -44,6 +45,7 @@ class Analysis:
 
 
 ANALYSES = {
+    hot_functions.NAME: Analysis(hot_functions.hot_functions, (DUPLICATES, CYCLES)),
     hot_branches.NAME: Analysis(hot_branches.hot_branches, (DUPLICATES,)),
     mispredictions.NAME: Analysis(mispredictions.mispredictions, (DUPLICATES, SPREAD)),
     latency.NAME: Analysis(latency.latency, (CYCLES, ITERATIONS)),

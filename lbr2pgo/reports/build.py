@@ -28,6 +28,7 @@ from lbr2pgo.reports.model import (
     Report,
     Timing,
 )
+from lbr2pgo.reports.summary import summary
 from lbr2pgo.support.addresses import image_array
 from lbr2pgo.support.errors import InputError
 
@@ -91,18 +92,23 @@ def report_of(gathered: Gathered, options: ReportOptions) -> Report:
     names = [name for name in registry.ANALYSES if options.wants(name)]
     layout = evidence.program.image.layout
     has_tree = options.wants(call_stacks.NAME) and evidence.found(CALL_STACKS) is not None
+    details, name = _details(gathered), os.path.basename(layout.path)
+    tables = tuple(table for each in names for table in registry.run(each, evidence, options.top))
+    is_whole = not options.only and options.function is None
+    sentences = summary(evidence, tables, gathered.tallies, dict(details), name) if is_whole else ()
     return Report(
-        title=f"Branches of {os.path.basename(layout.path)}",
+        title=f"Branches of {name}",
         binary=layout.path,
         build_id=layout.build_id,
         profiles=tuple(map(str, options.profiles)),
-        details=_details(gathered),
+        details=details,
         waterfall=waterfall.rows(gathered.tallies),
-        tables=tuple(t for name in names for t in registry.run(name, evidence, options.top)),
+        tables=tables,
         timings=_timings(evidence) if options.wants(latency.NAME) else (),
         call_tree=_call_tree(tree(evidence)) if has_tree else None,
         functions=tuple(_views(evidence, options)),
         notes=gathered.notes,
+        summary=sentences,
     )
 
 

@@ -3,7 +3,8 @@
 JSON is one object::
 
     {"format": "lbr2pgo-report-1", "title", "binary", "build_id", "profiles": […],
-     "details": [{"name", "value"}, …], "notes": […], "waterfall": […],
+     "details": [{"name", "value"}, …], "notes": […], "summary": […],
+     "waterfall": […],
      "tables": [{"name", "title", "columns": [{"name", "title", "kind"}], "rows": [{…}, …],
                  "found", "notes"}, …],
      "timings": [{"name", "line", "start", "end", "is_loop", "cycles": […], "count": […],
@@ -68,6 +69,7 @@ def as_json(report: Report) -> str:
         "profiles": list(report.profiles),
         "details": [{"name": name, "value": value} for name, value in report.details],
         "notes": list(report.notes),
+        "summary": list(report.summary),
         "waterfall": [row_as_json(row) for row in report.waterfall],
         "tables": [_table(table) for table in report.tables],
         "timings": [_timing(timing) for timing in report.timings],

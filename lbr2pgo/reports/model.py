@@ -132,6 +132,8 @@ class Report:
     """The functions that were asked for, or the hottest ones."""
     notes: tuple[str, ...] = ()
     """What was assumed, and what the files had lost; whole sentences."""
+    summary: tuple[str, ...] = ()
+    """The answers at first sight; whole sentences. Empty where only a part was asked for."""
 
     def table(self, name: str) -> Table | None:
         """The table of this name, if the report has it."""

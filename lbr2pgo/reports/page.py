@@ -13,7 +13,7 @@ from itertools import groupby
 
 from lbr2pgo.analyses.table import Column, Table, Unit, Value
 from lbr2pgo.reports.model import CallNode, FunctionView, Report, Timing
-from lbr2pgo.reports.terminal import FORMATS, HIDDEN
+from lbr2pgo.reports.values import FORMATS, HIDDEN
 from lbr2pgo.support.printable import printable
 
 _NUMBERS = (Unit.COUNT, Unit.SHARE, Unit.RATE, Unit.CYCLES)

@@ -24,6 +24,7 @@ def readable(report: Report) -> Report:
         timings=tuple(replace(t, name=demangled_text(t.name)) for t in report.timings),
         call_tree=None if report.call_tree is None else _tree(report.call_tree),
         functions=tuple(views),
+        summary=tuple(map(demangled_text, report.summary)),
     )
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from rich import box
 from rich.cells import cell_len, set_cell_size
@@ -14,6 +13,7 @@ from rich.text import Text
 
 from lbr2pgo.analyses.table import Column, Table, Unit, Value
 from lbr2pgo.reports.model import Report
+from lbr2pgo.reports.values import FORMATS, HIDDEN, told, without_unique_suffix
 from lbr2pgo.support.printable import printable
 
 Cells = list[list[str]]
@@ -22,8 +22,6 @@ FILE_WIDTH = 200
 """Columns where the output is no terminal and nobody says how wide it is."""
 
 _NAMES = (Unit.TEXT, Unit.FUNCTION, Unit.LOCATION)
-HIDDEN = ("latency-rates",)
-"""Tables that are for charts and scripts."""
 _LEAST_NAME = 12
 _GAP = 3  # between columns, as rich draws them
 _INDENT = "  "
@@ -45,14 +43,21 @@ def show(report: Report, console: Console | None = None) -> None:
         console.print(_safe(f"of {profile}"), style="dim")
     for note in report.notes:
         _note(note, console)
+    for sentence in report.summary:
+        console.print(_safe(f"- {without_unique_suffix(sentence)}"))
     said = set(report.notes)
     for table in (*report.tables, *(view.code for view in report.functions)):
-        if table.name not in HIDDEN:
+        if table.name not in HIDDEN and not _is_silent(table):
             news = [note for note in table.notes if note not in said]
             said.update(news)
             if not (table.rows or news) and table.notes:
                 news = ["As said above."]
-            show_table(replace(table, notes=tuple(news)), console)
+            show_table(told(replace(table, notes=tuple(news))), console)
+
+
+def _is_silent(table: Table) -> bool:
+    """Whether there is nothing to show, and nothing to say of it."""
+    return not (table.rows or table.notes)
 
 
 def show_table(table: Table, console: Console) -> None:
@@ -175,31 +180,3 @@ def _cell(column: Column, value: Value, depth: Value) -> str:
     if column.kind is Unit.FUNCTION and isinstance(depth, int):
         text = _INDENT * depth + text
     return printable(text)
-
-
-def percentage(value: float) -> str:
-    """Per cent; what is not quite none, or not quite all, is not called so.
-
-    >>> percentage(0.5), percentage(0.0), percentage(0.0001), percentage(0.9999)
-    ('50.0%', '0.0%', '<0.1%', '>99.9%')
-    """
-    if 0 < value < 0.0005:
-        return "<0.1%"
-    return ">99.9%" if 0.9995 <= value < 1 else f"{value:.1%}"
-
-
-def _number(value: Value) -> str:
-    return f"{value:,.1f}" if isinstance(value, float) else f"{value:,}"
-
-
-FORMATS: dict[Unit, Callable[[Any], str]] = {
-    Unit.TEXT: str,
-    Unit.FUNCTION: str,
-    Unit.LOCATION: str,
-    Unit.ADDRESS: lambda value: f"{value:#x}",
-    Unit.COUNT: lambda value: f"{value:,}",
-    Unit.SHARE: percentage,
-    Unit.RATE: lambda value: f"{value:,.2f}",
-    Unit.CYCLES: _number,
-}
-"""How a value of each kind is written for people."""

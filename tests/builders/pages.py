@@ -53,6 +53,7 @@ def hostile_report() -> Report:
         profiles=HOSTILE,
         details=tuple((name, name) for name in HOSTILE),
         notes=HOSTILE,
+        summary=HOSTILE,
         call_tree=CallNode("[all]", 40, 0, (CallNode(HOSTILE[1], 40, 0, leaves),)),
         tables=tuple(replace(table, notes=HOSTILE) for table in toy.tables),
         timings=tuple(replace(each, name=HOSTILE[0], line=HOSTILE[1]) for each in toy.timings),

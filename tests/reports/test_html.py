@@ -138,7 +138,7 @@ def test_only_the_scripts_of_the_page_may_run(report: Report) -> None:
 
 def test_d3_is_only_in_pages_with_a_flame_graph() -> None:
     assert "flamegraph" in html.render(flame_report())
-    assert len(html.render(toy_report())) + 280_000 < len(html.render(flame_report()))
+    assert len(html.render(toy_report())) + 270_000 < len(html.render(flame_report()))
 
 
 def test_every_table_and_function_is_there(recorded: Report) -> None:

@@ -1,0 +1,97 @@
+"""What a compiler or a linker could win with this profile, in taken branches saved.
+
+Three things that are told apart by counts alone, each measured in the same unit, so that they can
+be compared. They overlap: a jump over cold code is often one that had better be turned round.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from lbr2pgo.analyses.evidence import Evidence
+from lbr2pgo.analyses.outcomes import estimate
+from lbr2pgo.model.branch_counts import TO
+from lbr2pgo.program.code.instructions import Kind
+from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.arrays import I64, U64
+
+
+class GainKind(StrEnum):
+    """What would be done."""
+
+    LAYOUT = "layout"
+    """Turn forward branches round that surely jump more often than not."""
+    COLD_CODE = "cold code"
+    """Move code away that jumps skip and that was never seen to run: inlined slow paths, say."""
+    PROMOTION = "promotion"
+    """Call the most frequent target of an indirect call directly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """One of these, with the branch that would win the most."""
+
+    kind: GainKind
+    saved: int
+    """Taken branches; of PROMOTION, indirect calls that a direct one would cover."""
+    share: float
+    """Of all taken branches."""
+    largest: int
+    """Image address of the branch that has most of it."""
+    largest_share: float
+    """Its part of what is saved."""
+
+
+def gains(evidence: Evidence) -> list[Gain]:
+    """Those that would save anything, the largest first."""
+    parts = {
+        GainKind.LAYOUT: _wrong_way(evidence),
+        GainKind.COLD_CODE: _over_cold_code(evidence),
+        GainKind.PROMOTION: _one_target(evidence),
+    }
+    total = int(evidence.flow.branches.count.sum())
+    found = [_gain(kind, *each, total) for kind, each in parts.items() if each[1].any()]
+    return sorted(found, key=lambda gain: -gain.saved)
+
+
+def _gain(kind: GainKind, address: ImageAddresses, saved: I64, total: int) -> Gain:
+    most, altogether = int(np.argmax(saved)), int(saved.sum())
+    largest = int(address[most])
+    return Gain(kind, altogether, altogether / total, largest, int(saved[most]) / altogether)
+
+
+def _wrong_way(evidence: Evidence) -> tuple[ImageAddresses, I64]:
+    found = estimate(evidence)
+    rows = (found.target > found.address) & (found.low > 0.5)
+    saved = found.taken.astype(np.int64) - found.not_taken.astype(np.int64)
+    return found.address[rows], saved[rows]
+
+
+def _over_cold_code(evidence: Evidence) -> tuple[ImageAddresses, I64]:
+    """Direct jumps forward, within a function, over instructions none of which ever ran."""
+    flow = evidence.flow
+    code, regions = flow.instructions, evidence.program.regions
+    row = np.flatnonzero(
+        np.isin(code.kind, (Kind.COND, Kind.JUMP)) & (flow.taken > 0) & code.has_target
+    )
+    target = code.index_of(code.target[row])
+    same = regions.containing(code.address[row]) == regions.containing(code.target[row])
+    chosen = (target > row + 1) & same
+    row, target = row[chosen], target[chosen]
+    ran = np.concatenate(([0], np.cumsum((flow.executed > 0) | (flow.taken > 0))))
+    is_cold = ran[target] == ran[row + 1]
+    return code.address[row[is_cold]], flow.taken[row[is_cold]].astype(np.int64)
+
+
+def _one_target(evidence: Evidence) -> tuple[ImageAddresses, I64]:
+    """The hottest known target of each indirect call."""
+    flow = evidence.flow
+    is_call = np.append(flow.instructions.kind == Kind.INDIRECT_CALL, False)
+    rows = np.flatnonzero(is_call[flow.branch_from] & (flow.branches.known & TO != 0))
+    site, place = np.unique(flow.branches.from_[rows], return_inverse=True)
+    most: U64 = np.zeros(len(site), np.uint64)
+    np.maximum.at(most, place.reshape(-1), flow.branches.count[rows])
+    return site, most.astype(np.int64)

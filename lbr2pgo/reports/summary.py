@@ -1,0 +1,128 @@
+"""The answers at first sight: a few sentences, drawn from what the tables hold.
+
+What can't be known has no sentence. Names in them are data, as everywhere in a report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from lbr2pgo.analyses import hot_functions, mispredictions
+from lbr2pgo.analyses.evidence import Evidence
+from lbr2pgo.analyses.gains import Gain, GainKind, gains
+from lbr2pgo.analyses.table import Table, Value
+from lbr2pgo.reports.values import percentage
+from lbr2pgo.support.addresses import image_array
+
+_FEW_SAMPLES = 1000
+_GOOD, _FAIR = 0.98, 0.9
+"""Shares of fall-throughs that fit the code: damage and wrong binaries make for less."""
+_SURE = 30
+"""Mispredictions of a branch from which on its rate is worth a sentence."""
+
+_WAYS = {
+    GainKind.LAYOUT: "turning forward branches round that mostly jump would save {share} of all "
+    "taken branches",
+    GainKind.COLD_CODE: "moving code away that never ran, out of hot paths that jump over it, "
+    "would save {share} of all taken branches",
+    GainKind.PROMOTION: "calling the hottest target of each indirect call directly would cover "
+    "{share} of all taken branches",
+}
+
+
+def summary(
+    evidence: Evidence,
+    tables: Sequence[Table],
+    tallies: Mapping[str, int],
+    details: Mapping[str, str],
+    name: str,
+) -> tuple[str, ...]:
+    """What ran, how good the recording is, and what is hottest, worst, and to be gained."""
+    by_name = {table.name: table for table in tables}
+    sentences = (
+        *_what_ran(evidence, tallies, details, name),
+        *_quality(evidence, tallies),
+        *_hottest(by_name.get(hot_functions.NAME)),
+        *_worst(by_name.get(mispredictions.NAME)),
+        *_largest(evidence, gains(evidence)),
+    )
+    return tuple(sentences)
+
+
+def _what_ran(
+    evidence: Evidence, tallies: Mapping[str, int], details: Mapping[str, str], name: str
+) -> Iterator[str]:
+    samples, branches = tallies.get("samples_mapped"), tallies.get("branches_in_image")
+    event = f" of {details['event']}" if "event" in details else ""
+    processor = details.get("cpu description") or details.get("cpuid", "")
+    where = f", on {processor}" if processor else ""
+    if evidence.limits.is_simulated:
+        where = ", under the software LBR"
+    if samples is not None and branches is not None:
+        yield (
+            f"{name} ran: {samples:,} samples{event} with {branches:,} taken branches in it{where}."
+        )
+    else:
+        yield f"{name} ran: the input holds counts, not samples."
+
+
+def _quality(evidence: Evidence, tallies: Mapping[str, int]) -> Iterator[str]:
+    in_image, valid = tallies.get("runs_in_image"), tallies.get("runs_valid")
+    if not in_image or valid is None:
+        yield from (f"The recording: {note}" for note in evidence.run_notes())
+        return
+    fit = valid / in_image
+    word = "good" if fit >= _GOOD else "fair" if fit >= _FAIR else "poor"
+    few = tallies.get("samples_mapped", _FEW_SAMPLES) < _FEW_SAMPLES
+    yield (
+        f"The recording is {'short, and else ' if few else ''}{word}: "
+        f"{percentage(fit)} of {in_image:,} fall-throughs fit the code."
+    )
+
+
+def _hottest(table: Table | None) -> Iterator[str]:
+    if table is None or not table.rows:
+        return
+    row = next(table.records())
+    parts = (("instructions_share", "instructions"), ("branches_share", "taken branches"),
+             ("cycles_share", "cycles"))  # fmt: skip
+    shares = [f"{percentage(v)} of the {what}" for key, what in parts if (v := _number(row[key]))]
+    yield f"The hottest function is {row['function']}{_at(row['line'])}, with {_joined(shares)}."
+
+
+def _worst(table: Table | None) -> Iterator[str]:
+    if table is None or not table.rows:
+        return
+    row = next(table.records())
+    missed, rate = row["mispredicted"], _number(row["rate"])
+    if isinstance(missed, int) and missed >= _SURE and rate is not None:
+        low, high = _number(row["rate_low"]) or 0, _number(row["rate_high"]) or 0
+        yield (
+            f"The costliest branch to predict stands in {row['function']}{_at(row['line'])}: "
+            f"{percentage(rate)} of the times that it was taken were mispredicted "
+            f"({percentage(low)} to {percentage(high)}), {missed:,} in all."
+        )
+
+
+def _largest(evidence: Evidence, found: Sequence[Gain]) -> Iterator[str]:
+    if not found:
+        return
+    first, *others = found
+    place = evidence.names.of(image_array([first.largest]))
+    at = f"{place.function[0]}{_at(place.line[0])}"
+    text = _WAYS[first.kind].format(share=percentage(first.share))
+    also = [f"{gain.kind} {percentage(gain.share)}" for gain in others]
+    rest = f"; {_joined(also)}, which may overlap" if also else ""
+    yield (f"The most to gain: {text}, {percentage(first.largest_share)} of that in {at}{rest}.")
+
+
+def _at(line: Value) -> str:
+    return f" ({line})" if line else ""
+
+
+def _number(value: Value) -> float | None:
+    return value if isinstance(value, int | float) else None
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return ", ".join(parts[:-1]) + " and " + parts[-1] if len(parts) > 1 else "".join(parts)

@@ -1,0 +1,77 @@
+"""How values are written for people, in the terminal and on the page alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from lbr2pgo.analyses.table import Table, Unit, Value
+
+_UNIQUE = re.compile(r" \[clone \.__uniq\.\d+\]|\.__uniq\.\d+")
+"""What clang's -funique-internal-linkage-names puts behind names of static functions, and what
+demanglers make of it."""
+
+
+def percentage(value: float) -> str:
+    """Per cent; what is not quite none, or not quite all, is not called so.
+
+    >>> percentage(0.5), percentage(0.0), percentage(0.0001), percentage(0.9999)
+    ('50.0%', '0.0%', '<0.1%', '>99.9%')
+    """
+    if 0 < value < 0.0005:
+        return "<0.1%"
+    return ">99.9%" if 0.9995 <= value < 1 else f"{value:.1%}"
+
+
+def without_unique_suffix(name: str) -> str:
+    """A function's name as its source has it.
+
+    >>> without_unique_suffix("vdbeFree.__uniq.123456.llvm.789")
+    'vdbeFree.llvm.789'
+    >>> without_unique_suffix("vdbeFree(Vdbe*) [clone .__uniq.123456]")
+    'vdbeFree(Vdbe*)'
+    """
+    return _UNIQUE.sub("", name)
+
+
+def shortened(text: str, longest: int) -> str:
+    """A text with its middle left out where it is too long: names differ at both ends.
+
+    >>> shortened("std::vector<int>::push_back", 15)
+    'std::ve…sh_back'
+    """
+    if len(text) <= longest:
+        return text
+    head = longest // 2
+    return f"{text[:head]}…{text[len(text) - (longest - head - 1) :]}"
+
+
+def told(table: Table) -> Table:
+    """The table without the columns of which nothing is known."""
+    kept = [i for i in range(len(table.columns)) if any(row[i] is not None for row in table.rows)]
+    if not table.rows or len(kept) == len(table.columns):
+        return table
+    rows = tuple(tuple(row[i] for i in kept) for row in table.rows)
+    return replace(table, columns=tuple(table.columns[i] for i in kept), rows=rows)
+
+
+def _number(value: Value) -> str:
+    return f"{value:,.1f}" if isinstance(value, float) else f"{value:,}"
+
+
+FORMATS: dict[Unit, Callable[[Any], str]] = {
+    Unit.TEXT: str,
+    Unit.FUNCTION: without_unique_suffix,
+    Unit.LOCATION: str,
+    Unit.ADDRESS: lambda value: f"{value:#x}",
+    Unit.COUNT: lambda value: f"{value:,}",
+    Unit.SHARE: percentage,
+    Unit.RATE: lambda value: f"{value:,.2f}",
+    Unit.CYCLES: _number,
+}
+"""How a value of each kind is written for people."""
+
+HIDDEN = ("latency-rates",)
+"""Tables that are for charts and scripts."""
