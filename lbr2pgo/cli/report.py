@@ -27,8 +27,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "report",
         help="show hot branches, mispredictions, latencies, outcomes, targets and more",
-        description="Answer questions about a recording: hot-functions, hot-branches, mispredictions, latency, "
-        "outcomes, indirect-targets, hyperblocks, call-stacks, callers, call-edges, function.",
+        description="Answer questions about a recording: hot-functions, hot-branches, "
+        "mispredictions, latency, outcomes, indirect-targets, hyperblocks, call-stacks, callers, "
+        "call-edges, function.",
         examples=(
             "lbr2pgo report perf.data --binary ./app",
             "lbr2pgo report perf.data --binary ./app --only hot-branches,mispredictions --top 5",
