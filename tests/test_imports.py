@@ -25,6 +25,7 @@ ORDER = (
     "sources",
     "counting",
     "replay",
+    "inference",
     "contexts",
     "profiles",
     "evidence",

@@ -1,0 +1,180 @@
+"""Blocks and edges of many functions at once, as arrays: what flow is inferred over.
+
+`cfg` has the same of one function, with all that is known of its calls and exits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lbr2pgo.program.code.functions import Functions
+from lbr2pgo.program.code.instructions import InstructionTable, Kind
+from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.arrays import I64, Bools
+from lbr2pgo.support.intervals import last_at_or_below
+from lbr2pgo.support.tables import same_length, seal
+
+
+@dataclass(frozen=True, slots=True)
+class CodeGraph:
+    """Nodes are the blocks, ordered by function and address, and hubs.
+
+    A *hub* stands between the indirect jumps of a function and all places that they may lead to:
+    n jumps with m targets are n + m edges.
+    """
+
+    function: I64
+    """(n,), ascending: root of the family, fragments included, of each node."""
+    first: I64
+    """(n,): rows of the instruction table with each block's first and last instruction; -1: a
+    hub."""
+    last: I64
+    is_entry: Bools
+    """(n,): whether the block may be reached from outside of its function."""
+    is_exit: Bools
+    """(n,): whether execution may leave the function at its end."""
+    source: I64
+    """(m,): nodes of each edge; edges are there once, ordered."""
+    target: I64
+    is_fall: Bools
+    """(m,): whether execution goes straight on."""
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self, "function", "first", "last", "is_entry", "is_exit")
+        same_length(self, "source", "target", "is_fall")
+
+    def __len__(self) -> int:
+        return len(self.function)
+
+    @property
+    def is_hub(self) -> Bools:
+        """(n,): which nodes are hubs."""
+        hub: Bools = self.first < 0
+        return hub
+
+
+def code_graph(
+    code: InstructionTable, functions: Functions, indirect_targets: ImageAddresses | None = None
+) -> CodeGraph:
+    """The graph of whole functions.
+
+    A function's hub leads to those `indirect_targets` that lie in it, and to every block that
+    nothing else leads to: labels whose address was taken, cases of a switch.
+    """
+    owner = np.append(functions.parent, -1)[functions.containing(code.address)]
+    jumps = _Jumps.of(code, owner)
+    entered = np.concatenate([
+        code.index_of(functions.start), code.index_of(functions.entry), jumps.crossing
+    ])  # fmt: skip
+    targets = np.zeros(0, np.int64)
+    if indirect_targets is not None:
+        targets = code.index_of(indirect_targets)
+    entered, targets = entered[entered >= 0], targets[targets >= 0]
+    starts = _starts(code, owner)
+    for rows in (entered, jumps.target, targets):
+        starts[rows] = True
+    return _Blocks(code, owner, np.flatnonzero(starts)).graph(jumps, entered, targets)
+
+
+@dataclass(frozen=True, slots=True)
+class _Jumps:
+    """Direct jumps, as rows of the instruction table."""
+
+    row: I64
+    """(k,): those within a function."""
+    target: I64
+    leaving: I64
+    """Those that leave their function."""
+    crossing: I64
+    """Where these lead."""
+
+    @classmethod
+    def of(cls, code: InstructionTable, owner: I64) -> _Jumps:
+        rows = np.flatnonzero(np.isin(code.kind, (Kind.COND, Kind.JUMP)))
+        target = np.where(code.has_target[rows], code.index_of(code.target[rows]), -1)
+        inside = (target >= 0) & (owner[target] == owner[rows])
+        return cls(rows[inside], target[inside], rows[~inside], target[~inside])
+
+
+def _starts(code: InstructionTable, owner: I64) -> Bools:
+    """(r,): whether each instruction starts a block, by the one before it alone."""
+    starts = np.ones(len(code), np.bool_)
+    ends = code.ends_line | (code.kind == Kind.COND)
+    starts[1:] = ends[:-1] | (np.diff(code.run) != 0) | (np.diff(owner) != 0)
+    return starts
+
+
+class _Blocks:
+    """Blocks in the order of their addresses."""
+
+    def __init__(self, code: InstructionTable, owner: I64, first: I64) -> None:
+        self._code, self._first = code, first
+        self._last = np.append(first[1:], len(code))[: len(first)] - 1
+        self._owner = owner[first]
+        self._of = last_at_or_below(first, np.arange(len(code)))
+
+    def graph(self, jumps: _Jumps, entered: I64, indirect_targets: I64) -> CodeGraph:
+        """The graph, with hubs behind the blocks of each function."""
+        falls = np.flatnonzero(self._goes_on())
+        source = np.concatenate([falls, self._of[jumps.row]])
+        target = np.concatenate([falls + 1, self._of[jumps.target]])
+        is_entry = self._marked(self._of[entered])
+        is_reached = is_entry | self._marked(target)
+        owner, from_, to = self._hubs(~is_reached, self._of[indirect_targets])
+        is_exit = ~self._marked(source) & ~self._marked(from_)
+        is_exit[self._of[jumps.leaving]] = True
+        is_entry |= ~is_reached & ~self._marked(to)
+        hub = len(self._first) + np.arange(len(owner))
+        edges = np.concatenate([
+            np.column_stack([source, target]),
+            np.column_stack([from_, hub[np.searchsorted(owner, self._owner[from_])]]),
+            np.column_stack([hub[np.searchsorted(owner, self._owner[to])], to]),
+        ])  # fmt: skip
+        return self._ordered(owner, edges, len(falls), is_entry, is_exit)
+
+    def _goes_on(self) -> Bools:
+        """(b - 1,): whether each block but the last goes on to the next one."""
+        code, last, after = self._code, self._last[:-1], self._first[1:]
+        follows = (code.run[last] == code.run[after]) & (np.diff(self._owner) == 0)
+        goes_on: Bools = ~code.ends_line[last] & follows
+        return goes_on
+
+    def _marked(self, blocks: I64) -> Bools:
+        marked = np.zeros(len(self._first), np.bool_)
+        marked[blocks] = True
+        return marked
+
+    def _hubs(self, is_orphan: Bools, targets: I64) -> tuple[I64, I64, I64]:
+        """Functions that have a hub, and the blocks that lead to hubs, and that hubs lead to."""
+        jumping = np.flatnonzero(self._code.kind[self._last] == Kind.INDIRECT_JUMP)
+        to = np.flatnonzero(is_orphan | self._marked(targets))
+        owner = np.intersect1d(self._owner[jumping], self._owner[to])
+        from_, to = (rows[np.isin(self._owner[rows], owner)] for rows in (jumping, to))
+        return owner, from_, to
+
+    def _ordered(
+        self, hubs: I64, edges: I64, falls: int, is_entry: Bools, is_exit: Bools
+    ) -> CodeGraph:
+        """Blocks and hubs by function, edges by source and target."""
+        function = np.concatenate([self._owner, hubs])
+        order = np.argsort(function, kind="stable")
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        source, target = place[edges].T
+        # Of a jump to the next block and the fall-through there, the fall-through stays.
+        _, rows = np.unique(source * len(order) + target, return_index=True)
+        no_block = np.full(len(hubs), -1)
+        neither = np.zeros(len(hubs), np.bool_)
+        return CodeGraph(
+            function=function[order],
+            first=np.concatenate([self._first, no_block])[order],
+            last=np.concatenate([self._last, no_block])[order],
+            is_entry=np.concatenate([is_entry, neither])[order],
+            is_exit=np.concatenate([is_exit, neither])[order],
+            source=source[rows],
+            target=target[rows],
+            is_fall=rows < falls,
+        )
