@@ -10,6 +10,8 @@ from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.flow_graph import FlowGraph, flow_graph
 from lbr2pgo.analyses.outcomes import estimate
 from lbr2pgo.analyses.table import Column, Table, Unit, Value
+from lbr2pgo.evidence.cycle_counts import CYCLES
+from lbr2pgo.evidence.duplicates import DUPLICATES
 from lbr2pgo.evidence.effective_samples import SPREAD
 from lbr2pgo.evidence.single_branches import SINGLE_BRANCHES
 from lbr2pgo.program.code.cfg import EdgeKind
@@ -18,8 +20,8 @@ from lbr2pgo.support.addresses import ImageAddresses, image_array
 from lbr2pgo.support.arrays import U64
 
 NAME = "function"
-NEEDS = (SINGLE_BRANCHES, SPREAD)
-"""What it asks the samples for, as `outcomes` does."""
+NEEDS = (SINGLE_BRANCHES, SPREAD, DUPLICATES, CYCLES)
+"""What it asks the samples for: as `outcomes` does, and for figures by source line."""
 
 _COLUMNS = (
     Column("count", "executed", Unit.COUNT),

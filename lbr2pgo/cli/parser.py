@@ -101,6 +101,18 @@ def whole_number(text: str) -> int:
     return int(text)
 
 
+def moved_directory(text: str) -> tuple[str, str]:
+    """Where a directory was and where it is now.
+
+    >>> moved_directory("/build/app=src")
+    ('/build/app', 'src')
+    """
+    old, separator, new = text.partition("=")
+    if not (old and separator and new):
+        raise argparse.ArgumentTypeError(f"{text} is not of the form FROM=TO")
+    return old, new
+
+
 def some_of(*known: str) -> Callable[[str], list[str]]:
     """The same for names of which all are known."""
 

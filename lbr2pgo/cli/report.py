@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from lbr2pgo.cli.messages import wrote
 from lbr2pgo.cli.own_process import prepare
-from lbr2pgo.cli.parser import names, whole_number
+from lbr2pgo.cli.parser import moved_directory, names, whole_number
 from lbr2pgo.cli.selection import add_binary, add_selection, counting_options
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
             "lbr2pgo report perf.data --binary ./app",
             "lbr2pgo report perf.data --binary ./app --only hot-branches,mispredictions --top 5",
             "lbr2pgo report perf.data --binary ./app --html app.html",
-            "lbr2pgo report perf.data --binary ./app --function main",
+            "lbr2pgo report perf.data --binary ./app --function main --source",
         ),
     )
     parser.add_argument("profiles", nargs="+", metavar="PROFILE", help="- is standard input")
@@ -48,6 +48,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="F",
         help="only this function, by its name (linkage or C++) or an address, with its code",
     )
+    parser.add_argument(
+        "--source", action="store_true",
+        help="show functions (the hottest one, or --function) line by line of their source",
+    )  # fmt: skip
+    parser.add_argument(
+        "--source-dir", type=moved_directory, action="append", default=[], metavar="FROM=TO",
+        help="source files whose path begins with FROM are now in TO; may be repeated",
+    )  # fmt: skip
     parser.add_argument(
         "--top", type=whole_number, metavar="N", help="rows of each table (20; 0: all)"
     )
@@ -120,6 +128,8 @@ def _options(args: argparse.Namespace) -> ReportOptions:
         function=args.function,
         top=top or None,
         views=_PAGE_VIEWS if is_page else 0,
+        source=args.source or is_page,
+        source_dirs=tuple(args.source_dir),
         counting=counting_options(args),
         strict=args.strict,
     )

@@ -9,7 +9,7 @@ SEQUENCE: np.dtype[np.void]
 """Addresses `low` to `high` (exclusive), rows `first` to `last`; the last one only ends it."""
 NAME: np.dtype[np.void]
 """A directory or a file: `place` of its name, see `program.dwarf.section.Texts`, and a file's
-`directory`."""
+`directory` and MD5 (`digest_low` and `digest_high`, in the section's bytes; 0 if none is said)."""
 FOUND: np.dtype[np.void]
 """What a table says of an address: whether anything (`is_there`), file, line, discriminator.
 

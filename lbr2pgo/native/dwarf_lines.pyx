@@ -7,7 +7,7 @@ code and for which row answers where several could.
 import numpy as np
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from lbr2pgo.native.dwarf_bytes cimport (
     Bytes,
@@ -25,7 +25,7 @@ from lbr2pgo.native.dwarf_bytes cimport (
     uleb,
 )
 from lbr2pgo.native.dwarf_entries cimport IN_LINE, Parts, Unit, text_of, text_place
-from lbr2pgo.native.dwarf_forms cimport Encoding, Value, read_form
+from lbr2pgo.native.dwarf_forms cimport DW_FORM_data16, Encoding, Value, read_form
 from lbr2pgo.native.dwarf_units cimport Sections
 from lbr2pgo.native.growing cimport Growing, add, content, growing, release
 
@@ -52,6 +52,7 @@ cdef enum:
 cdef enum:
     DW_LNCT_path = 1
     DW_LNCT_directory_index
+    DW_LNCT_MD5 = 5
 
 
 cdef enum:
@@ -78,6 +79,8 @@ cdef struct Name:
     # A directory or a file.
     int64_t place
     int64_t directory
+    uint64_t digest_low  # the MD5 of a file, as it stands there; 0 and 0 if it is not said
+    uint64_t digest_high
 
 
 cdef Row _row
@@ -174,7 +177,7 @@ cdef void _read_formats(Cursor *c, Formats *formats) noexcept nogil:
 cdef Name _read_entry(
     const Parts *parts, const Unit *unit, Cursor *c, const Formats *formats, Encoding encoding
 ) noexcept nogil:
-    cdef Name name = Name(-1, 0)
+    cdef Name name = Name(-1, 0, 0, 0)
     cdef Value value
     cdef int64_t i
     for i in range(formats.count):
@@ -183,6 +186,10 @@ cdef Name _read_entry(
             name.place = text_of(parts, unit, value, IN_LINE)
         elif formats.content[i] == DW_LNCT_directory_index:
             name.directory = _index(value.number)
+        elif formats.content[i] == DW_LNCT_MD5 and value.form == DW_FORM_data16 and c.at >= 0:
+            # read_form found these 16 bytes within the section, and says where they are.
+            memcpy(&name.digest_low, c.data + value.number, 8)
+            memcpy(&name.digest_high, c.data + value.number + 8, 8)
     return name
 
 
@@ -214,7 +221,7 @@ cdef int _read_table(
 
 cdef Name _read_classic_file(Cursor *c) noexcept nogil:
     """A file of versions 2 to 4: its name, directory, time and length."""
-    cdef Name name = Name(text_place(IN_LINE, c.at), 0)
+    cdef Name name = Name(text_place(IN_LINE, c.at), 0, 0, 0)
     skip_string(c)
     name.directory = _index(uleb(c))
     skip_leb(c)
@@ -226,7 +233,7 @@ cdef int _read_classic_tables(Cursor *c, Growing *directories, Growing *files) e
     """Read the tables of versions 2 to 4, each of which ends with a zero."""
     cdef Name name
     while has(c, 1) and c.data[c.at] != 0:
-        name = Name(text_place(IN_LINE, c.at), 0)
+        name = Name(text_place(IN_LINE, c.at), 0, 0, 0)
         skip_string(c)
         if c.at >= 0:
             (<Name *>add(directories))[0] = name

@@ -13,6 +13,8 @@ from lbr2pgo.analyses.call_stacks import Node, tree
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.flow_graph import FlowGraph, hottest_regions
 from lbr2pgo.analyses.latency import TimedRun
+from lbr2pgo.analyses.source_view import line_figures
+from lbr2pgo.analyses.table import Table
 from lbr2pgo.counting.count import Progress
 from lbr2pgo.evidence.call_stacks import CALL_STACKS, is_call_stack
 from lbr2pgo.model import waterfall
@@ -28,6 +30,7 @@ from lbr2pgo.reports.model import (
     Report,
     Timing,
 )
+from lbr2pgo.reports.source_text import Moved, SourceFiles, source_table
 from lbr2pgo.reports.summary import summary
 from lbr2pgo.support.addresses import image_array
 from lbr2pgo.support.errors import InputError
@@ -48,6 +51,10 @@ class ReportOptions(Inputs):
     """Rows of each table; None for all."""
     views: int = 0
     """How many of the hottest functions to show, if none is asked for."""
+    source: bool = False
+    """Whether functions are shown with their source."""
+    source_dirs: tuple[Moved, ...] = ()
+    """Where source files are now, see `reports.source_text`."""
 
     def __post_init__(self) -> None:
         Inputs.__post_init__(self)
@@ -178,10 +185,20 @@ def _call_tree(node: Node) -> CallNode:
 def _views(evidence: Evidence, options: ReportOptions) -> Iterator[FunctionView]:
     if not options.wants(function_view.NAME):
         return
-    wanted = 1 if options.function or function_view.NAME in options.only else 0
-    for region, share in hottest_regions(evidence, max(wanted, options.views)):
+    is_wanted = options.function or options.source or function_view.NAME in options.only
+    for region, share in hottest_regions(evidence, max(1 if is_wanted else 0, options.views)):
         view = function_view.function_view(evidence, region)
-        yield FunctionView(view.name, view.start, share, view.code, _graph(evidence, view.graph))
+        graph = _graph(evidence, view.graph)
+        source = _source(evidence, region, view.name, options) if options.source else None
+        yield FunctionView(view.name, view.start, share, view.code, graph, source)
+
+
+def _source(evidence: Evidence, region: int, name: str, options: ReportOptions) -> Table:
+    files = SourceFiles(options.source_dirs, evidence.program.image.layout.build_id)
+    inside = replace(evidence, function=region).concerns(evidence.flow.instructions.address)
+    digests = evidence.debug.digests(evidence.flow.instructions.address[inside])
+    table = source_table(name, line_figures(evidence, region), files, digests)
+    return table.as_simulated(in_title=False) if evidence.limits.is_simulated else table
 
 
 def _graph(evidence: Evidence, graph: FlowGraph) -> FunctionGraph:

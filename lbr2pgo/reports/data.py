@@ -10,7 +10,8 @@ JSON is one object::
      "timings": [{"name", "line", "start", "end", "is_loop", "cycles": […], "count": […],
                   "missing", "saturated", "modes"}, …],
      "call_tree": {"name", "total", "own", "callees": […]} or null,
-     "functions": [{"name", "start", "share", "code": a table, "blocks": […], "edges": […]}, …],
+     "functions": [{"name", "start", "share", "code": a table, "source": a table or null,
+                    "blocks": […], "edges": […]}, …],
      "demangled": {linkage name: C++ name, …}}
 
 A row is an object by the columns' names. Its values go by the column's kind
@@ -85,9 +86,10 @@ def as_json(report: Report) -> str:
 
 
 def as_csv(report: Report) -> str:
-    """All tables, and the code of each function that is shown."""
+    """All tables, and the code (and source) of each function that is shown."""
     out = io.StringIO()
-    for table in (*report.tables, *(view.code for view in report.functions)):
+    sources = (view.source for view in report.functions if view.source is not None)
+    for table in (*report.tables, *(view.code for view in report.functions), *sources):
         out.write(f"# {table.name}\r\n")
         writer = csv.writer(out)
         writer.writerow([column.name for column in table.columns])
@@ -132,6 +134,7 @@ def _function(view: FunctionView) -> dict[str, object]:
         "start": f"{view.start:#x}",
         "share": view.share,
         "code": _table(view.code),
+        "source": None if view.source is None else _table(view.source),
         "blocks": [
             asdict(block) | {"start": f"{block.start:#x}", "end": f"{block.end:#x}"}
             for block in view.graph.blocks

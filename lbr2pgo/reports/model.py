@@ -88,6 +88,8 @@ class FunctionView:
     code: Table
     """Name `function`; one row an instruction."""
     graph: FunctionGraph
+    source: Table | None = None
+    """Name `source`; one row a source line. None where nobody asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,13 @@ _NAMES = (Unit.FUNCTION, Unit.TEXT)
 def readable(report: Report) -> Report:
     """The same report with C++ names demangled in tables, charts, the tree and functions."""
     views = (
-        replace(view, name=demangled(view.name), code=_table(view.code))
+        replace(
+            view,
+            name=demangled(view.name),
+            code=_table(view.code),
+            # Its text is the user's own, in which names are as they were written.
+            source=view.source and replace(view.source, title=demangled_text(view.source.title)),
+        )
         for view in report.functions
     )
     return replace(

@@ -46,7 +46,7 @@ def show(report: Report, console: Console | None = None) -> None:
     for sentence in report.summary:
         console.print(_safe(f"- {without_unique_suffix(sentence)}"))
     said = set(report.notes)
-    for table in (*report.tables, *(view.code for view in report.functions)):
+    for table in (*report.tables, *(view.source or view.code for view in report.functions)):
         if table.name not in HIDDEN and not _is_silent(table):
             news = [note for note in table.notes if note not in said]
             said.update(news)

@@ -15,10 +15,11 @@ TEXT = (TESTBINS.parent / "docs" / "reports.md").read_text()
 
 
 def test_every_table_is_documented_with_its_columns() -> None:
-    report = make_report(ReportOptions((RECORDING,), PIE, views=1))
+    report = make_report(ReportOptions((RECORDING,), PIE, views=1, source=True))
     call_stack = 1 << BRANCH_FILTER_BITS["call_stack"] | 1
     stacks = call_stacks(evidence(Sample([(0x1000, 0x1040)], ip=0x1040), filters=call_stack))
-    for table in (*report.tables, *stacks, report.functions[0].code):
+    for table in (*report.tables, *stacks, report.functions[0].code, report.functions[0].source):
+        assert table is not None
         columns = ", ".join(f"`{column.name}`" for column in table.columns)
         assert f"| `{table.name}` | {columns} |" in TEXT
 

@@ -120,6 +120,12 @@ class DebugInfo:
             return Lines(np.full(len(addresses), -1, np.int32), zeros, zeros, ())
         return self._symbolizer.lines(np.ascontiguousarray(addresses, np.uint64))
 
+    def digests(self, addresses: ImageAddresses) -> dict[str, bytes]:
+        """MD5 of the source files of image addresses, as they were compiled; of DWARF 5 only."""
+        if not self.present:
+            return {}
+        return self._symbolizer.digests(np.ascontiguousarray(addresses, np.uint64))
+
     def functions_for(self, addresses: ImageAddresses) -> DwarfFunctions:
         """The functions of the units that claim these image addresses.
 

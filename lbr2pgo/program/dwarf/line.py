@@ -68,6 +68,15 @@ class LineTable:
         base = self._unit_directory if in_unit and not directory.startswith("/") else ""
         return "/".join(part.rstrip("/") or "/" for part in (base, directory, name) if part)
 
+    def digest(self, number: int) -> bytes | None:
+        """MD5 of a file's content when it was compiled; None where the table does not say it."""
+        at = number - self._first_number
+        if not 0 <= at < len(self.files):
+            return None
+        digest = self.files[["digest_low", "digest_high"]][at]
+        words = np.array([digest["digest_low"], digest["digest_high"]], np.uint64)
+        return words.tobytes() if words.any() else None
+
     @property
     def _first_number(self) -> int:
         return 0 if self.version >= 5 else 1

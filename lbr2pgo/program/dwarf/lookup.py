@@ -218,6 +218,19 @@ class Symbolizer:
         file[known], files = name_files(units[known], found["file"][known], self.line_table)
         return Lines(file, found["line"], found["discriminator"], files)
 
+    def digests(self, addresses: ImageAddresses) -> dict[str, bytes]:
+        """See `DebugInfo.digests`."""
+        ascending, _ = _in_order(addresses)
+        digests: dict[str, bytes] = {}
+        for unit, rows in self._cover.by_unit(ascending):
+            table = self.line_table(unit)
+            found = _look_up(table, ascending[rows])
+            for number in np.unique(found["file"][found["is_there"] != 0]).tolist():
+                digest = None if table is None else table.digest(number)
+                if table is not None and digest is not None:
+                    digests[table.file_name(number)] = digest
+        return digests
+
     def functions(self, units: I64, lowest: int) -> DwarfFunctions:
         """The functions of some units; ranges that start below `lowest` are left out."""
         names = NumberedTexts()

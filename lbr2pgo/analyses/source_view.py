@@ -1,0 +1,137 @@
+"""A function's figures by source line, in whatever file: its own, or that of inlined code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lbr2pgo.analyses.evidence import Evidence
+from lbr2pgo.analyses.latency import valid_cycles
+from lbr2pgo.analyses.outcomes import estimate
+from lbr2pgo.model.branch_counts import FROM
+from lbr2pgo.model.branch_stacks import MISSING, SATURATED
+from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.arrays import F64, I64, U64
+from lbr2pgo.support.tables import same_length, seal
+
+
+@dataclass(frozen=True, slots=True)
+class LineFigures:
+    """Source lines of one function's code; columns of equal length."""
+
+    file: I64
+    """Index into `files`."""
+    line: I64
+    executed: U64
+    """As LLVM counts a line: the most of its instructions."""
+    taken: U64
+    """Of its conditional branches."""
+    not_taken: U64
+    mispredicted: U64
+    cycles: F64
+    """Those of each straight run are spread evenly over its instructions."""
+    files: tuple[str, ...]
+    """Paths; that of the function's own beginning first, then by how much ran."""
+    has_cycles: bool
+    says_predictions: bool
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
+
+    def __len__(self) -> int:
+        return len(self.line)
+
+    def of_file(self, number: int) -> Iterator[int]:
+        """Rows of a file, by line."""
+        rows = np.flatnonzero(self.file == number)
+        yield from rows[np.argsort(self.line[rows], kind="stable")].tolist()
+
+
+def line_figures(evidence: Evidence, region: int) -> LineFigures:
+    """What each source line of a function did; code without a line, or of line 0, is in none."""
+    own = replace(evidence, function=region)
+    code = evidence.flow.instructions
+    rows = np.flatnonzero(own.concerns(code.address))
+    lines = evidence.names.raw_lines(code.address[rows])
+    has_line = (lines.file >= 0) & (lines.line > 0)
+    rows, file = rows[has_line], lines.file[has_line].astype(np.int64)
+    keys = np.stack((file, lines.line[has_line].astype(np.int64)))
+    unique, group = np.unique(keys, axis=1, return_inverse=True)
+    group, size = group.reshape(-1), unique.shape[1]
+    executed = np.zeros(size, np.uint64)
+    np.maximum.at(executed, group, evidence.flow.executed[rows])
+    taken, not_taken = _outcomes(own)
+    taken, not_taken, missed, cycles = (
+        _sums(each[rows], group, size)
+        for each in (*_outcomes(own), _mispredicted(own), _cycles(own))
+    )
+    first = _first_file(evidence, region, rows, file)
+    order = _by_heat(unique[0], executed, len(lines.files), first)
+    return LineFigures(
+        file=np.argsort(order)[unique[0]],
+        line=unique[1],
+        executed=executed,
+        taken=taken.astype(np.uint64),
+        not_taken=not_taken.astype(np.uint64),
+        mispredicted=missed.astype(np.uint64),
+        cycles=cycles,
+        files=tuple(lines.files[i] for i in order.tolist()),
+        has_cycles=bool(cycles.any()),
+        says_predictions=own.says_predictions,
+    )
+
+
+def _sums(values: F64, group: I64, size: int) -> F64:
+    return np.bincount(group, values, size).astype(np.float64)
+
+
+def _at(evidence: Evidence, addresses: ImageAddresses, values: U64) -> F64:
+    """(m,): values added up by instruction."""
+    code = evidence.flow.instructions
+    row = code.index_of(addresses)
+    return _sums(values[row >= 0].astype(np.float64), row[row >= 0], len(code))
+
+
+def _outcomes(evidence: Evidence) -> tuple[F64, F64]:
+    found = estimate(evidence)
+    taken, not_taken = (
+        _at(evidence, found.address, each) for each in (found.taken, found.not_taken)
+    )
+    return taken, not_taken
+
+
+def _mispredicted(evidence: Evidence) -> F64:
+    branches = evidence.recorded
+    known = np.flatnonzero(branches.known & FROM != 0)
+    return _at(evidence, branches.from_[known], branches.mispredicted[known])
+
+
+def _cycles(evidence: Evidence) -> F64:
+    """(m,): an even part of every run that covers each instruction."""
+    cycles, code = valid_cycles(evidence), evidence.flow.instructions
+    is_measured = (cycles.cycles != MISSING) & (cycles.cycles != SATURATED)
+    cycles = cycles.take(np.flatnonzero(is_measured))
+    first, last = code.index_of(cycles.start), code.index_of(cycles.end)
+    part = cycles.cycles.astype(np.float64) * cycles.count / (last - first + 1)
+    begins = _sums(part, first, len(code) + 1)
+    ends = _sums(part, last + 1, len(code) + 1)
+    spread: F64 = np.cumsum(begins - ends)[:-1]
+    return np.where(spread > 1e-6, spread, 0.0)  # sums of floats leave crumbs
+
+
+def _first_file(evidence: Evidence, region: int, rows: I64, file: I64) -> int:
+    """The file that the function begins in; -1 where none is known."""
+    start = evidence.program.regions.start[region]
+    at = np.flatnonzero(evidence.flow.instructions.address[rows] >= start)[:1]
+    return int(file[at[0]]) if len(at) else -1
+
+
+def _by_heat(file: I64, executed: U64, files: int, first: int) -> I64:
+    heat = np.bincount(file, executed.astype(np.float64), files)
+    if first >= 0:
+        heat[first] = np.inf
+    order: I64 = np.argsort(-heat, kind="stable")
+    return order
