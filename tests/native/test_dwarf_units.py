@@ -179,6 +179,14 @@ def test_units_that_share_an_endless_list_are_cut() -> None:
     assert [owner for *_, owner in ranges] == sorted([*range(50)] * 20)
 
 
+def test_units_of_a_file_share_one_limit_however_many_parts_it_is_read_in() -> None:
+    root = abbreviation(1, "compile_unit", ("ranges", "sec_offset")) + b"\0"
+    lists = words(*range(1, 1001), 0, 0)
+    found = dwarf(info=unit(b"\x01" + words(0, size=4)) * 2000, abbrev=root, ranges=lists)
+    assert found.range_limit < len(found.claims().starts) <= found.range_limit + 500
+    assert len(found.units) == 2000
+
+
 def test_root_dies_that_are_declared_far_away_are_looked_for_only_so_long() -> None:
     table = b"".join(abbreviation(code, "base_type") for code in range(2, 400)) + ROOT
     sections = Sections(*map(u8, (table, NOTHING, NOTHING, NOTHING, NOTHING)))

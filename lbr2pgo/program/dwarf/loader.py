@@ -191,6 +191,9 @@ class SectionReader:
         """The section whose name completes the pattern."""
         name = self.pattern.format(name)
         header = self.source.section(name)
+        if header is not None and header.is_stored and not self.source.holds(header):
+            self.problems["sections of debug info that go on behind the end of the file"] += 1
+            return ABSENT
         if header is not None and header.is_stored and not header.is_compressed:
             return StoredSection(self.source.file, header.file_offset, header.size)
         try:

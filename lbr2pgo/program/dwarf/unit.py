@@ -88,15 +88,16 @@ class Dwarf:
         """Units, ranges that their root DIEs claim, and where reading them ended."""
         parts = [(np.zeros(0, UNIT), np.zeros(0, RANGE))]
         position = count = 0
-        end = _HEADERS
+        end, limit = _HEADERS, self.range_limit
         budget = 64 * len(self._whole["abbrev"]) + (1 << 20)
         while end > 0:
             part = self._info.read(position, max(end, position + _HEADERS))
             units, ranges, position, end, budget = read_units(
                 self._sections.with_info(part, position, self._info.size),
-                self._package, position, count, budget, self.range_limit,
+                self._package, position, count, budget, limit,
             )  # fmt: skip
             count += len(units)
+            limit -= len(ranges)
             parts.append((units, ranges))
         units, ranges = map(np.concatenate, zip(*parts, strict=True))
         return units, ranges, position

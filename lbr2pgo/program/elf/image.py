@@ -115,15 +115,19 @@ class Image:
         old = self._by_name.get(name.replace(".debug_", ".zdebug_", 1))
         return self._unpacked(old, unpack_gnu) if old and name.startswith(".debug_") else None
 
+    def holds(self, section: Section) -> bool:
+        """Whether all of a section's bytes are in the file."""
+        return section.is_stored and section.file_end <= self.file.size
+
     def contents(self, section: Section) -> memoryview | None:
         """A section's bytes as they are in the file, None if it has none there."""
-        is_stored = section.is_stored and section.file_end <= self.file.size
-        return self.file.view(section.file_offset, section.size) if is_stored else None
+        is_held = self.holds(section)
+        return self.file.view(section.file_offset, section.size) if is_held else None
 
     def strings(self, number: int) -> bytes:
         """The string table that is the section of this number; empty if there is none."""
         table = self.sections[number] if number < len(self.sections) else None
-        if table is None or not table.is_stored or table.file_end > self.file.size:
+        if table is None or not self.holds(table):
             return b""
         return self.file.read(table.file_offset, table.size)
 

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from builders.frames import as_tuples, code_addresses
 from builders.programs import SOURCES, compile_program
+from builders.recordings import PIE
 
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
+from lbr2pgo.program.dwarf.loader import SectionReader
 from lbr2pgo.program.elf.image import Image
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -144,3 +148,15 @@ def test_a_split_file_of_another_build_is_refused(
     for split in program.parent.glob("*.dwo"):
         split.unlink()
     assert frames(program)[0] == skeleton != whole
+
+
+def test_a_section_that_goes_on_behind_the_end_of_the_file_is_not_read() -> None:
+    """Or else a unit that is cut off there would be waited for in vain."""
+    whole = Image.open(PIE)
+    beyond = tuple(replace(s, size=s.size + 2**40) for s in whole.sections)
+    problems: Counter[str] = Counter()
+    read = SectionReader(Image(whole.layout, beyond, whole.file), problems)
+    assert read("info").size == 0
+    assert problems == {"sections of debug info that go on behind the end of the file": 1}
+    assert read("none").size == 0
+    assert problems.total() == 1
