@@ -25,6 +25,7 @@ from lbr2pgo.program.elf.symbols import STT_NOTYPE, Symbols, read_symbols
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I32, I64, U8, U32, U64, Bools
 from lbr2pgo.support.distinct import begins, place_of
+from lbr2pgo.support.tables import ascending, same_length, seal
 
 DESCRIPTORS, PROBES = ".pseudo_probe_desc", ".pseudo_probe"
 
@@ -67,6 +68,11 @@ class Descriptors:
     is_ambiguous: Bools
     """Whether functions of this name differ in their checksums."""
 
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
+        ascending(self, "guid")
+
     def __len__(self) -> int:
         return len(self.guid)
 
@@ -100,6 +106,10 @@ class InlineTree:
     function: I64
     """Row of `descriptors`, -1 where there is none."""
     descriptors: Descriptors
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
 
     def __len__(self) -> int:
         return len(self.guid)
@@ -136,6 +146,10 @@ class ProbeTable:
     discriminator: U32
     """Tells copies of the code apart that the optimizer made; 0 for most."""
     tree: InlineTree
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
 
     def __len__(self) -> int:
         return len(self.address)
@@ -183,6 +197,10 @@ class Records:
     probes: I64
     depth: I64
     """How deep functions nest in it."""
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
 
     def __len__(self) -> int:
         return len(self.offset)

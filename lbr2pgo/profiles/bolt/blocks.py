@@ -23,6 +23,7 @@ from lbr2pgo.support.addresses import ImageAddresses, image_array
 from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.distinct import among, distinct
 from lbr2pgo.support.intervals import last_at_or_below
+from lbr2pgo.support.tables import ascending, same_length, seal
 
 _ENDS = (Kind.COND, Kind.JUMP, Kind.INDIRECT_JUMP, Kind.RET, Kind.TRAP)
 
@@ -42,6 +43,12 @@ class Labels:
     """Address of a jump through a table, with…"""
     table_target: ImageAddresses
     """…one of its targets; rows, not ascending."""
+
+    def __post_init__(self) -> None:
+        seal(self)
+        for column in ("address", "entries", "landing_pads", "referred"):
+            ascending(self, column)
+        same_length(self, "table_jump", "table_target")
 
 
 def find_labels(
@@ -105,6 +112,11 @@ class BasicBlocks:
     is_entry: Bools
     """The function's first block, or one that something outside refers to."""
     is_landing_pad: Bools
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
+        ascending(self, "start")
 
     def __len__(self) -> int:
         return len(self.start)

@@ -24,6 +24,7 @@ from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import Bools
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import last_at_or_below
+from lbr2pgo.support.tables import same_length, seal
 
 _IDIOMS = {"x86-64": x86_idioms.X86_64}
 """By name of the architecture; others have none."""
@@ -38,6 +39,10 @@ class BinaryContext:
     blocks: BasicBlocks
     is_simple: Bools
     """(n,): whether perf2bolt takes runs from a function."""
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self, "is_simple", rows=len(self.functions))
 
 
 def analyze(program: Program, addresses: ImageAddresses, *, keep_all: bool) -> BinaryContext:

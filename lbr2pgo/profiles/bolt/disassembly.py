@@ -14,6 +14,7 @@ from lbr2pgo.support.addresses import ByteRanges, ImageAddresses
 from lbr2pgo.support.arrays import I64, U8, Bools
 from lbr2pgo.support.distinct import place_of
 from lbr2pgo.support.intervals import last_at_or_below, numbers_in
+from lbr2pgo.support.tables import ascending, same_length, seal
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,11 @@ class Disassembly:
     """Row in `functions`."""
     offset: I64
     """Where in `data` the instruction's bytes are."""
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self, *_COLUMNS)
+        ascending(self, "address")
 
     def __len__(self) -> int:
         return len(self.address)
@@ -61,6 +67,10 @@ class Disassembly:
         behind = self.address[:-1] + self.size[:-1]
         continues[1:] = (self.address[1:] == behind) & (self.function[1:] == self.function[:-1])
         return continues
+
+    def passing(self, rows: Bools) -> Disassembly:
+        """The same, but that these rows (n,) let control pass."""
+        return replace(self, kind=np.where(rows, np.uint8(Kind.OTHER), self.kind))
 
     def is_kind(self, *kinds: Kind) -> Bools:
         """(n,): whether the instruction is of one of these kinds."""
@@ -101,8 +111,7 @@ def disassembled(image: Image, functions: BinaryFunctions, table: InstructionTab
         function,
         offset,
     )
-    code.kind[_jumps_past_end(code)] = Kind.OTHER
-    return code
+    return code.passing(_jumps_past_end(code))
 
 
 def _jumps_past_end(code: Disassembly) -> Bools:

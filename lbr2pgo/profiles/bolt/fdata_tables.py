@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lbr2pgo.support.arrays import I32, I64, U8, U64
+from lbr2pgo.support.tables import same_length, seal
 
 Column = npt.NDArray[np.integer[npt.NBitBase]]
 
@@ -28,8 +29,8 @@ class FdataTable:
     looks: ClassVar[str]
 
     def __post_init__(self) -> None:
-        if len({len(column) for column in self.columns()}) > 1:
-            raise ValueError("columns differ in length")
+        seal(self)
+        same_length(self)
 
     def __len__(self) -> int:
         return len(self.columns()[0])

@@ -33,6 +33,7 @@ from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_addresse
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.distinct import among, distinct
 from lbr2pgo.support.intervals import interval_of
+from lbr2pgo.support.tables import ascending, same_length, seal
 
 _FRAGMENT = re.compile(rb"(.*)\.(cold|warm)(\.\d+)?$", re.DOTALL)
 _FRAGMENT_PARTS = (b".cold", b".warm")
@@ -62,6 +63,13 @@ class BinaryFunctions:
     """Row of the symbol that names each, -1 where none does."""
     plt_name: Mapping[int, str] = field(repr=False)
     """By start, for entries of the procedure linkage table."""
+
+    def __post_init__(self) -> None:
+        seal(self)
+        columns = "start", "size", "max_size", "is_pseudo", "is_contradicted", "parent", "symbol"
+        same_length(self, *columns)
+        ascending(self, "start")
+        ascending(self, "secondary_entries")
 
     def __len__(self) -> int:
         return len(self.start)

@@ -11,6 +11,7 @@ import numpy as np
 from lbr2pgo.profiles.bolt.disassembly import Disassembly
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U8, Bools
+from lbr2pgo.support.tables import same_length, seal
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,10 @@ class TableUses:
     """Address of the jump, 0 if unknown."""
     is_distances: Bools
     """Whether entries are distances from the table's start instead of addresses."""
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
 
     def joined(self, other: TableUses) -> TableUses:
         """The rows of both."""

@@ -21,6 +21,7 @@ from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.distinct import among, begins, distinct
 from lbr2pgo.support.intervals import numbers_in
+from lbr2pgo.support.tables import same_length, seal
 
 _DISTANCE, _ADDRESS = 4, 8
 """Bytes of an entry."""
@@ -39,6 +40,10 @@ class JumpTables:
     """Function whose table it is; the target may lie in one of its fragments."""
     jump: ImageAddresses
     """Address of the jump that uses the table, 0 if it is not known."""
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
 
 
 def find_jump_tables(

@@ -29,6 +29,7 @@ from lbr2pgo.program.elf.relocations import (
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses, image_array
 from lbr2pgo.support.arrays import I64, U8, Bools
 from lbr2pgo.support.distinct import among, begins, distinct
+from lbr2pgo.support.tables import ascending, seal
 
 _SYMBOL = np.dtype(
     [("skip", "<u4"), ("info", "<u2"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
@@ -50,6 +51,11 @@ class CodeReferences:
     """Those of them that the linker's relocations say data holds."""
     distances: ImageAddresses
     """Addresses in data where a distance to code is kept."""
+
+    def __post_init__(self) -> None:
+        seal(self)
+        for column in ("labels", "by_data", "distances"):
+            ascending(self, column)
 
 
 def read_references(image: Image) -> CodeReferences:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Set
+from dataclasses import replace
 
 import numpy as np
 
@@ -61,8 +62,7 @@ def normalized(code: Disassembly) -> Disassembly:
     X86InstrInfo.td); `int3` and the returns from system calls end no block.
     """
     code = _split_locks(code)
-    code.kind[_comes_back(code)] = Kind.OTHER
-    return code
+    return code.passing(_comes_back(code))
 
 
 def _split_locks(code: Disassembly) -> Disassembly:
@@ -70,15 +70,23 @@ def _split_locks(code: Disassembly) -> Disassembly:
     is_locked = (code.byte(0) == _LOCK) & (code.size > 1)
     if not is_locked.any():
         return code
-    split = code.take(np.repeat(np.arange(len(code)), 1 + is_locked))
+    rows = np.repeat(np.arange(len(code)), 1 + is_locked)
     behind = np.flatnonzero(is_locked) + np.arange(1, is_locked.sum() + 1)
-    split.size[behind - 1] = 1
-    split.size[behind] -= np.uint8(1)
-    split.address[behind] += np.uint64(1)
-    split.offset[behind] += 1
-    split.kind[behind] = Kind.OTHER
-    split.has_target[behind] = False
-    return split
+    is_rest = np.zeros(len(rows), np.bool_)
+    is_rest[behind] = True
+    size, kind = code.size[rows] - is_rest, code.kind[rows]
+    size[behind - 1] = 1
+    kind[behind] = Kind.OTHER
+    return replace(
+        code,
+        address=code.address[rows] + is_rest,
+        size=size,
+        kind=kind,
+        target=code.target[rows],
+        has_target=code.has_target[rows] & ~is_rest,
+        function=code.function[rows],
+        offset=code.offset[rows] + is_rest,
+    )
 
 
 def _comes_back(code: Disassembly) -> Bools:

@@ -53,8 +53,12 @@ def written(file):
     return stream.getvalue()
 
 
+TYPES = [np.uint8, np.int32, np.uint64, np.uint8, np.int32, np.uint64, np.uint64, np.uint64]
+NO_SAMPLES = FdataSamples(*(np.zeros(0, kind) for kind in (*TYPES[:3], np.uint64)))
+
+
 def branches(*rows):
-    return FdataBranches(*(np.array(column) for column in zip(*rows, strict=True)))
+    return FdataBranches(*map(np.array, zip(*rows, strict=True), TYPES))
 
 
 def test_a_line_is_a_row():
@@ -201,7 +205,7 @@ def test_an_empty_name_is_written_as_unknown():
     [
         Fdata(("a\nb",), branches=branches((1, 0, 0, 1, 0, 5, 0, 3))),
         Fdata(("f",), branches=branches((1, 0, 0, 1, 0, 5, 0, 2**63))),
-        Fdata((), samples=FdataSamples(*[np.zeros(0)] * 4), events=("a b",)),
+        Fdata((), samples=NO_SAMPLES, events=("a b",)),
     ],
 )
 def test_what_fdata_can_not_hold_is_refused(tmp_path, file):
@@ -212,14 +216,18 @@ def test_what_fdata_can_not_hold_is_refused(tmp_path, file):
 
 def test_tables_are_checked():
     one = branches((1, 0, 0, 1, 0, 5, 0, 3))
-    with pytest.raises(ValueError, match="length"):
-        FdataBranches(*[np.zeros(2)] * 7, np.zeros(1))
+    with pytest.raises(ValueError, match=r"FdataBranches\.count has shape"):
+        replace(one, count=np.zeros(2, np.uint64))
+    with pytest.raises(ValueError, match="must hold uint64"):
+        replace(one, count=np.zeros(1))
+    with pytest.raises(ValueError, match="read-only"):
+        one.count[0] = 4
     with pytest.raises(ValueError, match="range"):
         Fdata((), branches=one)
     with pytest.raises(ValueError, match="range"):
-        Fdata(("f",), branches=replace(one, to_is_symbol=np.array([3])))
+        Fdata(("f",), branches=replace(one, to_is_symbol=np.array([3], np.uint8)))
     with pytest.raises(ValueError, match="share"):
-        Fdata(("f",), branches=one, samples=FdataSamples(*[np.zeros(0)] * 4))
+        Fdata(("f",), branches=one, samples=NO_SAMPLES)
     with pytest.raises(ValueError, match="event"):
         Fdata(("f",), branches=one, events=("cycles",))
 
@@ -268,8 +276,7 @@ def files(draw):
     row = st.builds(lambda a, b, c: (*a, *b, *c), place, place, st.tuples(counts, counts))
     rows = draw(st.lists(row, max_size=8))
     columns = list(zip(*rows, strict=True)) or [()] * 8
-    dtypes = [np.uint8, np.int32, np.uint64, np.uint8, np.int32, np.uint64, np.uint64, np.uint64]
-    arrays = [np.array(c, t) for c, t in zip(columns, dtypes, strict=True)]
+    arrays = [np.array(c, t) for c, t in zip(columns, TYPES, strict=True)]
     loads = FdataLoads(*arrays[:6], arrays[7]) if rows and draw(st.booleans()) else None
     bolted = draw(st.booleans())
     if draw(st.booleans()):
