@@ -247,6 +247,24 @@ def test_the_seed_decides_the_samples(record: Record) -> None:
     assert entries(2) != first
 
 
+def test_neither_the_environment_nor_the_path_decides_the_samples(
+    record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What they cost the dynamic loader is over when the program's first period begins."""
+
+    def last_samples(program: Path) -> list[int]:
+        ips = [ip for batch in record(program, 1).stacks() for ip in batch.ip.tolist()]
+        assert len(ips) > 300
+        return ips[-300:]
+
+    long = tmp_path / "a-directory-with-a-rather-long-name"
+    long.mkdir()
+    shutil.copy(testbin("x86-64/interp.pie"), long)
+    before = last_samples(testbin("x86-64/interp.pie"))
+    monkeypatch.setenv("PADDING", "x" * 5000)
+    assert last_samples(long / "interp.pie") == before
+
+
 def test_periods_jitter_around_their_mean(record: Record) -> None:
     recording = record(testbin("x86-64/interp.static"), 10, period=997)
     expected = recording.result.totals.taken / 997

@@ -15,6 +15,7 @@ struct emulator {
     char *option;         // its -plugin
     char self[PATH_MAX];
     const char *program;  // what it runs now
+    uint64_t entry;       // of that, not of its dynamic loader
 };
 
 struct new_program {

@@ -33,6 +33,16 @@ HIDDEN void block_begins_in_state(unsigned vcpu, void *data, const void *state) 
     enter_block(c, data);
 }
 
+// How much the dynamic loader does depends on the environment and on paths: the period begins anew
+// with the program's own code, so that these don't decide which of its branches are sampled.
+static void program_begins(unsigned vcpu, void *data) {
+    static int has_begun;
+    (void)data;
+    if (!has_begun)
+        begin_period(cpu_of(vcpu));
+    has_begun = 1;
+}
+
 static void translate(uint64_t id, struct qemu_plugin_tb *tb) {
     (void)id;
     enum { INSTRUCTION_MAX = 16 };
@@ -60,6 +70,8 @@ static void translate(uint64_t id, struct qemu_plugin_tb *tb) {
     pthread_mutex_unlock(&maps.lock);
     struct block *block = intern_block(&b);
     block_executed *callback = options.call_graph ? state_of_emulator : block_begins;
+    if (b.start == emulator.entry)
+        qemu_plugin_register_vcpu_tb_exec_cb(tb, program_begins, CALLBACK_WITHOUT_REGISTERS, NULL);
     if (block)
         qemu_plugin_register_vcpu_tb_exec_cb(tb, callback, CALLBACK_WITHOUT_REGISTERS, block);
     else

@@ -49,7 +49,9 @@ static void map_program(int32_t tid) {
         append_note(NOTE_UNKNOWN_LOAD_ADDRESS, errno, tid, emulator.program);
         return;
     }
-    map_segments(&elf, qemu_plugin_start_code() - first_code(&elf), path, tid);
+    uint64_t bias = qemu_plugin_start_code() - first_code(&elf);
+    emulator.entry = bias + elf.header.e_entry;
+    map_segments(&elf, bias, path, tid);
     if (!elf.interpreter[0])
         return;
     char *loader = below_sysroot(elf.interpreter);
@@ -67,11 +69,15 @@ static void start_process(void) {
     map_program(tid);
 }
 
-static void reset_ring(struct cpu *c) {
-    c->newest = c->filled = 0;
+static void begin_period(struct cpu *c) {
     c->random = (options.seed + 1) * 0x9e3779b97f4a7c15u ^ (uint64_t)(c->index + 1) << 32;
     next_random(c);
     c->until_sample = next_period(c);
+}
+
+static void reset_ring(struct cpu *c) {
+    c->newest = c->filled = 0;
+    begin_period(c);
 }
 
 static struct cpu *start_cpu(unsigned index) {
