@@ -11,6 +11,8 @@ from lbr2pgo.analyses import accuracy, sample_quality, staleness
 from lbr2pgo.analyses.sample_quality import ProfileOverlap
 from lbr2pgo.analyses.staleness import Staleness
 from lbr2pgo.profiles.bolt.fdata_tables import UNKNOWN, Fdata
+from lbr2pgo.profiles.gcc.samples import gcc_samples
+from lbr2pgo.profiles.llvm.correlate import sample_profile
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
@@ -39,6 +41,8 @@ class Profile:
     samples: SampleProfile | None = None
     fdata: Fdata | None = None
     flow: Flow | None = None
+    gcc: SampleProfile | None = None
+    """Samples as GCC keeps them: names and discriminators are others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ def measure(
     profile: Profile, program: Program, old: Profile | None = None, build: Program | None = None
 ) -> Quality:
     """Measure a profile against its binary, another profile, and a later build, if there are."""
-    samples = profile.samples
+    samples = profile.samples or profile.gcc
     return Quality(
         density=None if samples is None else sample_quality.density(samples),
         coverage=None if samples is None else sample_quality.coverage(samples),
@@ -101,19 +105,24 @@ def _stale(profile: Profile, program: Program) -> Staleness | None:
 
 def _stale_in(profile: Profile, program: Program) -> Staleness | None:
     """What a profile says of code that a program lacks, which need not be the one recorded."""
-    samples = profile.samples
+    samples = profile.samples or profile.gcc
     if samples is None:
         return None if profile.fdata is None else staleness.of_fdata(profile.fdata, program)
     if samples.is_probe_based and program.probes.present:
         return staleness.of_probes(samples, program.probes.descriptors)
     debug = DebugInfo.open(program.image)
-    return staleness.of_sample_profile(samples, program, debug) if debug.present else None
+    if not debug.present:
+        return None
+    derive = gcc_samples if profile.samples is None else sample_profile
+    return staleness.of_sample_profile(samples, program, debug, derive)
 
 
 def overlap(base: Profile, test: Profile) -> ProfileOverlap | None:
     """Compare two profiles in a form that both have; None if there is none."""
     if base.samples is not None and test.samples is not None:
         return sample_quality.compare(base.samples, test.samples)
+    if base.gcc is not None and test.gcc is not None:
+        return sample_quality.compare(base.gcc, test.gcc)
     if base.fdata is not None and test.fdata is not None:
         return _fdata_overlap(base.fdata, test.fdata)
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +18,7 @@ from lbr2pgo.program.probes import Descriptors
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow, replay
 from lbr2pgo.support.addresses import ByteRanges, image_addresses
-from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.sums import exact_sum
 
 _NAMED = 5
@@ -93,16 +93,22 @@ class _Weights:
 # ---------------------------------------------------------------------------- sample profiles
 
 
-def of_sample_profile(profile: SampleProfile, program: Program, debug: DebugInfo) -> Staleness:
+Derive = Callable[[Flow, Program, DebugInfo], tuple[SampleProfile, Bools]]
+"""How samples come of what ran: by LLVM's rules or by GCC's."""
+
+
+def of_sample_profile(
+    profile: SampleProfile, program: Program, debug: DebugInfo, derive: Derive = sample_profile
+) -> Staleness:
     """Of a sample profile: counts at names and locations that the binary's DWARF lacks.
 
     Where a function is inlined plays no part: the compiler follows that. Locations of pseudo
     probes stand in no DWARF; of such profiles only the names are looked at, see `of_probes`.
     """
     wanted = {guid(name) for name, _, _ in _places(profile)}
-    known = _locations(wanted, program, debug)
+    known = _locations(wanted, program, debug, derive)
     if wanted - known.keys():
-        known = _locations(None, program, debug)  # some are only inlined, anywhere
+        known = _locations(None, program, debug, derive)  # some are only inlined, anywhere
     total, placed = 0, 0
     missing: dict[str, int] = {}
     for name, location, count in _places(profile):
@@ -128,7 +134,7 @@ def _function_places(function: FunctionSamples) -> Iterator[tuple[str | int, Loc
 
 
 def _locations(
-    wanted: set[int] | None, program: Program, debug: DebugInfo
+    wanted: set[int] | None, program: Program, debug: DebugInfo, derive: Derive
 ) -> dict[int, set[Location]]:
     """Locations of each function's code, inlined copies included, by the hash of its name.
 
@@ -141,7 +147,7 @@ def _locations(
     ]
     rows = np.flatnonzero(np.array(chosen, dtype=np.bool_))
     everything = _all_run(program, described.ranges.take(rows))
-    profile, _ = sample_profile(replay(everything, program), program, debug)
+    profile, _ = derive(replay(everything, program), program, debug)
     found: dict[int, set[Location]] = {}
     for name, location, _ in _places(profile):
         found.setdefault(guid(name), set()).add(location)

@@ -43,7 +43,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
             "lbr2pgo check app.prof --binary ./app --new-build ./app-2",
         ),
     )
-    parser.add_argument("profile", metavar="PROFILE", help="a recording, sample profile or fdata")
+    parser.add_argument("profile", metavar="PROFILE", help="a recording, or a written profile")
     parser.add_argument("--binary", required=True, type=executable, metavar="ELF")
     parser.add_argument(
         "--against", metavar="OLD", help="compare with this recording of the binary, or profile"
@@ -105,8 +105,9 @@ def run(args: argparse.Namespace) -> int:
     gates = Gates({name: limit for name, limit in limits.items() if limit is not None})
     _refuse_without_old(args)
     program = Program.open(args.binary)
-    profile = load(args.profile, program)
-    old = None if args.against is None else load(args.against, program)
+    for_gcc = any(map(_is_for_gcc, (args.profile, args.against)))
+    profile = load(args.profile, program, for_gcc=for_gcc)
+    old = None if args.against is None else load(args.against, program, for_gcc=for_gcc)
     build = None if args.new_build is None else Program.open(args.new_build)
     quality = measure(profile, program, old, build)
     failed = list(gates.failed(quality))
@@ -133,11 +134,24 @@ def _refuse_without_old(args: argparse.Namespace) -> None:
         )
 
 
-def load(path: str, program: Program) -> Profile:
-    """Read a profile, and derive what can be derived of a recording."""
+def _is_for_gcc(path: str | None) -> bool:
+    from lbr2pgo.profiles.formats import read_written
+    from lbr2pgo.profiles.gcc.afdo import GccProfile
+
+    if path is None or path == "-":
+        return False
+    return isinstance(read_written(Path(path)), GccProfile)
+
+
+def load(path: str, program: Program, *, for_gcc: bool = False) -> Profile:
+    """Read a profile, and derive what can be derived of a recording.
+
+    `for_gcc` says to derive the samples that GCC reads too.
+    """
     from lbr2pgo.analyses.quality import Profile
     from lbr2pgo.profiles.bolt.fdata_tables import Fdata
     from lbr2pgo.profiles.formats import read_written
+    from lbr2pgo.profiles.gcc.afdo import GccProfile
     from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 
     written = None if path == "-" else read_written(Path(path))
@@ -145,10 +159,12 @@ def load(path: str, program: Program) -> Profile:
         return Profile(fdata=written)
     if isinstance(written, SampleProfile):
         return Profile(samples=written)
-    return _replayed(path, program)
+    if isinstance(written, GccProfile):
+        return Profile(gcc=written.samples)
+    return _replayed(path, program, for_gcc=for_gcc)
 
 
-def _replayed(path: str, program: Program) -> Profile:
+def _replayed(path: str, program: Program, *, for_gcc: bool) -> Profile:
     from lbr2pgo.analyses.quality import Profile
     from lbr2pgo.profiles.bolt.derive_fdata import fdata_from_counts
     from lbr2pgo.replay.recordings import Inputs, read_and_replay
@@ -156,7 +172,7 @@ def _replayed(path: str, program: Program) -> Profile:
     found = read_and_replay(Inputs((Path(path),), Path(program.image.path)))
     found.refuse_nothing()
     fdata, _ = fdata_from_counts(found.counts, found.program)
-    return Profile(_samples(found), fdata, found.flow)
+    return Profile(_samples(found), fdata, found.flow, _gcc_samples(found) if for_gcc else None)
 
 
 def _samples(found: Replayed) -> SampleProfile | None:
@@ -169,6 +185,15 @@ def _samples(found: Replayed) -> SampleProfile | None:
     if found.program.probes.present:
         return probe_profile(found.flow, found.program, debug)[0].tree()
     return sample_profile(found.flow, found.program, debug)[0] if debug.present else None
+
+
+def _gcc_samples(found: Replayed) -> SampleProfile | None:
+    """What `convert --afdo` would write; None if there can't be one."""
+    from lbr2pgo.profiles.gcc.samples import gcc_samples
+    from lbr2pgo.program.dwarf.debug_info import DebugInfo
+
+    debug = DebugInfo.open(found.program.image)
+    return gcc_samples(found.flow, found.program, debug)[0] if debug.present else None
 
 
 def _print_json(quality: Quality, limits: Mapping[str, float], failed: list[str]) -> None:

@@ -77,11 +77,17 @@ def _is_as_llvm(work: Work) -> bool:
 
 
 def _tallies(work: Work, is_located: Bools, otherwise: str) -> dict[str, int]:
+    found, lost = located_runs(work, is_located)
+    return {"runs_located": found, f"runs_located/{otherwise}": lost}
+
+
+def located_runs(work: Work, is_located: Bools) -> tuple[int, int]:
+    """How many fall-throughs in functions have a source location, and how many have none."""
     judged = work.flow.judged
     in_function = judged.valid & (work.program.functions.containing(judged.runs.start) >= 0)
     found = int(judged.runs.count[in_function & is_located].sum())
     lost = int(judged.runs.count[in_function & ~is_located].sum())
-    return {"runs_located": found, f"runs_located/{otherwise}": lost}
+    return found, lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +141,7 @@ class LlvmOutput(Output):
 
     def write(self, work: Work) -> Written:
         """See `Output`."""
-        _refuse_without_runs(work)
+        refuse_without_runs(work, "clang")
         by_probes = self._is_by_probes(work)
         write = self._write_contexts if self._is_by_context(work) else self._write_flat
         return write(work, by_probes=by_probes)
@@ -261,19 +267,25 @@ def _symbols(work: Work, *, by_probes: bool) -> frozenset[str]:
 
 def _notes(work: Work, *, by_probes: bool) -> Iterator[str]:
     """What of the program could not be used."""
-    for why, count in work.debug.health().items():
-        if count:
-            yield f"debug information: {count:,} {why}"
+    yield from debug_notes(work)
     if by_probes:
         for why, count in work.program.probes.health().items():
             yield f"{count:,} {why}"
 
 
-def _refuse_without_runs(work: Work) -> None:
+def debug_notes(work: Work) -> Iterator[str]:
+    """What of the debug information could not be used."""
+    for why, count in work.debug.health().items():
+        if count:
+            yield f"debug information: {count:,} {why}"
+
+
+def refuse_without_runs(work: Work, compiler: str) -> None:
+    """Raise OutputError where single branches alone were recorded."""
     filters = work.found.filters
     if filters and not len(work.flow.judged.runs):
         raise OutputError(
-            "no sample profile was written: without what ran between branches, clang would "
+            f"no sample profile was written: without what ran between branches, {compiler} would "
             f"take all code for cold ({filters[0]})",
             cure="Record all branches: perf record -b (without a filter by type).",
         )

@@ -31,6 +31,7 @@ from lbr2pgo.profiles.llvm.places import (
 )
 from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, ProfileTable
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+from lbr2pgo.profiles.llvm.symbol_names import by_symbol, outermost_by
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
@@ -50,22 +51,36 @@ def sample_profile(
 
 
 def profile_table(
-    flow: Flow, program: Program, debug: DebugInfo, *, as_llvm: bool = False
+    flow: Flow,
+    program: Program,
+    debug: DebugInfo,
+    *,
+    as_llvm: bool = False,
+    for_gcc: bool = False,
 ) -> tuple[ProfileTable, Bools]:
     """The sample profile of a replayed recording, in columns.
 
     Also returns, for each fall-through of `flow.judged`, whether its code has source locations.
-    With `as_llvm`, calls from outside the image are made at address EXTERNAL.
+    With `as_llvm`, calls from outside the image are made at address EXTERNAL. `for_gcc` says that
+    discriminators are whole, that functions have the names of their symbols, and that calls don't
+    raise the count of their location.
     """
     functions = debug.functions_for(starts(flow))
+    if for_gcc:
+        functions = by_symbol(functions, program.functions)
     calls = calls_to_entries(flow, program.symbols, functions, as_llvm=as_llvm)
     code = counted_code(flow, program, functions, calls)
-    is_fs = uses_fs_discriminators(program)
+    is_fs = for_gcc or uses_fs_discriminators(program)
     frames, place_of = debug.places(code.address)
     debug.release()
+    if for_gcc:
+        frames = outermost_by(frames, functions, code.address, place_of)
     places = places_of(frames, is_fs=is_fs)
     contexts = inline_contexts(places)
     table = _table(_executed(code, place_of), places, contexts, _placed(calls, code, place_of))
+    if not for_gcc:
+        table.raise_to_calls()
+    table = table.without_ambiguous().with_used_names()
     is_located = places.depth[place_of] > 0
     return replace(table, is_fs=is_fs), located(flow, code.address[is_located])
 
@@ -125,9 +140,7 @@ def _table(
     leaf = leaf_contexts(places, contexts)
     body, targets = _body(executed, places, leaf, calls)
     made = _with_heads(_with_totals(executed, contexts), calls)
-    table = ProfileTable(calls.names, made, body, targets)
-    table.raise_to_calls()
-    return table.without_ambiguous().with_used_names()
+    return ProfileTable(calls.names, made, body, targets)
 
 
 def _with_totals(executed: _Executed, contexts: InlineContexts) -> Contexts:

@@ -1,0 +1,102 @@
+"""GCC's sample profile, for `gcc -fauto-profile`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from lbr2pgo.model.incomplete import EmptyProfileError
+from lbr2pgo.model.waterfall import Step
+from lbr2pgo.profiles.formats.base import Form, Output, OutputFormat, Work, Written, flag
+from lbr2pgo.profiles.formats.llvm import (
+    LOCATED,
+    debug_notes,
+    located_runs,
+    refuse_without_runs,
+)
+from lbr2pgo.support.errors import OutputError
+
+if TYPE_CHECKING:
+    from lbr2pgo.profiles.formats.base import Reader
+    from lbr2pgo.profiles.gcc.afdo import GccProfile
+
+_RUNS = Step(
+    "afdo_runs",
+    "written to the profile for GCC",
+    "fall-throughs",
+    "runs_in_function",
+    {"no_location": LOCATED.reasons["no_location"]},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AfdoOutput(Output):
+    """A sample profile for GCC."""
+
+    path: Path = field(metadata=flag("--afdo", "profile for gcc -fauto-profile"))
+    version: Literal["2", "3"] = field(
+        default="2",
+        metadata=flag("--afdo-version", "2: GCC 12 to 15 (default); 3: GCC 16"),
+    )
+
+    @property
+    def next_step(self) -> str:
+        """See `Output`."""
+        return f"gcc -O2 -g -fauto-profile={self.path}"
+
+    def write(self, work: Work) -> Written:
+        """See `Output`."""
+        from lbr2pgo.profiles.gcc import afdo
+
+        refuse_without_runs(work, "GCC")
+        if not work.debug.present:
+            raise OutputError(f"no profile for GCC was written: {work.debug.missing_reason}")
+        profile, tallies = self._profile(work)
+        if not profile.samples.functions:
+            raise EmptyProfileError(tallies, what="no function with debug information ran")
+        with work.writing("profile for GCC"):
+            afdo.write(profile, self.path)
+        return Written(tallies, tuple(debug_notes(work)))
+
+    def _profile(self, work: Work) -> tuple[GccProfile, dict[str, int]]:
+        from lbr2pgo.profiles.gcc.afdo import GccProfile
+        from lbr2pgo.profiles.gcc.first_seen import first_seen
+        from lbr2pgo.profiles.gcc.samples import gcc_samples
+
+        with work.timings.stage("correlate for GCC"):
+            samples, is_located = gcc_samples(work.flow, work.program, work.debug)
+            times = first_seen(work.found, work.debug) if self.version == "3" else {}
+        located, lost = located_runs(work, is_located)
+        tallies = {_RUNS.key: located, f"{_RUNS.key}/no_location": lost}
+        return GccProfile(samples, int(self.version), times), tallies
+
+
+def _readers() -> tuple[Reader[GccProfile], ...]:
+    from lbr2pgo.profiles.gcc.written import READERS
+
+    return READERS
+
+
+FORMAT = OutputFormat(
+    name="afdo",
+    output=AfdoOutput,
+    forms=(
+        Form("afdo", "GCC auto profile", "GCC 12 to 15 read it (version 2)", "gcc -fauto-profile"),
+        Form(
+            "afdo_3",
+            "GCC auto profile, version 3",
+            "GCC 16 reads it; with the time of each function's first sample",
+            "gcc -fauto-profile",
+            {"version": "3"},
+        ),
+    ),
+    references=("GCC: gcc/auto-profile.cc", "google/autofdo: profile_writer.cc"),
+    limitations=(
+        "needs debug information",
+        "needs all branches, without a filter by type",
+        "lines more than 65,535 behind their function's first wrap around, as in GCC",
+    ),
+    steps=(_RUNS,),
+    readers=_readers,
+)

@@ -1,0 +1,1 @@
+"""GCC's sample profile (`.afdo`)."""

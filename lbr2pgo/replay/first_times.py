@@ -1,0 +1,66 @@
+"""When code was first sampled, which no counts keep: a second pass over the samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+import numpy as np
+
+from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
+from lbr2pgo.counting.count import Reading
+from lbr2pgo.model.branch_stacks import BranchStacks
+from lbr2pgo.replay.recordings import Replayed
+from lbr2pgo.sources.base import StackSource
+from lbr2pgo.support.addresses import ImageAddresses, image_addresses, image_array
+from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.tables import same_length, seal
+
+
+@dataclass(frozen=True, slots=True)
+class FirstTimes:
+    """Branches and when each was first in a sample; columns of equal length, each branch once."""
+
+    address: ImageAddresses
+    time: U64
+    """Nanoseconds."""
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
+
+
+def first_times(found: Replayed) -> FirstTimes:
+    """Of all branches of the program; nothing where the inputs hold counts."""
+    program = found.program
+    parts = [FirstTimes(image_array(()), np.empty(0, np.uint64))]
+    for source, options in zip(found.sources, found.counting, strict=True):
+        if isinstance(source, StackSource):
+            reading = Reading(source, program.image.layout, options)
+            with closing(reading.batches(program.address_of)) as batches:
+                parts += [_of_batch(batch, spaces, reading.spaces) for batch, spaces, _ in batches]
+    return _earliest(parts)
+
+
+def _of_batch(batch: BranchStacks, spaces: I64, known: AddressSpaces) -> FirstTimes:
+    entries = np.diff(batch.offsets)
+    space, time = np.repeat(spaces, entries), np.repeat(batch.time, entries)
+    chosen = np.flatnonzero(space >= 0)
+    parts = []
+    for number, of_space in rows_by(space[chosen]):
+        rows = chosen[of_space]
+        image, piece = known.to_image(number, batch.from_[rows])
+        inside = piece < len(known.pieces[number])
+        parts.append(FirstTimes(image[inside], time[rows][inside]))
+    return _earliest(parts) if parts else FirstTimes(image_array(()), np.empty(0, np.uint64))
+
+
+def _earliest(parts: Sequence[FirstTimes]) -> FirstTimes:
+    address = np.concatenate([part.address for part in parts])
+    time = np.concatenate([part.time for part in parts])
+    order = np.lexsort((time, address))
+    is_first = np.diff(address[order], prepend=np.uint64(0)) != 0
+    is_first[:1] = True
+    rows = order[is_first]
+    return FirstTimes(image_addresses(address[rows]), time[rows])

@@ -1,0 +1,162 @@
+"""What GCC is told, against create_gcov on the same recording, and gcc itself."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from lbr2pgo.profiles.gcc import afdo
+from lbr2pgo.profiles.gcc.samples import gcc_name
+from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples
+
+SOURCES = Path(__file__).parents[3] / "testbins" / "src"
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+Tool = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A program that gcc compiled, and its recording."""
+
+    source: Path
+    compiler: str
+    binary: Path
+    recording: Path
+
+
+@pytest.fixture(scope="module", params=["interp.c", "shapes.cpp"])
+def recorded(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tool: Tool, run: Run
+) -> Recorded:
+    source = SOURCES / request.param
+    compiler = tool("gcc-12" if source.suffix == ".c" else "g++-12")
+    binary = tmp_path_factory.mktemp("gcc") / source.stem
+    # create_gcov 0.19 reads no DWARF 5.
+    run(compiler, "-O2", "-g", "-gdwarf-4", source, "-o", binary)
+    recording = binary.with_suffix(".data")
+    words = ("record", "--emulate", "-c", 10007 if source.suffix == ".c" else 1009, "-o", recording)
+    run(sys.executable, "-m", "lbr2pgo", *words, "--", binary, *_arguments(source))
+    return Recorded(source, compiler, binary, recording)
+
+
+def _arguments(source: Path) -> tuple[str, ...]:
+    return ("20",) if source.suffix == ".cpp" else ()
+
+
+def converted(recorded: Recorded, run: Run, *words: object) -> Path:
+    path = recorded.binary.with_suffix(".afdo")
+    given = ("convert", recorded.recording, "--binary", recorded.binary, "--afdo", path)
+    run(sys.executable, "-m", "lbr2pgo", *given, *words)
+    return path
+
+
+def mass(path: Path) -> Counter[tuple[object, ...]]:
+    """Counts by inline path, function and location."""
+    found: Counter[tuple[object, ...]] = Counter()
+
+    def add(function: FunctionSamples, path: tuple[object, ...]) -> None:
+        for location, count in function.body.items():
+            found[(*path, function.name, location)] += count
+        for location, callee in function.inlined():
+            add(callee, (*path, function.name, location))
+
+    for each in afdo.read(path).samples.functions.values():
+        add(each, ())
+    return found
+
+
+def test_counts_are_those_of_create_gcov(recorded: Recorded, tool: Tool, run: Run) -> None:
+    """But for lambdas: GCC says of no `operator()` where it is declared, and the tools differ."""
+    theirs = recorded.binary.with_suffix(".gcov")
+    words = (f"--binary={recorded.binary}", f"--profile={recorded.recording}", f"--gcov={theirs}")
+    run(tool("create_gcov"), *words, "-gcov_version=2")
+    wanted = Counter({k: n for k, n in mass(theirs).items() if "operator()" not in k})
+    found = mass(converted(recorded, run))
+    equal = sum(min(count, found[key]) for key, count in wanted.items())
+    assert wanted.total() > 50_000
+    assert equal >= 0.99 * wanted.total()
+
+
+def test_gcc_compiles_with_it_without_complaint(
+    recorded: Recorded, run: Run, tmp_path: Path
+) -> None:
+    use = f"-fauto-profile={converted(recorded, run)}"
+    program = tmp_path / "optimised"
+    done = run(recorded.compiler, "-O2", "-g", "-Wall", use, recorded.source, "-o", program)
+    assert done.stderr == ""
+    words = _arguments(recorded.source)
+    assert run(program, *words).stdout == run(recorded.binary, *words).stdout
+
+
+def test_version_3_holds_when_functions_were_first_seen(recorded: Recorded, run: Run) -> None:
+    plain = afdo.read(converted(recorded, run))
+    newer = afdo.read(converted(recorded, run, "--afdo-version", 3))
+    assert newer.version == 3
+    assert newer.samples == plain.samples
+    assert not plain.first_seen
+    ran = {each.name for each in newer.samples.functions.values() if each.total}
+    assert ran <= newer.first_seen.keys()
+    assert newer.first_seen["main"] == min(newer.first_seen.values())
+
+
+def test_check_compares_it_with_its_recording(recorded: Recorded, run: Run) -> None:
+    path = converted(recorded, run)
+    words = ("check", recorded.recording, "--binary", recorded.binary, "--against", path)
+    run(sys.executable, "-m", "lbr2pgo", *words, "--min-overlap", 0.999999)
+    own = run(sys.executable, "-m", "lbr2pgo", "check", path, "--binary", recorded.binary,
+              "--max-stale", 0, "--max-missing", 0)  # fmt: skip
+    assert "stale" in own.stdout
+
+
+def test_functions_without_a_linkage_name_have_their_symbols(
+    tool: Tool, run: Run, tmp_path: Path
+) -> None:
+    """GCC writes none for what is in an unnamed namespace; two classes may have an `area`."""
+    if shutil.which("g++-12") is None:
+        pytest.skip("g++-12 is not installed")
+    source = tmp_path / "areas.cpp"
+    source.write_text(
+        "namespace {\n"
+        "struct A { virtual long area(long n) { return n * 3; } virtual ~A() {} };\n"
+        "struct B : A { long area(long n) override { return n ^ 5; } };\n"
+        "}\n"
+        "int main(int argc, char **) {\n"
+        "  A a; B b; A *both[] = {&a, &b}; long sum = 0;\n"
+        "  for (long n = 0; n < 300000; n++) sum += both[(n * argc) & 1]->area(sum);\n"
+        "  return sum & 1;\n"
+        "}\n"
+    )
+    binary = tmp_path / "areas"
+    run("g++-12", "-O2", "-g", "-fno-devirtualize-speculatively", source, "-o", binary)
+    recording = tmp_path / "areas.data"
+    words = ("record", "--emulate", "-c", 1009, "-o", recording, "--", binary)
+    run(sys.executable, "-m", "lbr2pgo", *words, check=False)
+    found = afdo.read(converted(Recorded(source, "g++-12", binary, recording), run)).samples
+    names = {"_ZN12_GLOBAL__N_11A4areaEl", "_ZN12_GLOBAL__N_11B4areaEl"}
+    assert names <= found.functions.keys()
+    assert all(found.functions[name].head > 1000 for name in names)
+    called = [targets for targets in found.functions["main"].call_targets.values() if targets]
+    assert any(names <= targets.keys() for targets in called)
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("f.constprop.0.isra.0", "f"),
+        ("_ZN1AC4Ev", "_ZN1AC2Ev"),
+        ("_ZN1AD4Ev", "_ZN1AD2Ev"),
+        ("_ZN1AC1Ev", "_ZN1AC1Ev"),
+        ("_Z2C4EPc", "_Z2C4EPc"),
+        (".L1", ""),
+    ],
+)
+def test_names_are_those_that_gcc_looks_up(name: str, wanted: str) -> None:
+    assert gcc_name(name) == wanted

@@ -1,0 +1,31 @@
+"""When branches were first in a sample."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from lbr2pgo.model.branch_counts import FROM
+from lbr2pgo.replay.first_times import first_times
+from lbr2pgo.replay.recordings import Inputs, read_and_replay
+
+TESTBINS = Path(__file__).parents[2] / "testbins"
+PROGRAM = TESTBINS / "x86-64" / "interp.pie"
+RECORDING = TESTBINS / "recordings" / "x86-64-interp.pie.perf.data"
+
+
+def test_every_branch_of_the_program_has_the_time_of_its_first_sample() -> None:
+    found = read_and_replay(Inputs(profiles=(RECORDING, RECORDING), binary=PROGRAM))
+    times = first_times(found)
+    branches = found.flow.branches
+    assert set(times.address.tolist()) == set(branches.from_[branches.known & FROM != 0].tolist())
+    first = {}
+    for batch in found.sources[0].batches(None):
+        place = np.repeat(np.arange(len(batch)), np.diff(batch.offsets))
+        for address, time in zip(batch.from_.tolist(), batch.time[place].tolist(), strict=True):
+            first[address] = min(first.get(address, time), time)
+    bias = {address - image for address in first for image in [times.address[0]]}
+    moved = next(b for b in bias if {int(a) + int(b) for a in times.address} <= first.keys())
+    wanted = [first[int(address) + int(moved)] for address in times.address]
+    assert times.time.tolist() == wanted
