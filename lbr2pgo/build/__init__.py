@@ -1,5 +1,8 @@
 """Profiles into builds: the loop of building, training and rebuilding, and what it gained."""
 
+STEPS = ("build", "train", "convert", "rebuild", "bolt", "measure")
+"""Of a loop, in their order."""
+
 MOST_MISSING = 0.5
 """A profile with more of its counts in functions that a program lacks is another program's."""
 MUCH_STALE, MOST_STALE = 0.2, 0.5

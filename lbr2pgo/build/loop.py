@@ -3,102 +3,106 @@
 from __future__ import annotations
 
 import filecmp
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import Literal
 
 from lbr2pgo.analyses.sample_quality import density
-from lbr2pgo.build.flags import Wanted, plain_flags, profile_flags
-from lbr2pgo.build.measure import Candidate, Measured, check_runs, measure
+from lbr2pgo.build import STEPS
+from lbr2pgo.build.cargo import ByRustflags
+from lbr2pgo.build.flags import BuildFlags, Wanted, plain_flags, profile_flags
+from lbr2pgo.build.measure import Candidate, Measured, measure
+from lbr2pgo.build.options import LoopOptions
 from lbr2pgo.build.post_link import bolt, bolt_command, find_bolt
-from lbr2pgo.build.steps import Say, command_words, keep_copy, run_build, with_binary
+from lbr2pgo.build.reach import ByName, ByVariables, way_for
+from lbr2pgo.build.steps import Say, command_words, put, run_build, with_binary
 from lbr2pgo.build.stored import judge
 from lbr2pgo.build.training import (
     Training,
+    exact_beside,
     make_profile,
-    record,
+    record_all,
+    recordings,
     shorter_period,
     walks_frame_pointers,
 )
 from lbr2pgo.build.verdict import Built
+from lbr2pgo.build.workplace import Workplace, need
 from lbr2pgo.profiles.formats import read_written
+from lbr2pgo.profiles.formats.base import Output
 from lbr2pgo.profiles.formats.fdata import FdataOutput
 from lbr2pgo.profiles.formats.llvm import LlvmOutput
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.probes import has_probes
+from lbr2pgo.record.options import Watch
 from lbr2pgo.support.errors import InputError, MissingToolError
 
 
-@dataclass(frozen=True, slots=True)
-class LoopOptions:
-    """One loop; checked on construction, before anything is built in vain.
+class Loop:
+    """Goes through the steps of one loop; `say` takes what each is and its command.
 
-    Raises InputError if nothing says where a profile comes from, or for a senseless `runs`.
+    `say_time` takes how many seconds the step took that is over; `watch` is entered while a
+    training command runs. What a step needs of the ones before lies in the work directory.
     """
 
-    build: str
-    """A shell command that compiles anew with the CFLAGS, CXXFLAGS and LDFLAGS that it is given."""
-    binary: Path
-    """What it builds."""
-    train: Training | None
-    profile: Path | None
-    """A stored sample profile, in place of training for the compiler."""
-    probes: bool
-    """Build with pseudo probes, for a profile of these."""
-    bolt: bool
-    measure: str | None
-    """The command to measure, if it is not the training's."""
-    runs: int
-    work: Path
-    """Directory for the recording, the profiles and the first build."""
-
-    def __post_init__(self) -> None:
-        check_runs(self.runs)
-        if self.train is None and (self.profile is None or self.bolt):
-            raise InputError(
-                "there is no training command",
-                cure="Give --train 'CMD'. Without BOLT, a stored --profile does as well.",
-            )
-
-
-class Loop:
-    """Goes through the steps of one loop; `say` takes what each is and its command."""
-
-    def __init__(self, options: LoopOptions, say: Say) -> None:
+    def __init__(
+        self,
+        options: LoopOptions,
+        say: Say,
+        say_time: Callable[[float], None] | None = None,
+        watch: Watch | None = None,
+    ) -> None:
         self.options, self.binary, self._say = options, options.binary, say
         self.builds: list[Built] = []
-        """Those that were made, the plain one first."""
+        """Those that were measured, the plain one first."""
+        self._work = Workplace(options.work, options.binary)
         self._training = options.train
-        self._step = 0
+        self._say_time, self._watch = say_time, watch
+        self._way = ByRustflags() if options.cargo else way_for(options.build)
+        if options.first != STEPS[0] and self._work.compilers.exists():  # had to go this way
+            self._way = ByName(self._work.compilers)
+        self._step, self._began = 0, monotonic()
+        self._period: int | None = None
 
     def run(self) -> list[Measured]:
         """Optimise the binary in its place; gives what each build costs, the plain one first.
 
-        The list is empty where the command to be measured does not name the binary. With `bolt`,
-        the last one lies beside the binary, its name ends in `.bolt`. Raises as the steps do;
-        what they made until then stays in the work directory.
+        The list is empty where there is no command to be measured, or it is not asked for. With
+        `bolt`, the last one lies beside the binary, its name ends in `.bolt`. Raises as the steps
+        do; what they made until then stays in the work directory.
         """
         bolt_tool = self._bolt_tool()
-        self.options.work.mkdir(parents=True, exist_ok=True)
-        plain = self._build_plain()
-        self.builds = [Built(plain, plain_flags(self._wanted))]
-        profile = self._profile(plain)
-        if profile is not None:
-            self._rebuild(profile, plain)
-            self.builds.append(Built(self.binary, profile_flags(profile, self._wanted), profile))
-        if bolt_tool is not None:
-            self.builds.append(self._post_link(bolt_tool))
-        return self._measure([each.path for each in self.builds])
+        measured: list[Measured] = []
+        for name in STEPS[STEPS.index(self.options.first) : STEPS.index(self.options.last) + 1]:
+            match name:
+                case "build":
+                    self._build_plain()
+                case "train" if self.options.profile is None:
+                    self._train(self._trains, self._work.recording)
+                case "convert":
+                    self._convert()
+                case "rebuild":
+                    self._rebuild()
+                case "bolt" if bolt_tool is not None:
+                    self._lay_out(bolt_tool)
+                case "measure":
+                    measured = self._measure()
+        self._finish_step()
+        return measured
 
     def _next(self, title: str) -> None:
+        self._finish_step()
         self._step += 1
+        self._began = monotonic()
         self._say(f"{self._step}. {title}")
 
-    def _in_work(self, ending: str) -> Path:
-        return self.options.work / f"{self.binary.name}.{ending}"
+    def _finish_step(self) -> None:
+        if self._step and self._say_time is not None:
+            self._say_time(monotonic() - self._began)
 
     def _bolt_tool(self) -> str | None:
         """Before anything is built in vain."""
@@ -110,20 +114,31 @@ class Loop:
             )
         return tool
 
-    def _build_plain(self) -> Path:
+    def _build_plain(self) -> None:
         self._next("Build what is to be recorded")
-        run_build(self.options.build, plain_flags(self._wanted), self.binary, self._say)
-        lacking = self._lacking(Image.open(self.binary))
+        self._work.begin()
+        self._build(self._plain_flags)
+        lacking = self._lacking()
+        if lacking is not None and type(self._way) is ByVariables:
+            self._say(
+                f"   It has no {lacking}: the build sets its own flags, or strips. Builds again, "
+                "with compilers that add the flags and a strip that does nothing, in "
+                f"{self._work.compilers}."
+            )
+            self._way = ByName(self._work.compilers)
+            self._build(self._plain_flags)
+            lacking = self._lacking()
         if lacking is not None:
             raise InputError(
                 f"has no {lacking}: the build did not take the flags that it was given",
                 where=str(self.binary),
-                cure="It must use CFLAGS (CXXFLAGS, LDFLAGS) of the environment: in a Makefile, "
-                "set them with ?=; CMake takes them in a fresh build directory only (--fresh).",
+                cure="It must compile anew (`make clean all`, `cmake --fresh`), with the CFLAGS of "
+                "the environment, a compiler found by PATH, or `{flags}` in --build.",
             )
-        kept = self._in_work("before")
-        keep_copy(self.binary, kept)
-        return kept
+        put(self.binary, self._work.plain)
+
+    def _build(self, flags: BuildFlags) -> None:
+        run_build(self.options.build, flags, self.binary, self._say, self._way)
 
     @property
     def _wanted(self) -> Wanted:
@@ -131,59 +146,73 @@ class Loop:
         walks_frames = options.train is not None and walks_frame_pointers(options.train)
         return Wanted(options.bolt, options.probes, walks_frames)
 
-    def _lacking(self, image: Image) -> str | None:
+    @property
+    def _plain_flags(self) -> BuildFlags:
+        return plain_flags(self._wanted)
+
+    def _lacking(self) -> str | None:
         """What the profile will be told by, and the build has not got."""
+        image = Image.open(self.binary)
         if not DebugInfo.open(image).present:
             return "debug information"
         if self.options.probes and not has_probes(image):
             return "pseudo probes"
         return None
 
-    def _profile(self, plain: Path) -> Path | None:
-        if self.options.profile is not None:
-            self._next(f"Look at the profile {self.options.profile}")
-            verdict = judge(self.options.profile, plain)
-            if verdict.said:
-                self._say(f"   {'Warning' if verdict.is_warning else 'Note'}: {verdict.said}.")
-            return self.options.profile if verdict.usable else None
-        recording, profile = self._in_work("perf.data"), self._in_work("prof")
-        period = self._make_profile(recording, profile)
-        if self._trains.period is None and period is not None:
-            self._make_denser(recording, profile, period)
-        return profile
-
-    def _make_profile(self, recording: Path, profile: Path) -> int | None:
-        """Train and convert; gives the period of the software LBR, None of hardware."""
-        period = self._train(self._trains, recording)
-        self._next("Convert for the compiler")
-        contexts: Literal["nested", "auto"] = "nested" if self._trains.call_graph else "auto"
-        output = LlvmOutput(profile, contexts=contexts)
-        make_profile(recording, self.binary, self._say, output)
-        return period
-
-    def _make_denser(self, recording: Path, profile: Path, period: int) -> None:
-        """Record once more, with a shorter period, if the profile is thin."""
-        samples = read_written(profile)
-        assert isinstance(samples, SampleProfile)
-        shorter = shorter_period(period, density(samples))
-        if shorter is not None:
-            self._say(f"   Too few samples: trains again, with a period of {shorter:,}.")
-            self._training = replace(self._trains, period=shorter)
-            self._make_profile(recording, profile)
-
     @property
     def _trains(self) -> Training:
         assert self._training is not None  # LoopOptions checks it
         return self._training
 
-    def _train(self, training: Training, recording: Path) -> int | None:
+    def _train(self, training: Training, recording: Path) -> None:
         self._next("Train")
-        return record(training, recording, self._say)
+        if recording == self._work.recording:
+            put(need(self._work.plain, "build"), self.binary)
+        self._period = record_all(training, recording, self._say, self._watch)
 
-    def _rebuild(self, profile: Path, plain: Path) -> None:
+    @property
+    def _profile(self) -> Path:
+        return self.options.profile or self._work.profile
+
+    def _make(self, recording: Path, output: Output) -> None:
+        """Make a profile of recordings of the program in its place."""
+        inputs = recordings(self._trains, recording)
+        if self._trains.exact:
+            inputs = [exact_beside(each) for each in inputs]
+        found = [need(each, "train") for each in inputs]
+        make_profile(found, self.binary, self._say, output)
+
+    def _convert(self) -> None:
+        if self.options.profile is not None:
+            return
+        put(need(self._work.plain, "build"), self.binary)
+        self._convert_once()
+        is_open = self._trains.period is None and not self._trains.exact
+        if self._period is not None and is_open:
+            self._make_denser(self._period)
+
+    def _convert_once(self) -> None:
+        self._next("Convert for the compiler")
+        contexts: Literal["nested", "auto"] = "nested" if self._trains.call_graph else "auto"
+        self._make(self._work.recording, LlvmOutput(self._profile, contexts=contexts))
+
+    def _make_denser(self, period: int) -> None:
+        """Record once more, with a shorter period, if the profile is thin."""
+        samples = read_written(self._profile)
+        assert isinstance(samples, SampleProfile)
+        shorter = shorter_period(period, density(samples))
+        if shorter is not None:
+            self._say(f"   Too few samples: trains again, with a period of {shorter:,}.")
+            self._training = replace(self._trains, period=shorter)
+            self._train(self._training, self._work.recording)
+            self._convert_once()
+
+    def _rebuild(self) -> None:
+        plain = need(self._work.plain, "build")
+        if self.options.profile is not None and not self._is_usable(self.options.profile):
+            return
         self._next("Build with the profile")
-        flags = profile_flags(profile, self._wanted)
-        run_build(self.options.build, flags, self.binary, self._say)
+        self._build(profile_flags(need(self._profile, "convert"), self._wanted))
         if filecmp.cmp(self.binary, plain, shallow=False):
             raise InputError(
                 "is as it was before: the build did not compile it anew, or not with its flags",
@@ -191,33 +220,60 @@ class Loop:
                 cure="Let --build start from scratch and take CFLAGS from the environment, as "
                 "`make clean all` and `cmake --fresh …` do.",
             )
+        put(self.binary, self._work.rebuilt)
 
-    def _post_link(self, tool: str) -> Built:
+    def _is_usable(self, profile: Path) -> bool:
+        self._next(f"Look at the profile {profile}")
+        verdict = judge(profile, self._work.plain)
+        if verdict.said:
+            self._say(f"   {'Warning' if verdict.is_warning else 'Note'}: {verdict.said}.")
+        return verdict.usable
+
+    def _lay_out(self, tool: str) -> None:
         """BOLT needs a recording of the very binary that it rewrites."""
-        recording, fdata = self._in_work("bolt.perf.data"), self._in_work("fdata")
+        put(self._work.newest, self.binary)
+        recording, fdata = self._work.bolt_recording, self._work.fdata
         self._train(replace(self._trains, call_graph=False), recording)
         self._next("Convert for BOLT")
-        make_profile(recording, self.binary, self._say, FdataOutput(fdata))
+        self._make(recording, FdataOutput(fdata))
         self._next("Optimise after the link")
-        output = self.binary.with_name(f"{self.binary.name}.bolt")
-        command = bolt_command(tool, self.binary, fdata, output)
-        self._say(f"   {' '.join(command)}")
-        bolt(tool, self.binary, fdata, output)
-        before = self.builds[-1]
-        return Built(output, before.flags, before.profile, tuple(command))
+        self._say(f"   {' '.join(self._bolt_command(tool))}")
+        bolt(tool, self.binary, fdata, self._work.laid_out)
 
-    def _measure(self, builds: Sequence[Path]) -> list[Measured]:
+    def _bolt_command(self, tool: str) -> list[str]:
+        return bolt_command(tool, self.binary, self._work.fdata, self._work.laid_out)
+
+    def _found(self) -> list[Built]:
+        """The builds that there are."""
+        plain = need(self._work.plain, "build")
+        builds = [Built(plain, self._way.advice(self._plain_flags))]
+        if self._work.rebuilt.exists():
+            flags = profile_flags(self._profile, self._wanted)
+            builds.append(Built(self.binary, self._way.advice(flags), self._profile))
+        tool = find_bolt() if self.options.bolt else None
+        if tool is not None and self._work.laid_out.exists():
+            layout = tuple(self._bolt_command(tool))
+            builds.append(replace(builds[-1], path=self._work.laid_out, layout=layout))
+        return builds
+
+    def _measure(self) -> list[Measured]:
+        put(self._work.newest, self.binary)
+        self.builds = self._found()
         self._next("Measure")
-        trained = self.options.train.command if self.options.train else None
+        trained = self.options.train.whole_command if self.options.train else None
         text = self.options.measure or trained
-        commands = [text and with_binary(text, self.binary, build) for build in builds]
-        candidates = [
-            Candidate(str(build), command_words(command))
-            for build, command in zip(builds, commands, strict=True)
-            if command
-        ]
-        if not candidates:
-            self._say(f"   Not measured: no command names {self.binary} (see --measure).")
+        if text is None:
+            self._say("   Not measured: there is no command (see --measure).")
             return []
         self._say(f"   {text}")
-        return measure(candidates, self.options.runs)
+        return measure(
+            [self._candidate(text, each.path) for each in self.builds], self.options.runs
+        )
+
+    def _candidate(self, text: str, build: Path) -> Candidate:
+        """A command that names the binary gets the build's name; another finds it in its place."""
+        named = with_binary(text, self.binary, build)
+        if named is not None:
+            return Candidate(str(build), command_words(named))
+        content = self._work.newest if build == self.binary else build
+        return Candidate(str(build), command_words(text), (content, self.binary))

@@ -14,13 +14,15 @@ import math
 import os
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from lbr2pgo.build.steps import put
 from lbr2pgo.model.exact_counts import Totals
 from lbr2pgo.record.guest import find_guest
 from lbr2pgo.record.hardware import exit_code
@@ -41,6 +43,13 @@ class Candidate:
 
     name: str
     command: tuple[str, ...]
+    swap: tuple[Path, Path] | None = None
+    """A build, and the file in whose place the command finds it."""
+
+    def set_up(self) -> None:
+        """Put the build where the command finds it."""
+        if self.swap is not None:
+            put(*self.swap)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +105,28 @@ def measure(candidates: Sequence[Candidate], runs: int) -> list[Measured]:
     `record_software`.
     """
     check_runs(runs)
-    counted = [_count(candidate.command) for candidate in candidates]
     names = [candidate.name for candidate in candidates]
-    codes = [each.exit_code for each in counted]
-    _refuse_different_exits(names, codes)
-    is_native = all(_is_native(candidate.command) for candidate in candidates)
-    seconds = _time_rounds(candidates, runs if is_native else 0, codes[0])
+    with _kept({candidate.swap[1] for candidate in candidates if candidate.swap}):
+        counted = [_count(candidate) for candidate in candidates]
+        codes = [each.exit_code for each in counted]
+        _refuse_different_exits(names, codes)
+        is_native = all(_is_native(candidate.command) for candidate in candidates)
+        seconds = _time_rounds(candidates, runs if is_native else 0, codes[0])
     return [Measured(*row) for row in zip(names, counted, seconds.T, strict=True)]
+
+
+@contextmanager
+def _kept(files: Iterable[Path]) -> Iterator[None]:
+    """Put files back that are replaced meanwhile, also when that is interrupted."""
+    with TemporaryDirectory(prefix="lbr2pgo-") as directory:
+        copies = {file: Path(directory) / str(i) for i, file in enumerate(files)}
+        for file, copy in copies.items():
+            put(file, copy)
+        try:
+            yield
+        finally:
+            for file, copy in copies.items():
+                put(copy, file)
 
 
 def check_runs(runs: int) -> None:
@@ -141,10 +165,12 @@ def median_interval(values: F64) -> Interval:
     return Interval(float(np.median(ordered)), float(ordered[rank - 1]), float(ordered[-rank]))
 
 
-def _count(command: tuple[str, ...]) -> CountedRun:
+def _count(candidate: Candidate) -> CountedRun:
+    candidate.set_up()
     with TemporaryDirectory(prefix="lbr2pgo-") as directory:
         options = RecordOptions(
-            output=Path(directory) / "perf.data", command=command, period=_NO_SAMPLES, emulate=True,
+            output=Path(directory) / "perf.data", command=candidate.command, period=_NO_SAMPLES,
+            emulate=True,
         )  # fmt: skip
         output = Path(directory) / "output"
         with output.open("wb") as stream:
@@ -162,6 +188,7 @@ def _time_rounds(candidates: Sequence[Candidate], runs: int, code: int) -> F64:
     """(runs, candidates): seconds of each run."""
     seconds = np.zeros((runs, len(candidates)))
     for round_, i in _turns(runs, len(candidates)):
+        candidates[i].set_up()
         start = time.perf_counter()
         done = subprocess.run(
             candidates[i].command,

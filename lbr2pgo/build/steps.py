@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import os
 import re
 import shlex
@@ -10,7 +11,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from lbr2pgo.build.flags import BuildFlags, refused_flags
+from lbr2pgo.build.flags import BuildFlags
+from lbr2pgo.build.reach import ByVariables
 from lbr2pgo.support.errors import InputError
 
 Say = Callable[[str], None]
@@ -50,18 +52,19 @@ def with_binary(text: str, binary: Path, other: Path) -> str | None:
     return found.sub(lambda _: shlex.quote(program), text)
 
 
-def run_build(command: str, flags: BuildFlags, binary: Path, say: Say) -> None:
-    """Build through a shell, with flags in the environment; its output passes through.
+def run_build(command: str, flags: BuildFlags, binary: Path, say: Say, way: ByVariables) -> None:
+    """Build through a shell, with flags that reach the compiler this way; its output passes.
 
     Raises InputError if it fails, saying which flags the compiler is too old for (or no clang), or
     if it leaves no binary.
     """
-    settings = flags.settings(os.environ)
+    settings = way.settings(flags, os.environ)
+    command = way.command(command, flags)
     words = (f"{name}={shlex.quote(value)}" for name, value in settings.items())
-    say(f"   {' '.join(words)} {command}")
+    say(f"   {' '.join((*words, command))}")
     code = subprocess.run(command, shell=True, env={**os.environ, **settings}).returncode
     if code:
-        refused = refused_flags(flags, os.environ)
+        refused = way.refused(flags, os.environ)
         raise InputError(
             f"the build failed with exit code {code}"
             + (f": {'; '.join(refused)}" if refused else ""),
@@ -74,6 +77,13 @@ def run_build(command: str, flags: BuildFlags, binary: Path, say: Say) -> None:
         )
 
 
-def keep_copy(binary: Path, copy: Path) -> None:
-    """Keep a program that a later step replaces."""
-    shutil.copy2(binary, copy)
+def put(program: Path, place: Path) -> None:
+    """Let a program be at a place, at once and whole: another one may be running from there."""
+    if place.exists() and filecmp.cmp(program, place, shallow=False):
+        return
+    beside = place.with_name(f".lbr2pgo-{os.getpid()}-{place.name}")
+    try:
+        shutil.copy2(program, beside)
+        beside.replace(place)
+    finally:
+        beside.unlink(missing_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isqrt
 from pathlib import Path
@@ -14,7 +15,7 @@ from lbr2pgo.profiles.llvm.density import ENOUGH
 from lbr2pgo.record.emulation import DEFAULT_PERIOD
 from lbr2pgo.record.hardware import choose_recorder, record_hardware
 from lbr2pgo.record.machine import read_machine
-from lbr2pgo.record.options import RecordOptions
+from lbr2pgo.record.options import RecordOptions, Watch
 from lbr2pgo.record.software import record_software
 from lbr2pgo.support.errors import InputError
 
@@ -28,55 +29,93 @@ _RESERVE = 1.25
 class Training:
     """How to train."""
 
-    command: str
+    commands: tuple[str, ...]
+    """Each is recorded by itself, and all of them make one profile."""
     period: int | None
     """Taken branches between samples; None: hardware's default, under emulation what is enough."""
     emulate: bool
     """Use the software LBR even where there is hardware."""
     call_graph: bool = False
     """Keep call chains, for a profile by calling context."""
+    exact: bool = False
+    """Count every branch under the software LBR: no profile is better."""
+
+    def __post_init__(self) -> None:
+        if self.exact and self.call_graph:
+            raise InputError(
+                "exact counts know nothing of calling contexts",
+                cure="Leave out --exact or --contexts.",
+            )
+
+    @property
+    def whole_command(self) -> str:
+        """All commands in one, through a shell if there are several."""
+        return " && ".join(self.commands)
 
 
 def walks_frame_pointers(training: Training) -> bool:
     """Whether call chains will be those that frame pointers tell: the software LBR needs none."""
-    options = _record_options(training, Path("perf.data"))
+    options = _record_options(training, training.commands[0], Path("perf.data"))
     return training.call_graph and choose_recorder(read_machine(), options).hardware
 
 
-def _record_options(training: Training, output: Path) -> RecordOptions:
+def _record_options(training: Training, command: str, output: Path) -> RecordOptions:
     return RecordOptions(
-        output=output, command=command_words(training.command), period=training.period,
+        output=output, command=command_words(command), period=training.period,
         call_graph=training.call_graph, cycles=True, emulate=training.emulate,
+        exact=exact_beside(output) if training.exact else None,
     )  # fmt: skip
 
 
-def record(training: Training, output: Path, say: Say) -> int | None:
-    """Record the training command; gives the period of the software LBR, None of hardware.
+def exact_beside(recording: Path) -> Path:
+    """Where the exact counts of a recorded run are kept."""
+    return recording.with_suffix(".exact")
 
-    Raises InputError if the command fails, else as the recorders do.
+
+def recordings(training: Training, first: Path) -> list[Path]:
+    """Where the recording of each command goes."""
+    others = range(2, len(training.commands) + 1)
+    return [first, *(first.with_name(f"{n}.{first.name}") for n in others)]
+
+
+def record_all(training: Training, first: Path, say: Say, watch: Watch | None = None) -> int | None:
+    """Record each training command; gives the period of the software LBR, None of hardware.
+
+    Raises InputError if a command fails, else as the recorders do.
     """
-    options = _record_options(training, output)
+    period = None
+    for command, output in zip(training.commands, recordings(training, first), strict=True):
+        period = record(training, command, output, say, watch)
+    return period
+
+
+def record(
+    training: Training, command: str, output: Path, say: Say, watch: Watch | None = None
+) -> int | None:
+    """Record one of the commands, as `record_all` does."""
+    options = _record_options(training, command, output)
     machine = read_machine()
     choice = choose_recorder(machine, options)
     period = () if options.period is None else ("-c", str(options.period))
     emulate = () if choice.hardware else ("--emulate",)
     chains = ("--call-graph",) if options.call_graph else ()
-    given = (*emulate, *chains, *period, "-o", str(output))
+    exact = () if options.exact is None else ("--exact", str(options.exact))
+    given = (*emulate, *chains, *period, *exact, "-o", str(output))
     words = ("lbr2pgo", "record", *given, "--", *options.command)
     say(f"   {shlex.join(words)}")
     recorder = "perf" if choice.hardware else "the software LBR"
     say(f"   with {recorder}: {choice.reason}")
     if choice.hardware:
-        code = record_hardware(machine, options)
+        code = record_hardware(machine, options, watch=watch)
     else:
-        result = record_software(options)
+        result = record_software(options, watch=watch)
         code = result.exit_code
         for warning in result.warnings:
             say(f"   Warning: {warning}")
     if code:
         raise InputError(
             f"the training run failed with exit code {code}",
-            where=training.command,
+            where=command,
             cure="A profile of a run that fails is of little use.",
         )
     return None if choice.hardware else options.period or DEFAULT_PERIOD
@@ -100,11 +139,13 @@ def shorter_period(period: int, density: float) -> int | None:
     return shorter if shorter < period else None
 
 
-def make_profile(recording: Path, binary: Path, say: Say, output: Output) -> None:
-    """Convert a recording; says how much was read, and what had to be assumed."""
-    command = ["lbr2pgo", "convert", str(recording), "--binary", str(binary), *output.words()]
+def make_profile(inputs: Sequence[Path], binary: Path, say: Say, output: Output) -> None:
+    """Convert recordings; says how much was read, and what had to be assumed."""
+    files = map(str, inputs)
+    command = ["lbr2pgo", "convert", *files, "--binary", str(binary), *output.words()]
     say(f"   {shlex.join(command)}")
-    done = convert(ConvertOptions((recording,), binary, outputs=(output,)))
-    say(f"   {done.tallies['samples_read']:,} samples")
+    done = convert(ConvertOptions(tuple(inputs), binary, outputs=(output,)))
+    samples = done.tallies.get("samples_read")
+    say("   every branch of the run" if samples is None else f"   {samples:,} samples")
     for note in done.notes:
         say(f"   Note: {note}")

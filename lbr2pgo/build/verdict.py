@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lbr2pgo.build.flags import BuildFlags
 from lbr2pgo.build.measure import Interval, Measured, differing_outputs
 
 _WORTH_IT = 0.99
@@ -20,7 +19,8 @@ class Built:
     """One build of a loop."""
 
     path: Path
-    flags: BuildFlags
+    keep: tuple[str, ...]
+    """What the next builds have to keep of its flags, a sentence each."""
     profile: Path | None = None
     """What the compiler read."""
     layout: tuple[str, ...] = ()
@@ -49,9 +49,7 @@ def verdict(builds: Sequence[Built], measured: Sequence[Measured]) -> Iterator[s
 
 def _advice(chosen: Built) -> Iterator[str]:
     yield f"Ship {chosen.path}."
-    compiled, linked = " ".join(chosen.flags.compile), " ".join(chosen.flags.link)
-    yield f"Keep in CFLAGS and CXXFLAGS: {compiled}"
-    yield f"Keep in LDFLAGS: {linked}"
+    yield from chosen.keep
     if chosen.profile is not None:
         yield f"Keep {chosen.profile}: the compiler reads it in every build."
     if chosen.layout:

@@ -6,32 +6,50 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lbr2pgo.cli import messages
 from lbr2pgo.cli.measure import add_runs, print_measured
 from lbr2pgo.cli.messages import say
 
 if TYPE_CHECKING:
-    from lbr2pgo.build.loop import LoopOptions
+    from lbr2pgo.build.options import LoopOptions
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
+    from lbr2pgo.build import STEPS
+
     parser = subparsers.add_parser(
         "pgo",
         help="build, train, rebuild with the profile, and measure what it gained",
         description="Build a program with the right flags, record a training run (in hardware or "
         "with the software LBR), convert it, build again with the profile, optionally optimise the "
         "result with llvm-bolt, and measure before and after. Says each step and its command. "
-        "Flags reach the build in CFLAGS, CXXFLAGS and LDFLAGS.",
+        "Flags reach the build in CFLAGS, CXXFLAGS and LDFLAGS, where {flags} stands in its "
+        "command, or by compilers that add them; with --cargo in RUSTFLAGS.",
         examples=(
             'lbr2pgo pgo --build "make -B" --binary ./app --train "./app input"',
             'lbr2pgo pgo --build "make -B" --binary ./app --train "./app input" --bolt',
+            'lbr2pgo pgo --build "zig cc {flags} -O2 a.c -o a" --binary ./a --train "./a input"',
+            'lbr2pgo pgo --cargo --train "target/release/app input"',
         ),
     )
+    parser.add_argument("--build", metavar="CMD", help="compiles from scratch, through a shell")
     parser.add_argument(
-        "--build", required=True, metavar="CMD", help="compiles from scratch, through a shell"
+        "--binary", type=Path, metavar="PATH", help="what it builds: a program or a shared library"
     )
-    parser.add_argument("--binary", required=True, type=Path, metavar="PATH", help="what it builds")
-    parser.add_argument("--train", metavar="CMD", help="the run to be recorded")
+    parser.add_argument(
+        "--cargo", action="store_true",
+        help="build with Cargo: cargo build --release, and the package's one program, unless "
+        "--build and --binary say otherwise",
+    )  # fmt: skip
+    parser.add_argument(
+        "--train", action="append", default=[], metavar="CMD",
+        help="the run to be recorded; may be given several times",
+    )  # fmt: skip
+    parser.add_argument(
+        "--exact", action="store_true",
+        help="count every branch of the training under the software LBR, in place of samples",
+    )  # fmt: skip
     parser.add_argument(
         "--profile", type=Path, metavar="FILE",
         help="use this stored sample profile and do not train; it may be stale, or missing yet",
@@ -62,8 +80,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument(
         "--work", type=Path, metavar="DIR",
-        help="for the recording, the profiles and the first build (default: NAME.lbr2pgo)",
+        help="for the recordings, the profiles and the builds; may be deleted afterwards, but for "
+        "the profile (default: NAME.lbr2pgo)",
     )  # fmt: skip
+    for option, default, which in (("--from-step", 0, "first"), ("--to-step", -1, "last")):
+        parser.add_argument(
+            option, choices=STEPS, default=STEPS[default], metavar="STEP",
+            help=f"the {which} step: {', '.join(STEPS)} (default: {STEPS[default]})",
+        )  # fmt: skip
     parser.set_defaults(run=run)
 
 
@@ -71,30 +95,57 @@ def run(args: argparse.Namespace) -> int:
     """Go through the loop and print what it gained, and what to do with it."""
     from lbr2pgo.build.loop import Loop
     from lbr2pgo.build.verdict import verdict
+    from lbr2pgo.cli.progress import is_watched, watch
     from lbr2pgo.support.printable import printable
 
-    loop = Loop(_options(args), say)
+    is_told = is_watched() or messages.is_verbose()
+    loop = Loop(_options(args), say, _say_time if is_told else None, watch)
     measured = loop.run()
     if measured:
         print_measured(measured)
-    print(*map(printable, verdict(loop.builds, measured)), sep="\n")
+    if loop.builds:
+        print(*map(printable, verdict(loop.builds, measured)), sep="\n")
     return 0
 
 
+def _say_time(seconds: float) -> None:
+    from lbr2pgo.cli.progress import clock
+
+    say(f"   took {clock(seconds)}")
+
+
 def _options(args: argparse.Namespace) -> LoopOptions:
-    from lbr2pgo.build.loop import LoopOptions
+    from lbr2pgo.build.options import LoopOptions
     from lbr2pgo.build.training import Training
 
-    trains = args.train is not None
+    build, binary = _target(args)
+    how = args.period, args.emulate, args.contexts, args.exact
     return LoopOptions(
-        build=args.build,
-        binary=args.binary,
-        train=Training(args.train, args.period, args.emulate, args.contexts) if trains else None,
+        build=build,
+        binary=binary,
+        train=Training(tuple(args.train), *how) if args.train else None,
         profile=args.profile,
         probes=args.probes,
         bolt=args.bolt,
         measure=args.measure,
         runs=args.runs,
         # Not beside the binary: builds that start from scratch remove that directory.
-        work=args.work or Path(f"{args.binary.name}.lbr2pgo"),
+        work=args.work or Path(f"{binary.name}.lbr2pgo"),
+        cargo=args.cargo,
+        first=args.from_step,
+        last=args.to_step,
     )
+
+
+def _target(args: argparse.Namespace) -> tuple[str, Path]:
+    """The build's command, and what it builds."""
+    from lbr2pgo.support.errors import InputError
+
+    if args.cargo:
+        from lbr2pgo.build.cargo import BUILD, built_program
+
+        return args.build or BUILD, args.binary or built_program()
+    for name in ("build", "binary"):
+        if getattr(args, name) is None:
+            raise InputError(f"--{name} is missing", cure="Only with --cargo it is known.")
+    return args.build, args.binary

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from lbr2pgo.build.loop import Loop, LoopOptions
+from lbr2pgo.build.loop import Loop
+from lbr2pgo.build.options import LoopOptions
 from lbr2pgo.build.training import Training
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.probes import has_probes
@@ -40,7 +41,7 @@ def loop(
 
     def make(**changes: Any) -> Loop:
         plain: dict[str, Any] = {
-            "build": BUILD, "binary": Path("app"), "train": Training("./app 2", 1009, True),
+            "build": BUILD, "binary": Path("app"), "train": Training(("./app 2",), 1009, True),
             "profile": None, "probes": False, "bolt": False, "measure": None, "runs": 0,
             "work": Path("work"),
         }  # fmt: skip
@@ -67,13 +68,14 @@ def test_the_whole_loop_says_each_step_and_measures_each_build(
     plain, rebuilt, _ = (each.counted.totals for each in measured)
     assert rebuilt.taken < plain.taken
     made = {path.name for path in Path("work").iterdir()}
-    assert made == {"app.before", "app.perf.data", "app.prof", "app.bolt.perf.data", "app.fdata"}
+    endings = ("before", "perf.data", "prof", "after", "bolt.perf.data", "fdata")
+    assert made == {f"app.{ending}" for ending in endings}
 
 
 def test_a_thin_profile_is_recorded_again_with_a_shorter_period(
     loop: MakeLoop, said: list[str]
 ) -> None:
-    loop(train=Training("./app 2", None, True)).run()
+    loop(train=Training(("./app 2",), None, True)).run()
     assert steps(said)[:6] == [
         "Build what is to be recorded", "Train", "Convert for the compiler", "Train",
         "Convert for the compiler", "Build with the profile",
@@ -86,7 +88,7 @@ def test_a_thin_profile_is_recorded_again_with_a_shorter_period(
 
 
 def test_a_period_that_was_asked_for_stays(loop: MakeLoop, said: list[str]) -> None:
-    loop(train=Training("./app 2", 10007, True)).run()
+    loop(train=Training(("./app 2",), 10007, True)).run()
     assert steps(said).count("Train") == 1
     assert any("times more would do better" in line for line in said)
 
@@ -98,20 +100,22 @@ def test_probes_are_in_both_builds_and_in_the_profile(loop: MakeLoop) -> None:
     assert rebuilt.taken < plain.taken
 
 
-def test_a_build_without_the_probes_that_were_asked_for_is_refused(loop: MakeLoop) -> None:
+def test_a_build_without_the_probes_that_were_asked_for_is_refused(
+    loop: MakeLoop, tool: Callable[[str], str]
+) -> None:
     with pytest.raises(InputError, match="has no pseudo probes"):
-        loop(probes=True, build="clang-22 -O2 -g interp.c -o app").run()
+        loop(probes=True, build=f"{tool('clang-22')} -O2 -g interp.c -o app").run()
 
 
 def test_contexts_are_recorded_and_in_the_profile_where_they_are_asked_for(loop: MakeLoop) -> None:
-    plain, rebuilt = loop(train=Training("./app 2", 1009, True, call_graph=True)).run()
+    plain, rebuilt = loop(train=Training(("./app 2",), 1009, True, call_graph=True)).run()
     assert "!Attributes" in Path("work/app.prof").read_text()
     assert rebuilt.counted.totals.taken < plain.counted.totals.taken
 
 
 def test_contexts_are_of_no_use_to_bolt(loop: MakeLoop, tool: Callable[[str], str]) -> None:
     tool("llvm-bolt-22")
-    loop(bolt=True, train=Training("./app 1", 1009, True, call_graph=True)).run()
+    loop(bolt=True, train=Training(("./app 1",), 1009, True, call_graph=True)).run()
     first, second = (PerfData(Path(f"work/app.{name}")) for name in ("perf.data", "bolt.perf.data"))
     assert first.info.has_call_chains
     assert not second.info.has_call_chains
@@ -141,12 +145,120 @@ def test_a_stored_profile_of_another_program_is_refused(loop: MakeLoop) -> None:
         loop(train=None, profile=Path("other.prof")).run()
 
 
-def test_a_build_that_ignores_the_flags_is_refused_before_training(
-    loop: MakeLoop, said: list[str]
+def test_a_build_whose_compiler_nothing_reaches_is_refused_before_training(
+    loop: MakeLoop, said: list[str], tool: Callable[[str], str]
 ) -> None:
     with pytest.raises(InputError, match="did not take the flags"):
-        loop(build="clang-22 -O2 interp.c -o app").run()
+        loop(build=f"{tool('clang-22')} -O2 interp.c -o app").run()
     assert steps(said) == ["Build what is to be recorded"]
+
+
+MAKEFILE = """
+CC = clang-22
+CFLAGS = -O2 -Wall -Werror
+app: interp.c
+	$(CC) $(CFLAGS) -c interp.c
+	$(CC) -s -fuse-ld=lld interp.o -o app
+	strip app
+"""
+
+
+def test_a_makefile_that_sets_its_flags_and_strips_is_built_with_ours_all_the_same(
+    loop: MakeLoop, said: list[str]
+) -> None:
+    Path("Makefile").write_text(MAKEFILE)
+    made = loop(build="make -B -s")
+    plain, rebuilt = (each.counted.totals for each in made.run())
+    assert rebuilt.taken < plain.taken
+    assert "sets its own flags, or strips" in " ".join(said)
+    assert "change that there" in made.builds[1].keep[-1]
+    assert steps(said)[-1] == "Measure"
+
+
+def test_flags_stand_where_the_command_wants_them(loop: MakeLoop, said: list[str]) -> None:
+    made = loop(build="clang-22 -O2 {cflags} interp.c -fuse-ld=lld {ldflags} -o app")
+    plain, rebuilt = (each.counted.totals for each in made.run())
+    assert rebuilt.taken < plain.taken
+    assert said[1].startswith("   clang-22 -O2 -g -fdebug-info-for-profiling interp.c")
+    assert made.builds[1].keep[0].startswith("Keep in place of {flags}: -g")
+
+
+def test_exact_counts_are_the_profile_for_compiler_and_bolt(
+    loop: MakeLoop, said: list[str], tool: Callable[[str], str]
+) -> None:
+    tool("llvm-bolt-22")
+    exact = Training(("./app 1", "./app 2"), None, True, exact=True)
+    plain, rebuilt, laid_out = (t.counted.totals for t in loop(train=exact, bolt=True).run())
+    assert rebuilt.taken < plain.taken
+    assert laid_out.taken < plain.taken
+    assert said.count("   every branch of the run") == 2
+    assert steps(said).count("Train") == 2
+    made = {path.name for path in Path("work").iterdir()}
+    assert {"app.perf.exact", "2.app.perf.exact", "app.bolt.perf.exact"} <= made
+
+
+def test_exact_counts_and_contexts_exclude_each_other() -> None:
+    with pytest.raises(InputError, match="contexts"):
+        Training(("./app",), None, True, call_graph=True, exact=True)
+
+
+def test_each_step_can_be_gone_through_alone(loop: MakeLoop, said: list[str]) -> None:
+    whole = loop().run()
+    profile, rebuilt = Path("work/app.prof").read_bytes(), Path("app").read_bytes()
+    for step in ("train", "convert", "rebuild", "measure"):
+        said.clear()
+        measured = loop(first=step, last=step).run()
+        assert len(steps(said)) == 1
+    assert Path("work/app.prof").read_bytes() == profile
+    assert Path("app").read_bytes() == rebuilt
+    assert [each.counted for each in measured] == [each.counted for each in whole]
+
+
+def test_a_step_whose_input_is_not_there_names_the_one_that_makes_it(loop: MakeLoop) -> None:
+    for step in ("train", "rebuild", "measure"):
+        with pytest.raises(InputError) as caught:
+            loop(first=step).run()
+        assert "--from-step build" in str(caught.value.cure)
+
+
+def test_the_last_step_does_not_come_before_the_first(loop: MakeLoop) -> None:
+    with pytest.raises(InputError, match="train comes before convert"):
+        loop(first="convert", last="train")
+
+
+LIBRARY = """
+int work(int n) {
+    int sum = 0;
+    for (int i = 0; i < n; i++) sum += i % 7 == 0 ? i : i % 3 ? 2 : i / 5;
+    return sum;
+}
+"""
+DRIVER = """
+#include <stdio.h>
+int work(int);
+int main(void) { printf("%d\\n", work(300000)); }
+"""
+
+
+def test_a_shared_library_is_measured_in_its_place(loop: MakeLoop) -> None:
+    Path("work.c").write_text(LIBRARY)
+    Path("main.c").write_text(DRIVER)
+    build = (
+        "clang-22 $CFLAGS -fPIC -shared work.c $LDFLAGS -o libwork.so && "
+        "{ test -e main || clang-22 main.c -L. -lwork -Wl,-rpath,. -o main; }"
+    )
+    library = {"binary": Path("libwork.so"), "train": Training(("./main",), 499, True)}
+    plain, rebuilt = loop(build=build, **library).run()
+    assert plain.name == "work/libwork.so.before"
+    assert rebuilt.counted.totals != plain.counted.totals
+    assert Path("libwork.so").read_bytes() == Path("work/libwork.so.after").read_bytes()
+
+
+def test_steps_are_timed_where_that_is_asked_for(loop: MakeLoop) -> None:
+    told: list[float] = []
+    Loop(loop(last="train").options, lambda _: None, told.append).run()
+    assert len(told) == 2
+    assert all(seconds > 0 for seconds in told)
 
 
 def test_a_build_that_does_not_compile_anew_is_refused(loop: MakeLoop) -> None:

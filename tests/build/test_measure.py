@@ -136,3 +136,20 @@ def test_the_interval_covers_the_true_median_as_often_as_it_says(rounds: int) ->
     found = [median_interval(row) for row in draws]
     covered = np.mean([each.low <= np.log(2) <= each.high for each in found])
     assert CONFIDENCE - 0.01 <= covered <= 0.99
+
+
+def test_a_file_is_back_in_its_place_after_an_interrupt(
+    tmp_path: Path, tool: Callable[[str], str]
+) -> None:
+    """Under emulation the interrupt is the program's own; the timed run's is ours."""
+    tool("qemu-x86_64")
+    place, build = tmp_path / "library", tmp_path / "build"
+    place.write_text("installed")
+    build.write_text("another")
+    seen = tmp_path / "seen"
+    script = f"cat {place} >> {seen}; kill -INT $PPID"
+    candidate = Candidate("it", ("/bin/sh", "-c", script), (build, place))
+    with pytest.raises(KeyboardInterrupt):
+        measure([candidate], 6)
+    assert seen.read_text() == "another" * 2
+    assert place.read_text() == "installed"

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from lbr2pgo.build.flags import Wanted, plain_flags
+from lbr2pgo.build.reach import ByVariables
 from lbr2pgo.build.steps import command_words, run_build, with_binary
 from lbr2pgo.support.errors import InputError
 
@@ -36,7 +37,7 @@ def test_another_build_takes_the_place_of_the_binary(text: str, expected: str | 
 def test_a_build_gets_its_flags_in_the_environment(tmp_path: Path) -> None:
     said: list[str] = []
     binary = tmp_path / "app"
-    run_build(f'echo "$CFLAGS $LDFLAGS" > {binary}', PLAIN, binary, said.append)
+    run_build(f'echo "$CFLAGS $LDFLAGS" > {binary}', PLAIN, binary, said.append, ByVariables())
     assert "-fdebug-info-for-profiling" in binary.read_text()
     assert "-Wl,--build-id" in binary.read_text()
     (line,) = said
@@ -52,7 +53,7 @@ def test_a_compiler_too_old_for_a_flag_is_named_when_the_build_fails(
     source.write_text("int main(void) { return 0; }\n")
     build = f"$CC $CFLAGS {source} -o {tmp_path}/a"
     with pytest.raises(InputError, match="gcc does not know -fdebug-info-for-profiling") as caught:
-        run_build(build, PLAIN, tmp_path / "a", lambda _: None)
+        run_build(build, PLAIN, tmp_path / "a", lambda _: None, ByVariables())
     assert caught.value.cure is not None
     assert "clang" in caught.value.cure
 
@@ -63,10 +64,10 @@ def test_a_build_that_fails_by_itself_is_no_fault_of_the_compiler(
     monkeypatch.setenv("CC", tool("clang-22"))
     monkeypatch.setenv("CXX", tool("clang++-22"))
     with pytest.raises(InputError) as caught:
-        run_build("exit 7", PLAIN, tmp_path / "a", lambda _: None)
+        run_build("exit 7", PLAIN, tmp_path / "a", lambda _: None, ByVariables())
     assert caught.value.what == "the build failed with exit code 7"
 
 
 def test_a_build_that_leaves_no_binary_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the build left no such program"):
-        run_build("true", PLAIN, tmp_path / "a", lambda _: None)
+        run_build("true", PLAIN, tmp_path / "a", lambda _: None, ByVariables())

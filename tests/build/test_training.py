@@ -10,7 +10,7 @@ from lbr2pgo.build import training as module
 from lbr2pgo.build.training import (
     Training,
     make_profile,
-    record,
+    record_all,
     shorter_period,
     walks_frame_pointers,
 )
@@ -26,11 +26,11 @@ INTERP = Path(__file__).parents[2] / "testbins" / "x86-64" / "interp.pie"
 def test_a_run_through_a_shell_is_recorded_and_converted(tmp_path: Path) -> None:
     said: list[str] = []
     recording, llvm, fdata = tmp_path / "perf.data", tmp_path / "prof", tmp_path / "fdata"
-    training = Training(f"echo 1 | xargs {INTERP} > {tmp_path}/out", period=1009, emulate=True)
-    record(training, recording, said.append)
+    training = Training((f"echo 1 | xargs {INTERP} > {tmp_path}/out",), period=1009, emulate=True)
+    record_all(training, recording, said.append)
     assert (tmp_path / "out").read_text().startswith("checksum")
-    make_profile(recording, INTERP, said.append, LlvmOutput(llvm))
-    make_profile(recording, INTERP, said.append, FdataOutput(fdata))
+    make_profile([recording], INTERP, said.append, LlvmOutput(llvm))
+    make_profile([recording], INTERP, said.append, FdataOutput(fdata))
     assert "\nwalk:" in llvm.read_text()
     assert " walk" in fdata.read_text()
     assert "--emulate -c 1009" in said[0]
@@ -43,9 +43,9 @@ def test_a_run_through_a_shell_is_recorded_and_converted(tmp_path: Path) -> None
 
 
 def test_a_training_run_that_fails_makes_no_profile(tmp_path: Path) -> None:
-    training = Training("exit 4;", period=None, emulate=True)
+    training = Training(("exit 4;",), period=None, emulate=True)
     with pytest.raises(InputError, match="the training run failed with exit code 4"):
-        record(training, tmp_path / "perf.data", lambda _: None)
+        record_all(training, tmp_path / "perf.data", lambda _: None)
 
 
 def test_hardware_is_used_where_there_is_any(
@@ -55,20 +55,20 @@ def test_hardware_is_used_where_there_is_any(
     asked: list[RecordOptions] = []
     said: list[str] = []
 
-    def record_hardware(_machine: object, options: RecordOptions) -> int:
+    def record_hardware(_machine: object, options: RecordOptions, watch: object) -> int:
         asked.append(options)
         return 4
 
     monkeypatch.setattr(module, "choose_recorder", lambda *_: Choice(True, "this machine has LBR"))
     monkeypatch.setattr(module, "record_hardware", record_hardware)
     with pytest.raises(InputError, match="exit code 4"):
-        record(Training("./app 1", None, emulate=False), tmp_path / "perf.data", said.append)
+        record_all(Training(("./app 1",), None, emulate=False), tmp_path / "perf.data", said.append)
     assert said == [
         f"   lbr2pgo record -o {tmp_path / 'perf.data'} -- ./app 1",
         "   with perf: this machine has LBR",
     ]
-    assert walks_frame_pointers(Training("./app 1", None, emulate=False, call_graph=True))
-    assert not walks_frame_pointers(Training("./app 1", None, emulate=False))
+    assert walks_frame_pointers(Training(("./app 1",), None, emulate=False, call_graph=True))
+    assert not walks_frame_pointers(Training(("./app 1",), None, emulate=False))
     (options,) = asked
     assert (options.command, options.output) == (("./app", "1"), tmp_path / "perf.data")
 

@@ -8,15 +8,23 @@ import numpy as np
 
 from lbr2pgo.build.flags import Wanted, plain_flags, profile_flags
 from lbr2pgo.build.measure import CountedRun, Measured
+from lbr2pgo.build.reach import ByVariables
 from lbr2pgo.build.verdict import Built, verdict
 from lbr2pgo.model.exact_counts import Totals
 
 PROFILE = Path("/w/app.prof")
-BUILDS = (
-    Built(Path("w/app.before"), plain_flags(Wanted())),
-    Built(Path("app"), profile_flags(PROFILE, Wanted()), PROFILE),
-    Built(Path("app.bolt"), profile_flags(PROFILE, Wanted(bolt=True)), PROFILE, ("bolt", "app")),
+PLAIN, REBUILT, FOR_BOLT = (
+    ByVariables().advice(flags)
+    for flags in (
+        plain_flags(Wanted()), profile_flags(PROFILE, Wanted()),
+        profile_flags(PROFILE, Wanted(bolt=True)),
+    )
 )  # fmt: skip
+BUILDS = (
+    Built(Path("w/app.before"), PLAIN),
+    Built(Path("app"), REBUILT, PROFILE),
+    Built(Path("app.bolt"), FOR_BOLT, PROFILE, ("bolt", "app")),
+)
 
 
 def measured(

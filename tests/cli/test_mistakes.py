@@ -57,6 +57,11 @@ MISTAKES = {
     "nowhere to write": ("bolt app --fdata app.fdata", "--output"),
     "an unknown build system": ("share autotools", "cmake, make, meson, bazel"),
     "nothing to train with": ("pgo --build make --binary app", "--train"),
+    "nothing to build with": ("pgo --binary app --train ./app", "--cargo"),
+    "exact counts by context": (
+        "pgo --build make --binary app --train ./app --exact --contexts", "Leave out --exact",
+    ),
+    "a mistyped step": ("pgo --build make --binary app --from-step trian", "did you mean train?"),
     "a program to measure that is not there": ("measure ./ap", "./ap"),
 }  # fmt: skip
 

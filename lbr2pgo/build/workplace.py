@@ -1,0 +1,82 @@
+"""Where a loop keeps what it makes, so that each step can begin where an earlier loop ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from lbr2pgo.support.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """Files of one program in a directory, which may be deleted when all is done."""
+
+    directory: Path
+    binary: Path
+
+    def file(self, ending: str) -> Path:
+        """One of them."""
+        return self.directory / f"{self.binary.name}.{ending}"
+
+    @property
+    def plain(self) -> Path:
+        """The build that is recorded."""
+        return self.file("before")
+
+    @property
+    def rebuilt(self) -> Path:
+        """The one that the compiler's profile went into."""
+        return self.file("after")
+
+    @property
+    def newest(self) -> Path:
+        """The rebuilt one or, where there is none, the plain one."""
+        return self.rebuilt if self.rebuilt.exists() else need(self.plain, "build")
+
+    @property
+    def recording(self) -> Path:
+        """Of the plain build."""
+        return self.file("perf.data")
+
+    @property
+    def profile(self) -> Path:
+        """For the compiler."""
+        return self.file("prof")
+
+    @property
+    def bolt_recording(self) -> Path:
+        """Of the newest build."""
+        return self.file("bolt.perf.data")
+
+    @property
+    def fdata(self) -> Path:
+        """For llvm-bolt."""
+        return self.file("fdata")
+
+    @property
+    def compilers(self) -> Path:
+        """A folder of compilers that add flags, if a build needs it."""
+        return self.file("compilers")
+
+    @property
+    def laid_out(self) -> Path:
+        """What llvm-bolt makes; it is to be shipped, so it lies beside the binary."""
+        return self.binary.with_name(f"{self.binary.name}.bolt")
+
+    def begin(self) -> None:
+        """Forget the builds of an earlier loop."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        for path in (self.rebuilt, self.laid_out):
+            path.unlink(missing_ok=True)
+
+
+def need(path: Path, step: str) -> Path:
+    """What an earlier step made; raises InputError where that was not gone through."""
+    if not path.exists():
+        raise InputError(
+            "is not there, and this step needs it",
+            where=str(path),
+            cure=f"Go through an earlier one first: --from-step {step}.",
+        )
+    return path
