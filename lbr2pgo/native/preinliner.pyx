@@ -11,6 +11,7 @@ from libc.stdlib cimport qsort
 
 from lbr2pgo.native.growing cimport Growing, add, growing, release
 from lbr2pgo.native.row_ids cimport RowIds, RowSums
+from lbr2pgo.native.sums cimport saturating
 
 cdef enum:
     ROOT = 0
@@ -423,13 +424,15 @@ cdef class ContextTrie:
             self.node_of[source] = target_node
             return 0
         self.merged_into[source] = target if self.merged_into[target] == NONE else LOST
-        self.head[target] += self.head[source]
-        self.total[target] += self.total[source]
+        self.head[target] = saturating(self.head[target], self.head[source])
+        self.total[target] = saturating(self.total[target], self.total[source])
         if self.first_line[source] < self.first_line[target]:
             self.first_line[target] = self.first_line[source]
             self.first_count[target] = self.first_count[source]
         elif self.first_line[source] == self.first_line[target]:
-            self.first_count[target] += self.first_count[source]
+            self.first_count[target] = saturating(
+                self.first_count[target], self.first_count[source]
+            )
         self.attributes[target] |= self.attributes[source] & BIT_SHOULD_BE_INLINED
         row = self.first_call[source]
         while row >= 0:

@@ -123,3 +123,19 @@ def test_a_function_grows_to_its_limit_with_what_is_called_most() -> None:
     )  # fmt: skip
     taken = [n.location for i, n in enumerate(nodes) if trie.attribute_bits[i] & SHOULD_BE_INLINED]
     assert taken == [2, 3]
+
+
+def test_merged_counts_end_at_the_largest_one() -> None:
+    nodes = [Node(-1, 0), Node(0, 0), Node(1, 1), Node(1, 0)]
+    for node, parent in zip(nodes[1:], (nodes[0], nodes[1], nodes[0]), strict=True):
+        node.hang(parent)
+        node.samples = Samples(2**63, 2**63, 0, {1: 2**63})
+    trie = trie_of(nodes)
+    trie.inline(
+        np.array([1]), np.array([0, 0, 2]), np.array([2, 3]), sizes_of([1, 1]),
+        np.arange(2, dtype=np.uint64), 0, 1, False,
+    )  # fmt: skip
+    assert left(trie, nodes) == {
+        (0, 0): (2**63, 2**63, 0),
+        (0, 1): (2**64 - 1, 2**64 - 1, 0),
+    }
