@@ -235,10 +235,10 @@ class AddressSpaces:
         return found
 
     def to_image(self, space: int, addresses: RuntimeAddresses) -> tuple[ImageAddresses, U64]:
-        """Translate run-time addresses (n,) of one space.
+        """Translate run-time addresses of one space, an array of any shape.
 
-        Returns image addresses (n,) and the number of the piece that each lies in (n,), with
-        `len(pieces)` (and address 0) for those that lie in none.
+        Returns image addresses and the number of the piece that each lies in, with `len(pieces)`
+        (and address 0) for those that lie in none.
         """
         pieces = self.pieces[space]
         starts = np.array([p.start for p in pieces], dtype=np.uint64)
@@ -257,7 +257,7 @@ class AddressSpaces:
         image = image_addresses(np.zeros(runs.shape, dtype=np.uint64))
         inside = np.zeros(len(runs), dtype=np.bool_)
         for space, rows in rows_by(spaces):
-            image[rows, 0], first = self.to_image(space, runs[rows, 0])
-            image[rows, 1], last = self.to_image(space, runs[rows, 1])
+            image[rows], piece = self.to_image(space, runs[rows])
+            first, last = piece.T
             inside[rows] = (first == last) & (first < len(self.pieces[space]))
         return image, inside

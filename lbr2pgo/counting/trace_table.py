@@ -55,10 +55,8 @@ class TraceTable:
         total = 0
         for space, at in rows_by(keys[:, 3] >> np.uint64(KNOWN_BITS)):
             outside = len(self._spaces.pieces[space])
-            start, end = (
-                self._spaces.to_image(space, runtime_addresses(keys[at, column]))[1]
-                for column in (1, 2)
-            )
+            _, piece = self._spaces.to_image(space, runtime_addresses(keys[at, 1:3]))
+            start, end = piece.T
             is_apart = (start != end) & (start < outside) & (end < outside)
             total += int(values[at[is_apart], 0].sum())
         return total
@@ -94,12 +92,7 @@ def _translate(spaces: AddressSpaces, space: int, keys: U64, known: U8) -> tuple
 
     A run that starts and ends in different mappings of the image is no run.
     """
-    image = np.zeros((len(keys), 3), dtype=np.uint64)
-    piece = np.zeros((len(keys), 3), dtype=np.uint64)
-    for column in range(3):
-        image[:, column], piece[:, column] = spaces.to_image(
-            space, runtime_addresses(keys[:, column])
-        )
+    image, piece = spaces.to_image(space, runtime_addresses(keys[:, :3]))
     mapped: Bools = piece < len(spaces.pieces[space])
     lost = np.zeros(len(keys), dtype=np.uint8)
     lost |= np.where(mapped[:, 0], 0, FROM).astype(np.uint8)

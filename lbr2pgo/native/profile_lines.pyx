@@ -6,7 +6,7 @@ import numpy as np
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from lbr2pgo.native.text_out cimport Out, put, put_byte, put_decimal, put_name
+from lbr2pgo.native.text_out cimport Out, out_into, put, put_byte, put_decimal, put_name
 
 ContextLines = namedtuple(
     "ContextLines", "depth line discriminator name total head body checksum attributes"
@@ -156,11 +156,7 @@ cdef class ProfileLines:
     def put(self, Py_ssize_t first, Py_ssize_t end, uint8_t[::1] room):
         cdef Py_ssize_t i
         cdef int64_t following
-        cdef Out out
-        if not room.shape[0]:
-            return 0
-        out.at = &room[0]
-        out.stop = out.at + room.shape[0]
+        cdef Out out = out_into(room)
         with nogil:
             for i in range(first, end):
                 self._put_context(&out, i)
@@ -168,4 +164,4 @@ cdef class ProfileLines:
                     self.around[self.depth[i]] = i
                     following = self.depth[i + 1] if i + 1 < end else 0
                     self._put_ends(&out, self.depth[i], following)
-        return out.at - &room[0]
+        return out.at - out.start

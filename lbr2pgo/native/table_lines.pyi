@@ -1,5 +1,8 @@
 from lbr2pgo.support.arrays import I64, U8, U64, Bytes
 
+NUMBER_BYTES: int
+"""What a number takes at most."""
+
 def put_lines(form: bytes, rows: U64, text: Bytes, start: I64, room: U8) -> int:
     """Write rows (n, k) into bytes as `form` says; how many bytes that took.
 

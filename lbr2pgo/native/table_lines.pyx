@@ -2,7 +2,11 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from lbr2pgo.native.text_out cimport Out, put_byte, put_decimal, put_hex, put_name
+from lbr2pgo.native.text_out cimport (
+    MOST_DIGITS, Out, out_into, put_byte, put_decimal, put_hex, put_name,
+)
+
+NUMBER_BYTES = MOST_DIGITS
 
 
 cdef int _put_row(
@@ -38,12 +42,8 @@ def put_lines(
     uint8_t[::1] room,
 ):
     cdef Py_ssize_t row, count = rows.shape[0]
-    cdef Out out
-    if not room.shape[0]:
-        return 0
-    out.at = &room[0]
-    out.stop = out.at + room.shape[0]
+    cdef Out out = out_into(room)
     with nogil:
         for row in range(count):
             _put_row(&out, form, rows, row, text, start)
-    return out.at - &room[0]
+    return out.at - out.start

@@ -8,9 +8,18 @@ cdef enum:
 
 
 cdef struct Out:
-    # Where the next byte goes, and where there is no more room.
+    # Where the first byte went and the next one goes, and where there is no more room.
+    uint8_t* start
     uint8_t* at
     const uint8_t* stop
+
+
+cdef inline Out out_into(uint8_t[::1] room) noexcept nogil:
+    """Valid as long as the room's owner is."""
+    cdef Out out
+    out.start = out.at = &room[0] if room.shape[0] else NULL
+    out.stop = out.at + room.shape[0]
+    return out
 
 
 cdef inline int put(Out* out, const uint8_t* text, Py_ssize_t size) except -1 nogil:

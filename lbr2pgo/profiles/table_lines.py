@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lbr2pgo.native.profile_lines import NameBytes
-from lbr2pgo.native.table_lines import put_lines
+from lbr2pgo.native.table_lines import NUMBER_BYTES, put_lines
 
 _ROWS_AT_ONCE = 1 << 16
-_MOST_DIGITS = 20
 
 
 def name_bytes(names: Sequence[bytes]) -> NameBytes:
@@ -41,7 +40,7 @@ def table_lines(
     length = np.diff(names.start)
     for first in range(0, len(columns[0]), _ROWS_AT_ONCE):
         parts = [column[first : first + _ROWS_AT_ONCE] for column in columns]
-        room = len(parts[0]) * (len(line) + _MOST_DIGITS * len(parts))
+        room = len(parts[0]) * (len(line) + NUMBER_BYTES * len(parts))
         room += sum(int(length[p].sum()) for p, named in zip(parts, is_name, strict=True) if named)
         text = np.empty(room, np.uint8)
         rows = np.stack([part.astype(np.uint64) for part in parts], axis=1)

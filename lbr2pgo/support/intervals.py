@@ -23,7 +23,7 @@ def last_at_or_below(starts: Numbers, values: Any) -> I64:
 
 
 def interval_of(starts: Numbers, ends: Numbers, values: Numbers) -> I64:
-    """Index of the half-open interval that holds each of (n,) values, -1 where none does.
+    """Index of the half-open interval that holds each value, -1 where none does.
 
     (k,) intervals by their starts; where they overlap, only the last that starts is asked.
 
@@ -31,7 +31,7 @@ def interval_of(starts: Numbers, ends: Numbers, values: Numbers) -> I64:
     array([-1,  0, -1,  1])
     """
     if len(starts) == 0:
-        return np.full(len(values), -1)
+        return np.full(values.shape, -1)
     at = last_at_or_below(starts, values)
     return np.where((at >= 0) & (values < ends[at]), at, -1)
 

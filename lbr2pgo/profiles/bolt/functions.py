@@ -37,7 +37,6 @@ from lbr2pgo.support.tables import ascending, same_length, seal
 
 _FRAGMENT = re.compile(rb"(.*)\.(cold|warm)(\.\d+)?$", re.DOTALL)
 _FRAGMENT_PARTS = (b".cold", b".warm")
-_TOP = 2**64 - 1
 
 
 @dataclass(frozen=True)
@@ -174,7 +173,7 @@ class _Found:
 
 def _bounds(image: Image) -> U64:
     """(s, 2): start and end of each section."""
-    bounds = [(s.address, min(s.end, _TOP)) for s in image.sections]
+    bounds = [(s.address, s.end) for s in image.sections]
     return np.array(bounds, np.uint64).reshape(-1, 2)
 
 
@@ -263,7 +262,7 @@ def _plt_names(
 def _of_frames(image: Image, frames: FrameDescriptions, known: _Found) -> _Found:
     """Functions that only the unwinder knows."""
     sections = np.array(
-        sorted((s.address, min(s.end, _TOP)) for s in image.sections if s.is_code), np.uint64
+        sorted((s.address, s.end) for s in image.sections if s.is_code), np.uint64
     ).reshape(-1, 2)
     section = interval_of(sections[:, 0], sections[:, 1], frames.start)
     function = interval_of(known.start, known.start + known.size, frames.start)
