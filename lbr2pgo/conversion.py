@@ -12,7 +12,7 @@ from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
 from lbr2pgo.profiles.formats import steps
 from lbr2pgo.profiles.formats.base import Output, Work
-from lbr2pgo.replay.recordings import Inputs, read_and_replay
+from lbr2pgo.replay.recordings import Inputs, Replayed, read_and_replay
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.errors import Lbr2pgoError
 from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable
@@ -25,6 +25,10 @@ class ConvertOptions(Inputs):
 
     outputs: tuple[Output, ...] = ()
     """What to write, in this order; `lbr2pgo.output` makes them."""
+    no_lbr: bool = False
+    """Infer branches from where samples interrupted the program, whatever stacks they hold."""
+    force: bool = False
+    """Infer them from however few samples."""
 
     def __post_init__(self) -> None:
         Inputs.__post_init__(self)
@@ -62,7 +66,7 @@ def convert(
     """
     timings = timings or Timings()
     refuse_unwritable(options.paths)
-    found = read_and_replay(options, progress, timings)
+    found = _read(options, progress, timings)
     refuse_overwriting(options.paths, [found.program.image.path])
     found.refuse_nothing()
     done = _write(options.outputs, Work(found, options.compat, timings))
@@ -74,6 +78,15 @@ def convert(
         raise _incomplete(done.problems, tallies, (*notes, *kept))
     binary = Path(found.program.image.path)
     return Conversion(found.counts, found.flow, tallies, notes, tuple(done.written), binary)
+
+
+def _read(options: ConvertOptions, progress: Progress | None, timings: Timings) -> Replayed:
+    if not options.no_lbr:
+        return read_and_replay(options, progress, timings)
+    from lbr2pgo.inference.recordings import read_and_infer
+    from lbr2pgo.profiles.bolt.indirect_jumps import indirect_targets
+
+    return read_and_infer(options, indirect_targets, progress, timings, force=options.force)
 
 
 @dataclass(slots=True)

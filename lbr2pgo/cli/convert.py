@@ -51,6 +51,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="give this tool's numbers even where we know better: llvm-profgen, perf2bolt",
     )
     parser.add_argument(
+        "--no-lbr",
+        action="store_true",
+        help="infer branches from where samples interrupted the program, for recordings without "
+        "branch stacks",
+    )
+    parser.add_argument("--force", action="store_true", help="infer them from however few samples")
+    parser.add_argument(
         "--timings", action="store_true", help="print how long each stage took, to stderr"
     )
     parser.set_defaults(run=run)
@@ -117,6 +124,8 @@ def _options(args: argparse.Namespace) -> ConvertOptions:
         counting=counting_options(args),
         strict=args.strict,
         compat=frozenset(args.compat),
+        no_lbr=args.no_lbr,
+        force=args.force,
     )
 
 

@@ -15,7 +15,8 @@ def has_call_chains(found: Replayed) -> bool:
     """Whether samples of a recording may have call stacks, and all recordings hold samples."""
     infos = [source.info for source in found.sources]
     is_sampled = all(isinstance(source, StackSource) for source in found.sources)
-    return is_sampled and any(info.has_call_chains for info in infos)
+    is_recorded = is_sampled and not found.is_inferred
+    return is_recorded and any(info.has_call_chains for info in infos)
 
 
 def unwound(found: Replayed) -> ContextCounts:

@@ -81,6 +81,8 @@ class CountingOptions:
     """The program's branches, by which it is found where mappings don't show it."""
     skips_leaf: Callable[[ImageAddresses], Bools] | None = None
     """Judges image addresses (n,) at which samples were interrupted: True drops the sample."""
+    by_instruction: bool = False
+    """Choose samples that say where they were interrupted, with or without a branch stack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,7 @@ class _SampleTally:
     other_event: int = 0
     other_process: int = 0
     no_stack: int = 0
+    """Or no address, where samples are counted by their instruction."""
     not_mapped: int = 0
     in_prologue: int = 0
     branches: int = 0
@@ -160,14 +163,34 @@ class _SampleTally:
         if self.most >= LIMIT:
             raise TooManyError(where)
 
-    def as_tally(self, reasons: U64, outside: int) -> dict[str, int]:
-        selected = self.read - self.other_event - self.other_process
-        with_stack = selected - self.no_stack
+    @property
+    def selected(self) -> int:
+        return self.read - self.other_event - self.other_process
+
+    def _as_selected(self) -> dict[str, int]:
         return {
             "samples_read": self.read,
             "samples_selected/other_event": self.other_event,
             "samples_selected/other_process": self.other_process,
-            "samples_selected": selected,
+            "samples_selected": self.selected,
+        }
+
+    def as_instruction_tally(self, inside: int) -> dict[str, int]:
+        """Where samples are counted by their instruction, so many of them in the image."""
+        mapped = self.selected - self.no_stack - self.not_mapped
+        return {
+            **self._as_selected(),
+            "instructions_mapped/no_ip": self.no_stack,
+            "instructions_mapped/not_mapped": self.not_mapped,
+            "instructions_mapped": mapped,
+            "instructions_in_image/elsewhere": mapped - inside,
+            "instructions_in_image": inside,
+        }
+
+    def as_tally(self, reasons: U64, outside: int) -> dict[str, int]:
+        with_stack = self.selected - self.no_stack
+        return {
+            **self._as_selected(),
             "samples_with_stack/no_stack": self.no_stack,
             "samples_with_stack": with_stack,
             "samples_mapped/not_mapped": self.not_mapped,
@@ -200,6 +223,7 @@ class _Selection:
         self._kinds = _kinds(events, as_llvm=options.as_llvm)
         self._pids = np.array(options.pids, dtype=np.int32)
         self._skips_leaf = options.skips_leaf
+        self._by_instruction = options.by_instruction
 
     def apply(
         self, batch: BranchStacks, mapping: AddressSpaces, tally: _SampleTally
@@ -209,7 +233,7 @@ class _Selection:
         weight = batch.weight
         event_ok = self._wanted[batch.event]
         pid_ok = np.isin(batch.pid, self._pids) if len(self._pids) else np.ones_like(event_ok)
-        has_stack = np.diff(batch.offsets) > 0
+        has_stack = batch.ip != 0 if self._by_instruction else np.diff(batch.offsets) > 0
         chosen = event_ok & pid_ok
         mapped = spaces >= 0
         counted = chosen & has_stack & mapped

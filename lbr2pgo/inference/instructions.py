@@ -42,8 +42,8 @@ def counts_of_instructions(
     tallies = waterfall.merge(
         samples.tallies,
         {
-            "ips_at_instructions/not_an_instruction": lost,
-            "ips_at_instructions": int(counts.sum()) - lost,
+            "instructions_sampled/no_instruction": lost,
+            "instructions_sampled": int(counts.sum()) - lost,
         },
     )
     return counts_of_flow(graph, flow, code, samples.build_id, tallies)

@@ -39,11 +39,19 @@ class Step:
     """Why things are lost before this step, beside REASONS."""
 
 
+INSTRUCTION_STEPS = (
+    Step("instructions_mapped", "from processes that map the image", "samples", "samples_selected"),
+    Step("instructions_in_image", "in this image", "samples", "instructions_mapped"),
+    Step("instructions_sampled", "at its instructions", "samples", "instructions_in_image"),
+)
+"""Of samples that count where they interrupted the program, without their branches."""
+
 STEPS = (
     Step("samples_read", "samples read", "samples", None),
     Step("samples_selected", "chosen by event and process", "samples", "samples_read"),
     Step("samples_with_stack", "with a branch stack", "samples", "samples_selected"),
     Step("samples_mapped", "from processes that map the image", "samples", "samples_with_stack"),
+    *INSTRUCTION_STEPS,
     Step("branches_read", "branch entries in them", "branches", None),
     Step("branches_in_image", "in this image", "branches", "branches_read"),
     Step("branches_made", "made by the code at their source", "branches", "branches_in_image"),
@@ -55,6 +63,7 @@ STEPS = (
 
 
 _COUNTING = ("samples_read", "samples_selected", "samples_with_stack", "samples_mapped",
+             "instructions_mapped", "instructions_in_image", "instructions_sampled",
              "branches_read", "branches_in_image")  # fmt: skip
 """Steps that are taken before there are counts."""
 _COUNTING_KEYS = (
@@ -68,7 +77,21 @@ REASONS = {
     "other_event": Reason("of another event", "leave out --event to count every event"),
     "other_process": Reason("of another process", "leave out --pid to count every process"),
     "no_stack": Reason(
-        "without a branch stack", "record with branches: perf record -b -e cycles:u -- CMD"
+        "without a branch stack",
+        "record with branches (perf record -b -e cycles:u -- CMD), or let lbr2pgo convert --no-lbr "
+        "infer them from where the program was interrupted",
+    ),
+    "no_ip": Reason(
+        "that don't say where the program was",
+        "record addresses, and print them: perf script -F +ip",
+    ),
+    "elsewhere": Reason(
+        "outside the image",
+        "nothing: libraries and the kernel; convert them with their own --binary",
+    ),
+    "no_instruction": Reason(
+        "inside an instruction, or outside of all code",
+        "check that the binary is the one that was recorded",
     ),
     "not_mapped": Reason(
         "from a process that did not map the image",

@@ -15,7 +15,7 @@ from lbr2pgo.counting.count import (
     kind_of_stacks,
 )
 from lbr2pgo.counting.find_by_branches import CodeBranches
-from lbr2pgo.counting.find_image import refuse_other_machine
+from lbr2pgo.counting.find_image import ImageMatch, refuse_other_machine
 from lbr2pgo.model.branch_counts import BranchCounts, merge
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.native.walk import StackKind
@@ -77,6 +77,8 @@ class Replayed:
     """Assumptions and damage, a sentence each."""
     filters: tuple[str, ...]
     """Why some recordings show single branches and not what ran between them."""
+    is_inferred: bool = False
+    """The counts are not recorded branches, but a flow that was inferred from something else."""
 
     @property
     def counts(self) -> BranchCounts:
@@ -99,16 +101,22 @@ def read_and_replay(
     program.
     """
     timings = timings or Timings()
+    sources, program, notes = open_inputs(inputs, timings)
+    names = list(map(str, inputs.profiles))
+    found = replay_sources(sources, program, inputs, progress, timings, names=names)
+    return replace(found, notes=(*notes, *found.notes))
+
+
+def open_inputs(inputs: Inputs, timings: Timings) -> tuple[list[Source], Program, tuple[str, ...]]:
+    """The recordings, their program, and what was assumed; InputError for what can't be read."""
     with timings.stage("open the inputs"):
         sources = [open_source(path) for path in inputs.profiles]
         binary = inputs.binary or recorded_program(sources)
         program = Program.open(binary)
-    names = list(map(str, inputs.profiles))
-    found = replay_sources(sources, program, inputs, progress, timings, names=names)
     if inputs.binary is not None:
-        return found
+        return sources, program, ()
     note = f"the program is {binary}, as recorded (build-id {program.image.build_id})"
-    return replace(found, notes=(note, *found.notes))
+    return sources, program, (note,)
 
 
 def replay_sources(
@@ -123,19 +131,19 @@ def replay_sources(
     """As `read_and_replay`, of what is open already; `names` are what notes call the sources."""
     options, timings = options or ReadingOptions(), timings or Timings()
     names = names or [source.info.path for source in sources]
-    counting = tuple(_counting_options(options, program, source) for source in sources)
+    counting = tuple(counting_options(options, program, source) for source in sources)
     counts: list[BranchCounts] = []
     notes: list[str] = []
     filters: list[str] = []
     damage: list[str] = []
-    sizes = [_size(name) for name in names]
+    sizes = [size_of(name) for name in names]
     for i, (name, source, chosen) in enumerate(zip(names, sources, counting, strict=True)):
         with timings.stage("read and count", sizes[i]):
-            found = _count(source, program, chosen, _progress_over_all(progress, sizes, i))
+            found = _count(source, program, chosen, progress_over_all(progress, sizes, i))
         counts.append(found.counts)
         left_out = [f"{name}: {note}" for note in filter_notes(source.info)]
         filters += left_out
-        notes += [f"{name}: {note}" for note in match_notes(found)] + left_out
+        notes += [f"{name}: {note}" for note in match_notes(found.match)] + left_out
         damage += [f"{name}: {n:,} {reason}" for reason, n in source.health().items() if n]
     merged = _merged(counts)
     with timings.stage("replay"):
@@ -155,16 +163,17 @@ def _count(
     return count(source, layout, options, program.address_of, progress)
 
 
-def _size(path: str) -> int:
+def size_of(path: str) -> int:
+    """Bytes of a regular file, 0 for all else."""
     return Path(path).stat().st_size if Path(path).is_file() else 0
 
 
-def _progress_over_all(
+def progress_over_all(
     progress: Progress | None, sizes: Sequence[int], current: int
 ) -> Progress | None:
     """What takes the progress of one of several inputs, whose sizes in bytes are known.
 
-    >>> heard = _progress_over_all(lambda *told: print(*told), [300, 100], 1)
+    >>> heard = progress_over_all(lambda *told: print(*told), [300, 100], 1)
     >>> heard(10, 0.5), heard(10, None)
     10 0.875
     10 None
@@ -196,7 +205,7 @@ def replay_options(options: ReadingOptions) -> ReplayOptions:
     return ReplayOptions(strict=options.strict, as_llvm=LLVM_PROFGEN in options.compat)
 
 
-def _counting_options(options: ReadingOptions, program: Program, source: Source) -> CountingOptions:
+def counting_options(options: ReadingOptions, program: Program, source: Source) -> CountingOptions:
     """Where llvm-profgen would drop samples by their call stack, so does its compatible mode."""
     counting = replace(options.counting, branches=lambda: _branches(program))
     if LLVM_PROFGEN not in options.compat:
@@ -215,10 +224,10 @@ def _branches(program: Program) -> CodeBranches:
     return CodeBranches(table.address, table.target, table.has_target)
 
 
-def match_notes(counted: Counted) -> Iterator[str]:
+def match_notes(match: ImageMatch | None) -> Iterator[str]:
     """What had to be assumed of which image was recorded."""
-    if counted.match is not None and counted.match.assumption:
-        yield counted.match.assumption
+    if match is not None and match.assumption:
+        yield match.assumption
 
 
 def filter_notes(info: SourceInfo) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks
+from lbr2pgo.model.instruction_counts import InstructionCounts
 from lbr2pgo.model.line_branches import LineBranches
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.support.addresses import ImageAddress
@@ -40,6 +41,9 @@ class EventInfo:
     """PERF_SAMPLE_BRANCH_* bits (`stacks.BRANCH_FILTER_BITS`); None where the input is silent."""
     records_single_branches: bool = False
     """Entries of one sample are no neighbours in time (Arm SPE samples instructions one by one)."""
+    precise_ip: int | None = None
+    """How far from the event the interrupted instruction may be: 0 any distance, 1 a constant one,
+    2 asked to be none, 3 none (perf_event_open(2)); None where the input is silent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +132,21 @@ class CountSource(Protocol):
 
     def counts(self, layout: ImageLayout) -> BranchCounts:
         """The counts of the image with this layout, in image addresses."""
+
+    def health(self) -> Mapping[str, int]:
+        """What the last reading lost or skipped: a reason in words, and how many."""
+
+
+@runtime_checkable
+class InstructionSource(Protocol):
+    """A file that holds counts already, of samples by their instruction too."""
+
+    @property
+    def info(self) -> SourceInfo:
+        """Facts from the file's header."""
+
+    def instruction_counts(self, layout: ImageLayout) -> InstructionCounts:
+        """The samples in the image with this layout, in image addresses."""
 
     def health(self) -> Mapping[str, int]:
         """What the last reading lost or skipped: a reason in words, and how many."""

@@ -29,6 +29,9 @@ from lbr2pgo.model.branch_counts import (
     merge,
     with_unknown_predictions,
 )
+from lbr2pgo.model.instruction_counts import InstructionCounts
+from lbr2pgo.model.instruction_counts import aggregate as aggregate_samples
+from lbr2pgo.model.instruction_counts import merge as merge_samples
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import (
     SNIFF_SIZE,
@@ -43,7 +46,7 @@ from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import U8, U64, Bools
 from lbr2pgo.support.distinct import begins
-from lbr2pgo.support.sums import refuse_too_many
+from lbr2pgo.support.sums import exact_sum, refuse_too_many
 
 if TYPE_CHECKING:
     from lbr2pgo.native.preaggregated_text import Rows
@@ -155,6 +158,28 @@ class Preaggregated:
         self._health["bytes in lines too long to be read"] = self._reader.overlong_bytes
         counts = _distribute_mispredictions(merge(parts), _join(surplus))
         return with_unknown_predictions(counts)
+
+    def instruction_counts(self, layout: ImageLayout) -> InstructionCounts:
+        """The basic samples (`S`) of one image."""
+        own = self._own_images(layout.build_id)
+        self._health = Counter()
+        parts = [aggregate_samples(*np.zeros((2, 0), np.uint64))]
+        read = 0
+        for text, _ in self._reader.chunks():
+            piece = self._read(text)
+            rows = _letters(piece, "S")
+            address, count = image_addresses(piece.address[rows, 0]), piece.amount[rows]
+            inside = are_code(layout, address) & np.isin(piece.image[rows, 0], own)
+            read += exact_sum(count)
+            parts.append(aggregate_samples(address[inside], count[inside]))
+            self._health["rows of branches, where samples were asked for"] += int((~rows).sum())
+        counts = merge_samples(parts)
+        tallies = {
+            "instructions_mapped": read,
+            "instructions_in_image/elsewhere": read - counts.total,
+            "instructions_in_image": counts.total,
+        }
+        return replace(counts, build_id=layout.build_id, tallies=tallies)
 
     def _select(self, piece: Rows, rows: _Traces) -> _Traces:
         """The rows that tell something of the image; notes the others."""

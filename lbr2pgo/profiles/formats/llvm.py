@@ -160,8 +160,10 @@ class LlvmOutput(Output):
             raise _nothing(tallies, by_probes=by_probes)
         with work.writing("sample profile"):
             self._write_table(table, work)
-        density = f"{self.path}: {verdict(table_density(table))}"
-        return Written(tallies, (*_notes(work, by_probes=by_probes), density))
+        notes = tuple(_notes(work, by_probes=by_probes))
+        if not work.found.is_inferred:  # else counts are no samples
+            notes = (*notes, f"{self.path}: {verdict(table_density(table))}")
+        return Written(tallies, notes)
 
     def _write_contexts(self, work: Work, *, by_probes: bool) -> Written:
         from lbr2pgo.profiles.formats import llvm_contexts

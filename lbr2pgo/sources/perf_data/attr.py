@@ -66,6 +66,11 @@ class PerfAttr:
         excluded = self.flags & (abi.ATTR_EXCLUDE_USER | abi.ATTR_EXCLUDE_KERNEL)
         return {abi.ATTR_EXCLUDE_KERNEL: ":u", abi.ATTR_EXCLUDE_USER: ":k"}.get(excluded, "")
 
+    @property
+    def precise_ip(self) -> int:
+        """How near to the event the interrupted instruction is, from 0 to 3."""
+        return self.flags >> abi.PRECISE_IP_SHIFT & 3
+
     def sample_word(self, field: int) -> int:
         """Which word of a sample, its header being word 0, holds a field; -1 if none does."""
         if not self.sample_type & field:

@@ -73,7 +73,14 @@ class PerfData:
             path=str(self._path),
             format=FORMAT.name,
             events=with_recorder(
-                [EventInfo(attr.display_name(), attr.branch_sample_type or None) for attr in attrs]
+                [
+                    EventInfo(
+                        attr.display_name(),
+                        attr.branch_sample_type or None,
+                        precise_ip=attr.precise_ip,
+                    )
+                    for attr in attrs
+                ]
             ),
             build_ids={**features.build_ids, **self._piped_build_ids},
             machine=features.machine,

@@ -1,0 +1,123 @@
+"""Recordings without branches: opened, counted by instruction, and a flow inferred from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from lbr2pgo.counting.count import Progress
+from lbr2pgo.counting.count_instructions import CountedInstructions, count_instructions
+from lbr2pgo.counting.find_image import refuse_other_machine
+from lbr2pgo.inference.instructions import counts_of_instructions
+from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
+from lbr2pgo.model.instruction_counts import InstructionCounts, merge
+from lbr2pgo.program.program import Program
+from lbr2pgo.replay.recordings import (
+    Inputs,
+    Replayed,
+    counting_options,
+    match_notes,
+    open_inputs,
+    progress_over_all,
+    replay_options,
+    size_of,
+)
+from lbr2pgo.replay.replay import replay
+from lbr2pgo.sources.base import Source, SourceInfo
+from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.timings import Timings
+
+FindTargets = Callable[[Program, ImageAddresses], ImageAddresses]
+"""Where indirect jumps of the functions that hold these addresses may lead."""
+
+FEWEST = 1000
+"""Samples from which a flow can be inferred: of SQLite's conditional branches, which are many, with
+so few a third of the weight is wrong, and with 20,000 a twelfth (docs/accuracy.md)."""
+
+
+def read_and_infer(
+    inputs: Inputs,
+    find_targets: FindTargets,
+    progress: Progress | None = None,
+    timings: Timings | None = None,
+    *,
+    force: bool = False,
+) -> Replayed:
+    """Open recordings and their program, count samples by instruction, and infer what ran.
+
+    Raises InputError as `read_and_replay` does, EmptyProfileError where no sample is in the
+    program, and IncompleteError for fewer than `FEWEST`, unless by `force`.
+    """
+    timings = timings or Timings()
+    sources, program, notes = open_inputs(inputs, timings)
+    counting = tuple(counting_options(inputs, program, source) for source in sources)
+    names, sizes = list(map(str, inputs.profiles)), [size_of(str(path)) for path in inputs.profiles]
+    counts: list[InstructionCounts] = []
+    for i, (name, source) in enumerate(zip(names, sources, strict=True)):
+        layout = program.image.layout
+        refuse_other_machine(layout, source.info.machine, where=source.info.path)
+        with timings.stage("read and count", sizes[i]):
+            ticks = progress_over_all(progress, sizes, i)
+            found = count_instructions(source, layout, counting[i], program.address_of, ticks)
+        counts.append(found.counts)
+        notes = (*notes, *(f"{name}: {note}" for note in _notes(found, source)))
+    samples = _merged(counts)
+    if not len(samples):
+        raise EmptyProfileError(samples.tallies, notes)
+    with timings.stage("infer"):
+        inferred = counts_of_instructions(samples, program, find_targets(program, samples.address))
+    refuse_thin(inferred.tallies["instructions_sampled"], inferred.tallies, notes, force=force)
+    with timings.stage("replay"):
+        judged_by = replay_options(inputs)
+        flow = replay(inferred, program, judged_by)
+    said = f"branches and fall-throughs are inferred from {samples.total:,} samples (--no-lbr)"
+    return Replayed(
+        program, tuple(sources), counting, judged_by, flow, (*notes, said), (), is_inferred=True
+    )
+
+
+def _merged(counts: list[InstructionCounts]) -> InstructionCounts:
+    try:
+        return merge(counts)
+    except ValueError as error:
+        raise InputError(
+            f"the profiles do not go together: {error}",
+            cure="Convert the profiles of each build with the binary of that build.",
+        ) from error
+
+
+def refuse_thin(
+    samples: int, tallies: Mapping[str, int], notes: tuple[str, ...], *, force: bool
+) -> None:
+    """Raise IncompleteError where samples are too few to infer from."""
+    if samples < FEWEST and not force:
+        raise IncompleteError(
+            f"{samples:,} samples are too few to infer a flow from",
+            tallies,
+            notes,
+            f"Record more than {FEWEST:,} (a longer run, a shorter period), or give --force.",
+        )
+
+
+def _notes(found: CountedInstructions, source: Source) -> Iterator[str]:
+    yield from match_notes(found.match)
+    yield from precision_notes(source.info)
+    yield from (f"{n:,} {reason}" for reason, n in source.health().items() if n)
+
+
+def precision_notes(info: SourceInfo) -> Iterator[str]:
+    """How far from the event that counted each sample's instruction may be."""
+    for event in info.events:
+        precise = event.precise_ip
+        if precise is not None:
+            yield f"event {event.name} had precise_ip {precise}: {_MEANING[precise]}"
+
+
+_MEANING = (
+    "samples may be of instructions behind the one that counted; record a precise event "
+    "(instructions:upp) where there is one",
+    "samples may be of the instruction behind the one that counted",
+    "samples were asked to be of the instruction that counted",
+    "samples are of the instruction that counted",
+)
+"""perf_event_open(2), precise_ip."""

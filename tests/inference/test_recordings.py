@@ -1,0 +1,112 @@
+"""Recordings without branches, converted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from builders.instruction_samples import drawn, edges_of_run, preaggregated
+from builders.recordings import PIE
+
+from lbr2pgo.analyses.accuracy import measure
+from lbr2pgo.cli import main
+from lbr2pgo.conversion import Conversion, ConvertOptions, convert
+from lbr2pgo.inference.recordings import precision_notes
+from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
+from lbr2pgo.model.waterfall import check
+from lbr2pgo.profiles.formats import output, steps
+from lbr2pgo.program.program import Program
+from lbr2pgo.sources.base import Addresses, EventInfo, SourceInfo
+
+EXACT = PIE.parents[1] / "recordings" / "x86-64-interp.pie.exact.npz"
+Sampled = Callable[[int], Path]
+
+
+@pytest.fixture
+def sampled(tmp_path: Path) -> Sampled:
+    def make(samples: int) -> Path:
+        program = Program.open(PIE)
+        path = tmp_path / "samples.preagg"
+        path.write_text(preaggregated(*drawn(edges_of_run(EXACT, program), program, samples)))
+        return path
+
+    return make
+
+
+def converted(path: Path, **options: object) -> Conversion:
+    return convert(ConvertOptions((path,), PIE, no_lbr=True, **options))  # type: ignore[arg-type]
+
+
+def test_twenty_thousand_samples_come_near_to_what_ran(sampled: Sampled) -> None:
+    program = Program.open(PIE)
+    done = converted(sampled(20_000))
+    found = measure(done.flow, edges_of_run(EXACT, program), program)
+    assert found.blocks.overlap > 0.98
+    # Most edges are indirect jumps between labels, and samples don't tell which leads where.
+    assert found.edges.overlap > 0.4
+
+
+def test_every_output_is_written_and_the_waterfall_adds_up(
+    sampled: Sampled, tmp_path: Path
+) -> None:
+    paths = {name: tmp_path / name for name in ("llvm", "fdata", "counts", "preaggregated")}
+    outputs = tuple(output(name, path) for name, path in paths.items())
+    done = converted(sampled(5_000), outputs=outputs)
+    assert set(done.written) == set(paths.values())
+    check(done.tallies, steps())
+    assert done.tallies["instructions_sampled"] == 5_000
+    assert any("inferred from 5,000 samples" in note for note in done.notes)
+    assert not any("llvm-profgen asks" in note for note in done.notes)
+
+
+def test_the_same_samples_give_the_same_bytes(sampled: Sampled, tmp_path: Path) -> None:
+    written = []
+    for name in ("a", "b"):
+        converted(sampled(2_000), outputs=(output("fdata", tmp_path / name),))
+        written.append((tmp_path / name).read_bytes())
+    assert written[0] == written[1]
+
+
+def test_too_few_samples_are_refused_but_by_force(sampled: Sampled) -> None:
+    path = sampled(900)
+    with pytest.raises(IncompleteError, match="900 samples are too few") as refused:
+        converted(path)
+    assert "--force" in (refused.value.cure or "")
+    assert len(converted(path, force=True).counts) > 0
+
+
+def test_samples_that_are_all_elsewhere_are_an_empty_profile(tmp_path: Path) -> None:
+    path = tmp_path / "samples.preagg"
+    path.write_text("E cycles\nS 7f0012345678 5000\n")
+    with pytest.raises(EmptyProfileError, match="in this image") as refused:
+        converted(path)
+    assert "libraries" in (refused.value.cure or "")
+
+
+def test_without_the_flag_the_cure_names_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "plain.txt"
+    path.write_text("interp 10 1.000100: 1 cycles:u: 22a8da main+0x1 (/elsewhere/interp.pie)\n")
+    code = main(["convert", str(path), "--binary", str(PIE), "--fdata", str(tmp_path / "x")])
+    assert code == 2
+    assert "--no-lbr" in capsys.readouterr().err
+
+
+def test_contexts_need_branches(sampled: Sampled, tmp_path: Path) -> None:
+    wanted = output("llvm", tmp_path / "x", contexts="nested")
+    with pytest.raises(IncompleteError, match="no call stacks"):
+        converted(sampled(2_000), outputs=(wanted,))
+
+
+@pytest.mark.parametrize(
+    ("precise", "words"),
+    [(0, "behind the one that counted"), (1, "the instruction behind"), (2, "were asked to be"),
+     (3, "samples are of the instruction")],
+)  # fmt: skip
+def test_the_precision_of_an_event_is_said(precise: int, words: str) -> None:
+    events = (EventInfo("cycles:u", precise_ip=precise), EventInfo("silent"))
+    (note,) = precision_notes(SourceInfo("p", "f", Addresses.RUNTIME, events))
+    assert words in note
+    assert f"cycles:u had precise_ip {precise}" in note
