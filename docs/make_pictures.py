@@ -55,11 +55,12 @@ def picture_of_convert(scratch: Path) -> str:
 
 
 def picture_of_report(scratch: Path, picture: Path) -> None:
-    """The page of a shipped recording, where it begins to be about one function."""
+    """The first screen of the page of a shipped recording."""
     from playwright.sync_api import sync_playwright
 
     page = scratch / "report.html"
-    shapes = ReportOptions((RECORDING,), BINARY, top=200, views=3)
+    moved = ((".", str(ROOT / "testbins")),)
+    shapes = ReportOptions((RECORDING,), BINARY, top=200, views=3, source=True, source_dirs=moved)
     html.write(readable(replace(make_report(shapes), title="Branches of shapes")), page)
     with sync_playwright() as driver:
         browser = driver.chromium.launch(
@@ -67,8 +68,7 @@ def picture_of_report(scratch: Path, picture: Path) -> None:
         )
         shown = browser.new_page(viewport={"width": 1280, "height": 900})
         shown.goto(page.as_uri())
-        shown.locator("#functions").evaluate("section => section.scrollIntoView()")
-        shown.locator(".drawing svg").first.wait_for()
+        shown.locator("#t-hot-functions tbody tr").first.wait_for()
         shown.screenshot(path=picture)
         browser.close()
 

@@ -43,6 +43,13 @@ def call_edges(evidence: Evidence, top: int | None = TOP) -> Table:
     return build(NAME, TITLE, columns, notes=notes, found=len(count))
 
 
+def called_regions(evidence: Evidence) -> tuple[I64, I64, I64]:
+    """Calls as (c,) caller, callee (-1 outside the image) and count; a pair may come repeatedly."""
+    caller, callee = _families(evidence)
+    rows = np.flatnonzero(_is_call(evidence, caller, callee))
+    return caller[rows], callee[rows], evidence.flow.branches.count[rows].astype(np.int64)
+
+
 def _families(evidence: Evidence) -> tuple[I64, I64]:
     """(b,) each: the function that each branch leaves and reaches, -1 outside the image."""
     branches, regions = evidence.flow.branches, evidence.program.regions

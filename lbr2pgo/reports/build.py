@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lbr2pgo.analyses import call_stacks, function_view, latency, registry
+from lbr2pgo.analyses import call_edges, call_stacks, function_view, latency, registry
+from lbr2pgo.analyses.call_graph import call_graph_tree
 from lbr2pgo.analyses.call_stacks import Node, tree
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.flow_graph import FlowGraph, hottest_regions
@@ -113,6 +114,7 @@ def report_of(gathered: Gathered, options: ReportOptions) -> Report:
         tables=tables,
         timings=_timings(evidence) if options.wants(latency.NAME) else (),
         call_tree=_call_tree(tree(evidence)) if has_tree else None,
+        call_graph=_call_graph(evidence, options),
         functions=tuple(_views(evidence, options)),
         notes=gathered.notes,
         summary=sentences,
@@ -165,6 +167,13 @@ def _place(evidence: Evidence, address: int) -> str:
     offset = address - int(regions.start[region]) if region >= 0 else 0
     name = evidence.names.region(region)
     return f"{name}+{offset:#x}" if offset else name
+
+
+def _call_graph(evidence: Evidence, options: ReportOptions) -> CallNode | None:
+    """For pages, which draw it."""
+    is_drawn = options.views > 0 and options.function is None and options.wants(call_edges.NAME)
+    root = call_graph_tree(evidence) if is_drawn else None
+    return None if root is None else _call_tree(root)
 
 
 def _call_tree(node: Node) -> CallNode:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
 from dataclasses import dataclass
 from functools import cache
@@ -21,11 +22,21 @@ from markupsafe import Markup
 from lbr2pgo import __version__
 from lbr2pgo.reports import page
 from lbr2pgo.reports.model import Report
+from lbr2pgo.reports.values import without_unique_suffix
 from lbr2pgo.support.output import write_to
 from lbr2pgo.support.printable import printable
 
-_SCRIPTS = ("dataTables.min.js", "uPlot.iife.min.js", "dagre.min.js")
-_FLAME_SCRIPTS = ("d3.min.js", "d3-flamegraph.umd.min.js")
+_CHART_SCRIPTS, _GRAPH_SCRIPTS = ("uPlot.iife.min.js",), ("dagre.min.js",)
+SCRIPTS = (
+    "common.js",
+    "graph.js",
+    "functions.js",
+    "tables.js",
+    "charts.js",
+    "flame.js",
+    "page.js",
+)
+"""Our own, in the order in which they need each other."""
 _STYLES = ("uPlot.min.css", "page.css")
 
 
@@ -53,22 +64,17 @@ def write(report: Report, path: str | os.PathLike[str]) -> None:
 
 def render(report: Report) -> str:
     """The page of a report."""
-    links = page.Links(report)
-    flame = page.flame(report.call_tree) if report.call_tree else None
     return (
         _environment()
         .get_template("page.html.j2")
         .render(
             report=report,
             version=__version__,
-            assets=_assets(has_flame=flame is not None),
-            tables=page.visible(report),
-            cell=links.cell,
-            is_number=page.is_number,
-            depth_of=page.depth_of,
-            charts=page.charts(report, links),
-            functions=[page.function(report, view, links) for view in report.functions],
-            flame=flame,
+            assets=_assets(has_charts=bool(report.timings), has_graphs=bool(report.functions)),
+            content=page.content(report),
+            sections=page.sections(report),
+            silent=page.silent(report),
+            functions=report.functions,
         )
     )
 
@@ -84,6 +90,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["verbatim"] = Markup  # our own scripts and styles, nothing else
+    environment.filters["compact"] = _compact
+    environment.filters["plain_name"] = without_unique_suffix
     return environment
 
 
@@ -96,13 +104,21 @@ def _asset(name: str) -> str:
     return (resources.files("lbr2pgo.reports") / "assets" / name).read_text(encoding="utf-8")
 
 
-def _assets(*, has_flame: bool) -> _Assets:
-    libraries = (*_SCRIPTS, *(_FLAME_SCRIPTS if has_flame else ()))
-    styles = (*(("d3-flamegraph.css",) if has_flame else ()), *_STYLES)
+def _compact(value: object) -> Markup:
+    """JSON without blanks, in which nothing can end the element that it stands in."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def _assets(*, has_charts: bool, has_graphs: bool) -> _Assets:
+    libraries = (
+        *(_CHART_SCRIPTS if has_charts else ()),
+        *(_GRAPH_SCRIPTS if has_graphs else ()),
+    )
     # A line feed at each end keeps one script from running into the next tag.
     return _Assets(
-        tuple(f"\n{_asset(name)}\n" for name in (*libraries, "page.js")),
-        tuple(map(_asset, styles)),
+        tuple(f"\n{_asset(name)}\n" for name in (*libraries, *SCRIPTS)),
+        tuple(map(_asset, _STYLES)),
     )
 
 

@@ -89,7 +89,7 @@ class FunctionView:
     """Name `function`; one row an instruction."""
     graph: FunctionGraph
     source: Table | None = None
-    """Name `source`; one row a source line. None where nobody asked."""
+    """Name `source`; one row a source line that ran. None where nobody asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +130,8 @@ class Report:
     """Of the hottest blocks; empty without cycle counts."""
     call_tree: CallNode | None = None
     """Only of call-stack recordings."""
+    call_graph: CallNode | None = None
+    """Instructions of functions, shared among their callers; see `analyses.call_graph`."""
     functions: tuple[FunctionView, ...] = ()
     """The functions that were asked for, or the hottest ones."""
     notes: tuple[str, ...] = ()

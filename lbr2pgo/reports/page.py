@@ -1,7 +1,8 @@
-"""What a page shows, worked out from a `Report`: cells with links, charts, pictures.
+"""What a page shows, worked out from a `Report`, as plain data that its scripts draw from.
 
-Nothing here is escaped: the template does that. Anchors are `t-NAME` for a table, `f-HEX` for a
-function by its start, and `i-HEX` for an instruction.
+Nothing here is escaped: the template and the scripts do that. Texts are written once, and named by
+their number elsewhere. Anchors are `t-NAME` for a table, `f-HEX` for a function by its start, and
+`i-HEX` for an instruction.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ from itertools import groupby
 
 from lbr2pgo.analyses.table import Column, Table, Unit, Value
 from lbr2pgo.reports.model import CallNode, FunctionView, Report, Timing
-from lbr2pgo.reports.values import FORMATS, HIDDEN
+from lbr2pgo.reports.values import FORMATS, HIDDEN, told
 from lbr2pgo.support.printable import printable
 
-_NUMBERS = (Unit.COUNT, Unit.SHARE, Unit.RATE, Unit.CYCLES)
+Json = dict[str, object]
+
+_TEXTS = (Unit.TEXT, Unit.FUNCTION, Unit.LOCATION, Unit.ADDRESS)
+"""Units whose values are texts on the page; addresses, since scripts know 53 bits of a number."""
 _LONGEST = 400
 """Characters of a name; mangled and demangled ones can be far longer."""
 _COLD_RUN = 6
@@ -30,136 +34,124 @@ _SMALLEST, _DEEPEST = 0.0005, 200
 _HEATS = 9
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One value as it is shown."""
+class Texts:
+    """Texts by number, each once."""
 
-    text: str
-    order: str | None
-    """What to sort by, of numbers."""
-    link: str | None
-    """An anchor of this page."""
-    search: str | None = None
-    """What to search for in the table that the link leads to."""
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
 
+    def number(self, text: str) -> int:
+        """The number of a text, made safe to show and not longer than is useful."""
+        shown = printable(text)
+        cut = shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "…"
+        return self._numbers.setdefault(cut, len(self._numbers))
 
-@dataclass(frozen=True, slots=True)
-class CodeRow:
-    """One instruction, or a stretch of them that never ran."""
-
-    anchor: str | None
-    heat: int
-    """From 0 to 9."""
-    cells: tuple[Cell, ...]
-    skipped: str | None = None
+    def all(self) -> list[str]:
+        """All of them, by number."""
+        return [*self._numbers]
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
-    """One function: its rows, its picture, and the tables that speak of it."""
+class Section:
+    """A part of the page that is built when it is opened."""
 
-    view: FunctionView
     anchor: str
-    rows: tuple[CodeRow, ...]
-    graph: dict[str, object]
-    left_out: str
-    tables: tuple[tuple[Table, int], ...]
-    """With how many rows each."""
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """How long one block, or one round of a loop, took."""
-
-    title: Cell
-    line: str
-    facts: str
-    series: dict[str, Sequence[float]]
-    """`cycles`, ascending, and the `rate` of each."""
-
-
-class Links:
-    """Where on the page functions and instructions are shown, and which table names them first."""
-
-    def __init__(self, report: Report) -> None:
-        self._functions = {view.name: f"f-{view.start:x}" for view in reversed(report.functions)}
-        self._shown: set[Value] = {
-            address
-            for view in report.functions
-            for row in code_parts(view.code)
-            if len(row) == 1
-            for address in _of_kind(view.code, row[0], Unit.ADDRESS)
-        }
-        self._tables: dict[Value, str] = {}
-        for table in visible(report):
-            for row in table.rows:
-                for address in _of_kind(table, row, Unit.ADDRESS):
-                    self._tables.setdefault(address, f"t-{table.name}")
-
-    def cell(self, column: Column, value: Value) -> Cell:
-        """A value of a table, with a link to where its function or instruction is shown."""
-        link = None
-        if column.kind is Unit.FUNCTION and isinstance(value, str):
-            link = self._functions.get(value)
-        elif column.kind is Unit.ADDRESS and value in self._shown:
-            link = f"i-{value:x}"
-        return Cell(text_of(column, value), _order(column, value), link)
-
-    def place(self, name: str, address: int) -> Cell:
-        """A name for an address, with a link to it."""
-        return Cell(name, None, f"i-{address:x}" if address in self._shown else None)
-
-    def code_cell(self, column: Column, value: Value) -> Cell:
-        """A value of a function's code; its address leads back to the first table with it."""
-        text = text_of(column, value)
-        link = self._tables.get(value) if column.kind is Unit.ADDRESS else None
-        return Cell(text, None, link, text if link else None)
+    title: str
+    size: str
+    """How much is in it, in words."""
 
 
 def visible(report: Report) -> tuple[Table, ...]:
-    """The tables that people read."""
-    return tuple(table for table in report.tables if table.name not in HIDDEN)
+    """The tables that people read: those that hold something or have something to say."""
+    shown = (table for table in report.tables if table.name not in HIDDEN)
+    return tuple(told(table) for table in shown if table.rows)
 
 
-def text_of(column: Column, value: Value) -> str:
-    """A value for people, not longer than is useful."""
-    text = "" if value is None else printable(FORMATS[column.kind](value))
-    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+def silent(report: Report) -> tuple[Table, ...]:
+    """Tables without rows that say why."""
+    return tuple(
+        table
+        for table in report.tables
+        if not table.rows and table.notes and table.name not in HIDDEN
+    )
 
 
-def depth_of(table: Table, row: Sequence[Value]) -> int:
-    """How far a row of a tree is indented; 0 in tables that are none."""
-    depths = [v for c, v in zip(table.columns, row, strict=True) if c.name == "depth"]
-    return int(depths[0] or 0) if depths else 0
+def sections(report: Report) -> list[Section]:
+    """The tables as parts of the page."""
+    return [Section(f"t-{table.name}", table.title, _size(table)) for table in visible(report)]
 
 
-def is_number(column: Column) -> bool:
-    """Whether a column is to be aligned and sorted as numbers."""
-    return column.kind in _NUMBERS
+def _size(table: Table) -> str:
+    if table.found > len(table):
+        return f"{len(table):,} of {table.found:,} rows"
+    return f"{len(table):,} row{'s' if len(table) != 1 else ''}"
 
 
-def _order(column: Column, value: Value) -> str | None:
-    if not is_number(column):
-        return None
-    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _of_kind(table: Table, row: Sequence[Value], kind: Unit) -> Iterator[Value]:
-    for column, value in zip(table.columns, row, strict=True):
-        if column.kind is kind and value is not None:
-            yield value
-
-
-def function(report: Report, view: FunctionView, links: Links) -> Function:
-    """Lay one function out."""
-    graph, left_out = _graph(view)
-    tables = [
-        (table, sum(view.name in _of_kind(table, row, Unit.FUNCTION) for row in table.rows))
-        for table in visible(report)
+def content(report: Report) -> Json:
+    """All that the scripts draw."""
+    texts = Texts()
+    flames = [
+        {"title": title, **flame(root, texts)}
+        for title, root in (("Call stacks", report.call_tree), ("Calls", report.call_graph))
+        if root is not None
     ]
-    rows = tuple(_code_rows(view.code, links))
-    named = tuple((table, count) for table, count in tables if count)
-    return Function(view, f"f-{view.start:x}", rows, graph, left_out, named)
+    found: Json = {
+        "tables": [table_data(table, texts) for table in visible(report)],
+        "functions": [_function(view, texts) for view in report.functions],
+        "charts": charts(report, texts),
+        "flames": flames,
+    }
+    return {"texts": texts.all(), **found}
+
+
+def table_data(table: Table, texts: Texts) -> Json:
+    """A table as its columns and rows."""
+    return {
+        "name": table.name,
+        "title": texts.number(table.title),
+        "columns": [
+            {"name": column.name, "title": column.title, "unit": str(column.kind)}
+            for column in table.columns
+        ],
+        "rows": [_row(table.columns, row, texts) for row in table.rows],
+        "notes": [texts.number(note) for note in table.notes],
+    }
+
+
+def _row(columns: Sequence[Column], row: Sequence[Value], texts: Texts) -> list[Value]:
+    return [_value(column, value, texts) for column, value in zip(columns, row, strict=True)]
+
+
+def _value(column: Column, value: Value, texts: Texts) -> Value:
+    if value is None:
+        return None
+    if column.kind in _TEXTS:
+        return texts.number(FORMATS[column.kind](value))
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def _function(view: FunctionView, texts: Texts) -> Json:
+    """One function: its source, its code, and its picture."""
+    graph, left_out = _graph(view)
+    code = told(view.code)
+    return {
+        "name": texts.number(FORMATS[Unit.FUNCTION](view.name)),
+        "anchor": f"f-{view.start:x}",
+        "share": view.share,
+        "source": None if not view.source else table_data(told(view.source), texts),
+        "code": table_data(Table(code.name, code.title, code.columns, (), code.notes), texts),
+        "parts": [_part(code, part, texts) for part in code_parts(code)],
+        "graph": graph,
+        "left_out": left_out,
+    }
+
+
+def _part(code: Table, part: Sequence[tuple[Value, ...]], texts: Texts) -> list[object]:
+    """A row of code, or how many that never ran, and from where to where."""
+    if len(part) == 1:
+        return list(_row(code.columns, part[0], texts))
+    address = [column.name for column in code.columns].index("address")
+    return [len(part), f"{part[0][address]:#x}", f"{part[-1][address]:#x}"]
 
 
 def code_parts(code: Table) -> list[list[tuple[Value, ...]]]:
@@ -172,27 +164,12 @@ def code_parts(code: Table) -> list[list[tuple[Value, ...]]]:
     return parts
 
 
-def _code_rows(code: Table, links: Links) -> Iterator[CodeRow]:
-    names = [column.name for column in code.columns]
-    count, address = names.index("count"), names.index("address")
-    largest = max((int(value or 0) for value in code.column("count")), default=0)
-    for part in code_parts(code):
-        row = part[0]
-        if len(part) > 1:
-            first, last = (text_of(code.columns[address], part[i][address]) for i in (0, -1))
-            yield CodeRow(None, 0, (), f"{len(part):,} instructions not seen: {first} to {last}")
-        else:
-            cells = tuple(links.code_cell(c, v) for c, v in zip(code.columns, row, strict=True))
-            share = int(row[count] or 0) / max(largest, 1)
-            yield CodeRow(f"i-{row[address]:x}", heat(share), cells)
-
-
 def heat(share: float) -> int:
     """A class of colour for a part of the largest count; a root, as counts spread widely."""
     return round(_HEATS * math.sqrt(share))
 
 
-def _graph(view: FunctionView) -> tuple[dict[str, object], str]:
+def _graph(view: FunctionView) -> tuple[Json, str]:
     """The hottest blocks and what joins them, and how many are left out."""
     blocks = view.graph.blocks
     seen = [i for i, block in enumerate(blocks) if block.count]
@@ -200,7 +177,7 @@ def _graph(view: FunctionView) -> tuple[dict[str, object], str]:
     nodes = [
         {
             "id": str(i),
-            "label": [f"{i}: {blocks[i].count:,}", text_of(_LABEL, blocks[i].label)],
+            "label": [f"{i}: {blocks[i].count:,}", printable(blocks[i].label)],
             "heat": heat(blocks[i].heat),
             "href": f"#i-{blocks[i].start:x}",
         }
@@ -222,9 +199,6 @@ def _graph(view: FunctionView) -> tuple[dict[str, object], str]:
     return {"nodes": nodes, "edges": edges}, _left_out(len(blocks), len(seen), len(kept))
 
 
-_LABEL = Column("label", "label", Unit.TEXT)
-
-
 def _left_out(blocks: int, seen: int, kept: int) -> str:
     parts = [f"{kept:,} of {blocks:,} blocks"]
     if blocks > seen:
@@ -234,47 +208,55 @@ def _left_out(blocks: int, seen: int, kept: int) -> str:
     return "; ".join(parts)
 
 
-def charts(report: Report, links: Links) -> list[Chart]:
+def charts(report: Report, texts: Texts) -> list[Json]:
     """The occurrence rate by cycles of each timed block and loop, without the slowest part."""
-    return [_chart(timing, links) for timing in report.timings if timing.count]
+    return [_chart(timing, texts) for timing in report.timings if timing.count]
 
 
-def _chart(timing: Timing, links: Links) -> Chart:
+def _chart(timing: Timing, texts: Texts) -> Json:
     total = sum(timing.count)
     kept, seen = 0, 0
     while kept < len(timing.count) and seen < total * (1 - _TAIL):
         seen += timing.count[kept]
         kept += 1
-    facts = [f"until {timing.end:#x}", f"{total:,} times"]
-    facts += ["simulated cycles"] if timing.is_simulated else []
+    title = f"{'Loop at' if timing.is_loop else 'Block'} {FORMATS[Unit.FUNCTION](timing.name)}"
+    return {
+        "title": texts.number(title),
+        "line": texts.number(timing.line or ""),
+        "address": f"{timing.start:#x}",
+        "facts": "; ".join(_facts(timing, total, seen, kept)),
+        "cycles": timing.cycles[:kept],
+        "rate": [round(count / total, 6) for count in timing.count[:kept]],
+        "modes": [[mode.cycles, str(mode)] for mode in timing.modes],
+    }
+
+
+def _facts(timing: Timing, total: int, seen: int, kept: int) -> Iterator[str]:
+    yield f"until {timing.end:#x}"
+    yield f"{total:,} times"
+    if timing.is_simulated:
+        yield "simulated cycles"
     if timing.modes:
-        facts.append(f"modes at {', '.join(map(str, timing.modes))} cycles")
+        yield f"modes at {', '.join(map(str, timing.modes))} cycles"
     if seen < total:
-        facts.append(f"{(total - seen) / total:.1%} took longer than {timing.cycles[kept - 1]:,}")
-    facts += [f"{timing.missing:,} without cycles"] if timing.missing else []
-    facts += [f"{timing.saturated:,} saturated"] if timing.saturated else []
-    title = text_of(_LABEL, f"{'Loop at' if timing.is_loop else 'Block'} {timing.name}")
-    rates = [round(count / total, 6) for count in timing.count[:kept]]
-    return Chart(
-        links.place(title, timing.start),
-        text_of(_LABEL, timing.line),
-        "; ".join(facts),
-        {"cycles": timing.cycles[:kept], "rate": rates},
-    )
+        yield f"{(total - seen) / total:.1%} took longer than {timing.cycles[kept - 1]:,}"
+    if timing.missing:
+        yield f"{timing.missing:,} without cycles"
+    if timing.saturated:
+        yield f"{timing.saturated:,} saturated"
 
 
-def flame(root: CallNode) -> dict[str, list[object]]:
-    """The call tree flat, callers before callees: depth, name (an index) and samples of each.
+def flame(root: CallNode, texts: Texts) -> Json:
+    """A call tree flat, callers before callees: depth, name and samples of each.
 
     Scripts rebuild it; JSON that is nested as deep as stacks may be is beyond some parsers.
     """
-    names: dict[str, int] = {}
     frames: list[object] = []
     waiting = [(0, root)]
     while waiting:
         depth, node = waiting.pop()
-        frames.append([depth, names.setdefault(text_of(_LABEL, node.name), len(names)), node.total])
+        frames.append([depth, texts.number(FORMATS[Unit.FUNCTION](node.name)), node.total])
         if depth < _DEEPEST:
             large = [each for each in node.callees if each.total >= _SMALLEST * root.total]
             waiting += [(depth + 1, callee) for callee in reversed(large)]
-    return {"names": [*names], "frames": frames}
+    return {"frames": frames}

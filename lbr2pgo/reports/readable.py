@@ -29,6 +29,7 @@ def readable(report: Report) -> Report:
         tables=tuple(map(_table, report.tables)),
         timings=tuple(replace(t, name=demangled_text(t.name)) for t in report.timings),
         call_tree=None if report.call_tree is None else _tree(report.call_tree),
+        call_graph=None if report.call_graph is None else _tree(report.call_graph),
         functions=tuple(views),
         summary=tuple(map(demangled_text, report.summary)),
     )

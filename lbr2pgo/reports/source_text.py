@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lbr2pgo.analyses.places import short_paths
 from lbr2pgo.analyses.source_view import LineFigures
 from lbr2pgo.analyses.table import Column, Table, Unit, Value
 
@@ -93,6 +94,7 @@ def source_table(
     """The lines of a function that ran and what stands around them, file by file."""
     rows: list[tuple[Value, ...]] = []
     notes: list[str] = [_SPREAD] if figures.has_cycles else []
+    short = short_paths(figures.files)
     for number, path in enumerate(figures.files):
         ran = [row for row in figures.of_file(number) if figures.executed[row]]
         if not ran:
@@ -100,7 +102,7 @@ def source_table(
         content = files.read(path)
         notes += _what_is_wrong(path, content, digests.get(path))
         text = [] if content is None else _lines(content)
-        rows += _file_rows(os.path.basename(path), figures, number, text)
+        rows += _file_rows(short[number], figures, number, text)
     return Table(NAME, f"Source of {name}", _COLUMNS, tuple(rows), tuple(notes))
 
 

@@ -68,59 +68,60 @@ def browser(chromium: playwright.Browser, tmp_path: Path) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def recorded() -> Report:
-    return make_report(ReportOptions((RECORDING,), PIE, top=100, views=3))
+    moved = ((".", str(TESTBINS)),)
+    return make_report(
+        ReportOptions((RECORDING,), PIE, top=100, views=3, source=True, source_dirs=moved)
+    )
 
 
-def cells(page: playwright.Page, table: str, column: int) -> list[str]:
-    found = page.locator(f"#t-{table} tbody tr td:nth-child({column})")
+def cells(page: playwright.Page, table: str, column: str) -> list[str]:
+    """Texts of a column of the rows that are shown, by its name for scripts."""
+    names = page.locator(f"#t-{table} th").evaluate_all("all => all.map(th => th.dataset.column)")
+    found = page.locator(f"#t-{table} tbody td:nth-child({names.index(column) + 2})")
     return [text.strip() for text in found.all_inner_texts()]
 
 
-def test_tables_sort_by_value(browser: Browser, recorded: Report) -> None:
-    page = browser.open(recorded)
+def test_tables_sort_by_value_and_by_keyboard(browser: Browser, recorded: Report) -> None:
+    page = browser.open(recorded, viewport={"width": 1920, "height": 900})
     table = recorded.table("hot-branches")
     assert table is not None
-    counts = sorted(table.column("count"))[:15]  # type: ignore[type-var]
-    header = page.locator("#t-hot-branches th").nth(1)
-    header.click()
-    playwright.expect(header).to_have_attribute("aria-sort", "ascending")
-    assert cells(page, "hot-branches", 2) == [f"{count:,}" for count in counts]
-    header.click()
-    playwright.expect(header).to_have_attribute("aria-sort", "descending")
-    assert cells(page, "hot-branches", 2)[0] == f"{max(table.column('count')):,}"  # type: ignore[type-var]
-
-
-def test_addresses_sort_as_numbers(browser: Browser, recorded: Report) -> None:
-    page = browser.open(recorded)
-    table = recorded.table("hot-branches")
-    assert table is not None
-    at = [column.name for column in table.columns].index("from_address")
-    header = page.locator("#t-hot-branches th").nth(at)
-    header.click()
-    playwright.expect(header).to_have_attribute("aria-sort", "ascending")
-    expected = sorted(table.column("from_address"))[:15]  # type: ignore[type-var]
-    assert cells(page, "hot-branches", at + 1) == [f"{address:#x}" for address in expected]
-
-
-def test_the_keyboard_sorts_too(browser: Browser, recorded: Report) -> None:
-    page = browser.open(recorded)
-    header = page.locator("#t-hot-branches th").first
-    header.locator("[tabindex='0']").focus()
+    counts = sorted(table.column("count"), reverse=True)[:15]  # type: ignore[type-var]
+    header = page.locator("#t-hot-branches th[data-column=count]")
+    header.locator("button").focus()
     page.keyboard.press("Enter")
+    playwright.expect(header).to_have_attribute("aria-sort", "descending")
+    assert cells(page, "hot-branches", "count") == [f"{count:,}" for count in counts]
+    header.locator("button").click()
     playwright.expect(header).to_have_attribute("aria-sort", "ascending")
+    least = min(table.column("count"))  # type: ignore[type-var]
+    assert cells(page, "hot-branches", "count")[0] == f"{least:,}"
+    page.locator("#t-hot-branches th[data-column=from_address] button").click()
+    expected = sorted(table.column("from_address"))[:15]  # type: ignore[type-var]
+    assert cells(page, "hot-branches", "from_address") == [f"{each:#x}" for each in expected]
 
 
-def test_tables_filter(browser: Browser, recorded: Report) -> None:
+def test_tables_filter_turn_pages_and_tell_all_of_a_row(browser: Browser, recorded: Report) -> None:
     page = browser.open(recorded)
     table = recorded.table("hot-branches")
     assert table is not None
+    section = page.locator("#t-hot-branches")
+    section.get_by_role("button", name="Next").click()
+    assert "16 to 30" in section.locator(".rows").inner_text()
+    section.get_by_role("button", name="Show all").click()
+    assert section.locator("tbody tr").count() == len(table)
     address = f"{table.column('from_address')[0]:#x}"
-    page.locator("#t-hot-branches input[type=search]").fill(address)
-    rows = page.locator("#t-hot-branches tbody tr").all_inner_texts()
-    assert rows
-    assert all(address in row for row in rows)
-    page.locator("#t-hot-branches input[type=search]").fill("no such name")
-    assert cells(page, "hot-branches", 1) == ["Nothing found."]
+    section.locator("input[type=search]").fill(address)
+    more = section.get_by_role("button", name="All about this row").first
+    more.click()
+    shown = section.locator("tr.all dl").inner_text()
+    row = next(table.records())
+    assert address in shown
+    assert str(row["from_function"]) in shown
+    assert str(row["to_line"]) in shown
+    more.click()
+    assert section.locator("tr.all").count() == 0
+    section.locator("input[type=search]").fill("no such name")
+    assert "Nothing found." in section.locator("tbody").inner_text()
 
 
 def test_tab_begins_with_a_way_past_the_links(browser: Browser) -> None:
@@ -131,58 +132,130 @@ def test_tab_begins_with_a_way_past_the_links(browser: Browser) -> None:
     assert page.evaluate("document.activeElement.id") == "main"
 
 
-def test_a_branch_leads_to_its_function_and_back(browser: Browser, recorded: Report) -> None:
+def test_a_branch_leads_to_its_code_and_source_lines_hold_their_instructions(
+    browser: Browser, recorded: Report
+) -> None:
     page = browser.open(recorded)
-    view = recorded.functions[1]
+    view = recorded.functions[0]
+    section = page.locator("#t-hot-functions")
+    section.locator(f"a[href='#f-{view.start:x}']").first.click()
     details = page.locator(f"#f-{view.start:x}")
-    assert details.get_attribute("open") is None
-    first = page.locator(f"#t-hot-branches a[href='#f-{view.start:x}']").first
-    page.locator("#t-hot-branches input[type=search]").fill(view.name)
-    first.click()
     assert details.get_attribute("open") is not None
-    back = details.locator("a[href='#t-hot-branches']").first
-    words = back.get_attribute("data-search")
-    back.click()
-    search = page.locator("#t-hot-branches input[type=search]")
-    assert search.input_value() == words == view.name
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.closest('section').id") == "t-hot-branches"
-
-
-def test_functions_are_drawn_when_they_are_seen(browser: Browser, recorded: Report) -> None:
-    page = browser.open(recorded)
-    page.locator("#functions").scroll_into_view_if_needed()
-    drawing = page.locator(".drawing").first
-    drawing.locator("svg").wait_for()
-    graph = recorded.functions[0].graph
-    seen = sum(block.count > 0 for block in graph.blocks)
-    assert drawing.locator(".node").count() == min(seen, 120)
-    assert drawing.locator(".edge").count() > 0
-    drawing.locator(".node").first.focus()
+    source = details.locator("table.source")
+    row = source.locator("tr", has_text="interp.c:115").first
+    row.get_by_role("button").click()
+    instructions = details.locator("tr.all > td").first.inner_text()
+    assert "interp.c:115" in instructions
+    assert "0x" in instructions
+    graph, code = details.locator(".drawing"), details.locator(".code").last
+    seen = sum(block.count > 0 for block in view.graph.blocks)
+    assert graph.locator(".node").count() == min(seen, 120)
+    assert graph.locator(".edge").count() > 0
+    graph.locator(".node").first.focus()
     page.keyboard.press("Enter")
-    assert page.evaluate("location.hash").startswith("#i-")
+    page.wait_for_function("location.hash.startsWith('#i-')")
+    assert code.locator("tr.target").count() == 1
 
 
-def test_charts_are_drawn(browser: Browser) -> None:
-    report = toy_report()
-    page = browser.open(report)
-    assert page.locator(".plot canvas").count() == len(report.timings) > 0
+def test_a_chain_of_blocks_is_shown_in_the_control_flow(browser: Browser, recorded: Report) -> None:
+    page = browser.open(recorded)
+    page.locator("nav a[href='#t-hyperblocks']").click()
+    section = page.locator("#t-hyperblocks")
+    section.get_by_role("button", name="All about this row").first.click()
+    blocks = section.locator("ol.chain li").count()
+    assert blocks > 1
+    section.get_by_role("button", name="Show in the control flow").click()
+    assert page.locator(".drawing .in-chain").count() == blocks
 
 
-def test_the_flame_graph_zooms_and_searches_by_keyboard(browser: Browser) -> None:
+def test_search_finds_functions_rows_instructions_and_source(
+    browser: Browser, recorded: Report
+) -> None:
+    page = browser.open(recorded)
+    page.keyboard.press("/")
+    page.keyboard.type("interp.c:115")
+    found = page.locator("#found li").all_inner_texts()
+    assert any(text.startswith("Hot branches: ") for text in found)
+    assert any("source interp.c:115" in text for text in found)
+    page.locator("#found a", has_text="Hot branches").click()
+    assert page.locator("#t-hot-branches input").input_value() == "interp.c:115"
+    page.locator("#search").fill("no such thing")
+    assert page.locator("#found").inner_text() == "Nothing found"
+    page.locator("#search").fill("")
+    assert not page.locator("#found").is_visible()
+
+
+def test_charts_are_drawn_when_they_are_seen(browser: Browser, recorded: Report) -> None:
+    page = browser.open(recorded)
+    page.locator("nav a[href='#charts']").click()
+    page.locator(".plot canvas").first.wait_for()
+    assert page.locator(".plot").count() == len(recorded.timings) > 0
+    assert page.locator(".plot").first.bounding_box()["height"] >= 300  # type: ignore[index]
+    page.locator("#log-axis").check()
+    assert page.locator(".plot canvas").count() > 0
+
+
+def test_the_flame_graph_zooms_searches_and_turns(browser: Browser) -> None:
     page = browser.open(flame_report())
+    page.locator("nav a[href='#flame']").click()
     frames = page.locator("g.frame")
     assert frames.count() == 6  # all, main, dispatch with g and h below it, and g
     page.locator("#flame-search").fill("dispatch")
-    assert page.locator("#flame-found").inner_text() == "66.7 % of samples"
-    frame = page.locator("g.frame[name=dispatch]")
+    assert page.locator("#flame-found").inner_text() == "66.7% of samples"
+    frame = page.locator("g.frame[aria-label^=dispatch]")
     narrow = frame.bounding_box()["width"]  # type: ignore[index]
     frame.focus()
     page.keyboard.press("Enter")
-    page.wait_for_function(
-        "before => document.querySelector('g.frame[name=dispatch]').getBoundingClientRect().width"
-        " > before * 1.3", arg=narrow,
-    )  # fmt: skip
+    assert frame.bounding_box()["width"] > narrow * 1.3  # type: ignore[index]
+    page.locator("#flame-invert").check()
+    labels = frames.evaluate_all("all => all.map(each => each.getAttribute('aria-label'))")
+    assert {"[all]: 9 (100.0%)", "g: 6 (66.7%)", "h: 3 (33.3%)"} <= set(labels)
+
+
+def test_calls_make_a_flame_graph_without_call_stacks(browser: Browser, recorded: Report) -> None:
+    page = browser.open(recorded)
+    page.locator("nav a[href='#flame']").click()
+    labels = page.locator("g.frame").evaluate_all("all => all.map(each => each.textContent)")
+    assert any(label.startswith("run: ") for label in labels)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 1920])
+def test_it_fits_the_screen_and_bars_nobody(
+    browser: Browser, recorded: Report, scheme: str, width: int
+) -> None:
+    """axe-core finds nothing serious, with everything open."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    size = {"width": width, "height": 900}
+    page = browser.open(recorded, color_scheme=scheme, viewport=size, bypass_csp=True)
+    page.evaluate("document.querySelectorAll('main > section details').forEach(open)")
+    page.evaluate(
+        "document.querySelectorAll('.more button').forEach((b, i) => i % 40 || b.click())"
+    )
+    page.locator("#search").fill("run")
+    wide = page.evaluate(
+        "[...document.querySelectorAll('main *')].filter(each => !each.closest('.scroll, svg') &&"
+        " each.getBoundingClientRect().right > innerWidth).map(each => each.outerHTML.slice(0, 80))"
+    )
+    assert wide == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    found = axe.Axe().run(page).response["violations"]
+    grave = [
+        (each["id"], node["html"][:120], node.get("failureSummary", "")[:200])
+        for each in found
+        if each["impact"] in ("serious", "critical")
+        for node in each["nodes"][:2]
+    ]
+    assert grave == []
+
+
+def test_paper_shows_what_is_closed(browser: Browser) -> None:
+    page = browser.open(toy_report())
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    assert page.locator("details:not([open])").count() == 0
+    assert not page.locator("nav").is_visible()
+    assert page.locator("#t-call-edges table").is_visible()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -204,17 +277,15 @@ def test_it_is_light_or_dark_as_the_system_says_and_as_one_chooses(
 
 
 def test_a_hostile_name_does_nothing(browser: Browser) -> None:
-    report = hostile_report()
-    page = browser.open(report)
-    for section in page.locator("section").all():
-        section.scroll_into_view_if_needed()
-    for details in page.locator("details:not([open]) summary").all():
-        details.click()
-    for header in page.locator("#t-hot-branches th").all():
+    page = browser.open(hostile_report())
+    page.evaluate("document.querySelectorAll('main > section details').forEach(open)")
+    page.evaluate("document.querySelectorAll('.more button').forEach((each) => each.click())")
+    for header in page.locator("#t-hot-branches thead button").all():
         header.click()
-    for name in page.locator("td a, figcaption a, .node").all()[:40]:
+    for name in page.locator("td a, figcaption a, .node").all()[:20]:
         name.dispatch_event("mouseover")
     page.locator("#t-hot-branches input[type=search]").fill("<img src=x onerror")
+    page.locator("#search").fill("<img src=x onerror")
     page.locator("#flame-search").fill("<img src=x (")
     page.locator("g.frame").nth(1).dispatch_event("click")
     assert page.locator("#harm").count() == 0
@@ -223,12 +294,15 @@ def test_a_hostile_name_does_nothing(browser: Browser) -> None:
     assert page.locator("g.frame").count() > 1
 
 
-def test_the_page_of_a_large_program(browser: Browser, corpus: Callable[[str], Path]) -> None:
+def test_the_page_of_a_large_program_is_light(
+    browser: Browser, corpus: Callable[[str], Path]
+) -> None:
     profile, binary = corpus("sqlite/sq.perf.data.zst"), corpus("sqlite/sq.zst")
     page = browser.open(make_report(ReportOptions((profile,), binary, top=500, views=12)))
-    page.locator("#functions").scroll_into_view_if_needed()
-    page.locator(".drawing svg").first.wait_for()
     assert page.locator("#t-hot-branches tbody tr").count() == 15
+    assert page.evaluate("document.querySelectorAll('*').length") < 3000
+    paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+    assert paint < 1000
 
 
 def test_pictures_of_the_documentation_can_be_made_again(

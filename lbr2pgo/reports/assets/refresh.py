@@ -31,15 +31,8 @@ class Library:
 
 
 LIBRARIES = (
-    Library("datatables.net", "3.1.5", ("js/dataTables.min.js",)),
     Library("uplot", "1.6.32", ("dist/uPlot.iife.min.js", "dist/uPlot.min.css", "LICENSE")),
     Library("@dagrejs/dagre", "3.1.3", ("dist/dagre.min.js", "LICENSE")),
-    Library("d3", "7.9.2", ("dist/d3.min.js", "LICENSE")),
-    Library(
-        "d3-flame-graph",
-        "5.0.0",
-        ("dist/d3-flamegraph.umd.min.js", "dist/d3-flamegraph.css", "LICENSE"),
-    ),
 )
 
 

@@ -1,0 +1,82 @@
+"use strict";
+// Latency: how often a block, or a round of a loop, took how many cycles; drawn when it is seen.
+
+const WHOLE = [...Array(12).keys()].flatMap((power) => [1, 2, 5].map((digit) => digit * 10 ** power));
+
+function buildCharts(place) {
+  const log = make("input", { type: "checkbox", id: "log-axis" });
+  place.append(
+    make("p", {}, "How often a block, or a round of a loop, took how many cycles. Lines mark the modes, as the tables name them."),
+    make("p", {}, make("label", { for: "log-axis" }, log, " logarithmic axis")),
+  );
+  const unseen = new IntersectionObserver((entries) => {
+    for (const { isIntersecting, target } of entries) {
+      if (!isIntersecting) continue;
+      unseen.unobserve(target);
+      drawChart(target, data.charts[Number(target.dataset.number)], log);
+    }
+  }, { rootMargin: "300px" });
+  data.charts.forEach((chart, i) => {
+    const title = linked({ unit: "address" }, chart.address, text(chart.title));
+    const plot = make("div", { class: "plot", role: "img", "data-number": i, "aria-label": `${text(chart.title)}: ${chart.facts}` });
+    const words = make("figcaption", {}, make("strong", {}, title), ` ${text(chart.line)}`, make("br"), chart.facts);
+    place.append(make("figure", { class: "chart" }, words, plot));
+    unseen.observe(plot);
+  });
+}
+
+function drawChart(place, chart, log) {
+  let plot = null;
+  const make_ = () => {
+    plot?.destroy();
+    plot = new uPlot(optionsOf(place, chart, log.checked), [chart.cycles, chart.rate], place);
+  };
+  make_();
+  log.addEventListener("change", make_);
+  redrawn.push(() => plot.redraw());
+  new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height: place.clientHeight })).observe(place);
+}
+
+function optionsOf(place, chart, isLog) {
+  const style = getComputedStyle(place);
+  const axis = { stroke: () => style.color, grid: { stroke: () => getComputedStyle(place.parentElement).borderTopColor } };
+  const range = isLog
+    ? (_, low, high) => [Math.max(1, low * 0.9), high * 1.1 + 1]
+    : (_, low, high) => [0, 1.05 * high + 1];
+  return {
+    width: place.clientWidth,
+    height: place.clientHeight,
+    legend: { show: false },
+    scales: { x: { time: false, distr: isLog ? 3 : 1, range }, y: { range: (_, low, high) => [0, high * 1.25] } },
+    axes: [
+      { ...axis, label: "cycles", labelSize: 18, size: 32, ...(isLog ? {} : { incrs: WHOLE }) },
+      { ...axis, size: 60, values: (_, shares) => shares.map(percent) },
+    ],
+    series: [{ label: "cycles" }, {
+      label: "rate", stroke: "#e8622c", fill: "#e8622c99",
+      paths: uPlot.paths.bars({ size: [0.8, 24, 2] }), points: { show: false },
+    }],
+    hooks: { draw: [(plot) => markModes(plot, chart.modes, style.color)] },
+  };
+}
+
+function markModes(plot, modes, colour) {
+  const { ctx, bbox } = plot;
+  const line = 14 * devicePixelRatio;
+  ctx.save();
+  ctx.strokeStyle = ctx.fillStyle = colour;
+  ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
+  ctx.setLineDash([4, 4]);
+  modes.forEach(([cycles, words], i) => {
+    const x = Math.round(plot.valToPos(cycles, "x", true));
+    if (x < bbox.left || x > bbox.left + bbox.width) return;
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+    const isRight = x > bbox.left + bbox.width * 0.7;
+    ctx.textAlign = isRight ? "right" : "left";
+    ctx.fillText(words, x + (isRight ? -4 : 4) * devicePixelRatio, bbox.top + line * (i + 1));
+  });
+  ctx.restore();
+}
