@@ -17,6 +17,7 @@ from lbr2pgo.analyses.table import Column, Table, Unit, Value, build, empty
 from lbr2pgo.model.branch_counts import FROM, Branches
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import F64, I64, U64, Bools
+from lbr2pgo.support.tables import taken
 
 NAME = "mispredictions"
 TITLE = "Mispredictions"
@@ -72,9 +73,7 @@ class _Predictions:
     """How many independent observations `known` is worth."""
 
     def take(self, rows: I64) -> _Predictions:
-        return _Predictions(
-            self.known[rows], self.missed[rows], self.unknown[rows], self.effective[rows]
-        )
+        return taken(self, rows)
 
     def grouped(self, group: I64, size: int) -> _Predictions:
         """Sums by group, given that of each row."""

@@ -28,7 +28,7 @@ from lbr2pgo.support.addresses import (
 )
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.intervals import numbers_in
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import same_length, seal, taken
 
 _PAGE_BITS, _PAGE_MASK = np.uint64(12), np.uint64(0xFFF)
 _MOST_PLACES = 32
@@ -106,7 +106,7 @@ class EdgesSeen:
 
     def take(self, rows: Bools) -> EdgesSeen:
         """Some of them."""
-        return EdgesSeen(self.from_[rows], self.to[rows], self.count[rows])
+        return taken(self, rows)
 
 
 def edges_of(stacks: Iterable[BranchStacks]) -> EdgesSeen:

@@ -41,7 +41,7 @@ from lbr2pgo.support.addresses import (
     runtime_addresses,
 )
 from lbr2pgo.support.arrays import I64, U64
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import same_length, seal, taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class CycleCounts:
 
     def take(self, rows: I64) -> CycleCounts:
         """Some of the rows."""
-        return CycleCounts(*(getattr(self, name)[rows] for name in _COLUMNS))
+        return taken(self, rows)
 
 
 _COLUMNS = tuple(column.name for column in fields(CycleCounts))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import U8, U64, Bools
 from lbr2pgo.support.distinct import begins
 from lbr2pgo.support.sums import exact_sum, refuse_too_many, sums_of_groups
-from lbr2pgo.support.tables import ascending, same_length, seal
+from lbr2pgo.support.tables import ascending, same_length, seal, taken
 
 # Bits of `BranchCounts.known`: which parts of a row are facts.
 FROM = bits.FROM
@@ -113,7 +113,7 @@ class Branches:
 
     def take(self, rows: Bools) -> Branches:
         """Some of the rows."""
-        return Branches(*(getattr(self, column.name)[rows] for column in fields(self)))
+        return taken(self, rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from lbr2pgo.program.elf.symbols import STT_NOTYPE, Symbols, read_symbols
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I32, I64, U8, U32, U64, Bools
 from lbr2pgo.support.distinct import begins, place_of
-from lbr2pgo.support.tables import ascending, same_length, seal
+from lbr2pgo.support.tables import ascending, same_length, seal, taken
 
 DESCRIPTORS, PROBES = ".pseudo_probe_desc", ".pseudo_probe"
 
@@ -207,10 +207,7 @@ class Records:
 
     def take(self, rows: I64 | Bools) -> Records:
         """These rows."""
-        return Records(
-            self.offset[rows], self.guid[rows], self.start[rows], self.low[rows], self.high[rows],
-            self.nodes[rows], self.probes[rows], self.depth[rows],
-        )  # fmt: skip
+        return taken(self, rows)
 
     def touching(self, ranges: ByteRanges) -> Records:
         """Those with probes between the first and the last in any of these ranges.

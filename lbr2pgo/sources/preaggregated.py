@@ -47,6 +47,7 @@ from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import U8, U64, Bools
 from lbr2pgo.support.distinct import begins
 from lbr2pgo.support.sums import exact_sum, refuse_too_many
+from lbr2pgo.support.tables import taken
 
 if TYPE_CHECKING:
     from lbr2pgo.native.preaggregated_text import Rows
@@ -102,15 +103,8 @@ class _Traces:
     count: U64
     mispredicted: U64
 
-    def select(self, rows: Bools) -> _Traces:
-        return _Traces(
-            from_=self.from_[rows],
-            to=self.to[rows],
-            end=self.end[rows],
-            known=self.known[rows],
-            count=self.count[rows],
-            mispredicted=self.mispredicted[rows],
-        )
+    def take(self, rows: Bools) -> _Traces:
+        return taken(self, rows)
 
     def tell(self) -> Bools:
         """Whether each row says anything of the image: a branch in or out of it, or a run."""
@@ -154,7 +148,7 @@ class Preaggregated:
             inside = are_code(layout, image_addresses(piece.address)) & np.isin(piece.image, own)
             rows = self._select(piece, _traces(piece, inside))
             parts = _add_part(parts, _aggregate(rows, layout))
-            surplus.append(rows.select((rows.count == 0) & (rows.mispredicted > 0)))
+            surplus.append(rows.take((rows.count == 0) & (rows.mispredicted > 0)))
         self._health["bytes in lines too long to be read"] = self._reader.overlong_bytes
         counts = _distribute_mispredictions(merge(parts), _join(surplus))
         return with_unknown_predictions(counts)
@@ -187,7 +181,7 @@ class Preaggregated:
         samples = int(np.count_nonzero(is_sample))
         self._health["rows of basic samples (S), which tell of no branch"] += samples
         self._health["rows outside the image"] += int(np.count_nonzero(~tells & ~is_sample))
-        return rows.select(tells & ~is_sample)
+        return rows.take(tells & ~is_sample)
 
     def _own_images(self, build_id: str | None) -> U64:
         """Hashes of the build-ids that mark the image's rows; 0 stands for none."""

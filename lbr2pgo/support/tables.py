@@ -5,14 +5,16 @@ A table's `__post_init__` calls these; ValueError says what is wrong, and in whi
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo.support.arrays import Bools
+from lbr2pgo.support.arrays import I64, Bools
+
+TableT = TypeVar("TableT")
 
 _TYPES = {
     "Bools": np.bool_,
@@ -68,6 +70,17 @@ def ascending(table: Any, *names: str) -> None:
         row = int(np.argmin(above)) + 1
         how = "the same as" if equal[row - 1] else "below"
         raise ValueError(f"{_what(table, *names)}: row {row} is {how} the one before it")
+
+
+def taken(table: TableT, rows: I64 | Bools, *names: str) -> TableT:
+    """The same table with these rows of some columns, by default of all."""
+    columns = {name: getattr(table, name) for name in names} or {
+        name: column
+        for name in (field.name for field in fields(table))  # type: ignore[arg-type]
+        if isinstance(column := getattr(table, name), np.ndarray)
+    }
+    kept = {name: column[rows] for name, column in columns.items()}
+    return replace(table, **kept)  # type: ignore[type-var]
 
 
 def _compared(*columns: npt.NDArray[Any]) -> tuple[Bools, Bools]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbr2pgo.support.arrays import I64, U64, Bools
-from lbr2pgo.support.tables import ascending, same_length, seal
+from lbr2pgo.support.tables import ascending, same_length, seal, taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +68,19 @@ def test_rows_are_compared_column_by_column(keys: list[tuple[int, int]]) -> None
     else:
         with pytest.raises(ValueError, match="before it"):
             counts(*keys)
+
+
+def test_rows_are_taken_of_columns_only_and_checked_again() -> None:
+    table = replace(counts((1, 0), (2, 5), (3, 9)), name="these")
+    some = taken(table, np.array([0, 2]))
+    assert (some.key.tolist(), some.low.tolist(), some.seen, some.name) == (
+        [1, 3],
+        [0, 9],
+        None,
+        "these",
+    )
+    assert taken(table, table.low > 0).low.tolist() == [5, 9]
+    with pytest.raises(ValueError, match="below"):
+        taken(table, np.array([2, 0]))
+    with pytest.raises(ValueError, match="shape"):
+        taken(table, np.array([0, 2]), "key")

@@ -9,7 +9,7 @@ BOLT's blocks, since it puts each edge at the last instruction of one and the fi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.distinct import distinct
+from lbr2pgo.support.tables import taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,7 @@ class _Runs:
     count: U64
 
     def take(self, rows: I64) -> _Runs:
-        return _Runs(*(getattr(self, column.name)[rows] for column in fields(self)))
+        return taken(self, rows)
 
 
 def _run_edges(

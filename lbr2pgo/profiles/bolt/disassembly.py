@@ -14,7 +14,7 @@ from lbr2pgo.support.addresses import ByteRanges, ImageAddresses
 from lbr2pgo.support.arrays import I64, U8, Bools
 from lbr2pgo.support.distinct import place_of
 from lbr2pgo.support.intervals import last_at_or_below, numbers_in
-from lbr2pgo.support.tables import ascending, same_length, seal
+from lbr2pgo.support.tables import ascending, same_length, seal, taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,7 @@ class Disassembly:
 
     def take(self, rows: Bools) -> Disassembly:
         """Only the rows that are set."""
-        columns = {name: getattr(self, name)[rows] for name in _COLUMNS}
-        return replace(self, **columns)
+        return taken(self, rows, *_COLUMNS)
 
     def byte(self, at: int) -> U8:
         """(n,): a byte of each instruction, or of what is behind it."""

@@ -12,7 +12,7 @@ import numpy as np
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_addresses, image_array
 from lbr2pgo.support.arrays import I64, U8, Bools
 from lbr2pgo.support.intervals import interval_of, numbers_in
-from lbr2pgo.support.tables import ascending, same_length, seal
+from lbr2pgo.support.tables import ascending, same_length, seal, taken
 
 
 class Kind(IntEnum):
@@ -90,13 +90,7 @@ class InstructionTable:
 
     def take(self, rows: I64) -> InstructionTable:
         """These rows, which are ordered."""
-        return InstructionTable(
-            self.address[rows],
-            self.size[rows],
-            self.kind[rows],
-            self.target[rows],
-            self.has_target[rows],
-        )
+        return taken(self, rows)
 
     def within(self, ranges: ByteRanges) -> InstructionTable:
         """The rows that start in these ranges, which are ordered and disjoint."""
