@@ -4,6 +4,8 @@ from lbr2pgo.support.arrays import I64, U8, U64
 WAS_INLINED: int
 SHOULD_BE_INLINED: int
 """Attributes (bits), as LLVM numbers them."""
+LOST: int
+"""Stands for what samples were merged into that are lost."""
 
 class FunctionSizes:
     """Bytes of functions in the contexts in which the binary has them.
@@ -77,7 +79,7 @@ class ContextTrie:
 
         Nodes (m,), parents first and the root before all; the place among them of each one's
         parent; its samples, -1 where it has none or they were merged; and, of all samples (n,),
-        those into which they were merged, -1 for none, -2 for those that are lost.
+        those into which they were merged, -1 for none, LOST for those that are lost.
         """
 
     @property

@@ -16,7 +16,7 @@ from lbr2pgo.native.sums cimport saturating
 cdef enum:
     ROOT = 0
     NONE = -1
-    LOST = -2
+    C_LOST = -2
     DEEPEST_AS_LLVM = 4096
     BIT_WAS_INLINED = 1
     BIT_SHOULD_BE_INLINED = 2
@@ -28,6 +28,7 @@ cdef enum:
     PREFERENCE = 100
 
 WAS_INLINED, SHOULD_BE_INLINED = BIT_WAS_INLINED, BIT_SHOULD_BE_INLINED
+LOST = C_LOST
 
 
 cdef struct Candidate:
@@ -423,7 +424,7 @@ cdef class ContextTrie:
             self.samples[target_node] = source
             self.node_of[source] = target_node
             return 0
-        self.merged_into[source] = target if self.merged_into[target] == NONE else LOST
+        self.merged_into[source] = target if self.merged_into[target] == NONE else C_LOST
         self.head[target] = saturating(self.head[target], self.head[source])
         self.total[target] = saturating(self.total[target], self.total[source])
         if self.first_line[source] < self.first_line[target]:

@@ -65,7 +65,8 @@ class Program:
         stripped program such pieces are cut where its unwind table says that functions are.
         """
         cuts = None
-        if self.image.is_stripped and (frames := read_frames(self.image)) is not None:
+        if self.image.is_stripped:
+            frames = read_frames(self.image)
             cuts = distinct(np.concatenate([frames.start, frames.start + frames.size]))
         return self.functions.with_gaps(code_ranges(self.image), cuts, self._stubs)
 

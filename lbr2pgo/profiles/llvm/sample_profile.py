@@ -22,10 +22,9 @@ LARGEST_COUNT = 2**64 - 1
 LARGEST_LINE = 0xFFFF
 """LLVM keeps 16 bits of a line offset."""
 
-# Bits of `FunctionSamples.attributes` (LLVM: ContextAttributeMask).
-WAS_INLINED = 1
-SHOULD_BE_INLINED = 2
 DUPLICATED_INTO_BASE = 4
+"""With WAS_INLINED and SHOULD_BE_INLINED, bits of `FunctionSamples.attributes`
+(LLVM: ContextAttributeMask)."""
 
 Counts = dict[Name, int]
 

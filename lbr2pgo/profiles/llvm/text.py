@@ -23,11 +23,11 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, NoReturn
 
+from lbr2pgo.native.preinliner import SHOULD_BE_INLINED
 from lbr2pgo.profiles.llvm.sample_names import Context, Frame, Location, Name, order_key
 from lbr2pgo.profiles.llvm.sample_profile import (
     LARGEST_COUNT,
     LARGEST_LINE,
-    SHOULD_BE_INLINED,
     FunctionSamples,
     SampleProfile,
     add_saturating,

@@ -55,7 +55,8 @@ class _Edges:
 
     def ordered(self, members: I64) -> I64:
         """The functions of one component, callees first."""
-        inner = {member: self._from(member, set(members.tolist())) for member in members.tolist()}
+        component = set(members.tolist())
+        inner = {member: self._from(member, component) for member in members.tolist()}
         heavy_first = sorted(
             ((edge, weight) for edges in inner.values() for edge, weight in edges.items()),
             key=lambda item: -item[1],

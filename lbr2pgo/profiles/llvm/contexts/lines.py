@@ -13,7 +13,7 @@ import numpy as np
 
 from lbr2pgo.model.context_counts import ContextBranches, ContextCounts, ContextRuns
 from lbr2pgo.native.context_keys import ContextKeys
-from lbr2pgo.native.preinliner import FunctionSizes
+from lbr2pgo.native.preinliner import WAS_INLINED, FunctionSizes
 from lbr2pgo.native.row_ids import RowIds, RowSums
 from lbr2pgo.profiles.llvm.contexts.columns import location_of
 from lbr2pgo.profiles.llvm.contexts.keys import ContextShape, line_keys
@@ -31,7 +31,6 @@ from lbr2pgo.profiles.llvm.places import (
     places_of,
 )
 from lbr2pgo.profiles.llvm.sample_names import guid
-from lbr2pgo.profiles.llvm.sample_profile import WAS_INLINED
 from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program

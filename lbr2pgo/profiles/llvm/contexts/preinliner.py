@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lbr2pgo.native.preinliner import ContextTrie, FunctionSizes
+from lbr2pgo.native.preinliner import LOST, ContextTrie, FunctionSizes
 from lbr2pgo.native.row_ids import RowSums
 from lbr2pgo.profiles.llvm.contexts.call_order import top_down
 from lbr2pgo.profiles.llvm.contexts.columns import (
@@ -26,7 +26,6 @@ from lbr2pgo.profiles.llvm.sample_names import guid, order_key
 from lbr2pgo.profiles.llvm.sample_summary import detailed
 from lbr2pgo.support.arrays import I64, U64
 
-LOST = -2
 _NO_LINE = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
@@ -109,7 +108,9 @@ def _under_root(column: np.ndarray, root: int) -> np.ndarray:
 def _contexts_of(profile: ContextProfile, guids: U64) -> tuple[I64, I64]:
     """The contexts of each function that have samples, in LLVM's order: offsets, and nodes."""
     c = profile.table.contexts
-    order = breadth_first(c.parent, call_hashes(c, location_of(c.line, c.discriminator), guids))
+    order = breadth_first(
+        c.parent, call_hashes(c.name, location_of(c.line, c.discriminator), guids)
+    )
     order = order[profile.has_samples[order]]
     order = order[np.argsort(c.name[order], kind="stable")]
     bounds = np.searchsorted(c.name[order], np.arange(len(profile.table.names) + 1))

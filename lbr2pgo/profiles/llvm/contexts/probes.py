@@ -15,7 +15,7 @@ import numpy as np
 
 from lbr2pgo.model.context_counts import ContextCounts
 from lbr2pgo.native.context_keys import INTO_UNKNOWN, CallPaths, ContextKeys
-from lbr2pgo.native.preinliner import FunctionSizes
+from lbr2pgo.native.preinliner import WAS_INLINED, FunctionSizes
 from lbr2pgo.native.row_ids import RowIds, RowSums
 from lbr2pgo.profiles.llvm.contexts.columns import location_of
 from lbr2pgo.profiles.llvm.contexts.keys import MOST_FRAMES, ContextFrames, ContextShape
@@ -29,7 +29,6 @@ from lbr2pgo.profiles.llvm.entry_calls import entries_at
 from lbr2pgo.profiles.llvm.places import InlineContexts, places_of
 from lbr2pgo.profiles.llvm.probe_functions import names_by_probes, probed_functions, probes_of
 from lbr2pgo.profiles.llvm.sample_names import guid
-from lbr2pgo.profiles.llvm.sample_profile import WAS_INLINED
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.probes import ENTRY_INDEX, InlineTree, ProbeKind
 from lbr2pgo.program.program import Program

@@ -7,6 +7,7 @@ import numpy as np
 from lbr2pgo.native.preinliner import FunctionSizes
 from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.profiles.llvm.contexts.columns import location_of
+from lbr2pgo.profiles.llvm.contexts.trees import call_hashes
 from lbr2pgo.profiles.llvm.places import (
     InlineContexts,
     Places,
@@ -14,8 +15,6 @@ from lbr2pgo.profiles.llvm.places import (
     leaf_contexts,
 )
 from lbr2pgo.support.arrays import I64, U8, U64
-
-_FIVE = np.uint64(5)
 
 
 def inlined_sizes(places: Places, place: I64, size: U8) -> tuple[InlineContexts, I64]:
@@ -57,10 +56,8 @@ def function_sizes(inlined: InlineContexts, size: I64, guids: U64) -> FunctionSi
 
 def _first_children(rows: U64, guids: U64) -> I64:
     """The child of each node that LLVM's tree has first, -1 for none."""
-    key = np.zeros(len(rows), np.uint64)
-    location = rows[1:, 1]
-    key[1:] = guids[rows[1:, 2].astype(np.int64)] + (location << _FIVE) + location
-    order = np.lexsort((key[1:], rows[1:, 0])) + 1
+    key = call_hashes(rows[1:, 2].astype(np.int64), rows[1:, 1], guids)
+    order = np.lexsort((key, rows[1:, 0])) + 1
     parent = rows[order, 0].astype(np.int64)
     is_first = np.diff(parent, prepend=-1) != 0
     first = np.full(len(rows), -1)

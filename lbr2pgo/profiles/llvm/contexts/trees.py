@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from lbr2pgo.model.context_counts import Callers
-from lbr2pgo.profiles.llvm.profile_table import Contexts, depths
+from lbr2pgo.profiles.llvm.profile_table import depths
 from lbr2pgo.support.arrays import I64, U64, Bools
 
 _FIVE = np.uint64(5)
@@ -30,9 +30,9 @@ def lack_callers(callers: Callers, is_unknown: Bools) -> Bools:
     return found
 
 
-def call_hashes(contexts: Contexts, location: U64, guids: U64) -> U64:
+def call_hashes(function: I64, location: U64, guids: U64) -> U64:
     """What LLVM orders the callees of one caller by (LLVM: FunctionSamples::getCallSiteHash)."""
-    return guids[contexts.name] + (location << _FIVE) + location
+    return guids[function] + (location << _FIVE) + location
 
 
 def breadth_first(parent: I64, key: U64) -> I64:

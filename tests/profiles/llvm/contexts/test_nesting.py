@@ -10,11 +10,11 @@ import pytest
 from builders.context_profiles import HYBRID, LINES, as_text, inlined, line_contexts
 from builders.llvm_profiles import profgen_of_contexts
 
+from lbr2pgo.native.preinliner import SHOULD_BE_INLINED
 from lbr2pgo.profiles.llvm.contexts.lines import LineContexts
 from lbr2pgo.profiles.llvm.contexts.nesting import nested
 from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
 from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, ProfileTable
-from lbr2pgo.profiles.llvm.sample_profile import SHOULD_BE_INLINED
 
 Tool = Callable[[str], str]
 Corpus = Callable[[str], Path]
