@@ -1,11 +1,18 @@
-"""Bazel itself is not to be had here: its file is parsed, linted, loaded, and its macros called."""
+"""Bazel's file: its macros as Starlark alone, and its rules in Bazel itself where that is here."""
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
 import starlark
+from builders.recordings import PIE, RECORDING, TESTBINS
 
 from lbr2pgo.cli.share import SHARE
 
@@ -93,3 +100,103 @@ def test_a_recording_without_its_binary_makes_no_profile(evaluate) -> None:
     _, made, calls = evaluate("perf.data")
     assert made["profile"] is None
     assert len(calls) == 1
+
+
+# Debian's Bazel 4 has no additional_compiler_inputs: data names the profile alike, and it is built
+# before what is compiled with it.
+WORKSPACE_BUILD = """
+load("//:lbr2pgo.bzl", "lbr2pgo_bolt", "lbr2pgo_profile")
+pgo = lbr2pgo_profile(
+    name = "app_profile", recordings = ["perf.data"], recorded = "app.recorded",
+)
+cc_binary(
+    name = "app", srcs = ["app.c"], data = pgo.inputs, copts = pgo.copts,
+    linkopts = pgo.linkopts + ["-fuse-ld=lld"],
+)
+lbr2pgo_bolt(
+    name = "app.bolt", binary = ":app", compiled_with = pgo, recordings = ["perf.data"],
+    recorded = "app.recorded",
+)
+plain = lbr2pgo_profile(name = "plain_profile", profile = "none.prof")
+cc_binary(name = "plain", srcs = ["app.c"], copts = plain.copts, 
+          linkopts = plain.linkopts + ["-fuse-ld=lld"])
+"""
+# Bazel's own files load rules from repositories that it would download; C needs but their names.
+STUBS = {
+    "rules_cc/cc": ("cc_binary", "cc_library", "cc_toolchain", "cc_toolchain_suite"),
+    "rules_java/java": (
+        "java_binary", "java_import", "java_library", "java_runtime", "java_toolchain",
+        "java_package_configuration",
+    ),
+}  # fmt: skip
+
+
+def write_stub(folder: Path, names: tuple[str, ...]) -> None:
+    folder.mkdir(parents=True)
+    (folder.parent / "WORKSPACE").touch()
+    (folder / "BUILD").write_text(
+        'package(default_visibility = ["//visibility:public"])\n'
+        'toolchain_type(name = "toolchain_type")\n'
+    )
+    rules = (f"{name} = native.{name}\n" for name in names)
+    (folder / "defs.bzl").write_text("".join(rules))
+
+
+Bazel = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def bazel(tmp_path: Path, tool: Callable[[str], str], command_path: Mapping[str, str]) -> Bazel:
+    """Run Bazel in a workspace of one program and a recording of it."""
+    program = tool("bazel")
+    tool("clang-22"), tool("llvm-bolt-22")
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "WORKSPACE").touch()
+    (workspace / "BUILD").write_text(WORKSPACE_BUILD)
+    for source, name in (
+        (FILE, FILE.name), (TESTBINS / "src" / "interp.c", "app.c"), (RECORDING, "perf.data"),
+        (PIE, "app.recorded"),
+    ):  # fmt: skip
+        shutil.copy(source, workspace / name)
+    overrides = []
+    for path, names in STUBS.items():
+        write_stub(tmp_path / path, names)
+        repository = path.split("/")[0]
+        overrides.append(f"--override_repository={repository}={tmp_path / repository}")
+    environment = {**os.environ, **command_path, "CC": "clang-22"}
+
+    def run(*targets: str) -> subprocess.CompletedProcess[str]:
+        root = f"--output_user_root={tmp_path / 'root'}"
+        words = ["build", "--action_env=PATH", "--spawn_strategy=local", "-c", "opt", *overrides, *targets]
+        return subprocess.run(
+            [program, "--batch", "--nohome_rc", root, *words],
+            cwd=workspace, env=environment, capture_output=True, text=True,
+        )  # fmt: skip
+
+    return run
+
+
+@pytest.fixture
+def command_path() -> dict[str, str]:
+    """Where actions find this lbr2pgo."""
+    return {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+
+
+@pytest.mark.slow
+def test_bazel_itself_builds_with_a_profile_and_lays_out(bazel: Bazel, tmp_path: Path) -> None:
+    done = bazel("//:app_profile_convert", "//:plain")
+    assert done.returncode == 0, done.stderr
+    assert "warning: there is no none.prof yet: a plain build" in done.stderr
+    done = bazel("//:app.bolt")
+    assert done.returncode == 0, done.stderr
+    made = tmp_path / "workspace" / "bazel-bin"
+    programs = [made / name for name in ("plain", "app", "app.bolt")]
+    assert len({program.read_bytes() for program in programs}) == 3
+    outputs = {
+        subprocess.run([program, "1"], capture_output=True, check=True).stdout
+        for program in programs
+    }
+    assert len(outputs) == 1
+    assert (made / "app_profile.prof").read_text().startswith("run:")
+    subprocess.run(["chmod", "-R", "u+w", tmp_path], check=True)  # Bazel's outputs are read-only
