@@ -82,8 +82,8 @@ def report(
 def open(path: PathLike) -> Source:
     """Open a recording of any readable format.
 
-    Of a `StackSource`, `batches()` begins a new reading with every call; what it gives can be gone
-    through once. Raises InputError where there is nothing that can be read.
+    Of a `StackSource`, what `batches()` gives can be gone through as often as wanted: each time
+    is a new reading. Raises InputError where there is nothing that can be read.
     """
     return open_source(_path(path, "path"))
 

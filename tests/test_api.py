@@ -10,6 +10,7 @@ import pytest
 from builders.recordings import PIE, RECORDING
 
 import lbr2pgo
+from lbr2pgo.sources.base import StackSource
 
 
 def test_every_public_name_is_there_and_documented() -> None:
@@ -71,6 +72,15 @@ def test_paths_are_strings_or_paths_one_or_several(tmp_path: Path, kind: type) -
     assert one.written == (tmp_path / "a",)
     assert both.counts.count.sum() == 2 * one.counts.count.sum()
     assert lbr2pgo.report(recording, binary, only="hot-branches").tables
+
+
+def test_what_can_be_gone_through_can_be_gone_through_again() -> None:
+    source = lbr2pgo.open(RECORDING)
+    assert isinstance(source, StackSource)
+    batches = source.batches()
+    assert [len(batch) for batch in batches] == [len(batch) for batch in batches] != []
+    rows = lbr2pgo.convert(RECORDING, PIE).counts.rows()
+    assert list(rows) == list(rows) != []
 
 
 def test_an_output_may_have_options(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from lbr2pgo.model import waterfall
 from lbr2pgo.native import bits
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
+from lbr2pgo.support.again import repeatable
 from lbr2pgo.support.arrays import U8, U64, Bools
 from lbr2pgo.support.distinct import begins
 from lbr2pgo.support.sums import exact_sum, refuse_too_many, sums_of_groups
@@ -87,6 +88,7 @@ class BranchCounts:
         keys, sums = sum_by((self.to[rows], self.end[rows]), (self.count[rows],))
         return Runs(*map(image_addresses, keys), *sums)
 
+    @repeatable
     def rows(self) -> Iterator[str]:
         """One line of text a row, for people."""
         for i in range(len(self)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
@@ -103,8 +103,8 @@ class StackSource(Protocol):
     def space_events(self) -> Sequence[SpaceEvent]:
         """All address-space events, ordered by time (file order where times are equal)."""
 
-    def batches(self, resolve: SymbolResolver | None = None) -> Iterator[BranchStacks]:
-        """Yield every sample once, in file order.
+    def batches(self, resolve: SymbolResolver | None = None) -> Iterable[BranchStacks]:
+        """Give every sample once, in file order; each time anew when gone through again.
 
         `resolve` serves inputs that hold symbols instead of addresses.
         """

@@ -18,6 +18,7 @@ from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.branch_stacks import MISPREDICTED, PREDICTED, BranchStacks, from_lists
 from lbr2pgo.sources.base import EventInfo, Sniff, SourceFormat, SourceInfo, SymbolResolver
 from lbr2pgo.sources.csv_text import Row, places_of, read_rows, rows_of
+from lbr2pgo.support.again import repeatable
 from lbr2pgo.support.errors import InputError
 
 _NAMES = {
@@ -51,6 +52,7 @@ class BranchCsv:
         """None: addresses are those of the binary."""
         return ()
 
+    @repeatable
     def batches(self, resolve: SymbolResolver | None = None) -> Iterator[BranchStacks]:
         """Yield every record once; `resolve` is not needed."""
         self._health = Counter()

@@ -118,7 +118,7 @@ lbr2pgo_bolt(
     recorded = "app.recorded",
 )
 plain = lbr2pgo_profile(name = "plain_profile", profile = "none.prof")
-cc_binary(name = "plain", srcs = ["app.c"], copts = plain.copts, 
+cc_binary(name = "plain", srcs = ["app.c"], copts = plain.copts,
           linkopts = plain.linkopts + ["-fuse-ld=lld"])
 """
 # Bazel's own files load rules from repositories that it would download; C needs but their names.
@@ -168,9 +168,17 @@ def bazel(tmp_path: Path, tool: Callable[[str], str], command_path: Mapping[str,
 
     def run(*targets: str) -> subprocess.CompletedProcess[str]:
         root = f"--output_user_root={tmp_path / 'root'}"
-        words = ["build", "--action_env=PATH", "--spawn_strategy=local", "-c", "opt", *overrides, *targets]
+        words = [
+            "build",
+            "--action_env=PATH",
+            "--spawn_strategy=local",
+            "-c",
+            "opt",
+            *overrides,
+            *targets,
+        ]
         return subprocess.run(
-            [program, "--batch", "--nohome_rc", root, *words],
+            [program, "--batch", "--nohome_rc", root, "build", *options, *targets],
             cwd=workspace, env=environment, capture_output=True, text=True,
         )  # fmt: skip
 

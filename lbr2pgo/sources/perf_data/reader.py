@@ -31,6 +31,7 @@ from lbr2pgo.sources.perf_data.attr import PerfAttr, id_field, layout_rows
 from lbr2pgo.sources.perf_data.header import read_header, with_described_names, with_group_counters
 from lbr2pgo.sources.perf_data.index import RecordIndex, index_records
 from lbr2pgo.sources.perf_data.stream import Chunk, RecordStream, Region
+from lbr2pgo.support.again import repeatable
 from lbr2pgo.support.errors import InputError
 
 BATCH_SAMPLES = 1 << 12
@@ -92,6 +93,7 @@ class PerfData:
         """All address-space events, ordered by time (file order where times are equal)."""
         return self._index.space_events
 
+    @repeatable
     def batches(self, resolve: SymbolResolver | None = None) -> Iterator[BranchStacks]:
         """Yield every sample once, in file order, at most `BATCH_SAMPLES` at a time.
 

@@ -32,6 +32,7 @@ from lbr2pgo.sources.perf_script.offsets import MappedCode, are_offsets
 from lbr2pgo.sources.perf_script.records import read_comments, read_record
 from lbr2pgo.sources.perf_script.symbols import SymbolAddresses
 from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader
+from lbr2pgo.support.again import repeatable
 from lbr2pgo.support.errors import InputError
 
 _NAME = "perf script"
@@ -99,6 +100,7 @@ class PerfScript:
         """What the last whole reading lost or skipped."""
         return dict(self._record_losses + self._health)
 
+    @repeatable
     def batches(self, resolve: SymbolResolver | None = None) -> Iterator[BranchStacks]:
         """Yield every sample once, in file order.
 

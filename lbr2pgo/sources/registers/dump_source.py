@@ -13,6 +13,7 @@ from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.branch_stacks import BranchStacks, from_lists
 from lbr2pgo.sources.base import EventInfo, Sniff, SourceFormat, SourceInfo, SymbolResolver
 from lbr2pgo.sources.registers.register_dump import Register, keys_in, parse, read_text
+from lbr2pgo.support.again import repeatable
 from lbr2pgo.support.errors import InputError
 
 Key = TypeVar("Key", int, str)
@@ -68,6 +69,7 @@ class DumpSource:
         """None: registers know of no mappings."""
         return ()
 
+    @repeatable
     def batches(self, resolve: SymbolResolver | None = None) -> Iterator[BranchStacks]:
         """The entries as one sample."""
         yield replace(from_lists([self.decoded.entries]), event=np.zeros(1, dtype=np.int32))
