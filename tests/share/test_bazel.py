@@ -168,15 +168,7 @@ def bazel(tmp_path: Path, tool: Callable[[str], str], command_path: Mapping[str,
 
     def run(*targets: str) -> subprocess.CompletedProcess[str]:
         root = f"--output_user_root={tmp_path / 'root'}"
-        words = [
-            "build",
-            "--action_env=PATH",
-            "--spawn_strategy=local",
-            "-c",
-            "opt",
-            *overrides,
-            *targets,
-        ]
+        options = ["-c", "opt", "--action_env=PATH", "--spawn_strategy=local", *overrides]
         return subprocess.run(
             [program, "--batch", "--nohome_rc", root, "build", *options, *targets],
             cwd=workspace, env=environment, capture_output=True, text=True,
