@@ -28,6 +28,7 @@ _COMMANDS = (
     "doctor",
     "dump",
     "report",
+    "view",
     "accuracy",
     "check",
     "measure",

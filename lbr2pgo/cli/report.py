@@ -9,15 +9,21 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from lbr2pgo.cli.messages import wrote
 from lbr2pgo.cli.own_process import prepare
-from lbr2pgo.cli.parser import moved_directory, names, whole_number
-from lbr2pgo.cli.selection import add_binary, add_selection, counting_options
+from lbr2pgo.cli.parser import names, whole_number
+from lbr2pgo.cli.reporting import (
+    PAGE_TOP,
+    PAGE_VIEWS,
+    add_inputs,
+    add_shown,
+    for_people,
+    read_report,
+)
+from lbr2pgo.cli.selection import counting_options
 
 if TYPE_CHECKING:
     from lbr2pgo.reports.build import ReportOptions
     from lbr2pgo.reports.model import Report
 
-_PAGE_VIEWS, _PAGE_TOP = 12, 500
-"""How many functions and rows a page shows where nobody says."""
 _TOP = 20
 _FOR_SCRIPTS = ("json", "csv", "folded")
 
@@ -37,8 +43,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
             "lbr2pgo report perf.data --binary ./app --function main --source",
         ),
     )
-    parser.add_argument("profiles", nargs="+", metavar="PROFILE", help="- is standard input")
-    add_binary(parser)
+    add_inputs(parser)
     parser.add_argument(
         "--only", type=names, action="extend", default=[], metavar="NAMES",
         help="only these analyses, separated by commas",
@@ -53,18 +58,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="show functions (the hottest one, or --function) line by line of their source",
     )  # fmt: skip
     parser.add_argument(
-        "--source-dir", type=moved_directory, action="append", default=[], metavar="FROM=TO",
-        help="source files whose path begins with FROM are now in TO; may be repeated",
-    )  # fmt: skip
-    parser.add_argument(
         "--top", type=whole_number, metavar="N", help="rows of each table (20; 0: all)"
     )
     parser.add_argument("--format", choices=("table", *_FOR_SCRIPTS), default="table")
     parser.add_argument("--html", type=Path, metavar="OUT", help="write one page instead")
-    parser.add_argument(
-        "--no-demangle", action="store_true", help="show C++ functions by their linkage names"
-    )
-    add_selection(parser)
+    add_shown(parser)
     parser.set_defaults(run=run)
 
 
@@ -77,42 +75,14 @@ def run(args: argparse.Namespace) -> int:
         binaries = [] if args.binary is None else [args.binary]
         refuse_overwriting([args.html], [*args.profiles, *binaries])
         refuse_unwritable([args.html])
-    report = _line_report(args) or _report(args)
+    report = read_report(args, _options(args))
     if args.html is not None:
         refuse_overwriting([args.html], [report.binary])
     if args.html is None and args.format != "table":
         _print(report, args.format)
         return 0
-    if not args.no_demangle:
-        from lbr2pgo.reports.readable import readable
-
-        report = readable(report)
-    _show(report, args.html)
+    _show(for_people(args, report), args.html)
     return 0
-
-
-def _report(args: argparse.Namespace) -> Report:
-    from lbr2pgo.cli.progress import SampleProgress
-    from lbr2pgo.cli.waterfall import show_losses
-    from lbr2pgo.model.incomplete import EmptyProfileError
-    from lbr2pgo.reports.build import make_report
-
-    try:
-        with SampleProgress() as progress:
-            return make_report(_options(args), progress)
-    except EmptyProfileError as error:
-        show_losses(error.tallies, error.notes, sys.stderr)
-        raise
-
-
-def _line_report(args: argparse.Namespace) -> Report | None:
-    """The report of inputs without addresses; None for others, which need a binary."""
-    from lbr2pgo.reports.lines import holds_lines_only, make_line_report
-
-    if holds_lines_only([Path(profile) for profile in args.profiles]):
-        options = _options(args)
-        return make_line_report(options.profiles, options.only, options.top)
-    return None
 
 
 def _options(args: argparse.Namespace) -> ReportOptions:
@@ -120,14 +90,14 @@ def _options(args: argparse.Namespace) -> ReportOptions:
 
     is_page = args.html is not None
     is_folded = args.format == "folded" and not is_page
-    top = (_PAGE_TOP if is_page else 0 if is_folded else _TOP) if args.top is None else args.top
+    top = (PAGE_TOP if is_page else 0 if is_folded else _TOP) if args.top is None else args.top
     return ReportOptions(
         profiles=tuple(map(Path, args.profiles)),
         binary=args.binary,
         only=("call-stacks",) if is_folded else tuple(args.only),
         function=args.function,
         top=top or None,
-        views=_PAGE_VIEWS if is_page else 0,
+        views=PAGE_VIEWS if is_page else 0,
         source=args.source or is_page,
         source_dirs=tuple(args.source_dir),
         counting=counting_options(args),

@@ -1,0 +1,68 @@
+"""What `report` and `view` have in common: options, and the report that they ask for."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lbr2pgo.cli.parser import moved_directory
+from lbr2pgo.cli.selection import add_binary, add_selection
+
+if TYPE_CHECKING:
+    from lbr2pgo.reports.build import ReportOptions
+    from lbr2pgo.reports.model import Report
+
+PAGE_VIEWS, PAGE_TOP = 12, 500
+"""How many functions and rows a page shows where nobody says."""
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """Add recordings, --binary, and where sources are."""
+    parser.add_argument("profiles", nargs="+", metavar="PROFILE", help="- is standard input")
+    add_binary(parser)
+    parser.add_argument(
+        "--source-dir", type=moved_directory, action="append", default=[], metavar="FROM=TO",
+        help="source files whose path begins with FROM are now in TO; may be repeated",
+    )  # fmt: skip
+
+
+def add_shown(parser: argparse.ArgumentParser) -> None:
+    """Add how names are shown, and which samples count."""
+    parser.add_argument(
+        "--no-demangle", action="store_true", help="show C++ functions by their linkage names"
+    )
+    add_selection(parser)
+
+
+def read_report(args: argparse.Namespace, options: ReportOptions) -> Report:
+    """The report; inputs without addresses need no binary and have fewer tables."""
+    from lbr2pgo.reports.lines import holds_lines_only, make_line_report
+
+    if holds_lines_only([Path(profile) for profile in args.profiles]):
+        return make_line_report(options.profiles, options.only, options.top)
+    return _read(options)
+
+
+def _read(options: ReportOptions) -> Report:
+    from lbr2pgo.cli.progress import SampleProgress
+    from lbr2pgo.cli.waterfall import show_losses
+    from lbr2pgo.model.incomplete import EmptyProfileError
+    from lbr2pgo.reports.build import make_report
+
+    try:
+        with SampleProgress() as progress:
+            return make_report(options, progress)
+    except EmptyProfileError as error:
+        show_losses(error.tallies, error.notes, sys.stderr)
+        raise
+
+
+def for_people(args: argparse.Namespace, report: Report) -> Report:
+    """With names of C++ as its source has them, unless linkage names are wanted."""
+    if args.no_demangle:
+        return report
+    from lbr2pgo.reports.readable import readable
+
+    return readable(report)

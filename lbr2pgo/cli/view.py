@@ -1,0 +1,132 @@
+"""`lbr2pgo view`: the page of a recording, at once in the browser."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lbr2pgo.cli.messages import say
+from lbr2pgo.cli.own_process import prepare
+from lbr2pgo.cli.parser import whole_number
+from lbr2pgo.cli.reporting import (
+    PAGE_TOP,
+    PAGE_VIEWS,
+    add_inputs,
+    add_shown,
+    for_people,
+    read_report,
+)
+from lbr2pgo.cli.selection import counting_options
+
+if TYPE_CHECKING:
+    from http.server import ThreadingHTTPServer
+
+    from lbr2pgo.reports.build import ReportOptions
+
+_LOOPBACK = "127.0.0.1"
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the command."""
+    parser = subparsers.add_parser(
+        "view",
+        help="open a recording's report in the browser",
+        description="Write the page of `lbr2pgo report --html` to a temporary place and open it.",
+        examples=(
+            "lbr2pgo view perf.data",
+            "lbr2pgo view perf.data --binary ./app",
+            "lbr2pgo view perf.data --serve 8000",
+        ),
+    )
+    add_inputs(parser)
+    parser.add_argument(
+        "--serve", type=whole_number, metavar="PORT",
+        help="serve the page on this port of the loopback interface instead (0: any free one), "
+        "until Ctrl-C: for machines without a browser, through ssh -L",
+    )  # fmt: skip
+    add_shown(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Make the page, and open or serve it."""
+    prepare()
+    from lbr2pgo.reports import html
+
+    report = for_people(args, read_report(args, _options(args)))
+    if args.serve is None:
+        _open(html.render(report))
+        return 0
+    with serving(html.render(report), args.serve) as server:
+        say(f"serving http://{_LOOPBACK}:{server.server_port}/ until Ctrl-C")
+        server.serve_forever()
+    return 0
+
+
+def _options(args: argparse.Namespace) -> ReportOptions:
+    from lbr2pgo.reports.build import ReportOptions
+
+    return ReportOptions(
+        profiles=tuple(map(Path, args.profiles)),
+        binary=args.binary,
+        top=PAGE_TOP,
+        views=PAGE_VIEWS,
+        source=True,
+        source_dirs=tuple(args.source_dir),
+        counting=counting_options(args),
+        strict=args.strict,
+    )
+
+
+def _open(page: str) -> None:
+    """Browsers read the file after we are gone, so it stays: the system tidies its place."""
+    import webbrowser
+    from tempfile import mkdtemp
+
+    path = Path(mkdtemp(prefix="lbr2pgo-"), "report.html")
+    path.write_text(page, encoding="utf-8")
+    if webbrowser.open(path.as_uri()):
+        say(f"opened {path}")
+    else:
+        say(f"wrote {path}: there is no browser here; --serve PORT lets one elsewhere read it")
+
+
+@contextmanager
+def serving(page: str, port: int) -> Iterator[ThreadingHTTPServer]:
+    """A server of one page that only this machine can reach; raises OutputError if it can't be.
+
+    Requests that name another host are refused: a web page that gets its own name resolved to the
+    loopback interface could otherwise read the report.
+    """
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+    from lbr2pgo.support.errors import OutputError
+
+    content = page.encode("utf-8")
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            host = (self.headers.get("Host") or "").rpartition(":")[0]
+            if self.path != "/" or host not in (_LOOPBACK, "localhost"):
+                self.send_error(404)
+                return
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            """Nobody needs to know."""
+
+    try:
+        server = ThreadingHTTPServer((_LOOPBACK, port), Handler)
+    except (OSError, OverflowError) as error:
+        raise OutputError(
+            f"port {port} can't be served on: {error}", cure="Name another one, or 0 for any."
+        ) from error
+    with server:
+        yield server
