@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from lbr2pgo.api import convert, open, report
     from lbr2pgo.conversion import Conversion
     from lbr2pgo.counting.count import CountingOptions, count
-    from lbr2pgo.model.branch_counts import BranchCounts, merge
+    from lbr2pgo.model.branch_counts import BranchCounts
     from lbr2pgo.model.branch_stacks import BranchStacks
+    from lbr2pgo.model.count_sums import merge
     from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
     from lbr2pgo.profiles.formats import output, waterfall_rows
     from lbr2pgo.profiles.formats.base import Output
@@ -42,7 +43,7 @@ _HOMES = {
     "CountingOptions": "counting.count",
     "count": "counting.count",
     "BranchCounts": "model.branch_counts",
-    "merge": "model.branch_counts",
+    "merge": "model.count_sums",
     "InputError": "support.errors",
     "Lbr2pgoError": "support.errors",
     "MissingToolError": "support.errors",

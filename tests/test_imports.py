@@ -30,6 +30,7 @@ ORDER = (
     "profiles",
     "evidence",
     "conversion",
+    "fleet",
     "record",
     "analyses",
     "reports",

@@ -13,7 +13,8 @@ from lbr2pgo.analyses.places import PlaceNames
 from lbr2pgo.evidence.collector import Finding
 from lbr2pgo.evidence.duplicates import DUPLICATES
 from lbr2pgo.evidence.effective_samples import SPREAD, Spread
-from lbr2pgo.model.branch_counts import FROM, TO, Branches, merge
+from lbr2pgo.model.branch_counts import FROM, TO, Branches
+from lbr2pgo.model.count_sums import merge
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow

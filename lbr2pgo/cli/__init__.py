@@ -24,6 +24,7 @@ from lbr2pgo.support.shortage import expect_room, shortage_of
 
 _COMMANDS = (
     "convert",
+    "merge",
     "record",
     "doctor",
     "dump",

@@ -7,14 +7,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from lbr2pgo.model import waterfall
 from lbr2pgo.native import bits
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.again import repeatable
 from lbr2pgo.support.arrays import U8, U64, Bools
 from lbr2pgo.support.distinct import begins
 from lbr2pgo.support.sums import exact_sum, refuse_too_many, sums_of_groups
-from lbr2pgo.support.tables import ascending, same_length, seal, taken
+from lbr2pgo.support.tables import ascending, is_ascending, same_length, seal, taken
 
 # Bits of `BranchCounts.known`: which parts of a row are facts.
 FROM = bits.FROM
@@ -149,6 +148,8 @@ def sum_by(keys: Sequence[U64], values: Sequence[U64]) -> tuple[tuple[U64, ...],
 
     Sums end at 2**64 - 1.
     """
+    if is_ascending(*keys):  # as saved counts are
+        return tuple(keys), tuple(values)
     order = np.lexsort(tuple(reversed(keys)))
     keys = tuple(key[order] for key in keys)
     if not len(order):
@@ -198,29 +199,6 @@ def aggregate(
     )
 
 
-def merge(counts: Sequence[BranchCounts]) -> BranchCounts:
-    """Add up counts of one image, in any order; exact and associative.
-
-    Raises ValueError if they name different builds.
-    """
-    build_ids = {c.build_id for c in counts if c.build_id}
-    if len(build_ids) > 1:
-        raise ValueError(f"counts of different builds: {', '.join(sorted(build_ids))}")
-    if len(counts) == 1:
-        return replace(counts[0], tallies=dict(counts[0].tallies))
-    return aggregate(
-        np.concatenate([c.from_ for c in counts]),
-        np.concatenate([c.to for c in counts]),
-        np.concatenate([c.end for c in counts]),
-        np.concatenate([c.known for c in counts]),
-        np.concatenate([c.count for c in counts]),
-        np.concatenate([c.mispredicted for c in counts]),
-        np.concatenate([c.prediction_unknown for c in counts]),
-        build_id=next(iter(build_ids), None),
-        tallies=waterfall.merge(*_tallies(counts)),
-    )
-
-
 def with_unknown_predictions(counts: BranchCounts) -> BranchCounts:
     """Counts of an input that has no word for "not known".
 
@@ -230,14 +208,3 @@ def with_unknown_predictions(counts: BranchCounts) -> BranchCounts:
         return counts
     unknown = np.where(counts.has(BRANCH), counts.count, np.uint64(0))
     return replace(counts, prediction_unknown=unknown)
-
-
-def _tallies(counts: Sequence[BranchCounts]) -> Iterator[Mapping[str, int]]:
-    """Of each; what came without any is counted, too, where others say how much they had."""
-    is_tallied = any("branches_in_image" in each.tallies for each in counts)
-    for each in counts:
-        if is_tallied and "branches_in_image" not in each.tallies:
-            branches = each.branch_total()
-            yield {**each.tallies, "branches_read": branches, "branches_in_image": branches}
-        else:
-            yield each.tallies

@@ -12,8 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from lbr2pgo.model.quirks import LOSSES
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 Tally = Mapping[str, int]
 
@@ -184,6 +188,21 @@ def merge(*tallies: Tally) -> dict[str, int]:
         for key, count in tally.items():
             total[key] = total.get(key, 0) + count
     return total
+
+
+def weighed(tally: Mapping[str, Fraction | int], branches: int) -> dict[str, int]:
+    """A tally of counting after weights, in whole numbers that add up.
+
+    `branches` are those that the weights left in the image. Losses are rounded down, and what
+    there was before a step is what reached it and what was lost.
+    """
+    found = {key: int(number) for key, number in tally.items()}
+    if "branches_in_image" in found:
+        found["branches_in_image"] = branches
+    for step in reversed(STEPS):
+        if step.after in found and step.key in found:
+            found[step.after] = found[step.key] + sum(losses_of(found, step.key).values())
+    return found
 
 
 def losses_of(tally: Tally, step: str) -> dict[str, int]:

@@ -16,7 +16,8 @@ from lbr2pgo.counting.count import (
 )
 from lbr2pgo.counting.find_by_branches import CodeBranches
 from lbr2pgo.counting.find_image import ImageMatch, refuse_other_machine
-from lbr2pgo.model.branch_counts import BranchCounts, merge
+from lbr2pgo.model.branch_counts import BranchCounts
+from lbr2pgo.model.count_sums import merge
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.dwarf.debug_info import DebugInfo

@@ -20,6 +20,7 @@ _MODULES = (
     "perf_data.reader",
     "saved_counts",
     "exact_counts",
+    "parquet_counts",
     "registers.intel_msr",
     "registers.amd_msr",
     "registers.brbe",

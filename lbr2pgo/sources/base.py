@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.branch_counts import BranchCounts
@@ -15,6 +15,9 @@ from lbr2pgo.model.instruction_counts import InstructionCounts
 from lbr2pgo.model.line_branches import LineBranches
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.support.addresses import ImageAddress
+
+if TYPE_CHECKING:
+    from lbr2pgo.model.count_sums import Weight
 
 
 class Sniff(Enum):
@@ -150,6 +153,17 @@ class InstructionSource(Protocol):
 
     def health(self) -> Mapping[str, int]:
         """What the last reading lost or skipped: a reason in words, and how many."""
+
+
+@runtime_checkable
+class BuildSource(CountSource, Protocol):
+    """A file of counts that says itself of which builds they are."""
+
+    def builds(self) -> Iterator[tuple[BranchCounts, Weight]]:
+        """Counts of each build, in image addresses, and what they weigh beside other files'.
+
+        A build may come several times.
+        """
 
 
 @runtime_checkable

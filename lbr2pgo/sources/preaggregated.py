@@ -26,9 +26,9 @@ from lbr2pgo.model.branch_counts import (
     TO,
     BranchCounts,
     aggregate,
-    merge,
     with_unknown_predictions,
 )
+from lbr2pgo.model.count_sums import merge
 from lbr2pgo.model.instruction_counts import InstructionCounts
 from lbr2pgo.model.instruction_counts import aggregate as aggregate_samples
 from lbr2pgo.model.instruction_counts import merge as merge_samples

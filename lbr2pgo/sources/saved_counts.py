@@ -16,7 +16,7 @@ that the head of the file tells what it is.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -115,7 +115,7 @@ def _array(arrays: Arrays, name: str, dtype: str) -> npt.NDArray[np.generic]:
 
 
 class SavedCounts:
-    """A file of saved counts. Implements `CountSource`."""
+    """A file of saved counts. Implements `BuildSource`."""
 
     def __init__(self, path: Path) -> None:
         self._counts = read_counts(path)
@@ -131,6 +131,10 @@ class SavedCounts:
     def health(self) -> Mapping[str, int]:
         """Nothing: a damaged file is refused. Earlier losses are among the counts' tallies."""
         return {}
+
+    def builds(self) -> Iterator[tuple[BranchCounts, int]]:
+        """See `BuildSource`: one, which weighs as much as any other file."""
+        yield self._counts, 1
 
     def counts(self, layout: ImageLayout) -> BranchCounts:
         """The counts, if they are of the image with this layout; raises InputError if not."""

@@ -83,6 +83,15 @@ def taken(table: TableT, rows: I64 | Bools, *names: str) -> TableT:
     return replace(table, **kept)  # type: ignore[type-var]
 
 
+def is_ascending(*columns: npt.NDArray[Any]) -> bool:
+    """Whether each row is above the one before it, compared by these columns in turn.
+
+    >>> is_ascending(np.array([1, 1, 2]), np.array([5, 6, 0])), is_ascending(np.array([1, 1]))
+    (True, False)
+    """
+    return bool(_compared(*columns)[0].all())
+
+
 def _compared(*columns: npt.NDArray[Any]) -> tuple[Bools, Bools]:
     """(n - 1,) each: whether a row is above, and whether it equals, the one before it."""
     size = max(len(columns[0]) - 1, 0)

@@ -41,6 +41,7 @@ NAMES: tuple[Name, ...] = (itself, spelt_otherwise, symbolic_link, hard_link)
 
 CONVERT = ("convert", "{profile}", "{second}", "--binary", "{binary}")
 REPORT = ("report", "{profile}", "{second}", "--binary", "{binary}")
+MERGE = ("merge", "{profile}", "{second}", "--binary", "{binary}")
 BOLT = ("bolt", "{binary}", "--fdata", "{fdata}")
 RECORD = ("record", "--emulate")
 PATHS = [
@@ -52,6 +53,7 @@ PATHS = [
 COMMANDS: dict[tuple[str, ...], tuple[str, ...]] = {
     CONVERT: (*PATHS, "--summary-json"),
     REPORT: ("--html",),
+    MERGE: ("-o",),
     BOLT: ("-o",),
     RECORD: ("-o", "--exact"),
 }

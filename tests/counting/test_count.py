@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from lbr2pgo.counting.count import CountingOptions, count, kind_of_stacks
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.address_space_events import Comm, Exit, Fork, SpaceEvent
-from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, merge
+from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, MISPREDICTED
+from lbr2pgo.model.count_sums import merge
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.elf.layout import ImageLayout, Segment
 from lbr2pgo.sources.base import Addresses, EventInfo

@@ -19,10 +19,10 @@ from lbr2pgo.model.branch_counts import (
     TO,
     BranchCounts,
     aggregate,
-    merge,
     sum_by,
     with_unknown_predictions,
 )
+from lbr2pgo.model.count_sums import merge
 
 Row = tuple[int, int, int, int, int, int]
 """From, to, end, known, count, mispredicted."""

@@ -9,7 +9,7 @@ import pytest
 from builders.recordings import PIE, RECORDING, STATIC, STATIC_RECORDING
 
 from lbr2pgo.model import waterfall
-from lbr2pgo.model.branch_counts import merge
+from lbr2pgo.model.count_sums import merge
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program

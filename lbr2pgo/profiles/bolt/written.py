@@ -9,8 +9,9 @@ from io import BytesIO
 import numpy as np
 
 from lbr2pgo.profiles.bolt import fdata
+from lbr2pgo.profiles.bolt.fdata_sums import merged
 from lbr2pgo.profiles.bolt.fdata_tables import Fdata, FdataTable, TableT
-from lbr2pgo.profiles.formats.base import Reader
+from lbr2pgo.profiles.formats.base import Merging, Reader
 from lbr2pgo.support.arrays import I64
 
 
@@ -59,4 +60,9 @@ def functions(content: Fdata) -> tuple[str, ...]:
     return content.names
 
 
-READERS = (Reader(fdata.is_fdata, fdata.read, lines, of_function, functions),)
+READERS = (
+    Reader(
+        fdata.is_fdata, fdata.read, lines, of_function, functions,
+        Merging("fdata", merged, fdata.write),
+    ),
+)  # fmt: skip

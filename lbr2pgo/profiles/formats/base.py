@@ -172,6 +172,28 @@ def _option(field: Field[Any], kind: Any) -> Option:
 
 
 @dataclass(frozen=True, slots=True)
+class Merged(Generic[T]):
+    """Written profiles added up."""
+
+    content: T
+    notes: tuple[str, ...] = ()
+    """What was left out, a sentence each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merging(Generic[T]):
+    """How written profiles of one form are added up, by the rules of those who read them."""
+
+    name: str
+    """What such files are called; those of one name can be added up."""
+    add: Callable[[Iterable[tuple[T, int]]], Merged[T]]
+    """Of each content times its weight, gone through once. Raises InputError for kinds that don't
+    go together."""
+    write: Callable[[T, Path], None]
+    """Raises OutputError where it can't be written."""
+
+
+@dataclass(frozen=True, slots=True)
 class Reader(Generic[T]):
     """How written profiles of one form are read, and shown as text."""
 
@@ -184,6 +206,8 @@ class Reader(Generic[T]):
     """Lines that concern a function; None if it is not there."""
     functions: Callable[[T], Iterable[str]]
     """Names of all functions."""
+    merging: Merging[T] | None = None
+    """None where there are no rules for adding up."""
 
 
 HEAD_SIZE = 1 << 16

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from lbr2pgo.profiles.formats.base import Form, Output, OutputFormat, Work, Written, flag
 from lbr2pgo.profiles.formats.preaggregated import TRACES
+
+if TYPE_CHECKING:
+    from lbr2pgo.model.branch_counts import BranchCounts
+    from lbr2pgo.sources.base import SourceInfo
+
+CountsForm = Literal["auto", "npz", "parquet"]
+_SUFFIX = ".parquet"
+_FACTS = {"host": "host", "recorder": "perf", "time": "time"}
+"""Under which names inputs tell where they are from."""
 
 
 @dataclass(frozen=True, slots=True)
 class CountsOutput(Output):
     """Everything that was counted, with its waterfall."""
 
-    path: Path = field(metadata=flag("--counts", "counts that convert reads again (.npz)"))
+    path: Path = field(
+        metadata=flag("--counts", "counts that convert reads again (.npz or .parquet)")
+    )
+    form: CountsForm = field(
+        default="auto",
+        metadata=flag("--counts-format", "form of the counts (auto: parquet if so named)"),
+    )
 
     @property
     def next_step(self) -> str:
@@ -22,17 +39,63 @@ class CountsOutput(Output):
 
     def write(self, work: Work) -> Written:
         """See `Output`."""
-        from lbr2pgo.profiles import saved_counts
-
         with work.writing("counts"):
-            saved_counts.write(work.counts, self.path)
+            infos = (source.info for source in work.found.sources)
+            write_counts([work.counts], self.path, origin_of(infos), self.form)
         return Written({TRACES.key: len(work.counts)})
+
+
+def is_parquet(path: Path, form: CountsForm = "auto") -> bool:
+    """Whether counts at a path are to be Parquet, which holds several builds."""
+    return form == "parquet" or (form == "auto" and path.suffix == _SUFFIX)
+
+
+def write_counts(
+    builds: Sequence[BranchCounts],
+    path: Path,
+    origin: Mapping[str, Sequence[str]],
+    form: CountsForm = "auto",
+) -> None:
+    """Write counts of one build, or of several as Parquet; raises OutputError."""
+    if is_parquet(path, form):
+        from lbr2pgo.profiles import parquet_counts
+
+        parquet_counts.write(builds, path, origin)
+        return
+    from lbr2pgo.profiles import saved_counts
+
+    (counts,) = builds
+    saved_counts.write(counts, path)
+
+
+def origin_of(infos: Iterable[SourceInfo]) -> dict[str, list[str]]:
+    """Where inputs are from: each fact once, ordered."""
+    found: dict[str, set[str]] = {name: set() for name in _FACTS}
+    for info in infos:
+        for name, key in _FACTS.items():
+            told = info.details.get(name) or info.details.get(key)
+            found[name] |= set(told.split(", ")) if told else set()
+    return {name: sorted(texts) for name, texts in found.items()}
 
 
 FORMAT = OutputFormat(
     name="counts",
     output=CountsOutput,
-    forms=(Form("saved_counts", "saved counts", "`.npz`, see below", "lbr2pgo"),),
-    references=("lbr2pgo/sources/saved_counts.py", "numpy.lib.format"),
+    forms=(
+        Form("saved_counts", "saved counts", "`.npz`, see below", "lbr2pgo"),
+        Form(
+            "parquet_counts",
+            "saved counts, Parquet",
+            "Parquet, see below",
+            "lbr2pgo, DuckDB, Polars, Spark",
+            {"form": "parquet"},
+        ),
+    ),
+    references=(
+        "lbr2pgo/sources/saved_counts.py",
+        "lbr2pgo/sources/parquet_counts.py",
+        "numpy.lib.format",
+        "https://parquet.apache.org/docs/file-format/",
+    ),
     steps=(TRACES,),
 )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from io import BytesIO
 
-from lbr2pgo.profiles.formats.base import Reader
+from lbr2pgo.profiles.formats.base import Merged, Merging, Reader
 from lbr2pgo.profiles.llvm import extbinary, text
 from lbr2pgo.profiles.llvm.sample_names import guid
 from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
@@ -50,7 +50,24 @@ def _all(function: FunctionSamples) -> Iterator[FunctionSamples]:
         yield from _all(callee)
 
 
+def merged(profiles: Iterable[tuple[SampleProfile, int]]) -> Merged[SampleProfile]:
+    """The sum, as `llvm-profdata merge --sample` makes it."""
+    total, left_out = SampleProfile(), 0
+    for profile, weight in profiles:
+        left_out += total.merge(profile, weight)
+    notes = (f"{left_out:,} functions are left out: of other code, by their checksums",)
+    return Merged(total, notes if left_out else ())
+
+
+_NAME = "LLVM sample profiles"
+
 READERS = (
-    Reader(extbinary.is_binary_profile, extbinary.read, lines, of_function, functions),
-    Reader(text.is_text_profile, text.read, lines, of_function, functions),
-)
+    Reader(
+        extbinary.is_binary_profile, extbinary.read, lines, of_function, functions,
+        Merging(_NAME, merged, extbinary.write),
+    ),
+    Reader(
+        text.is_text_profile, text.read, lines, of_function, functions,
+        Merging(_NAME, merged, text.write),
+    ),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Many recordings, of many programs, from many machines."""

@@ -1,0 +1,232 @@
+"""Many files added up: counts and recordings build by build, profiles by their own rules.
+
+Files are gone through once, and each is dropped when it is added: memory grows with distinct
+traces, not with files. What comes out of two files is what comes of converting both at once, byte
+for byte.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lbr2pgo.counting.count import Progress
+from lbr2pgo.model.branch_counts import BranchCounts
+from lbr2pgo.model.count_sums import CountSums
+from lbr2pgo.profiles.formats import reader_of
+from lbr2pgo.profiles.formats.base import Merging, Reader
+from lbr2pgo.profiles.formats.counts import is_parquet, origin_of, write_counts
+from lbr2pgo.program.program import Program
+from lbr2pgo.replay.recorded_program import recorded_program
+from lbr2pgo.replay.recordings import ReadingOptions, replay_sources
+from lbr2pgo.sources import open_source
+from lbr2pgo.sources.base import BuildSource, Source, SourceInfo
+from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.file_names import BUILD_ID, fields_of, filled
+from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable
+from lbr2pgo.support.sums import TooManyError
+from lbr2pgo.support.threads import in_order, threads
+
+if TYPE_CHECKING:
+    from lbr2pgo.model.count_sums import Weight
+
+NO_BUILD_ID = "none"
+"""Stands for a program without one, in names of files and in tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergeOptions:
+    """What to add up, and where the sum goes."""
+
+    inputs: tuple[Path, ...]
+    output: Path
+    """`{build_id}` in its name stands for each build's; counts in Parquet need none."""
+    weights: Mapping[Path, Weight] = field(default_factory=dict)
+    """What some inputs are multiplied by; all others weigh 1."""
+    binary: Path | None = None
+    """The program of recordings, if not the one that they name."""
+    reading: ReadingOptions = field(default_factory=ReadingOptions)
+
+    def __post_init__(self) -> None:
+        astray = [str(path) for path in self.weights if path not in self.inputs]
+        if astray:
+            cure = "Name it among the inputs too."
+            raise InputError(f"{astray[0]} has a weight, but is no input", cure=cure)
+        read = (*self.inputs, *([] if self.binary is None else [self.binary]))
+        refuse_overwriting([self.output], read)
+
+    def weight(self, path: Path) -> Weight:
+        """What an input is multiplied by."""
+        return self.weights.get(path, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """The sum of one build's counts."""
+
+    counts: BranchCounts
+    files: int
+    """How many inputs had some."""
+    written: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """What was added up."""
+
+    written: tuple[Path, ...]
+    builds: tuple[Build, ...]
+    """Of counts and recordings; ordered by build-id."""
+    notes: tuple[str, ...]
+    """Assumptions and damage, a sentence each."""
+
+
+def merge_files(options: MergeOptions, progress: Progress | None = None) -> Merge:
+    """Add files up: profiles of one kind, or any mix of counts and recordings.
+
+    Raises InputError for what can't be read or does not go together, and OutputError.
+    """
+    readers = [reader_of(path) for path in options.inputs]
+    known = [reader for reader in readers if reader is not None and reader.merging is not None]
+    if len(known) == len(readers):
+        return _merge_profiles(options, known)
+    if known:
+        raise _apart(options.inputs, readers)
+    if not fields_of(options.output):
+        refuse_unwritable([options.output])
+    return _merge_counts(options, progress)
+
+
+def _apart(inputs: Sequence[Path], readers: Sequence[Reader[Any] | None]) -> InputError:
+    kinds = [r.merging.name if r and r.merging else "counts or recordings" for r in readers]
+    other = next(i for i, kind in enumerate(kinds) if kind != kinds[0])
+    return InputError(
+        f"{inputs[0]} holds {kinds[0]}, {inputs[other]} holds {kinds[other]}",
+        cure="Merge each kind for itself: only counts and recordings add up with each other.",
+    )
+
+
+def _merge_profiles(options: MergeOptions, readers: Sequence[Reader[Any]]) -> Merge:
+    rules = [reader.merging for reader in readers if reader.merging is not None]
+    if len({rule.name for rule in rules}) > 1:
+        raise _apart(options.inputs, readers)
+    for path, weight in options.weights.items():
+        if weight.denominator != 1:
+            what = f"{weight} is no whole number, which weights of profiles are"
+            raise InputError(what, where=str(path), cure="Multiply all weights, or merge counts.")
+    refuse_unwritable([options.output])
+    reading = ""
+
+    def contents() -> Iterator[tuple[Any, int]]:
+        nonlocal reading
+        for path, reader in zip(options.inputs, readers, strict=True):
+            reading = str(path)
+            yield reader.read(path), int(options.weight(path))
+
+    rule = _form_of_all(rules)
+    try:
+        merged = rule.add(contents())
+    except InputError as error:
+        raise InputError(error.what, where=error.where or reading, cure=error.cure) from error
+    rule.write(merged.content, options.output)
+    return Merge((options.output,), (), merged.notes)
+
+
+def _form_of_all(rules: Sequence[Merging[Any]]) -> Merging[Any]:
+    """That of the inputs; where they differ that which comes last, the plainest."""
+    return next((rule for rule in rules if rule is not rules[0]), rules[0])
+
+
+@dataclass(slots=True)
+class _Sums:
+    """What was added up so far."""
+
+    counts: CountSums = field(default_factory=CountSums)
+    files: Counter[str | None] = field(default_factory=Counter)
+    infos: list[SourceInfo] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, path: Path, found: _Counted, weight: Weight) -> None:
+        self.infos.append(found.info)
+        self.notes += found.notes
+        self.files.update({counts.build_id for counts, _ in found.builds})
+        try:
+            for counts, own in found.builds:
+                self.counts.add(counts, own * weight)
+        except TooManyError as error:
+            raise TooManyError(str(path)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """The counts of one file."""
+
+    info: SourceInfo
+    builds: Sequence[tuple[BranchCounts, Weight]]
+    notes: Sequence[str] = ()
+
+
+def _merge_counts(options: MergeOptions, progress: Progress | None) -> Merge:
+    sums, programs = _Sums(), _Programs(options)
+    paths = ((path,) for path in options.inputs)
+    opened = in_order(paths, [_open] * threads())
+    for path, (source, found) in zip(options.inputs, opened, strict=True):
+        counted = found or programs.count(path, source, progress)
+        sums.add(path, counted, options.weight(path))
+    builds = [counts for counts in sums.counts.builds() if len(counts)]
+    if not builds:
+        raise InputError("the inputs hold no counts", cure="See what is in one: lbr2pgo dump.")
+    written = _write(options.output, builds, origin_of(sums.infos))
+    made = zip(builds, written, strict=True)
+    return Merge(
+        tuple(dict.fromkeys(written)),
+        tuple(Build(counts, sums.files[counts.build_id], path) for counts, path in made),
+        tuple(sums.notes),
+    )
+
+
+def _open(path: Path) -> tuple[Source, _Counted | None]:
+    """A file and, if it holds counts, all of them: unpacking is what takes the time."""
+    source = open_source(path)
+    if isinstance(source, BuildSource):
+        return source, _Counted(source.info, tuple(source.builds()))
+    return source, None
+
+
+class _Programs:
+    """Counts recordings, each of its own program; a program is opened once."""
+
+    def __init__(self, options: MergeOptions) -> None:
+        self._options = options
+        self._open: dict[Path, Program] = {}
+
+    def count(self, path: Path, source: Source, progress: Progress | None) -> _Counted:
+        binary = self._options.binary or recorded_program([source])
+        if binary not in self._open:
+            self._open[binary] = Program.open(binary)
+        program, reading = self._open[binary], self._options.reading
+        found = replay_sources([source], program, reading, progress, names=[str(path)])
+        return _Counted(source.info, [(found.counts, 1)], found.notes)
+
+
+def _write(
+    output: Path, builds: Sequence[BranchCounts], origin: Mapping[str, Sequence[str]]
+) -> list[Path]:
+    """Where each build went."""
+    if BUILD_ID in fields_of(output):
+        names = [filled(output, {BUILD_ID: each.build_id or NO_BUILD_ID}) for each in builds]
+        refuse_unwritable(names)
+        for counts, path in zip(builds, names, strict=True):
+            write_counts([counts], path, origin)
+        return names
+    if len(builds) > 1 and not is_parquet(output):
+        names_of = ", ".join(each.build_id or NO_BUILD_ID for each in builds)
+        raise InputError(
+            f"the inputs are of {len(builds)} builds ({names_of}), which one .npz does not hold",
+            cure="Write Parquet (-o ALL.parquet), or a file each (-o '{build_id}.npz').",
+        )
+    write_counts(builds, output, origin)
+    return [output] * len(builds)

@@ -1,0 +1,31 @@
+"""Names of output files that stand for several: `out/{name}-{build_id}.prof`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+NAME, BUILD_ID = "name", "build_id"
+
+_UNSAFE = str.maketrans("/\0", "__")
+
+
+def fields_of(path: Path) -> frozenset[str]:
+    """Which of the fields stand in a path.
+
+    >>> sorted(fields_of(Path("{name}/{build_id}.prof")))
+    ['build_id', 'name']
+    """
+    return frozenset(field for field in (NAME, BUILD_ID) if f"{{{field}}}" in str(path))
+
+
+def filled(path: Path, values: Mapping[str, str]) -> Path:
+    """The path with fields replaced; what is put in never adds a folder.
+
+    >>> filled(Path("out/{name}.prof"), {"name": "lib/x.so"})
+    PosixPath('out/lib_x.so.prof')
+    """
+    text = str(path)
+    for field, value in values.items():
+        text = text.replace(f"{{{field}}}", value.translate(_UNSAFE))
+    return Path(text)
