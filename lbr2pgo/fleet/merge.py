@@ -179,7 +179,7 @@ def _merge_counts(options: MergeOptions, progress: Progress | None) -> Merge:
     builds = [counts for counts in sums.counts.builds() if len(counts)]
     if not builds:
         raise InputError("the inputs hold no counts", cure="See what is in one: lbr2pgo dump.")
-    written = _write(options.output, builds, origin_of(sums.infos))
+    written = _write(options.output, builds, origin_of(info.details for info in sums.infos))
     made = zip(builds, written, strict=True)
     return Merge(
         tuple(dict.fromkeys(written)),

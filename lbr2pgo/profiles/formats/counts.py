@@ -12,7 +12,6 @@ from lbr2pgo.profiles.formats.preaggregated import TRACES
 
 if TYPE_CHECKING:
     from lbr2pgo.model.branch_counts import BranchCounts
-    from lbr2pgo.sources.base import SourceInfo
 
 CountsForm = Literal["auto", "npz", "parquet"]
 _SUFFIX = ".parquet"
@@ -40,8 +39,8 @@ class CountsOutput(Output):
     def write(self, work: Work) -> Written:
         """See `Output`."""
         with work.writing("counts"):
-            infos = (source.info for source in work.found.sources)
-            write_counts([work.counts], self.path, origin_of(infos), self.form)
+            origin = origin_of(source.info.details for source in work.found.sources)
+            write_counts([work.counts], self.path, origin, self.form)
         return Written({TRACES.key: len(work.counts)})
 
 
@@ -68,12 +67,12 @@ def write_counts(
     saved_counts.write(counts, path)
 
 
-def origin_of(infos: Iterable[SourceInfo]) -> dict[str, list[str]]:
-    """Where inputs are from: each fact once, ordered."""
+def origin_of(inputs: Iterable[Mapping[str, str]]) -> dict[str, list[str]]:
+    """Where inputs are from, by the details of each: each fact once, ordered."""
     found: dict[str, set[str]] = {name: set() for name in _FACTS}
-    for info in infos:
+    for details in inputs:
         for name, key in _FACTS.items():
-            told = info.details.get(name) or info.details.get(key)
+            told = details.get(name) or details.get(key)
             found[name] |= set(told.split(", ")) if told else set()
     return {name: sorted(texts) for name, texts in found.items()}
 
