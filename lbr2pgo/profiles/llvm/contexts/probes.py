@@ -317,8 +317,8 @@ class _Names:
         """Begin with those that have probes."""
         self.numbers: dict[str, int] = {}
         used = distinct(tree.function[tree.function >= 0])
-        number = np.append(self.add([tree.descriptors.name(row) for row in used.tolist()]), -1)
-        self.of_node = number[np.searchsorted(used, tree.function)]
+        self._of_used = self.add(tree.descriptors.names(used))
+        self.of_node = np.append(self._of_used, -1)[np.searchsorted(used, tree.function)]
         """The number of each of the tree's functions; of those without a descriptor any."""
         self._checksums = tree.descriptors.checksum[used]
 
@@ -329,7 +329,7 @@ class _Names:
     def checksums(self) -> U64:
         """Of each name, 0 for those without probes."""
         found = np.zeros(len(self.numbers), np.uint64)
-        found[: len(self._checksums)] = self._checksums
+        found[self._of_used] = self._checksums
         return found
 
 

@@ -130,3 +130,23 @@ def test_a_function_that_was_inlined_into_an_unknown_one_has_no_callers(
     names = {contexts._table.tree.name(row) for row in inner.tolist()}
     alone = {line[1:].split("]")[0] for line in as_text(full(contexts)).splitlines()}
     assert names & alone
+
+
+def test_descriptors_of_one_name_leave_the_others_their_checksums(
+    corpus: Corpus, tmp_path: Path
+) -> None:
+    name = "recursion-compression-pseudoprobe"
+    binary, recording = (
+        corpus(f"llvm-profgen/{name}.{kind}") for kind in ("perfbin", "perfscript")
+    )
+    damaged = tmp_path / binary.name
+    damaged.write_bytes(binary.read_bytes().replace(b"\x02fb", b"\x02fa"))
+    expected, found = (checksums(probe_contexts(path, recording)) for path in (binary, damaged))
+    assert found["main"] == expected["main"] != expected["fb"]
+
+
+def checksums(contexts: ProbeContexts) -> dict[str, int]:
+    table = contexts.profile().table
+    assert table.checksum is not None
+    names = [table.names[row] for row in table.contexts.name.tolist()]
+    return dict(zip(names, table.checksum.tolist(), strict=True))
