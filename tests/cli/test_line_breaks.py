@@ -55,6 +55,20 @@ def test_the_function_is_left_out_of_both_files_and_counted(
         assert lost[0] > 20
 
 
+def test_what_was_lost_before_is_not_lost_again(
+    command, broken: Path, tmp_path: Path, run, tool
+) -> None:
+    """The function's symbol is gone, so its fall-throughs have no function."""
+    rows = []
+    for program, name in ((PROGRAM, NAME), (broken, BROKEN)):
+        bare, summary = tmp_path / f"bare{len(rows)}", tmp_path / "json"
+        run(tool("objcopy"), f"--strip-symbol={name}", program, bare)
+        words = ("--llvm", tmp_path / "llvm", "--summary-json", summary)
+        assert command("convert", RECORDING, "--binary", bare, *words).code == 0
+        rows.append(_step(summary, "llvm_runs"))
+    assert rows[0] == rows[1]
+
+
 @pytest.mark.parametrize("contexts", ["nested", "full"])
 def test_contexts_with_the_function_are_left_out_and_counted(
     command, broken: Path, tmp_path: Path, tool, contexts: str
