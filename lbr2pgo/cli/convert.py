@@ -51,6 +51,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="give this tool's numbers even where we know better: llvm-profgen, perf2bolt",
     )
     parser.add_argument(
+        "--correct-runs",
+        action="store_true",
+        help="give the newest branch of each stack a fall-through, too, which no recorder sees: "
+        "one in N is missing from stacks of N branches",
+    )
+    parser.add_argument(
         "--no-lbr",
         action="store_true",
         help="infer branches from where samples interrupted the program, for recordings without "
@@ -124,6 +130,7 @@ def _options(args: argparse.Namespace) -> ConvertOptions:
         counting=counting_options(args),
         strict=args.strict,
         compat=frozenset(args.compat),
+        correct_runs=args.correct_runs,
         no_lbr=args.no_lbr,
         force=args.force,
     )

@@ -60,6 +60,7 @@ STEPS = (
     Step("branches_in_image", "in this image", "branches", "branches_read"),
     Step("branches_made", "made by the code at their source", "branches", "branches_in_image"),
     Step("runs_in_image", "fall-throughs in this image", "fall-throughs", None),
+    Step("runs_corrected", "of them behind newest branches", "fall-throughs", None),
     Step("runs_valid", "valid fall-throughs", "fall-throughs", "runs_in_image"),
     Step("runs_in_function", "attributed to a function", "fall-throughs", "runs_valid"),
 )
@@ -72,9 +73,10 @@ _COUNTING = ("samples_read", "samples_selected", "samples_with_stack", "samples_
 """Steps that are taken before there are counts."""
 _COUNTING_KEYS = (
     "runs_in_image/between_pieces",
+    "runs_corrected",
     *(f"{loss.step}/{loss.reason}" for loss in LOSSES if loss.step not in _COUNTING),
 )
-"""What else is known then: fall-throughs that can't be told."""
+"""What else is known then: fall-throughs that can't be told, and those that no recorder sees."""
 
 
 REASONS = {

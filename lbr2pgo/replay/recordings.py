@@ -23,6 +23,7 @@ from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.fusion import FUSED
+from lbr2pgo.replay.newest_runs import impute
 from lbr2pgo.replay.prologues import in_prologue_or_epilogue
 from lbr2pgo.replay.recorded_program import recorded_program
 from lbr2pgo.replay.replay import Flow, ReplayOptions, replay
@@ -43,6 +44,8 @@ class ReadingOptions:
     """Reject fall-throughs over a call."""
     compat: frozenset[str] = frozenset()
     """Tools (LLVM_PROFGEN, PERF2BOLT) whose numbers to give even where we know better."""
+    correct_runs: bool = False
+    """Give the newest branch of each stack a fall-through, too (`replay.newest_runs`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +152,7 @@ def replay_sources(
     merged = _merged(counts)
     with timings.stage("replay"):
         judged_by = replay_options(options)
+        merged = impute(merged) if options.correct_runs else merged
         flow = replay(merged, program, judged_by)
     notes += (*replay_notes(flow), *damage)  # damage last, where it is seen
     return Replayed(

@@ -60,6 +60,13 @@ def test_every_output_is_written_and_the_waterfall_adds_up(
     assert not any("llvm-profgen asks" in note for note in done.notes)
 
 
+def test_saved_counts_are_taken_as_they_are(sampled: Sampled, tmp_path: Path) -> None:
+    done = converted(sampled(2_000), outputs=(output("counts", tmp_path / "saved"),))
+    again = convert(ConvertOptions((tmp_path / "saved",), PIE))
+    assert (again.counts.count == done.counts.count).all()
+    assert again.tallies["instructions_sampled"] == 2_000
+
+
 def test_the_same_samples_give_the_same_bytes(sampled: Sampled, tmp_path: Path) -> None:
     written = []
     for name in ("a", "b"):
