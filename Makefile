@@ -34,7 +34,7 @@ demo: install ## convert a shipped recording; print what was lost and the hottes
 	    --only hot-branches --top 10
 
 test: setup toolchain lint ## lint, type-check and run every test (installs the toolchain if root)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -q
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -q
 
 lint: setup ## ruff and mypy
 	$(BIN)/ruff check .

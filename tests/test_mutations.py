@@ -23,6 +23,8 @@ RUNNER = Path(__file__).parent / "builders" / "mutations.py"
 SEED = 20260101
 FEW, MANY = 60, 1000
 
+pytestmark = pytest.mark.slow
+
 RECORDINGS = sorted(path.name for path in (TESTBINS / "recordings").glob("*.perf.data"))
 
 

@@ -17,14 +17,28 @@ COMMANDS = re.compile(r"<!-- tests/test_readme.py runs these -->\n```sh\n(.*?)``
 
 @pytest.fixture
 def checkout(tmp_path: Path, run) -> Path:
-    """What git tracks, as it is in the work tree."""
+    """What git tracks, as it is in the work tree, and its loops as they were compiled there.
+
+    Compiling them again would take a minute; tests/test_packaging.py does.
+    """
+    checkout = tmp_path / "checkout"
     names = run("git", "ls-files", "-z", cwd=ROOT).stdout.split("\0")
     for name in filter(None, names):
-        source = ROOT / name
-        if source.is_file():
-            (tmp_path / "checkout" / name).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / "checkout" / name).write_bytes(source.read_bytes())
-    return tmp_path / "checkout"
+        if (ROOT / name).is_file():
+            put(ROOT / name, checkout / name)
+    build = checkout / "build"
+    library = build / f"lib.{sysconfig.get_platform()}-{sys.implementation.cache_tag}"
+    for source in (ROOT / "build" / "cython").rglob("*.c"):
+        put(source, build / source.relative_to(ROOT / "build"))
+    for module in (ROOT / "lbr2pgo" / "native").glob("*.so"):
+        put(module, library / module.relative_to(ROOT))
+    return checkout
+
+
+def put(source: Path, target: Path) -> None:
+    """Copy a file, under the time of now: what is copied later counts as made of it."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(source.read_bytes())
 
 
 @pytest.fixture

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import random
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
 from lbr2pgo.profiles import preaggregated
+from lbr2pgo.profiles.bolt.blocks import build_blocks, find_labels
 from lbr2pgo.profiles.bolt.context import idioms_of
-from lbr2pgo.profiles.bolt.disassembly import disassembled
+from lbr2pgo.profiles.bolt.disassembly import Disassembly, disassembled
 from lbr2pgo.profiles.bolt.fdata_tables import Fdata
 from lbr2pgo.profiles.bolt.functions import discover
+from lbr2pgo.profiles.bolt.references import read_references
+from lbr2pgo.program.code.decode import decode
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 
 SOURCES = Path(__file__).parents[1] / "profiles" / "bolt" / "programs"
 C_SOURCES = ("dispatch.c", "other.c")
+
+Assemble = Callable[..., Program]
 
 Trace = tuple[int | None, int | None, int | None, int]
 """Branch, its target, the end of the run behind it (None: outside, or unknown), and a count."""
@@ -136,3 +141,27 @@ class RandomTraces:
         """No run passes over an indirect jump: no recorder claims that."""
         rows = range(first, last)
         return next((i for i in rows if self._kind[i] == Kind.INDIRECT_JUMP), last)
+
+
+def function(name: str, body: str) -> str:
+    """Assembly of a function."""
+    return f".globl {name}\n.type {name},@function\n{name}:\n{body}\n.size {name},.-{name}\n"
+
+
+def code_of(program: Program, *names: str) -> Disassembly:
+    """Some functions, disassembled; all if none is named."""
+    image, functions = program.image, discover(program.image, program.symbols)
+    rows = [functions.names.index(name) for name in names] or list(range(len(functions)))
+    table = decode(image, functions.ranges.take(np.array(rows)))
+    return idioms_of(image).normalized(disassembled(image, functions, table))
+
+
+def blocks_of(program: Program, name: str = "_start") -> list[tuple[int, int, bool]]:
+    """Start and last instruction as offsets in a function, and whether the block falls through."""
+    code, callers, image = code_of(program, name), code_of(program), program.image
+    callers = callers.take(callers.function != code.function[0])
+    labels = find_labels(image, code, callers, read_references(image), idioms_of(image))
+    blocks = build_blocks(code, labels)
+    start = code.functions.start[code.functions.names.index(name)]
+    columns = ((blocks.start - start), (blocks.last - start), blocks.falls)
+    return list(zip(*(column.tolist() for column in columns), strict=True))

@@ -12,6 +12,8 @@ from builders.perf_data import Entry, Event, Sample
 TESTBINS = Path(__file__).parents[2] / "testbins"
 STATIC = TESTBINS / "x86-64" / "interp.static"
 PIE = TESTBINS / "x86-64" / "interp.pie"
+NAMES = ("interp.pie", "interp.static", "shapes.pie", "shapes.static")
+"""Of the programs for x86-64."""
 RECORDING = TESTBINS / "recordings" / "x86-64-interp.pie.perf.data"
 STATIC_RECORDING = TESTBINS / "recordings" / "x86-64-interp.static.perf.data"
 
@@ -50,3 +52,13 @@ def recording_of(program: Path, identity: str | None = STATIC_BUILD_ID, **option
     target = program.with_name("perf.data")
     target.write_bytes(recorded([[STATIC_ENTRY]], path=str(program), features=features, **options))
     return target
+
+
+def binary(name: str) -> Path:
+    """One of `NAMES`."""
+    return TESTBINS / "x86-64" / name
+
+
+def recording(name: str) -> Path:
+    """Of one of `NAMES`, by the software LBR."""
+    return TESTBINS / "recordings" / f"x86-64-{name}.perf.data"

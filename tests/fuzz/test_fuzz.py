@@ -14,6 +14,8 @@ from targets import TARGETS
 HERE = Path(__file__).parent
 RUN = HERE / "run.py"
 
+pytestmark = pytest.mark.slow
+
 needs_atheris = pytest.mark.skipif(
     find_spec("atheris") is None, reason="atheris is not installed: it has no wheel for this system"
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -121,8 +121,10 @@ def wanted(expected: Expected, addresses: set[int]) -> Rows:
             die = around
         return found
 
+    ordered = sorted(addresses)
+
     def holds(ranges: list[tuple[int, int]]) -> bool:
-        return any(low <= a < high for low, high in ranges for a in addresses)
+        return any(bisect_left(ordered, low) < bisect_left(ordered, high) for low, high in ranges)
 
     kept = {outermost(die) for die, _, ranges in expected if holds(ranges)}
     rows = {

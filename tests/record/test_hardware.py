@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import os
 import signal
 import subprocess
@@ -412,23 +411,3 @@ def test_exit_codes() -> None:
     assert exit_code(0) == 0
     assert exit_code(255) == 255
     assert exit_code(-signal.SIGSEGV) == 139
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"filters": ("hw_index",)}, "unknown branch filter 'hw_index'"),
-        ({"period": 0}, "period of 0"),
-        ({"depth": 12}, "no branch ring has 12"),
-        ({"command": ()}, "no command"),
-        ({"call_stack": True, "filters": ("cond",)}, "call stack can't be filtered"),
-    ],
-)
-def test_senseless_options(make_options: Options, changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        make_options(**changes)
-
-
-def test_options_are_frozen(make_options: Options) -> None:
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        make_options().period = 3  # type: ignore[misc]

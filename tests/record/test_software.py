@@ -18,7 +18,6 @@ import pytest
 
 from lbr2pgo.model.address_space_events import Comm, Exit, Fork, Mmap
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BRANCH_TYPES, cycles_of, type_of
-from lbr2pgo.record.emulation import kinds_kept
 from lbr2pgo.record.options import RecordOptions
 from lbr2pgo.record.software import branch_sample_type, record_software
 from lbr2pgo.support.errors import InputError, MissingToolError, OutputError
@@ -499,17 +498,6 @@ def cpu_seconds(call: Callable[[], object]) -> float:
     start = spent()
     call()
     return spent() - start
-
-
-def test_kinds_kept_by_filters() -> None:
-    def names(*filters: str) -> set[str]:
-        kept = kinds_kept(filters)
-        return {name for i, name in enumerate(BRANCH_TYPES) if kept >> i & 1}
-
-    assert names() == names("u") == names("any", "cond") == names("no_tx") == set(BRANCH_TYPES)
-    assert names("ind_jmp", "u", "k") == {"IND"}
-    assert names("cond", "in_tx") == names("abort_tx") == set()
-    assert names("cond", "in_tx", "no_tx") == {"COND"}
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from lbr2pgo.program.code.functions import code_ranges
 from lbr2pgo.program.elf import relocations
 from lbr2pgo.program.elf.image import Image
-from lbr2pgo.program.elf.relocations import SHT_RELR, dynamic_relocations
+from lbr2pgo.program.elf.relocations import SHT_RELR, dynamic_relocations, relative_targets
 
 SOURCE = """
 .globl _start
@@ -86,3 +86,17 @@ def test_packed_relocations_are_those_that_readobj_lists(
     assert found["offset"].tolist() == [int(place, 16) for place in listed]
     start = int(code_ranges(image).start[0])
     assert relocations.relative_targets(image, found).tolist() == [start] * 5
+
+
+def test_packed_relocations_say_the_same(link: Callable[..., Path]) -> None:
+    words = "".join(f".quad _start+{i % 3}\n.zero {i % 2 * 64}\n" for i in range(200))
+    source = ".globl _start\n_start: nop\nnop\nret\n" + f".data\n.p2align 3\n{words}"
+    plain = Image.open(link(source, "-pie"))
+    expected = dynamic_relocations(plain)
+    stored = relative_targets(plain, expected)
+    assert len(np.unique(stored)) == 3
+    packed = Image.open(link(source, "-pie", "--pack-dyn-relocs=relr", "-z", "rel"))
+    found = dynamic_relocations(packed)
+    assert len(found) == len(expected) == 200
+    assert len(relative_targets(packed, found)) == 200
+    assert np.diff(found["offset"]).tolist() == np.diff(expected["offset"]).tolist()

@@ -10,7 +10,6 @@ import pytest
 
 from lbr2pgo.model import branch_stacks as stacks
 from lbr2pgo.sources.base import Sniff, StackSource
-from lbr2pgo.sources.registers import intel_lbr as lbr
 from lbr2pgo.sources.registers.intel_msr import FORMAT, Ring, decode, facts
 from lbr2pgo.sources.registers.register_dump import parse
 from lbr2pgo.support.errors import InputError
@@ -313,9 +312,3 @@ def test_sniff_leaves_other_files_alone(head: bytes) -> None:
 def test_sniff_recognises_a_broken_dump(damage: str) -> None:
     assert FORMAT.sniff((DUMP + damage).encode()) is Sniff.YES
     assert FORMAT.sniff(json.dumps({"0x680": 1, "0x6c0": 2})[:-1].encode()) is Sniff.YES
-
-
-def test_unknown_names_are_no_registers() -> None:
-    assert lbr.number_of("MSR_LASTBRANCH_9999999999_FROM_IP") is None
-    assert lbr.number_of("MSR_LBR_INFO_31") == 0xDDF
-    assert lbr.number_of("IA32_LBR_5_INFO") == 0x1205

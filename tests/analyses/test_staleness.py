@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from builders.binary_walks import walked
+from builders.recordings import NAMES, TESTBINS, binary
+
+from lbr2pgo.analyses import staleness
+from lbr2pgo.conversion import ConvertOptions, convert
+from lbr2pgo.profiles.bolt import fdata
+from lbr2pgo.profiles.formats import output
+from lbr2pgo.profiles.llvm import text as llvm_text
+from lbr2pgo.program.dwarf.debug_info import DebugInfo
+from lbr2pgo.program.program import Program
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_of_a_fresh_profile_is_stale(name, written):
+    program = Program.open(binary(name))
+    samples, branches = written(name)
+    debug = DebugInfo.open(program.image)
+    found = staleness.of_sample_profile(llvm_text.read(samples), program, debug)
+    assert (found.share, found.missing) == (0, ())
+    assert staleness.of_fdata(fdata.read(branches), program).share == 0
+
+
+def test_names_and_places_that_are_gone_are_stale(written):
+    program = Program.open(binary("interp.pie"))
+    debug = DebugInfo.open(program.image)
+    text = b"main:90:0\n 60000: 30\nrenamed\x1b:60:0\n 1: 50\n 2: 20\n"
+    found = staleness.of_sample_profile(llvm_text.parse(text.splitlines(), "text"), program, debug)
+    assert found.share == 1
+    assert found.functions == pytest.approx(0.7)
+    assert found.missing == ("renamed\x1b",)
+    _, branches = written("shapes.pie")
+    gone = staleness.of_fdata(fdata.read(branches), program)
+    assert gone.share > 0.9
+    assert gone.missing
+
+
+def test_an_fdata_offset_inside_an_instruction_is_stale(written, tmp_path):
+    program = Program.open(binary("interp.pie"))
+    main = program.functions.by_name("main")
+    start, end = int(program.functions.start[main]), int(program.functions.end[main])
+    table = program.instructions_for(np.array([start], np.uint64))
+    inside = next(a for a, n in zip(table.address.tolist(), table.size, strict=True)
+                  if n > 1 and a > start) - start + 1  # fmt: skip
+    shifted = tmp_path / "shifted"
+    shifted.write_text(
+        f"1 main 0 1 main {inside:x} 0 5\n"
+        f"1 main {end - start + 64:x} 1 [gone] 0 0 5\n"
+        "0 [unknown] 0 1 main 0 0 9\n"
+    )
+    found = staleness.of_fdata(fdata.read(shifted), program)
+    assert found.share == pytest.approx(1 - 14 / 29)  # the ends outside of all symbols aside
+    assert found.functions == pytest.approx(5 / 29)
+
+
+PROBED = ("-O2", "-g", "-fpseudo-probe-for-profiling", "-fno-unique-internal-linkage-names")
+
+
+EDITS = (
+    ("    if (depth == 0", "    if (seed == 77) return 5;\n    if (depth == 0"),
+    ("    emit(p, OP_RETURN);", "    emit(p, OP_RETURN); next_token(&s);"),
+    ("binding_strength", "strength_of"),
+)
+
+
+@pytest.fixture(scope="module")
+def builds(tmp_path_factory, tool, run):
+    """A program, an edited one, and a probe profile of the first."""
+    folder = tmp_path_factory.mktemp("builds")
+    source = (TESTBINS / "src" / "interp.c").read_text()
+    (folder / "old.c").write_text(source)
+    for before, after in EDITS:
+        assert before in source
+        source = source.replace(before, after)
+    (folder / "new.c").write_text(source)
+    for name in ("old", "new"):
+        run(tool("clang-22"), *PROBED, folder / f"{name}.c", "-o", folder / name)
+    recording = walked(folder, folder / "old")
+    profile = output("llvm", folder / "prof")
+    convert(ConvertOptions((recording,), folder / "old", outputs=(profile,)))
+    return folder
+
+
+def test_functions_whose_probes_changed_are_those_that_clang_drops(builds, tool, run) -> None:
+    profile = llvm_text.read(builds / "prof")
+    found = staleness.of_probes(profile, Program.open(builds / "new").probes.descriptors)
+    done = run(
+        tool("clang-22"), *PROBED, f"-fprofile-sample-use={builds / 'prof'}", "-mllvm",
+        "-report-profile-staleness", "-c", builds / "new.c", "-o", builds / "new.o",
+    )  # fmt: skip
+    dropped = re.search(r"\((\d+)/(\d+)\) of samples are discarded due to func", done.stderr)
+    matched = re.search(r"\((\d+)/\d+\) of samples are reused by call graph", done.stderr)
+    total = int(dropped[2])
+    assert total == sum(function.total for function in profile.functions.values())
+    assert found.functions * total == pytest.approx(int(matched[1]))
+    assert (found.share - found.functions) * total == pytest.approx(int(dropped[1]))
+    assert {each.function for each in found.changed} == {"walk", "compile_loop"}
+    whys = {each.function: each.why() for each in found.changed}
+    assert whys["walk"] == "other branches, 2 calls"
+    assert whys["compile_loop"] == "the same branches, 30 calls, now 31"
+    assert found.missing == ("binding_strength",)
+
+
+def test_a_probe_profile_fits_the_build_that_was_recorded(builds) -> None:
+    profile = llvm_text.read(builds / "prof")
+    found = staleness.of_probes(profile, Program.open(builds / "old").probes.descriptors)
+    assert found == staleness.Staleness(0.0, 0.0)
+
+
+def test_any_checksum_fits_a_name_that_several_functions_have(builds) -> None:
+    profile = llvm_text.read(builds / "prof")
+    descriptors = Program.open(builds / "new").probes.descriptors
+    unsure = replace(descriptors, is_ambiguous=np.ones(len(descriptors), np.bool_))
+    found = staleness.of_probes(profile, unsure)
+    assert not found.changed
+    assert found.share == pytest.approx(found.functions)
+    assert found.functions > 0

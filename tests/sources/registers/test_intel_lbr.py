@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+from lbr2pgo.sources.registers import intel_lbr as lbr
+
+
+def test_the_number_of_a_model_tells_its_ring() -> None:
+    assert [lbr.model_of(number) for number in (0x17, 0x1C, 0x37, 0x57, 0x55, None)] == [
+        "core2", "bonnell", "silvermont", "knl", None, None,
+    ]  # fmt: skip
+
+
+def test_unknown_names_are_no_registers() -> None:
+    assert lbr.number_of("MSR_LASTBRANCH_9999999999_FROM_IP") is None
+    assert lbr.number_of("MSR_LBR_INFO_31") == 0xDDF
+    assert lbr.number_of("IA32_LBR_5_INFO") == 0x1205
