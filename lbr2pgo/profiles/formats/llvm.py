@@ -46,6 +46,8 @@ class Correlated:
 
     table: ProfileTable
     tallies: dict[str, int]
+    is_located: Bools
+    """(r,): the judged fall-throughs that have a location."""
 
 
 def correlated(work: Work) -> Correlated:
@@ -56,7 +58,7 @@ def correlated(work: Work) -> Correlated:
         table, is_located = profile_table(
             work.flow, work.program, work.debug, as_llvm=_is_as_llvm(work)
         )
-    return Correlated(table, _tallies(work, is_located, "no_location"))
+    return Correlated(table, _tallies(work, is_located, "no_location"), is_located)
 
 
 def probed(work: Work) -> Correlated:
@@ -67,7 +69,7 @@ def probed(work: Work) -> Correlated:
         table, is_located = probe_profile(
             work.flow, work.program, work.debug, as_llvm=_is_as_llvm(work)
         )
-    return Correlated(table, _tallies(work, is_located, "no_probes"))
+    return Correlated(table, _tallies(work, is_located, "no_probes"), is_located)
 
 
 def _is_as_llvm(work: Work) -> bool:
@@ -83,11 +85,16 @@ def _tallies(work: Work, is_located: Bools, otherwise: str) -> dict[str, int]:
 
 def located_runs(work: Work, is_located: Bools) -> tuple[int, int]:
     """How many fall-throughs in functions have a source location, and how many have none."""
-    judged = work.flow.judged
-    in_function = judged.valid & (work.program.functions.containing(judged.runs.start) >= 0)
-    found = int(judged.runs.count[in_function & is_located].sum())
-    lost = int(judged.runs.count[in_function & ~is_located].sum())
+    count, in_function = work.flow.judged.runs.count, _in_function(work)
+    found = int(count[in_function & is_located].sum())
+    lost = int(count[in_function & ~is_located].sum())
     return found, lost
+
+
+def _in_function(work: Work) -> Bools:
+    """(r,): the judged fall-throughs that are valid and in a function."""
+    judged = work.flow.judged
+    return judged.valid & (work.program.functions.containing(judged.runs.start) >= 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +160,9 @@ class LlvmOutput(Output):
         tallies = {**found.tallies, "llvm_runs": found.tallies["runs_located"]}
         table = found.table
         if self.form == "text" and (is_broken := _line_breaks(table.names)).any():
-            table, judged = table.without_functions(is_broken), work.flow.judged
-            runs = judged.runs.start[judged.valid], judged.runs.count[judged.valid]
-            _count_lost(tallies, "llvm_runs", *runs, work)
+            table, runs = table.without_functions(is_broken), work.flow.judged.runs
+            held = _in_function(work) & found.is_located
+            _count_lost(tallies, "llvm_runs", runs.start[held], runs.count[held], work)
         if not len(table):
             raise _nothing(tallies, by_probes=by_probes)
         with work.writing("sample profile"):
