@@ -43,24 +43,25 @@ class Step:
     """Why things are lost before this step, beside REASONS."""
 
 
-INSTRUCTION_STEPS = (
+INFERENCE_STEPS = (
     Step("instructions_mapped", "from processes that map the image", "samples", "samples_selected"),
     Step("instructions_in_image", "in this image", "samples", "instructions_mapped"),
     Step("instructions_sampled", "at its instructions", "samples", "instructions_in_image"),
+    Step("runs_corrected", "of them behind newest branches", "fall-throughs", None),
 )
-"""Of samples that count where they interrupted the program, without their branches."""
+"""Of samples that count where they interrupted the program, and of what no recorder sees."""
 
 STEPS = (
     Step("samples_read", "samples read", "samples", None),
     Step("samples_selected", "chosen by event and process", "samples", "samples_read"),
     Step("samples_with_stack", "with a branch stack", "samples", "samples_selected"),
     Step("samples_mapped", "from processes that map the image", "samples", "samples_with_stack"),
-    *INSTRUCTION_STEPS,
+    *INFERENCE_STEPS[:-1],
     Step("branches_read", "branch entries in them", "branches", None),
     Step("branches_in_image", "in this image", "branches", "branches_read"),
     Step("branches_made", "made by the code at their source", "branches", "branches_in_image"),
     Step("runs_in_image", "fall-throughs in this image", "fall-throughs", None),
-    Step("runs_corrected", "of them behind newest branches", "fall-throughs", None),
+    INFERENCE_STEPS[-1],
     Step("runs_valid", "valid fall-throughs", "fall-throughs", "runs_in_image"),
     Step("runs_in_function", "attributed to a function", "fall-throughs", "runs_valid"),
 )
