@@ -27,3 +27,22 @@ def wilson(share: F64, observations: F64) -> tuple[F64, F64]:
     low, high = np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
     # The bounds at either end are exact, whatever rounding does.
     return np.where(share <= 0, 0.0, low), np.where(share >= 1, 1.0, high)
+
+
+def difference(
+    new: F64, new_bounds: tuple[F64, F64], old: F64, old_bounds: tuple[F64, F64]
+) -> tuple[F64, F64]:
+    """Bounds of differences of independent shares, given those of the shares.
+
+    Newcombe's method 10 (R. G. Newcombe, Statistics in Medicine 17, 1998): with Wilson's bounds it
+    stays inside [-1, 1] and holds for shares near 0 and 1 too.
+
+    >>> share, bounds = np.array([0.5]), (np.array([0.4]), np.array([0.6]))
+    >>> low, high = difference(share + 0.2, (bounds[0] + 0.2, bounds[1] + 0.2), share, bounds)
+    >>> f"{low[0]:.3f} {high[0]:.3f}"
+    '0.059 0.341'
+    """
+    change = new - old
+    below = np.hypot(new - new_bounds[0], old_bounds[1] - old)
+    above = np.hypot(new_bounds[1] - new, old - old_bounds[0])
+    return change - below, change + above

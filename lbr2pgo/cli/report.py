@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from lbr2pgo.cli.messages import wrote
 from lbr2pgo.cli.own_process import prepare
-from lbr2pgo.cli.parser import names, whole_number
+from lbr2pgo.cli.parser import executable, names, whole_number
 from lbr2pgo.cli.reporting import (
     PAGE_TOP,
     PAGE_VIEWS,
@@ -61,6 +61,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--top", type=whole_number, metavar="N", help="rows of each table (20; 0: all)"
     )
     parser.add_argument("--format", choices=("table", *_FOR_SCRIPTS), default="table")
+    parser.add_argument(
+        "--against", type=Path, action="append", default=[], metavar="OLD",
+        help="show what changed since this recording; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--old-binary", type=executable, metavar="ELF",
+        help="the program of --against, if it is another build",
+    )  # fmt: skip
     parser.add_argument("--html", type=Path, metavar="OUT", help="write one page instead")
     add_shown(parser)
     parser.set_defaults(run=run)
@@ -75,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
         binaries = [] if args.binary is None else [args.binary]
         refuse_overwriting([args.html], [*args.profiles, *binaries])
         refuse_unwritable([args.html])
-    report = read_report(args, _options(args))
+    report = _comparison(args) if args.against else read_report(args, _options(args))
     if args.html is not None:
         refuse_overwriting([args.html], [report.binary])
     if args.html is None and args.format != "table":
@@ -83,6 +91,12 @@ def run(args: argparse.Namespace) -> int:
         return 0
     _show(for_people(args, report), args.html)
     return 0
+
+
+def _comparison(args: argparse.Namespace) -> Report:
+    from lbr2pgo.reports.compare import make_comparison
+
+    return make_comparison(_options(args), args.against, args.old_binary)
 
 
 def _options(args: argparse.Namespace) -> ReportOptions:

@@ -36,7 +36,7 @@ from lbr2pgo.reports.summary import summary
 from lbr2pgo.support.addresses import image_array
 from lbr2pgo.support.errors import InputError
 
-_CHARTS = 12
+CHARTS = 12
 """How many blocks, and how many loops, get a chart."""
 
 
@@ -100,7 +100,7 @@ def report_of(gathered: Gathered, options: ReportOptions) -> Report:
     names = [name for name in registry.ANALYSES if options.wants(name)]
     layout = evidence.program.image.layout
     has_tree = options.wants(call_stacks.NAME) and evidence.found(CALL_STACKS) is not None
-    details, name = _details(gathered), os.path.basename(layout.path)
+    details, name = details_of(gathered), os.path.basename(layout.path)
     tables = tuple(table for each in names for table in registry.run(each, evidence, options.top))
     is_whole = not options.only and options.function is None
     sentences = summary(evidence, tables, gathered.tallies, dict(details), name) if is_whole else ()
@@ -121,7 +121,7 @@ def report_of(gathered: Gathered, options: ReportOptions) -> Report:
     )
 
 
-def _details(gathered: Gathered) -> tuple[tuple[str, str], ...]:
+def details_of(gathered: Gathered) -> tuple[tuple[str, str], ...]:
     """What the files' headers say, each different thing once."""
     facts: dict[tuple[str, str], None] = {}
     for info in gathered.infos:
@@ -134,15 +134,16 @@ def _details(gathered: Gathered) -> tuple[tuple[str, str], ...]:
 
 
 def _timings(evidence: Evidence) -> tuple[Timing, ...]:
-    blocks = latency.timed_blocks(evidence, _CHARTS)
-    loops = latency.timed_loops(evidence, _CHARTS)
+    blocks = latency.timed_blocks(evidence, CHARTS)
+    loops = latency.timed_loops(evidence, CHARTS)
     return (
-        *(_timing(evidence, run, is_loop=False) for run in blocks),
-        *(_timing(evidence, run, is_loop=True) for run in loops),
+        *(timing(evidence, run, is_loop=False) for run in blocks),
+        *(timing(evidence, run, is_loop=True) for run in loops),
     )
 
 
-def _timing(evidence: Evidence, run: TimedRun, *, is_loop: bool) -> Timing:
+def timing(evidence: Evidence, run: TimedRun, *, is_loop: bool) -> Timing:
+    """A timed block or loop, for a chart."""
     start = image_array([run.start])
     times = run.times
     return Timing(

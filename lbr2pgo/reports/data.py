@@ -125,7 +125,9 @@ def _table(table: Table) -> dict[str, object]:
 
 
 def _timing(timing: Timing) -> dict[str, object]:
-    return asdict(timing) | {"start": f"{timing.start:#x}", "end": f"{timing.end:#x}"}
+    before = None if timing.before is None else _timing(timing.before)
+    ends = {"start": f"{timing.start:#x}", "end": f"{timing.end:#x}"}
+    return asdict(timing) | ends | {"before": before}
 
 
 def _function(view: FunctionView) -> dict[str, object]:

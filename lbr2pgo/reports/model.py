@@ -40,6 +40,8 @@ class Timing:
     """The cycles are those of a simulated processor."""
     is_loop: bool = False
     """The branch at `end` goes back to `start`: these are the times of one loop iteration."""
+    before: Timing | None = None
+    """The same code in another recording, to be laid over it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,20 +215,37 @@ def charts(report: Report, texts: Texts) -> list[Json]:
 
 def _chart(timing: Timing, texts: Texts) -> Json:
     total = sum(timing.count)
-    kept, seen = 0, 0
-    while kept < len(timing.count) and seen < total * (1 - _TAIL):
-        seen += timing.count[kept]
-        kept += 1
+    kept, seen = _without_tail(timing)
+    rates = _rates(timing)
+    before = {} if timing.before is None else _rates(timing.before)
+    cycles = sorted({*rates, *before})
     title = f"{'Loop at' if timing.is_loop else 'Block'} {FORMATS[Unit.FUNCTION](timing.name)}"
     return {
         "title": texts.number(title),
         "line": texts.number(timing.line or ""),
         "address": f"{timing.start:#x}",
         "facts": "; ".join(_facts(timing, total, seen, kept)),
-        "cycles": timing.cycles[:kept],
-        "rate": [round(count / total, 6) for count in timing.count[:kept]],
+        "cycles": cycles,
+        "rate": [rates.get(value) for value in cycles],
+        "before": [before.get(value) for value in cycles] if before else None,
         "modes": [[mode.cycles, str(mode)] for mode in timing.modes],
     }
+
+
+def _without_tail(timing: Timing) -> tuple[int, int]:
+    """How many of the numbers of cycles are shown, and how many observations these are."""
+    total, kept, seen = sum(timing.count), 0, 0
+    while kept < len(timing.count) and seen < total * (1 - _TAIL):
+        seen += timing.count[kept]
+        kept += 1
+    return kept, seen
+
+
+def _rates(timing: Timing) -> dict[int, float]:
+    """The occurrence rate of each number of cycles."""
+    total, (kept, _) = sum(timing.count), _without_tail(timing)
+    pairs = zip(timing.cycles[:kept], timing.count[:kept], strict=True)
+    return {cycles: round(count / total, 6) for cycles, count in pairs}
 
 
 def _facts(timing: Timing, total: int, seen: int, kept: int) -> Iterator[str]:
@@ -240,6 +257,9 @@ def _facts(timing: Timing, total: int, seen: int, kept: int) -> Iterator[str]:
         yield f"modes at {', '.join(map(str, timing.modes))} cycles"
     if seen < total:
         yield f"{(total - seen) / total:.1%} took longer than {timing.cycles[kept - 1]:,}"
+    if timing.before is not None:
+        old = ", ".join(map(str, timing.before.modes))
+        yield f"before: {sum(timing.before.count):,} times, modes at {old} cycles (blue)"
     if timing.missing:
         yield f"{timing.missing:,} without cycles"
     if timing.saturated:

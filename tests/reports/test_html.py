@@ -204,7 +204,7 @@ def test_a_chart_shows_rates_without_the_slowest_part() -> None:
     timing = Timing("f", None, 1, 2, (80, 290, 9000), (500, 495, 5), 7, 2, modes)
     texts = page.Texts()
     chart = page.charts(replace(toy_report(), timings=(timing,)), texts)[0]
-    assert (chart["cycles"], chart["rate"]) == ((80, 290), [0.5, 0.495])
+    assert (chart["cycles"], chart["rate"]) == ([80, 290], [0.5, 0.495])
     assert chart["modes"] == [[80, "80 (50%)"], [290, "290 (50%, 25% mispredicted)"]]
     assert chart["facts"] == (
         "until 0x2; 1,000 times; modes at 80 (50%), 290 (50%, 25% mispredicted) cycles; "

@@ -29,7 +29,7 @@ function drawChart(place, chart, log) {
   let plot = null;
   const make_ = () => {
     plot?.destroy();
-    plot = new uPlot(optionsOf(place, chart, log.checked), [chart.cycles, chart.rate], place);
+    plot = new uPlot(optionsOf(place, chart, log.checked), [chart.cycles, chart.rate, ...(chart.before ? [chart.before] : [])], place);
   };
   make_();
   log.addEventListener("change", make_);
@@ -55,7 +55,10 @@ function optionsOf(place, chart, isLog) {
     series: [{ label: "cycles" }, {
       label: "rate", stroke: "#e8622c", fill: "#e8622c99",
       paths: uPlot.paths.bars({ size: [0.8, 24, 2] }), points: { show: false },
-    }],
+    }, ...(chart.before ? [{
+      label: "before", stroke: "#2f7fd1", fill: "#2f7fd155",
+      paths: uPlot.paths.bars({ size: [0.8, 24, 2] }), points: { show: false },
+    }] : [])],
     hooks: { draw: [(plot) => markModes(plot, chart.modes, style.color)] },
   };
 }

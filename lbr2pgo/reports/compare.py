@@ -1,0 +1,95 @@
+"""A `Report` of what changed between two recordings, of one build or of two."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from lbr2pgo.analyses import hot_functions, latency, mispredictions, outcomes
+from lbr2pgo.analyses.changes import Compared, changes, timed_pairs
+from lbr2pgo.analyses.table import Table
+from lbr2pgo.counting.count import Progress
+from lbr2pgo.model import waterfall
+from lbr2pgo.replay.recordings import read_and_replay
+from lbr2pgo.reports.build import CHARTS, ReportOptions, details_of, timing
+from lbr2pgo.reports.gather import Gathered, gather
+from lbr2pgo.reports.model import Report, Timing
+from lbr2pgo.reports.values import percentage
+
+_ANALYSES = (hot_functions.NAME, latency.NAME, mispredictions.NAME, outcomes.NAME)
+
+
+def make_comparison(
+    options: ReportOptions,
+    against: Sequence[Path],
+    old_binary: Path | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """What the recordings of `options` show that those of `against` don't, and the reverse.
+
+    `old_binary` is the program of the old ones; by default that of the new ones, or what they
+    name. Raises as `make_report`.
+    """
+    before = replace(options, profiles=tuple(against), binary=old_binary or options.binary)
+    new, old = _gathered(options, progress), _gathered(before, progress)
+    sides = _compared(new), _compared(old)
+    found = new.evidence
+    tables = changes(*sides, options.top)
+    if found.limits.is_simulated or old.evidence.limits.is_simulated:
+        tables = tuple(table.as_simulated(in_title=False) for table in tables)
+    name = os.path.basename(found.program.image.layout.path)
+    return Report(
+        title=f"{name}: what changed",
+        binary=found.program.image.layout.path,
+        build_id=found.program.image.layout.build_id,
+        profiles=(*map(str, options.profiles), *(f"{path} (old)" for path in against)),
+        details=details_of(new),
+        waterfall=waterfall.rows(new.tallies),
+        tables=tables,
+        timings=tuple(_timings(*sides)),
+        notes=(*new.notes, *(f"old: {note}" for note in old.notes)),
+        summary=tuple(_sentences(tables)),
+    )
+
+
+def _gathered(options: ReportOptions, progress: Progress | None) -> Gathered:
+    found = read_and_replay(options, progress)
+    found.refuse_nothing()
+    return gather(found, analyses=_ANALYSES, top=None)
+
+
+def _compared(gathered: Gathered) -> Compared:
+    """Of counts each stands for itself."""
+    branches = int(gathered.evidence.flow.branches.count.sum())
+    return Compared(gathered.evidence, gathered.tallies.get("samples_mapped", branches))
+
+
+def _timings(new: Compared, old: Compared) -> Iterator[Timing]:
+    for timed, is_loop in ((latency.timed_blocks, False), (latency.timed_loops, True)):
+        for run, before in timed_pairs(new, old, timed, CHARTS):
+            yield replace(
+                timing(new.evidence, run, is_loop=is_loop),
+                before=timing(old.evidence, before, is_loop=is_loop),
+            )
+
+
+def _sentences(tables: Sequence[Table]) -> Iterator[str]:
+    """One for each table of shares."""
+    for table in tables:
+        if not any(column.name == "sure" for column in table.columns):
+            continue
+        sure = [row for row in table.records() if row["sure"] == "yes"]
+        if not sure:
+            yield f"{table.title}: nothing changed by more than chance."
+            continue
+        row = sure[0]
+        old, new, low, high = (
+            float(row[name] or 0) for name in ("old", "new", "change_low", "change_high")
+        )
+        at = f" ({row['line']})" if row["line"] else ""
+        yield (
+            f"{table.title}: the most in {row['function']}{at}, from {percentage(old)} to "
+            f"{percentage(new)} ({100 * low:+.1f} to {100 * high:+.1f} points)."
+        )
