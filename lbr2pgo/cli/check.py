@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lbr2pgo.build import MUCH_STALE
+from lbr2pgo.build import MOST_STALE, MUCH_STALE
 from lbr2pgo.cli.parser import executable
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _WORTH_NAMES = 0.01
 """From this share of counts on, a line names the functions that are not there."""
 _NAMED = 5
 """Functions with other probes that a line names."""
-_MOST_CHANGED = 20
+_MOST_CHANGED = 8
 """Functions with other probes that are told of in a table."""
 
 
@@ -35,8 +35,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "check",
         help="tell whether a profile is good enough to ship",
         description="Measure a profile: density, coverage of hot functions, conservation of flow, "
-        "staleness against the binary, overlap with another profile. Ends with 1 if a gate fails, "
-        "or if the measure that it is about can't be taken.",
+        "staleness against the binary, overlap with another profile. Begins with a verdict in "
+        "words. Ends with 1 if a gate fails, or if the measure that it is about can't be taken.",
         examples=(
             "lbr2pgo check perf.data --binary ./app",
             "lbr2pgo check app.prof --binary ./app --max-stale 0.2",
@@ -215,17 +215,41 @@ def _print_table(quality: Quality, limits: Mapping[str, float], failed: list[str
     from lbr2pgo.analyses.quality import MEASURES
     from lbr2pgo.support.printable import printable
 
+    console = Console(highlight=False, markup=False)
+    console.print("\n".join(_verdict_lines(quality, limits, failed)), soft_wrap=True)
+    console.print()
     table = Table(box=None, pad_edge=False)
-    for name in ("measure", "value", "gate", "", "meaning"):
+    names = (
+        ("measure", "value", "gate", "", "meaning") if limits else ("measure", "value", "meaning")
+    )
+    for name in names:
         table.add_column(name, justify="right" if name in ("value", "gate") else "left")
     values = quality.values()
     for name, meaning in MEASURES.items():
         verdict = ("failed" if name in failed else "passed") if name in limits else ""
-        table.add_row(name, _text(values[name]), _text(limits.get(name), ""), verdict, meaning)
-    console = Console(highlight=False, markup=False)
+        gate = (_text(limits.get(name), ""), verdict) if limits else ()
+        table.add_row(name, _text(values[name]), *gate, meaning)
     console.print(table)
     for line in _stale_lines(quality.stale):
         console.print(printable(line), soft_wrap=True)
+
+
+def _verdict_lines(
+    quality: Quality, limits: Mapping[str, float], failed: Sequence[str]
+) -> Iterator[str]:
+    """Whether to ship it: by the gates, or where there are none by what usually matters."""
+    from lbr2pgo.analyses.quality_verdict import Grade, remarks, whole
+
+    said = list(remarks(quality, MUCH_STALE, MOST_STALE))
+    if limits:
+        yield f"Verdict: refused by {', '.join(failed)}." if failed else "Verdict: passed."
+    elif not said:
+        yield "Verdict: nobody can tell; the binary has no debug information."
+    else:
+        yield f"Verdict: {whole(said).value}."
+    for remark in said:
+        cure = "" if remark.grade is Grade.GOOD else f" {remark.cure}"
+        yield f"  {remark.grade.value:<14}{remark.text}.{cure}"
 
 
 def _stale_lines(stale: Staleness | None) -> Iterator[str]:

@@ -176,6 +176,21 @@ def test_a_table_tells_of_the_heaviest_changes_only(command, tmp_path, tool, run
     lines = (f"{n}:{60 - i}:1\n 1: {60 - i}\n !CFGChecksum: 1\n" for i, n in enumerate(names))
     profile.write_text("".join(lines))
     out = command("check", profile, "--binary", many).out
-    assert out.count("changed: ") == 20
+    assert out.count("changed: ") == 8
     assert "changed: f0 (" in out
-    assert "… and 40 more" in out
+    assert "… and 52 more" in out
+
+
+def test_without_gates_the_verdict_is_in_words_on_one_screen(command):
+    out = command("check", RECORDING, "--binary", ELF).out
+    assert out.startswith("Verdict: usable.\n  usable ")
+    assert "Take 5.8 times as many samples." in out
+    assert len(out.splitlines()) <= 24
+    assert "gate" not in out
+
+
+def test_gates_decide_the_verdict(command):
+    passed = command("check", RECORDING, "--binary", ELF, "--min-density", "5")
+    refused = command("check", RECORDING, "--binary", ELF, "--min-density", "50")
+    assert (passed.code, passed.out.splitlines()[0]) == (0, "Verdict: passed.")
+    assert (refused.code, refused.out.splitlines()[0]) == (1, "Verdict: refused by density.")

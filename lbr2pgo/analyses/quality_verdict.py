@@ -1,0 +1,76 @@
+"""A profile's measures as a verdict in words, for people who set no gates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from lbr2pgo.analyses.quality import Quality
+from lbr2pgo.profiles.llvm.density import ENOUGH
+
+_WELL_COVERED, _POORLY_COVERED = 0.8, 0.5
+_WELL_KEPT, _POORLY_KEPT = 0.95, 0.8
+_ALIKE, _UNLIKE = 0.8, 0.5
+
+
+class Grade(Enum):
+    """How good something is."""
+
+    GOOD = "good"
+    FAIR = "usable"
+    BAD = "of little use"
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """One measure, judged."""
+
+    grade: Grade
+    text: str
+    cure: str = ""
+    """What would make it better."""
+
+
+def whole(remarks: list[Remark]) -> Grade:
+    """The verdict on a profile: that on its weakest side."""
+    order = list(Grade)
+    return max((remark.grade for remark in remarks), key=order.index, default=Grade.BAD)
+
+
+def remarks(quality: Quality, much_stale: float, most_stale: float) -> Iterator[Remark]:
+    """What can be said of a profile; shares of stale counts from which on it is worse are given."""
+    if quality.density is not None:
+        yield _density(quality.density)
+    if quality.coverage is not None:
+        grade = _at_least(quality.coverage, _WELL_COVERED, _POORLY_COVERED)
+        text = f"{quality.coverage:.0%} of the lines of hot functions have a count"
+        yield Remark(grade, text, "Train on what uses more of the program.")
+    if quality.conservation is not None:
+        grade = _at_least(quality.conservation, _WELL_KEPT, _POORLY_KEPT)
+        text = f"{quality.conservation:.1%} of the flow leaves each block as often as it enters it"
+        yield Remark(grade, text, "Take more samples, or a recorder that keeps more branches.")
+    if quality.stale is not None:
+        yield _stale(quality.stale.share, much_stale, most_stale)
+    if quality.overlap is not None:
+        grade = _at_least(quality.overlap.similarity, _ALIKE, _UNLIKE)
+        text = f"{quality.overlap.similarity:.0%} like the other profile"
+        yield Remark(grade, text, "See which load changed: the program may do something else now.")
+
+
+def _at_least(value: float, good: float, fair: float) -> Grade:
+    return Grade.GOOD if value >= good else Grade.FAIR if value >= fair else Grade.BAD
+
+
+def _density(density: float) -> Remark:
+    text = f"{density:,.0f} samples for each location of hot functions"
+    cure = f"Take {ENOUGH / max(density, 0.1):.1f} times as many samples."
+    return Remark(_at_least(density, ENOUGH, 1), text, cure)
+
+
+def _stale(share: float, much: float, most: float) -> Remark:
+    if share == 0:
+        return Remark(Grade.GOOD, "all its counts have a place in the program")
+    grade = Grade.BAD if share > most else Grade.FAIR if share > much else Grade.GOOD
+    text = f"{share:.2%} of its counts have no place in the program"
+    return Remark(grade, text, "Record the program as it is now.")

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+
+from lbr2pgo.analyses.quality import Quality
+from lbr2pgo.analyses.quality_verdict import Grade, remarks, whole
+from lbr2pgo.analyses.sample_quality import ProfileOverlap
+from lbr2pgo.analyses.staleness import Staleness
+
+
+def grade(
+    density: float | None = None,
+    coverage: float | None = None,
+    conservation: float | None = None,
+    stale: float | None = None,
+    overlap: float | None = None,
+) -> tuple[Grade, int]:
+    """The verdict, and how many remarks have a cure that would be said."""
+    quality = Quality(
+        density,
+        coverage,
+        conservation,
+        None if stale is None else Staleness(stale, 0.0, (), ()),
+        None if overlap is None else ProfileOverlap(overlap, None, None),
+    )
+    said = list(remarks(quality, 0.2, 0.5))
+    return whole(said), sum(remark.grade is not Grade.GOOD for remark in said)
+
+
+@pytest.mark.parametrize(
+    ("measures", "expected"),
+    [
+        ({}, (Grade.BAD, 0)),
+        ({"density": 50.0, "coverage": 0.8, "conservation": 0.95}, (Grade.GOOD, 0)),
+        ({"density": 49.0, "coverage": 0.8}, (Grade.FAIR, 1)),
+        ({"density": 0.5, "coverage": 0.7}, (Grade.BAD, 2)),
+        ({"conservation": 0.7}, (Grade.BAD, 1)),
+        ({"stale": 0.0}, (Grade.GOOD, 0)),
+        ({"stale": 0.2}, (Grade.GOOD, 0)),
+        ({"stale": 0.3}, (Grade.FAIR, 1)),
+        ({"stale": 0.6}, (Grade.BAD, 1)),
+        ({"overlap": 0.6}, (Grade.FAIR, 1)),
+    ],
+)
+def test_the_weakest_side_decides(measures: dict[str, float], expected: tuple[Grade, int]) -> None:
+    assert grade(**measures) == expected
