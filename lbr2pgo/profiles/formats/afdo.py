@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Literal
 
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.model.waterfall import Step
-from lbr2pgo.profiles.formats.base import Form, Output, OutputFormat, Work, Written, flag
+from lbr2pgo.profiles.formats.base import (
+    Form,
+    Output,
+    OutputFormat,
+    Work,
+    Written,
+    flag,
+    shell_word,
+)
 from lbr2pgo.profiles.formats.llvm import (
     LOCATED,
     debug_notes,
@@ -43,7 +51,7 @@ class AfdoOutput(Output):
     @property
     def next_step(self) -> str:
         """See `Output`."""
-        return f"gcc -O2 -g -fauto-profile={self.path}"
+        return f"gcc -O2 -g -fauto-profile={shell_word(self.path)}"
 
     def write(self, work: Work) -> Written:
         """See `Output`."""

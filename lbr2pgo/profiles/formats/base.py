@@ -107,6 +107,17 @@ def flag(word: str, help: str) -> dict[str, Flag]:
     return {"flag": Flag(word, help)}
 
 
+def shell_word(path: Path) -> str:
+    """A path as it stands in a command, where it must be one word.
+
+    >>> shell_word(Path("out/app.prof")), shell_word(Path("my profiles/app"))
+    ('out/app.prof', "'my profiles/app'")
+    """
+    from shlex import quote
+
+    return quote(str(path))
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """A field of an `Output`: a path to be written, a choice, a number, or a switch."""

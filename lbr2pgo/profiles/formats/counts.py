@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from lbr2pgo.profiles.formats.base import Form, Output, OutputFormat, Work, Written, flag
+from lbr2pgo.profiles.formats.base import (
+    Form,
+    Output,
+    OutputFormat,
+    Work,
+    Written,
+    flag,
+    shell_word,
+)
 from lbr2pgo.profiles.formats.preaggregated import TRACES
 
 if TYPE_CHECKING:
@@ -34,7 +42,7 @@ class CountsOutput(Output):
     @property
     def next_step(self) -> str:
         """See `Output`."""
-        return f"lbr2pgo convert {self.path} --binary ELF"
+        return f"lbr2pgo convert {shell_word(self.path)} --binary ELF"
 
     def write(self, work: Work) -> Written:
         """See `Output`."""

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.model.waterfall import REASONS, Reason, Step
-from lbr2pgo.profiles.formats.base import Form, Output, OutputFormat, Work, Written, flag
+from lbr2pgo.profiles.formats.base import (
+    Form,
+    Output,
+    OutputFormat,
+    Work,
+    Written,
+    flag,
+    shell_word,
+)
 
 if TYPE_CHECKING:
     from lbr2pgo.profiles.bolt.fdata_tables import Fdata
@@ -38,7 +46,7 @@ class FdataOutput(Output):
     @property
     def next_step(self) -> str:
         """See `Output`."""
-        return f"lbr2pgo bolt ELF --fdata {self.path} -o OUT"
+        return f"lbr2pgo bolt ELF --fdata {shell_word(self.path)} -o OUT"
 
     def write(self, work: Work) -> Written:
         """See `Output`."""

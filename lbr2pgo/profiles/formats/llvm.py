@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Literal
 
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.model.waterfall import Reason, Step
-from lbr2pgo.profiles.formats.base import Form, Output, OutputFormat, Work, Written, flag
+from lbr2pgo.profiles.formats.base import (
+    Form,
+    Output,
+    OutputFormat,
+    Work,
+    Written,
+    flag,
+    shell_word,
+)
 from lbr2pgo.profiles.formats.llvm_contexts import HAS_LINE_BREAK, LINE_BREAK
 from lbr2pgo.profiles.formats.llvm_contexts import STEPS as CONTEXTS
 from lbr2pgo.support.errors import InputError, OutputError
@@ -144,7 +152,7 @@ class LlvmOutput(Output):
     @property
     def next_step(self) -> str:
         """See `Output`."""
-        return f"clang -O2 -g -fprofile-sample-use={self.path}"
+        return f"clang -O2 -g -fprofile-sample-use={shell_word(self.path)}"
 
     def write(self, work: Work) -> Written:
         """See `Output`."""

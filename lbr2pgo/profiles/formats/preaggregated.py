@@ -6,7 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lbr2pgo.model.waterfall import Step
-from lbr2pgo.profiles.formats.base import Form, Output, OutputFormat, Work, Written, flag
+from lbr2pgo.profiles.formats.base import (
+    Form,
+    Output,
+    OutputFormat,
+    Work,
+    Written,
+    flag,
+    shell_word,
+)
 
 TRACES = Step("traces_written", "rows of traces written", "traces", None)
 
@@ -20,7 +28,7 @@ class PreaggregatedOutput(Output):
     @property
     def next_step(self) -> str:
         """See `Output`."""
-        return f"perf2bolt ELF -pa -p {self.path} -o OUT"
+        return f"perf2bolt ELF -pa -p {shell_word(self.path)} -o OUT"
 
     def write(self, work: Work) -> Written:
         """See `Output`."""

@@ -7,7 +7,15 @@ from pathlib import Path
 
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.model.waterfall import Reason, Step
-from lbr2pgo.profiles.formats.base import Form, Output, OutputFormat, Work, Written, flag
+from lbr2pgo.profiles.formats.base import (
+    Form,
+    Output,
+    OutputFormat,
+    Work,
+    Written,
+    flag,
+    shell_word,
+)
 
 _RUNS = Step(
     "unsymbolized_runs",
@@ -46,7 +54,7 @@ class UnsymbolizedOutput(Output):
     @property
     def next_step(self) -> str:
         """See `Output`."""
-        return f"llvm-profgen --unsymbolized-profile={self.path} --binary ELF -o OUT"
+        return f"llvm-profgen --unsymbolized-profile={shell_word(self.path)} --binary ELF -o OUT"
 
     def write(self, work: Work) -> Written:
         """See `Output`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import shlex
 from collections import Counter
 from pathlib import Path
 
@@ -34,6 +35,15 @@ FORMATS = pytest.mark.parametrize("form", formats(), ids=lambda form: form.name)
 FORMS = pytest.mark.parametrize(
     ("form", "each"), list(forms()), ids=lambda value: getattr(value, "key", "")
 )
+
+
+@pytest.mark.parametrize(
+    "name", ["llvm", "fdata", "afdo", "preaggregated", "unsymbolized", "counts"]
+)
+def test_the_command_that_takes_an_output_takes_any_name(name: str) -> None:
+    for path in ("out", "my profiles/it's"):
+        words = shlex.split(output(name, path).next_step)
+        assert [word for word in words if word.endswith(path)]
 
 
 @pytest.fixture(scope="module")
