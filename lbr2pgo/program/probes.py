@@ -400,7 +400,7 @@ def _bytes_of(image: Image, name: str) -> U8:
 def has_probes(image: Image) -> bool:
     """Whether a file holds both sections."""
     sections = map(image.section, (DESCRIPTORS, PROBES))
-    return all(section and section.is_stored and section.size for section in sections)
+    return all(section and image.holds(section) and section.size for section in sections)
 
 
 def open_probes(

@@ -1,14 +1,14 @@
 // Who called whom: a shadow stack of return addresses, exact through whatever a program does.
 //
 // A call pushes a frame: where it will return to, and what the stack pointer will be then. The
-// return that fits the newest frame pops it. A jump keeps the frames (a switch, a tail call), unless
-// it moves the stack pointer: upwards past frames it leaves their functions (longjmp, a caught
-// exception); anywhere else it goes to another stack (a coroutine), with frames of its own, which
-// are remembered until the stack pointer is that of their newest one again. A signal pushes two frames: the
-// interrupted instruction, and what the handler returns to.
+// return that fits the newest frame pops it. A jump keeps the frames (a switch, a tail call),
+// unless it moves the stack pointer: upwards past frames it leaves their functions (longjmp, a
+// caught exception); anywhere else it goes to another stack (a coroutine), with frames of its own,
+// which are remembered until the stack pointer is that of their newest one again. A signal pushes
+// two frames: the interrupted instruction, and what the handler returns to.
 //
-// The stack pointer is the emulator's, as each block begins: see state_of_emulator(). Where it can't
-// be had, frames go by return addresses alone, and the stream says so.
+// The stack pointer is the emulator's, as each block begins: see state_of_emulator(). Where it
+// can't be had, frames go by return addresses alone, and the stream says so.
 
 #ifndef LBR_CALLS_H
 #define LBR_CALLS_H

@@ -23,27 +23,35 @@ def top_down(caller: I64, callee: I64, weight: U64, rank: I64, cold: int) -> I64
     Calls (k,) that are not more than `cold` together don't count. rank (n,): the place of each
     function by its name, which decides wherever calls don't.
     """
-    function = np.argsort(rank)
-    calls = RowSums()
-    columns = (rank[caller].astype(np.uint64), rank[callee].astype(np.uint64))
-    calls.add_rows(*columns, np.zeros(len(caller), np.uint64), weight)
+    edges, weights = _calls(rank[caller], rank[callee], weight, cold)
+    known = _Edges(edges, weights)
+    parts = _components(edges, len(rank))
+    ordered = [part if len(part) < 2 else known.ordered(part) for part in parts]
+    order = np.concatenate([np.empty(0, np.int64), *ordered])[::-1]
+    found: I64 = np.argsort(rank)[order]
+    return found
+
+
+def _calls(caller: I64, callee: I64, weight: U64, cold: int) -> tuple[I64, U64]:
+    """Who calls whom (k, 2), sorted, and how often."""
+    calls, zeros = RowSums(), np.zeros(len(caller), np.uint64)
+    calls.add_rows(caller.astype(np.uint64), callee.astype(np.uint64), zeros, weight)
     edges, weights = calls.rows()[:, :2].astype(np.int64), calls.counts()
     kept = weights > np.uint64(cold) if cold else np.ones(len(weights), np.bool_)
     edges, weights = edges[kept], weights[kept]
     order = np.lexsort((edges[:, 1], edges[:, 0]))
-    edges, weights = edges[order], weights[order]
+    return edges[order], weights[order]
+
+
+def _components(edges: I64, size: int) -> list[I64]:
+    """Functions that call each other in a circle, or one alone; callees first."""
     # Node 0 calls all functions.
-    offsets = np.concatenate(([0], len(rank) + np.searchsorted(edges[:, 0], np.arange(len(rank)))))
-    offsets = np.append(offsets, len(rank) + len(edges))
-    targets = np.concatenate((np.arange(len(rank)), edges[:, 1])) + 1
+    offsets = np.concatenate(([0], size + np.searchsorted(edges[:, 0], np.arange(size))))
+    offsets = np.append(offsets, size + len(edges))
+    targets = np.concatenate((np.arange(size), edges[:, 1])) + 1
     nodes, component = strong_components(offsets, targets)
     nodes, component = nodes[:-1] - 1, component[:-1]
-    parts = np.split(nodes, np.flatnonzero(np.diff(component)) + 1)
-    known = _Edges(edges, weights)
-    ordered = [part if len(part) < 2 else known.ordered(part) for part in parts]
-    order = np.concatenate([np.empty(0, np.int64), *ordered])[::-1]
-    found: I64 = function[order]
-    return found
+    return np.split(nodes, np.flatnonzero(np.diff(component)) + 1)
 
 
 class _Edges:
