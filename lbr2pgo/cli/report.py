@@ -49,6 +49,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="only these analyses, separated by commas",
     )  # fmt: skip
     parser.add_argument(
+        "--sort", type=sort_keys, action="extend", default=[], metavar="KEYS",
+        help="one table of branches, grouped by keys of perf report: dso, symbol, srcline, addr, "
+        "each with _from and _to, mispredict, cycles, in_tx, abort",
+    )  # fmt: skip
+    parser.add_argument(
         "--function",
         metavar="F",
         help="only this function, by its name (linkage or C++) or an address, with its code",
@@ -72,6 +77,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--html", type=Path, metavar="OUT", help="write one page instead")
     add_shown(parser)
     parser.set_defaults(run=run)
+
+
+def sort_keys(text: str) -> list[str]:
+    """Keys as perf takes them; those of columns that every table has are left out.
+
+    >>> sort_keys("overhead,sym_from,+mispredict")
+    ['symbol_from', 'mispredict']
+    """
+    from lbr2pgo.analyses.grouping import ALIASES, IGNORED
+
+    keys = [key.removeprefix("+") for key in names(text)]
+    return [ALIASES.get(key, key) for key in keys if key not in IGNORED]
 
 
 def run(args: argparse.Namespace) -> int:
@@ -109,6 +126,7 @@ def _options(args: argparse.Namespace) -> ReportOptions:
         profiles=tuple(map(Path, args.profiles)),
         binary=args.binary,
         only=("call-stacks",) if is_folded else tuple(args.only),
+        sort=tuple(args.sort),
         function=args.function,
         top=top or None,
         views=PAGE_VIEWS if is_page else 0,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lbr2pgo.analyses import call_edges, call_stacks, function_view, latency, registry
+from lbr2pgo.analyses import call_edges, call_stacks, function_view, grouping, latency, registry
 from lbr2pgo.analyses.call_graph import call_graph_tree
 from lbr2pgo.analyses.call_stacks import Node, tree
 from lbr2pgo.analyses.evidence import TOP, Evidence
@@ -48,6 +48,8 @@ class ReportOptions(Inputs):
     """Names of analyses (`analyses.registry`, and `function`); all if empty."""
     function: str | None = None
     """Only what concerns this function, by name or address."""
+    sort: tuple[str, ...] = ()
+    """Only one table, of branches grouped by these keys, see `analyses.grouping`."""
     top: int | None = TOP
     """Rows of each table; None for all."""
     views: int = 0
@@ -59,6 +61,11 @@ class ReportOptions(Inputs):
 
     def __post_init__(self) -> None:
         Inputs.__post_init__(self)
+        for key in self.sort:
+            if key not in grouping.KEYS:
+                raise InputError(
+                    f"there is no sort key {key}", cure=f"There are: {', '.join(grouping.KEYS)}."
+                )
         for name in self.only:
             if name not in registry.NAMES:
                 raise InputError(
@@ -67,7 +74,7 @@ class ReportOptions(Inputs):
 
     def wants(self, name: str) -> bool:
         """Whether an analysis is to be shown."""
-        return not self.only or name in self.only
+        return not self.sort and (not self.only or name in self.only)
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -86,7 +93,8 @@ def make_report(options: ReportOptions, progress: Progress | None = None) -> Rep
     if not any(is_call_stack(event.branch_sample_type) for event in events):
         found.refuse_nothing()
     top = options.top if options.function is None else None
-    report = report_of(gather(found, analyses=options.shown, top=top), options)
+    also = grouping.NEEDS if options.sort else ()
+    report = report_of(gather(found, analyses=options.shown, top=top, also=also), options)
     found.program.image.file.check_unchanged()
     return report
 
@@ -102,7 +110,9 @@ def report_of(gathered: Gathered, options: ReportOptions) -> Report:
     has_tree = options.wants(call_stacks.NAME) and evidence.found(CALL_STACKS) is not None
     details, name = details_of(gathered), os.path.basename(layout.path)
     tables = tuple(table for each in names for table in registry.run(each, evidence, options.top))
-    is_whole = not options.only and options.function is None
+    if options.sort:
+        tables = (grouping.grouped(evidence, options.sort, options.top),)
+    is_whole = not (options.only or options.sort or options.function)
     sentences = summary(evidence, tables, gathered.tallies, dict(details), name) if is_whole else ()
     return Report(
         title=f"Branches of {name}",

@@ -31,15 +31,19 @@ class Gathered:
 
 
 def gather(
-    found: Replayed, *, analyses: Sequence[str] = registry.NAMES, top: int | None = None
+    found: Replayed,
+    *,
+    analyses: Sequence[str] = registry.NAMES,
+    top: int | None = None,
+    also: Sequence[Finding[Any]] = (),
 ) -> Gathered:
     """Read the samples of replayed recordings again, for what counts don't tell.
 
-    Only what these analyses need is looked for, some of it in the `top` hottest functions only;
-    None: in all.
+    Only what these analyses need, and `also` this, is looked for, some of it in the `top` hottest
+    functions only; None: in all.
     """
     known = Evidence(found.program, DebugInfo.open(found.program.image), found.flow)
-    wanted = (STACK_KINDS, *registry.findings(analyses, known, top))
+    wanted = (STACK_KINDS, *registry.findings(analyses, known, top), *also)
     passes = [
         _second_pass(source, options, found, wanted)
         for source, options in zip(found.sources, found.counting, strict=True)

@@ -1,0 +1,161 @@
+"""Entries of branch stacks grouped by what one asks for, as `perf report --sort` groups them.
+
+Keys have perf's names (perf: tools/perf/Documentation/perf-report.txt). Of a branch recording those
+without `_from` and `_to` are of the branch's target, as in perf (util/hist.c,
+iter_add_next_branch_entry).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lbr2pgo.analyses.evidence import TOP, Evidence
+from lbr2pgo.analyses.places import OUTSIDE
+from lbr2pgo.analyses.table import Column, Table, Unit, Value, build
+from lbr2pgo.evidence.entries import ENTRIES, EntryCounts
+from lbr2pgo.model.branch_counts import FROM, TO
+from lbr2pgo.model.branch_stacks import (
+    ABORT,
+    IN_TRANSACTION,
+    MISPREDICTED,
+    MISSING,
+    PREDICTED,
+    SATURATED,
+    cycles_of,
+)
+from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.arrays import I64, Bools
+
+NAME = "sort"
+NEEDS = (ENTRIES,)
+IGNORED = ("overhead", "sample")
+"""perf's names of columns that every table has."""
+
+Values = tuple[list[Value], I64]
+"""Different values of a key, and which of them each entry has."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    title: str
+    unit: Unit
+    values: Callable[[Evidence, EntryCounts], Values]
+
+
+def _numbered(values: Sequence[Value]) -> Values:
+    numbers: dict[Value, int] = {}
+    rows = [numbers.setdefault(value, len(numbers)) for value in values]
+    return [*numbers], np.array(rows, np.int64)
+
+
+def _of_addresses(
+    addresses: ImageAddresses,
+    known: Bools,
+    outside: Value,
+    describe: Callable[[ImageAddresses], Sequence[Value]],
+) -> Values:
+    """Values by address, each address described once."""
+    unique, place = np.unique(addresses, return_inverse=True)
+    told, group = _numbered([*describe(unique), outside])
+    return told, np.where(known, group[:-1][place.reshape(-1)], group[-1])
+
+
+def _end(kind: str, bit: int) -> Callable[[Evidence, EntryCounts], Values]:
+    def values(evidence: Evidence, entries: EntryCounts) -> Values:
+        addresses = entries.from_ if bit == FROM else entries.to
+        names = evidence.names
+        image = os.path.basename(evidence.program.image.layout.path)
+        describe: dict[str, tuple[Value, Callable[[ImageAddresses], Sequence[Value]]]] = {
+            "dso": (OUTSIDE, lambda each: [image] * len(each)),
+            "symbol": (OUTSIDE, names.functions),
+            "srcline": (None, names.lines),
+            "addr": (None, lambda each: each.tolist()),
+        }
+        known = entries.known & np.uint64(bit) != 0
+        return _of_addresses(addresses, known, *describe[kind])
+
+    return values
+
+
+def _flag(words: Callable[[int], Value]) -> Callable[[Evidence, EntryCounts], Values]:
+    def values(_: Evidence, entries: EntryCounts) -> Values:
+        unique, place = np.unique(entries.flags, return_inverse=True)
+        told, group = _numbered([words(flags) for flags in unique.tolist()])
+        return told, group[place.reshape(-1)]
+
+    return values
+
+
+def _predicted(flags: int) -> str:
+    return "Y" if flags & MISPREDICTED else "N" if flags & PREDICTED else "N/A"
+
+
+def _cycles(flags: int) -> int | None:
+    cycles = cycles_of(flags)
+    return None if cycles in (MISSING, SATURATED) else cycles
+
+
+_ENDS = {
+    "dso": ("file", Unit.TEXT),
+    "symbol": ("function", Unit.FUNCTION),
+    "srcline": ("source line", Unit.LOCATION),
+    "addr": ("address", Unit.ADDRESS),
+}
+KEYS = {
+    **{
+        kind + suffix: _Key(before + title, unit, _end(kind, bit))
+        for kind, (title, unit) in _ENDS.items()
+        for suffix, before, bit in (("_from", "from ", FROM), ("_to", "to ", TO), ("", "", TO))
+        if kind + suffix != "addr"
+    },
+    "mispredict": _Key("mispredicted", Unit.TEXT, _flag(_predicted)),
+    "cycles": _Key("cycles", Unit.CYCLES, _flag(_cycles)),
+    "in_tx": _Key("in transaction", Unit.TEXT, _flag(lambda f: "T" if f & IN_TRANSACTION else ".")),
+    "abort": _Key("abort", Unit.TEXT, _flag(lambda f: "A" if f & ABORT else ".")),
+}
+"""All keys by perf's names."""
+ALIASES = {"sym": "symbol", "sym_from": "symbol_from", "sym_to": "symbol_to"}
+
+
+def grouped(evidence: Evidence, keys: Sequence[str], top: int | None = TOP) -> Table:
+    """Entries by these keys, most frequent group first; shares are of all that touch the image.
+
+    Of inputs without samples, which hold counts, cycles and transactions are not known.
+    """
+    entries = evidence.found(ENTRIES)
+    entries = _of_counts(evidence) if entries is None else entries
+    found = [KEYS[key].values(evidence, entries) for key in keys]
+    rows = np.stack([group for _, group in found])
+    unique, place = np.unique(rows, axis=1, return_inverse=True)
+    count = np.zeros(unique.shape[1], np.int64)
+    np.add.at(count, place.reshape(-1), entries.count.astype(np.int64))
+    order = np.argsort(-count, kind="stable")[:top]
+    total = max(int(count.sum()), 1)
+    columns: list[tuple[Column, list[Value]]] = [
+        (Column("share", "share", Unit.SHARE), (count[order] / total).tolist()),
+        (Column("count", "count", Unit.COUNT), count[order].tolist()),
+    ]
+    for key, (values, _), numbers in zip(keys, found, unique[:, order], strict=True):
+        told = [values[number] for number in numbers.tolist()]
+        columns.append((Column(key, KEYS[key].title, KEYS[key].unit), told))
+    notes = (*evidence.branch_notes(), *evidence.line_notes())
+    title = f"Branches by {', '.join(keys)}"
+    return build(NAME, title, columns, notes=notes, found=len(count))
+
+
+def _of_counts(evidence: Evidence) -> EntryCounts:
+    """Counts as entries: mispredicted, predicted, and of which neither is known."""
+    branches = evidence.flow.branches
+    rest = branches.count - np.minimum(branches.mispredicted, branches.count)
+    unknown = np.minimum(branches.prediction_unknown, rest)
+    parts = ((MISPREDICTED, branches.mispredicted), (PREDICTED, rest - unknown), (0, unknown))
+    columns = [np.concatenate([column] * len(parts)) for column in (branches.from_, branches.to)]
+    known = np.concatenate([branches.known.astype(np.uint64) & np.uint64(FROM | TO)] * len(parts))
+    flags = np.repeat(np.array([flag for flag, _ in parts], np.uint64), len(branches))
+    count = np.concatenate([count for _, count in parts])
+    kept = count > 0
+    return EntryCounts(*(each[kept] for each in (*columns, known, flags, count)))

@@ -1,0 +1,132 @@
+"""Every entry of every stack with its flags, as `perf report` sees it: unjudged and unmended.
+
+>>> import numpy as np
+>>> from lbr2pgo.counting.address_spaces import AddressSpaces
+>>> from lbr2pgo.evidence.collector import Samples
+>>> from lbr2pgo.model.branch_stacks import MISPREDICTED, from_lists
+>>> from lbr2pgo.program.code.instructions import InstructionTable
+>>> from lbr2pgo.program.elf.layout import ImageLayout, Segment
+>>> layout = ImageLayout("a.out", None, "x86-64", False, (Segment(0, 0, 4096, 4096, True),))
+>>> stack = [(0x120, 0x200, MISPREDICTED), (0x120, 0x200, 0), (0x7f00, 0x100, 0)]
+>>> spaces, one = AddressSpaces.fixed(layout), (np.zeros(1, np.int64), np.zeros(1, np.uint8))
+>>> collector = EntryCollector(spaces)
+>>> collector.add(Samples(from_lists([stack]), *one, spaces, InstructionTable.empty()))
+>>> found = collector.result()
+>>> for row in zip(found.from_.tolist(), found.to.tolist(), found.known.tolist()):
+...     print(*map(hex, row))
+0x0 0x100 0x2
+0x120 0x200 0x3
+0x120 0x200 0x3
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
+from lbr2pgo.evidence.collector import Finding, Samples
+from lbr2pgo.model.branch_counts import FROM, TO, sum_by
+from lbr2pgo.model.branch_stacks import (
+    ABORT,
+    CYCLES_MASK,
+    CYCLES_SHIFT,
+    IN_TRANSACTION,
+    MISPREDICTED,
+    PREDICTED,
+)
+from lbr2pgo.native import bits
+from lbr2pgo.support.addresses import ImageAddresses, image_addresses, runtime_addresses
+from lbr2pgo.support.arrays import U64, Bools
+from lbr2pgo.support.tables import same_length, seal
+
+_CYCLES = (
+    CYCLES_MASK << CYCLES_SHIFT
+    | 0xFFFFFFFFFFFFFFFF >> bits.CYCLES_HIGH_SHIFT << bits.CYCLES_HIGH_SHIFT
+)
+_KEPT = np.uint64(MISPREDICTED | PREDICTED | IN_TRANSACTION | ABORT | _CYCLES)
+"""Bits of flags that tell entries apart here."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryCounts:
+    """Entries with an end in the image; columns of equal length, unique by the first four."""
+
+    from_: ImageAddresses
+    """0 where it is not in the image."""
+    to: ImageAddresses
+    known: U64
+    """FROM and TO: which ends are in the image."""
+    flags: U64
+    """As in `BranchStacks`, without type and privilege."""
+    count: U64
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+
+_COLUMNS = tuple(column.name for column in fields(EntryCounts))
+
+
+def merge(parts: Sequence[EntryCounts]) -> EntryCounts:
+    """Add up, in any order."""
+    columns = [
+        np.concatenate([np.empty(0, np.uint64), *(getattr(part, name) for part in parts)])
+        for name in _COLUMNS
+    ]
+    return _summed(columns[:4], columns[4])
+
+
+def _summed(keys: Sequence[U64], count: U64) -> EntryCounts:
+    (from_, to, known, flags), (total,) = sum_by(tuple(keys), (count,))
+    return EntryCounts(image_addresses(from_), image_addresses(to), known, flags, total)
+
+
+class EntryCollector:
+    """Counts the entries of all samples that map the image."""
+
+    def __init__(self, spaces: AddressSpaces) -> None:
+        self._spaces = spaces
+        self._found = merge(())
+
+    def add(self, samples: Samples) -> None:
+        """Look at a batch."""
+        batch = samples.batch
+        lengths = np.diff(batch.offsets)
+        of_entry = np.repeat(samples.spaces, lengths)
+        weight = np.repeat(batch.weight, lengths)
+        parts = [self._found]
+        for space, rows in rows_by(of_entry):
+            if space >= 0:
+                parts.append(self._of_space(space, batch.entries[rows], weight[rows]))
+        self._found = merge(parts)
+
+    def _of_space(self, space: int, entries: U64, weight: U64) -> EntryCounts:
+        from_, is_from = self._to_image(space, entries[:, 0])
+        to, is_to = self._to_image(space, entries[:, 1])
+        known = is_from * np.uint64(FROM) | is_to * np.uint64(TO)
+        inside = known != 0
+        keys = (from_, to, known, entries[:, 2] & _KEPT)
+        return _summed([key[inside] for key in keys], weight[inside])
+
+    def _to_image(self, space: int, addresses: U64) -> tuple[U64, Bools]:
+        image, piece = self._spaces.to_image(space, runtime_addresses(addresses))
+        inside: Bools = piece < len(self._spaces.pieces[space])
+        return np.where(inside, image, np.uint64(0)), inside
+
+    def merge(self, other: EntryCollector) -> None:
+        """Add what another one saw."""
+        self._found = merge([self._found, other._found])
+
+    def result(self) -> EntryCounts:
+        """What was seen."""
+        return self._found
+
+
+ENTRIES = Finding("entries", lambda known: EntryCollector(known.spaces))
