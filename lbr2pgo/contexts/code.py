@@ -40,13 +40,15 @@ class TouchedCode:
         """(m,): bits of `native.unwinder`."""
         from lbr2pgo.native import unwinder
 
-        kind = self.instructions.kind
+        kind, address = self.instructions.kind, self.instructions.address
         marks = np.where(np.isin(kind, CALLS), np.uint8(unwinder.CALL), np.uint8(0))
         marks[kind == Kind.RET] = unwinder.RETURN
         if not self._options.as_llvm:
-            marks[np.isin(self.instructions.address, self._program.functions.start)] |= (
-                unwinder.ENTRY
-            )
+            is_entry = np.isin(address, self._program.functions.start)
+            marks[is_entry] |= unwinder.ENTRY
+            # Whoever calls has given the frame pointer, and gets it back.
+            is_outer = is_entry | (kind == Kind.RET)
+            marks[is_outer | self._program.frame_ranges.lack_frame(address)] |= unwinder.FRAMELESS
         return marks
 
     def stops(self) -> I64:
@@ -77,3 +79,18 @@ class TouchedCode:
         else:
             is_call[is_call] = table.end[rows[is_call]] == addresses[is_call]
         return np.where(is_call, rows, -1)
+
+    def functions(self, addresses: ImageAddresses) -> I64:
+        """A number of the function at each address, -1 for none; parts of one have the same."""
+        regions = self._program.regions
+        at = regions.containing(addresses)
+        return np.where(at >= 0, np.append(regions.parent, -1)[at], -1)
+
+    def callees(self, calls: I64) -> I64:
+        """A number of the function that each call names, -2 where there is none."""
+        table = self.instructions
+        is_named = calls >= 0
+        is_named[is_named] = table.has_target[calls[is_named]]
+        callees = np.full(len(calls), -2)
+        callees[is_named] = self.functions(table.target[calls[is_named]])
+        return callees

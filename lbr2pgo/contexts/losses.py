@@ -54,6 +54,12 @@ STEPS = (
                 f"whose call stack has more than {MOST_FRAMES:,} frames (the innermost count)",
                 "nothing: contexts show recursion once",
             ),
+            "no_frame": Reason(
+                "that lack the innermost caller, since the function's frame was not made yet or "
+                "gone, and the branch stack does not show the call (they count, without callers)",
+                "build with -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer; in prologues "
+                "and epilogues nothing helps",
+            ),
         },
     ),
     Step(
@@ -102,6 +108,7 @@ def tallies(found: U64) -> Mapping[str, int]:
         "call_stacks_whole/no_call_stack": count[u.NO_CHAIN],
         "call_stacks_whole/no_call": count[u.NO_CALL],
         "call_stacks_whole/too_deep": count[u.TOO_DEEP],
+        "call_stacks_whole/no_frame": count[u.NO_FRAME],
         "call_stacks_mended": count[u.MENDED],
         "context_pairs": sum(count[u.RUNS :]),
         "context_runs": count[u.RUNS] + count[u.BEHIND_BROKEN],

@@ -87,6 +87,7 @@ class SourceTable:
         from lbr2pgo.native.unwinder import outside_site
 
         self._unwinder, self._code, self._spaces = unwinder, code, spaces
+        self._doubts = unwinder.add_source()
         self._bounds = spaces.bounds
         self._sites = RowIds()
         outside_site(self._sites)
@@ -100,7 +101,7 @@ class SourceTable:
         frames = self._number(chains.frames.reshape(-1, 1), chains.offsets, spaces, 1)
         self._resolve()
         stacks = stacks_of(batch, spaces, kinds, self._bounds)
-        self._unwinder.unwind(stacks, entries, frames.ravel(), chains.offsets)
+        self._unwinder.unwind(stacks, entries, frames.ravel(), chains.offsets, self._doubts)
 
     def _number(self, addresses: U64, offsets: I64, spaces: I64, columns: int) -> I32:
         from lbr2pgo.native.unwinder import number_sites
@@ -123,10 +124,10 @@ class SourceTable:
             image[rows], _ = self._spaces.to_image(space, runtime_addresses(sites[rows, 1]))
         return image
 
-    def _places(self) -> tuple[I64, I64]:
-        row = self._code.rows_at(self._image)
+    def _places(self) -> tuple[I64, I64, I64, I64]:
         call = self._code.calls_before(self._image)
-        return row, call
+        callee = self._code.callees(call)
+        return self._code.rows_at(self._image), call, self._code.functions(self._image), callee
 
 
 def _no_chains(samples: int) -> CallChains:

@@ -13,6 +13,7 @@ from lbr2pgo.native.dwarf_bytes cimport (
     cursor,
     fail,
     fixed,
+    has,
     initial_length,
     skip,
     skip_leb,
@@ -38,25 +39,6 @@ cdef enum:
     RELATIVE_TO = 0x70
 
 
-cdef struct Section:
-    Bytes bytes
-    uint64_t address
-
-
-cdef struct Common:
-    # What a common information entry says of the entries that refer to it.
-    int64_t body  # offset behind its length
-    uint8_t pointers
-    uint8_t lsda
-    bint has_augmentation
-
-
-cdef struct Entry:
-    uint64_t start
-    uint64_t size
-    uint64_t lsda
-
-
 cdef uint64_t _number(Cursor *c, uint8_t form) noexcept nogil:
     """A number of the form that an encoding's low half names."""
     if form in (DW_EH_PE_absptr, DW_EH_PE_udata8, DW_EH_PE_sdata8):
@@ -77,7 +59,7 @@ cdef uint64_t _number(Cursor *c, uint8_t form) noexcept nogil:
     return 0
 
 
-cdef uint64_t _pointer(Cursor *c, uint64_t section, uint8_t encoding) noexcept nogil:
+cdef uint64_t pointer(Cursor *c, uint64_t section, uint8_t encoding) noexcept nogil:
     """An encoded pointer; a null pointer is relative to nothing."""
     cdef uint64_t here = section + <uint64_t>c.at
     cdef uint64_t value = _number(c, encoding & FORM)
@@ -91,12 +73,13 @@ cdef bint _read_common(Cursor c, uint64_t section, int64_t body, Common *common)
     """Read a common information entry from its version on; whether it makes sense."""
     cdef uint8_t version = <uint8_t>fixed(&c, 1), letter
     cdef int64_t letters = c.at
+    cdef uint64_t augmentation
     common.body, common.pointers, common.lsda = body, DW_EH_PE_absptr, DW_EH_PE_omit
     while fixed(&c, 1):
         pass
     if version >= 4:
         skip(&c, 2)  # sizes of addresses and segments
-    skip_leb(&c)  # code alignment
+    common.step = uleb(&c)
     skip_leb(&c)  # data alignment
     if version == 1:
         skip(&c, 1)  # return address register
@@ -105,8 +88,12 @@ cdef bint _read_common(Cursor c, uint64_t section, int64_t body, Common *common)
     if c.at < 0:
         return False
     common.has_augmentation = c.data[letters] == c"z"
+    common.at, common.end = c.at, c.end
     if common.has_augmentation:
-        skip_leb(&c)
+        augmentation = uleb(&c)
+        common.at = c.at
+        if has(&c, augmentation):
+            common.at += <int64_t>augmentation
         letters += 1
         while c.data[letters]:
             letter = c.data[letters]
@@ -115,13 +102,13 @@ cdef bint _read_common(Cursor c, uint64_t section, int64_t body, Common *common)
             elif letter == c"L":
                 common.lsda = <uint8_t>fixed(&c, 1)
             elif letter == c"P":
-                _pointer(&c, section, <uint8_t>fixed(&c, 1))
+                pointer(&c, section, <uint8_t>fixed(&c, 1))
             letters += 1
     return c.at >= 0
 
 
-cdef const Common *_owner(const Growing *commons, int64_t at) noexcept nogil:
-    """The common entry whose length stands at an offset (4 or 12 bytes before its body)."""
+cdef int64_t _owner(const Growing *commons, int64_t at) noexcept nogil:
+    """The common entry whose length stands at an offset, 4 or 12 bytes before its body; or -1."""
     cdef const Common *rows = <const Common *>commons.data
     cdef Py_ssize_t low = 0, high = commons.count, middle
     while low < high:  # the first whose body is not before the shorter form's
@@ -131,8 +118,8 @@ cdef const Common *_owner(const Growing *commons, int64_t at) noexcept nogil:
         else:
             high = middle
     if low < commons.count and rows[low].body in (at + 4, at + 12):
-        return &rows[low]
-    return NULL
+        return low
+    return -1
 
 
 cdef bint _read_entry(
@@ -140,27 +127,41 @@ cdef bint _read_entry(
 ) noexcept nogil:
     """Read a frame description entry from its start on; whether it makes sense."""
     cdef uint64_t augmentation
-    entry.start = _pointer(&c, section, common.pointers)
-    entry.size = _pointer(&c, section, common.pointers & FORM)
-    entry.lsda = 0
+    entry.start = pointer(&c, section, common.pointers)
+    entry.size = pointer(&c, section, common.pointers & FORM)
+    entry.lsda, entry.at, entry.end = 0, c.at, c.end
     if common.has_augmentation:
         augmentation = uleb(&c)
+        entry.at = c.at
+        if has(&c, augmentation):
+            entry.at += <int64_t>augmentation
         if augmentation and common.lsda != DW_EH_PE_omit:
-            entry.lsda = _pointer(&c, section, common.lsda)
+            entry.lsda = pointer(&c, section, common.lsda)
     return c.at >= 0 and entry.size <= ~<uint64_t>0 - entry.start
 
 
-cdef int64_t _walk(
+cdef int64_t _read_owner(Section section, Cursor *c, int64_t offset_size) noexcept nogil:
+    """Where the common entry is that an entry names; -1 if it is one itself.
+
+    LSB Core, "The .eh_frame section": a distance back, 0 for a common entry. DWARF 5, 6.4.1: an
+    offset, all ones for a common entry.
+    """
+    cdef int64_t here = c.at
+    cdef uint64_t value = fixed(c, offset_size if section.is_debug else 4)
+    if not section.is_debug:
+        return here - <int64_t>value if value else -1
+    return -1 if value == ~<uint64_t>0 >> (64 - 8 * offset_size) else <int64_t>value
+
+
+cdef int64_t walk(
     Section section, Growing *commons, Growing *entries, int64_t *damaged
 ) except -1 nogil:
     """Read all entries; where reading ended, since what follows can't be told apart."""
-    cdef int64_t at = 0, body, end
-    cdef uint64_t back
+    cdef int64_t at = 0, body, end, owner
     cdef Length length
     cdef Cursor c
     cdef Common common
     cdef Entry entry
-    cdef const Common *owner
     while at + 4 <= section.bytes.size:
         c = cursor(section.bytes, at, section.bytes.size)
         length = initial_length(&c)
@@ -171,17 +172,19 @@ cdef int64_t _walk(
             return at
         body, end = c.at, c.at + length.value
         c.end = end
-        back = fixed(&c, 4)
+        owner = _read_owner(section, &c, length.offset_size)
         if c.at < 0:
             damaged[0] += 1
-        elif back == 0:
+        elif owner == -1:
             if _read_common(c, section.address, body, &common):
                 (<Common *>add(commons))[0] = common
             else:
                 damaged[0] += 1
         else:
-            owner = _owner(commons, body - <int64_t>back)
-            if owner is not NULL and _read_entry(c, section.address, owner, &entry):
+            entry.common = _owner(commons, owner)
+            if entry.common >= 0 and _read_entry(
+                c, section.address, &(<const Common *>commons.data)[entry.common], &entry
+            ):
                 (<Entry *>add(entries))[0] = entry
             else:
                 damaged[0] += 1
@@ -191,13 +194,15 @@ cdef int64_t _walk(
 
 def read_entries(const uint8_t[::1] data, uint64_t address):
     cdef Section section
+    cdef Py_ssize_t columns = sizeof(Entry) // sizeof(uint64_t)
     cdef Growing commons = growing(sizeof(Common)), entries = growing(sizeof(Entry))
     cdef int64_t damaged = 0, end
-    section.bytes, section.address = bytes_of(data), address
+    section.bytes, section.address, section.is_debug = bytes_of(data), address, False
     try:
         with nogil:
-            end = _walk(section, &commons, &entries, &damaged)
-        return np.frombuffer(content(&entries), np.uint64).reshape(-1, 3), damaged, end
+            end = walk(section, &commons, &entries, &damaged)
+        rows = np.frombuffer(content(&entries), np.uint64).reshape(-1, columns)
+        return rows[:, :3], damaged, end
     finally:
         release(&commons)
         release(&entries)
@@ -211,7 +216,7 @@ cdef int _read_pads(
     cdef int64_t end
     cdef uint8_t encoding = <uint8_t>fixed(&c, 1)
     if encoding != DW_EH_PE_omit:
-        base = _pointer(&c, section, encoding)
+        base = pointer(&c, section, encoding)
     if fixed(&c, 1) != DW_EH_PE_omit:
         skip_leb(&c)  # where the types are
     encoding = <uint8_t>fixed(&c, 1)
@@ -221,9 +226,9 @@ cdef int _read_pads(
     end = c.at + <int64_t>length if length < <uint64_t>(c.end - c.at) else c.end
     while c.at < end and sites < size:
         sites += 1
-        _pointer(&c, section, encoding)  # first instruction
-        _pointer(&c, section, encoding)  # length
-        pad = _pointer(&c, section, encoding)
+        pointer(&c, section, encoding)  # first instruction
+        pointer(&c, section, encoding)  # length
+        pad = pointer(&c, section, encoding)
         skip_leb(&c)  # action
         if c.at < 0:
             return 0

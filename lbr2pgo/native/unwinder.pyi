@@ -5,14 +5,16 @@ from lbr2pgo.support.arrays import I32, I64, U8, U64
 CALL: int
 RETURN: int
 ENTRY: int
-"""Marks of instructions (bits); functions begin at an ENTRY."""
+FRAMELESS: int
+"""Marks of instructions (bits); functions begin at an ENTRY, and at a FRAMELESS one the frame
+pointer does not point to a frame of the function."""
 
 FROM_OUTSIDE: int
 """Stands for all addresses outside the image, as a branch's source."""
 
 TALLIES: int
 """Length of the array of tallies. Samples are in one of the first three places, call stacks of
-those that were unwound in one of the next four, what ran between two branches in one of the last
+those that were unwound in one of the next five, what ran between two branches in one of the last
 five:"""
 UNWOUND: int
 NO_BRANCH: int
@@ -26,6 +28,9 @@ NO_CALL: int
 """An address in the call stack does not stand behind a call: what is above is unknown."""
 TOO_DEEP: int
 """The call stack has more frames than are kept."""
+NO_FRAME: int
+"""No frame was made where the sample was taken, so the call stack lacks the innermost caller, and
+nothing shows it: none is known."""
 MENDED: int
 """Of them, call stacks that lacked callers which the branch stack shows."""
 RUNS: int
@@ -51,6 +56,9 @@ def number_sites(
     samples whose space is negative.
     """
 
+class SourceDoubts:
+    """What can be told of one source's call stacks only when all of its samples were seen."""
+
 class Unwinder:
     """Counts straight runs and branches by their calling context; memory grows with contexts.
 
@@ -73,14 +81,26 @@ class Unwinder:
         `stops` says how many before each one end the straight line, or stand before a gap.
         """
 
-    def set_sites(self, row: I64, call: I64) -> None:
-        """Of each site the instruction there, and the call before it; -1 for none (both (s,)).
+    def set_sites(self, row: I64, call: I64, function: I64, callee: I64) -> None:
+        """Of each site (s,) the instruction there, and the call before it; -1 for none.
 
-        A frame of a call stack with neither is outside.
+        A frame of a call stack with neither is outside. `function` is a number of the function
+        there, `callee` of that which the call before it names, -2 for none.
         """
 
-    def unwind(self, stacks: Stacks, entries: I32, chains: I32, chain_offsets: I64) -> None:
-        """Go through n samples, passing over those whose space is negative.
+    def add_source(self) -> SourceDoubts:
+        """One more source of samples.
+
+        Where a sample was taken at an instruction that is FRAMELESS, call stacks found by frame
+        pointers lack the innermost caller, and those that a recorder kept otherwise do not. Samples
+        whose branch stack shows the call, or whose innermost frame stands behind a call of the very
+        function, tell which of the two a source has.
+        """
+
+    def unwind(
+        self, stacks: Stacks, entries: I32, chains: I32, chain_offsets: I64, source: SourceDoubts
+    ) -> None:
+        """Go through n samples of a source, passing over those whose space is negative.
 
         entries (m, 2): sites of sources and targets; chains (c,): sites of frames, innermost
         first, of which sample `i` owns `chain_offsets[i]:chain_offsets[i + 1]`.

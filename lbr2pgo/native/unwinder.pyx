@@ -29,8 +29,9 @@ cdef enum:
     MARK_CALL = 1
     MARK_RETURN = 2
     MARK_ENTRY = 4
+    MARK_FRAMELESS = 8
 
-CALL, RETURN, ENTRY = MARK_CALL, MARK_RETURN, MARK_ENTRY
+CALL, RETURN, ENTRY, FRAMELESS = MARK_CALL, MARK_RETURN, MARK_ENTRY, MARK_FRAMELESS
 
 # What became of samples, call stacks and runs: places in the array of tallies.
 cdef enum:
@@ -41,6 +42,7 @@ cdef enum:
     T_NO_CHAIN
     T_NO_CALL
     T_TOO_DEEP
+    T_NO_FRAME
     T_MENDED
     T_RUNS
     T_PAIRED_OUTSIDE
@@ -49,9 +51,18 @@ cdef enum:
     T_BEHIND_BROKEN
     T_SIZE
 
-(UNWOUND, NO_BRANCH, DROPPED, WHOLE, NO_CHAIN, NO_CALL, TOO_DEEP, MENDED, RUNS, PAIRED_OUTSIDE,
- UNSEEN, BROKEN, BEHIND_BROKEN) = range(T_SIZE)
+(UNWOUND, NO_BRANCH, DROPPED, WHOLE, NO_CHAIN, NO_CALL, TOO_DEEP, NO_FRAME, MENDED, RUNS,
+ PAIRED_OUTSIDE, UNSEEN, BROKEN, BEHIND_BROKEN) = range(T_SIZE)
 TALLIES = T_SIZE
+
+# What hangs on whether a source's call stacks hold the caller where no frame was made.
+cdef enum:
+    DOUBT_NONE
+    DOUBT_ALL  # nothing shows the caller
+    DOUBT_REPEAT  # a function called itself, and may have done so once more
+
+cdef enum:
+    MOST_ALIKE = 8
 
 cdef enum:
     STEP_JUMP
@@ -87,6 +98,18 @@ def outside_site(RowIds sites):
     sites.number(0, 0, 0)
 
 
+cdef int _add_records(RowSums records, RowSums more, const int64_t[::1] place) except -1:
+    """Add records of nodes that have other places now."""
+    cdef const uint64_t[:, ::1] keys = more.ids.keys
+    cdef Py_ssize_t i
+    cdef uint64_t node
+    with nogil:
+        for i in range(more.ids.used):
+            node = place[keys[i, 0] >> 1]
+            records.add(node << 1 | keys[i, 0] & 1, keys[i, 1], keys[i, 2], more.sums[i])
+    return 0
+
+
 def number_sites(
     RowIds sites, const uint64_t[:, :] addresses, const int64_t[::1] offsets,
     const int64_t[::1] spaces, const uint64_t[:, ::1] bounds, Py_ssize_t columns,
@@ -108,6 +131,20 @@ def number_sites(
 
 
 @cython.final
+cdef class SourceDoubts:
+    cdef RowSums if_whole, if_lacking  # records of one and the other
+    cdef uint64_t whole, lacking  # samples that speak for one and the other
+    cdef uint64_t unknown, repeats  # samples in doubt
+
+    def __init__(self):
+        self.if_whole, self.if_lacking = RowSums(), RowSums()
+
+    cdef bint _is_whole(self) except -1 nogil:
+        """Call stacks that lack a caller look whole where a function calls itself."""
+        return self.whole // MOST_ALIKE > self.lacking
+
+
+@cython.final
 cdef class Unwinder:
     cdef readonly RowIds nodes
     cdef readonly RowSums records
@@ -118,8 +155,11 @@ cdef class Unwinder:
     cdef const int64_t[::1] stops
     cdef const int64_t[::1] site_row
     cdef const int64_t[::1] site_call
+    cdef const int64_t[::1] site_function
+    cdef const int64_t[::1] site_callee
     cdef uint64_t[::1] frames
     cdef uint64_t[::1] seen_calls
+    cdef list sources
 
     def __init__(self, bint as_llvm, Py_ssize_t most_frames):
         self.nodes, self.records = RowIds(), RowSums()
@@ -127,6 +167,7 @@ cdef class Unwinder:
         self.tallied = np.zeros(T_SIZE, np.uint64)
         self.frames = np.zeros(most_frames, np.uint64)
         self.seen_calls = np.zeros(most_frames, np.uint64)
+        self.sources = []
         self.as_llvm = as_llvm
 
     def set_code(
@@ -134,33 +175,47 @@ cdef class Unwinder:
     ):
         self.address, self.marks, self.stops = address, marks, stops
 
-    def set_sites(self, const int64_t[::1] row, const int64_t[::1] call):
+    def set_sites(
+        self, const int64_t[::1] row, const int64_t[::1] call, const int64_t[::1] function,
+        const int64_t[::1] callee,
+    ):
         self.site_row, self.site_call = row, call
+        self.site_function, self.site_callee = function, callee
+
+    def add_source(self):
+        source = SourceDoubts()
+        self.sources.append(source)
+        return source
 
     def tallies(self):
-        return np.asarray(self.tallied).copy()
+        cdef SourceDoubts source
+        found = np.asarray(self.tallied).copy()
+        for source in self.sources:
+            found[T_WHOLE if source._is_whole() else T_NO_FRAME] += source.unknown
+            found[T_MENDED] += 0 if source._is_whole() else source.repeats
+        return found
 
     def collapsed(self):
         cdef RowIds nodes = RowIds()
         cdef RowSums records = RowSums()
+        cdef SourceDoubts source
         cdef Py_ssize_t i
         cdef int64_t[::1] place = np.zeros(self.nodes.used, np.int64)
         cdef const uint64_t[:, ::1] keys = self.nodes.keys
-        cdef uint64_t node
         nodes.number(ROOT, ROOT, 0)
         with nogil:
             for i in range(1, self.nodes.used):  # parents come before their children
                 if keys[i, 1] != EXTERNAL:
                     place[i] = nodes.number(place[keys[i, 0]], keys[i, 1], 0)
-            keys = self.records.ids.keys
-            for i in range(self.records.ids.used):
-                node = place[keys[i, 0] >> 1]
-                records.add(node << 1 | keys[i, 0] & 1, keys[i, 1], keys[i, 2], self.records.sums[i])
+        _add_records(records, self.records, place)
+        for source in self.sources:
+            known = source.if_whole if source._is_whole() else source.if_lacking
+            _add_records(records, known, place)
         return nodes.rows(), records.rows(), records.counts()
 
     def unwind(
         self, Stacks stacks, const int32_t[:, ::1] entries, const int32_t[::1] chains,
-        const int64_t[::1] chain_offsets,
+        const int64_t[::1] chain_offsets, SourceDoubts source,
     ):
         cdef Growing links = growing(sizeof(Link))
         cdef Py_ssize_t i
@@ -168,17 +223,21 @@ cdef class Unwinder:
             with nogil:
                 for i in range(stacks.size):
                     if stacks.spaces[i] >= 0:
-                        self._unwind_sample(stacks, i, entries, chains, chain_offsets, &links)
+                        self._unwind_sample(
+                            stacks, i, entries, chains, chain_offsets, source, &links
+                        )
         finally:
             release(&links)
 
     cdef int _unwind_sample(
         self, Stacks stacks, Py_ssize_t i, const int32_t[:, ::1] entries,
-        const int32_t[::1] chains, const int64_t[::1] chain_offsets, Growing *links,
+        const int32_t[::1] chains, const int64_t[::1] chain_offsets, SourceDoubts source,
+        Growing *links,
     ) except -1 nogil:
         cdef uint64_t weight = stacks.weights[i]
-        cdef int tally = T_WHOLE
-        cdef int64_t used = self._read_chain(chains, chain_offsets[i], chain_offsets[i + 1], &tally)
+        cdef int64_t start = chain_offsets[i], end = chain_offsets[i + 1], seen, lost
+        cdef int tally = T_WHOLE, doubt
+        cdef int64_t used = self._read_chain(chains, start, end, &tally)
         if self.as_llvm and tally == T_NO_CHAIN:
             self.tallied[T_DROPPED] += weight
             return 0
@@ -187,11 +246,53 @@ cdef class Unwinder:
             self.tallied[T_NO_BRANCH] += weight
             return 0
         self.tallied[T_UNWOUND] += weight
-        self.tallied[tally] += weight
-        if not self.as_llvm:
-            used = self._mend(used, <Link *>links.data, links.count, weight)
-        self._follow(<Link *>links.data, links.count, self._node(used), weight)
-        return 0
+        self._tally_runs(links, weight)
+        if self.as_llvm:
+            self.tallied[tally] += weight
+            return self._follow(links, self._node(used), weight, self.records)
+        seen = self._see_calls(links)
+        lost = self._lost(0, seen, used)
+        doubt = self._doubt(chains, start, end, seen, lost, used, source, weight)
+        if doubt == DOUBT_ALL and tally == T_WHOLE:
+            source.unknown += weight
+        else:
+            self.tallied[tally] += weight
+        if lost or used < self._known(self.seen_calls, seen):
+            self.tallied[T_MENDED] += weight
+            used = self._put_back(lost, seen, used)
+        elif doubt == DOUBT_REPEAT:
+            source.repeats += weight
+        if doubt == DOUBT_NONE:
+            return self._follow(links, self._node(used), weight, self.records)
+        self._follow(links, self._node(used), weight, source.if_whole)
+        used = 0
+        if doubt == DOUBT_REPEAT:
+            used = self._read_chain(chains, start, end, &tally)
+            used = self._put_back(self._lost(1, seen, used), seen, used)
+        return self._follow(links, self._node(used), weight, source.if_lacking)
+
+    cdef int _doubt(
+        self, const int32_t[::1] chains, int64_t start, int64_t end, int64_t seen, int64_t lost,
+        int64_t used, SourceDoubts source, uint64_t weight,
+    ) except -1 nogil:
+        """What hangs on whether call stacks lack a caller where no frame was made.
+
+        Where the branch stack shows callers, or a call of the very function stands before the
+        innermost frame, a sample speaks for one or the other itself.
+        """
+        cdef int64_t row = self.site_row[chains[start]] if start < end else -1
+        cdef int64_t function
+        if row < 0 or not self.marks[row] & MARK_FRAMELESS:
+            return DOUBT_NONE
+        function = self.site_function[chains[start]]
+        if seen and (lost or not used):
+            source.lacking += weight
+            return DOUBT_NONE
+        if seen or start + 1 < end and self.site_callee[chains[start + 1]] == function:
+            source.whole += weight
+        if not seen:
+            return DOUBT_ALL
+        return DOUBT_REPEAT if self.site_function[chains[start + 1]] == function else DOUBT_NONE
 
     cdef int _gather(
         self, Stacks stacks, Py_ssize_t i, const int32_t[:, ::1] sites, Growing *links
@@ -287,28 +388,27 @@ cdef class Unwinder:
             was_outside = frame == EXTERNAL
             self.frames[used] = frame
             used += 1
-        return self._known(self.frames, used)
+        return used
 
     cdef int64_t _known(self, const uint64_t[::1] frames, int64_t used) except -1 nogil:
         """How many frames there are without what is outside of all of them."""
         return used - 1 if used and frames[used - 1] == EXTERNAL else used
 
-    cdef int64_t _mend(
-        self, int64_t used, const Link *links, Py_ssize_t count, uint64_t weight
-    ) except -1 nogil:
-        """Add callers that the call stack lacks and the branch stack shows; how many there are now.
+    cdef int64_t _lost(self, int64_t least, int64_t seen, int64_t used) except -1 nogil:
+        """How many callers the call stack lacks.
 
         The callers that show in the branch stack are those of the innermost functions. The call
         stack goes on with the first of them that make sense there.
         """
-        cdef int64_t i, lost = 0, seen = self._known(
-            self.seen_calls, self._see_calls(links, count)
-        )
+        cdef int64_t lost = least
         while not self._goes_on(lost, seen, used):
             lost += 1
-        if lost == 0 and used >= seen:
-            return used
-        self.tallied[T_MENDED] += weight
+        return lost
+
+    cdef int64_t _put_back(self, int64_t lost, int64_t seen, int64_t used) except -1 nogil:
+        """Put callers that were seen into `frames`, where so many are lost; how many there are now.
+        """
+        cdef int64_t i
         if used >= seen - lost:
             seen = lost
             used = min(used, self.frames.shape[0] - lost)
@@ -328,11 +428,12 @@ cdef class Unwinder:
                 return False
         return True
 
-    cdef int64_t _see_calls(self, const Link *links, Py_ssize_t count) except -1 nogil:
+    cdef int64_t _see_calls(self, const Growing *stack) except -1 nogil:
         """Put the calls in a branch stack that have not returned into `seen_calls`."""
+        cdef const Link *links = <const Link *>stack.data
         cdef int64_t returned = 0, seen = 0
         cdef Py_ssize_t k
-        for k in range(count):
+        for k in range(stack.count):
             if links[k].run == RUN_BROKEN:
                 break
             if links[k].step == STEP_RETURN:
@@ -348,44 +449,49 @@ cdef class Unwinder:
         return self.address[row] if row >= 0 else EXTERNAL
 
     cdef uint64_t _node(self, int64_t used) except? 0 nogil:
+        """That of the first `frames`."""
         cdef uint64_t node = ROOT
         cdef int64_t k
-        for k in range(used - 1, -1, -1):
+        for k in range(self._known(self.frames, used) - 1, -1, -1):
             node = self.nodes.number(node, self.frames[k], 0)
         return node
 
     cdef int _follow(
-        self, const Link *links, Py_ssize_t count, uint64_t node, uint64_t weight
+        self, const Growing *stack, uint64_t node, uint64_t weight, RowSums records
     ) except -1 nogil:
         """Go through a branch stack, given the node of the callers of where its newest entry led.
         """
+        cdef const Link *links = <const Link *>stack.data
         cdef bint is_broken = False
         cdef Py_ssize_t k
-        for k in range(count):
+        for k in range(stack.count):
             is_broken = is_broken or links[k].run == RUN_BROKEN
-            if k > 0:
-                self._record_run(&links[k], &links[k - 1], node, is_broken, weight)
+            if k > 0 and links[k].run == RUN_INSIDE:
+                records.add(
+                    node << 1, self.address[links[k].target], self.address[links[k - 1].source],
+                    weight,
+                )
             node = ROOT if is_broken else self._before(node, &links[k])
             if links[k].target >= 0 and links[k].is_branch:
-                self.records.add(
+                records.add(
                     (node if links[k].source >= 0 else ROOT) << 1 | 1,
                     self._address(links[k].source), self.address[links[k].target], weight,
                 )
         return 0
 
-    cdef int _record_run(
-        self, const Link *link, const Link *newer, uint64_t node, bint is_broken, uint64_t weight
-    ) except -1 nogil:
-        """Record what ran from the target of a branch to the newer one."""
-        if link.run == RUN_INSIDE:
-            self.tallied[T_BEHIND_BROKEN if is_broken else T_RUNS] += weight
-            self.records.add(
-                node << 1, self.address[link.target], self.address[newer.source], weight
-            )
-        elif link.run == RUN_OUTSIDE:
-            self.tallied[T_PAIRED_OUTSIDE] += weight
-        else:
-            self.tallied[T_UNSEEN if link.run == RUN_UNSEEN else T_BROKEN] += weight
+    cdef int _tally_runs(self, const Growing *stack, uint64_t weight) except -1 nogil:
+        """Tally what ran from the target of each branch to the newer one."""
+        cdef const Link *links = <const Link *>stack.data
+        cdef bint is_broken = stack.count > 0 and links[0].run == RUN_BROKEN
+        cdef Py_ssize_t k
+        for k in range(1, stack.count):
+            is_broken = is_broken or links[k].run == RUN_BROKEN
+            if links[k].run == RUN_INSIDE:
+                self.tallied[T_BEHIND_BROKEN if is_broken else T_RUNS] += weight
+            elif links[k].run == RUN_OUTSIDE:
+                self.tallied[T_PAIRED_OUTSIDE] += weight
+            else:
+                self.tallied[T_UNSEEN if links[k].run == RUN_UNSEEN else T_BROKEN] += weight
         return 0
 
     cdef uint64_t _before(self, uint64_t node, const Link *link) except? 0 nogil:

@@ -13,6 +13,7 @@ from lbr2pgo.program.code.cfg import FunctionCFG, build_cfg
 from lbr2pgo.program.code.decode import decode
 from lbr2pgo.program.code.functions import Functions, build_functions, code_ranges, cut
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
+from lbr2pgo.program.elf.call_frames import FrameRanges, read_frame_ranges
 from lbr2pgo.program.elf.eh_frame import read_frames
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.plt import stub_names
@@ -78,6 +79,11 @@ class Program:
     def probes(self) -> PseudoProbes:
         """Pseudo probes of the file, or of the debug file that was split off it."""
         return open_probes(self.image, self.symbols)
+
+    @cached_property
+    def frame_ranges(self) -> FrameRanges:
+        """Where the frame pointer points to the running function's frame."""
+        return read_frame_ranges(self.image)
 
     def instructions_for(self, addresses: ImageAddresses) -> InstructionTable:
         """Instructions of the regions that hold these addresses, fragments and parents included.

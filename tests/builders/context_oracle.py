@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 
 def without_repeats(frames: Sequence[object], longest: int = -1) -> list[object]:
@@ -40,6 +40,17 @@ class PlainCode:
     calls: dict[int, int]
     """The call that each return address stands behind."""
     entries: frozenset[int] = frozenset()
+    frameless: frozenset[int] = frozenset()
+    """Where the frame pointer does not point to the function's frame."""
+    functions: Mapping[int, int] = field(default_factory=dict)
+    """Of each instruction."""
+    callees: Mapping[int, int] = field(default_factory=dict)
+    """Functions that calls name."""
+
+    def calls_own(self, leaf: int, frame: int) -> bool:
+        """Whether a frame stands behind a call of the function that a leaf is in."""
+        callee = self.callees.get(self.calls.get(frame, 0))
+        return callee is not None and callee == self.functions[leaf]
 
     def runs(self, start: int, end: int) -> bool:
         """Whether execution may go straight on from one instruction to another."""
@@ -52,31 +63,90 @@ class PlainCode:
 OUTSIDE = 1
 
 
-def unwind(
-    frames: Sequence[int], entries: Sequence[tuple[int, int]], code: PlainCode, weight: int = 1,
-    *, as_llvm: bool = False,
-) -> Counter[tuple[object, ...]]:  # fmt: skip
-    """Runs and branches of one sample: (callers outermost first, what, start, end)."""
+@dataclass(frozen=True)
+class PlainSample:
+    """Frames innermost first, and (source, target) with the newest first."""
+
+    frames: Sequence[int]
+    entries: Sequence[tuple[int, int]]
+    weight: int = 1
+
+    def inside(self, code: PlainCode) -> list[tuple[int, int]]:
+        """Entries that touch the code, with one address for all that is outside."""
+        known = [
+            (a if a in code.kinds else OUTSIDE, b if b in code.kinds else OUTSIDE)
+            for a, b in self.entries
+        ]
+        return [entry for entry in known if entry != (OUTSIDE, OUTSIDE)]
+
+
+def unwind_all(
+    samples: Sequence[PlainSample], code: PlainCode, *, as_llvm: bool = False
+) -> Counter[tuple[object, ...]]:
+    """Runs and branches of all samples: (callers outermost first, what, start, end)."""
+    lacks = not as_llvm and lack_callers(samples, code)
     found: Counter[tuple[object, ...]] = Counter()
-    if not frames and as_llvm:
-        return found
-    stack = call_stack(frames, code)
-    entries = [tuple(a if a in code.kinds else OUTSIDE for a in entry) for entry in entries]
-    entries = [entry for entry in entries if entry != (OUTSIDE, OUTSIDE)]
-    if not as_llvm:
-        stack = mended(stack, entries, code)
-    is_broken, pointer = False, None
-    for source, target in entries:
+    for sample in samples:
+        if sample.frames or not as_llvm:
+            stack = call_stack(sample.frames, code)
+            if not as_llvm:
+                least = int(lacks and repeats(sample, code))
+                stack = mended(stack, sample.inside(code), code, least)
+                stack = [] if lacks and is_doubted(sample, code) else stack
+            found += unwind(known(stack), sample, code)
+    return found
+
+
+def unwind(
+    callers: Sequence[int], sample: PlainSample, code: PlainCode
+) -> Counter[tuple[object, ...]]:
+    """The same of one sample, whose innermost function has these callers."""
+    found: Counter[tuple[object, ...]] = Counter()
+    stack, is_broken, pointer = list(callers), False, None
+    for source, target in sample.inside(code):
         if pointer is not None:
             is_broken |= not code.runs(target, pointer)
         if pointer not in (None, OUTSIDE) and code.runs(target, pointer):
-            found[known(stack), "run", target, pointer] += weight
+            found[known(stack), "run", target, pointer] += sample.weight
         stack = [] if is_broken else before(stack, source, target, code)
         if target != OUTSIDE:
-            callers = known(stack) if source != OUTSIDE else ()
-            found[callers, "branch", source, target] += weight
+            seen = known(stack) if source != OUTSIDE else ()
+            found[seen, "branch", source, target] += sample.weight
         pointer = source
     return found
+
+
+def is_doubted(sample: PlainSample, code: PlainCode) -> bool:
+    """Whether a call stack that was found by frame pointers lacks a caller that nothing shows."""
+    is_frameless = bool(sample.frames) and sample.frames[0] in code.frameless
+    return is_frameless and not open_calls(sample.inside(code), code)
+
+
+def repeats(sample: PlainSample, code: PlainCode) -> bool:
+    """Whether a call stack seems whole where no frame was made, but a function may have called
+    itself once more."""
+    if not sample.frames or sample.frames[0] not in code.frameless:
+        return False
+    seen, chain = open_calls(sample.inside(code), code), call_stack(sample.frames, code)[::-1]
+    own = code.functions.get(sample.frames[0], -1)
+    is_whole = bool(seen and chain) and all(a == b for a, b in zip(chain, seen, strict=False))
+    return is_whole and code.functions.get(sample.frames[1], -1) == own
+
+
+def lack_callers(samples: Sequence[PlainSample], code: PlainCode) -> bool:
+    """Whether call stacks lack the innermost caller where no frame was made."""
+    whole = lacking = 0
+    for sample in samples:
+        entries, chain = sample.inside(code), call_stack(sample.frames, code)[::-1]
+        if not entries or not sample.frames or sample.frames[0] not in code.frameless:
+            continue
+        seen = open_calls(entries, code)
+        if seen:
+            agrees = bool(chain) and all(a == b for a, b in zip(chain, seen, strict=False))
+            whole, lacking = whole + sample.weight * agrees, lacking + sample.weight * (not agrees)
+        elif sample.frames[1:] and code.calls_own(sample.frames[0], sample.frames[1]):
+            whole += sample.weight
+    return whole // 8 <= lacking
 
 
 def call_stack(frames: Sequence[int], code: PlainCode) -> list[int]:
@@ -91,8 +161,6 @@ def call_stack(frames: Sequence[int], code: PlainCode) -> list[int]:
         elif not was_outside:
             calls.append(OUTSIDE)
         was_outside = frame not in code.calls
-    if calls and calls[-1] == OUTSIDE:
-        calls.pop()
     return calls[::-1]
 
 
@@ -111,8 +179,8 @@ def kind_of(source: int, target: int, code: PlainCode) -> str:
     return "return" if target in code.calls and target not in code.entries else "call"
 
 
-def mended(stack: list[int], entries: Sequence[tuple[int, ...]], code: PlainCode) -> list[int]:
-    """The call stack with callers that only the branch stack shows."""
+def open_calls(entries: Sequence[tuple[int, int]], code: PlainCode) -> list[int]:
+    """Calls in a branch stack that have not returned, innermost first."""
     seen: list[int] = []
     returned, pointer = 0, None
     for source, target in entries:
@@ -122,10 +190,15 @@ def mended(stack: list[int], entries: Sequence[tuple[int, ...]], code: PlainCode
         if kind == "call" and not returned:
             seen.append(source)
         returned += {"return": 1, "call": -1 if returned else 0}.get(kind, 0)
-    if seen and seen[-1] == OUTSIDE:
-        seen.pop()
-    chain = stack[::-1]
-    for lost in range(len(seen) + 1):
+    return seen
+
+
+def mended(
+    stack: list[int], entries: Sequence[tuple[int, int]], code: PlainCode, least: int = 0
+) -> list[int]:
+    """The call stack with callers that only the branch stack shows, of which so many are lost."""
+    seen, chain = open_calls(entries, code), stack[::-1]
+    for lost in range(least, len(seen) + 1):
         rest = seen[lost:]
         if all(a == b for a, b in zip(chain, rest, strict=False)):
             longer = max(chain, rest, key=len)

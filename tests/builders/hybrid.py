@@ -53,7 +53,12 @@ def _text(sample: Hybrid) -> str:
 
 def text_of(batches: Iterable[BranchStacks]) -> str:
     """The same of samples in arrays."""
-    return write_hybrid(sample for batch in batches for sample in _samples(batch))
+    return write_hybrid(samples_of(batches))
+
+
+def samples_of(batches: Iterable[BranchStacks]) -> Iterator[Hybrid]:
+    """Each sample by itself."""
+    return (sample for batch in batches for sample in _samples(batch))
 
 
 def _samples(batch: BranchStacks) -> Iterator[Hybrid]:

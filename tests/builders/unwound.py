@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
@@ -15,6 +16,10 @@ from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.prologues import in_prologue_or_epilogue
 from lbr2pgo.replay.replay import ReplayOptions
+
+
+Record = tuple[tuple[int, ...], str, int, int]
+"""Callers from the outermost on, `run` or `branch`, and its two addresses (a source outside is 1)."""
 
 
 def unwound(
@@ -33,3 +38,21 @@ def unwound(
     kind = StackKind.AS_LLVM if as_llvm else StackKind.CONSECUTIVE
     table.source(spaces).add(batch, numbers, np.full(len(batch), kind, np.uint8))
     return table.counts()
+
+
+def records(counts: ContextCounts) -> Counter[Record]:
+    paths: list[tuple[int, ...]] = [()]
+    callers, runs, branches = counts.callers, counts.runs, counts.branches
+    for parent, call in zip(callers.parent[1:].tolist(), callers.call[1:].tolist(), strict=True):
+        paths.append((*paths[parent], call))
+    found: Counter[Record] = Counter()
+    for node, start, end, count in zip(
+        *(c.tolist() for c in (runs.node, runs.start, runs.end, runs.count)), strict=True
+    ):
+        found[paths[node], "run", start, end] += count
+    source = np.where(branches.has_source, branches.from_, np.uint64(1))
+    for node, start, end, count in zip(
+        *(c.tolist() for c in (branches.node, source, branches.to, branches.count)), strict=True
+    ):
+        found[paths[node], "branch", start, end] += count
+    return found

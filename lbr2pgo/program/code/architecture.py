@@ -74,5 +74,10 @@ class Architecture:
     """Addresses of the entries of a procedure linkage table and of the slots that they jump
     through, from its bytes, its address and the usual size of an entry."""
     relocations: Relocations
+    frame_pointer: int
+    """The register that a frame is found by, as DWARF numbers it."""
+    makes_frame: tuple[int, int] | None = None
+    """Mask and value of the instruction that points this register to the new frame, where call
+    frame information may not say so; None where it does."""
     mapping_symbols: tuple[bytes, ...] = ()
     """How symbols begin that only say whether code or data follows; a NUL is the name's end."""
