@@ -62,8 +62,6 @@ int main(int, char **argv) {{
 _PER_LAYER = FILES_A_LAYER * FUNCTIONS_A_FILE
 
 
-
-
 def _callees(n: int) -> list[int]:
     """What a function calls, in the next layer: none in the last one."""
     layer, place = divmod(n, _PER_LAYER)

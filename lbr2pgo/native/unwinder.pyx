@@ -141,7 +141,7 @@ cdef class SourceDoubts:
 
     cdef bint _is_whole(self) except -1 nogil:
         """Call stacks that lack a caller look whole where a function calls itself."""
-        return self.whole // MOST_ALIKE > self.lacking
+        return self.whole > 0 and self.whole // MOST_ALIKE >= self.lacking
 
 
 @cython.final
@@ -432,6 +432,7 @@ cdef class Unwinder:
         """Put the calls in a branch stack that have not returned into `seen_calls`."""
         cdef const Link *links = <const Link *>stack.data
         cdef int64_t returned = 0, seen = 0
+        cdef uint64_t call
         cdef Py_ssize_t k
         for k in range(stack.count):
             if links[k].run == RUN_BROKEN:
@@ -441,7 +442,10 @@ cdef class Unwinder:
             elif links[k].step == STEP_CALL and returned > 0:
                 returned -= 1
             elif links[k].step == STEP_CALL and seen < self.seen_calls.shape[0]:
-                self.seen_calls[seen] = self._address(links[k].source)
+                call = self._address(links[k].source)
+                if call == EXTERNAL and seen and self.seen_calls[seen - 1] == EXTERNAL:
+                    continue  # as in call stacks
+                self.seen_calls[seen] = call
                 seen += 1
         return seen
 

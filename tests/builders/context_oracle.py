@@ -146,7 +146,7 @@ def lack_callers(samples: Sequence[PlainSample], code: PlainCode) -> bool:
             whole, lacking = whole + sample.weight * agrees, lacking + sample.weight * (not agrees)
         elif sample.frames[1:] and code.calls_own(sample.frames[0], sample.frames[1]):
             whole += sample.weight
-    return whole // 8 <= lacking
+    return not whole or whole // 8 < lacking
 
 
 def call_stack(frames: Sequence[int], code: PlainCode) -> list[int]:
@@ -187,7 +187,7 @@ def open_calls(entries: Sequence[tuple[int, int]], code: PlainCode) -> list[int]
         if pointer is not None and not code.runs(target, pointer):
             break
         pointer, kind = source, kind_of(source, target, code)
-        if kind == "call" and not returned:
+        if kind == "call" and not returned and [source, *seen[-1:]] != [OUTSIDE] * 2:
             seen.append(source)
         returned += {"return": 1, "call": -1 if returned else 0}.get(kind, 0)
     return seen

@@ -17,9 +17,8 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.replay.prologues import in_prologue_or_epilogue
 from lbr2pgo.replay.replay import ReplayOptions
 
-
 Record = tuple[tuple[int, ...], str, int, int]
-"""Callers from the outermost on, `run` or `branch`, and its two addresses (a source outside is 1)."""
+"""Callers from the outermost on, `run` or `branch`, and its two addresses; 1 is outside."""
 
 
 def unwound(

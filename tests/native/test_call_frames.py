@@ -125,7 +125,7 @@ def test_states_are_remembered_and_restored() -> None:
 
 
 def test_what_is_behind_damage_is_left_out() -> None:
-    """An instruction that no one knows, a state that was not remembered, an argument that is cut."""
+    """An unknown instruction, a state that was not remembered, an argument that is cut."""
     for damage in (b"\x3f", b"\x0b", b"\x0d", b"\x0f\x7f"):
         assert rows_of(b"\x44\x86\x02\x44" + damage) == [
             [0x100, 0x104, NOT_MADE, 0x100], [0x104, 0x108, SAVED, 0x100],

@@ -95,7 +95,7 @@ def code_of(program: Program, frames: Described) -> Ran:
 
 
 def by_frame_pointer(sample: Hybrid, code: PlainCode) -> Hybrid:
-    """What a walk along frame pointers would have found: not who called, where no frame was made."""
+    """What a walk along frame pointers finds: where no frame was made, not who called."""
     if sample.frames[0] not in code.frameless:
         return sample
     return replace(sample, frames=[sample.frames[0], *sample.frames[2:]])
@@ -126,11 +126,8 @@ def test_callers_that_frame_pointers_miss_are_put_back_or_counted(
         for sample, is_cut in zip(exact, doubted, strict=True)
     ]
     found = unwound(program, damaged)
-    assert without_recursion(records(found)) == without_recursion(
-        records(unwound(program, wanted))
-    )
+    assert without_recursion(records(found)) == without_recursion(records(unwound(program, wanted)))
     counted = found.tallies["call_stacks_whole/no_frame"]
     assert counted == sum(doubted)
     assert found.tallies["call_stacks_mended"] > 50
     assert counted > 0 or build == "clang"
-
