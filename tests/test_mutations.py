@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from builders.outputs import every_form, forms
+from builders.outputs import every_form, usual_forms
 
 from lbr2pgo.conversion import ConvertOptions, convert
 
@@ -82,7 +82,7 @@ def test_binaries(name: str, count: int, damage) -> None:
 
 
 @pytest.mark.parametrize("count", COUNTS)
-@pytest.mark.parametrize("name", [form.key for f, form in forms() if not f.readers()])
+@pytest.mark.parametrize("name", [form.key for f, form in usual_forms() if not f.readers()])
 def test_counts(name: str, count: int, damage, written: Written) -> None:
     damage("profile", written(name), binary_of(RECORDINGS[-2]), count)
 
@@ -105,7 +105,7 @@ def test_members_of_exact_counts(count: int, damage) -> None:
 
 
 @pytest.mark.parametrize("count", COUNTS)
-@pytest.mark.parametrize("name", [form.key for f, form in forms() if f.readers()])
+@pytest.mark.parametrize("name", [form.key for f, form in usual_forms() if f.readers()])
 def test_written_profiles(name: str, count: int, damage, written: Written) -> None:
     damage("written", written(name), written(name), count)
 

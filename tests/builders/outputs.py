@@ -19,6 +19,11 @@ def forms() -> Iterator[tuple[OutputFormat, Form]]:
     return ((format_, form) for format_ in formats() for form in format_.forms)
 
 
+def usual_forms() -> Iterator[tuple[OutputFormat, Form]]:
+    """Those that any program with symbols and debug information will do for."""
+    return ((format_, form) for format_, form in forms() if not form.needs)
+
+
 def every_form(folder: Path) -> tuple[Output, ...]:
-    """One output of each form, named after its key."""
-    return tuple(output(f.name, folder / form.key, **form.options) for f, form in forms())
+    """One output of each usual form, named after its key."""
+    return tuple(output(f.name, folder / form.key, **form.options) for f, form in usual_forms())

@@ -67,6 +67,7 @@ def _converted() -> Path:
         output(each.name, out / form.key, **form.options)
         for each in formats()
         for form in each.forms
+        if not form.needs
     )
     convert(ConvertOptions((RECORDING,), BINARY, outputs=tuple(every)))
     return out

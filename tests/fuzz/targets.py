@@ -18,6 +18,7 @@ from pathlib import Path
 
 import seeds
 from builders.containers import members, packed_records
+from builders.outputs import usual_forms
 from seeds import BINARY, RECORDING, Seeds
 
 from lbr2pgo.conversion import ConvertOptions, convert
@@ -120,7 +121,8 @@ def program(data: bytes) -> None:
     path = _file(data)
     _read_dwarf(Image.open(path))
     out = _folder()
-    outputs = tuple(output(each.name, out / each.name) for each in formats())
+    usual = (each for each in formats() if not each.forms[0].needs)
+    outputs = tuple(output(each.name, out / each.name) for each in usual)
     convert(ConvertOptions((seeds.counts(),), path, outputs=outputs))
 
 
@@ -196,5 +198,5 @@ TARGETS = {
         program, seeds.files("x86-64/*.pie", "aarch64/*.pie", "llvm-profgen/*.perfbin"), 1 << 18
     ),
     "dwarf": Target(dwarf, _dwarf_seeds),
-    **{each.key: _written(form, each) for form in formats() for each in form.forms},
+    **{each.key: _written(form, each) for form, each in usual_forms()},
 }  # fmt: skip

@@ -17,7 +17,10 @@ from lbr2pgo.model import waterfall
 from lbr2pgo.profiles.formats.base import HEAD_SIZE, Output, OutputFormat, Reader
 from lbr2pgo.support.errors import InputError
 
-_MODULES = ("llvm", "fdata", "afdo", "preaggregated", "unsymbolized", "counts")
+_MODULES = (
+    "llvm", "fdata", "afdo", "propeller", "propeller_order", "preaggregated", "unsymbolized",
+    "counts",
+)  # fmt: skip
 
 
 @cache

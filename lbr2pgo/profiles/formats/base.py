@@ -236,6 +236,8 @@ class Form:
     read_by: str
     options: Mapping[str, object] = field(default_factory=dict)
     """Fields of the output that ask for it."""
+    needs: str = ""
+    """What few programs have and it can't be made without."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,9 +111,13 @@ class Image:
         """
         section = self._by_name.get(name)
         if section is not None:
-            return self._unpacked(section, unpack if section.is_compressed else _as_it_is)
+            return self.unpacked(section)
         old = self._by_name.get(name.replace(".debug_", ".zdebug_", 1))
         return self._unpacked(old, unpack_gnu) if old and name.startswith(".debug_") else None
+
+    def unpacked(self, section: Section) -> memoryview | None:
+        """A section's content, as `section_view` gives that of a name."""
+        return self._unpacked(section, unpack if section.is_compressed else _as_it_is)
 
     def holds(self, section: Section) -> bool:
         """Whether all of a section's bytes are in the file."""

@@ -107,12 +107,17 @@ class Symbols:
 
     def function_at(self, addresses: Iterable[int]) -> dict[int, str]:
         """The best name of those addresses at which a function symbol stands."""
-        names: dict[int, str] = {}
+        return {address: names[0] for address, names in self.functions_at(addresses).items()}
+
+    def functions_at(self, addresses: Iterable[int]) -> dict[int, tuple[str, ...]]:
+        """All names of those addresses at which a function symbol stands, the best first."""
+        names: dict[int, tuple[str, ...]] = {}
         for address in addresses:
             first, past = np.searchsorted(self.start, np.array([address, address + 1], np.uint64))
             rows = [row for row in range(first, past) if self.is_function[row]]
+            rows.sort(key=lambda row: int(self.preference[row]))
             if rows:
-                names[address] = self.names[min(rows, key=lambda row: int(self.preference[row]))]
+                names[address] = tuple(self.names[row] for row in rows)
         return names
 
     @cached_property

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from builders.outputs import every_form, forms, outputs
+from builders.outputs import every_form, forms, outputs, usual_forms
 from builders.recordings import PIE, RECORDING
 
 import lbr2pgo
@@ -33,7 +33,7 @@ from lbr2pgo.support.errors import InputError
 
 FORMATS = pytest.mark.parametrize("form", formats(), ids=lambda form: form.name)
 FORMS = pytest.mark.parametrize(
-    ("form", "each"), list(forms()), ids=lambda value: getattr(value, "key", "")
+    ("form", "each"), list(usual_forms()), ids=lambda value: getattr(value, "key", "")
 )
 
 

@@ -1,0 +1,143 @@
+"""Propeller's clusters of blocks, for a compiler that lays them out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from lbr2pgo.model.incomplete import EmptyProfileError
+from lbr2pgo.model.waterfall import Reason, Step
+from lbr2pgo.profiles.formats.base import Form, Output, OutputFormat, Work, Written, flag
+from lbr2pgo.support.errors import InputError, OutputError
+
+if TYPE_CHECKING:
+    from lbr2pgo.profiles.propeller.block_flow import BlockFlow
+    from lbr2pgo.profiles.propeller.files import Cluster
+
+_FEWEST_AT_BLOCKS = 0.95
+"""A map of another build has blocks elsewhere. Of one that fits, all jumps of the program lead to
+blocks but those that assembly hides."""
+
+UNNAMED = {
+    "no_symbol": Reason(
+        "without a name in the symbol table", "give the binary with its symbol table"
+    ),
+    "two_of_one_name": Reason(
+        "that share their name with another one", "build with -funique-internal-linkage-names"
+    ),
+    "odd_name": Reason("with a blank, a slash or a line break in their names", "rename them"),
+}
+"""Why functions are left out."""
+RAN = Step("propeller_functions_ran", "functions with a block map that ran", "functions", None)
+FUNCTIONS = Step(
+    "propeller_functions",
+    "functions laid out for Propeller",
+    "functions",
+    "propeller_functions_ran",
+    UNNAMED,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PropellerOutput(Output):
+    """Clusters of blocks, for clang."""
+
+    path: Path = field(
+        metadata=flag("--propeller-cc", "clusters for clang -fbasic-block-sections=list=")
+    )
+    version: Literal["1", "0"] = field(
+        default="1", metadata=flag("--propeller-version", "form of the clusters (1)")
+    )
+
+    @property
+    def next_step(self) -> str:
+        """See `Output`."""
+        return f"clang -O2 -fbasic-block-sections=list={self.path}"
+
+    def write(self, work: Work) -> Written:
+        """See `Output`."""
+        from lbr2pgo.profiles.propeller.files import write_clusters
+
+        laid = work.once(laid_out)
+        build = work.program.image.build_id or "unknown"
+        with work.writing("Propeller's clusters"):
+            write_clusters(laid.clusters, self.path, int(self.version), [f"of the build {build}"])
+        return Written(laid.tallies, (laid.note,))
+
+
+@dataclass(frozen=True, slots=True)
+class LaidOut:
+    """What both of Propeller's files hold."""
+
+    clusters: Sequence[Cluster]
+    tallies: Mapping[str, int]
+    note: str
+    """How well the block map fits."""
+
+
+def laid_out(work: Work) -> LaidOut:
+    """Blocks and functions in their new order: to be had by `Work.once`.
+
+    Raises OutputError where there is no block map, or where it is of another build.
+    """
+    from lbr2pgo.profiles.linker_names import names_at
+    from lbr2pgo.profiles.propeller.block_flow import block_flow
+    from lbr2pgo.profiles.propeller.files import clusters
+    from lbr2pgo.profiles.propeller.layout import lay_out
+    from lbr2pgo.program.block_map import open_block_map
+
+    with work.timings.stage("lay blocks out"):
+        try:
+            blocks = open_block_map(work.program.image)
+        except InputError as error:
+            raise _nothing(error.what, error.where, error.cure) from error
+        found = block_flow(work.flow, blocks)
+        if found.jumps_at_blocks < _FEWEST_AT_BLOCKS * found.jumps:
+            cure = "Give the binary that was recorded, as the linker left it."
+            raise _nothing(f"the block map is of another build: {_fit(found)}", blocks.origin, cure)
+        layout = lay_out(work.flow, blocks, found)
+        names, lost = names_at(blocks.entry[layout.function].tolist(), work.program.symbols)
+    ran = len(layout)
+    tallies = {RAN.key: ran, FUNCTIONS.key: ran - sum(lost.values())}
+    tallies |= {f"{FUNCTIONS.key}/{why}": number for why, number in lost.items()}
+    named = clusters(layout, blocks, names)
+    if not named:
+        raise EmptyProfileError(tallies, what="no function with a block map and a name ran")
+    return LaidOut(named, tallies, _fit(found))
+
+
+def _nothing(why: str, where: str | None, cure: str | None) -> OutputError:
+    return OutputError(f"nothing was written for Propeller: {why}", where=where, cure=cure)
+
+
+def _fit(found: BlockFlow) -> str:
+    share = found.jumps_at_blocks / found.jumps if found.jumps else 1.0
+    return f"{share:.2%} of {found.jumps:,} jumps within functions lead to the start of a block"
+
+
+FORMAT = OutputFormat(
+    name="propeller",
+    output=PropellerOutput,
+    forms=(
+        Form(
+            "propeller",
+            "Propeller clusters of blocks",
+            "clang reads it (version 1, or 0)",
+            "clang -fbasic-block-sections=list=",
+            needs="a block map",
+        ),
+    ),
+    references=(
+        "LLVM: llvm/lib/Object/ELF.cpp decodeBBAddrMapImpl",
+        "LLVM: llvm/lib/CodeGen/BasicBlockSectionsProfileReader.cpp",
+        "LLVM: llvm/lib/Transforms/Utils/CodeLayout.cpp",
+    ),
+    limitations=(
+        "needs a program built with -fbasic-block-address-map",
+        "both builds must compile alike: the numbers of blocks change with the code",
+        "functions that share a name are left out",
+    ),
+    steps=(RAN, FUNCTIONS),
+)

@@ -1,0 +1,101 @@
+"""Functions in the order that keeps those together which call each other (C³, "hfsort").
+
+Ottoni and Maher, "Optimizing Function Placement for Large-Scale Data-Center Applications", CGO
+2017.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lbr2pgo.support.arrays import F64, I64, U64, Bools
+from lbr2pgo.support.tables import same_length, seal
+
+_LARGEST = 1 << 20
+"""Bytes of a cluster: half a large page, as in the paper."""
+_RARE = 0.1
+"""A caller that makes a smaller share of a function's calls is none to stand behind (BOLT:
+HFSort.cpp, ArcThreshold)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Calls between functions, by their numbers; (c,) each."""
+
+    caller: I64
+    callee: I64
+    count: U64
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
+
+    def summed(self) -> Calls:
+        """The same, each pair once, ordered."""
+        order = np.lexsort((self.callee, self.caller))
+        caller, callee, count = self.caller[order], self.callee[order], self.count[order]
+        new = np.ones(len(caller), np.bool_)
+        new[1:] = (np.diff(caller) != 0) | (np.diff(callee) != 0)
+        first = np.flatnonzero(new)
+        total = np.add.reduceat(count, first) if len(first) else count
+        return Calls(caller[first], callee[first], total)
+
+
+def by_calls(size: U64, weight: U64, calls: Calls) -> I64:
+    """The order (n,) of functions of this size in bytes and this weight, the heaviest bytes first.
+
+    Each function, the densest first, goes behind the cluster of its most frequent caller; then
+    clusters stand by their density.
+
+    >>> calls = Calls(np.array([0, 2]), np.array([1, 1]), np.array([9, 1], np.uint64))
+    >>> size, weight = np.array([[10, 10, 10], [50, 90, 70]], np.uint64)
+    >>> by_calls(size, weight, calls).tolist()
+    [0, 1, 2]
+    """
+    sizes = np.maximum(size.astype(np.float64), 1.0)
+    density = weight.astype(np.float64) / sizes
+    clusters = _Clusters(sizes, weight.astype(np.float64))
+    best = _most_frequent_caller(len(size), calls)
+    for function in np.argsort(-density, kind="stable").tolist():
+        if best[function] >= 0:
+            clusters.append(best[function], function)
+    return clusters.order()
+
+
+def _most_frequent_caller(functions: int, calls: Calls) -> list[int]:
+    total = np.bincount(calls.callee, calls.count.astype(np.float64), functions)
+    others: Bools = calls.caller != calls.callee
+    caller, callee = calls.caller[others], calls.callee[others]
+    count = calls.count[others].astype(np.float64)
+    order = np.lexsort((-caller, count, callee))
+    best = np.full(functions, -1)
+    often = count[order] >= _RARE * total[callee[order]]
+    best[callee[order][often]] = caller[order][often]  # the last one of each callee stays
+    found: list[int] = best.tolist()
+    return found
+
+
+class _Clusters:
+    def __init__(self, size: F64, weight: F64) -> None:
+        self._size, self._weight = size.tolist(), weight.tolist()
+        self._of = list(range(len(size)))
+        self._members = [[i] for i in self._of]
+
+    def append(self, caller: int, function: int) -> None:
+        """Put a function's cluster behind its caller's, unless that becomes too large."""
+        first, second = self._of[caller], self._of[function]
+        if first == second or self._size[first] + self._size[second] > _LARGEST:
+            return
+        for member in self._members[second]:
+            self._of[member] = first
+        self._members[first] += self._members[second]
+        self._members[second] = []
+        self._size[first] += self._size[second]
+        self._weight[first] += self._weight[second]
+
+    def order(self) -> I64:
+        kept = [i for i, members in enumerate(self._members) if members]
+        kept.sort(key=lambda i: -self._weight[i] / self._size[i])
+        return np.array([member for i in kept for member in self._members[i]], np.int64)

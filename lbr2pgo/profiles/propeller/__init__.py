@@ -1,0 +1,1 @@
+"""Propeller: blocks counted, laid out anew, and named for the compiler and the linker."""

@@ -1,0 +1,131 @@
+"""Counts laid over the blocks of a block map.
+
+A taken branch from inside a block to the first instruction of another one of the same function is
+an edge; to a function's entry it is a call, from wherever it comes. A run falls from block to block
+over every border in it. Returns behind a call lead into the middle of a block: they are no edge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lbr2pgo.model.branch_counts import TO
+from lbr2pgo.program.block_map import BlockMap
+from lbr2pgo.program.code.instructions import Kind
+from lbr2pgo.replay.replay import Flow
+from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.intervals import last_at_or_below
+from lbr2pgo.support.sums import add_at
+from lbr2pgo.support.tables import same_length, seal
+
+JUMPS = (Kind.COND, Kind.JUMP, Kind.INDIRECT_JUMP)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockEdges:
+    """Edges between blocks of one function, each once; (k,) each, ordered by source and target."""
+
+    source: I64
+    target: I64
+    count: U64
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockFlow:
+    """How often blocks ran, and where they led."""
+
+    count: U64
+    """(b,): runs over each block of the map, or edges into it where these are more."""
+    edges: BlockEdges
+    jumps_at_blocks: int
+    """Jumps within a function that led to the start of a block."""
+    jumps: int
+    """All jumps within a function that has a map."""
+
+
+def block_flow(flow: Flow, blocks: BlockMap) -> BlockFlow:
+    """Lay counts over the blocks of a map."""
+    covered, fell = _runs(flow, blocks)
+    jumped, at_blocks, jumps = _jumps(flow, blocks)
+    rows = np.flatnonzero(fell)
+    edges = _summed(
+        np.concatenate((jumped.source, rows)),
+        np.concatenate((jumped.target, rows + 1)),
+        np.concatenate((jumped.count, fell[rows])),
+    )
+    entered = np.zeros(len(blocks), np.uint64)
+    add_at(entered, edges.target, edges.count)
+    return BlockFlow(np.maximum(covered, entered), edges, at_blocks, jumps)
+
+
+def containing(addresses: ImageAddresses, blocks: BlockMap) -> I64:
+    """The block that each address lies in, -1 for none."""
+    row = last_at_or_below(blocks.start, addresses)
+    inside = row >= 0
+    inside[inside] = addresses[inside] < blocks.end[row[inside]]
+    return np.where(inside, row, -1)
+
+
+def _entered(addresses: ImageAddresses, blocks: BlockMap) -> I64:
+    """As `containing`; at the start of several blocks the first, which has no instructions."""
+    row = containing(addresses, blocks)
+    first = np.searchsorted(blocks.start, addresses, side="left")
+    found = row >= 0
+    found[found] = blocks.start[row[found]] == addresses[found]
+    return np.where(found, first, row)
+
+
+def _runs(flow: Flow, blocks: BlockMap) -> tuple[U64, U64]:
+    """(b,): runs over each block, and over its border with the next one of its function."""
+    judged = flow.judged
+    first = _entered(judged.runs.start, blocks)
+    last = containing(judged.runs.end, blocks)
+    known = judged.valid & (first >= 0) & (last >= first)
+    starting, ending = np.zeros((2, len(blocks) + 1), np.int64)
+    count = judged.runs.count[known].astype(np.int64)
+    np.add.at(starting, first[known], count)
+    np.add.at(ending, last[known], count)
+    covered = np.cumsum(starting) - np.cumsum(ending) + ending
+    past = (covered - ending)[:-1].astype(np.uint64)
+    goes_on = blocks.end[:-1] == blocks.start[1:]
+    goes_on &= blocks.function[:-1] == blocks.function[1:]
+    past[:-1][~goes_on] = 0
+    past[-1:] = 0
+    return covered[:-1].astype(np.uint64), past
+
+
+def _jumps(flow: Flow, blocks: BlockMap) -> tuple[BlockEdges, int, int]:
+    """Edges that jumps make; how many of all jumps within functions do."""
+    branches = flow.branches
+    inside = (flow.branch_from >= 0) & (branches.known & TO != 0)
+    inside[inside] = np.isin(flow.instructions.kind[flow.branch_from[inside]], JUMPS)
+    rows = np.flatnonzero(inside)
+    source, target = containing(branches.from_[rows], blocks), _entered(branches.to[rows], blocks)
+    within = (source >= 0) & (target >= 0)
+    within[within] = blocks.function[source[within]] == blocks.function[target[within]]
+    rows, source, target = rows[within], source[within], target[within]
+    # Nothing leads to an entry but calls: where it has no instructions, the block behind it is
+    # meant, a loop's head.
+    target = target + (blocks.is_entry[target] & (blocks.size[target] == 0))
+    leads: Bools = blocks.start[target] == branches.to[rows]
+    count = branches.count[rows]
+    made = leads & ~blocks.is_entry[target]
+    edges = _summed(source[made], target[made], count[made])
+    return edges, int(count[leads].sum()), int(count.sum())
+
+
+def _summed(source: I64, target: I64, count: U64) -> BlockEdges:
+    order = np.lexsort((target, source))
+    source, target, count = source[order], target[order], count[order]
+    new = np.ones(len(source), np.bool_)
+    new[1:] = (np.diff(source) != 0) | (np.diff(target) != 0)
+    first = np.flatnonzero(new)
+    total = np.add.reduceat(count, first) if len(first) else count
+    return BlockEdges(source[first], target[first], total)

@@ -1,0 +1,95 @@
+"""Counts on blocks, of a loop in a few bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from builders.elf import Function
+from builders.flows import Trace, flow_of
+
+from lbr2pgo.profiles.propeller.block_flow import BlockFlow, block_flow, containing
+from lbr2pgo.profiles.propeller.layout import Layout, lay_out
+from lbr2pgo.program.block_map import BlockMap
+from lbr2pgo.support.addresses import image_array
+
+BASE = 0x2000
+CODE = bytes.fromhex(
+    "90"  # 0 nop          head
+    "90"  # 1 nop
+    "7403"  # 2 je 7       to the exit
+    "90"  # 4 nop          body
+    "ebf9"  # 5 jmp 0      back to the head
+    "c3"  # 7 ret          exit
+    "e8f3ffffff"  # 8 call 0      another function
+    "c3"  # 13 ret
+)
+SYMBOLS = [Function("f", BASE, 8), Function("g", BASE + 8, 6)]
+Block = tuple[int, int, int]
+"""Function, id, size; blocks stand one behind the other."""
+BLOCKS: list[Block] = [(0, 0, 0), (0, 3, 4), (0, 1, 3), (0, 2, 1), (1, 0, 6)]
+"""An entry without instructions, the head, the body, the exit; and all of the caller."""
+
+
+def block_map(blocks: list[Block] = BLOCKS) -> BlockMap:
+    function, identity, size = (np.array(column) for column in zip(*blocks, strict=True))
+    start = BASE + np.cumsum(size) - size
+    first = [int(start[function == number][0]) for number in sorted(set(function.tolist()))]
+    none = np.zeros(len(blocks), np.uint64)
+    return BlockMap(
+        function, identity, image_array(start.tolist()), size.astype(np.uint64),
+        none.astype(np.uint8), none, image_array(first), "here",
+    )  # fmt: skip
+
+
+def counted(where: Path, *traces: Trace) -> BlockFlow:
+    flow, _ = flow_of(where, CODE, BASE, traces, SYMBOLS)
+    return block_flow(flow, block_map())
+
+
+def laid(where: Path, *traces: Trace) -> Layout:
+    flow, _ = flow_of(where, CODE, BASE, traces, SYMBOLS)
+    blocks = block_map()
+    return lay_out(flow, blocks, block_flow(flow, blocks))
+
+
+def edges(found: BlockFlow) -> dict[tuple[int, int], int]:
+    columns = (found.edges.source, found.edges.target, found.edges.count)
+    return {(a, b): n for a, b, n in zip(*(column.tolist() for column in columns), strict=True)}
+
+
+def test_a_jump_is_an_edge_and_a_run_falls_over_every_border(tmp_path: Path) -> None:
+    """Called once, five times round, then out."""
+    found = counted(tmp_path, (8, 0, 5, 1), (5, 0, 5, 4), (5, 0, 2, 1), (2, 7, 7, 1))
+    assert edges(found) == {(0, 1): 6, (1, 2): 5, (2, 1): 5, (1, 3): 1}
+    assert found.count.tolist() == [6, 11, 5, 1, 0]
+    assert (found.jumps_at_blocks, found.jumps) == (6, 6)
+
+
+def test_a_run_from_one_function_into_the_next_is_no_edge(tmp_path: Path) -> None:
+    """The exit's return keeps it from being valid in the first place; its border counts nothing."""
+    assert (3, 4) not in edges(counted(tmp_path, (2, 7, 13, 9)))
+
+
+def test_jumps_into_the_middle_of_a_block_are_counted_against_the_map(tmp_path: Path) -> None:
+    flow, _ = flow_of(tmp_path, CODE, BASE, [(2, 7, 7, 9), (5, 0, 5, 1)], SYMBOLS)
+    found = block_flow(flow, block_map([(0, 0, 8), (1, 0, 6)]))
+    assert (found.jumps_at_blocks, found.jumps) == (1, 10)
+    assert edges(found) == {}
+
+
+def test_addresses_outside_of_all_blocks_are_in_none() -> None:
+    addresses = image_array([BASE - 1, BASE, BASE + 7, BASE + 13, BASE + 14])
+    assert containing(addresses, block_map()).tolist() == [-1, 1, 3, 4, -1]
+
+
+def test_hot_blocks_stand_together_behind_the_entry_and_callers_first(tmp_path: Path) -> None:
+    found = laid(tmp_path, (8, 0, 5, 1), (5, 0, 5, 40), (5, 0, 2, 1), (None, 8, 8, 1))
+    assert found.function.tolist() == [1, 0]
+    assert np.split(found.blocks, found.offsets[1:-1])[0].tolist() == [4]
+    assert found.blocks[found.offsets[1] :].tolist() == [0, 1, 2]
+    assert found.has_cold.tolist() == [False, True]
+
+
+def test_nothing_ran_nothing_is_laid_out(tmp_path: Path) -> None:
+    assert len(laid(tmp_path, (None, 99, 99, 1))) == 0
