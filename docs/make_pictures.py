@@ -6,6 +6,7 @@ The one of the page is taken in chromium, which must be installed.
 from __future__ import annotations
 
 import io
+import math
 import os
 import shutil
 import sys
@@ -16,9 +17,13 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 from rich.text import Text
 
+from lbr2pgo.analyses.accuracy_curves import SAMPLES, InstructionCurve
+from lbr2pgo.cli.accuracy import exact_edges_of
 from lbr2pgo.cli.waterfall import print_waterfall
 from lbr2pgo.conversion import ConvertOptions, convert
+from lbr2pgo.profiles.bolt.indirect_jumps import indirect_targets
 from lbr2pgo.profiles.formats import output
+from lbr2pgo.program.program import Program
 from lbr2pgo.reports import html
 from lbr2pgo.reports.build import ReportOptions, make_report
 from lbr2pgo.reports.readable import readable
@@ -73,11 +78,59 @@ def picture_of_report(scratch: Path, picture: Path) -> None:
         browser.close()
 
 
+CURVES = (
+    ("instructions, as sampled", "#c96", lambda p: p.skid == 0 and not p.corrected),
+    ("instructions, inferred", "#36c", lambda p: p.skid == 0 and p.corrected),
+    ("inferred, skid of 2", "#9bd", lambda p: p.skid == 2 and p.corrected),
+)
+_LEFT, _TOP, _WIDTH, _HEIGHT, _LOWEST = 60, 20, 480, 260, 0.5
+
+
+def picture_of_curves() -> str:
+    """Overlap of conditional edges by the number of samples, of a shipped run, as SVG."""
+    name = "x86-64-interp.pie"
+    program = Program.open(ROOT / "testbins" / "x86-64" / "interp.pie")
+    exact = exact_edges_of(RECORDING.with_name(f"{name}.exact.npz"), program)
+    targets = indirect_targets(program, exact.source[exact.source > 0])
+    points = list(InstructionCurve(exact, program, targets).points())
+    lines = [_axes()]
+    for i, (label, colour, chosen) in enumerate(CURVES):
+        at = [(_x(p.samples), _y(p.conditional)) for p in points if chosen(p)]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
+        lines.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        y = _TOP + _HEIGHT - 60 + 18 * i
+        lines.append(f'<text x="{_LEFT + 300}" y="{y}" fill="{colour}">{label}</text>')
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_LEFT + _WIDTH + 40} '
+        f'{_TOP + _HEIGHT + 40}" font-family="sans-serif" font-size="12">\n'
+        '<rect width="100%" height="100%" fill="white"/>\n' + "\n".join(lines) + "\n</svg>\n"
+    )
+
+
+def _x(samples: int) -> float:
+    return _LEFT + _WIDTH * (math.log10(samples) - 3) / 3
+
+
+def _y(overlap: float) -> float:
+    return _TOP + _HEIGHT * (1 - (overlap - _LOWEST) / (1 - _LOWEST))
+
+
+def _axes() -> str:
+    marks = [f'<text x="{_x(n):.0f}" y="{_TOP + _HEIGHT + 18}" text-anchor="middle">{n:,}</text>'
+             for n in SAMPLES]  # fmt: skip
+    for share in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0):
+        y = _y(share)
+        marks.append(f'<text x="{_LEFT - 8}" y="{y + 4:.0f}" text-anchor="end">{share}</text>')
+        marks.append(f'<path d="M{_LEFT} {y:.1f}H{_LEFT + _WIDTH}" stroke="#ddd"/>')
+    return "\n".join(marks)
+
+
 def main(directory: Path) -> None:
     """Write the pictures."""
     os.environ["TERM"] = "xterm-256color"
     with TemporaryDirectory() as scratch:
         (directory / "convert.svg").write_text(picture_of_convert(Path(scratch)))
+        (directory / "accuracy.svg").write_text(picture_of_curves())
         picture_of_report(Path(scratch), directory / "report.png")
 
 

@@ -66,7 +66,7 @@ def convert(
     """
     timings = timings or Timings()
     refuse_unwritable(options.paths)
-    found = _read(options, progress, timings)
+    found = read(options, progress, timings)
     refuse_overwriting(options.paths, [found.program.image.path])
     found.refuse_nothing()
     done = _write(options.outputs, Work(found, options.compat, timings))
@@ -80,7 +80,10 @@ def convert(
     return Conversion(found.counts, found.flow, tallies, notes, tuple(done.written), binary)
 
 
-def _read(options: ConvertOptions, progress: Progress | None, timings: Timings) -> Replayed:
+def read(
+    options: ConvertOptions, progress: Progress | None = None, timings: Timings | None = None
+) -> Replayed:
+    """The first half of `convert`: what the recordings come to, recorded or inferred."""
     if not options.no_lbr:
         return read_and_replay(options, progress, timings)
     from lbr2pgo.inference.recordings import read_and_infer

@@ -42,10 +42,9 @@ def test_what_was_done_is_told(tmp_path: Path) -> None:
 
 def test_every_sample_branch_and_run_is_accounted_for(tmp_path: Path) -> None:
     done = convert(ConvertOptions((STATIC_RECORDING,), STATIC, outputs=every_form(tmp_path)))
+    # No sample has a call stack to be unwound, and nothing was asked to be inferred.
     not_taken = (*CONTEXTS, *waterfall.INFERENCE_STEPS)
-    for (
-        step
-    ) in steps():  # nothing was asked to be inferred, and no sample has a call stack to be unwound
+    for step in steps():
         assert (step.key in done.tallies) == (step not in not_taken), step.key
     waterfall.check(done.tallies, steps())
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from lbr2pgo.program.program import Program
     from lbr2pgo.replay.replay import Flow
 
-Counts = npt.NDArray[np.uint64] | npt.NDArray[np.int64]
+Counts = npt.NDArray[np.uint64] | npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
 WORST = 10
 """How many of the worst functions are listed."""
@@ -101,6 +101,8 @@ class Accuracy:
     """A profile judged by the exact counts."""
 
     edges: Agreement
+    conditional: Agreement
+    """Of edges whose source is a conditional branch, taken or not."""
     blocks: Agreement
     worst: tuple[FunctionAccuracy, ...]
     """Largest error first, no more than `WORST`, none without an error."""
@@ -228,14 +230,22 @@ def measure(flow: Flow, exact: Edges, program: Program) -> Accuracy:
     instructions = program.instructions_for(_touched(exact, estimate))
     source, truth, guess = _align(exact, estimate)
     blocks = block_starts(instructions, exact, estimate)
+    is_conditional = _are_conditional(instructions, source)
     return Accuracy(
         edges=compare(truth, guess),
+        conditional=compare(truth[is_conditional], guess[is_conditional]),
         blocks=compare(
             executions(exact, instructions)[blocks],
             _executed_at(flow, instructions.address[blocks]),
         ),
         worst=_worst(program.regions, source, truth, guess),
     )
+
+
+def _are_conditional(instructions: InstructionTable, addresses: ImageAddresses) -> Bools:
+    row = instructions.index_of(addresses)  # -1 finds the last one, which is none
+    found: Bools = np.append(instructions.kind, Kind.OTHER)[row] == Kind.COND
+    return found
 
 
 def _touched(*edges: Edges) -> ImageAddresses:

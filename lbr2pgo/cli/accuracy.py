@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lbr2pgo.cli.parser import executable
+from lbr2pgo.support.errors import InputError
 
 if TYPE_CHECKING:
     from lbr2pgo.analyses.accuracy import Accuracy, Edges
+    from lbr2pgo.analyses.accuracy_curves import Point
     from lbr2pgo.program.program import Program
 
 
@@ -21,40 +23,89 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Compare a recording with the exact counts that `lbr2pgo record --exact` "
         "wrote: overlap of edge and block weights (1 is perfect), coverage, and the functions "
         "that fare worst.",
-        examples=("lbr2pgo accuracy perf.data --exact exact.npz --binary ./app",),
+        examples=(
+            "lbr2pgo accuracy perf.data --exact exact.npz --binary ./app",
+            "lbr2pgo accuracy perf.data --exact exact.npz --binary ./app --curves",
+        ),
     )
     parser.add_argument("profile", type=Path, help="a recording, in any format that can be read")
     parser.add_argument("--exact", type=Path, required=True, help="exact counts (.npz)")
     parser.add_argument("--binary", type=executable, required=True, help="the program, an ELF file")
     parser.add_argument("--event", help="count this event's samples only")
+    parser.add_argument(
+        "--correct-runs", action="store_true", help="judge the counts with this of `convert`"
+    )
+    parser.add_argument(
+        "--no-lbr", action="store_true", help="judge the counts with this of `convert`"
+    )
+    parser.add_argument(
+        "--curves",
+        action="store_true",
+        help="show what shorter stacks, and samples of instructions drawn from the exact counts, "
+        "would come to",
+    )
     parser.add_argument("--format", choices=("table", "json"), default="table")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the accuracy."""
-    from lbr2pgo.analyses.accuracy import measure
-    from lbr2pgo.counting.count import CountingOptions, count
+    """Print the accuracy, or the curves."""
     from lbr2pgo.program.program import Program
-    from lbr2pgo.replay.replay import replay
-    from lbr2pgo.sources import open_source
 
     program = Program.open(args.binary)
-    exact = _exact_edges(args.exact, program)
-    options = CountingOptions(event=args.event)
-    counts = count(open_source(args.profile), program.image.layout, options).counts
-    accuracy = measure(replay(counts, program), exact, program)
-    if args.format == "json":
-        import json
-        from dataclasses import asdict
-
-        print(json.dumps(asdict(accuracy), indent=2))
-    else:
-        _print_table(accuracy)
+    exact = exact_edges_of(args.exact, program)
+    if args.curves:
+        found = _curves(args.profile, exact, program)
+        _show(args.format, found, _print_curves)
+        return 0
+    _show(args.format, _judged(args, exact, program), _print_table)
     return 0
 
 
-def _exact_edges(path: Path, program: Program) -> Edges:
+def _show(form: str, found: Any, print_table: Any) -> None:
+    if form == "table":
+        print_table(found)
+        return
+    import json
+    from dataclasses import asdict
+
+    print(json.dumps([*map(asdict, found)] if isinstance(found, list) else asdict(found), indent=2))
+
+
+def _judged(args: argparse.Namespace, exact: Edges, program: Program) -> Accuracy:
+    from lbr2pgo.analyses.accuracy import measure
+    from lbr2pgo.conversion import ConvertOptions, read
+    from lbr2pgo.counting.count import CountingOptions
+
+    options = ConvertOptions(
+        (args.profile,),
+        args.binary,
+        counting=CountingOptions(event=args.event),
+        correct_runs=args.correct_runs,
+        no_lbr=args.no_lbr,
+        force=True,
+    )
+    return measure(read(options).flow, exact, program)
+
+
+def _curves(path: Path, exact: Edges, program: Program) -> list[Point]:
+    from lbr2pgo.analyses.accuracy_curves import InstructionCurve, depth_points
+    from lbr2pgo.profiles.bolt.indirect_jumps import indirect_targets
+    from lbr2pgo.sources import open_source
+    from lbr2pgo.sources.base import StackSource
+
+    source = open_source(path)
+    if not isinstance(source, StackSource):
+        raise InputError(
+            "holds no samples", where=str(path), cure="Give the recording, or leave out --curves."
+        )
+    targets = indirect_targets(program, exact.source[exact.source > 0])
+    instructions = InstructionCurve(exact, program, targets)
+    return [*depth_points(source, exact, program), *instructions.points()]
+
+
+def exact_edges_of(path: Path, program: Program) -> Edges:
+    """The edges of the program that an exact file counts."""
     from lbr2pgo.analyses.accuracy import exact_edges
     from lbr2pgo.model.exact_counts import ExactCounts
     from lbr2pgo.sources.exact_counts import image_of
@@ -71,6 +122,26 @@ def _exact_edges(path: Path, program: Program) -> Edges:
     )
 
 
+def _print_curves(points: list[Point]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for name in ("recorder", "samples", "entries", "skid", "corrected", "edges", "conditional",
+                 "blocks", "wrong ways"):  # fmt: skip
+        table.add_column(name, justify="left" if name == "recorder" else "right", no_wrap=True)
+    for point in points:
+        whole = ("" if n is None else f"{n:,}" for n in (point.samples, point.depth, point.skid))
+        shares = (point.edges, point.conditional, point.blocks, point.wrong)
+        table.add_row(
+            point.recorder,
+            *whole,
+            "yes" if point.corrected else "no",
+            *("" if share is None else f"{share:.4f}" for share in shares),
+        )
+    Console(highlight=False).print(table)
+
+
 def _print_table(accuracy: Accuracy) -> None:
     from rich.console import Console
     from rich.markup import escape
@@ -79,7 +150,11 @@ def _print_table(accuracy: Accuracy) -> None:
     summary, worst = Table(box=None, pad_edge=False), Table(box=None, pad_edge=False)
     for name in ("", "overlap", "coverage", "executed", "seen"):
         summary.add_column(name, justify="right" if name else "left")
-    for what, found in (("edges", accuracy.edges), ("blocks", accuracy.blocks)):
+    for what, found in (
+        ("edges", accuracy.edges),
+        ("conditional", accuracy.conditional),
+        ("blocks", accuracy.blocks),
+    ):
         shares = (f"{found.overlap:.4f}", f"{found.coverage:.4f}")
         summary.add_row(what, *shares, f"{found.executed:,}", f"{found.seen:,}")
     for name in ("function", "executed", "in profile", "overlap", "error"):

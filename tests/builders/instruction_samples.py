@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
-from lbr2pgo.analyses.accuracy import Edges, exact_edges, executions
-from lbr2pgo.model.exact_counts import ExactCounts
+from lbr2pgo.analyses.accuracy import Edges, executions
 from lbr2pgo.program.program import Program
-from lbr2pgo.sources.exact_counts import image_of
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import U64
-
-
-def edges_of_run(path: Path, program: Program) -> Edges:
-    """The exact edges of a program's run."""
-    exact = ExactCounts.load(path)
-    image = image_of(exact, program.image.layout, str(path))
-    return exact_edges(
-        image_addresses(exact.from_),
-        image_addresses(exact.to),
-        exact.from_image == image,
-        exact.to_image == image,
-        exact.count,
-    )
 
 
 def drawn(edges: Edges, program: Program, samples: int) -> tuple[ImageAddresses, U64]:

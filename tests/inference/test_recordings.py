@@ -6,11 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from builders.instruction_samples import drawn, edges_of_run, preaggregated
+from builders.instruction_samples import drawn, preaggregated
 from builders.recordings import PIE
 
 from lbr2pgo.analyses.accuracy import measure
 from lbr2pgo.cli import main
+from lbr2pgo.cli.accuracy import exact_edges_of
 from lbr2pgo.conversion import Conversion, ConvertOptions, convert
 from lbr2pgo.inference.recordings import precision_notes
 from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
@@ -28,7 +29,7 @@ def sampled(tmp_path: Path) -> Sampled:
     def make(samples: int) -> Path:
         program = Program.open(PIE)
         path = tmp_path / "samples.preagg"
-        path.write_text(preaggregated(*drawn(edges_of_run(EXACT, program), program, samples)))
+        path.write_text(preaggregated(*drawn(exact_edges_of(EXACT, program), program, samples)))
         return path
 
     return make
@@ -41,7 +42,7 @@ def converted(path: Path, **options: object) -> Conversion:
 def test_twenty_thousand_samples_come_near_to_what_ran(sampled: Sampled) -> None:
     program = Program.open(PIE)
     done = converted(sampled(20_000))
-    found = measure(done.flow, edges_of_run(EXACT, program), program)
+    found = measure(done.flow, exact_edges_of(EXACT, program), program)
     assert found.blocks.overlap > 0.98
     # Most edges are indirect jumps between labels, and samples don't tell which leads where.
     assert found.edges.overlap > 0.4

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from builders.instruction_samples import edges_of_run
 from builders.recordings import PIE, RECORDING
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lbr2pgo.analyses.accuracy import measure
+from lbr2pgo.cli.accuracy import exact_edges_of
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
 from lbr2pgo.profiles.formats import output
@@ -81,7 +81,7 @@ def program() -> Program:
 
 
 def test_a_recording_comes_nearer_to_what_ran(program: Program) -> None:
-    exact = edges_of_run(Path(str(RECORDING).replace(".perf.data", ".exact.npz")), program)
+    exact = exact_edges_of(Path(str(RECORDING).replace(".perf.data", ".exact.npz")), program)
     raw, corrected = (
         measure(
             convert(ConvertOptions((RECORDING,), PIE, correct_runs=chosen)).flow, exact, program

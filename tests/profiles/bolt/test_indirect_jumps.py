@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from builders.instruction_samples import edges_of_run
 from builders.recordings import PIE, STATIC
 
+from lbr2pgo.cli.accuracy import exact_edges_of
 from lbr2pgo.profiles.bolt.indirect_jumps import indirect_targets
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
@@ -19,7 +19,7 @@ from lbr2pgo.support.distinct import among
 def test_all_labels_that_an_interpreter_jumped_to_are_found(path: Path) -> None:
     program = Program.open(path)
     exact = PIE.parents[1] / "recordings" / f"x86-64-{path.name}.exact.npz"
-    edges = edges_of_run(exact, program)
+    edges = exact_edges_of(exact, program)
     run = program.functions.by_name("run")
     code = program.instructions_for(program.functions.start[[run]])
     jumps = code.address[code.kind == Kind.INDIRECT_JUMP]

@@ -1,0 +1,215 @@
+"""How near profiles come to the exact counts, by what recorded them and how much of it.
+
+Samples of instructions are drawn from the exact counts, without any bias but the skid that is asked
+for. Branch stacks are those of a recording, cut to fewer entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from lbr2pgo.analyses.accuracy import Edges, executions, measure, overlap
+from lbr2pgo.counting.count import CountingOptions, count_stack_source
+from lbr2pgo.inference.instructions import instruction_weights
+from lbr2pgo.inference.network import infer
+from lbr2pgo.model.address_space_events import SpaceEvent
+from lbr2pgo.model.branch_counts import FROM, TO
+from lbr2pgo.model.branch_stacks import BranchStacks
+from lbr2pgo.program.code.code_graph import CodeGraph, code_graph
+from lbr2pgo.program.code.instructions import Kind
+from lbr2pgo.program.program import Program
+from lbr2pgo.replay.newest_runs import impute
+from lbr2pgo.replay.replay import replay
+from lbr2pgo.sources.base import SourceInfo, StackSource, SymbolResolver
+from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.arrays import F64, I64, Bools
+from lbr2pgo.support.intervals import numbers_in
+
+SAMPLES = (1_000, 10_000, 100_000, 1_000_000)
+SKIDS = (0, 1, 2)
+"""Instructions between the one that counted and the one that a sample names."""
+DEPTHS = (4, 8, 16, 32, 64)
+_HOT = 0.9
+"""Hot branches are the most frequent ones that make up so much of all that were executed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One profile, judged."""
+
+    recorder: str
+    """`instructions` or `branches`."""
+    samples: int
+    depth: int | None
+    """Entries of a stack."""
+    skid: int | None
+    corrected: bool
+    """Whether a flow was inferred, or fall-throughs behind newest branches were added."""
+    edges: float | None
+    conditional: float
+    blocks: float
+    wrong: float | None
+    """Part of the hot conditional branches, by their counts, whose more frequent way is wrong."""
+
+
+class InstructionCurve:
+    """Samples of instructions, with and without the inference of a flow."""
+
+    def __init__(
+        self, exact: Edges, program: Program, targets: ImageAddresses | None = None
+    ) -> None:
+        inside = exact.target[exact.known & TO != 0], exact.source[exact.known & FROM != 0]
+        self._code = program.instructions_for(np.concatenate(inside))
+        self._exact = exact
+        self._ran = executions(exact, self._code)
+        self._graph = code_graph(self._code, program.regions, targets)
+
+    def points(
+        self, samples: Sequence[int] = SAMPLES, skids: Sequence[int] = SKIDS
+    ) -> Iterator[Point]:
+        """Two points for each number of samples and each skid."""
+        for skid in skids:
+            late = self._ran.astype(np.float64)
+            for _ in range(skid):
+                late = self._later(late)
+            for number in samples:
+                random = np.random.default_rng(1)
+                drawn = random.multinomial(number, late / late.sum()).astype(np.int64)
+                yield self._judged(drawn, skid, corrected=False)
+                yield self._judged(drawn, skid, corrected=True)
+
+    def _judged(self, drawn: I64, skid: int, *, corrected: bool) -> Point:
+        graph, weights = self._graph, instruction_weights(self._graph, drawn)
+        node, edge = weights.node, _split(graph, weights.node)
+        if corrected:
+            flow = infer(graph, weights)
+            node, edge = flow.node, flow.edge
+        blocks, rows = ~graph.is_hub, self._is_conditional
+        return Point(
+            "instructions", int(drawn.sum()), None, skid, corrected, None,
+            overlap(self._edge[rows], edge[rows]),
+            overlap(self._ran[graph.first[blocks]], node[blocks]),
+            _wrong_ways(graph.source[rows], self._edge[rows], edge[rows]),
+        )  # fmt: skip
+
+    @cached_property
+    def _is_conditional(self) -> Bools:
+        """(m,): edges of the graph whose source ends with a conditional branch."""
+        kind = self._code.kind[self._graph.last]
+        found: Bools = (kind == Kind.COND)[self._graph.source] & ~self._graph.is_hub[
+            self._graph.source
+        ]
+        return found
+
+    @cached_property
+    def _edge(self) -> I64:
+        """(m,): how often each edge of the graph ran."""
+        code, graph, exact = self._code, self._graph, self._exact
+        source, target = code.index_of(exact.source), code.index_of(exact.target)
+        ran: dict[tuple[int, int], int] = {}
+        for pair, count in zip(
+            zip(source.tolist(), target.tolist(), strict=True), exact.count.tolist(), strict=True
+        ):
+            ran[pair] = ran.get(pair, 0) + count
+        pairs = zip(
+            graph.last[graph.source].tolist(), graph.first[graph.target].tolist(), strict=True
+        )
+        return np.array([ran.get(pair, 0) for pair in pairs], np.int64)
+
+    def _later(self, samples: F64) -> F64:
+        """Samples (r,) of instructions, one instruction later in the run."""
+        code, exact = self._code, self._exact
+        source, target = code.index_of(exact.source), code.index_of(exact.target)
+        rows = (source >= 0) & (target >= 0) & exact.inside
+        source, target, count = source[rows], target[rows], exact.count[rows]
+        share = samples / np.maximum(self._ran, np.uint64(1))
+        left = np.bincount(source, count, len(code))
+        straight = np.maximum(self._ran - left, 0.0) * share
+        moved: F64 = np.bincount(target, count * share[source], len(code)).astype(np.float64)
+        moved[1:] += np.where(code.ends_line[:-1], 0.0, straight[:-1])
+        return moved
+
+
+def _split(graph: CodeGraph, node: I64) -> I64:
+    """Counts of edges (m,) without a flow: what a block has, split by what its targets have."""
+    weight = np.maximum(node, 0)[graph.target].astype(np.float64)
+    total = np.bincount(graph.source, weight, len(graph))[graph.source]
+    ways = np.bincount(graph.source, minlength=len(graph))[graph.source]
+    share = np.where(total > 0, weight / np.maximum(total, 1), 1 / np.maximum(ways, 1))
+    split: I64 = np.rint(np.maximum(node, 0)[graph.source] * share).astype(np.int64)
+    return split
+
+
+def _wrong_ways(source: I64, truth: I64, guess: I64) -> float:
+    """Part of the hot branches, by their counts, of which another way is the most frequent."""
+    branches, place = np.unique(source, return_inverse=True)
+    total = np.bincount(place, truth, len(branches))
+    order = np.argsort(-total, kind="stable")
+    hot = np.zeros(len(branches), np.bool_)
+    hot[order[: int(np.searchsorted(np.cumsum(total[order]), _HOT * total.sum())) + 1]] = True
+    right = _most(place, truth, len(branches)) == _most(place, guess, len(branches))
+    return float(total[hot & ~right].sum() / max(total[hot].sum(), 1))
+
+
+def _most(group: I64, values: I64, groups: int) -> I64:
+    """The row of each group with the largest value, the first of several."""
+    order = np.lexsort((np.arange(len(group)), -values, group))
+    first: I64 = order[np.searchsorted(group[order], np.arange(groups))]
+    return first
+
+
+@dataclass(frozen=True, slots=True)
+class _Shortened:
+    """A source whose stacks keep their newest entries alone. Implements `StackSource`."""
+
+    source: StackSource
+    depth: int
+
+    @property
+    def info(self) -> SourceInfo:
+        return self.source.info
+
+    def space_events(self) -> Sequence[SpaceEvent]:
+        return self.source.space_events()
+
+    def batches(self, resolve: SymbolResolver | None = None) -> Iterator[BranchStacks]:
+        for batch in self.source.batches(resolve):
+            yield shortened(batch, self.depth)
+
+    def health(self) -> Mapping[str, int]:
+        return self.source.health()
+
+
+def shortened(batch: BranchStacks, depth: int) -> BranchStacks:
+    """The same stacks with at most so many entries, the newest ones."""
+    kept = np.minimum(np.diff(batch.offsets), depth)
+    rows = numbers_in(batch.offsets[:-1], batch.offsets[:-1] + kept)
+    return replace(
+        batch,
+        entries=batch.entries[rows],
+        offsets=np.concatenate([batch.offsets[:1], np.cumsum(kept)]),
+        counters=None if batch.counters is None else batch.counters[rows],
+    )
+
+
+def depth_points(
+    source: StackSource, exact: Edges, program: Program, depths: Sequence[int] = DEPTHS
+) -> Iterator[Point]:
+    """Two points for each depth, up to that of the recording."""
+    longest = max((int(np.diff(batch.offsets).max(initial=0)) for batch in source.batches()),
+                  default=0)  # fmt: skip
+    for depth in (each for each in depths if each <= longest):
+        cut, options = _Shortened(source, depth), CountingOptions()
+        counts = count_stack_source(cut, program.image.layout, options, program.address_of).counts
+        for corrected in (False, True):
+            found = measure(
+                replay(impute(counts) if corrected else counts, program), exact, program
+            )
+            yield Point(
+                "branches", counts.tallies["samples_mapped"], depth, None, corrected,
+                found.edges.overlap, found.conditional.overlap, found.blocks.overlap, None,
+            )  # fmt: skip

@@ -1,0 +1,79 @@
+"""Profiles by what recorded them, judged by the exact counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from builders.recordings import PIE, RECORDING
+
+from lbr2pgo.analyses.accuracy import executions
+from lbr2pgo.analyses.accuracy_curves import InstructionCurve, Point, depth_points, shortened
+from lbr2pgo.cli.accuracy import exact_edges_of
+from lbr2pgo.model.branch_stacks import from_lists
+from lbr2pgo.profiles.bolt.indirect_jumps import indirect_targets
+from lbr2pgo.program.program import Program
+from lbr2pgo.sources import open_source
+from lbr2pgo.sources.base import StackSource
+
+EXACT = Path(str(RECORDING).replace(".perf.data", ".exact.npz"))
+
+
+@pytest.fixture(scope="module")
+def program() -> Program:
+    return Program.open(PIE)
+
+
+@pytest.fixture(scope="module")
+def points(program: Program) -> dict[tuple[int, int | None, bool], Point]:
+    exact = exact_edges_of(EXACT, program)
+    targets = indirect_targets(program, exact.source[exact.source > 0])
+    curve = InstructionCurve(exact, program, targets)
+    found = curve.points((1_000, 100_000), (0, 2))
+    return {(point.samples, point.skid, point.corrected): point for point in found}
+
+
+@pytest.mark.parametrize("samples", [1_000, 100_000])
+@pytest.mark.parametrize("skid", [0, 2])
+def test_a_flow_is_nearer_than_the_samples_alone(
+    points: dict[tuple[int, int | None, bool], Point], samples: int, skid: int
+) -> None:
+    alone, inferred = points[samples, skid, False], points[samples, skid, True]
+    assert inferred.conditional > alone.conditional + 0.05
+    assert inferred.blocks > alone.blocks
+    assert (inferred.wrong or 0.0) < (alone.wrong or 0.0)
+
+
+def test_more_samples_are_nearer(points: dict[tuple[int, int | None, bool], Point]) -> None:
+    few, many = points[1_000, 0, True], points[100_000, 0, True]
+    assert many.conditional > 0.95 > few.conditional
+    assert many.blocks > 0.98 > few.blocks
+
+
+def test_a_skid_moves_samples_along_the_run_and_loses_few(program: Program) -> None:
+    exact = exact_edges_of(EXACT, program)
+    code = program.instructions_for(exact.source[exact.source > 0])
+    ran = executions(exact, code).astype(np.float64)
+    moved = InstructionCurve(exact, program)._later(ran)
+    # What ran before each instruction ran as often as the instruction itself, but at the borders.
+    assert abs(moved.sum() / ran.sum() - 1) < 0.01
+    assert np.abs(moved - ran).sum() / ran.sum() < 0.02
+
+
+def test_deeper_stacks_are_nearer_and_correcting_helps_the_shallow_ones(program: Program) -> None:
+    source = open_source(RECORDING)
+    assert isinstance(source, StackSource)
+    found = list(depth_points(source, exact_edges_of(EXACT, program), program, (4, 32, 64)))
+    assert [(point.depth, point.corrected) for point in found] == [
+        (4, False), (4, True), (32, False), (32, True),
+    ]  # fmt: skip
+    edges = [point.edges or 0.0 for point in found]
+    assert edges[0] < edges[1] < edges[2] < edges[3]
+
+
+def test_shortened_stacks_keep_their_newest_entries() -> None:
+    batch = from_lists([[(1, 2, 0), (3, 4, 0), (5, 6, 0)], [], [(7, 8, 0)]])
+    cut = shortened(batch, 2)
+    assert cut.from_.tolist() == [1, 3, 7]
+    assert cut.offsets.tolist() == [0, 2, 2, 3]
