@@ -21,6 +21,19 @@ cdef inline uint64_t _mixed(uint64_t a, uint64_t b, uint64_t c) noexcept nogil:
     return h ^ (h >> 32)
 
 
+cdef inline Py_ssize_t _place(RowIds ids, uint64_t a, uint64_t b, uint64_t c) except -1 nogil:
+    """Where in the table a row's number stands, or would stand."""
+    cdef uint64_t mask = <uint64_t>ids.table.shape[0] - 1
+    cdef uint64_t place = _mixed(a, b, c) & mask
+    cdef Py_ssize_t row = ids.table[place]
+    while row >= 0:
+        if ids.keys[row, 0] == a and ids.keys[row, 1] == b and ids.keys[row, 2] == c:
+            break
+        place = (place + 1) & mask
+        row = ids.table[place]
+    return place
+
+
 @cython.final
 cdef class RowIds:
     def __init__(self):
@@ -43,25 +56,13 @@ cdef class RowIds:
                 numbers[i] = self.number(a[i], b[i], c[i])
         return np.asarray(numbers)
 
-    cdef Py_ssize_t _place(self, uint64_t a, uint64_t b, uint64_t c) except -1 nogil:
-        """Where in the table a row's number stands, or would stand."""
-        cdef uint64_t mask = <uint64_t>self.table.shape[0] - 1
-        cdef uint64_t place = _mixed(a, b, c) & mask
-        cdef Py_ssize_t row = self.table[place]
-        while row >= 0:
-            if self.keys[row, 0] == a and self.keys[row, 1] == b and self.keys[row, 2] == c:
-                break
-            place = (place + 1) & mask
-            row = self.table[place]
-        return place
-
     cdef Py_ssize_t find(self, uint64_t a, uint64_t b, uint64_t c) except -2 nogil:
         """The number of a row, -1 if it has none."""
-        return self.table[self._place(a, b, c)]
+        return self.table[_place(self, a, b, c)]
 
     cdef Py_ssize_t number(self, uint64_t a, uint64_t b, uint64_t c) except -1 nogil:
         """The number of a row, which is `used` as it was before if the row is new."""
-        cdef Py_ssize_t place = self._place(a, b, c)
+        cdef Py_ssize_t place = _place(self, a, b, c)
         cdef Py_ssize_t row = self.table[place]
         if row >= 0:
             return row
