@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from lbr2pgo.record.foreground import Ending, run_foreground
+
+SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
+
+
+def test_the_end_of_a_command_is_told_as_popen_does() -> None:
+    assert run_foreground(["sh", "-c", "exit 3"], os.environ) == 3
+    assert run_foreground(["sh", "-c", "kill -9 $$"], os.environ) == -9
+
+
+def test_what_a_command_prints_goes_where_it_is_told(tmp_path: Path) -> None:
+    with (tmp_path / "out").open("wb") as output:
+        run_foreground(["sh", "-c", "cat; echo $NAME"], {**os.environ, "NAME": "x"}, output)
+    assert (tmp_path / "out").read_text() == "x\n"  # and its input is empty
+
+
+def test_a_command_that_is_ended_in_time_has_done_well() -> None:
+    assert run_foreground(SLEEP, os.environ, ending=Ending(0.05, signal.SIGTERM)) == 0
+    ends = ["sh", "-c", "trap 'exit 5' TERM; while :; do sleep 0.01; done"]
+    assert run_foreground(ends, os.environ, ending=Ending(0.5, signal.SIGTERM)) == 5
+
+
+def test_a_command_that_ends_before_has_its_own_code() -> None:
+    assert run_foreground(["sh", "-c", "exit 4"], os.environ, ending=Ending(30, 15)) == 4
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_what_ends_this_process_is_passed_on_and_handlers_come_back(number: int) -> None:
+    before = signal.getsignal(number)
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), number))
+    timer.start()
+    assert run_foreground(SLEEP, os.environ) == -number
+    timer.join()
+    assert signal.getsignal(number) is before
