@@ -42,13 +42,9 @@ def source(tmp_path_factory: pytest.TempPathFactory, run: Run) -> Path:
 
 
 @pytest.fixture(scope="module")
-def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel whose loops are compiled quickly: how fast they run is not asked here."""
+def wheel(source: Path, quick_compiler: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    compiler = folder / "cc"
-    compiler.write_text('#!/bin/sh\nexec cc "$@" -O0\n')
-    compiler.chmod(0o755)
-    environment = {**os.environ, "CC": str(compiler)}
+    environment = {**os.environ, "CC": str(quick_compiler)}
     done = pip("wheel", "--no-deps", "--wheel-dir", folder, source, env=environment)
     assert done.returncode == 0, done.stderr
     (path,) = folder.glob("*.whl")

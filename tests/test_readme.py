@@ -17,28 +17,15 @@ COMMANDS = re.compile(r"<!-- tests/test_readme.py runs these -->\n```sh\n(.*?)``
 
 @pytest.fixture
 def checkout(tmp_path: Path, run) -> Path:
-    """What git tracks, as it is in the work tree, and its loops as they were compiled there.
-
-    Compiling them again would take a minute; tests/test_packaging.py does.
-    """
+    """What git tracks, as it is in the work tree, and the C that Cython made of its loops there."""
     checkout = tmp_path / "checkout"
     names = run("git", "ls-files", "-z", cwd=ROOT).stdout.split("\0")
-    for name in filter(None, names):
+    made = (path.relative_to(ROOT) for path in (ROOT / "build" / "cython").rglob("*.c"))
+    for name in [*filter(None, names), *made]:
         if (ROOT / name).is_file():
-            put(ROOT / name, checkout / name)
-    build = checkout / "build"
-    library = build / f"lib.{sysconfig.get_platform()}-{sys.implementation.cache_tag}"
-    for source in (ROOT / "build" / "cython").rglob("*.c"):
-        put(source, build / source.relative_to(ROOT / "build"))
-    for module in (ROOT / "lbr2pgo" / "native").glob("*.so"):
-        put(module, library / module.relative_to(ROOT))
+            (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+            (checkout / name).write_bytes((ROOT / name).read_bytes())
     return checkout
-
-
-def put(source: Path, target: Path) -> None:
-    """Copy a file, under the time of now: what is copied later counts as made of it."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(source.read_bytes())
 
 
 @pytest.fixture
@@ -53,7 +40,7 @@ def environment(tmp_path: Path, run) -> dict[str, str]:
 
 @pytest.mark.slow
 def test_three_commands_lead_to_an_optimised_program(
-    checkout: Path, environment: dict[str, str], tool, run
+    checkout: Path, environment: dict[str, str], quick_compiler: Path, tool, run
 ) -> None:
     for name in ("cmake", "clang++-22", "llvm-bolt-22", "qemu-x86_64"):
         tool(name)
@@ -62,8 +49,10 @@ def test_three_commands_lead_to_an_optimised_program(
     commands = found[1].splitlines()
     assert len(commands) == 3
     for command in commands:
+        installs = command.startswith("pip")
+        variables = {**environment, "CC": str(quick_compiler)} if installs else environment
         done = subprocess.run(
-            ["sh", "-c", command], cwd=checkout, env=environment, capture_output=True, text=True
+            ["sh", "-c", command], cwd=checkout, env=variables, capture_output=True, text=True
         )
         if done.returncode and "No matching distribution" in done.stderr:
             pytest.skip("pip reaches no package registry to build with")

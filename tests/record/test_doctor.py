@@ -158,20 +158,6 @@ def test_guest_with_branch_records(make_machine: Make, pmus: Pmus) -> None:
     assert row["hypervisor"].value == "unknown"
 
 
-@pytest.mark.parametrize(
-    ("files", "name"),
-    [
-        ({"sys/hypervisor/type": "xen\n"}, "xen"),
-        ({"sys/class/dmi/id/sys_vendor": "QEMU\n"}, "QEMU"),
-        ({"proc/device-tree/hypervisor/compatible": "linux,kvm"}, "unknown"),
-    ],
-)
-def test_hypervisors_without_a_cpu_flag(
-    make_machine: Make, files: dict[str, str], name: str
-) -> None:
-    assert make_machine("neoverse-n1", {"armv8_pmuv3_0": {}}, files=files).hypervisor == name
-
-
 def test_container_without_sysfs(make_machine: Make) -> None:
     diagnosis = diagnose(make_machine("zen4", None, files={".dockerenv": ""}))
     row = rows(diagnosis)

@@ -38,46 +38,6 @@ def test_intel(make_machine: Make, make_options: Options, pmus: Pmus) -> None:
     ]
 
 
-def test_default_periods_are_prime(make_machine: Make, make_options: Options, pmus: Pmus) -> None:
-    commands = build_commands(make_machine("skylake", pmus["lbr32"]), make_options())
-    for command in commands:
-        period = int(command[command.index("-c") + 1])
-        assert all(period % n for n in range(2, int(period**0.5) + 1))
-
-
-def test_guest_without_precise_events(make_machine: Make, make_options: Options) -> None:
-    pmus = {"cpu": {"caps/branches": "32", "caps/max_precise": "0"}}
-    command = first(make_machine("skylake-guest", pmus), make_options())
-    assert "-e br_inst_retired.near_taken:u -c" in command
-
-
-def test_hybrid_samples_both_kinds_of_core(
-    make_machine: Make, make_options: Options, pmus: Pmus
-) -> None:
-    command = first(make_machine("alderlake", pmus["hybrid"]), make_options())
-    assert "-e cpu_atom/event=0xc4,umask=0xc0,name=br_inst_retired.near_taken/uppp" in command
-    assert "-e cpu_core/event=0xc4,umask=0x20,name=br_inst_retired.near_taken/uppp" in command
-
-
-def test_sierra_forest_has_the_atom_encoding(
-    make_machine: Make, make_options: Options, pmus: Pmus
-) -> None:
-    commands = build_commands(make_machine("sierraforest", pmus["lbr32"]), make_options())
-    assert "umask=0xc0" in commands[1][3]
-
-
-def test_old_atoms_trigger_on_cycles(make_machine: Make, make_options: Options, pmus: Pmus) -> None:
-    commands = build_commands(make_machine("goldmont", pmus["lbr32"]), make_options())
-    assert [c[2:6] for c in commands] == [("-e", "cycles:u", "-c", "2000003")]
-
-
-def test_zen4_then_raw_then_cycles(make_machine: Make, make_options: Options, pmus: Pmus) -> None:
-    commands = build_commands(make_machine("zen4", pmus["amd16"]), make_options())
-    events = [command[3] for command in commands]
-    assert events == ["ex_ret_brn_tkn:u", "cpu/event=0xc4,name=ex_ret_brn_tkn/u", "cycles:u"]
-    assert all("-b" in command for command in commands)
-
-
 def test_zen3_has_one_event_and_a_least_period(
     make_machine: Make, make_options: Options, pmus: Pmus
 ) -> None:
@@ -86,16 +46,6 @@ def test_zen3_has_one_event_and_a_least_period(
     assert [" ".join(c[2:7]) for c in commands] == ["-e cpu/branch-brs/u -c 17 -b"]
     with pytest.raises(InputError, match="refuses a period of 16"):
         build_commands(machine, make_options(period=16))
-
-
-def test_brbe(make_machine: Make, make_options: Options, pmus: Pmus) -> None:
-    command = first(make_machine("neoverse-v3", pmus["brbe64"]), make_options())
-    assert "-e armv8_pmuv3_0/br_retired/u -c 500009 -b" in command
-
-
-def test_brbe_without_the_event(make_machine: Make, make_options: Options) -> None:
-    machine = make_machine("neoverse-v3", {"armv9_neoverse_v3": {"caps/branches": "32"}})
-    assert "-e cycles:u -c 2000003 -b" in first(machine, make_options())
 
 
 @pytest.mark.parametrize(
