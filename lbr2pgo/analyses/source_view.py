@@ -66,7 +66,7 @@ def line_figures(evidence: Evidence, region: int) -> LineFigures:
     taken, not_taken = _outcomes(own)
     taken, not_taken, missed, cycles = (
         _sums(each[rows], group, size)
-        for each in (*_outcomes(own), _mispredicted(own), _cycles(own))
+        for each in (*_outcomes(own), _mispredicted(own), cycles_by_instruction(own))
     )
     first = _first_file(evidence, region, rows, file)
     order = _by_heat(unique[0], executed, len(lines.files), first)
@@ -109,7 +109,7 @@ def _mispredicted(evidence: Evidence) -> F64:
     return _at(evidence, branches.from_[known], branches.mispredicted[known])
 
 
-def _cycles(evidence: Evidence) -> F64:
+def cycles_by_instruction(evidence: Evidence) -> F64:
     """(m,): an even part of every run that covers each instruction."""
     cycles, code = valid_cycles(evidence), evidence.flow.instructions
     is_measured = (cycles.cycles != MISSING) & (cycles.cycles != SATURATED)

@@ -9,6 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow
 
 _SIMULATED = (
     "Recorded under the software LBR: predictions and cycles are those of a simulated processor, "
@@ -95,6 +99,33 @@ class Table:
         """All values of one column."""
         at = [column.name for column in self.columns].index(name)
         return tuple(row[at] for row in self.rows)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The same for pandas, Polars and their like; addresses are unsigned numbers.
+
+        What the table says of itself (title, notes, units) is in the schema's metadata. Raises
+        ImportError where pyarrow is not installed.
+        """
+        import pyarrow
+
+        kinds = {
+            Unit.ADDRESS: pyarrow.uint64(),
+            Unit.COUNT: pyarrow.int64(),
+            Unit.SHARE: pyarrow.float64(),
+            Unit.RATE: pyarrow.float64(),
+            Unit.CYCLES: pyarrow.float64(),
+        }
+        fields = [
+            pyarrow.field(
+                c.name,
+                kinds.get(c.kind, pyarrow.string()),
+                metadata={"title": c.title, "unit": str(c.kind)},
+            )
+            for c in self.columns
+        ]
+        about = {"title": self.title, "notes": "\n".join(self.notes), "found": str(self.found)}
+        columns = [pyarrow.array(self.column(f.name), f.type) for f in fields]
+        return pyarrow.table(columns, pyarrow.schema(fields, metadata=about))
 
     def records(self) -> Iterator[dict[str, Value]]:
         """Each row by its columns' names."""

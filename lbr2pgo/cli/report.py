@@ -19,13 +19,16 @@ from lbr2pgo.cli.reporting import (
     read_report,
 )
 from lbr2pgo.cli.selection import counting_options
+from lbr2pgo.support.errors import InputError
 
 if TYPE_CHECKING:
     from lbr2pgo.reports.build import ReportOptions
+    from lbr2pgo.reports.exports import Export
     from lbr2pgo.reports.model import Report
 
 _TOP = 20
-_FOR_SCRIPTS = ("json", "csv", "folded")
+_FORMATS = ("json", "csv", "parquet", "folded", "pprof", "speedscope", "firefox")
+"""Those of `reports.exports`, which takes time to import."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -65,7 +68,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--top", type=whole_number, metavar="N", help="rows of each table (20; 0: all)"
     )
-    parser.add_argument("--format", choices=("table", *_FOR_SCRIPTS), default="table")
+    parser.add_argument("--format", choices=("table", *_FORMATS), default="table")
     parser.add_argument(
         "--against", type=Path, action="append", default=[], metavar="OLD",
         help="show what changed since this recording; may be repeated",
@@ -74,7 +77,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--old-binary", type=executable, metavar="ELF",
         help="the program of --against, if it is another build",
     )  # fmt: skip
-    parser.add_argument("--html", type=Path, metavar="OUT", help="write one page instead")
+    parser.add_argument(
+        "--html",
+        type=Path,
+        metavar="OUT",
+        help="write one page (and nothing else, unless --format is given)",
+    )
     add_shown(parser)
     parser.set_defaults(run=run)
 
@@ -94,20 +102,33 @@ def sort_keys(text: str) -> list[str]:
 def run(args: argparse.Namespace) -> int:
     """Make the report and show it."""
     prepare()
+    from lbr2pgo.reports import html, terminal
     from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable
 
     if args.html is not None:
         binaries = [] if args.binary is None else [args.binary]
         refuse_overwriting([args.html], [*args.profiles, *binaries])
         refuse_unwritable([args.html])
+    form = None if args.format == "table" else _export(args.format)
     report = _comparison(args) if args.against else read_report(args, _options(args))
+    if form is not None:
+        _print(report, form)
     if args.html is not None:
         refuse_overwriting([args.html], [report.binary])
-    if args.html is None and args.format != "table":
-        _print(report, args.format)
-        return 0
-    _show(for_people(args, report), args.html)
+        html.write(for_people(args, report), args.html)
+        wrote(args.html, "open it in a browser")
+    elif form is None:
+        terminal.show(for_people(args, report))
     return 0
+
+
+def _export(name: str) -> Export:
+    from lbr2pgo.reports.exports import EXPORTS
+
+    form = EXPORTS[name]
+    if form.is_binary and sys.stdout.isatty():
+        raise InputError(f"{name} is nothing for a terminal", cure="Redirect it: > FILE.")
+    return form
 
 
 def _comparison(args: argparse.Namespace) -> Report:
@@ -118,18 +139,23 @@ def _comparison(args: argparse.Namespace) -> Report:
 
 def _options(args: argparse.Namespace) -> ReportOptions:
     from lbr2pgo.reports.build import ReportOptions
+    from lbr2pgo.reports.exports import EXPORTS
 
     is_page = args.html is not None
-    is_folded = args.format == "folded" and not is_page
-    top = (PAGE_TOP if is_page else 0 if is_folded else _TOP) if args.top is None else args.top
+    form = EXPORTS.get(args.format)
+    is_cut = form is None or not form.all_rows
+    top = (PAGE_TOP if is_page else _TOP if is_cut else 0) if args.top is None else args.top
+    has_code = form is not None and form.has_code
     return ReportOptions(
         profiles=tuple(map(Path, args.profiles)),
         binary=args.binary,
-        only=("call-stacks",) if is_folded else tuple(args.only),
+        only=form.only if form and form.only and not is_page else tuple(args.only),
         sort=tuple(args.sort),
         function=args.function,
         top=top or None,
         views=PAGE_VIEWS if is_page else 0,
+        tables=is_page or not has_code,
+        code=has_code,
         source=args.source or is_page,
         source_dirs=tuple(args.source_dir),
         counting=counting_options(args),
@@ -137,29 +163,14 @@ def _options(args: argparse.Namespace) -> ReportOptions:
     )
 
 
-def _show(report: Report, page: Path | None) -> None:
-    """For people: on a page, else in the terminal."""
-    if page is None:
-        from lbr2pgo.reports import terminal
-
-        terminal.show(report)
-    else:
-        from lbr2pgo.reports import html
-
-        html.write(report, page)
-        wrote(page, "open it in a browser")
-
-
-def _print(report: Report, form: str) -> None:
-    """For scripts."""
-    from lbr2pgo.reports import data
+def _print(report: Report, form: Export) -> None:
+    """For scripts and other programs."""
     from lbr2pgo.support.output import write_to
 
-    as_text = {"json": data.as_json, "csv": data.as_csv, "folded": data.as_folded}[form]
-    text = as_text(report).encode("utf-8", "backslashreplace")
+    content = form.write(report)
 
     def write(stream: BinaryIO) -> None:
-        stream.write(text)
+        stream.write(content)
 
     sys.stdout.flush()
     write_to("-", write)

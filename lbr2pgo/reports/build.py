@@ -11,6 +11,7 @@ import numpy as np
 from lbr2pgo.analyses import call_edges, call_stacks, function_view, grouping, latency, registry
 from lbr2pgo.analyses.call_graph import call_graph_tree
 from lbr2pgo.analyses.call_stacks import Node, tree
+from lbr2pgo.analyses.code_profile import NEEDS, code_profile
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.flow_graph import FlowGraph, hottest_regions
 from lbr2pgo.analyses.latency import TimedRun
@@ -54,6 +55,10 @@ class ReportOptions(Inputs):
     """Rows of each table; None for all."""
     views: int = 0
     """How many of the hottest functions to show, if none is asked for."""
+    tables: bool = True
+    """Whether to make all tables where `only` names none."""
+    code: bool = False
+    """Whether to gather all instructions with their frames, for exports."""
     source: bool = False
     """Whether functions are shown with their source."""
     source_dirs: tuple[Moved, ...] = ()
@@ -74,7 +79,7 @@ class ReportOptions(Inputs):
 
     def wants(self, name: str) -> bool:
         """Whether an analysis is to be shown."""
-        return not self.sort and (not self.only or name in self.only)
+        return not self.sort and (name in self.only if self.only else self.tables)
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -93,7 +98,7 @@ def make_report(options: ReportOptions, progress: Progress | None = None) -> Rep
     if not any(is_call_stack(event.branch_sample_type) for event in events):
         found.refuse_nothing()
     top = options.top if options.function is None else None
-    also = grouping.NEEDS if options.sort else ()
+    also = (*(grouping.NEEDS if options.sort else ()), *(NEEDS if options.code else ()))
     report = report_of(gather(found, analyses=options.shown, top=top, also=also), options)
     found.program.image.file.check_unchanged()
     return report
@@ -112,7 +117,7 @@ def report_of(gathered: Gathered, options: ReportOptions) -> Report:
     tables = tuple(table for each in names for table in registry.run(each, evidence, options.top))
     if options.sort:
         tables = (grouping.grouped(evidence, options.sort, options.top),)
-    is_whole = not (options.only or options.sort or options.function)
+    is_whole = options.tables and not (options.only or options.sort or options.function)
     sentences = summary(evidence, tables, gathered.tallies, dict(details), name) if is_whole else ()
     return Report(
         title=f"Branches of {name}",
@@ -128,6 +133,7 @@ def report_of(gathered: Gathered, options: ReportOptions) -> Report:
         functions=tuple(_views(evidence, options)),
         notes=gathered.notes,
         summary=sentences,
+        code=code_profile(evidence) if options.code else None,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from lbr2pgo.analyses.code_profile import CodeProfile
 from lbr2pgo.analyses.distributions import Mode
 from lbr2pgo.analyses.table import Table
 from lbr2pgo.model import waterfall
@@ -138,6 +139,8 @@ class Report:
     """The functions that were asked for, or the hottest ones."""
     notes: tuple[str, ...] = ()
     """What was assumed, and what the files had lost; whole sentences."""
+    code: CodeProfile | None = None
+    """Instructions with their frames, for exports that hold code; None where nobody asked."""
     summary: tuple[str, ...] = ()
     """The answers at first sight; whole sentences. Empty where only a part was asked for."""
 

@@ -1,0 +1,112 @@
+"""What ran, instruction by instruction, with inline frames: what tools of profilers show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from lbr2pgo.analyses.evidence import Evidence
+from lbr2pgo.analyses.source_view import cycles_by_instruction
+from lbr2pgo.evidence.cycle_counts import CYCLES
+from lbr2pgo.evidence.duplicates import DUPLICATES
+from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.tables import same_length, seal
+
+NEEDS = (CYCLES, DUPLICATES)
+MEASURES = ("instructions", "branches", "mispredictions", "cycles")
+"""Columns of `CodeProfile` that hold values; what was not recorded is 0 throughout."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One frame of an instruction: its function, or one that was inlined there."""
+
+    function: str
+    file: str
+    """A path; empty if not known."""
+    line: int
+    start_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class CodeProfile:
+    """Instructions that ran, by address; columns of equal length n."""
+
+    address: ImageAddresses
+    instructions: U64
+    branches: U64
+    """How often each was a taken branch."""
+    mispredictions: U64
+    cycles: U64
+    """An even part of those of each straight run."""
+    frames: tuple[Frame, ...]
+    """Different frames."""
+    stacks: tuple[tuple[int, ...], ...]
+    """Different stacks of them, outermost first, by their numbers."""
+    stack: I64
+    """(n,): number of each instruction's stack."""
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(
+            self, "address", "instructions", "branches", "mispredictions", "cycles", "stack"
+        )
+
+    def __len__(self) -> int:
+        return len(self.address)
+
+    def by_stack(self) -> dict[str, U64]:
+        """Sums of each measure by stack."""
+        return {name: self._sums(getattr(self, name)) for name in MEASURES}
+
+    def _sums(self, values: U64) -> U64:
+        total = np.zeros(len(self.stacks), np.uint64)
+        np.add.at(total, self.stack, values)
+        return total
+
+
+def code_profile(evidence: Evidence) -> CodeProfile:
+    """The profile of all code that ran."""
+    flow = evidence.flow
+    cycles = np.round(cycles_by_instruction(evidence)).astype(np.uint64)
+    rows = np.flatnonzero((flow.executed > 0) | (flow.taken > 0) | (cycles > 0))
+    address = flow.instructions.address[rows]
+    frames: dict[Frame, int] = {}
+    stacks: dict[tuple[int, ...], int] = {}
+    stack = [
+        stacks.setdefault(tuple(frames.setdefault(f, len(frames)) for f in each), len(stacks))
+        for each in _stacks(evidence, address)
+    ]
+    return CodeProfile(
+        address,
+        flow.executed[rows],
+        flow.taken[rows],
+        flow.mispredicted[rows],
+        cycles[rows],
+        tuple(frames),
+        tuple(stacks),
+        np.array(stack, np.int64),
+    )
+
+
+def _stacks(evidence: Evidence, address: ImageAddresses) -> Iterator[tuple[Frame, ...]]:
+    """Frames of each address, outermost first; where nothing is known the function's symbol."""
+    found = evidence.debug.frames(address)
+    regions = evidence.program.regions
+    outer = regions.parent[regions.containing(address)]
+    names = {row: evidence.names.region(row) for row in np.unique(outer).tolist()}
+    columns = (found.function, found.file, found.line, found.start_line)
+    inner = [
+        Frame(found.names[name], found.files[file], line, start)
+        for name, file, line, start in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+    bounds = found.offsets.tolist()
+    for i, region in enumerate(outer.tolist()):
+        own = tuple(inner[bounds[i] : bounds[i + 1]])
+        outermost = (
+            Frame(names[region], own[0].file, own[0].line, own[0].start_line) if own else None
+        )
+        yield (outermost, *own[1:]) if outermost else (Frame(names[region], "", 0, 0),)

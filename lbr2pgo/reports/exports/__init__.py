@@ -1,0 +1,45 @@
+"""Forms of a report that other programs open, by the names of `--format`.
+
+To add one: write its module, and name it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lbr2pgo.reports import data
+from lbr2pgo.reports.exports import firefox, parquet, pprof, speedscope
+from lbr2pgo.reports.model import Report
+
+
+def _text(write: Callable[[Report], str]) -> Callable[[Report], bytes]:
+    return lambda report: write(report).encode("utf-8", "backslashreplace")
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """One form."""
+
+    write: Callable[[Report], bytes]
+    about: str
+    only: tuple[str, ...] = ()
+    """The analyses that it holds, if not those that are asked for."""
+    has_code: bool = False
+    """It is made from `Report.code`, and of no tables."""
+    is_binary: bool = False
+    all_rows: bool = False
+    """Cutting its tables off would make it wrong."""
+
+
+EXPORTS = {
+    "json": Export(_text(data.as_json), "all of it, for scripts"),
+    "csv": Export(_text(data.as_csv), "tables, for scripts"),
+    "parquet": Export(parquet.as_parquet, "one table, see --only (needs pyarrow)", is_binary=True),
+    "folded": Export(
+        _text(data.as_folded), "call stacks for flame graphs", ("call-stacks",), all_rows=True
+    ),
+    "pprof": Export(pprof.as_pprof, "profile.proto, for pprof", has_code=True, is_binary=True),
+    "speedscope": Export(_text(speedscope.as_speedscope), "for speedscope.app", has_code=True),
+    "firefox": Export(_text(firefox.as_firefox), "for profiler.firefox.com", has_code=True),
+}

@@ -1,0 +1,38 @@
+"""One table as Parquet, for pandas, Polars, DuckDB and their like; pyarrow writes it."""
+
+from __future__ import annotations
+
+import io
+
+from lbr2pgo.analyses.table import Table
+from lbr2pgo.reports.model import Report
+from lbr2pgo.support.errors import InputError, MissingToolError
+
+
+def as_parquet(report: Report) -> bytes:
+    """The only table, or the first of the only analysis; raises InputError where there are more.
+
+    Raises MissingToolError without pyarrow.
+    """
+    try:
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingToolError(
+            "pyarrow is not installed", cure="pip install lbr2pgo[arrow], or --format csv."
+        ) from error
+    out = io.BytesIO()
+    parquet.write_table(_only(report).to_arrow(), out)
+    return out.getvalue()
+
+
+def _only(report: Report) -> Table:
+    tables = {table.name: table for table in report.tables}
+    analyses = {
+        name for name in tables if not any(name.startswith(f"{other}-") for other in tables)
+    }
+    if len(analyses) != 1:
+        raise InputError(
+            "a Parquet file holds one table",
+            cure="Name an analysis with --only, or use --format json for all of them.",
+        )
+    return tables[analyses.pop()]

@@ -1,0 +1,182 @@
+"""Each export is read again: by the tool that it is for, or by its published schema."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from builders.recordings import PIE, RECORDING
+
+from lbr2pgo.analyses.code_profile import MEASURES, CodeProfile
+from lbr2pgo.cli import main
+from lbr2pgo.cli import report as command
+from lbr2pgo.reports.build import ReportOptions, make_report
+from lbr2pgo.reports.exports import EXPORTS
+from lbr2pgo.reports.model import Report
+from lbr2pgo.support.errors import InputError
+
+WORDS = ["report", str(RECORDING), "--binary", str(PIE)]
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return make_report(ReportOptions((RECORDING,), PIE, tables=False, code=True))
+
+
+@pytest.fixture(scope="module")
+def code(report: Report) -> CodeProfile:
+    assert report.code is not None
+    return report.code
+
+
+def by_function(code: CodeProfile) -> Counter[str]:
+    """Instructions by innermost function."""
+    total: Counter[str] = Counter()
+    for stack, count in zip(code.stack.tolist(), code.instructions.tolist(), strict=True):
+        total[code.frames[code.stacks[stack][-1]].function] += count
+    return total
+
+
+def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Fields of a protobuf message: numbers and byte strings."""
+    stream = io.BytesIO(message)
+
+    def varint() -> int:
+        value, shift = 0, 0
+        while True:
+            byte = stream.read(1)[0]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+
+    while stream.tell() < len(message):
+        key = varint()
+        yield key >> 3, varint() if key & 7 == 0 else stream.read(varint())
+
+
+def test_pprof_by_its_schema(report: Report, code: CodeProfile) -> None:
+    found: dict[int, list[bytes]] = {}
+    for number, content in fields(gzip.decompress(EXPORTS["pprof"].write(report))):
+        found.setdefault(number, []).append(content)  # type: ignore[arg-type]
+    texts = [text.decode() for text in found[6]]
+    assert texts[0] == ""
+    assert [texts[dict(fields(each))[1]] for each in found[1]] == list(MEASURES)  # type: ignore[index]
+    functions = {dict(fields(f))[1]: texts[dict(fields(f))[2]] for f in found[5]}  # type: ignore[index]
+    assert set(functions.values()) >= {"run", "walk", "next_token"}
+    assert len(found[2]) == len(found[4]) == len(code)
+    assert len({dict(fields(location))[3] for location in found[4]}) == len(code)
+    mapping = dict(fields(found[3][0]))
+    assert texts[mapping[5]] == str(PIE)  # type: ignore[index]
+    assert texts[mapping[6]] == report.build_id  # type: ignore[index]
+
+
+def pprof() -> list[str]:
+    if shutil.which("pprof"):
+        return ["pprof"]
+    if shutil.which("go"):
+        return ["go", "tool", "pprof"]
+    pytest.skip("there is no pprof (Go has it: go tool pprof)")
+
+
+def test_pprof_reads_it(report: Report, code: CodeProfile, tmp_path: Path) -> None:
+    path = tmp_path / "x.pb.gz"
+    path.write_bytes(EXPORTS["pprof"].write(report))
+    shown = subprocess.run(
+        [*pprof(), "-top", "-nodecount=0", "-nodefraction=0", "-sample_index=instructions", path],
+        capture_output=True, text=True, check=True, env={**os.environ, "HOME": str(tmp_path)},
+    ).stdout  # fmt: skip
+    rows = re.findall(r"^\s*(\d+) +[\d.]+%.*?%  +\d+ +[\d.]+%  (.+?)(?: \(inline\))?$", shown, re.M)
+    assert {name: int(flat) for flat, name in rows} == +by_function(code)
+
+
+def test_speedscope(report: Report, code: CodeProfile) -> None:
+    whole = json.loads(EXPORTS["speedscope"].write(report))
+    profile = whole["profiles"][0]
+    assert profile["name"] == "instructions executed, in samples"
+    assert profile["endValue"] == sum(profile["weights"]) == int(code.instructions.sum())
+    total: Counter[str] = Counter()
+    for stack, weight in zip(profile["samples"], profile["weights"], strict=True):
+        total[whole["shared"]["frames"][stack[-1]]["name"]] += weight
+    assert total == +by_function(code)
+    assert {each["name"] for each in whole["profiles"]} >= {"cycles", "taken branches"}
+
+
+def test_firefox(report: Report, code: CodeProfile) -> None:
+    whole = json.loads(EXPORTS["firefox"].write(report))
+    (thread,) = whole["threads"]
+    stacks, frames, texts = (
+        thread["stackTable"]["data"], thread["frameTable"]["data"], thread["stringTable"],
+    )  # fmt: skip
+    for (leaf, _, _), expected in zip(thread["samples"]["data"], code.stacks, strict=True):
+        names = []
+        while leaf is not None:
+            names.append(texts[frames[stacks[leaf][1]][0]].partition(" (")[0])
+            leaf = stacks[leaf][0]
+        assert names[::-1] == [code.frames[i].function for i in expected]
+    times = [sample[1] for sample in thread["samples"]["data"]]
+    assert times == sorted(times)
+    missed = sum(marker[5]["count"] for marker in thread["markers"]["data"])
+    assert missed == int(code.mispredictions.sum()) > 0
+    for table in ("samples", "markers", "frameTable", "stackTable"):
+        width = len(thread[table]["schema"])
+        assert {len(row) for row in thread[table]["data"]} == {width}
+
+
+def test_parquet_holds_one_table() -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    made = make_report(ReportOptions((RECORDING,), PIE, only=("hot-branches",), top=None))
+    table = made.table("hot-branches")
+    assert table is not None
+    again = parquet.read_table(io.BytesIO(EXPORTS["parquet"].write(made)))
+    assert again.to_pylist() == list(table.records())
+    assert str(again.schema.field("from_address").type) == "uint64"
+    two = make_report(ReportOptions((RECORDING,), PIE, only=("hot-branches", "outcomes")))
+    with pytest.raises(InputError, match="--only"):
+        EXPORTS["parquet"].write(two)
+
+
+def test_what_a_table_says_of_itself_goes_with_it() -> None:
+    pytest.importorskip("pyarrow")
+    made = make_report(ReportOptions((RECORDING,), PIE, only=("hot-branches",)))
+    arrow = made.tables[0].to_arrow()
+    assert arrow.schema.metadata[b"title"] == b"Hot branches"
+    assert arrow.schema.field("share").metadata[b"unit"] == b"share"
+    assert arrow.column("from_line").null_count == made.tables[0].column("from_line").count(None)
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_the_command_writes_every_form(
+    name: str, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    if name == "parquet":
+        pytest.importorskip("pyarrow")
+    only = ["--only", "hot-branches"] if name == "parquet" else []
+    code = main([*WORDS, *only, "--format", name])
+    out = capfdbinary.readouterr().out
+    assert (code, bool(out)) == ((2, False) if name == "folded" else (0, True))
+
+
+def test_the_forms_of_the_command_are_those_there_are() -> None:
+    assert set(command._FORMATS) == set(EXPORTS)
+
+
+def test_page_and_form_in_one_go(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "x.html"
+    assert main([*WORDS, "--html", str(page), "--format", "json"]) == 0
+    assert json.loads(capfd.readouterr().out)["tables"]
+    assert "</html>" in page.read_text()
+
+
+def test_input_without_addresses_has_no_code() -> None:
+    with pytest.raises(InputError, match="no addresses"):
+        EXPORTS["pprof"].write(Report("t", "", None, ("x.csv",), (), (), ()))
