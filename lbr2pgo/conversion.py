@@ -67,9 +67,17 @@ def convert(
     timings = timings or Timings()
     refuse_unwritable(options.paths)
     found = read(options, progress, timings)
-    refuse_overwriting(options.paths, [found.program.image.path])
+    return write_outputs(found, options.outputs, options.compat, timings)
+
+
+def write_outputs(
+    found: Replayed, outputs: Sequence[Output], compat: frozenset[str], timings: Timings
+) -> Conversion:
+    """The second half of `convert`: every output of what was read, and what became of it all."""
+    paths = [path for output in outputs for path in output.paths]
+    refuse_overwriting(paths, [found.program.image.path])
     found.refuse_nothing()
-    done = _write(options.outputs, Work(found, options.compat, timings))
+    done = _write(outputs, Work(found, compat, timings))
     tallies = {**found.flow.tallies, **done.tallies}
     waterfall.check(tallies, steps())
     notes = tuple(dict.fromkeys((*done.notes, *found.notes)))

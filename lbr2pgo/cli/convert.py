@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from lbr2pgo.cli import messages
+from lbr2pgo.cli.images import add_images, only_binary, run_images
 from lbr2pgo.cli.own_process import prepare
 from lbr2pgo.cli.parser import some_of, whole_number
-from lbr2pgo.cli.selection import add_binary, add_selection, counting_options
+from lbr2pgo.cli.selection import add_selection, counting_options
 from lbr2pgo.support.errors import InputError
 
 if TYPE_CHECKING:
     from lbr2pgo.conversion import ConvertOptions
+    from lbr2pgo.fleet.images import ImagesOptions
     from lbr2pgo.profiles.formats.base import Option, Output
 
 
@@ -30,6 +32,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         examples=(
             "lbr2pgo convert perf.data --binary ./app --llvm app.prof --fdata app.fdata",
             "lbr2pgo convert monday.data tuesday.data --binary ./app --llvm app.prof",
+            "lbr2pgo convert perf.data --all-images --llvm 'out/{name}.prof'",
             "perf script -F pid,ip,brstack --show-mmap-events | lbr2pgo convert - --binary ./app",
         ),
     )
@@ -39,7 +42,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="PROFILE",
         help="perf.data, perf script text, pre-aggregated or saved counts; - is standard input",
     )
-    add_binary(parser)
+    add_images(parser)
     _add_outputs(parser)
     add_selection(parser)
     parser.add_argument(
@@ -123,22 +126,49 @@ def _outputs(args: argparse.Namespace) -> Iterator[Output]:
 def _options(args: argparse.Namespace) -> ConvertOptions:
     from lbr2pgo.conversion import ConvertOptions
 
+    binary = only_binary(args.binaries)
     return ConvertOptions(
-        profiles=tuple(map(Path, args.profiles)),
-        binary=args.binary,
-        outputs=tuple(_outputs(args)),
-        counting=counting_options(args),
-        strict=args.strict,
-        compat=frozenset(args.compat),
-        correct_runs=args.correct_runs,
-        no_lbr=args.no_lbr,
-        force=args.force,
+        **_shared_options(args), binary=binary, no_lbr=args.no_lbr, force=args.force
     )
+
+
+def _shared_options(args: argparse.Namespace) -> dict[str, Any]:
+    """What is asked for of one image as of several."""
+    return {
+        "profiles": tuple(map(Path, args.profiles)),
+        "outputs": tuple(_outputs(args)),
+        "counting": counting_options(args),
+        "strict": args.strict,
+        "compat": frozenset(args.compat),
+        "correct_runs": args.correct_runs,
+    }
 
 
 def run(args: argparse.Namespace) -> int:
     """Convert, print the waterfall, and say what was assumed."""
     prepare()
+    if args.all_images or len(args.binaries) > 1:
+        shows_timings = args.timings or messages.is_verbose()
+        options = _images_options(args)
+        return run_images(options, args.summary_json, shows_timings=shows_timings)
+    return _run_one(args)
+
+
+def _images_options(args: argparse.Namespace) -> ImagesOptions:
+    from lbr2pgo.fleet.images import ImagesOptions
+    from lbr2pgo.program.elf.find import ImagePlaces
+
+    if args.no_lbr:
+        raise InputError("--no-lbr is for one image", cure="Give one --binary.")
+    return ImagesOptions(
+        **_shared_options(args),
+        binaries=tuple(args.binaries),
+        all_images=args.all_images,
+        places=ImagePlaces(tuple(args.sysroots)),
+    )
+
+
+def _run_one(args: argparse.Namespace) -> int:
     from lbr2pgo.cli.progress import SampleProgress
     from lbr2pgo.conversion import convert
     from lbr2pgo.model.incomplete import IncompleteError

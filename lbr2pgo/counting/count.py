@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -264,6 +265,10 @@ def _is_wanted(event: EventInfo, name: str | None) -> bool:
     return name is None or name in (event.name, event.name.split(":")[0])
 
 
+Selected = tuple[BranchStacks, I64, U8]
+"""A batch, with its samples' spaces (negative: not to be counted) and `StackKind`s."""
+
+
 class Reading:
     """One pass over those samples of a source that count for an image."""
 
@@ -275,25 +280,69 @@ class Reading:
         chosen = options.build_id, options.branches
         self.match, self.spaces = place_image(source, layout, *chosen)
         self.tally = _SampleTally()
-        self._source = source
+        self.source, self.layout = source, layout
         self._selection = _Selection(source, options)
         self._moves_calls = not options.as_llvm and are_recorded_behind(source.info, layout)
 
     def batches(
         self, resolve: SymbolResolver | None = None, progress: Progress | None = None
-    ) -> Generator[tuple[BranchStacks, I64, U8], None, None]:
+    ) -> Generator[Selected, None, None]:
         """Each batch, with its samples' spaces (negative: not to be counted) and `StackKind`s."""
-        for batch in read_ahead(self._source.batches(resolve)):
-            self.tally.expect(batch, self._source.info.path)
-            if self._moves_calls:
-                batch = at_their_instructions(batch)
-            yield batch, *self._selection.apply(batch, self.spaces, self.tally)
-            if progress is not None:
-                progress(len(batch), self._share_read)
+        for selected in _of_each([self], resolve, progress):
+            yield selected[0]
 
-    @property
-    def _share_read(self) -> float | None:
-        return self._source.share_read if isinstance(self._source, SizedSource) else None
+    def select(self, batch: BranchStacks) -> Selected:
+        """A batch of the source for this image, in its order."""
+        self.tally.expect(batch, self.source.info.path)
+        if self._moves_calls:
+            batch = at_their_instructions(batch)
+        return batch, *self._selection.apply(batch, self.spaces, self.tally)
+
+
+def _of_each(
+    readings: Sequence[Reading], resolve: SymbolResolver | None, progress: Progress | None
+) -> Generator[tuple[Selected, ...], None, None]:
+    """Each batch of the one source that all are of, for each of them."""
+    source = readings[0].source
+    for batch in read_ahead(source.batches(resolve)):
+        yield tuple(reading.select(batch) for reading in readings)
+        if progress is not None:
+            share = source.share_read if isinstance(source, SizedSource) else None
+            progress(len(batch), share)
+
+
+def count_together(
+    readings: Sequence[Reading],
+    resolve: SymbolResolver | None = None,
+    progress: Progress | None = None,
+) -> list[Counted]:
+    """Count every sample of a source for each of several images, in one pass over the source."""
+    files = MappedFiles(of_code(readings[0].source.space_events()))
+    first, *others = [
+        [TraceTable(reading.spaces, files) for reading in readings] for _ in range(threads())
+    ]
+    with closing(_of_each(readings, resolve, progress)) as batches:
+        distribute(batches, [partial(_add, tables) for tables in (first, *others)])
+    for tables in others:
+        for table, other in zip(first, tables, strict=True):
+            table.merge(other)
+    return [_counted(*each) for each in zip(readings, first, strict=True)]
+
+
+def _add(tables: Sequence[TraceTable], *selected: Selected) -> None:
+    for table, each in zip(tables, selected, strict=True):
+        table.add(*each)
+
+
+def _counted(reading: Reading, table: TraceTable) -> Counted:
+    counts, outside = table.counts()
+    tallies = {
+        **reading.tally.as_tally(table.tallies, outside),
+        **waterfall.outside_in(table.by_file(outside)),
+        "runs_in_image/between_pieces": table.between_pieces(),
+    }
+    build_id = reading.layout.build_id
+    return Counted(replace(counts, build_id=build_id, tallies=tallies), reading.match)
 
 
 def count_stack_source(
@@ -304,20 +353,8 @@ def count_stack_source(
     progress: Progress | None = None,
 ) -> Counted:
     """Count every sample of a source of stacks; raises InputError if it is of another binary."""
-    reading = Reading(source, layout, options)
-    files = MappedFiles(of_code(source.space_events()))
-    table, *others = (TraceTable(reading.spaces, files) for _ in range(threads()))
-    with closing(reading.batches(resolve, progress)) as batches:
-        distribute(batches, [each.add for each in (table, *others)])
-    for other in others:
-        table.merge(other)
-    counts, outside = table.counts()
-    tallies = {
-        **reading.tally.as_tally(table.tallies, outside),
-        **waterfall.outside_in(table.by_file(outside)),
-        "runs_in_image/between_pieces": table.between_pieces(),
-    }
-    return Counted(replace(counts, build_id=layout.build_id, tallies=tallies), reading.match)
+    (counted,) = count_together([Reading(source, layout, options)], resolve, progress)
+    return counted
 
 
 def count(

@@ -199,6 +199,13 @@ def aggregate(
     )
 
 
+def no_counts(build_id: str | None) -> BranchCounts:
+    """Nothing, of a build."""
+    none = np.zeros(0, np.uint64)
+    at = image_addresses(none)
+    return aggregate(at, at, at, none.astype(np.uint8), none, none, build_id=build_id)
+
+
 def with_unknown_predictions(counts: BranchCounts) -> BranchCounts:
     """Counts of an input that has no word for "not known".
 

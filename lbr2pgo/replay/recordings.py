@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from lbr2pgo.counting.count import (
     Counted,
     CountingOptions,
     Progress,
+    Reading,
     count,
+    count_together,
     filter_names,
     kind_of_stacks,
 )
 from lbr2pgo.counting.find_by_branches import CodeBranches
 from lbr2pgo.counting.find_image import ImageMatch, refuse_other_machine
-from lbr2pgo.model.branch_counts import BranchCounts
+from lbr2pgo.model.branch_counts import BranchCounts, no_counts
 from lbr2pgo.model.count_sums import merge
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.native.walk import StackKind
@@ -28,9 +32,11 @@ from lbr2pgo.replay.prologues import in_prologue_or_epilogue
 from lbr2pgo.replay.recorded_program import recorded_program
 from lbr2pgo.replay.replay import Flow, ReplayOptions, replay
 from lbr2pgo.sources import open_source
-from lbr2pgo.sources.base import Source, SourceInfo
+from lbr2pgo.sources.base import Addresses, Source, SourceInfo, StackSource
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.timings import Timings
+
+T = TypeVar("T")
 
 LLVM_PROFGEN, PERF2BOLT = "llvm-profgen", "perf2bolt"
 
@@ -133,39 +139,121 @@ def replay_sources(
     names: Sequence[str] | None = None,
 ) -> Replayed:
     """As `read_and_replay`, of what is open already; `names` are what notes call the sources."""
+    (found,) = replay_images(sources, [program], options, progress, timings, names=names)
+    return found
+
+
+def replay_images(
+    sources: Sequence[Source],
+    programs: Sequence[Program],
+    options: ReadingOptions | None = None,
+    progress: Progress | None = None,
+    timings: Timings | None = None,
+    *,
+    names: Sequence[str] | None = None,
+    skips_absent: bool = False,
+) -> list[Replayed]:
+    """As `replay_sources` for each of several images, in one pass over each source.
+
+    With `skips_absent` a source that does not show an image has no counts of it, and that is a
+    note; else it is an InputError.
+    """
     options, timings = options or ReadingOptions(), timings or Timings()
     names = names or [source.info.path for source in sources]
-    counting = tuple(counting_options(options, program, source) for source in sources)
-    counts: list[BranchCounts] = []
-    notes: list[str] = []
-    filters: list[str] = []
-    damage: list[str] = []
+    images = [_Image(program, options, sources) for program in programs]
     sizes = [size_of(name) for name in names]
-    for i, (name, source, chosen) in enumerate(zip(names, sources, counting, strict=True)):
+    for i, source in enumerate(sources):
+        over_all = progress_over_all(progress, sizes, i)
         with timings.stage("read and count", sizes[i]):
-            found = _count(source, program, chosen, progress_over_all(progress, sizes, i))
-        counts.append(found.counts)
-        left_out = [f"{name}: {note}" for note in filter_notes(source.info)]
-        filters += left_out
-        notes += [f"{name}: {note}" for note in match_notes(found.match)] + left_out
-        damage += [f"{name}: {n:,} {reason}" for reason, n in source.health().items() if n]
-    merged = _merged(counts)
-    with timings.stage("replay"):
-        judged_by = replay_options(options)
-        merged = impute(merged) if options.correct_runs else merged
-        flow = replay(merged, program, judged_by)
-    notes += (*replay_notes(flow), *damage)  # damage last, where it is seen
-    return Replayed(
-        program, tuple(sources), counting, judged_by, flow, tuple(notes), tuple(filters)
-    )
+            _count_images(source, i, images, over_all, skips_absent=skips_absent)
+    return [image.replayed(sources, names, options, timings) for image in images]
 
 
-def _count(
-    source: Source, program: Program, options: CountingOptions, progress: Progress | None
-) -> Counted:
-    layout = program.image.layout
-    refuse_other_machine(layout, source.info.machine, where=source.info.path)
-    return count(source, layout, options, program.address_of, progress)
+class _Image:
+    """What was found of one image, source by source."""
+
+    def __init__(
+        self, program: Program, options: ReadingOptions, sources: Sequence[Source]
+    ) -> None:
+        self.program = program
+        self.counting = tuple(counting_options(options, program, each) for each in sources)
+        self.counted: list[Counted | InputError] = []
+
+    def reading(self, source: StackSource, number: int) -> Reading:
+        self.refuse_other_machine(source)
+        return Reading(source, self.program.image.layout, self.counting[number])
+
+    def count(self, source: Source, number: int, progress: Progress | None) -> Counted:
+        self.refuse_other_machine(source)
+        layout, resolve = self.program.image.layout, self.program.address_of
+        return count(source, layout, self.counting[number], resolve, progress)
+
+    def refuse_other_machine(self, source: Source) -> None:
+        layout = self.program.image.layout
+        refuse_other_machine(layout, source.info.machine, where=source.info.path)
+
+    def replayed(
+        self,
+        sources: Sequence[Source],
+        names: Sequence[str],
+        options: ReadingOptions,
+        timings: Timings,
+    ) -> Replayed:
+        notes: list[str] = []
+        filters: list[str] = []
+        damage: list[str] = []
+        for name, source, found in zip(names, sources, self.counted, strict=True):
+            if isinstance(found, InputError):
+                notes.append(f"{name}: {found.what}")
+                continue
+            left_out = [f"{name}: {note}" for note in filter_notes(source.info)]
+            filters += left_out
+            notes += [f"{name}: {note}" for note in match_notes(found.match)] + left_out
+            damage += [f"{name}: {n:,} {reason}" for reason, n in source.health().items() if n]
+        there = [found.counts for found in self.counted if not isinstance(found, InputError)]
+        merged = _merged(there or [no_counts(self.program.image.build_id)])
+        with timings.stage("replay"):
+            judged_by = replay_options(options)
+            merged = impute(merged) if options.correct_runs else merged
+            flow = replay(merged, self.program, judged_by)
+        notes += (*replay_notes(flow), *damage)  # damage last, where it is seen
+        return Replayed(
+            self.program, tuple(sources), self.counting, judged_by, flow, tuple(notes),
+            tuple(filters),
+        )  # fmt: skip
+
+
+def _count_images(
+    source: Source,
+    number: int,
+    images: Sequence[_Image],
+    progress: Progress | None,
+    *,
+    skips_absent: bool,
+) -> None:
+    """Count for each image; what a source holds by symbols is read for each of them."""
+    is_of_addresses = source.info.addresses is Addresses.RUNTIME
+    if isinstance(source, StackSource) and is_of_addresses and len(images) > 1:
+        readings = [
+            _tried(partial(image.reading, source, number), skips_absent) for image in images
+        ]
+        there = [reading for reading in readings if isinstance(reading, Reading)]
+        counted = iter(count_together(there, None, progress) if there else ())
+        for image, reading in zip(images, readings, strict=True):
+            image.counted.append(next(counted) if isinstance(reading, Reading) else reading)
+        return
+    for image in images:
+        found = _tried(partial(image.count, source, number, progress), skips_absent)
+        image.counted.append(found)
+
+
+def _tried(find: Callable[[], T], skips_absent: bool) -> T | InputError:
+    try:
+        return find()
+    except InputError as error:
+        if not skips_absent:
+            raise
+        return error
 
 
 def size_of(path: str) -> int:

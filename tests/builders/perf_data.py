@@ -127,9 +127,9 @@ def mmap(
 
 def mmap2(
     pid: int, start: int, length: int, path: str, trailer: bytes = b"", *,
-    misc: int = 2, identity: bytes = bytes(24), protection: int = 5,
+    misc: int = 2, identity: bytes = bytes(24), protection: int = 5, offset: int = 0x1000,
 ) -> bytes:  # fmt: skip
-    body = struct.pack("<iiQQQ", pid, pid, start, length, 0x1000)
+    body = struct.pack("<iiQQQ", pid, pid, start, length, offset)
     return record(
         10, misc, body + identity + struct.pack("<II", protection, 2) + text(path) + trailer
     )

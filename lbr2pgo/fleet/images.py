@@ -1,0 +1,188 @@
+"""Every image of recordings converted in one pass: each recording is read once.
+
+What is written of an image is what a conversion of it alone writes, byte for byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from lbr2pgo.conversion import Conversion, write_outputs
+from lbr2pgo.counting.count import Progress
+from lbr2pgo.model.address_space_events import KERNEL_PID, Mmap
+from lbr2pgo.model.incomplete import IncompleteError
+from lbr2pgo.profiles.formats.base import Output
+from lbr2pgo.program.elf.find import ImagePlaces
+from lbr2pgo.program.program import Program
+from lbr2pgo.replay.recordings import ReadingOptions, Replayed, replay_images
+from lbr2pgo.sources import open_source
+from lbr2pgo.sources.base import Source, StackSource
+from lbr2pgo.support.errors import InputError, Lbr2pgoError
+from lbr2pgo.support.file_names import BUILD_ID, NAME, fields_of, filled
+from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable
+from lbr2pgo.support.threads import in_order, threads
+from lbr2pgo.support.timings import Timings
+
+NO_BUILD_ID = "none"
+"""Stands for a program without one, in names of files and in tables."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImagesOptions(ReadingOptions):
+    """What to read and what to write of each image."""
+
+    profiles: tuple[Path, ...]
+    binaries: tuple[Path, ...] = ()
+    all_images: bool = False
+    """Take every mapped file that is found, too."""
+    places: ImagePlaces = field(default_factory=ImagePlaces)
+    outputs: tuple[Output, ...] = ()
+    """`{name}` and `{build_id}` in their paths stand for each image's."""
+
+    def __post_init__(self) -> None:
+        if self.counting.build_id is not None:
+            what = "--build-id is of one binary, and there are several"
+            raise InputError(what, cure="Leave it out, or give one --binary.")
+        for output in self.outputs:
+            for path in output.paths:
+                if not fields_of(path):
+                    raise InputError(
+                        f"{path} would be written for each of several images",
+                        cure="Put {name} or {build_id} in it, in quotes: '{name}.prof'.",
+                    )
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertedImage:
+    """What became of one image."""
+
+    name: str
+    """As the recording calls it, without folders."""
+    binary: Path
+    build_id: str | None
+    outputs: tuple[Output, ...]
+    result: Conversion | IncompleteError
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every output was written."""
+        return isinstance(self.result, Conversion)
+
+    @property
+    def has_branches(self) -> bool:
+        """Whether samples show any branch of it."""
+        return self.tally("branches_in_image") > 0
+
+    def tally(self, key: str) -> int:
+        """A number of its waterfall; 0 where the step was not taken."""
+        return self.result.tallies.get(key, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Images:
+    """What became of all of them."""
+
+    images: tuple[ConvertedImage, ...]
+    notes: tuple[str, ...]
+    """Of files that were not found."""
+
+
+def convert_images(
+    options: ImagesOptions, progress: Progress | None = None, timings: Timings | None = None
+) -> Images:
+    """Read once; count, replay and write each image.
+
+    An image of which nothing is counted or can be written is told among the others. Raises
+    InputError for what can't be read, and for a binary that was not recorded; OutputError for a
+    path that can't be written.
+    """
+    timings = timings or Timings()
+    with timings.stage("open the inputs"):
+        sources = [open_source(path) for path in options.profiles]
+        mapped = list(_mapped(sources, options.places)) if options.all_images else []
+        # A store by build-id has other names than those that were recorded.
+        named = {each.found.resolve(): each.name for each in mapped if each.found is not None}
+        binaries = {**{path.resolve(): path.name for path in options.binaries}, **named}
+        programs = [Program.open(path) for path in binaries]
+    if not programs:
+        raise InputError("no mapped file was found", cure="Name a --binary, or a --sysroot.")
+    outputs = [
+        _outputs_of(program, name, options.outputs)
+        for program, name in zip(programs, binaries.values(), strict=True)
+    ]
+    paths = [path for each in outputs for output in each for path in output.paths]
+    refuse_overwriting(paths, [*options.profiles, *binaries])
+    refuse_unwritable(paths)
+    names = list(map(str, options.profiles))
+    replayed = replay_images(
+        sources, programs, options, progress, timings, names=names,
+        skips_absent=options.all_images,
+    )  # fmt: skip
+
+    def convert(found: Replayed, name: str, outputs: Sequence[Output]) -> ConvertedImage:
+        return _converted(found, name, outputs, options.compat)
+
+    work = zip(replayed, binaries.values(), outputs, strict=True)
+    with timings.stage("write the images"):
+        done = tuple(in_order(work, [convert] * threads()))
+    missing = [f"not found: {each}" for each in mapped if each.found is None]
+    return Images(done, tuple(missing))
+
+
+@dataclass(frozen=True, slots=True)
+class _MappedFile:
+    path: str
+    build_id: str | None
+    found: Path | None
+
+    @property
+    def name(self) -> str:
+        return Path(self.path).name
+
+    def __str__(self) -> str:
+        return self.path + (f" ({self.build_id})" if self.build_id else "")
+
+
+def _mapped(sources: Sequence[Source], places: ImagePlaces) -> Iterator[_MappedFile]:
+    """Each file that was mapped as code, and where it is; one build once, by its first path."""
+    known: dict[str, tuple[str, str | None]] = {}
+    for source in sources:
+        events = source.space_events() if isinstance(source, StackSource) else ()
+        for event in events:
+            if isinstance(event, Mmap) and _is_file(event):
+                build_id = event.build_id or source.info.build_ids.get(event.path)
+                known.setdefault(build_id or event.path, (event.path, build_id))
+    for path, build_id in sorted(known.values(), key=str):
+        yield _MappedFile(path, build_id, places.find(path, build_id))
+
+
+def _is_file(event: Mmap) -> bool:
+    is_path = event.path.startswith("/") and not event.path.startswith("//")
+    return event.executable and event.pid != KERNEL_PID and is_path
+
+
+def _outputs_of(program: Program, name: str, outputs: Sequence[Output]) -> tuple[Output, ...]:
+    values = {NAME: name, BUILD_ID: program.image.build_id or NO_BUILD_ID}
+
+    def of_image(output: Output) -> Output:
+        named = {option.name: getattr(output, option.name) for option in output.options()}
+        paths = {name: filled(p, values) for name, p in named.items() if isinstance(p, Path)}
+        return replace(output, **paths)
+
+    return tuple(map(of_image, outputs))
+
+
+def _converted(
+    found: Replayed, name: str, outputs: Sequence[Output], compat: frozenset[str]
+) -> ConvertedImage:
+    image = found.program.image
+    result: Conversion | IncompleteError
+    try:
+        result = write_outputs(found, outputs, compat, Timings())
+    except IncompleteError as error:
+        result = error
+    except Lbr2pgoError as error:
+        result = IncompleteError(error.what, found.flow.tallies, found.notes, error.cure)
+    return ConvertedImage(name, Path(image.path), image.build_id, tuple(outputs), result)
