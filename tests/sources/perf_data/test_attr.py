@@ -51,9 +51,8 @@ def test_other_records_end_with_the_same_facts() -> None:
 
 
 def test_an_attr_of_any_size_is_read() -> None:
-    raw = abi.ATTR.pack(
-        abi.TYPE_RAW, abi.ATTR.size, 0xC4, 1009, 7, 2, 3 << abi.PRECISE_IP_SHIFT, 0, 0, 0, 8
-    )
+    flags = 3 << abi.PRECISE_IP_SHIFT
+    raw = abi.ATTR.pack(abi.TYPE_RAW, abi.ATTR.size, 0xC4, 1009, 7, 2, flags, 0, 0, 0, 0, 8)
     whole = parse_attr(raw + bytes(64), [5], "taken")
     assert (whole.type, whole.config, whole.sample_type) == (abi.TYPE_RAW, 0xC4, 7)
     assert (whole.branch_sample_type, whole.precise_ip) == (8, 3)
