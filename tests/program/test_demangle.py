@@ -33,10 +33,10 @@ def bomb(levels: int) -> str:
 
 def test_a_name_that_would_fill_the_memory_stays() -> None:
     assert demangled(bomb(4)).startswith("f(a, t<a, a>, t<t<a, a>, t<a, a> >")
-    start = time.perf_counter()
+    start = time.process_time()
     assert demangled(bomb(30)) == bomb(30)
     assert demangled("_Z1f" + "P" * 10**6 + "i") == "_Z1f" + "P" * 10**6 + "i"
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_every_linkage_name_of_a_text() -> None:

@@ -245,9 +245,9 @@ def test_ten_thousand_callers_in_no_order_take_no_minute(
 ) -> None:
     frames = random.Random(1).choices(return_addresses(walked), k=10_000)
     deep = with_frames(walked, tmp_path, frames)
-    started = time.monotonic()
+    started = time.process_time()
     tallies = done((deep, walked[1]), tmp_path).tallies
-    assert time.monotonic() - started < 20
+    assert time.process_time() - started < 20
     assert tallies["call_stacks_whole"] == 1
 
 

@@ -45,9 +45,9 @@ def test_names_that_hold_the_text_come_first_then_those_that_look_like_it() -> N
 
 def test_a_million_names_are_compared_in_no_time() -> None:
     names = [f"_ZN4name{i:06x}Ev" for i in range(300_000)]
-    start = time.perf_counter()
+    start = time.process_time()
     assert near_matches("_ZN4name00000gEv", names)
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
 
 
 @pytest.fixture(scope="module")
