@@ -41,6 +41,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for name, page in OUTSIDE.items():
         files.append(File.generated(config, page, content=(ROOT / name).read_text()))
     files.append(File.generated(config, "cli.md", content="\n".join(command_line())))
+    files.append(File.generated(config, "sample-report.html", content=sample_report()))
     return files
 
 
@@ -59,6 +60,16 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return f"{link['image']}[{link['text']}]({path}{link['anchor'] or ''})"
 
     return _LINK.sub(replaced, markdown)
+
+
+def sample_report() -> str:
+    """The page that `lbr2pgo report --html` makes of a shipped recording."""
+    from lbr2pgo import report
+    from lbr2pgo.reports import html
+    from lbr2pgo.reports.readable import readable
+
+    recording = ROOT / "testbins" / "recordings" / "x86-64-shapes.pie.perf.data"
+    return html.render(readable(report(recording, ROOT / "testbins" / "x86-64" / "shapes.pie")))
 
 
 def command_line() -> Iterator[str]:

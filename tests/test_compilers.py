@@ -1,4 +1,4 @@
-"""What docs/compilers.md promises of compilers other than clang."""
+"""What docs/rust.md, gcc.md and kernel.md promise."""
 
 from __future__ import annotations
 

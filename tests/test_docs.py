@@ -140,7 +140,7 @@ def test_the_site_tells_every_command_and_everything_public(site: Path) -> None:
 
 
 def test_the_site_leads_from_the_readme_to_its_pages(site: Path) -> None:
-    home = (site / "index.html").read_text().split('role="main"')[1]
+    home = (site / "index.html").read_text().split("md-content__inner")[1]
     links = set(re.findall(r'href="([a-z-]+)/"', home))
     readme = (ROOT / "README.md").read_text()
     assert {Path(page).stem for page in re.findall(r"\(docs/([a-z-]+\.md)\)", readme)} <= links
@@ -152,3 +152,13 @@ def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
         r'<(?:script|img)[^>]* src="https?:|<link[^>]* rel="stylesheet"[^>]*"https?:'
     )
     assert [page for page in site.rglob("*.html") if loads.search(page.read_text())] == []
+
+
+def test_the_site_is_searched_read_in_the_dark_copied_from_and_shows_a_report(site: Path) -> None:
+    page = (site / "builds" / "index.html").read_text()
+    assert '"content.code.copy"' in page
+    assert 'data-md-color-scheme="slate"' in page
+    assert 'data-md-component="search"' in page
+    assert "create_llvm_prof" in (site / "search" / "search_index.json").read_text()
+    assert "Staircase::area" in (site / "sample-report.html").read_text()
+    assert 'href="../sample-report.html"' in page
