@@ -37,6 +37,8 @@ cdef class Survey:
     cdef EntryForm _form
     cdef bint _has_narrow_ips, _has_addresses, _has_symbols
     cdef bint _has_lines, _begins_with_stack
+    cdef bint _ends_with_number  # which may be a pid or a frame
+    cdef Py_ssize_t _addresses  # lines with nothing else that end what was read
     cdef LineKind _previous
     cdef uint64_t[::1] _events
     cdef Py_ssize_t _event_count
@@ -61,12 +63,15 @@ cdef class Survey:
     def merge(self, Survey part):
         cdef Py_ssize_t i
         self.is_timed |= part.is_timed
-        self.is_hybrid |= part.is_hybrid or (part._begins_with_stack and self._previous == PREFIX)
+        if part._begins_with_stack and self._previous == PREFIX:
+            self._note_call_stack()
+        self.is_hybrid |= part.is_hybrid
         self._has_narrow_ips |= part._has_narrow_ips
         self._has_addresses |= part._has_addresses
         self._has_symbols |= part._has_symbols
         if part._has_lines:
             self._previous = part._previous
+            self._ends_with_number = part._ends_with_number
         self.records += part.records
         for i in range(part._event_count):
             self._add_event(part._events[i], part.event_names[i])
@@ -88,10 +93,15 @@ cdef class Survey:
         if kind == RECORD:
             with gil:
                 self.records.append((text[place:end], base + place))
+        elif kind == NOTHING and place == end:
+            # Samples without stacks follow each other; only call stacks end with a blank line.
+            self.is_hybrid |= self._addresses > 1
         elif kind == STACK or kind == SYMBOLS or kind == PREFIX:
             if kind != PREFIX and not self.has_seen_entries:
                 self._note_form(text, kind, body, end)
             self._note_prefix(text, kind, place, body)
+        if kind != PREFIX:
+            self._addresses = 0
         self._previous = kind
         self._has_lines = True
         return 0
@@ -119,14 +129,22 @@ cdef class Survey:
         self.is_timed |= prefix.has_time
         if kind == PREFIX:
             self.is_hybrid |= (prefix.has_time or prefix.has_event) and not prefix.has_ip
+            self._ends_with_number = words == 1 and prefix.has_pid
+            self._addresses = self._addresses + 1 if _is_frame(&prefix) else 0
         elif words == 0:
-            self.is_hybrid |= self._previous == PREFIX
+            if self._previous == PREFIX:
+                self._note_call_stack()
             self._begins_with_stack |= not self._has_lines
         if prefix.has_event and self.event_index(&prefix) == NO_EVENT:
             with gil:
                 name = text[prefix.event_start:prefix.event_end]
                 self._add_event(prefix.event, name.decode("utf-8", "replace"))
         return 0
+
+    cdef void _note_call_stack(self) noexcept nogil:
+        """Note that the line before a stack belongs to it: a frame, even if it is a lone number."""
+        self.is_hybrid = True
+        self._has_narrow_ips |= self._ends_with_number
 
     cdef int _add_event(self, uint64_t event, name) except -1:
         """Number one more event if it is new, as long as there is room."""

@@ -211,6 +211,25 @@ def test_call_stacks_before_the_branch_stack(write: Write) -> None:
     assert not losses(source)
 
 
+@pytest.mark.parametrize("before", ["", "\n", "7\n", "# comment\n\n"])
+@pytest.mark.parametrize("frames", [("401360",), ("401360", "40169f"), ("77", "88")])
+def test_a_call_stack_alone_may_have_short_addresses(
+    frames: tuple[str, ...], before: str, write: Write
+) -> None:
+    lines = "".join(f"\t{frame}\n" for frame in frames)
+    source = write(f"{before}{lines} 0x10/0x20/P/-/-/1\n")
+    assert chains(source) == [[int(frame, 16) for frame in frames]]
+    assert column(source, "ip") == [int(frames[0], 16)]
+    assert column(source, "weight") == [7 if before == "7\n" else 1]
+
+
+def test_call_stacks_without_a_branch_stack_are_one_sample_each(write: Write) -> None:
+    frames = f"\t{'4005dc':>16}\n\t{'400634':>16}\n\n"
+    source = write("\n" + frames + frames)
+    assert read(source) == [[], []]
+    assert chains(source) == [[0x4005DC, 0x400634]] * 2
+
+
 def test_a_head_line_before_a_call_stack(write: Write) -> None:
     text = (
         "sq    7/8    12.345678: cycles:u: \n\t          4005dc main (/bin/x)\n"
