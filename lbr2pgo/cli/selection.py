@@ -6,7 +6,7 @@ import argparse
 import re
 from typing import TYPE_CHECKING
 
-from lbr2pgo.cli.parser import executable, numbers
+from lbr2pgo.cli.parser import executable, numbers, whole_number
 
 if TYPE_CHECKING:
     from lbr2pgo.counting.count import CountingOptions
@@ -21,7 +21,7 @@ def add_binary(parser: argparse.ArgumentParser) -> None:
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
-    """Add --event, --pid, --build-id and --strict."""
+    """Add --event, --pid, --build-id, --drop-newest, --drop-oldest and --strict."""
     selection = parser.add_argument_group("what to count")
     selection.add_argument("--event", metavar="NAME", help="only samples of this event")
     add_pids(selection)
@@ -29,6 +29,11 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
         "--build-id", type=_build_id, metavar="HEX",
         help="the binary's build-id in the recording, if not its own",
     )  # fmt: skip
+    for end in ("newest", "oldest"):
+        selection.add_argument(
+            f"--drop-{end}", type=whole_number, default=0, metavar="K",
+            help=f"leave out the {end} K branches of each stack, where a recorder's are biased",
+        )  # fmt: skip
     selection.add_argument("--strict", action="store_true", help="reject fall-throughs over a call")
 
 
@@ -50,4 +55,10 @@ def counting_options(args: argparse.Namespace) -> CountingOptions:
     """What the options of `add_selection` say."""
     from lbr2pgo.counting.count import CountingOptions
 
-    return CountingOptions(args.event, tuple(args.pid), args.build_id)
+    return CountingOptions(
+        args.event,
+        tuple(args.pid),
+        args.build_id,
+        drop_newest=args.drop_newest,
+        drop_oldest=args.drop_oldest,
+    )

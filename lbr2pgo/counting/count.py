@@ -82,6 +82,9 @@ class CountingOptions:
     """The program's branches, by which it is found where mappings don't show it."""
     skips_leaf: Callable[[ImageAddresses], Bools] | None = None
     """Judges image addresses (n,) at which samples were interrupted: True drops the sample."""
+    drop_newest: int = 0
+    """So many of each stack's newest entries are left out."""
+    drop_oldest: int = 0
     by_instruction: bool = False
     """Choose samples that say where they were interrupted, with or without a branch stack."""
 
@@ -154,6 +157,7 @@ class _SampleTally:
     not_mapped: int = 0
     in_prologue: int = 0
     branches: int = 0
+    dropped: int = 0
     most: int = 0
     """No sum over the samples so far, or over their entries, is larger."""
 
@@ -198,6 +202,7 @@ class _SampleTally:
             "samples_mapped/in_prologue": self.in_prologue,
             "samples_mapped": with_stack - self.not_mapped - self.in_prologue,
             "branches_read": self.branches,
+            "branches_in_image/dropped": self.dropped,
             "branches_in_image/outside": int(reasons[Reason.OUTSIDE]) + outside,
             "branches_in_image": int(reasons[Reason.COUNTED]) - outside,
             **{
@@ -282,6 +287,7 @@ class Reading:
         self.tally = _SampleTally()
         self.source, self.layout = source, layout
         self._selection = _Selection(source, options)
+        self._drops = options.drop_newest, options.drop_oldest
         self._moves_calls = not options.as_llvm and are_recorded_behind(source.info, layout)
 
     def batches(
@@ -296,7 +302,15 @@ class Reading:
         self.tally.expect(batch, self.source.info.path)
         if self._moves_calls:
             batch = at_their_instructions(batch)
-        return batch, *self._selection.apply(batch, self.spaces, self.tally)
+        spaces, kinds = self._selection.apply(batch, self.spaces, self.tally)
+        return self._trimmed(batch, spaces), spaces, kinds
+
+    def _trimmed(self, batch: BranchStacks, spaces: I64) -> BranchStacks:
+        kept = batch.trimmed(*self._drops)
+        lost = (np.diff(batch.offsets) - np.diff(kept.offsets)).astype(np.uint64)
+        counted = spaces >= 0
+        self.tally.dropped += int((batch.weight[counted] * lost[counted]).sum())
+        return kept
 
 
 def _of_each(

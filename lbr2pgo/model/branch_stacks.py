@@ -9,13 +9,14 @@ the word apart; each works on scalars and on arrays.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from lbr2pgo.native import bits
 from lbr2pgo.support.addresses import RuntimeAddresses, runtime_addresses
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
+from lbr2pgo.support.intervals import numbers_in
 from lbr2pgo.support.tables import same_length, seal
 
 # Bits of the flags word.
@@ -150,6 +151,26 @@ class BranchStacks:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def trimmed(self, newest: int, oldest: int) -> BranchStacks:
+        """The same stacks without so many of their newest and of their oldest entries.
+
+        >>> stacks = from_lists([[(5, 6, 0), (3, 4, 0), (1, 2, 0)], [(7, 8, 0)]])
+        >>> kept = stacks.trimmed(1, 1)
+        >>> kept.from_.tolist(), kept.offsets.tolist()
+        ([3], [0, 1, 1])
+        """
+        if not newest and not oldest:
+            return self
+        first = np.minimum(self.offsets[:-1] + newest, self.offsets[1:])
+        past = np.maximum(self.offsets[1:] - oldest, first)
+        rows = numbers_in(first, past)
+        return replace(
+            self,
+            entries=self.entries[rows],
+            offsets=np.concatenate([self.offsets[:1], np.cumsum(past - first)]),
+            counters=None if self.counters is None else self.counters[rows],
+        )
 
     @property
     def from_(self) -> RuntimeAddresses:

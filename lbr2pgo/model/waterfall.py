@@ -104,6 +104,9 @@ REASONS = {
         "from a process that did not map the image",
         "nothing, if other programs ran; else record the program's start too",
     ),
+    "dropped": Reason(
+        "at the ends of stacks", "leave out --drop-newest and --drop-oldest to count them"
+    ),
     "outside": Reason(
         "between addresses outside the image",
         "nothing: libraries and the kernel; convert them with their own --binary",

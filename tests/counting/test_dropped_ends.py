@@ -1,0 +1,54 @@
+"""Stacks without their ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from builders.recordings import STATIC, STATIC_ENTRY, recorded
+
+from lbr2pgo.conversion import Conversion, ConvertOptions, convert
+from lbr2pgo.counting.count import CountingOptions
+from lbr2pgo.model.waterfall import check
+
+NEWEST, OLDEST = (0x22A8B8, 0x22A8C0, 2), (0x22A8EE, 0x22A8C0, 2)
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    path = tmp_path / "perf.data"
+    path.write_bytes(recorded([[NEWEST, STATIC_ENTRY, STATIC_ENTRY, OLDEST], [STATIC_ENTRY]]))
+    return path
+
+
+def converted(path: Path, **options: int) -> Conversion:
+    return convert(ConvertOptions((path,), STATIC, counting=CountingOptions(**options)))  # type: ignore[arg-type]
+
+
+def sources(done: Conversion) -> dict[int, int]:
+    branches = done.counts.branches()
+    return dict(zip(branches.from_.tolist(), branches.count.tolist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("options", "kept", "lost"),
+    [
+        ({}, {NEWEST[0]: 1, STATIC_ENTRY[0]: 3, OLDEST[0]: 1}, 0),
+        ({"drop_newest": 1}, {STATIC_ENTRY[0]: 2, OLDEST[0]: 1}, 2),
+        ({"drop_oldest": 1}, {NEWEST[0]: 1, STATIC_ENTRY[0]: 2}, 2),
+        ({"drop_newest": 2, "drop_oldest": 1}, {STATIC_ENTRY[0]: 1}, 4),
+    ],
+    ids=["none", "newest", "oldest", "both"],
+)
+def test_so_many_entries_are_left_out_at_each_end_and_accounted_for(
+    recording: Path, options: dict[str, int], kept: dict[int, int], lost: int
+) -> None:
+    done = converted(recording, **options)
+    assert sources(done) == kept
+    check(done.tallies)
+    assert done.tallies["branches_in_image/dropped"] == lost
+
+
+def test_fall_throughs_between_the_kept_entries_stay(recording: Path) -> None:
+    assert converted(recording).tallies["runs_in_image"] == 3
+    assert converted(recording, drop_newest=1).tallies["runs_in_image"] == 2
