@@ -21,6 +21,7 @@ from lbr2pgo.analyses import (
     latency,
     mispredictions,
     outcomes,
+    stack_ends,
 )
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.table import Table
@@ -30,6 +31,7 @@ from lbr2pgo.evidence.cycle_counts import CYCLES, ITERATIONS
 from lbr2pgo.evidence.duplicates import DUPLICATES
 from lbr2pgo.evidence.effective_samples import SPREAD
 from lbr2pgo.evidence.single_branches import SINGLE_BRANCHES
+from lbr2pgo.evidence.stack_ends import STACK_ENDS
 
 Planned = Callable[[Evidence, int | None], Finding[Any]]
 """A finding that depends on which code ran, and on how many functions are to be looked at."""
@@ -55,6 +57,7 @@ ANALYSES = {
     call_stacks.NAME: Analysis(call_stacks.call_stacks, (CALL_STACKS,)),
     callers.NAME: Analysis(callers.callers, (CALL_STACKS,)),
     call_edges.NAME: Analysis(call_edges.call_edges),
+    stack_ends.NAME: Analysis(stack_ends.stack_ends, (STACK_ENDS,)),
 }
 """In the order in which a report shows them."""
 

@@ -38,7 +38,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="show hot branches, mispredictions, latencies, outcomes, targets and more",
         description="Answer questions about a recording: hot-functions, hot-branches, "
         "mispredictions, latency, outcomes, indirect-targets, hyperblocks, call-stacks, callers, "
-        "call-edges, function.",
+        "call-edges, stack-ends, function.",
         examples=(
             "lbr2pgo report perf.data --binary ./app",
             "lbr2pgo report perf.data --binary ./app --only hot-branches,mispredictions --top 5",
