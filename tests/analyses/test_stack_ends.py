@@ -46,7 +46,7 @@ def test_a_branch_that_sticks_to_an_end_is_found_there_alone(end: str) -> None:
 
 
 @pytest.mark.parametrize("planted", [0.1, 0.3])
-def test_the_bias_is_most_of_the_part_that_does_not_belong_there_and_no_more(planted: float) -> None:
+def test_the_bias_is_most_of_what_does_not_belong_there_and_no_more(planted: float) -> None:
     shares = recorded(2, planted)
     assert planted / 2 < shares.bias(shares.newest) <= planted
     (note,) = bias_notes(shares)
