@@ -61,7 +61,7 @@ class PlaceNames:
         """The function that holds each address; its address in brackets where no symbol does."""
         regions = self._program.regions
         found = regions.containing(addresses)
-        names = {row: self.region(row) for row in np.unique(found).tolist()}
+        names = {row: self.region(row) for row in set(found.tolist())}
         return [names[row] for row in found.tolist()]
 
     def region(self, row: int) -> str:

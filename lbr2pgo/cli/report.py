@@ -102,7 +102,6 @@ def sort_keys(text: str) -> list[str]:
 def run(args: argparse.Namespace) -> int:
     """Make the report and show it."""
     prepare()
-    from lbr2pgo.reports import html, terminal
     from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable
 
     if args.html is not None:
@@ -114,10 +113,14 @@ def run(args: argparse.Namespace) -> int:
     if form is not None:
         _print(report, form)
     if args.html is not None:
+        from lbr2pgo.reports import html  # which takes time to import
+
         refuse_overwriting([args.html], [report.binary])
         html.write(for_people(args, report), args.html)
         wrote(args.html, "open it in a browser")
     elif form is None:
+        from lbr2pgo.reports import terminal
+
         terminal.show(for_people(args, report))
     return 0
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lbr2pgo.reports.build import ReportOptions
     from lbr2pgo.reports.model import Report
 
-PAGE_VIEWS, PAGE_TOP = 12, 500
+PAGE_VIEWS, PAGE_TOP = 12, 200
 """How many functions and rows a page shows where nobody says."""
 
 

@@ -17,7 +17,7 @@ class KindCollector:
     def add(self, samples: Samples) -> None:
         """Look at a batch."""
         counted = samples.kinds[samples.spaces >= 0]
-        self._kinds.update(map(StackKind, np.unique(counted).tolist()))
+        self._kinds.update(map(StackKind, np.flatnonzero(np.bincount(counted)).tolist()))
 
     def merge(self, other: KindCollector) -> None:
         """Add what another one saw."""

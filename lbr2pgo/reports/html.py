@@ -17,7 +17,7 @@ from importlib import resources
 from typing import BinaryIO
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from lbr2pgo import __version__
 from lbr2pgo.reports import page
@@ -37,6 +37,7 @@ SCRIPTS = (
     "page.js",
 )
 """Our own, in the order in which they need each other."""
+_FRAME = "width: 100%; height: 45rem; border: 1px solid #8888"
 _STYLES = ("uPlot.min.css", "page.css")
 
 
@@ -76,6 +77,14 @@ def render(report: Report) -> str:
             silent=page.silent(report),
             functions=report.functions,
         )
+    )
+
+
+def framed(report: Report) -> str:
+    """The page as an element of another one, which its scripts can't reach."""
+    return (
+        f'<iframe srcdoc="{escape(render(report))}" title="{escape(printable(report.title))}" '
+        f'sandbox="allow-scripts" style="{_FRAME}"></iframe>'
     )
 
 

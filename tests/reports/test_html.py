@@ -270,6 +270,17 @@ def test_libraries_are_the_ones_of_the_list() -> None:
     assert there == ours | {name for name, _ in listed}
 
 
+def test_a_notebook_shows_a_report_in_a_frame() -> None:
+    shown = hostile_report()._repr_html_()
+    ((tag, attributes),) = Document(shown).elements
+    assert tag == "iframe"
+    assert attributes["sandbox"] == "allow-scripts"
+    inner = Document(attributes["srcdoc"] or "")
+    assert inner.errors == []
+    assert "overview" in inner.ids()
+    assert "harm" not in inner.ids()
+
+
 def test_the_page_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     toy = toy_report()
     html.write(toy, tmp_path / "out.html")

@@ -298,7 +298,7 @@ def test_the_page_of_a_large_program_is_light(
     browser: Browser, corpus: Callable[[str], Path]
 ) -> None:
     profile, binary = corpus("sqlite/sq.perf.data.zst"), corpus("sqlite/sq.zst")
-    page = browser.open(make_report(ReportOptions((profile,), binary, top=500, views=12)))
+    page = browser.open(make_report(ReportOptions((profile,), binary, top=200, views=12)))
     assert page.locator("#t-hot-branches tbody tr").count() == 15
     assert page.evaluate("document.querySelectorAll('*').length") < 3000
     paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
