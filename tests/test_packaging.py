@@ -96,6 +96,47 @@ def test_installing_without_a_compiler_ends_with_one_line(source: Path, tmp_path
     assert "[1 lines of output]" in done.stderr
 
 
+def test_without_headers_setup_says_the_same_line(tmp_path: Path) -> None:
+    """A Python whose headers would stand in an empty directory."""
+    code = (
+        "import sysconfig, sys; sysconfig.get_path = lambda name: sys.argv[1]\n"
+        "import setup; setup.check_compiler()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "install a C compiler and Python's headers" in done.stderr
+
+
+YES, NO = "exit 0", "exit 1"
+FOUND = {
+    "no compiler": ({"python3": YES}, False),
+    "no headers": ({"python3": NO, "cc": YES}, False),
+    "both": ({"python3": YES, "cc": YES}, True),
+}
+"""What the programs on PATH answer, python3 whether it has its headers."""
+
+
+@pytest.mark.parametrize(("answers", "is_ready"), FOUND.values(), ids=FOUND)
+def test_make_asks_for_what_lacks_in_one_line(
+    tmp_path: Path, tool: Callable[[str], str], answers: dict[str, str], is_ready: bool
+) -> None:
+    """Where it can't install it: for a user who is not root, and without apt-get."""
+    for name, answer in {"id": "echo 1000", **answers}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{answer}\n")
+        (tmp_path / name).chmod(0o755)
+    done = subprocess.run(
+        [tool("make"), "-s", "compiler"], cwd=ROOT, env={"PATH": str(tmp_path)},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    said = [line for line in done.stderr.splitlines() if not line.startswith("make: ***")]
+    wanted = "a C compiler and Python's headers are needed; on Debian: apt-get install gcc"
+    assert (done.returncode == 0) is is_ready
+    assert [line.startswith(wanted) for line in said] == [True] * (not is_ready)
+
+
 def test_wheels_are_built_for_every_supported_system(run: Run) -> None:
     """As docs/recipes/wheels.yml lets them be built."""
     found = run(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+import lbr2pgo
 from lbr2pgo.support.intervals import interval_of, last_at_or_below, numbers_in
 
 borders = st.lists(st.integers(0, 60), max_size=12, unique=True).map(sorted)
@@ -35,3 +39,13 @@ def test_all_numbers_of_all_intervals(pairs: list[tuple[int, int]]) -> None:
     past = np.array([start + size for start, size in pairs], np.int64)
     expected = [n for start, size in pairs for n in range(start, start + size)]
     assert numbers_in(first, past).tolist() == expected
+
+
+def test_the_look_up_is_written_once() -> None:
+    package = Path(lbr2pgo.__file__).parent
+    written = re.compile(r"""searchsorted\([^()]*(?:\([^()]*\)[^()]*)*side="right"\) - 1""")
+    found = {
+        str(path.relative_to(package)) for path in package.rglob("*.py")
+        if written.search(path.read_text())
+    }  # fmt: skip
+    assert found == {"support/intervals.py"}

@@ -35,7 +35,7 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.distinct import distinct
-from lbr2pgo.support.intervals import numbers_in
+from lbr2pgo.support.intervals import last_at_or_below, numbers_in
 
 
 class ProbeContexts:
@@ -156,7 +156,7 @@ class ProbeContexts:
         blocks = np.flatnonzero((table.kind == ProbeKind.BLOCK) & self._is_named[table.node])
         address = table.address[blocks]
         first = np.searchsorted(address, runs.start, side="left")
-        last = np.searchsorted(address, runs.end, side="right") - 1
+        last = last_at_or_below(address, runs.end)
         sums = RowSums()
         sums.add_ranges(runs.node.astype(np.uint64), first, last, runs.count)
         node, row, _ = sums.rows().astype(np.int64).T
