@@ -19,13 +19,12 @@ from lbr2pgo.inference.network import infer
 from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.model.branch_stacks import BranchStacks
-from lbr2pgo.program.code.code_graph import CodeGraph, code_graph
+from lbr2pgo.program.code.code_graph import CodeGraph, IndirectTargets, code_graph
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.newest_runs import impute
 from lbr2pgo.replay.replay import replay
 from lbr2pgo.sources.base import SourceInfo, StackSource, SymbolResolver
-from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import F64, I64, Bools
 from lbr2pgo.support.intervals import numbers_in
 
@@ -60,7 +59,7 @@ class InstructionCurve:
     """Samples of instructions, with and without the inference of a flow."""
 
     def __init__(
-        self, exact: Edges, program: Program, targets: ImageAddresses | None = None
+        self, exact: Edges, program: Program, targets: IndirectTargets | None = None
     ) -> None:
         inside = exact.target[exact.known & TO != 0], exact.source[exact.known & FROM != 0]
         self._code = program.instructions_for(np.concatenate(inside))

@@ -13,9 +13,8 @@ from lbr2pgo.inference.traces import counts_of_flow
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.instruction_counts import InstructionCounts
-from lbr2pgo.program.code.code_graph import CodeGraph, code_graph
+from lbr2pgo.program.code.code_graph import CodeGraph, IndirectTargets, code_graph
 from lbr2pgo.program.program import Program
-from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64
 
 UNIT = 1000
@@ -24,7 +23,7 @@ have tens of instructions."""
 
 
 def counts_of_instructions(
-    samples: InstructionCounts, program: Program, targets: ImageAddresses | None = None
+    samples: InstructionCounts, program: Program, targets: IndirectTargets | None = None
 ) -> BranchCounts:
     """The branches and fall-throughs that most likely lie behind samples.
 

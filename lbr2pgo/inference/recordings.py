@@ -10,6 +10,7 @@ from lbr2pgo.counting.find_image import refuse_other_machine
 from lbr2pgo.inference.instructions import counts_of_instructions
 from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
 from lbr2pgo.model.instruction_counts import InstructionCounts, merge
+from lbr2pgo.program.code.code_graph import IndirectTargets
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recordings import (
     Inputs,
@@ -27,7 +28,7 @@ from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.timings import Timings
 
-FindTargets = Callable[[Program, ImageAddresses], ImageAddresses]
+FindTargets = Callable[[Program, ImageAddresses], IndirectTargets]
 """Where indirect jumps of the functions that hold these addresses may lead."""
 
 FEWEST = 1000

@@ -13,6 +13,7 @@ from lbr2pgo.profiles.bolt.disassembly import disassembled
 from lbr2pgo.profiles.bolt.functions import discover
 from lbr2pgo.profiles.bolt.jump_tables import find_jump_tables
 from lbr2pgo.profiles.bolt.references import read_references
+from lbr2pgo.program.code.code_graph import IndirectTargets
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
@@ -21,15 +22,19 @@ from lbr2pgo.support.distinct import among, distinct
 _POINTER_SIZE = 8
 
 
-def indirect_targets(program: Program, addresses: ImageAddresses) -> ImageAddresses:
+def indirect_targets(program: Program, addresses: ImageAddresses) -> IndirectTargets:
     """Places that indirect jumps of the functions that hold these addresses may lead to."""
     image, idioms = program.image, idioms_of(program.image)
     functions, references = discover(image, program.symbols), read_references(image)
     code = disassembled(image, functions, program.instructions_for(addresses))
     tables = find_jump_tables(image, idioms.normalized(code), references, idioms)
     labels = references.labels if image.layout.is_pie else _stored_addresses(image)
-    places = distinct(np.concatenate([tables.target, labels]))
-    return places[~among(places, program.regions.start)]
+    labels = distinct(labels)
+    labels = labels[~among(labels, program.regions.start)]
+    anywhere = image_addresses(np.zeros(len(labels), np.uint64))
+    return IndirectTargets(
+        np.concatenate([tables.jump, anywhere]), np.concatenate([tables.target, labels])
+    )
 
 
 def _stored_addresses(image: Image) -> ImageAddresses:

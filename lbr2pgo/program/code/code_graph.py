@@ -21,8 +21,9 @@ from lbr2pgo.support.tables import same_length, seal
 class CodeGraph:
     """Nodes are the blocks, ordered by function and address, and hubs.
 
-    A *hub* stands between the indirect jumps of a function and all places that they may lead to:
-    n jumps with m targets are n + m edges.
+    A *hub* stands between indirect jumps and all places that they may lead to: n jumps with m
+    targets are n + m edges. Jumps whose table is known have one each, the others of a function
+    share one.
     """
 
     function: I64
@@ -56,27 +57,58 @@ class CodeGraph:
         return hub
 
 
+@dataclass(frozen=True, slots=True)
+class IndirectTargets:
+    """Where indirect jumps may lead, one row for each pair; jump 0: any one of its function."""
+
+    jump: ImageAddresses
+    target: ImageAddresses
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
+
+
 def code_graph(
-    code: InstructionTable, functions: Functions, indirect_targets: ImageAddresses | None = None
+    code: InstructionTable, functions: Functions, indirect: IndirectTargets | None = None
 ) -> CodeGraph:
     """The graph of whole functions.
 
-    A function's hub leads to those `indirect_targets` that lie in it, and to every block that
-    nothing else leads to: labels whose address was taken, cases of a switch.
+    Indirect jumps whose targets are told lead there. All others of a function lead to targets that
+    are told of any jump, and to every block that nothing else leads to: labels whose address was
+    taken, cases of a switch.
     """
     owner = np.append(functions.parent, -1)[functions.containing(code.address)]
-    jumps = _Jumps.of(code, owner)
+    jumps, tables = _Jumps.of(code, owner), _Tables.of(code, owner, indirect)
     entered = np.concatenate([
         code.index_of(functions.start), code.index_of(functions.entry), jumps.crossing
     ])  # fmt: skip
-    targets = np.zeros(0, np.int64)
-    if indirect_targets is not None:
-        targets = code.index_of(indirect_targets)
-    entered, targets = entered[entered >= 0], targets[targets >= 0]
+    entered = entered[entered >= 0]
     starts = _starts(code, owner)
-    for rows in (entered, jumps.target, targets):
+    for rows in (entered, jumps.target, tables.target, tables.label):
         starts[rows] = True
-    return _Blocks(code, owner, np.flatnonzero(starts)).graph(jumps, entered, targets)
+    return _Blocks(code, owner, np.flatnonzero(starts)).graph(jumps, entered, tables)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    """Targets of indirect jumps, as rows of the instruction table."""
+
+    jump: I64
+    """(k,): of each pair."""
+    target: I64
+    label: I64
+    """(l,): targets of any jump of their function."""
+
+    @classmethod
+    def of(cls, code: InstructionTable, owner: I64, told: IndirectTargets | None) -> _Tables:
+        if told is None:
+            return cls(*np.zeros((3, 0), np.int64))
+        jump, target = code.index_of(told.jump), code.index_of(told.target)
+        is_label = (told.jump == 0) & (target >= 0)
+        inside = (jump >= 0) & (target >= 0) & (owner[jump] == owner[target])
+        inside &= code.kind[jump] == Kind.INDIRECT_JUMP
+        return cls(jump[inside], target[inside], target[is_label])
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +139,18 @@ def _starts(code: InstructionTable, owner: I64) -> Bools:
     return starts
 
 
+@dataclass(frozen=True, slots=True)
+class _Hubs:
+    """Hubs, and the blocks before and behind them, each with the number of its hub."""
+
+    owner: I64
+    """(h,): the function of each hub."""
+    into: I64
+    of_into: I64
+    out: I64
+    of_out: I64
+
+
 class _Blocks:
     """Blocks in the order of their addresses."""
 
@@ -116,24 +160,23 @@ class _Blocks:
         self._owner = owner[first]
         self._of = last_at_or_below(first, np.arange(len(code)))
 
-    def graph(self, jumps: _Jumps, entered: I64, indirect_targets: I64) -> CodeGraph:
+    def graph(self, jumps: _Jumps, entered: I64, tables: _Tables) -> CodeGraph:
         """The graph, with hubs behind the blocks of each function."""
         falls = np.flatnonzero(self._goes_on())
         source = np.concatenate([falls, self._of[jumps.row]])
         target = np.concatenate([falls + 1, self._of[jumps.target]])
         is_entry = self._marked(self._of[entered])
-        is_reached = is_entry | self._marked(target)
-        owner, from_, to = self._hubs(~is_reached, self._of[indirect_targets])
-        is_exit = ~self._marked(source) & ~self._marked(from_)
+        is_reached = is_entry | self._marked(target) | self._marked(self._of[tables.target])
+        hubs = self._hubs(~is_reached, tables)
+        is_exit = ~self._marked(source) & ~self._marked(hubs.into)
         is_exit[self._of[jumps.leaving]] = True
-        is_entry |= ~is_reached & ~self._marked(to)
-        hub = len(self._first) + np.arange(len(owner))
+        is_entry |= ~is_reached & ~self._marked(hubs.out)
         edges = np.concatenate([
             np.column_stack([source, target]),
-            np.column_stack([from_, hub[np.searchsorted(owner, self._owner[from_])]]),
-            np.column_stack([hub[np.searchsorted(owner, self._owner[to])], to]),
+            np.column_stack([hubs.into, len(self._first) + hubs.of_into]),
+            np.column_stack([len(self._first) + hubs.of_out, hubs.out]),
         ])  # fmt: skip
-        return self._ordered(owner, edges, len(falls), is_entry, is_exit)
+        return self._ordered(hubs.owner, edges, len(falls), is_entry, is_exit)
 
     def _goes_on(self) -> Bools:
         """(b - 1,): whether each block but the last goes on to the next one."""
@@ -147,13 +190,21 @@ class _Blocks:
         marked[blocks] = True
         return marked
 
-    def _hubs(self, is_orphan: Bools, targets: I64) -> tuple[I64, I64, I64]:
-        """Functions that have a hub, and the blocks that lead to hubs, and that hubs lead to."""
+    def _hubs(self, is_orphan: Bools, tables: _Tables) -> _Hubs:
+        told, of_target = np.unique(self._of[tables.jump], return_inverse=True)
         jumping = np.flatnonzero(self._code.kind[self._last] == Kind.INDIRECT_JUMP)
-        to = np.flatnonzero(is_orphan | self._marked(targets))
-        owner = np.intersect1d(self._owner[jumping], self._owner[to])
-        from_, to = (rows[np.isin(self._owner[rows], owner)] for rows in (jumping, to))
-        return owner, from_, to
+        jumping = np.setdiff1d(jumping, told)
+        to = np.flatnonzero(is_orphan | self._marked(self._of[tables.label]))
+        shared = np.intersect1d(self._owner[jumping], self._owner[to])
+        jumping, to = (rows[np.isin(self._owner[rows], shared)] for rows in (jumping, to))
+        number, after = np.arange(len(told)), len(told)
+        return _Hubs(
+            owner=np.concatenate([self._owner[told], shared]),
+            into=np.concatenate([told, jumping]),
+            of_into=np.concatenate([number, after + np.searchsorted(shared, self._owner[jumping])]),
+            out=np.concatenate([self._of[tables.target], to]),
+            of_out=np.concatenate([of_target, after + np.searchsorted(shared, self._owner[to])]),
+        )
 
     def _ordered(
         self, hubs: I64, edges: I64, falls: int, is_entry: Bools, is_exit: Bools

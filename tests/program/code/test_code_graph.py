@@ -10,7 +10,7 @@ from builders.elf import Function, elf
 from builders.recordings import PIE, STATIC
 
 from lbr2pgo.program.code.cfg import FunctionCFG
-from lbr2pgo.program.code.code_graph import CodeGraph, code_graph
+from lbr2pgo.program.code.code_graph import CodeGraph, IndirectTargets, code_graph
 from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import image_array
@@ -49,15 +49,23 @@ def test_direct_jumps_and_borders_are_those_of_the_functions_own_graphs(path: Pa
         assert set(cfg.block_last.tolist()) <= last
 
 
+Pairs = tuple[tuple[int | None, int], ...]
+"""Jump, if it is known, and target, from the code's start."""
+
+
+def told(pairs: Pairs) -> IndirectTargets:
+    jumps = image_array(0 if jump is None else BASE + jump for jump, _ in pairs)
+    return IndirectTargets(jumps, image_array(BASE + target for _, target in pairs))
+
+
 def graph_of(
-    where: Path, code: str, functions: list[Function], targets: tuple[int, ...] | None = None
+    where: Path, code: str, functions: list[Function], targets: Pairs | None = None
 ) -> tuple[list[tuple[int, int]], CodeGraph]:
     path = where / "program"
     path.write_bytes(elf(bytes.fromhex(code), BASE, functions))
     program = Program.open(path)
     table = program.instructions_for(program.regions.start)
-    known = None if targets is None else image_array(BASE + target for target in targets)
-    graph = code_graph(table, program.regions, known)
+    graph = code_graph(table, program.regions, targets and told(targets))
     blocks = [
         (int(table.address[a]) - BASE, int(table.address[b]) - BASE) if a >= 0 else (-1, -1)
         for a, b in zip(graph.first.tolist(), graph.last.tolist(), strict=True)
@@ -79,10 +87,28 @@ def test_an_indirect_jump_leads_over_a_hub_to_what_nothing_else_leads_to(tmp_pat
     assert graph.is_exit.tolist() == [False, False, True, False, False]
 
 
-def test_a_known_target_is_led_to_as_well(tmp_path: Path) -> None:
-    blocks, graph = graph_of(tmp_path, INDIRECT, [Function("f", BASE, 7)], (3,))
+def test_a_target_of_any_jump_is_led_to_as_well(tmp_path: Path) -> None:
+    blocks, graph = graph_of(tmp_path, INDIRECT, [Function("f", BASE, 7)], ((None, 3),))
     hub = blocks.index((-1, -1))
     assert graph.target[graph.source == hub].tolist() == [1, 2, 3]
+
+
+def test_a_jump_whose_targets_are_told_leads_to_these_alone(tmp_path: Path) -> None:
+    pairs = ((0, 2), (0, 3))
+    blocks, graph = graph_of(tmp_path, INDIRECT, [Function("f", BASE, 7)], pairs)
+    hub = blocks.index((-1, -1))
+    assert graph.target[graph.source == hub].tolist() == [1, 2]
+    assert graph.is_entry.tolist() == [True, False, False, True, False]
+
+
+def test_jumps_have_tables_of_their_own(tmp_path: Path) -> None:
+    # 0: jmp *rax; 2: jmp *rcx; 4: nop; 5: ret; 6: nop; 7: ret
+    code = "ffe0 ffe1 90 c3 90 c3"
+    pairs = ((0, 2), (0, 4), (2, 6))
+    blocks, graph = graph_of(tmp_path, code, [Function("f", BASE, 8)], pairs)
+    edges = list(zip(graph.source.tolist(), graph.target.tolist(), strict=True))
+    assert blocks == [(0, 0), (2, 2), (4, 5), (6, 7), (-1, -1), (-1, -1)]
+    assert edges == [(0, 4), (1, 5), (4, 1), (4, 2), (5, 3)]
 
 
 def test_jumps_to_other_functions_are_exits_and_lead_to_entries(tmp_path: Path) -> None:
