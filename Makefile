@@ -18,10 +18,10 @@ HAS_COMPILER = (command -v cc || command -v gcc || command -v clang) >/dev/null 
 
 SECONDS_EACH ?= 60
 
-.PHONY: help demo test lint man docs toolchain compiler install setup bench dist fuzz clean
+.PHONY: help demo test test-pythons lint man docs toolchain compiler install setup bench dist fuzz clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  \1\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
 
 demo: install ## convert a shipped recording; print what was lost and the hottest branches
 	@mkdir -p $(DEMO)
@@ -35,6 +35,9 @@ demo: install ## convert a shipped recording; print what was lost and the hottes
 
 test: setup toolchain lint ## lint, type-check and run every test (installs the toolchain if root)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -q
+
+test-pythons: setup ## the suite's fast part on every other Python that is found (3.11 to 3.14)
+	$(BIN)/python tests/pythons.py
 
 lint: setup ## ruff and mypy
 	$(BIN)/ruff check .

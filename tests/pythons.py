@@ -1,0 +1,90 @@
+"""Run the suite's fast part on every other Python that is found: `make test-pythons`.
+
+Found are those on PATH and pyenv's. Each gets an environment with what the package needs, and the
+loops, compiled without optimising: what is tested is that they run.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from time import monotonic
+
+ROOT = Path(__file__).parent.parent
+SUPPORTED = ("3.11", "3.12", "3.13", "3.14")
+FAST = (
+    "tests/model", "tests/counting", "tests/support/test_output.py", "tests/test_api.py",
+    "tests/test_cookbook.py", "tests/cli/test_mistakes.py",
+)  # fmt: skip
+TOOLS = ("pytest", "hypothesis", "jsonschema", "cython>=3.2", "setuptools>=77")
+
+
+def candidates(version: str) -> Iterator[Path]:
+    """Programs that may be an interpreter of a version: pyenv's stand-ins may lead nowhere."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    yield from sorted(pyenv.glob(f"versions/{version}*/bin/python{version}"))
+    found = shutil.which(f"python{version}")
+    if found:
+        yield Path(found)
+
+
+def has_all_it_needs(python: Path) -> bool:
+    """Whether it runs, has headers to compile with, and can make environments."""
+    script = (
+        "import ensurepip, os, sysconfig, venv; "
+        "raise SystemExit(not os.path.exists(sysconfig.get_path('include') + '/Python.h'))"
+    )
+    return subprocess.run([python, "-c", script], capture_output=True).returncode == 0
+
+
+def find(version: str) -> Path | None:
+    return next(filter(has_all_it_needs, candidates(version)), None)
+
+
+def run(version: str, python: Path) -> tuple[str, int, str]:
+    """Test one; gives its version, the exit code, and what was printed."""
+    start = monotonic()
+    home = ROOT / "build" / "pythons" / version
+    own = home / "bin" / "python"
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    build = ["setup.py", "-q", "build_ext", "--inplace", "--build-temp", str(home / "objects")]
+    steps = (
+        [str(python), "-m", "venv", str(home)],
+        [str(own), "-m", "pip", "install", "--quiet", *project["dependencies"], *TOOLS],
+        [str(own), *build],
+        [str(own), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow and not long",
+         *FAST],
+    )  # fmt: skip
+    said = ""
+    for step in steps:
+        environment = {**os.environ, "CFLAGS": "-O0 -w"}
+        done = subprocess.run(step, cwd=ROOT, env=environment, capture_output=True, text=True)
+        said = done.stdout + done.stderr
+        if done.returncode:
+            return version, done.returncode, said
+    *_, last = said.strip().splitlines()
+    return version, 0, f"{last} ({monotonic() - start:.0f} s in all)"
+
+
+def main() -> int:
+    """Test every version but our own; 1 if one fails."""
+    others = [v for v in SUPPORTED if v != f"{sys.version_info.major}.{sys.version_info.minor}"]
+    found = {version: python for version in others if (python := find(version))}
+    for version in others:
+        if version not in found:
+            print(f"Python {version}: not found here, not tested")
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = list(pool.map(lambda item: run(*item), found.items()))
+    for version, code, said in results:
+        print(f"Python {version}: {'failed' if code else 'passed'}\n{said}")
+    return int(any(code for _, code, _ in results))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
