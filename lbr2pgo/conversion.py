@@ -25,6 +25,8 @@ class ConvertOptions(Inputs):
 
     outputs: tuple[Output, ...] = ()
     """What to write, in this order; `lbr2pgo.output` makes them."""
+    optional: tuple[Output, ...] = ()
+    """What to write after them if the program and the recording allow it; else a note says why."""
     no_lbr: bool = False
     """Infer branches from where samples interrupted the program, whatever stacks they hold."""
     force: bool = False
@@ -37,7 +39,8 @@ class ConvertOptions(Inputs):
     @property
     def paths(self) -> tuple[Path, ...]:
         """Every path to be written."""
-        return tuple(path for output in self.outputs for path in output.paths)
+        outputs = (*self.outputs, *self.optional)
+        return tuple(path for output in outputs for path in output.paths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +70,24 @@ def convert(
     timings = timings or Timings()
     refuse_unwritable(options.paths)
     found = read(options, progress, timings)
-    return write_outputs(found, options.outputs, options.compat, timings)
+    return write_outputs(found, options.outputs, options.compat, timings, options.optional)
 
 
 def write_outputs(
-    found: Replayed, outputs: Sequence[Output], compat: frozenset[str], timings: Timings
+    found: Replayed,
+    outputs: Sequence[Output],
+    compat: frozenset[str],
+    timings: Timings,
+    optional: Sequence[Output] = (),
 ) -> Conversion:
-    """The second half of `convert`: every output of what was read, and what became of it all."""
-    paths = [path for output in outputs for path in output.paths]
+    """The second half of `convert`: every output of what was read, and what became of it all.
+
+    `optional` as in `ConvertOptions`.
+    """
+    paths = [path for output in (*outputs, *optional) for path in output.paths]
     refuse_overwriting(paths, [found.program.image.path])
     found.refuse_nothing()
-    done = _write(outputs, Work(found, compat, timings))
+    done = _write(outputs, optional, Work(found, compat, timings))
     tallies = {**found.flow.tallies, **done.tallies}
     waterfall.check(tallies, steps())
     notes = tuple(dict.fromkeys((*done.notes, *found.notes)))
@@ -110,14 +120,17 @@ class _Done:
     notes: list[str] = field(default_factory=list)
 
 
-def _write(outputs: Sequence[Output], work: Work) -> _Done:
+def _write(outputs: Sequence[Output], optional: Sequence[Output], work: Work) -> _Done:
     """Write one output after the other; one that can't be written keeps no other from it."""
     done = _Done()
-    for output in outputs:
+    for output in (*outputs, *optional):
         try:
             said = output.write(work)
         except Lbr2pgoError as problem:
-            done.problems.append(problem)
+            if output in optional:
+                done.notes.append(f"{output.paths[0]} was not written: {problem.headline}")
+            else:
+                done.problems.append(problem)
             if isinstance(problem, EmptyProfileError):
                 done.tallies.update(problem.tallies)
         else:

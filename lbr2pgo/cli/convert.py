@@ -80,6 +80,10 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
         for option in form.output.options():
             _add_option(outputs, form.name, option)
     outputs.add_argument(
+        "--all", metavar="PREFIX", dest="all_outputs",
+        help="write all of these that the program allows, and say what each is for",
+    )  # fmt: skip
+    outputs.add_argument(
         "--summary-json", metavar="OUT", help="the loss waterfall as JSON; - is standard output"
     )
 
@@ -125,10 +129,15 @@ def _outputs(args: argparse.Namespace) -> Iterator[Output]:
 
 def _options(args: argparse.Namespace) -> ConvertOptions:
     from lbr2pgo.conversion import ConvertOptions
+    from lbr2pgo.profiles.formats import every_output
 
     binary = only_binary(args.binaries)
     return ConvertOptions(
-        **_shared_options(args), binary=binary, no_lbr=args.no_lbr, force=args.force
+        **_shared_options(args),
+        binary=binary,
+        optional=() if args.all_outputs is None else every_output(args.all_outputs),
+        no_lbr=args.no_lbr,
+        force=args.force,
     )
 
 
@@ -158,8 +167,9 @@ def _images_options(args: argparse.Namespace) -> ImagesOptions:
     from lbr2pgo.fleet.images import ImagesOptions
     from lbr2pgo.program.elf.find import ImagePlaces
 
-    if args.no_lbr:
-        raise InputError("--no-lbr is for one image", cure="Give one --binary.")
+    for word, is_given in (("--no-lbr", args.no_lbr), ("--all", args.all_outputs is not None)):
+        if is_given:
+            raise InputError(f"{word} is for one image", cure="Give one --binary.")
     return ImagesOptions(
         **_shared_options(args),
         binaries=tuple(args.binaries),
@@ -188,8 +198,9 @@ def _run_one(args: argparse.Namespace) -> int:
         raise
     if args.summary_json is not None:
         refuse_overwriting([args.summary_json], [done.binary])
-    for output in options.outputs:
-        messages.wrote(output.paths[0], output.next_step)
+    for output in (*options.outputs, *options.optional):
+        if output.paths[0] in done.written:
+            messages.wrote(output.paths[0], output.next_step)
     _show(done.tallies, done.notes, options.paths, args.summary_json)
     if args.timings or messages.is_verbose():
         print(*timings.lines(), sep="\n", file=sys.stderr)

@@ -126,7 +126,9 @@ def _profile_run(binary: Path, folder: Path, clean: Path) -> Run:
 def _every_output(folder: Path) -> tuple[Output, ...]:
     from lbr2pgo.profiles.formats import formats, output
 
-    return tuple(output(each.name, folder / each.name) for each in formats())
+    return tuple(
+        output(each.name, folder / each.name) for each in formats() if not each.forms[0].needs
+    )
 
 
 def _rows(counts: object) -> dict[tuple[int, ...], int]:

@@ -53,6 +53,11 @@ def output(name: str, path: str | Path, **options: object) -> Output:
     return made
 
 
+def every_output(prefix: str | Path) -> tuple[Output, ...]:
+    """One output of each format, in its usual form, with its suffix behind the prefix."""
+    return tuple(output(form.name, f"{prefix}{form.suffix}") for form in formats())
+
+
 def steps() -> tuple[waterfall.Step, ...]:
     """All steps of the loss waterfall, those of outputs last."""
     every = [*waterfall.STEPS, *(step for form in formats() for step in form.steps)]

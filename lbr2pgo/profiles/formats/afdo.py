@@ -88,6 +88,7 @@ def _readers() -> tuple[Reader[GccProfile], ...]:
 
 FORMAT = OutputFormat(
     name="afdo",
+    suffix=".afdo",
     output=AfdoOutput,
     forms=(
         Form("afdo", "GCC auto profile", "GCC 12 to 15 read it (version 2)", "gcc -fauto-profile"),

@@ -246,6 +246,8 @@ class OutputFormat:
 
     name: str
     """What asks for it in Python."""
+    suffix: str
+    """What the name of its file ends in, where all formats are asked for at once."""
     output: type[Output]
     forms: tuple[Form, ...]
     references: tuple[str, ...]

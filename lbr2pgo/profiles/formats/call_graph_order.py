@@ -59,6 +59,7 @@ def _readers() -> tuple[Reader[LinkerList], ...]:
 
 FORMAT = OutputFormat(
     name="call_graph_order",
+    suffix=".calls",
     output=CallGraphOutput,
     forms=(
         Form(

@@ -87,6 +87,7 @@ def origin_of(inputs: Iterable[Mapping[str, str]]) -> dict[str, list[str]]:
 
 FORMAT = OutputFormat(
     name="counts",
+    suffix=".npz",
     output=CountsOutput,
     forms=(
         Form("saved_counts", "saved counts", "`.npz`, see below", "lbr2pgo"),

@@ -72,6 +72,7 @@ def _readers() -> tuple[Reader[Fdata], ...]:
 
 FORMAT = OutputFormat(
     name="fdata",
+    suffix=".fdata",
     output=FdataOutput,
     forms=(Form("fdata", "BOLT fdata", "perf2bolt writes it", "llvm-bolt"),),
     references=(

@@ -316,6 +316,7 @@ def _readers() -> tuple[Reader[SampleProfile], ...]:
 
 FORMAT = OutputFormat(
     name="llvm",
+    suffix=".prof",
     output=LlvmOutput,
     forms=(
         Form(

@@ -41,6 +41,7 @@ class PreaggregatedOutput(Output):
 
 FORMAT = OutputFormat(
     name="preaggregated",
+    suffix=".preagg",
     output=PreaggregatedOutput,
     forms=(
         Form(

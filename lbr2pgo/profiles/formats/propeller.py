@@ -119,6 +119,7 @@ def _fit(found: BlockFlow) -> str:
 
 FORMAT = OutputFormat(
     name="propeller",
+    suffix=".propeller-cc",
     output=PropellerOutput,
     forms=(
         Form(

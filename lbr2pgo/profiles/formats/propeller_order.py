@@ -35,6 +35,7 @@ class PropellerOrderOutput(Output):
 
 FORMAT = OutputFormat(
     name="propeller_order",
+    suffix=".propeller-ld",
     output=PropellerOrderOutput,
     forms=(
         Form(

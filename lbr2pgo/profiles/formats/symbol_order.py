@@ -82,6 +82,7 @@ def _readers() -> tuple[Reader[LinkerList], ...]:
 
 FORMAT = OutputFormat(
     name="symbol_order",
+    suffix=".order",
     output=SymbolOrderOutput,
     forms=(
         Form("symbol_order", "order of functions", "lld reads it", "ld.lld --symbol-ordering-file"),

@@ -79,6 +79,7 @@ class UnsymbolizedOutput(Output):
 
 FORMAT = OutputFormat(
     name="unsymbolized",
+    suffix=".ranges",
     output=UnsymbolizedOutput,
     forms=(
         Form(

@@ -17,6 +17,7 @@ from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.model import waterfall
 from lbr2pgo.profiles.bolt.fdata_tables import Fdata
 from lbr2pgo.profiles.formats import (
+    every_output,
     formats,
     output,
     read_written,
@@ -208,3 +209,29 @@ def test_a_format_imports_what_it_works_with_where_it_works(path: Path) -> None:
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lbr2pgo"):
             assert (node.module or "").startswith(allowed)
+
+
+def test_all_formats_are_written_beside_each_other_as_far_as_the_program_allows(
+    tmp_path: Path,
+) -> None:
+    """This one has no block map, and no output is asked for by itself."""
+    every = every_output(tmp_path / "app")
+    assert len({path.name for each in every for path in each.paths}) == len(every)
+    done = convert(ConvertOptions((RECORDING,), PIE, optional=every))
+    refused = {".propeller-cc", ".propeller-ld"}
+    assert {path.suffix for path in done.written} == {form.suffix for form in formats()} - refused
+    assert all(path.exists() for path in done.written)
+    why = [note for note in done.notes if "was not written" in note]
+    assert len(why) == len(refused)
+    assert all("the program has no block map" in note for note in why)
+
+
+def test_the_command_line_writes_all_and_says_what_each_is_for(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = ("convert", RECORDING, "--binary", PIE, "--all", tmp_path / "app")
+    args = _parser(["convert"]).parse_args(list(map(str, words)))
+    assert args.run(args) == 0
+    said = capfd.readouterr().err
+    assert "gcc -O2 -g -fauto-profile=" in said
+    assert said.count("wrote ") == len(list(tmp_path.iterdir())) == len(formats()) - 2
