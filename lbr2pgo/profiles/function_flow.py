@@ -47,7 +47,7 @@ def function_flow(flow: Flow, functions: Functions) -> FunctionFlow:
 
 
 def _roots(place: I64, functions: Functions) -> I64:
-    return np.where(place >= 0, functions.parent[place], -1)
+    return np.append(functions.parent, -1)[place]  # the last one: of no function
 
 
 def _calls(flow: Flow, functions: Functions, number: I64) -> Calls:
@@ -55,8 +55,10 @@ def _calls(flow: Flow, functions: Functions, number: I64) -> Calls:
     branches = flow.branches
     rows = np.flatnonzero((flow.branch_from >= 0) & (branches.known & TO != 0))
     target = functions.containing(branches.to[rows])
-    is_start = (target >= 0) & (functions.start[target] == branches.to[rows])
+    is_root = target >= 0
+    is_root[is_root] = functions.start[target[is_root]] == branches.to[rows[is_root]]
+    is_root &= _roots(target, functions) == target
     caller = number[_roots(functions.containing(branches.from_[rows]), functions)]
-    callee = number[np.where(is_start & (functions.parent[target] == target), target, -1)]
+    callee = number[np.where(is_root, target, -1)]
     made = (caller >= 0) & (callee >= 0) & (caller != callee)
     return Calls(caller[made], callee[made], branches.count[rows[made]]).summed()

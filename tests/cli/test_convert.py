@@ -36,9 +36,7 @@ from lbr2pgo.profiles.llvm import text as llvm_text
 from lbr2pgo.sources.saved_counts import read_counts
 from lbr2pgo.support.errors import InputError
 
-OUTPUTS = tuple(
-    form.output.options()[0].flag.word for form in formats() if not form.forms[0].needs
-)
+OUTPUTS = tuple(form.output.options()[0].flag.word for form in formats() if not form.forms[0].needs)
 
 
 def outputs(folder: Path) -> list[object]:

@@ -46,3 +46,9 @@ def test_what_was_split_off_is_part_of_its_function(tmp_path: Path) -> None:
 
 def test_nothing_ran(tmp_path: Path) -> None:
     assert counted(tmp_path, (None, 99, 99, 1)).function.tolist() == []
+
+
+def test_a_program_without_functions_has_none_that_ran(tmp_path: Path) -> None:
+    flow, program = flow_of(tmp_path, CODE, BASE, [(None, 0, 1, 5), (1, 0, 1, 5)], [])
+    assert not len(program.functions)
+    assert function_flow(flow, program.functions).function.tolist() == []
