@@ -15,7 +15,7 @@ from lbr2pgo.build.cargo import ByRustflags
 from lbr2pgo.build.flags import BuildFlags, Wanted, plain_flags, profile_flags
 from lbr2pgo.build.measure import Candidate, Measured, measure
 from lbr2pgo.build.options import LoopOptions
-from lbr2pgo.build.post_link import bolt, bolt_command, find_bolt
+from lbr2pgo.build.post_link import bolt, bolt_command
 from lbr2pgo.build.reach import ByName, ByVariables, way_for
 from lbr2pgo.build.steps import Say, command_words, put, run_build, with_binary
 from lbr2pgo.build.stored import judge
@@ -30,6 +30,7 @@ from lbr2pgo.build.training import (
 )
 from lbr2pgo.build.verdict import Built
 from lbr2pgo.build.workplace import Workplace, need
+from lbr2pgo.profiles.bolt.tool import find_bolt, needed_bolt
 from lbr2pgo.profiles.formats import read_written
 from lbr2pgo.profiles.formats.base import Output
 from lbr2pgo.profiles.formats.fdata import FdataOutput
@@ -39,7 +40,7 @@ from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.probes import has_probes
 from lbr2pgo.record.options import Watch
-from lbr2pgo.support.errors import InputError, MissingToolError
+from lbr2pgo.support.errors import InputError
 
 
 class Loop:
@@ -106,13 +107,7 @@ class Loop:
 
     def _bolt_tool(self) -> str | None:
         """Before anything is built in vain."""
-        tool = find_bolt() if self.options.bolt else None
-        if self.options.bolt and tool is None:
-            raise MissingToolError(
-                "llvm-bolt is not installed",
-                cure="Install it (Debian: apt-get install bolt-22), or name it in LLVM_BOLT.",
-            )
-        return tool
+        return needed_bolt() if self.options.bolt else None
 
     def _build_plain(self) -> None:
         self._next("Build what is to be recorded")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from lbr2pgo.profiles.bolt.tool import last_lines
 from lbr2pgo.support.errors import OutputError
 
 BOLT_OPTIONS = (
@@ -19,23 +17,6 @@ BOLT_OPTIONS = (
     "-split-all-cold",
 )
 """What llvm-bolt is asked for: layout of blocks and functions, cold code apart."""
-
-_NAME = re.compile(r"llvm-bolt-([0-9]+)")
-_LAST_LINES = 5
-
-
-def find_bolt() -> str | None:
-    """Path of llvm-bolt: `LLVM_BOLT` if that is set, else by name, else the newest llvm-bolt-N.
-
-    None if there is none. Debian has only names with a version.
-    """
-    plain = shutil.which(os.environ.get("LLVM_BOLT") or "llvm-bolt")
-    if plain is not None or os.environ.get("LLVM_BOLT"):
-        return plain
-    folders = [Path(folder) for folder in os.get_exec_path() if Path(folder).is_dir()]
-    names = {path.name for folder in folders for path in folder.glob("llvm-bolt-*")}
-    numbered = [(int(match[1]), match[0]) for match in map(_NAME.fullmatch, names) if match]
-    return shutil.which(max(numbered)[1]) if numbered else None
 
 
 def bolt_command(
@@ -59,9 +40,8 @@ def bolt(tool: str, binary: Path, fdata: Path, output: Path, options: Sequence[s
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
         )  # fmt: skip
         if done.returncode != 0 or not unfinished.exists():
-            said = [line for line in done.stdout.splitlines() if line.strip()]
             raise OutputError(
-                f"llvm-bolt failed: {' / '.join(said[-_LAST_LINES:]) or 'it said nothing'}",
+                f"llvm-bolt failed: {last_lines(done.stdout)}",
                 where=str(output),
                 cure="Function reordering needs a binary linked with -Wl,--emit-relocs.",
             )

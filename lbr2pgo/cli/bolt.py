@@ -36,7 +36,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Optimise or copy, and say which."""
-    from lbr2pgo.build.post_link import bolt, find_bolt
+    from lbr2pgo.build.post_link import bolt
+    from lbr2pgo.profiles.bolt.tool import find_bolt
     from lbr2pgo.support.output import refuse_overwriting
 
     refuse_overwriting([args.output], [args.binary, *([args.fdata] if args.fdata else [])])

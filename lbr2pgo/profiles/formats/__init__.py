@@ -18,8 +18,8 @@ from lbr2pgo.profiles.formats.base import HEAD_SIZE, Output, OutputFormat, Reade
 from lbr2pgo.support.errors import InputError
 
 _MODULES = (
-    "llvm", "fdata", "afdo", "propeller", "propeller_order", "symbol_order", "call_graph_order",
-    "preaggregated", "unsymbolized", "counts",
+    "llvm", "fdata", "bolt_yaml", "afdo", "propeller", "propeller_order", "symbol_order",
+    "call_graph_order", "preaggregated", "unsymbolized", "counts",
 )  # fmt: skip
 
 

@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lbr2pgo.model.incomplete import EmptyProfileError
-from lbr2pgo.profiles.formats.base import Form, Output, OutputFormat, Work, Written, flag
+from lbr2pgo.profiles.formats.base import (
+    Form,
+    Output,
+    OutputFormat,
+    Work,
+    Written,
+    flag,
+    shell_word,
+)
 from lbr2pgo.profiles.formats.symbol_order import NAMED, RAN, NamedFlow, named_flow
 
 if TYPE_CHECKING:
@@ -27,7 +35,7 @@ class CallGraphOutput(Output):
     @property
     def next_step(self) -> str:
         """See `Output`."""
-        order = f"-Wl,--call-graph-ordering-file={self.path}"
+        order = f"-Wl,--call-graph-ordering-file={shell_word(self.path)}"
         return f"cc -O2 -ffunction-sections -fuse-ld=lld {order}"
 
     def write(self, work: Work) -> Written:

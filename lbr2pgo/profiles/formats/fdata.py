@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +38,53 @@ _LINE_BREAK = Reason(
 )
 
 
+STEPS = (
+    Step(
+        "fdata_runs",
+        "written to fdata",
+        "fall-throughs",
+        "runs_in_image",
+        {
+            **_OUTSIDE,
+            "two_functions": Reason(
+                "from one function into another",
+                "check that the binary is the one that was recorded",
+            ),
+            "line_break": _LINE_BREAK,
+            "linkage_table": Reason(
+                "in the procedure linkage table", "nothing: BOLT has no blocks there to count"
+            ),
+            "no_block": Reason(
+                "in code that BOLT can't cut into blocks",
+                "nothing: BOLT does not optimise such functions",
+            ),
+            "non_simple": Reason(
+                "in functions that are not simple to perf2bolt",
+                "leave out --compat perf2bolt to keep them",
+            ),
+            "backwards": REASONS["backwards"],
+            "broken": Reason(
+                "that cross blocks which don't follow each other",
+                "check that the binary is the one that was recorded",
+            ),
+        },
+    ),
+    Step(
+        "fdata_branches",
+        "branches written to fdata",
+        "branches",
+        "branches_in_image",
+        {
+            "returns": Reason(
+                "returns, which fdata leaves out", "nothing: BOLT derives them from calls"
+            ),
+            **_OUTSIDE,
+            "line_break": _LINE_BREAK,
+        },
+    ),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class FdataOutput(Output):
     """Branches between functions, for llvm-bolt."""
@@ -51,17 +99,35 @@ class FdataOutput(Output):
     def write(self, work: Work) -> Written:
         """See `Output`."""
         from lbr2pgo.profiles.bolt import fdata
-        from lbr2pgo.profiles.bolt.derive_fdata import BoltOptions, fdata_from_counts
-        from lbr2pgo.replay.recordings import PERF2BOLT
 
-        options = BoltOptions(compat=PERF2BOLT in work.compat)
-        with work.timings.stage("derive fdata"):
-            rows, tallies = fdata_from_counts(work.counts, work.program, options)
-        if rows.branches is None or not len(rows.branches):
-            raise EmptyProfileError(tallies, what="no branch is in a function that BOLT knows")
+        found = work.once(derived_fdata)
         with work.writing("fdata"):
-            fdata.write(rows, self.path)
-        return Written(tallies)
+            fdata.write(found.rows, self.path)
+        return Written(found.tallies)
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """Rows of fdata, and their part of the waterfall."""
+
+    rows: Fdata
+    tallies: Mapping[str, int]
+
+
+def derived_fdata(work: Work) -> Derived:
+    """What ran, as BOLT counts it: to be had by `Work.once`.
+
+    Raises EmptyProfileError where BOLT would know no function of it.
+    """
+    from lbr2pgo.profiles.bolt.derive_fdata import BoltOptions, fdata_from_counts
+    from lbr2pgo.replay.recordings import PERF2BOLT
+
+    options = BoltOptions(compat=PERF2BOLT in work.compat)
+    with work.timings.stage("derive fdata"):
+        rows, tallies = fdata_from_counts(work.counts, work.program, options)
+    if rows.branches is None or not len(rows.branches):
+        raise EmptyProfileError(tallies, what="no branch is in a function that BOLT knows")
+    return Derived(rows, tallies)
 
 
 def _readers() -> tuple[Reader[Fdata], ...]:
@@ -80,50 +146,6 @@ FORMAT = OutputFormat(
         "LLVM: bolt/lib/Profile/DataReader.cpp",
     ),
     limitations=("needs a symbol table", "returns are left out, as by perf2bolt"),
-    steps=(
-        Step(
-            "fdata_runs",
-            "written to fdata",
-            "fall-throughs",
-            "runs_in_image",
-            {
-                **_OUTSIDE,
-                "two_functions": Reason(
-                    "from one function into another",
-                    "check that the binary is the one that was recorded",
-                ),
-                "line_break": _LINE_BREAK,
-                "linkage_table": Reason(
-                    "in the procedure linkage table", "nothing: BOLT has no blocks there to count"
-                ),
-                "no_block": Reason(
-                    "in code that BOLT can't cut into blocks",
-                    "nothing: BOLT does not optimise such functions",
-                ),
-                "non_simple": Reason(
-                    "in functions that are not simple to perf2bolt",
-                    "leave out --compat perf2bolt to keep them",
-                ),
-                "backwards": REASONS["backwards"],
-                "broken": Reason(
-                    "that cross blocks which don't follow each other",
-                    "check that the binary is the one that was recorded",
-                ),
-            },
-        ),
-        Step(
-            "fdata_branches",
-            "branches written to fdata",
-            "branches",
-            "branches_in_image",
-            {
-                "returns": Reason(
-                    "returns, which fdata leaves out", "nothing: BOLT derives them from calls"
-                ),
-                **_OUTSIDE,
-                "line_break": _LINE_BREAK,
-            },
-        ),
-    ),
+    steps=STEPS,
     readers=_readers,
 )

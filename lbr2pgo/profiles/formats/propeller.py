@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Literal
 
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.model.waterfall import Reason, Step
-from lbr2pgo.profiles.formats.base import Form, Output, OutputFormat, Work, Written, flag
+from lbr2pgo.profiles.formats.base import (
+    Form,
+    Output,
+    OutputFormat,
+    Work,
+    Written,
+    flag,
+    shell_word,
+)
 from lbr2pgo.support.errors import InputError, OutputError
 
 if TYPE_CHECKING:
@@ -54,7 +62,7 @@ class PropellerOutput(Output):
     @property
     def next_step(self) -> str:
         """See `Output`."""
-        return f"clang -O2 -fbasic-block-sections=list={self.path}"
+        return f"clang -O2 -fbasic-block-sections=list={shell_word(self.path)}"
 
     def write(self, work: Work) -> Written:
         """See `Output`."""

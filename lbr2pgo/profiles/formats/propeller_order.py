@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lbr2pgo.profiles.formats.base import Form, Output, OutputFormat, Work, Written, flag
+from lbr2pgo.profiles.formats.base import (
+    Form,
+    Output,
+    OutputFormat,
+    Work,
+    Written,
+    flag,
+    shell_word,
+)
 from lbr2pgo.profiles.formats.propeller import FUNCTIONS, RAN, laid_out
 
 
@@ -20,7 +28,7 @@ class PropellerOrderOutput(Output):
     @property
     def next_step(self) -> str:
         """See `Output`."""
-        order = f"-Wl,--no-warn-symbol-ordering,--symbol-ordering-file={self.path}"
+        order = f"-Wl,--no-warn-symbol-ordering,--symbol-ordering-file={shell_word(self.path)}"
         return f"clang -ffunction-sections -fuse-ld=lld {order}"
 
     def write(self, work: Work) -> Written:

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.model.waterfall import Step
-from lbr2pgo.profiles.formats.base import Form, Output, OutputFormat, Work, Written, flag
+from lbr2pgo.profiles.formats.base import (
+    Form,
+    Output,
+    OutputFormat,
+    Work,
+    Written,
+    flag,
+    shell_word,
+)
 from lbr2pgo.profiles.formats.propeller import UNNAMED
 
 if TYPE_CHECKING:
@@ -57,7 +65,7 @@ class SymbolOrderOutput(Output):
     @property
     def next_step(self) -> str:
         """See `Output`."""
-        order = f"-Wl,--no-warn-symbol-ordering,--symbol-ordering-file={self.path}"
+        order = f"-Wl,--no-warn-symbol-ordering,--symbol-ordering-file={shell_word(self.path)}"
         return f"cc -O2 -ffunction-sections -fuse-ld=lld {order}"
 
     def write(self, work: Work) -> Written:

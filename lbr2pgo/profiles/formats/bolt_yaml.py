@@ -1,0 +1,66 @@
+"""BOLT's YAML, which fits builds that have changed a little."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from lbr2pgo.profiles.formats.base import (
+    Form,
+    Output,
+    OutputFormat,
+    Work,
+    Written,
+    flag,
+    shell_word,
+)
+from lbr2pgo.profiles.formats.fdata import STEPS, derived_fdata
+
+
+@dataclass(frozen=True, slots=True)
+class BoltYamlOutput(Output):
+    """Counts of blocks with their hashes, made by llvm-bolt of our fdata."""
+
+    path: Path = field(
+        metadata=flag(
+            "--bolt-yaml", "profile for llvm-bolt --infer-stale-profile, by llvm-bolt"
+        )
+    )
+
+    @property
+    def next_step(self) -> str:
+        """See `Output`."""
+        use = f"-data {shell_word(self.path)} --infer-stale-profile"
+        return f"llvm-bolt NEWER_ELF -o OUT {use} -reorder-blocks=ext-tsp -reorder-functions=cdsort"
+
+    def write(self, work: Work) -> Written:
+        """See `Output`."""
+        from lbr2pgo.profiles.bolt import fdata
+        from lbr2pgo.profiles.bolt.tool import as_yaml, needed_bolt
+        from lbr2pgo.support.output import write_to
+
+        tool = needed_bolt()
+        found = work.once(derived_fdata)
+        with work.writing("BOLT YAML"), tempfile.TemporaryDirectory(prefix="lbr2pgo-") as folder:
+            plain = Path(folder) / "profile.fdata"
+            fdata.write(found.rows, plain)
+            content = as_yaml(tool, work.program.image.path, plain)
+
+            def write_all(stream: BinaryIO) -> None:
+                stream.write(content)
+
+            write_to(self.path, write_all)
+        return Written(found.tallies)
+
+
+FORMAT = OutputFormat(
+    name="bolt_yaml",
+    suffix=".yaml",
+    output=BoltYamlOutput,
+    forms=(Form("bolt_yaml", "BOLT YAML", "llvm-bolt writes it", "llvm-bolt", needs="llvm-bolt"),),
+    references=("LLVM: bolt/lib/Profile/YAMLProfileWriter.cpp",),
+    limitations=("needs llvm-bolt, whose hashes it holds", "needs a symbol table"),
+    steps=STEPS,
+)
