@@ -24,9 +24,7 @@ class BoltYamlOutput(Output):
     """Counts of blocks with their hashes, made by llvm-bolt of our fdata."""
 
     path: Path = field(
-        metadata=flag(
-            "--bolt-yaml", "profile for llvm-bolt --infer-stale-profile, by llvm-bolt"
-        )
+        metadata=flag("--bolt-yaml", "profile for llvm-bolt --infer-stale-profile, by llvm-bolt")
     )
 
     @property
