@@ -88,3 +88,11 @@ def test_what_holds_branches_alone_is_refused(tmp_path: Path) -> None:
     convert(ConvertOptions((RECORDING,), PIE, (output("counts", saved),)))
     with pytest.raises(InputError, match="no samples of instructions"):
         count_instructions(open_source(saved), Image.open(PIE).layout)
+
+
+def test_samples_at_the_addresses_of_registers_are_no_dump_of_these(tmp_path: Path) -> None:
+    path = tmp_path / "samples"
+    path.write_text(
+        "E instructions\nS 1240 1\n" + "".join(f"S {0x14CE + i:x} 1\n" for i in range(64))
+    )
+    assert open_source(path).info.format == "BOLT pre-aggregated"

@@ -70,7 +70,8 @@ def keys_in(head: str) -> tuple[str, ...]:
             return tuple(register.key for register in _parse_json(head, ""))
         except InputError:
             return tuple(_key_or_name(word) for word in re.findall(r'"(\w+)"', head))
-    lines = [words for words in map(_words, head.splitlines()) if words]
+    # A basic sample of BOLT's pre-aggregated text (`S 1c9 5`) may have a register's address.
+    lines = [words for words in map(_words, head.splitlines()) if words and words[0] != "S"]
     found = [words[-2] for words in lines if len(words) in (2, 3) and _HEX.fullmatch(words[-1])]
     return tuple(map(_key_or_name, found)) if 2 * len(found) > len(lines) else ()
 
