@@ -31,8 +31,6 @@ TESTED_AS_A_WHOLE = {
     "cli/reporting.py": "cli/test_report.py",
     "contexts/code.py": "contexts/test_unwind.py",
     "contexts/recordings.py": "profiles/formats/test_llvm_contexts.py",
-    "dumping/disasm.py": "cli/test_dump.py",
-    "evidence/call_stacks.py": "record/test_call_stacks.py",
     "evidence/collector.py": "reports/test_gather.py",
     "inference/instructions.py": "inference/test_recordings.py",
     "native/brstack_lines.pyx": "native/test_brstack_samples.py",

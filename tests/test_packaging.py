@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from builders.checkout import check_out
 
 ROOT = Path(__file__).parents[1]
 TESTBINS = ROOT / "testbins"
@@ -31,14 +32,9 @@ def pip(*words: object, **options: object) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory, run: Run) -> Path:
-    """What git tracks, without what was built in place."""
-    folder = tmp_path_factory.mktemp("source")
-    for name in filter(None, run("git", "ls-files", "-z", cwd=ROOT).stdout.split("\0")):
-        if (ROOT / name).is_file() and not name.startswith(("tests/", "testbins/", "docs/")):
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, folder / name)
-    return folder
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What is built of, in a directory of its own."""
+    return check_out(tmp_path_factory.mktemp("source"), without=("tests/", "testbins/", "docs/"))
 
 
 @pytest.fixture(scope="module")

@@ -10,22 +10,9 @@ import sysconfig
 from pathlib import Path
 
 import pytest
+from builders.checkout import check_out
 
-ROOT = Path(__file__).parents[1]
 COMMANDS = re.compile(r"<!-- tests/test_readme.py runs these -->\n```sh\n(.*?)```", re.DOTALL)
-
-
-@pytest.fixture
-def checkout(tmp_path: Path, run) -> Path:
-    """What git tracks, as it is in the work tree, and the C that Cython made of its loops there."""
-    checkout = tmp_path / "checkout"
-    names = run("git", "ls-files", "-z", cwd=ROOT).stdout.split("\0")
-    made = (path.relative_to(ROOT) for path in (ROOT / "build" / "cython").rglob("*.c"))
-    for name in [*filter(None, names), *made]:
-        if (ROOT / name).is_file():
-            (checkout / name).parent.mkdir(parents=True, exist_ok=True)
-            (checkout / name).write_bytes((ROOT / name).read_bytes())
-    return checkout
 
 
 @pytest.fixture
@@ -40,10 +27,11 @@ def environment(tmp_path: Path, run) -> dict[str, str]:
 
 @pytest.mark.slow
 def test_three_commands_lead_to_an_optimised_program(
-    checkout: Path, environment: dict[str, str], quick_compiler: Path, tool, run
+    tmp_path: Path, environment: dict[str, str], quick_compiler: Path, tool, run
 ) -> None:
     for name in ("cmake", "clang++-22", "llvm-bolt-22", "qemu-x86_64"):
         tool(name)
+    checkout = check_out(tmp_path / "checkout")
     found = COMMANDS.search((checkout / "README.md").read_text())
     assert found is not None
     commands = found[1].splitlines()
