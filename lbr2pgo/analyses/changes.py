@@ -219,7 +219,10 @@ def _outcomes(side: Compared) -> _Shares:
 def _misses(side: Compared) -> _Shares:
     tables = {t.name: t for t in mispredictions.mispredictions(side.evidence, None)}
     rows = [r for r in tables[mispredictions.NAME].records() if r["rate"] is not None]
-    keys = side.places(np.array([row["address"] for row in rows], np.uint64))
+    address = np.array([row["address"] for row in rows], np.uint64)
+    is_code = side.evidence.flow.instructions.index_of(address) >= 0
+    rows = [row for row, known in zip(rows, is_code.tolist(), strict=True) if known]
+    keys = side.places(address[is_code])
     columns = [
         np.array([row[name] for row in rows], np.float64)
         for name in ("rate", "rate_low", "rate_high")

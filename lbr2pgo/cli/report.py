@@ -109,6 +109,11 @@ def run(args: argparse.Namespace) -> int:
         refuse_overwriting([args.html], [*args.profiles, *binaries])
         refuse_unwritable([args.html])
     form = None if args.format == "table" else _export(args.format)
+    if args.against and form is not None and form.has_code:
+        raise InputError(
+            f"{args.format} holds one recording, and no comparison",
+            cure="Write one file of each, and compare these.",
+        )
     report = _comparison(args) if args.against else read_report(args, _options(args))
     if form is not None:
         _print(report, form)

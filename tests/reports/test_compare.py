@@ -46,3 +46,8 @@ def test_the_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
 
 def test_an_old_recording_of_another_build_is_refused() -> None:
     assert main([*WORDS, "--against", str(STATIC_RECORDING)]) == 2
+
+
+def test_exports_of_code_hold_no_comparison(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main([*WORDS, *AGAINST, "--format", "speedscope"]) == 2
+    assert "no comparison" in capfd.readouterr().err
