@@ -20,7 +20,7 @@ from lbr2pgo.analyses.intervals import difference, wilson
 from lbr2pgo.analyses.latency import TimedRun
 from lbr2pgo.analyses.table import Column, Table, Unit, Value, build
 from lbr2pgo.program.code.instructions import Kind
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import ImageAddresses, image_array
 from lbr2pgo.support.arrays import F64, I64
 
 _BUILD = re.compile(r"\.(?:llvm|__uniq)\.\d+")
@@ -219,7 +219,7 @@ def _outcomes(side: Compared) -> _Shares:
 def _misses(side: Compared) -> _Shares:
     tables = {t.name: t for t in mispredictions.mispredictions(side.evidence, None)}
     rows = [r for r in tables[mispredictions.NAME].records() if r["rate"] is not None]
-    address = np.array([row["address"] for row in rows], np.uint64)
+    address = image_array(int(row["address"] or 0) for row in rows)
     is_code = side.evidence.flow.instructions.index_of(address) >= 0
     rows = [row for row, known in zip(rows, is_code.tolist(), strict=True) if known]
     keys = side.places(address[is_code])

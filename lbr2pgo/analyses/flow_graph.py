@@ -44,11 +44,12 @@ def flow_graph(evidence: Evidence, region: int) -> FlowGraph:
     cfg = evidence.program.cfg(region, evidence.indirect_targets)
     counts = count_blocks(flow, cfg)
     last = flow.instructions.index_of(cfg.block_last)
-    is_call = np.append(np.isin(flow.instructions.kind, CALLS), False)[last]
+    is_call = last >= 0
+    is_call[is_call] = np.isin(flow.instructions.kind[last[is_call]], CALLS)
     comes_back = (cfg.edge_kind == EdgeKind.FALLTHROUGH) & is_call[cfg.edge_source]
     returns = np.minimum(_at(flow.executed, last)[cfg.edge_source], counts.block[cfg.edge_target])
     edge = np.where(comes_back, returns, counts.edge)
-    ended = np.where(is_call, np.uint64(0), _at(flow.ended - flow.astray, last))
+    ended = np.where(is_call, np.uint64(0), _at(flow.ended, last) - _at(flow.astray, last))
     return FlowGraph(cfg, counts.block, edge, _shares(cfg, edge, ended))
 
 

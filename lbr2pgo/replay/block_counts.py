@@ -9,7 +9,8 @@ import numpy as np
 from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.program.code.cfg import EdgeKind, FunctionCFG
 from lbr2pgo.replay.replay import Flow
-from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.tables import seal
 
 
@@ -35,25 +36,30 @@ def count_blocks(flow: Flow, cfg: FunctionCFG) -> BlockCounts:
     block = np.zeros(len(cfg), dtype=np.uint64)
     block[known] = _largest(flow.executed, first[known], last[known])
     passed = np.zeros(len(cfg), dtype=np.uint64)
-    passed[known] = (flow.executed - flow.ended)[last[known]]
+    passed[known] = flow.executed[last[known]] - flow.ended[last[known]]
     is_fall = cfg.edge_kind == EdgeKind.FALLTHROUGH
     return BlockCounts(block, np.where(is_fall, passed[cfg.edge_source], _taken(flow, cfg)))
 
 
 def _largest(values: U64, first: I64, last: I64) -> U64:
     """Largest of `values[first:last + 1]` of each row."""
-    bounds = np.column_stack([first, last + 1]).ravel()
-    if not len(bounds):
+    if not len(first):
         return values[:0]
-    # reduceat takes no bound behind the end; every second piece lies between two blocks.
-    largest: U64 = np.maximum.reduceat(np.append(values, np.uint64(0)), bounds)[::2]
+    start = int(first.min())
+    bounds = np.column_stack([first, last + 1]).ravel() - start
+    # Of a large program the function is a small part, and there are many functions. reduceat takes
+    # no bound behind the end; every second piece lies between two blocks.
+    near = np.append(values[start : int(last.max()) + 1], np.uint64(0))
+    largest: U64 = np.maximum.reduceat(near, bounds)[::2]
     return largest
 
 
 def _taken(flow: Flow, cfg: FunctionCFG) -> U64:
     """(m,): branches from the end of each edge's source to the start of its target."""
     branches = flow.branches
-    rows = (branches.known & (FROM | TO) == FROM | TO) & np.isin(branches.from_, cfg.block_last)
+    rows = np.flatnonzero(_within(branches.from_, cfg.block_last))
+    both = branches.known[rows] & (FROM | TO) == FROM | TO
+    rows = rows[both & np.isin(branches.from_[rows], cfg.block_last)]
     pairs = zip(branches.from_[rows].tolist(), branches.to[rows].tolist(), strict=True)
     seen = dict(zip(pairs, branches.count[rows].tolist(), strict=True))
     wanted = zip(
@@ -62,3 +68,11 @@ def _taken(flow: Flow, cfg: FunctionCFG) -> U64:
         strict=True,
     )
     return np.array([seen.get(pair, 0) for pair in wanted], dtype=np.uint64)
+
+
+def _within(addresses: ImageAddresses, ends: ImageAddresses) -> Bools:
+    """Which lie between the first and the last of some: quick, where there are many."""
+    if not len(ends):
+        return np.zeros(len(addresses), np.bool_)
+    found: Bools = (addresses >= ends.min()) & (addresses <= ends.max())
+    return found
