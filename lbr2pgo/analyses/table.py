@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from lbr2pgo.support.extras import extra
+
 if TYPE_CHECKING:
     import pyarrow
 
@@ -104,28 +106,28 @@ class Table:
         """The same for pandas, Polars and their like; addresses are unsigned numbers.
 
         What the table says of itself (title, notes, units) is in the schema's metadata. Raises
-        ImportError where pyarrow is not installed.
+        MissingToolError where pyarrow is not installed.
         """
-        import pyarrow
-
+        arrow = extra("pyarrow", "parquet", "a table of Arrow")
         kinds = {
-            Unit.ADDRESS: pyarrow.uint64(),
-            Unit.COUNT: pyarrow.int64(),
-            Unit.SHARE: pyarrow.float64(),
-            Unit.RATE: pyarrow.float64(),
-            Unit.CYCLES: pyarrow.float64(),
+            Unit.ADDRESS: arrow.uint64(),
+            Unit.COUNT: arrow.int64(),
+            Unit.SHARE: arrow.float64(),
+            Unit.RATE: arrow.float64(),
+            Unit.CYCLES: arrow.float64(),
         }
         fields = [
-            pyarrow.field(
+            arrow.field(
                 c.name,
-                kinds.get(c.kind, pyarrow.string()),
+                kinds.get(c.kind, arrow.string()),
                 metadata={"title": c.title, "unit": str(c.kind)},
             )
             for c in self.columns
         ]
         about = {"title": self.title, "notes": "\n".join(self.notes), "found": str(self.found)}
-        columns = [pyarrow.array(self.column(f.name), f.type) for f in fields]
-        return pyarrow.table(columns, pyarrow.schema(fields, metadata=about))
+        columns = [arrow.array(self.column(f.name), f.type) for f in fields]
+        table: pyarrow.Table = arrow.table(columns, arrow.schema(fields, metadata=about))
+        return table
 
     def records(self) -> Iterator[dict[str, Value]]:
         """Each row by its columns' names."""

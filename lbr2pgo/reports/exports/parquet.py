@@ -6,7 +6,8 @@ import io
 
 from lbr2pgo.analyses.table import Table
 from lbr2pgo.reports.model import Report
-from lbr2pgo.support.errors import InputError, MissingToolError
+from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.extras import extra
 
 
 def as_parquet(report: Report) -> bytes:
@@ -14,12 +15,7 @@ def as_parquet(report: Report) -> bytes:
 
     Raises MissingToolError without pyarrow.
     """
-    try:
-        from pyarrow import parquet
-    except ImportError as error:
-        raise MissingToolError(
-            "pyarrow is not installed", cure="pip install lbr2pgo[arrow], or --format csv."
-        ) from error
+    parquet = extra("pyarrow.parquet", "parquet", "--format parquet")
     out = io.BytesIO()
     parquet.write_table(_only(report).to_arrow(), out)
     return out.getvalue()
