@@ -94,8 +94,8 @@ def _runs(flow: Flow, blocks: BlockMap) -> tuple[U64, U64]:
     np.add.at(ending, last[known], count)
     covered = np.cumsum(starting) - np.cumsum(ending) + ending
     past = (covered - ending)[:-1].astype(np.uint64)
-    goes_on = blocks.end[:-1] == blocks.start[1:]
-    goes_on &= blocks.function[:-1] == blocks.function[1:]
+    # Between two blocks there may be padding, which runs go over.
+    goes_on = blocks.function[:-1] == blocks.function[1:]
     past[:-1][~goes_on] = 0
     past[-1:] = 0
     return covered[:-1].astype(np.uint64), past

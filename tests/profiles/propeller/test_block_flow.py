@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +65,16 @@ def test_a_jump_is_an_edge_and_a_run_falls_over_every_border(tmp_path: Path) -> 
     assert edges(found) == {(0, 1): 6, (1, 2): 5, (2, 1): 5, (1, 3): 1}
     assert found.count.tolist() == [6, 11, 5, 1, 0]
     assert (found.jumps_at_blocks, found.jumps) == (6, 6)
+
+
+def test_a_run_goes_over_padding_before_an_aligned_block(tmp_path: Path) -> None:
+    """The first instruction belongs to no block: the compiler aligned what follows."""
+    flow, _ = flow_of(tmp_path, CODE, BASE, [(None, 0, 5, 3)], SYMBOLS)
+    blocks = block_map([(0, 0, 1), (0, 1, 1), (0, 2, 2), (0, 3, 3), (0, 4, 1), (1, 0, 6)])
+    rows = np.array([0, 2, 3, 4, 5])
+    columns = ("function", "identity", "start", "size", "metadata", "hash")
+    padded = replace(blocks, **{name: getattr(blocks, name)[rows] for name in columns})
+    assert edges(block_flow(flow, padded)) == {(0, 1): 3, (1, 2): 3}
 
 
 def test_a_run_from_one_function_into_the_next_is_no_edge(tmp_path: Path) -> None:

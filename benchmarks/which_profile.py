@@ -1,0 +1,119 @@
+"""What each profile gains: a program built with each, and its exact counts as a table.
+
+``python benchmarks/which_profile.py FOLDER SOURCE... [--flags=FLAGS] [--arguments=WORDS]``
+
+The folder keeps the builds. It wants clang 22, lld 22, llvm-bolt 22 and GCC 12.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+LBR2PGO = (sys.executable, "-m", "lbr2pgo")
+CLANG = ("-O2", "-g1", "-fdebug-info-for-profiling", "-ffunction-sections", "-fuse-ld=lld",
+         "-Wl,--emit-relocs,--build-id", "-fbasic-block-address-map")  # fmt: skip
+GCC = ("-O2", "-g")
+BOLT = ("-reorder-blocks=ext-tsp", "-reorder-functions=cdsort", "-split-functions",
+        "-split-all-cold")  # fmt: skip
+PERIOD = 499
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A program to be built and run."""
+
+    folder: Path
+    sources: Sequence[str]
+    flags: Sequence[str]
+    arguments: Sequence[str]
+
+    def build(self, name: str, *words: str) -> Path:
+        """Compile and link with these options."""
+        compiler = "gcc-12" if name.startswith("gcc") else "clang-22"
+        if any(source.endswith((".cc", ".cpp")) for source in self.sources):
+            compiler = compiler.replace("gcc", "g++").replace("clang", "clang++")
+        out = self.folder / name
+        call(compiler, *words, *self.sources, *self.flags, "-o", out)
+        return out
+
+    def convert(self, program: Path, *outputs: object) -> None:
+        """Record a run, and write profiles of it."""
+        recording = program.with_suffix(".data")
+        run = (*LBR2PGO, "record", "--emulate", "-c", PERIOD, "-o", recording, "--", program)
+        call(*run, *self.arguments)
+        call(*LBR2PGO, "convert", recording, "--binary", program, *outputs)
+
+    def measure(self, *programs: Path) -> list[dict[str, float]]:
+        """Instructions and taken branches of each, for one of the first."""
+        words = ("measure", "--runs", 0, "--format", "json", *programs, "--", *self.arguments)
+        return [each["ratios"] for each in json.loads(call(*LBR2PGO, *words))["programs"]]
+
+
+def call(*words: object) -> str:
+    """Run a command; what it prints."""
+    return subprocess.run(
+        list(map(str, words)), check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+
+
+def laid_out(bench: Bench, base: Path, name: str, *words: str) -> tuple[Path, Path]:
+    """The build that Propeller makes of a build, and the one that BOLT does."""
+    cc, order, fdata = (base.with_suffix(end) for end in (".cc", ".ld", ".fdata"))
+    outputs = ("--propeller-cc", cc, "--propeller-ld", order, "--fdata", fdata)
+    bench.convert(base, *outputs)
+    use = f"-Wl,--no-warn-symbol-ordering,--symbol-ordering-file={order}"
+    flags = (flag for flag in CLANG if flag != "-fbasic-block-address-map")
+    propeller = bench.build(
+        f"{name}-propeller", *flags, f"-fbasic-block-sections=list={cc}", use, *words
+    )
+    bolted = bench.folder / f"{name}-bolt"
+    call("llvm-bolt-22", base, "-o", bolted, "-data", fdata, *BOLT)
+    return propeller, bolted
+
+
+def with_clang(bench: Bench) -> list[Path]:
+    """Builds by clang, the plain one first."""
+    plain = bench.build("clang-O2", *CLANG)
+    profile = bench.folder / "clang.prof"
+    bench.convert(plain, "--llvm", profile)
+    use = f"-fprofile-sample-use={profile}"
+    sampled = bench.build("clang-AutoFDO", *CLANG, use)
+    return [
+        plain, sampled, *laid_out(bench, plain, "clang-O2"),
+        *laid_out(bench, sampled, "clang-AutoFDO", use),
+    ]  # fmt: skip
+
+
+def with_gcc(bench: Bench) -> list[Path]:
+    """Builds by GCC, the plain one first."""
+    plain, profile = bench.build("gcc-O2", *GCC), bench.folder / "gcc.afdo"
+    bench.convert(plain, "--afdo", profile)
+    return [plain, bench.build("gcc-AutoFDO", *GCC, f"-fauto-profile={profile}")]
+
+
+def main() -> None:
+    """Build, measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--flags", default="", help="of every build")
+    parser.add_argument("--arguments", default="", help="of the program")
+    parser.add_argument("sources", nargs="+")
+    args = parser.parse_args()
+    args.folder.mkdir(parents=True, exist_ok=True)
+    words = shlex.split(args.flags), shlex.split(args.arguments)
+    bench = Bench(args.folder.resolve(), args.sources, *words)
+    print("| build | instructions | taken branches |\n| --- | --- | --- |")
+    for programs in (with_clang(bench), with_gcc(bench)):
+        for program, ratios in zip(programs, bench.measure(*programs), strict=True):
+            print(f"| {program.name} | {ratios['instructions']:.3f} | {ratios['taken']:.3f} |")
+
+
+if __name__ == "__main__":
+    main()
