@@ -2,11 +2,13 @@
 
 Functions stand in layers. Each runs a few helpers, which are inlined into it with the helpers that
 they run, and calls functions of the next layer. So there are many probes, and many contexts.
+`python benchmarks/probed_functions.py FOLDER` builds it, which takes twenty minutes of a processor.
 """
 
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -109,3 +111,7 @@ def _compile(folder: Path, name: str, text: str) -> str:
         command = ["clang++-22", *FLAGS, "-c", name, "-o", target.name]
         subprocess.run(command, cwd=folder, check=True)
     return str(target)
+
+
+if __name__ == "__main__":
+    print(build(Path(sys.argv[1])))

@@ -37,6 +37,9 @@ from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import last_at_or_below, numbers_in
 
+_AT_ONCE = 2048
+"""Functions whose places are looked up together: those of all would take hundreds of megabytes."""
+
 
 class ProbeContexts:
     """What ran in which context, by pseudo probe."""
@@ -93,19 +96,27 @@ class ProbeContexts:
         """How large the functions are; those of which only probes are left have no bytes."""
         functions = self._known.functions
         place = functions.containing(self._touched)
-        is_touched = np.zeros(len(functions.names) + 1, np.bool_)  # the last one: of no function
-        is_touched[functions.function[place[place >= 0]]] = True
-        code = self._program.instructions_for(functions.range_start[is_touched[functions.function]])
+        touched = distinct(functions.function[place[place >= 0]])
+        found, sizes = self._probed_functions()
+        for part in np.array_split(touched, len(touched) // _AT_ONCE + 1):
+            inlined, size = self._sizes_of(part)
+            found, sizes = _joined(inlined, found), np.concatenate((size, sizes))
+        guids = np.array([guid(name) for name in self.names], np.uint64)
+        return function_sizes(found, sizes, guids)
+
+    def _sizes_of(self, numbers: I64) -> tuple[InlineContexts, I64]:
+        """What was inlined into functions, and the bytes of each as `inlined_sizes` has them."""
+        functions = self._known.functions
+        is_asked = np.zeros(len(functions.names) + 1, np.bool_)  # the last one: of no function
+        is_asked[numbers] = True
+        code = self._program.instructions_for(functions.range_start[is_asked[functions.function]])
         owner = np.append(functions.function, -1)[functions.containing(code.address)]
         found, place = self._debug.places(code.address)
         places = places_of(found, is_fs=False)
         number = probe_number(places.words)
         places = replace(places, line=number, discriminator=np.zeros_like(number))
-        inlined, size = inlined_sizes(places, np.where(is_touched[owner], place, -1), code.size)
-        inlined = replace(inlined, function=self._named(inlined, places.names))
-        guids = np.array([guid(name) for name in self.names], np.uint64)
-        probed, nothing = self._probed_functions()
-        return function_sizes(_joined(inlined, probed), np.concatenate((size, nothing)), guids)
+        inlined, size = inlined_sizes(places, np.where(is_asked[owner], place, -1), code.size)
+        return replace(inlined, function=self._named(inlined, places.names)), size
 
     def _named(self, inlined: InlineContexts, names: Sequence[str]) -> I64:
         """The number of each one's name.
@@ -116,16 +127,18 @@ class ProbeContexts:
         inner = self._names.add(names)[inlined.function]
         if self._as_llvm:
             return inner
-        outermost = self._names.add(self._by_probes(names))[inlined.function]
+        by_probes = self._called_by_probes
+        named = [by_probes.get(name, name) for name in names]
+        outermost = self._names.add(named)[inlined.function]
         return np.where(inlined.parent < 0, outermost, inner)
 
-    def _by_probes(self, names: Sequence[str]) -> list[str]:
+    @cached_property
+    def _called_by_probes(self) -> dict[str, str]:
         """What probes call functions that DWARF calls so."""
         described = self._known.functions.names
         is_called = np.ones(len(described), np.bool_)
         probed = names_by_probes(described, is_called, self._known, self._table)
-        by_name = dict(zip(described, probed, strict=True))
-        return [by_name.get(name, name) for name in names]
+        return dict(zip(described, probed, strict=True))
 
     def _probed_functions(self) -> tuple[InlineContexts, I64]:
         """Functions as probes nest them, and no bytes of those that have probes, else -1."""
