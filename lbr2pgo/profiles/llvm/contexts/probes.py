@@ -96,7 +96,7 @@ class ProbeContexts:
         """How large the functions are; those of which only probes are left have no bytes."""
         functions = self._known.functions
         place = functions.containing(self._touched)
-        touched = distinct(functions.function[place[place >= 0]])
+        touched = distinct(functions.function[place[place >= 0]].astype(np.int64))
         found, sizes = self._probed_functions()
         for part in np.array_split(touched, len(touched) // _AT_ONCE + 1):
             inlined, size = self._sizes_of(part)
