@@ -137,6 +137,11 @@ def test_the_formatter_takes_fewer_branches_and_runs_fewer_instructions(
 
 @pytest.mark.parametrize("name", ["interp", "formatter"])
 def test_the_documented_gains_are_what_is_gained(name: str, request: pytest.FixtureRequest) -> None:
+    """To 0.02 of the plain build's.
+
+    Measured in seven directories and environments: the interpreter's instructions 0.627 to 0.639,
+    its taken branches 0.519 to 0.529; in three, the formatter's 0.971 to 0.972 and 0.742 to 0.745.
+    """
     example = request.getfixturevalue(name)
     text = (ROOT / "docs" / "builds.md").read_text()
     tables = re.findall(r"^program .*\n(?:\S.*\n)+", text, re.MULTILINE)
