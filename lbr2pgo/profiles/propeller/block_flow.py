@@ -2,7 +2,8 @@
 
 A taken branch from inside a block to the first instruction of another one of the same function is
 an edge; to a function's entry it is a call, from wherever it comes. A run falls from block to block
-over every border in it. Returns behind a call lead into the middle of a block: they are no edge.
+over every border in it. Returns lead into the middle of a block or, where the call may throw and so
+ends its block, to the start of the next one, which the block of the call thus goes on to.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from lbr2pgo.support.intervals import last_at_or_below
 from lbr2pgo.support.sums import add_at
 from lbr2pgo.support.tables import same_length, seal
 
+_LANDING_PAD = 4
+"""Of a block's metadata."""
 JUMPS = (Kind.COND, Kind.JUMP, Kind.INDIRECT_JUMP)
 
 
@@ -54,11 +57,11 @@ def block_flow(flow: Flow, blocks: BlockMap) -> BlockFlow:
     """Lay counts over the blocks of a map."""
     covered, fell = _runs(flow, blocks)
     jumped, at_blocks, jumps = _jumps(flow, blocks)
-    rows = np.flatnonzero(fell)
+    returned, rows = _returns(flow, blocks), np.flatnonzero(fell)
     edges = _summed(
-        np.concatenate((jumped.source, rows)),
-        np.concatenate((jumped.target, rows + 1)),
-        np.concatenate((jumped.count, fell[rows])),
+        np.concatenate((jumped.source, returned.source, rows)),
+        np.concatenate((jumped.target, returned.target, rows + 1)),
+        np.concatenate((jumped.count, returned.count, fell[rows])),
     )
     entered = np.zeros(len(blocks), np.uint64)
     add_at(entered, edges.target, edges.count)
@@ -119,6 +122,27 @@ def _jumps(flow: Flow, blocks: BlockMap) -> tuple[BlockEdges, int, int]:
     made = leads & ~blocks.is_entry[target]
     edges = _summed(source[made], target[made], count[made])
     return edges, int(count[leads].sum()), int(count.sum())
+
+
+def _returns(flow: Flow, blocks: BlockMap) -> BlockEdges:
+    """Edges from blocks that end with a call to the next ones, where it returned to.
+
+    What comes from outside the image is a return, unless the unwinder led to a landing pad.
+    """
+    branches = flow.branches
+    is_return = branches.known & TO != 0
+    kind = np.append(flow.instructions.kind, Kind.RET)[flow.branch_from]
+    rows = np.flatnonzero(is_return & (kind == Kind.RET))
+    target = _entered(branches.to[rows], blocks)
+    made = target > 0
+    before, after = target[made] - 1, target[made]
+    made[made] = (
+        (blocks.start[after] == branches.to[rows[made]])
+        & (blocks.end[before] == blocks.start[after])
+        & (blocks.function[before] == blocks.function[after])
+        & (blocks.metadata[after] & _LANDING_PAD == 0)
+    )
+    return _summed(target[made] - 1, target[made], branches.count[rows[made]])
 
 
 def _summed(source: I64, target: I64, count: U64) -> BlockEdges:

@@ -77,6 +77,15 @@ def test_a_run_goes_over_padding_before_an_aligned_block(tmp_path: Path) -> None
     assert edges(block_flow(flow, padded)) == {(0, 1): 3, (1, 2): 3}
 
 
+def test_a_call_that_ends_its_block_goes_on_to_where_it_returned(tmp_path: Path) -> None:
+    """The call at 8 is a block of its own here, as one that may throw is."""
+    flow, _ = flow_of(tmp_path, CODE, BASE, [(8, 0, 2, 5), (7, 13, 13, 4)], SYMBOLS)
+    own = block_map([*BLOCKS[:4], (1, 0, 5), (1, 1, 1)])
+    assert edges(block_flow(flow, own))[4, 5] == 4
+    pad = replace(own, metadata=np.array([0, 0, 0, 0, 0, 4], np.uint8))
+    assert (4, 5) not in edges(block_flow(flow, pad))
+
+
 def test_a_run_from_one_function_into_the_next_is_no_edge(tmp_path: Path) -> None:
     """The exit's return keeps it from being valid in the first place; its border counts nothing."""
     assert (3, 4) not in edges(counted(tmp_path, (2, 7, 13, 9)))

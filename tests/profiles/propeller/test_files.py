@@ -91,7 +91,7 @@ def test_clang_takes_version_0_too(recorded: Path, tool: Tool, run: Run, tmp_pat
 def test_no_more_branches_are_taken_than_as_bolt_lays_out(
     recorded: Path, tool: Tool, run: Run
 ) -> None:
-    """Two of a hundred more at most; measured: half of one, over periods 1009, 4999 and 10007."""
+    """Two of a hundred more at most; measured: as many, with periods of 1009 and 10007."""
     bolted, laid = (
         recorded.with_suffix(".bolt"),
         rebuilt(recorded, tool, run, recorded.with_suffix(".cc")),
