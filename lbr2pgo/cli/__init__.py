@@ -25,6 +25,7 @@ from lbr2pgo.support.shortage import expect_room, shortage_of
 _COMMANDS = (
     "convert",
     "merge",
+    "fleet",
     "record",
     "doctor",
     "dump",

@@ -78,12 +78,12 @@ def run(args: argparse.Namespace) -> int:
         messages.wrote(path, next_step)
     if not messages.is_quiet():
         stream = sys.stderr if is_standard_output(args.output) else sys.stdout
-        print(*_shares(done), sep="\n", end="\n" if done.builds else "", file=stream)
+        print(*shares(done), sep="\n", end="\n" if done.builds else "", file=stream)
     messages.note(done.notes)
     return 0
 
 
-def _shares(done: Merge) -> Iterator[str]:
+def shares(done: Merge) -> Iterator[str]:
     """A line for each build, with its share of all branches."""
     from lbr2pgo.fleet.merge import NO_BUILD_ID
 

@@ -5,7 +5,7 @@ What is written of an image is what a conversion of it alone writes, byte for by
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -35,11 +35,19 @@ class ImagesOptions(ReadingOptions):
 
     profiles: tuple[Path, ...]
     binaries: tuple[Path, ...] = ()
+    names: Mapping[Path, str] = field(default_factory=dict)
+    """What binaries are called, if not as their files are."""
     all_images: bool = False
     """Take every mapped file that is found, too."""
+    skips_absent: bool = False
+    """A binary that a recording does not show has no counts of it, instead of being an error."""
     places: ImagePlaces = field(default_factory=ImagePlaces)
     outputs: tuple[Output, ...] = ()
     """`{name}` and `{build_id}` in their paths stand for each image's."""
+
+    def named(self) -> dict[Path, str]:
+        """Each binary, and what it is called."""
+        return {path.resolve(): self.names.get(path, path.name) for path in self.binaries}
 
     def __post_init__(self) -> None:
         if self.counting.build_id is not None:
@@ -101,10 +109,10 @@ def convert_images(
     timings = timings or Timings()
     with timings.stage("open the inputs"):
         sources = [open_source(path) for path in options.profiles]
-        mapped = list(_mapped(sources, options.places)) if options.all_images else []
+        mapped = list(recorded_images(sources, options.places)) if options.all_images else []
         # A store by build-id has other names than those that were recorded.
         named = {each.found.resolve(): each.name for each in mapped if each.found is not None}
-        binaries = {**{path.resolve(): path.name for path in options.binaries}, **named}
+        binaries = {**options.named(), **named}
         programs = [Program.open(path) for path in binaries]
     if not programs:
         raise InputError("no mapped file was found", cure="Name a --binary, or a --sysroot.")
@@ -118,7 +126,7 @@ def convert_images(
     names = list(map(str, options.profiles))
     replayed = replay_images(
         sources, programs, options, progress, timings, names=names,
-        skips_absent=options.all_images,
+        skips_absent=options.all_images or options.skips_absent,
     )  # fmt: skip
 
     def convert(found: Replayed, name: str, outputs: Sequence[Output]) -> ConvertedImage:
@@ -132,20 +140,24 @@ def convert_images(
 
 
 @dataclass(frozen=True, slots=True)
-class _MappedFile:
+class RecordedImage:
+    """A file that was mapped as code."""
+
     path: str
     build_id: str | None
     found: Path | None
+    """Where it is; None where it is not."""
 
     @property
     def name(self) -> str:
+        """Without folders."""
         return Path(self.path).name
 
     def __str__(self) -> str:
         return self.path + (f" ({self.build_id})" if self.build_id else "")
 
 
-def _mapped(sources: Sequence[Source], places: ImagePlaces) -> Iterator[_MappedFile]:
+def recorded_images(sources: Sequence[Source], places: ImagePlaces) -> Iterator[RecordedImage]:
     """Each file that was mapped as code, and where it is; one build once, by its first path."""
     known: dict[str, tuple[str, str | None]] = {}
     for source in sources:
@@ -155,7 +167,7 @@ def _mapped(sources: Sequence[Source], places: ImagePlaces) -> Iterator[_MappedF
                 build_id = event.build_id or source.info.build_ids.get(event.path)
                 known.setdefault(build_id or event.path, (event.path, build_id))
     for path, build_id in sorted(known.values(), key=str):
-        yield _MappedFile(path, build_id, places.find(path, build_id))
+        yield RecordedImage(path, build_id, places.find(path, build_id))
 
 
 def _is_file(event: Mmap) -> bool:
