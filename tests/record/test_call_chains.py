@@ -221,10 +221,10 @@ def test_contexts_of_recordings_are_those_of_llvm_profgen(
     run(compiler, "-O2", *FLAGS[kind], "-no-pie", "-w", source, "-o", path)
     recording = record(path, 3, period=53, call_graph=True)
     text.write_text(text_of(recording.stacks()))
-    # llvm-profgen reads a size that it has not found of static functions, so chance decides.
-    modes = {
-        k: v for k, v in MODES.items() if (k, kind, source.stem) != ("nested", "probes", "interp")
-    }
+    # llvm-profgen reads a size that it has not found of static functions: whether these are inlined
+    # differs in some recordings. The two programs of TESTBINS have such functions.
+    is_chance = kind == "probes" and source != CALLS
+    modes = {k: v for k, v in MODES.items() if not (k == "nested" and is_chance)}
     for contexts, words in modes.items():
         ours = converted(tmp_path, recording.path, path, compat=True, contexts=contexts)
         theirs = profgen_of_contexts(tool, tmp_path, text, path, *words)
