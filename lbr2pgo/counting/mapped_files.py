@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lbr2pgo.counting.address_spaces import ANY_PID, Piece, overlaid, rows_by
-from lbr2pgo.model.address_space_events import KERNEL_PID, Comm, Fork, Mmap, SpaceEvent
+from lbr2pgo.model.address_space_events import KERNEL_PID, MEMORY, Comm, Fork, Mmap, SpaceEvent
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.native.file_spans import FileSpans
 from lbr2pgo.support.arrays import I64, U64
@@ -138,4 +138,4 @@ def _name(path: str) -> str | None:
         return KERNEL
     if path.startswith("["):
         return path
-    return None if path.startswith("//") else path.rpartition("/")[2] or None
+    return None if path.startswith(MEMORY) else path.rpartition("/")[2] or None

@@ -9,6 +9,9 @@ from lbr2pgo.support.addresses import LAST_ADDRESS, FileOffset, RuntimeAddress
 KERNEL_PID = -1
 """The pid under which perf reports mappings of the kernel and its modules."""
 
+MEMORY = "//"
+"""How perf begins the paths of memory that shows no file: `//anon`, `//toolong`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mmap:
@@ -32,6 +35,12 @@ class Mmap:
     def end(self) -> RuntimeAddress:
         """First address behind it; of a damaged one that goes on behind the last address, that."""
         return RuntimeAddress(min(self.start + self.length, LAST_ADDRESS))
+
+    @property
+    def is_code_of_file(self) -> bool:
+        """Whether a program or a library was mapped, and not the kernel's code or memory."""
+        is_path = self.path.startswith("/") and not self.path.startswith(MEMORY)
+        return self.executable and self.pid != KERNEL_PID and is_path
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import overload
 
 import numpy as np
 
-from lbr2pgo.model.address_space_events import Comm, Exit, Fork, Mmap, SpaceEvent
+from lbr2pgo.model.address_space_events import MEMORY, Comm, Exit, Fork, Mmap, SpaceEvent
 from lbr2pgo.support.addresses import FileOffset, RuntimeAddress
 from lbr2pgo.support.arrays import U64, Bools, Records
 from lbr2pgo.support.intervals import last_at_or_below
@@ -36,8 +36,6 @@ _COLUMNS = np.dtype(
         ("build_id", "<i4"),
     ]
 )
-_MEMORY = "//"
-"""How perf begins the paths of memory that shows no file: `//anon`, `//toolong`."""
 _MMAP, _FORK, _COMM, _EXIT = range(4)
 _Row = tuple[int, int, int, int, int, int, int, int, int, int]
 
@@ -87,7 +85,7 @@ class SpaceEventLog(Sequence[SpaceEvent]):
         stays, to tell what was mapped.
         """
         rows = self._rows
-        is_memory = np.array([str(text).startswith(_MEMORY) for text in self._texts], np.bool_)
+        is_memory = np.array([str(text).startswith(MEMORY) for text in self._texts], np.bool_)
         is_mapping = rows["kind"] == _MMAP
         is_code = is_mapping & (rows["flag"] != 0)
         is_code[is_mapping] &= ~is_memory[rows["text"][is_mapping]]

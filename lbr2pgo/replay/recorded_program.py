@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from lbr2pgo.counting.find_image import same_build_id
-from lbr2pgo.model.address_space_events import KERNEL_PID, Comm, Mmap, SpaceEvent
+from lbr2pgo.model.address_space_events import Comm, Mmap, SpaceEvent
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.sources.base import Source, StackSource
 from lbr2pgo.support.errors import InputError
@@ -48,13 +48,9 @@ def _started(events: Sequence[SpaceEvent]) -> Iterator[Mmap]:
     for event in events:
         if isinstance(event, Comm) and event.is_exec:
             has_started.discard(event.pid)
-        elif isinstance(event, Mmap) and _is_file(event) and event.pid not in has_started:
+        elif isinstance(event, Mmap) and event.is_code_of_file and event.pid not in has_started:
             has_started.add(event.pid)
             yield event
-
-
-def _is_file(event: Mmap) -> bool:
-    return event.executable and event.pid != KERNEL_PID and event.path.startswith("/")
 
 
 def _refuse_other_build(program: Mmap, source: Source) -> None:
