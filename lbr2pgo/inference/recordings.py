@@ -17,6 +17,7 @@ from lbr2pgo.replay.recordings import (
     Replayed,
     counting_options,
     match_notes,
+    merged,
     open_inputs,
     progress_over_all,
     replay_options,
@@ -25,7 +26,6 @@ from lbr2pgo.replay.recordings import (
 from lbr2pgo.replay.replay import replay
 from lbr2pgo.sources.base import Source, SourceInfo
 from lbr2pgo.support.addresses import ImageAddresses
-from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.timings import Timings
 
 FindTargets = Callable[[Program, ImageAddresses], IndirectTargets]
@@ -62,7 +62,7 @@ def read_and_infer(
             found = count_instructions(source, layout, counting[i], program.address_of, ticks)
         counts.append(found.counts)
         notes = (*notes, *(f"{name}: {note}" for note in _notes(found, source)))
-    samples = _merged(counts)
+    samples = merged(counts, merge)
     if not len(samples):
         raise EmptyProfileError(samples.tallies, notes)
     with timings.stage("infer"):
@@ -75,16 +75,6 @@ def read_and_infer(
     return Replayed(
         program, tuple(sources), counting, judged_by, flow, (*notes, said), (), is_inferred=True
     )
-
-
-def _merged(counts: list[InstructionCounts]) -> InstructionCounts:
-    try:
-        return merge(counts)
-    except ValueError as error:
-        raise InputError(
-            f"the profiles do not go together: {error}",
-            cure="Convert the profiles of each build with the binary of that build.",
-        ) from error
 
 
 def refuse_thin(

@@ -211,11 +211,11 @@ class _Image:
             notes += [f"{name}: {note}" for note in match_notes(found.match)] + left_out
             damage += [f"{name}: {n:,} {reason}" for reason, n in source.health().items() if n]
         there = [found.counts for found in self.counted if not isinstance(found, InputError)]
-        merged = _merged(there or [no_counts(self.program.image.build_id)])
+        counts = merged(there or [no_counts(self.program.image.build_id)], merge)
         with timings.stage("replay"):
             judged_by = replay_options(options)
-            merged = impute(merged) if options.correct_runs else merged
-            flow = replay(merged, self.program, judged_by)
+            counts = impute(counts) if options.correct_runs else counts
+            flow = replay(counts, self.program, judged_by)
         notes += (*replay_notes(flow), *damage)  # damage last, where it is seen
         return Replayed(
             self.program, tuple(sources), self.counting, judged_by, flow, tuple(notes),
@@ -283,9 +283,10 @@ def progress_over_all(
     return over_all
 
 
-def _merged(counts: Sequence[BranchCounts]) -> BranchCounts:
+def merged(counts: Sequence[T], add_up: Callable[[Sequence[T]], T]) -> T:
+    """The counts of all inputs; raises InputError if `add_up` can't add them up (ValueError)."""
     try:
-        return merge(counts)
+        return add_up(counts)
     except ValueError as error:
         raise InputError(
             f"the profiles do not go together: {error}",
