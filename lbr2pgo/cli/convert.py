@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from lbr2pgo.cli import messages
 from lbr2pgo.cli.images import add_images, only_binary, run_images
@@ -214,18 +214,14 @@ def _show(
     from lbr2pgo.cli.waterfall import show_losses
     from lbr2pgo.model.waterfall import row_as_json
     from lbr2pgo.profiles.formats import waterfall_rows
-    from lbr2pgo.support.output import is_standard_output, write_to
+    from lbr2pgo.support.output import is_standard_output, write_pieces
 
     if summary is not None:
         import json
 
         rows = [row_as_json(row) for row in waterfall_rows(tallies)]
         text = json.dumps({"waterfall": rows}, indent=2) + "\n"
-        write_to(summary, lambda stream: _write(stream, text))
+        write_pieces(summary, [text.encode()])
     paths = [*map(str, outputs), *([summary] if summary is not None else [])]
     is_taken = any(map(is_standard_output, paths))
     show_losses(tallies, notes, sys.stderr if is_taken else sys.stdout)
-
-
-def _write(stream: BinaryIO, text: str) -> None:
-    stream.write(text.encode())

@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from lbr2pgo.cli import messages
 from lbr2pgo.cli.own_process import prepare
@@ -132,6 +132,7 @@ def run(args: argparse.Namespace) -> int:
     from lbr2pgo.cli.merge import shares
     from lbr2pgo.fleet.fleet import run_fleet
     from lbr2pgo.fleet.runners import runner
+    from lbr2pgo.profiles.formats.counts import CountsOutput
     from lbr2pgo.support.output import refuse_unwritable
 
     options = _options(args)
@@ -148,7 +149,7 @@ def run(args: argparse.Namespace) -> int:
         stream = sys.stderr if args.report == "-" else sys.stdout
         told = [f"{len(getattr(done, kind)):,} {kind.replace('_', ' ')}" for kind in _KINDS]
         print("files: " + ", ".join(told), *shares(done.merge), sep="\n", file=stream)
-    messages.wrote(options.output, f"lbr2pgo convert {options.output} --binary ELF")
+    messages.wrote(options.output, CountsOutput(options.output).next_step)
     has_profiles = _has_profiles(done)
     return 0 if has_profiles and not done.unreadable else 2
 
@@ -180,7 +181,7 @@ class _Watch:
 
 
 def _report(done: Fleet, path: str) -> None:
-    from lbr2pgo.support.output import write_to
+    from lbr2pgo.support.output import write_pieces
 
     files = {
         kind: [
@@ -198,8 +199,4 @@ def _report(done: Fleet, path: str) -> None:
         for build in done.merge.builds
     ]
     text = json.dumps({"files": files, "builds": builds}, indent=2) + "\n"
-    write_to(path, lambda stream: _put(stream, text))
-
-
-def _put(stream: BinaryIO, text: str) -> None:
-    stream.write(text.encode())
+    write_pieces(path, [text.encode()])

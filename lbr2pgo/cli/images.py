@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from lbr2pgo.cli import messages
 from lbr2pgo.cli.parser import executable
@@ -107,7 +107,7 @@ def _shares(images: Sequence[ConvertedImage]) -> Iterator[str]:
 def _write_summary(done: Images, summary: str) -> None:
     from lbr2pgo.model.waterfall import row_as_json
     from lbr2pgo.profiles.formats import waterfall_rows
-    from lbr2pgo.support.output import write_to
+    from lbr2pgo.support.output import write_pieces
 
     images = [
         {
@@ -118,8 +118,4 @@ def _write_summary(done: Images, summary: str) -> None:
         for image in done.images
     ]
     text = json.dumps({"images": images}, indent=2) + "\n"
-    write_to(summary, lambda stream: _put(stream, text))
-
-
-def _put(stream: BinaryIO, text: str) -> None:
-    stream.write(text.encode())
+    write_pieces(summary, [text.encode()])

@@ -64,6 +64,7 @@ def run(args: argparse.Namespace) -> int:
     prepare()
     from lbr2pgo.cli.progress import SampleProgress
     from lbr2pgo.fleet.merge import MergeOptions, merge_files
+    from lbr2pgo.profiles.formats.counts import CountsOutput
     from lbr2pgo.replay.recordings import ReadingOptions
     from lbr2pgo.support.output import is_standard_output
 
@@ -74,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     with SampleProgress() as progress:
         done = merge_files(options, progress)
     for path in done.written:
-        next_step = f"lbr2pgo convert {path} --binary ELF" if done.builds else "lbr2pgo check"
+        next_step = CountsOutput(path).next_step if done.builds else "lbr2pgo check"
         messages.wrote(path, next_step)
     if not messages.is_quiet():
         stream = sys.stderr if is_standard_output(args.output) else sys.stdout
@@ -85,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
 
 def shares(done: Merge) -> Iterator[str]:
     """A line for each build, with its share of all branches."""
-    from lbr2pgo.fleet.merge import NO_BUILD_ID
+    from lbr2pgo.support.file_names import NO_BUILD_ID
 
     branches = [build.counts.branch_total() for build in done.builds]
     if branches:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from lbr2pgo.support.errors import InputError, MissingToolError
 
@@ -143,16 +143,12 @@ def run_plan(args: argparse.Namespace) -> int:
 
 def run_snapshot(args: argparse.Namespace) -> int:
     """Read the registers of one core and print them as a dump."""
-    from lbr2pgo.support.output import write_atomically
+    from lbr2pgo.support.output import write_pieces
 
     device = args.device or args.root / f"dev/cpu/{args.cpu}/msr"
     registers = _read_device(args, device)
-    text = "".join(f"{register.key} {register.value:#018x}\n" for register in registers)
-
-    def write(stream: BinaryIO) -> None:
-        stream.write(text.encode())
-
-    write_atomically(args.output, write)
+    lines = (f"{register.key} {register.value:#018x}\n" for register in registers)
+    write_pieces(args.output, (line.encode() for line in lines))
     return 0
 
 

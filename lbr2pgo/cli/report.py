@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from lbr2pgo.cli.messages import wrote
 from lbr2pgo.cli.own_process import prepare
@@ -173,12 +173,8 @@ def _options(args: argparse.Namespace) -> ReportOptions:
 
 def _print(report: Report, form: Export) -> None:
     """For scripts and other programs."""
-    from lbr2pgo.support.output import write_to
+    from lbr2pgo.support.output import write_pieces
 
     content = form.write(report)
-
-    def write(stream: BinaryIO) -> None:
-        stream.write(content)
-
     sys.stdout.flush()
-    write_to("-", write)
+    write_pieces("-", [content])

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import BinaryIO
 
 from lbr2pgo import __version__
 from lbr2pgo.counting.count import CountingOptions
@@ -27,7 +26,7 @@ from lbr2pgo.replay.recordings import ReadingOptions, replay_images
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import BuildSource, Source
 from lbr2pgo.support.errors import InputError, Lbr2pgoError
-from lbr2pgo.support.output import write_atomically
+from lbr2pgo.support.output import write_pieces
 
 _BLOCK = 1 << 20
 _NOTES = ".notes"
@@ -140,12 +139,7 @@ def _builds(
 
 
 def _save_notes(saved: Path, notes: Iterable[str]) -> None:
-    text = json.dumps(list(notes)).encode()
-    write_atomically(saved.with_suffix(_NOTES), lambda stream: _put(stream, text))
-
-
-def _put(stream: BinaryIO, text: bytes) -> None:
-    stream.write(text)
+    write_pieces(saved.with_suffix(_NOTES), [json.dumps(list(notes)).encode()])
 
 
 def _saved_notes(saved: Path) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lbr2pgo.conversion import Conversion, write_outputs
 from lbr2pgo.counting.count import Progress
-from lbr2pgo.model.address_space_events import KERNEL_PID, Mmap
+from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.incomplete import IncompleteError
 from lbr2pgo.profiles.formats.base import Output
 from lbr2pgo.program.elf.find import ImagePlaces
@@ -20,13 +20,10 @@ from lbr2pgo.replay.recordings import ReadingOptions, Replayed, replay_images
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import Source, StackSource
 from lbr2pgo.support.errors import InputError, Lbr2pgoError
-from lbr2pgo.support.file_names import BUILD_ID, NAME, fields_of, filled
+from lbr2pgo.support.file_names import BUILD_ID, NAME, NO_BUILD_ID, fields_of, filled
 from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable
 from lbr2pgo.support.threads import in_order, threads
 from lbr2pgo.support.timings import Timings
-
-NO_BUILD_ID = "none"
-"""Stands for a program without one, in names of files and in tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,16 +160,11 @@ def recorded_images(sources: Sequence[Source], places: ImagePlaces) -> Iterator[
     for source in sources:
         events = source.space_events() if isinstance(source, StackSource) else ()
         for event in events:
-            if isinstance(event, Mmap) and _is_file(event):
+            if isinstance(event, Mmap) and event.is_code_of_file:
                 build_id = event.build_id or source.info.build_ids.get(event.path)
                 known.setdefault(build_id or event.path, (event.path, build_id))
     for path, build_id in sorted(known.values(), key=str):
         yield RecordedImage(path, build_id, places.find(path, build_id))
-
-
-def _is_file(event: Mmap) -> bool:
-    is_path = event.path.startswith("/") and not event.path.startswith("//")
-    return event.executable and event.pid != KERNEL_PID and is_path
 
 
 def _outputs_of(program: Program, name: str, outputs: Sequence[Output]) -> tuple[Output, ...]:

@@ -25,16 +25,13 @@ from lbr2pgo.replay.recordings import ReadingOptions, replay_sources
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import BuildSource, Source, SourceInfo
 from lbr2pgo.support.errors import InputError
-from lbr2pgo.support.file_names import BUILD_ID, fields_of, filled
+from lbr2pgo.support.file_names import BUILD_ID, NO_BUILD_ID, fields_of, filled
 from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable
 from lbr2pgo.support.sums import TooManyError
 from lbr2pgo.support.threads import in_order, threads
 
 if TYPE_CHECKING:
     from lbr2pgo.model.count_sums import Weight
-
-NO_BUILD_ID = "none"
-"""Stands for a program without one, in names of files and in tables."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from lbr2pgo.profiles.formats.base import Reader
 from lbr2pgo.support.errors import InputError
-from lbr2pgo.support.output import PathLike, write_to
+from lbr2pgo.support.output import PathLike, write_pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,7 @@ class LinkerList:
 
 def write(kind: Kind, lines: Sequence[str], destination: PathLike | BinaryIO) -> None:
     """Write a list."""
-
-    def write_all(stream: BinaryIO) -> None:
-        stream.writelines(os.fsencode(line) + b"\n" for line in (kind.title, *lines))
-
-    write_to(destination, write_all)
+    write_pieces(destination, (os.fsencode(line) + b"\n" for line in (kind.title, *lines)))
 
 
 def reader(kind: Kind) -> Reader[LinkerList]:

@@ -21,7 +21,7 @@ from lbr2pgo.replay.llvm_code import disassembled_by_llvm
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.sources.code_addresses import text_base
 from lbr2pgo.support.arrays import U64
-from lbr2pgo.support.output import PathLike, write_to
+from lbr2pgo.support.output import PathLike, write_pieces
 
 _EXTERNAL = 1
 """ExternalAddr of LLVM: llvm/tools/llvm-profgen/PerfReader.h."""
@@ -64,7 +64,7 @@ def write(
     """
     base = np.uint64(text_base(layout) if use_offsets else 0)
     lines = (*_ranges(seen.runs, base), *_branches(seen.branches, base))
-    write_to(destination, lambda stream: stream.writelines(lines))
+    write_pieces(destination, lines)
 
 
 def _ranges(runs: Runs, base: np.uint64) -> Iterator[bytes]:

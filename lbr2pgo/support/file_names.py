@@ -7,6 +7,9 @@ from pathlib import Path
 
 NAME, BUILD_ID = "name", "build_id"
 
+NO_BUILD_ID = "none"
+"""Stands for a program without one, in names of files and in tables."""
+
 _UNSAFE = str.maketrans("/\0", "__")
 
 

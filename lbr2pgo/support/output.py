@@ -44,6 +44,11 @@ def write_to(destination: PathLike | BinaryIO, writer: Writer) -> None:
         writer(destination)
 
 
+def write_pieces(destination: PathLike | BinaryIO, pieces: Iterable[bytes | memoryview]) -> None:
+    """Write some bytes, one piece behind the other, as `write_to` does."""
+    write_to(destination, lambda stream: stream.writelines(pieces))
+
+
 def write_atomically(path: PathLike, writer: Writer) -> None:
     """Put what `writer` writes at `path`: all of it, or nothing.
 

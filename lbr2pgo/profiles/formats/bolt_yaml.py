@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
 
 from lbr2pgo.profiles.formats.base import (
     Form,
@@ -37,19 +36,14 @@ class BoltYamlOutput(Output):
         """See `Output`."""
         from lbr2pgo.profiles.bolt import fdata
         from lbr2pgo.profiles.bolt.tool import as_yaml, needed_bolt
-        from lbr2pgo.support.output import write_to
+        from lbr2pgo.support.output import write_pieces
 
         tool = needed_bolt()
         found = work.once(derived_fdata)
         with work.writing("BOLT YAML"), tempfile.TemporaryDirectory(prefix="lbr2pgo-") as folder:
             plain = Path(folder) / "profile.fdata"
             fdata.write(found.rows, plain)
-            content = as_yaml(tool, work.program.image.path, plain)
-
-            def write_all(stream: BinaryIO) -> None:
-                stream.write(content)
-
-            write_to(self.path, write_all)
+            write_pieces(self.path, [as_yaml(tool, work.program.image.path, plain)])
         return Written(found.tallies)
 
 

@@ -43,9 +43,15 @@ FUNCTIONS = Step(
     "propeller_functions",
     "functions laid out for Propeller",
     "functions",
-    "propeller_functions_ran",
+    RAN.key,
     UNNAMED,
 )
+
+
+def ordered_by(order: Path) -> str:
+    """Words of a compiler's command that let lld order sections, silent on missing ones."""
+    link = f"-Wl,--no-warn-symbol-ordering,--symbol-ordering-file={shell_word(order)}"
+    return f"-ffunction-sections -fuse-ld=lld {link}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,8 @@ from lbr2pgo.profiles.formats.base import (
     Work,
     Written,
     flag,
-    shell_word,
 )
-from lbr2pgo.profiles.formats.propeller import FUNCTIONS, RAN, laid_out
+from lbr2pgo.profiles.formats.propeller import FUNCTIONS, RAN, laid_out, ordered_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +27,7 @@ class PropellerOrderOutput(Output):
     @property
     def next_step(self) -> str:
         """See `Output`."""
-        order = f"-Wl,--no-warn-symbol-ordering,--symbol-ordering-file={shell_word(self.path)}"
-        return f"clang -ffunction-sections -fuse-ld=lld {order}"
+        return f"clang {ordered_by(self.path)}"
 
     def write(self, work: Work) -> Written:
         """See `Output`."""

@@ -16,9 +16,8 @@ from lbr2pgo.profiles.formats.base import (
     Work,
     Written,
     flag,
-    shell_word,
 )
-from lbr2pgo.profiles.formats.propeller import UNNAMED
+from lbr2pgo.profiles.formats.propeller import UNNAMED, ordered_by
 
 if TYPE_CHECKING:
     from lbr2pgo.profiles.formats.base import Reader
@@ -65,8 +64,7 @@ class SymbolOrderOutput(Output):
     @property
     def next_step(self) -> str:
         """See `Output`."""
-        order = f"-Wl,--no-warn-symbol-ordering,--symbol-ordering-file={shell_word(self.path)}"
-        return f"cc -O2 -ffunction-sections -fuse-ld=lld {order}"
+        return f"cc -O2 {ordered_by(self.path)}"
 
     def write(self, work: Work) -> Written:
         """See `Output`."""

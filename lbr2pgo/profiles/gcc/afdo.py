@@ -35,7 +35,7 @@ from lbr2pgo.profiles.llvm.sample_profile import (
 from lbr2pgo.profiles.llvm.sample_summary import Cutoff, Summary, summarize
 from lbr2pgo.program.probes import DEEPEST_INLINING
 from lbr2pgo.support.errors import InputError
-from lbr2pgo.support.output import PathLike, write_to
+from lbr2pgo.support.output import PathLike, write_pieces
 
 MAGIC = 0x67636461
 VERSIONS = (2, 3)
@@ -68,11 +68,7 @@ class GccProfile:
 
 def write(profile: GccProfile, destination: PathLike | BinaryIO) -> None:
     """Write a profile in its version; functions stand in the order of their names."""
-
-    def write_all(stream: BinaryIO) -> None:
-        stream.write(_encoded(profile))
-
-    write_to(destination, write_all)
+    write_pieces(destination, [_encoded(profile)])
 
 
 def _encoded(profile: GccProfile) -> bytes:

@@ -15,7 +15,7 @@ from lbr2pgo.profiles.llvm.extbinary_layout import EXTENSIBLE_MAGIC, RAW_MAGIC
 from lbr2pgo.profiles.llvm.extbinary_writer import Options
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.support.errors import InputError
-from lbr2pgo.support.output import PathLike, write_to
+from lbr2pgo.support.output import PathLike, write_pieces
 
 __all__ = ["Options", "is_binary_profile", "read", "write"]
 
@@ -37,12 +37,7 @@ def write(
     Profiles whose names are hashes are written with hashes. Raises OutputError for a name that
     holds a NUL byte.
     """
-    data = extbinary_writer.encode(profile, options or Options())
-
-    def write_all(stream: BinaryIO) -> None:
-        stream.write(data)
-
-    write_to(destination, write_all)
+    write_pieces(destination, [extbinary_writer.encode(profile, options or Options())])
 
 
 def is_binary_profile(head: bytes) -> bool:

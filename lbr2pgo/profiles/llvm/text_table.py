@@ -33,7 +33,7 @@ from lbr2pgo.profiles.llvm.profile_table import ProfileTable
 from lbr2pgo.profiles.table_lines import name_bytes
 from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.errors import OutputError
-from lbr2pgo.support.output import PathLike, write_to
+from lbr2pgo.support.output import PathLike, write_pieces
 
 _BYTES_AT_ONCE = 1 << 22
 
@@ -44,7 +44,7 @@ def write(profile: ProfileTable | ContextProfile, destination: PathLike | Binary
     Raises OutputError for a name that holds a line break.
     """
     pieces = _contexts(profile) if isinstance(profile, ContextProfile) else _functions(profile)
-    write_to(destination, lambda stream: stream.writelines(pieces))
+    write_pieces(destination, pieces)
 
 
 def _functions(table: ProfileTable) -> Iterator[memoryview]:

@@ -22,11 +22,10 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from lbr2pgo.profiles.propeller.layout import Layout
 from lbr2pgo.program.block_map import BlockMap
-from lbr2pgo.support.output import write_to
+from lbr2pgo.support.output import write_pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,4 @@ def write_order(found: Sequence[Cluster], path: Path) -> None:
 
 
 def _write(lines: Iterable[str], path: Path) -> None:
-    def write_all(stream: BinaryIO) -> None:
-        stream.writelines(os.fsencode(line) + b"\n" for line in lines)
-
-    write_to(path, write_all)
+    write_pieces(path, (os.fsencode(line) + b"\n" for line in lines))
