@@ -146,7 +146,17 @@ def test_a_whole_conversion_imports_only_what_it_needs(tmp_path: Path) -> None:
              tmp_path / "b", "--counts", tmp_path / "c"]  # fmt: skip
     command = [sys.executable, "-c", code, *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    needless = {"lief", "networkx", "rich", "jinja2", "elftools", "numpy.ma", "hashlib", "capstone"}
+    needless = {
+        "lief",
+        "networkx",
+        "rich",
+        "jinja2",
+        "elftools",
+        "numpy.ma",
+        "hashlib",
+        "tempfile",
+        "capstone",
+    }
     assert not needless & set(done.stdout.split())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,13 +33,15 @@ class BoltYamlOutput(Output):
 
     def write(self, work: Work) -> Written:
         """See `Output`."""
+        from tempfile import TemporaryDirectory
+
         from lbr2pgo.profiles.bolt import fdata
         from lbr2pgo.profiles.bolt.tool import as_yaml, needed_bolt
         from lbr2pgo.support.output import write_pieces
 
         tool = needed_bolt()
         found = work.once(derived_fdata)
-        with work.writing("BOLT YAML"), tempfile.TemporaryDirectory(prefix="lbr2pgo-") as folder:
+        with work.writing("BOLT YAML"), TemporaryDirectory(prefix="lbr2pgo-") as folder:
             plain = Path(folder) / "profile.fdata"
             fdata.write(found.rows, plain)
             write_pieces(self.path, [as_yaml(tool, work.program.image.path, plain)])
