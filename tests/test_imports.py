@@ -12,6 +12,7 @@ import pytest
 from builders.recordings import PIE, RECORDING
 
 import lbr2pgo
+from lbr2pgo.cli.commands import COMMANDS
 
 PACKAGE = Path(lbr2pgo.__file__).parent
 
@@ -123,8 +124,8 @@ def test_exceptions_from_the_order_stand_to_the_left_too() -> None:
         assert {room_of(name) for name in known} <= set(ORDER[: ORDER.index(room)])
 
 
-@pytest.mark.parametrize("words", [("--help",), ("--version",), ("convert", "--help")])
-def test_help_imports_nothing_heavy(words: tuple[str, ...]) -> None:
+def modules_of_help(*words: str) -> set[str]:
+    """What is loaded when these words, which end in a help or a version, are answered."""
     code = (
         "import sys\n"
         "from lbr2pgo.cli import main\n"
@@ -135,8 +136,25 @@ def test_help_imports_nothing_heavy(words: tuple[str, ...]) -> None:
     done = subprocess.run(
         [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
     )
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize("words", [("--help",), ("--version",), ("convert", "--help")])
+def test_help_imports_nothing_heavy(words: tuple[str, ...]) -> None:
     heavy = {"numpy", "lief", "capstone", "elftools", "networkx", "rich", "backports.zstd"}
-    assert not heavy & set(done.stderr.split())
+    assert not heavy & modules_of_help(*words)
+
+
+@pytest.mark.parametrize(
+    ("words", "loaded"),
+    [(("--help",), set()), (("--version",), set()), (("help", "share"), {"share"})],
+)
+def test_only_the_command_that_is_asked_for_is_loaded(
+    words: tuple[str, ...], loaded: set[str]
+) -> None:
+    ours = {name for name in modules_of_help(*words) if name.startswith("lbr2pgo.")}
+    assert {name for name in COMMANDS if f"lbr2pgo.cli.{name}" in ours} == loaded
+    assert {name.split(".")[1] for name in ours} <= {"cli", "support"}
 
 
 def test_a_whole_conversion_imports_only_what_it_needs(tmp_path: Path) -> None:

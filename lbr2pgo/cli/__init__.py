@@ -12,35 +12,16 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib import import_module
 from types import FrameType
 
 from lbr2pgo.cli import messages
+from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.own_process import keep_closed_streams
 from lbr2pgo.cli.parser import Parser, leaves
 from lbr2pgo.support.errors import Lbr2pgoError, OutputError
 from lbr2pgo.support.shortage import expect_room, shortage_of
-
-_COMMANDS = (
-    "convert",
-    "merge",
-    "fleet",
-    "record",
-    "doctor",
-    "dump",
-    "report",
-    "view",
-    "accuracy",
-    "check",
-    "measure",
-    "pgo",
-    "bolt",
-    "share",
-    "msr",
-    "completion",
-    "help",
-)
 
 BAD_INPUT, OUR_ERROR, INTERRUPTED = 2, 3, 130
 
@@ -109,8 +90,12 @@ def _parse(words: list[str]) -> argparse.Namespace:
         _complete()
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
-    # Importing the modules of all commands takes several times as long as that of one.
-    return _parser([name for name in _COMMANDS if name in words[:1]]).parse_args(words)
+    return _parser(_command(words)).parse_args(words)
+
+
+def _command(words: Sequence[str]) -> list[str]:
+    """The command that is among these words, if one is."""
+    return [word for word in words if word in COMMANDS][:1]
 
 
 def _stop_tidily() -> None:
@@ -168,8 +153,11 @@ def _prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _parser(commands: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """Understands these commands, or all if there are none."""
+def _parser(commands: Collection[str] = COMMANDS.keys()) -> argparse.ArgumentParser:
+    """Understands the words of these commands, and only the names of the others.
+
+    Loading the modules of all commands takes several times as long as that of one.
+    """
     from lbr2pgo import __version__
 
     parser = Parser(
@@ -183,10 +171,13 @@ def _parser(commands: Sequence[str] = ()) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"lbr2pgo {__version__}")
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name in commands or _COMMANDS:
-        import_module(f"lbr2pgo.cli.{name}").add_parser(subparsers)
-    for each in leaves(parser):
-        messages.add_options(each)
+    for name, purpose in COMMANDS.items():
+        if name in commands:
+            import_module(f"lbr2pgo.cli.{name}").add_parser(subparsers)
+            for each in leaves(subparsers.choices[name]):
+                messages.add_options(each)
+        else:
+            subparsers.add_parser(name, help=purpose)
     return parser
 
 
@@ -194,7 +185,8 @@ def _complete() -> None:
     """Answer a shell that asks how a word may end, and exit."""
     import argcomplete
 
-    argcomplete.autocomplete(_parser(), exit_method=sys.exit)
+    words = os.environ.get("COMP_LINE", "").split()
+    argcomplete.autocomplete(_parser(_command(words)), exit_method=sys.exit)
 
 
 def _drop_output() -> None:

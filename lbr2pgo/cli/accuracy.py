@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.parser import executable
 from lbr2pgo.support.errors import InputError
 
@@ -19,7 +20,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Register the command."""
     parser = subparsers.add_parser(
         "accuracy",
-        help="compare a profile with the exact counts of the same run",
+        help=COMMANDS["accuracy"],
         description="Compare a recording with the exact counts that `lbr2pgo record --exact` "
         "wrote: overlap of edge and block weights (1 is perfect), coverage, and the functions "
         "that fare worst.",

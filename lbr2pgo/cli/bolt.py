@@ -9,13 +9,14 @@ from pathlib import Path
 
 from lbr2pgo.build import MOST_MISSING, MOST_STALE
 from lbr2pgo.cli.check import REFUSED, add_staleness_gates
+from lbr2pgo.cli.commands import COMMANDS
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
     parser = subparsers.add_parser(
         "bolt",
-        help="optimise a linked binary with llvm-bolt, or copy it while there is no profile",
+        help=COMMANDS["bolt"],
         description="Run llvm-bolt on a binary, after a look at how stale the profile is. Without "
         "a profile, or without llvm-bolt, the output is a plain copy, and one line says so. Ends "
         "with 1, without an output, if the profile does not fit.",

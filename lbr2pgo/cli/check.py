@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lbr2pgo.build import MOST_STALE, MUCH_STALE
+from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.parser import executable
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Register the command."""
     parser = subparsers.add_parser(
         "check",
-        help="tell whether a profile is good enough to ship",
+        help=COMMANDS["check"],
         description="Measure a profile: density, coverage of hot functions, conservation of flow, "
         "staleness against the binary, overlap with another profile. Begins with a verdict in "
         "words. Ends with 1 if a gate fails, or if the measure that it is about can't be taken.",

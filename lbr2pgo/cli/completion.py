@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 
+from lbr2pgo.cli.commands import COMMANDS
+
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
     parser = subparsers.add_parser(
         "completion",
-        help="print what makes a shell complete commands and options",
+        help=COMMANDS["completion"],
         description="Print what makes a shell complete the words of lbr2pgo, to be read when the "
         "shell starts. The words come from lbr2pgo itself.",
         examples=(

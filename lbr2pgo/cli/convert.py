@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lbr2pgo.cli import messages
+from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.images import add_images, only_binary, run_images
 from lbr2pgo.cli.own_process import prepare
 from lbr2pgo.cli.parser import some_of, whole_number
@@ -25,7 +26,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Register the command."""
     parser = subparsers.add_parser(
         "convert",
-        help="write what compilers and optimizers read",
+        help=COMMANDS["convert"],
         description="Replay branch stacks over a binary and write a sample profile for "
         "clang -fprofile-sample-use, fdata for llvm-bolt, or counts, all in one pass. Prints what "
         "became of every sample; without an output option, that is all it does.",

@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lbr2pgo.cli.commands import COMMANDS
+
 if TYPE_CHECKING:
     from lbr2pgo.record.doctor import Diagnosis
 
@@ -16,7 +18,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Register the command."""
     parser = subparsers.add_parser(
         "doctor",
-        help="tell what this machine can record, and why not",
+        help=COMMANDS["doctor"],
         description="Tell which branch recorder this machine has, what it can do, what stands in "
         "its way, and the exact command to use.",
         examples=("lbr2pgo doctor", "lbr2pgo doctor --json"),

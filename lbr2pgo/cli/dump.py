@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.messages import note
 from lbr2pgo.cli.parser import executable, whole_number
 from lbr2pgo.cli.selection import add_binary, add_pids, add_selection, counting_options
@@ -20,7 +21,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Register the command."""
     parser = subparsers.add_parser(
         "dump",
-        help="show each stage, to see why a number is what it is",
+        help=COMMANDS["dump"],
         description="Show what a stage of the road holds: samples as they were recorded, counted "
         "traces, instructions and graph of a function with their counts, pseudo probes, or a "
         "written profile.",

@@ -10,6 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from lbr2pgo.cli import messages
+from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.own_process import prepare
 from lbr2pgo.cli.parser import executable, names, whole_number
 
@@ -27,7 +28,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Register the command."""
     parser = subparsers.add_parser(
         "fleet",
-        help="count and add up the recordings of many machines",
+        help=COMMANDS["fleet"],
         description="Count every recording below directories, globs or URLs, each with the "
         "programs that it names, and add all up build by build. Counts are kept in --store: a run "
         "that was interrupted goes on, and a file that comes twice counts once. Ends with 2 if a "

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from lbr2pgo.cli.commands import COMMANDS
+
 if TYPE_CHECKING:
     from lbr2pgo.build.measure import Interval, Measured
 
@@ -18,7 +20,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Register the command."""
     parser = subparsers.add_parser(
         "measure",
-        help="compare what programs cost: instructions, branches, time",
+        help=COMMANDS["measure"],
         description="Run each program once under the software LBR, which counts instructions, "
         "taken branches and simulated mispredictions exactly, and then natively, taking turns. "
         "Ratios are to the first program. All must exit alike.",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lbr2pgo.cli import messages
+from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.own_process import prepare
 from lbr2pgo.cli.selection import add_binary, add_selection, counting_options
 
@@ -22,7 +23,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Register the command."""
     parser = subparsers.add_parser(
         "merge",
-        help="add up counts, recordings or profiles",
+        help=COMMANDS["merge"],
         description="Add up files of many runs or machines, exactly. Counts and recordings add up "
         "build by build, in any mix; sample profiles as llvm-profdata merge adds them, fdata as "
         "merge-fdata does. What it gives of two files is what convert gives of both.",

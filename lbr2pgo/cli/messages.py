@@ -6,7 +6,10 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _QUIET, _NORMAL, _VERBOSE = range(3)
 _wanted = _NORMAL

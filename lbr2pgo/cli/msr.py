@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.support.errors import InputError, MissingToolError
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Register the command and its three parts."""
     parser = subparsers.add_parser(
         "msr",
-        help="decode dumps of branch registers; plan and read Intel's",
+        help=COMMANDS["msr"],
         description="Print what dumps of branch registers hold (Intel's, AMD's and Arm's), and set "
         "up and read Intel's (model-specific registers).",
         examples=("lbr2pgo msr plan -j any_call", "lbr2pgo msr decode dump.txt"),

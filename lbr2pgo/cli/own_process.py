@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 from contextlib import suppress
 
@@ -19,6 +18,8 @@ def prepare() -> None:
     `lbr2pgo convert perf.data --binary sqlite --llvm A --fdata B` (59 MB, two processors): 0.77 s
     of CPU, and 0.83 s with those threads; a peak (VmHWM) of 69 MB, and 89 MB with many arenas.
     """
+    import ctypes  # no command that only prints its help needs it
+
     with suppress(AttributeError, OSError):  # another C library
         ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)
     _load_numpy()

@@ -6,8 +6,10 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _EXAMPLES = "examples:"
 
@@ -128,6 +130,7 @@ def some_of(*known: str) -> Callable[[str], list[str]]:
 
 def executable(text: str) -> Path:
     """The file that is meant by a program's name: one here, or else one on PATH (as gdb does)."""
+    from pathlib import Path
     from shutil import which
 
     found = None if "/" in text or os.path.isfile(text) else which(text)

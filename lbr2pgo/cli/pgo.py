@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lbr2pgo.cli import messages
+from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.measure import add_runs, print_measured
 from lbr2pgo.cli.messages import say
 
@@ -20,7 +21,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
     parser = subparsers.add_parser(
         "pgo",
-        help="build, train, rebuild with the profile, and measure what it gained",
+        help=COMMANDS["pgo"],
         description="Build a program with the right flags, record a training run (in hardware or "
         "with the software LBR), convert it, build again with the profile, optionally optimise the "
         "result with llvm-bolt, and measure before and after. Says each step and its command. "

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.messages import say
 from lbr2pgo.cli.parser import executable, names, numbers
 
@@ -21,7 +22,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
     parser = subparsers.add_parser(
         "record",
-        help="record a command's branches",
+        help=COMMANDS["record"],
         description="Record the branch stacks of a command with perf where the processor can, and "
         "elsewhere with the software LBR, which emulates the program under QEMU. The program's "
         "exit code is passed on. What runs already is recorded with perf alone.",

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.messages import wrote
 from lbr2pgo.cli.own_process import prepare
 from lbr2pgo.cli.parser import executable, names, whole_number
@@ -35,7 +36,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Register the command."""
     parser = subparsers.add_parser(
         "report",
-        help="show hot branches, mispredictions, latencies, outcomes, targets and more",
+        help=COMMANDS["report"],
         description="Answer questions about a recording: hot-functions, hot-branches, "
         "mispredictions, latency, outcomes, indirect-targets, hyperblocks, call-stacks, callers, "
         "call-edges, stack-ends, function.",

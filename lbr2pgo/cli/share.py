@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from lbr2pgo.cli.commands import COMMANDS
+
 SHARE = Path(__file__).parents[1] / "share"
 
 
@@ -12,7 +14,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Register the command."""
     parser = subparsers.add_parser(
         "share",
-        help="print where the files for CMake, Make, Meson or Bazel are",
+        help=COMMANDS["share"],
         description="Print the directory of the files that bring profiles into a build. CMake: "
         '-Dlbr2pgo_DIR="$(lbr2pgo share cmake)"; Make: include $(shell lbr2pgo share make)/'
         "lbr2pgo.mk; for Meson and Bazel, copy them into the project.",

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.messages import say
 from lbr2pgo.cli.own_process import prepare
 from lbr2pgo.cli.parser import whole_number
@@ -33,7 +34,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Register the command."""
     parser = subparsers.add_parser(
         "view",
-        help="open a recording's report in the browser",
+        help=COMMANDS["view"],
         description="Write the page of `lbr2pgo report --html` to a temporary place and open it.",
         examples=(
             "lbr2pgo view perf.data",

@@ -17,6 +17,7 @@ from builders.recordings import PIE, RECORDING
 
 import lbr2pgo
 from lbr2pgo import cli
+from lbr2pgo.cli.commands import COMMANDS
 
 MODULE = (sys.executable, "-m", "lbr2pgo")
 
@@ -61,7 +62,7 @@ def test_the_version_is_the_package_s(command) -> None:
 def test_help_lists_every_command(command) -> None:
     listed = command("--help")
     assert listed.code == 0
-    for name in cli._COMMANDS:
+    for name in COMMANDS:
         assert re.search(rf"\n    {name}\s", listed.out)
         answer = command("help", name)
         assert answer.code == 0
@@ -223,7 +224,7 @@ def test_the_manual_page_is_made_of_the_help(tmp_path: Path, run, tool) -> None:
     shown = run(tool("groff"), "-man", "-ww", "-Kutf8", "-Tutf8", "-P-cbou", page)
     assert shown.stderr == ""
     text = " ".join(shown.stdout.split())
-    for name in cli._COMMANDS:
+    for name in COMMANDS:
         assert f"'lbr2pgo {name}'" in text
     assert "lbr2pgo convert perf.data --binary ./app --llvm app.prof" in text
 
