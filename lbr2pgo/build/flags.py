@@ -39,6 +39,13 @@ class Wanted:
     """Profiles are of pseudo probes."""
     frame_pointers: bool = False
     """Hardware records call chains."""
+    training: tuple[str, ...] = ()
+    """What else the compiler is given where a build is only recorded, behind all other flags."""
+
+    @property
+    def only_recorded(self) -> tuple[str, ...]:
+        """Flags of the recorded build alone; with none, the plain build is recorded."""
+        return (*(FRAME_POINTERS if self.frame_pointers else ()), *self.training)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +64,13 @@ class BuildFlags:
 
 
 def plain_flags(wanted: Wanted) -> BuildFlags:
-    """Of the build that is recorded."""
-    frames = FRAME_POINTERS if wanted.frame_pointers else ()
-    return BuildFlags((*_found(wanted), *frames), _linked(wanted))
+    """Of the build without a profile, which the others are measured against."""
+    return BuildFlags(_found(wanted), _linked(wanted))
+
+
+def training_flags(wanted: Wanted) -> BuildFlags:
+    """Of the build that is recorded for the compiler."""
+    return BuildFlags((*_found(wanted), *wanted.only_recorded), _linked(wanted))
 
 
 def profile_flags(profile: Path, wanted: Wanted) -> BuildFlags:

@@ -12,11 +12,18 @@ from typing import Literal
 from lbr2pgo.analyses.sample_quality import density
 from lbr2pgo.build import STEPS
 from lbr2pgo.build.cargo import ByRustflags
-from lbr2pgo.build.flags import BuildFlags, Wanted, plain_flags, profile_flags
+from lbr2pgo.build.flags import (
+    BuildFlags,
+    Wanted,
+    plain_flags,
+    profile_flags,
+    training_flags,
+)
 from lbr2pgo.build.measure import Candidate, Measured, measure
 from lbr2pgo.build.options import LoopOptions
 from lbr2pgo.build.post_link import bolt, bolt_command
 from lbr2pgo.build.reach import ByName, ByVariables, way_for
+from lbr2pgo.build.same_work import check_same_work
 from lbr2pgo.build.steps import Say, command_words, put, run_build, with_binary
 from lbr2pgo.build.stored import judge
 from lbr2pgo.build.training import (
@@ -82,6 +89,7 @@ class Loop:
             match name:
                 case "build":
                     self._build_plain()
+                    self._build_for_training()
                 case "train" if self.options.profile is None:
                     self._train(self._trains, self._work.recording)
                 case "convert":
@@ -110,7 +118,8 @@ class Loop:
         return needed_bolt() if self.options.bolt else None
 
     def _build_plain(self) -> None:
-        self._next("Build what is to be recorded")
+        is_recorded = not self._wanted.only_recorded
+        self._next("Build what is to be recorded" if is_recorded else "Build without a profile")
         self._work.begin()
         self._build(self._plain_flags)
         lacking = self._lacking()
@@ -132,14 +141,41 @@ class Loop:
             )
         put(self.binary, self._work.plain)
 
-    def _build(self, flags: BuildFlags) -> None:
-        run_build(self.options.build, flags, self.binary, self._say, self._way)
+    def _build_for_training(self) -> None:
+        """Where the recorded build has flags of its own; where it can't be had, say why."""
+        if not self._wanted.only_recorded or self.options.profile is not None:
+            return
+        self._next("Build what is to be recorded")
+        try:
+            self._build_once_more()
+            put(self.binary, self._work.training)
+            works = self._work.plain, self._work.training
+            check_same_work(self._trains.commands, self.binary, *works)
+        except InputError as error:
+            self._work.training.unlink(missing_ok=True)
+            self._say(f"   Note: {error.headline}. Records the build without a profile instead.")
+
+    def _build_once_more(self) -> None:
+        """Raises InputError if it fails, or changes nothing."""
+        flags, plain = training_flags(self._wanted), self._work.plain
+        self._build(flags)
+        if type(self._way) is ByVariables and filecmp.cmp(self.binary, plain, shallow=False):
+            self._say(
+                f"   The build's own flags win: builds again, with compilers that add them in "
+                f"{self._work.compilers}."
+            )
+            self._build(flags, ByName(self._work.compilers))
+        if filecmp.cmp(self.binary, plain, shallow=False):
+            raise InputError(f"it is the same with {' '.join(self._wanted.only_recorded)}")
+
+    def _build(self, flags: BuildFlags, way: ByVariables | None = None) -> None:
+        run_build(self.options.build, flags, self.binary, self._say, way or self._way)
 
     @property
     def _wanted(self) -> Wanted:
         options = self.options
         walks_frames = options.train is not None and walks_frame_pointers(options.train)
-        return Wanted(options.bolt, options.probes, walks_frames)
+        return Wanted(options.bolt, options.probes, walks_frames, options.training_flags)
 
     @property
     def _plain_flags(self) -> BuildFlags:
@@ -162,7 +198,7 @@ class Loop:
     def _train(self, training: Training, recording: Path) -> None:
         self._next("Train")
         if recording == self._work.recording:
-            put(need(self._work.plain, "build"), self.binary)
+            put(self._work.recorded, self.binary)
         self._period = record_all(training, recording, self._say, self._watch)
 
     @property
@@ -180,7 +216,7 @@ class Loop:
     def _convert(self) -> None:
         if self.options.profile is not None:
             return
-        put(need(self._work.plain, "build"), self.binary)
+        put(self._work.recorded, self.binary)
         self._convert_once()
         is_open = self._trains.period is None and not self._trains.exact
         if self._period is not None and is_open:

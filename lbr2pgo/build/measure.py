@@ -110,8 +110,8 @@ def measure(candidates: Sequence[Candidate], runs: int) -> list[Measured]:
         counted = [_count(candidate) for candidate in candidates]
         codes = [each.exit_code for each in counted]
         _refuse_different_exits(names, codes)
-        is_native = all(_is_native(candidate.command) for candidate in candidates)
-        seconds = _time_rounds(candidates, runs if is_native else 0, codes[0])
+        are_native = all(is_native(candidate.command) for candidate in candidates)
+        seconds = _time_rounds(candidates, runs if are_native else 0, codes[0])
     return [Measured(*row) for row in zip(names, counted, seconds.T, strict=True)]
 
 
@@ -180,7 +180,8 @@ def _count(candidate: Candidate) -> CountedRun:
     return CountedRun(result.totals, result.exit_code, digest)
 
 
-def _is_native(command: tuple[str, ...]) -> bool:
+def is_native(command: tuple[str, ...]) -> bool:
+    """Whether this machine runs the command's program without emulation."""
     return os.uname().machine in find_guest(command).architecture.uname
 
 

@@ -34,6 +34,8 @@ class LoopOptions:
     runs: int
     work: Path
     """Directory for the recordings, the profiles and the builds."""
+    training_flags: tuple[str, ...] = ()
+    """What the compiler is given besides where a build is only recorded for its profile."""
     cargo: bool = False
     """Flags are rustc's, and go through Cargo."""
     first: str = STEPS[0]
@@ -53,3 +55,5 @@ class LoopOptions:
             )
         if self.cargo and self.probes:
             raise InputError("rustc knows no pseudo probes", cure="Leave out --probes.")
+        if self.cargo and self.training_flags:
+            raise InputError("training flags are clang's", cure="Leave out --training-flags.")

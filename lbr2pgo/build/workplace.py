@@ -21,8 +21,18 @@ class Workplace:
 
     @property
     def plain(self) -> Path:
-        """The build that is recorded."""
+        """The build without a profile."""
         return self.file("before")
+
+    @property
+    def training(self) -> Path:
+        """The one that is recorded for the compiler, if that is not the plain one."""
+        return self.file("training")
+
+    @property
+    def recorded(self) -> Path:
+        """What the compiler's profile is recorded of."""
+        return self.training if self.training.exists() else need(self.plain, "build")
 
     @property
     def rebuilt(self) -> Path:
@@ -36,7 +46,7 @@ class Workplace:
 
     @property
     def recording(self) -> Path:
-        """Of the plain build."""
+        """Of what is recorded for the compiler."""
         return self.file("perf.data")
 
     @property
@@ -67,7 +77,7 @@ class Workplace:
     def begin(self) -> None:
         """Forget the builds of an earlier loop."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        for path in (self.rebuilt, self.laid_out):
+        for path in (self.training, self.rebuilt, self.laid_out):
             path.unlink(missing_ok=True)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,6 +64,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="store_true",
         help="record call chains, for a profile by calling context",
     )
+    parser.add_argument(
+        "--training-flags", type=_words, default=(), metavar="FLAGS",
+        help="record a build of its own for the compiler, with these flags behind all others, such "
+        "as --training-flags=-O1",
+    )  # fmt: skip
     parser.add_argument("--bolt", action="store_true", help="optimise with llvm-bolt as well")
     parser.add_argument(
         "--measure", metavar="CMD", help="the run to be measured (default: the training's)"
@@ -109,6 +115,10 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(shlex.split(text))
+
+
 def _say_time(seconds: float) -> None:
     from lbr2pgo.cli.progress import clock
 
@@ -128,6 +138,7 @@ def _options(args: argparse.Namespace) -> LoopOptions:
         profile=args.profile,
         probes=args.probes,
         bolt=args.bolt,
+        training_flags=args.training_flags,
         measure=args.measure,
         runs=args.runs,
         # Not beside the binary: builds that start from scratch remove that directory.

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from lbr2pgo.build.flags import Wanted, plain_flags, profile_flags, refused_flags
+from lbr2pgo.build.flags import Wanted, plain_flags, profile_flags, refused_flags, training_flags
 
 
 def test_the_users_flags_come_first_and_stay() -> None:
@@ -32,13 +32,16 @@ def test_the_profile_is_found_from_any_directory() -> None:
     assert flag == f"-fprofile-sample-use={Path.cwd() / 'a.prof'}"
 
 
-def test_both_builds_have_probes_and_only_the_recorded_one_frame_pointers() -> None:
-    wanted = Wanted(probes=True, frame_pointers=True)
-    plain, rebuilt = plain_flags(wanted), profile_flags(Path("a.prof"), wanted)
-    assert "-fpseudo-probe-for-profiling" in plain.compile
-    assert "-fpseudo-probe-for-profiling" in rebuilt.compile
-    assert "-fno-omit-frame-pointer" in plain.compile
-    assert "-fno-omit-frame-pointer" not in rebuilt.compile
+def test_every_build_has_probes_and_only_the_recorded_one_frame_pointers_and_more() -> None:
+    wanted = Wanted(probes=True, frame_pointers=True, training=("-O1",))
+    recorded = training_flags(wanted)
+    others = plain_flags(wanted), profile_flags(Path("a.prof"), wanted)
+    for each in (recorded, *others):
+        assert "-fpseudo-probe-for-profiling" in each.compile
+    assert "-fno-omit-frame-pointer" in recorded.compile
+    assert recorded.compile[-1] == "-O1"
+    for each in others:
+        assert not {"-fno-omit-frame-pointer", "-O1"} & set(each.compile)
 
 
 def test_the_flags_that_a_compiler_does_not_know_are_named(

@@ -54,6 +54,12 @@ def steps(said: list[str]) -> list[str]:
     return [line.split(". ", 1)[1] for line in said if line[0].isdigit()]
 
 
+def is_recorded(image: Image) -> bool:
+    """Whether the recording for the compiler names this very build."""
+    assert image.build_id is not None
+    return bytes.fromhex(image.build_id) in Path("work/app.perf.data").read_bytes()
+
+
 def test_the_whole_loop_says_each_step_and_measures_each_build(
     loop: MakeLoop, said: list[str], tool: Callable[[str], str]
 ) -> None:
@@ -105,6 +111,52 @@ def test_a_build_without_the_probes_that_were_asked_for_is_refused(
 ) -> None:
     with pytest.raises(InputError, match="has no pseudo probes"):
         loop(probes=True, build=f"{tool('clang-22')} -O2 -g interp.c -o app").run()
+
+
+def test_a_training_build_is_recorded_and_only_that(loop: MakeLoop, said: list[str]) -> None:
+    plain, rebuilt = (each.counted.totals for each in loop(training_flags=("-O1",)).run())
+    assert steps(said) == [
+        "Build without a profile", "Build what is to be recorded", "Train",
+        "Convert for the compiler", "Build with the profile", "Measure",
+    ]  # fmt: skip
+    recorded, *others = (Image.open(f"work/app.{name}") for name in ("training", "before", "after"))
+    assert is_recorded(recorded)
+    assert not any(map(is_recorded, others))
+    assert rebuilt.taken < plain.taken
+    assert " -O1" not in next(line for line in said if "-fprofile-sample-use" in line)
+
+
+OWN_LEVEL = "clang-22 $CFLAGS interp.c -O2 -fuse-ld=lld $LDFLAGS -o app"
+"""What a build adds behind the flags of the environment wins."""
+
+
+def test_training_flags_reach_a_build_whose_own_flags_win(loop: MakeLoop, said: list[str]) -> None:
+    loop(training_flags=("-O1",), build=OWN_LEVEL, runs=0, last="build").run()
+    assert any("The build's own flags win" in line for line in said)
+    plain, recorded = (Path(f"work/app.{name}") for name in ("before", "training"))
+    assert plain.read_bytes() != recorded.read_bytes()
+
+
+def test_training_flags_that_change_nothing_are_told(loop: MakeLoop, said: list[str]) -> None:
+    loop(training_flags=("-O2",), last="build").run()
+    (note,) = (line for line in said if "Note" in line)
+    assert note == (
+        "   Note: it is the same with -O2. Records the build without a profile instead."
+    )
+    assert not Path("work/app.training").exists()
+
+
+def test_a_training_build_that_behaves_otherwise_is_left_out(
+    loop: MakeLoop, said: list[str]
+) -> None:
+    Path("interp.c").write_text(
+        '#include <stdio.h>\nint main(void) { printf("%d\\n", LEVEL); return 0; }\n'
+    )
+    loop(build=f"{BUILD} -DLEVEL=${{CFLAGS##*-O}}", training_flags=("-O1",), last="train",
+         train=Training(("./app",), 1009, True)).run()  # fmt: skip
+    (note,) = (line for line in said if "Note" in line)
+    assert "./app: it does not do the same as the build without a profile" in note
+    assert is_recorded(Image.open("work/app.before"))
 
 
 def test_contexts_are_recorded_and_in_the_profile_where_they_are_asked_for(loop: MakeLoop) -> None:
