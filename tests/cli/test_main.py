@@ -59,16 +59,6 @@ def test_the_version_is_the_package_s(command) -> None:
     assert command("--version").out == f"lbr2pgo {lbr2pgo.__version__}\n"
 
 
-def test_help_lists_every_command(command) -> None:
-    listed = command("--help")
-    assert listed.code == 0
-    for name in COMMANDS:
-        assert re.search(rf"\n    {name}\s", listed.out)
-        answer = command("help", name)
-        assert answer.code == 0
-        assert name == "help" or answer == command(name, "--help")
-
-
 def test_help_is_there_for_what_stands_below_a_command(command) -> None:
     assert command("help", "dump", "cfg").out.startswith("usage: lbr2pgo dump cfg ")
     assert command("help").out == command("--help").out
