@@ -7,10 +7,10 @@ file run, most don't.
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import many_files
 
 FILES, TYPES = 32, 24
 ONE_RUNS_OF = 4
@@ -80,22 +80,4 @@ def _sources() -> Iterator[tuple[str, str]]:
 
 def build(folder: Path) -> Path:
     """The program, built if it is not there; needs clang-22 and lld-22."""
-    program = folder / "many"
-    if program.exists():
-        return program
-    folder.mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(2) as pool:
-        objects = list(pool.map(lambda part: _compile(folder, *part), _sources()))
-    link = ["clang++-22", "-fuse-ld=lld", "-pie", "-Wl,--emit-relocs,--build-id", *objects]
-    subprocess.run([*link, "-o", str(program)], check=True)
-    return program
-
-
-def _compile(folder: Path, name: str, text: str) -> str:
-    source, target = folder / name, folder / f"{name}.o"
-    if not target.exists():
-        source.write_text(text)
-        subprocess.run(
-            ["clang++-22", *FLAGS, "-c", name, "-o", target.name], cwd=folder, check=True
-        )
-    return str(target)
+    return many_files.build(folder / "many", _sources(), FLAGS, ["-pie", "-Wl,--emit-relocs"])

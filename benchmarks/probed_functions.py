@@ -7,11 +7,11 @@ they run, and calls functions of the next layer. So there are many probes, and m
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import many_files
 
 LAYERS, FILES_A_LAYER, FUNCTIONS_A_FILE = 5, 8, 1250
 CALLS, STRIDE = 2, 7919
@@ -93,24 +93,7 @@ def _sources() -> Iterator[tuple[str, str]]:
 
 def build(folder: Path) -> Path:
     """The program, built if it is not there; needs clang-22 and lld-22."""
-    program = folder / "probed"
-    if program.exists():
-        return program
-    folder.mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(2) as pool:
-        objects = list(pool.map(lambda part: _compile(folder, *part), _sources()))
-    link = ["clang++-22", "-fuse-ld=lld", "-no-pie", "-Wl,--build-id", *objects]
-    subprocess.run([*link, "-o", str(program)], check=True)
-    return program
-
-
-def _compile(folder: Path, name: str, text: str) -> str:
-    source, target = folder / name, folder / f"{name}.o"
-    if not target.exists():
-        source.write_text(text)
-        command = ["clang++-22", *FLAGS, "-c", name, "-o", target.name]
-        subprocess.run(command, cwd=folder, check=True)
-    return str(target)
+    return many_files.build(folder / "probed", _sources(), FLAGS, ["-no-pie"])
 
 
 if __name__ == "__main__":

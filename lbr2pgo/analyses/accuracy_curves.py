@@ -7,7 +7,7 @@ for. Branch stacks are those of a recording, cut to fewer entries.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -26,7 +26,6 @@ from lbr2pgo.replay.newest_runs import impute
 from lbr2pgo.replay.replay import replay
 from lbr2pgo.sources.base import SourceInfo, StackSource, SymbolResolver
 from lbr2pgo.support.arrays import F64, I64, Bools
-from lbr2pgo.support.intervals import numbers_in
 
 SAMPLES = (1_000, 10_000, 100_000, 1_000_000)
 SKIDS = (0, 1, 2)
@@ -177,22 +176,10 @@ class _Shortened:
 
     def batches(self, resolve: SymbolResolver | None = None) -> Iterator[BranchStacks]:
         for batch in self.source.batches(resolve):
-            yield shortened(batch, self.depth)
+            yield batch.cut(self.depth)
 
     def health(self) -> Mapping[str, int]:
         return self.source.health()
-
-
-def shortened(batch: BranchStacks, depth: int) -> BranchStacks:
-    """The same stacks with at most so many entries, the newest ones."""
-    kept = np.minimum(np.diff(batch.offsets), depth)
-    rows = numbers_in(batch.offsets[:-1], batch.offsets[:-1] + kept)
-    return replace(
-        batch,
-        entries=batch.entries[rows],
-        offsets=np.concatenate([batch.offsets[:1], np.cumsum(kept)]),
-        counters=None if batch.counters is None else batch.counters[rows],
-    )
 
 
 def depth_points(

@@ -234,20 +234,23 @@ class AddressSpaces:
             found[at] = np.append(spaces[low:high], -1)[place]
         return found
 
-    def to_image(self, space: int, addresses: RuntimeAddresses) -> tuple[ImageAddresses, U64]:
+    def to_image(self, space: int, addresses: RuntimeAddresses) -> tuple[ImageAddresses, Bools]:
         """Translate run-time addresses of one space, an array of any shape.
 
-        Returns image addresses and the number of the piece that each lies in, with `len(pieces)`
-        (and address 0) for those that lie in none.
+        Returns image addresses, 0 for those outside, and which are in the image.
         """
+        image, piece = self.to_pieces(space, addresses)
+        return image, piece >= 0
+
+    def to_pieces(self, space: int, addresses: RuntimeAddresses) -> tuple[ImageAddresses, I64]:
+        """The same, but with the number of the piece that each lies in, -1 outside."""
         pieces = self.pieces[space]
         starts = np.array([p.start for p in pieces], dtype=np.uint64)
         ends = np.array([p.end for p in pieces], dtype=np.uint64)
         biases = np.array([p.bias & LAST_ADDRESS for p in pieces], dtype=np.uint64)
-        index = interval_of(starts, ends, addresses)
-        inside = index >= 0
-        image = image_addresses(np.where(inside, addresses - biases[index], np.uint64(0)))
-        return image, np.where(inside, index, len(pieces)).astype(np.uint64)
+        piece = interval_of(starts, ends, addresses)
+        image = np.where(piece >= 0, addresses - biases[piece], np.uint64(0))
+        return image_addresses(image), piece
 
     def runs_to_image(self, spaces: I64, runs: RuntimeAddresses) -> tuple[ImageAddresses, Bools]:
         """Translate runs (n, 2) of several spaces, and tell which are of the image (n,).
@@ -257,7 +260,7 @@ class AddressSpaces:
         image = image_addresses(np.zeros(runs.shape, dtype=np.uint64))
         inside = np.zeros(len(runs), dtype=np.bool_)
         for space, rows in rows_by(spaces):
-            image[rows], piece = self.to_image(space, runs[rows])
+            image[rows], piece = self.to_pieces(space, runs[rows])
             first, last = piece.T
-            inside[rows] = (first == last) & (first < len(self.pieces[space]))
+            inside[rows] = (first == last) & (first >= 0)
         return image, inside

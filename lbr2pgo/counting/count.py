@@ -306,6 +306,8 @@ class Reading:
         return self._trimmed(batch, spaces), spaces, kinds
 
     def _trimmed(self, batch: BranchStacks, spaces: I64) -> BranchStacks:
+        if self._drops == (0, 0):
+            return batch
         kept = batch.trimmed(*self._drops)
         lost = (np.diff(batch.offsets) - np.diff(kept.offsets)).astype(np.uint64)
         counted = spaces >= 0

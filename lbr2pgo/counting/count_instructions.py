@@ -11,9 +11,11 @@ from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
 from lbr2pgo.counting.count import CountingOptions, Progress, Reading
 from lbr2pgo.counting.find_image import ImageMatch
 from lbr2pgo.model.branch_stacks import BranchStacks
-from lbr2pgo.model.instruction_counts import InstructionCounts, aggregate, merge
+from lbr2pgo.model.instruction_counts import InstructionCounts, aggregate
+from lbr2pgo.native.key_table import KeyTable
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import InstructionSource, Source, StackSource, SymbolResolver
+from lbr2pgo.support.addresses import image_addresses, runtime_addresses
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.errors import InputError
 
@@ -57,27 +59,30 @@ def _count_samples(
     resolve: SymbolResolver | None,
     progress: Progress | None,
 ) -> CountedInstructions:
-    reading = Reading(source, layout, options)
-    parts = [_none()]
+    reading, table = Reading(source, layout, options), KeyTable()
     with closing(reading.batches(resolve, progress)) as batches:
         for batch, spaces, _ in batches:
-            parts = [merge([*parts, _of_batch(batch, spaces, reading.spaces)])]
-    (counts,) = parts
+            _add(table, batch, spaces)
+    counts = _counts(table, reading.spaces)
     tallies = reading.tally.as_instruction_tally(counts.total)
     return CountedInstructions(
         replace(counts, build_id=layout.build_id, tallies=tallies), reading.match
     )
 
 
-def _none() -> InstructionCounts:
-    return aggregate(*np.zeros((2, 0), np.uint64))
+def _add(table: KeyTable, batch: BranchStacks, spaces: I64) -> None:
+    """Count by run-time address and space, whose number is 1 higher in keys."""
+    rows = spaces >= 0
+    keys, sums = np.zeros((rows.sum(), 4), np.uint64), np.zeros((rows.sum(), 3), np.uint64)
+    keys[:, 0], keys[:, 3] = batch.ip[rows], spaces[rows] + 1
+    sums[:, 0] = batch.weight[rows]
+    table.add(keys, sums)
 
 
-def _of_batch(batch: BranchStacks, spaces: I64, mapping: AddressSpaces) -> InstructionCounts:
-    parts = [_none()]
-    for space, rows in rows_by(spaces):
-        if space >= 0:
-            image, piece = mapping.to_image(space, batch.ip[rows])
-            inside = piece < len(mapping.pieces[space])
-            parts.append(aggregate(image[inside], batch.weight[rows][inside]))
-    return merge(parts)
+def _counts(table: KeyTable, mapping: AddressSpaces) -> InstructionCounts:
+    keys, sums = table.rows()
+    image, count = np.zeros(len(keys), np.uint64), np.zeros(len(keys), np.uint64)
+    for space, rows in rows_by(keys[:, 3].astype(np.int64) - 1):
+        image[rows], inside = mapping.to_image(space, runtime_addresses(keys[rows, 0]))
+        count[rows] = sums[rows, 0] * inside
+    return aggregate(image_addresses(image), count)

@@ -176,9 +176,8 @@ def fit_of(stacks: Iterable[BranchStacks], spaces: AddressSpaces, branches: Code
         found = spaces.spaces_of(batch.pid, batch.time)
         for space, rows in rows_by(np.repeat(found, np.diff(batch.offsets))):
             if space >= 0:
-                from_, piece = spaces.to_image(space, batch.from_[rows])
+                from_, inside = spaces.to_image(space, batch.from_[rows])
                 to, _ = spaces.to_image(space, batch.to[rows])
-                inside = piece < len(spaces.pieces[space])
                 total += int(np.count_nonzero(inside))
                 own += int(np.count_nonzero(branches.own(from_[inside], to[inside])))
     return Fit(total, own)

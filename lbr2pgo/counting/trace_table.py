@@ -54,10 +54,9 @@ class TraceTable:
         keys, values = keys[rows], values[rows]
         total = 0
         for space, at in rows_by(keys[:, 3] >> np.uint64(KNOWN_BITS)):
-            outside = len(self._spaces.pieces[space])
-            _, piece = self._spaces.to_image(space, runtime_addresses(keys[at, 1:3]))
+            _, piece = self._spaces.to_pieces(space, runtime_addresses(keys[at, 1:3]))
             start, end = piece.T
-            is_apart = (start != end) & (start < outside) & (end < outside)
+            is_apart = (start != end) & (start >= 0) & (end >= 0)
             total += int(values[at[is_apart], 0].sum())
         return total
 
@@ -92,8 +91,8 @@ def _translate(spaces: AddressSpaces, space: int, keys: U64, known: U8) -> tuple
 
     A run that starts and ends in different mappings of the image is no run.
     """
-    image, piece = spaces.to_image(space, runtime_addresses(keys[:, :3]))
-    mapped: Bools = piece < len(spaces.pieces[space])
+    image, piece = spaces.to_pieces(space, runtime_addresses(keys[:, :3]))
+    mapped: Bools = piece >= 0
     lost = np.zeros(len(keys), dtype=np.uint8)
     lost |= np.where(mapped[:, 0], 0, FROM).astype(np.uint8)
     lost |= np.where(mapped[:, 1], 0, TO | END).astype(np.uint8)

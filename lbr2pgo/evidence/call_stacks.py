@@ -100,10 +100,9 @@ class CallStackCollector:
 
     def _functions(self, space: int, addresses: RuntimeAddresses) -> I64:
         """The family of regions that each run-time address lies in, else OUTSIDE."""
-        image, piece = self._spaces.to_image(space, addresses)
+        image, inside = self._spaces.to_image(space, addresses)
         found = self._regions.containing(image)
-        inside = (piece < len(self._spaces.pieces[space])) & (found >= 0)
-        return np.where(inside, self._regions.parent[found], OUTSIDE)
+        return np.where(inside & (found >= 0), self._regions.parent[found], OUTSIDE)
 
 
 def _frames(leaf: I64, callers: I64, callees: I64, first: I64, length: I64) -> I64:

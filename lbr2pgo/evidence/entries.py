@@ -39,7 +39,7 @@ from lbr2pgo.model.branch_stacks import (
 )
 from lbr2pgo.native import bits
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses, runtime_addresses
-from lbr2pgo.support.arrays import U64, Bools
+from lbr2pgo.support.arrays import U64
 from lbr2pgo.support.tables import same_length, seal
 
 _CYCLES = (
@@ -108,17 +108,12 @@ class EntryCollector:
         self._found = merge(parts)
 
     def _of_space(self, space: int, entries: U64, weight: U64) -> EntryCounts:
-        from_, is_from = self._to_image(space, entries[:, 0])
-        to, is_to = self._to_image(space, entries[:, 1])
+        from_, is_from = self._spaces.to_image(space, runtime_addresses(entries[:, 0]))
+        to, is_to = self._spaces.to_image(space, runtime_addresses(entries[:, 1]))
         known = is_from * np.uint64(FROM) | is_to * np.uint64(TO)
         inside = known != 0
         keys = (from_, to, known, entries[:, 2] & _KEPT)
         return _summed([key[inside] for key in keys], weight[inside])
-
-    def _to_image(self, space: int, addresses: U64) -> tuple[U64, Bools]:
-        image, piece = self._spaces.to_image(space, runtime_addresses(addresses))
-        inside: Bools = piece < len(self._spaces.pieces[space])
-        return np.where(inside, image, np.uint64(0)), inside
 
     def merge(self, other: EntryCollector) -> None:
         """Add what another one saw."""

@@ -69,8 +69,7 @@ class SingleBranchCollector:
 
     def _add_entries(self, space: int, entries: U64, weight: U64) -> None:
         """Count entries (k, 3) of one space."""
-        image, piece = self._spaces.to_image(space, runtime_addresses(entries[:, 0]))
-        inside = piece < len(self._spaces.pieces[space])
+        image, inside = self._spaces.to_image(space, runtime_addresses(entries[:, 0]))
         fell_through = entries[inside, 2] & np.uint64(NOT_TAKEN) != 0
         taken = np.where(fell_through, np.uint64(0), weight[inside])
         self._parts.append(_summed(image[inside], taken, weight[inside] - taken))

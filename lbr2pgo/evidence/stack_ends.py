@@ -64,8 +64,7 @@ class StackEndCollector:
 
     def _add(self, spaces: I64, sources: U64, newest: U64, oldest: U64) -> None:
         for space, rows in rows_by(spaces):
-            image, piece = self._spaces.to_image(space, runtime_addresses(sources[rows]))
-            inside = piece < len(self._spaces.pieces[space])
+            image, inside = self._spaces.to_image(space, runtime_addresses(sources[rows]))
             self._parts.append(_summed(image[inside], newest[rows][inside], oldest[rows][inside]))
 
     def merge(self, other: StackEndCollector) -> None:

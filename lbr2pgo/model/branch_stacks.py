@@ -163,7 +163,19 @@ class BranchStacks:
         if not newest and not oldest:
             return self
         first = np.minimum(self.offsets[:-1] + newest, self.offsets[1:])
-        past = np.maximum(self.offsets[1:] - oldest, first)
+        return self._between(first, np.maximum(self.offsets[1:] - oldest, first))
+
+    def cut(self, depth: int) -> BranchStacks:
+        """The same stacks with at most so many entries, the newest ones.
+
+        >>> from_lists([[(5, 6, 0), (3, 4, 0), (1, 2, 0)], [(7, 8, 0)]]).cut(2).from_.tolist()
+        [5, 3, 7]
+        """
+        first = self.offsets[:-1]
+        return self._between(first, np.minimum(first + depth, self.offsets[1:]))
+
+    def _between(self, first: I64, past: I64) -> BranchStacks:
+        """Each sample with its entries from the first (n,) up to before that one (n,)."""
         rows = numbers_in(first, past)
         return replace(
             self,

@@ -15,6 +15,7 @@ from lbr2pgo.replay.recordings import Replayed
 from lbr2pgo.sources.base import StackSource
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses, image_array
 from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.distinct import begins
 from lbr2pgo.support.tables import same_length, seal
 
 
@@ -50,8 +51,7 @@ def _of_batch(batch: BranchStacks, spaces: I64, known: AddressSpaces) -> FirstTi
     parts = []
     for number, of_space in rows_by(space[chosen]):
         rows = chosen[of_space]
-        image, piece = known.to_image(number, batch.from_[rows])
-        inside = piece < len(known.pieces[number])
+        image, inside = known.to_image(number, batch.from_[rows])
         parts.append(FirstTimes(image[inside], time[rows][inside]))
     return _earliest(parts) if parts else FirstTimes(image_array(()), np.empty(0, np.uint64))
 
@@ -60,7 +60,5 @@ def _earliest(parts: Sequence[FirstTimes]) -> FirstTimes:
     address = np.concatenate([part.address for part in parts])
     time = np.concatenate([part.time for part in parts])
     order = np.lexsort((time, address))
-    is_first = np.diff(address[order], prepend=np.uint64(0)) != 0
-    is_first[:1] = True
-    rows = order[is_first]
+    rows = order[begins(address[order])]
     return FirstTimes(image_addresses(address[rows]), time[rows])

@@ -9,9 +9,8 @@ import pytest
 from builders.recordings import PIE, RECORDING
 
 from lbr2pgo.analyses.accuracy import executions
-from lbr2pgo.analyses.accuracy_curves import InstructionCurve, Point, depth_points, shortened
+from lbr2pgo.analyses.accuracy_curves import InstructionCurve, Point, depth_points
 from lbr2pgo.cli.accuracy import exact_edges_of
-from lbr2pgo.model.branch_stacks import from_lists
 from lbr2pgo.profiles.bolt.indirect_jumps import indirect_targets
 from lbr2pgo.program.program import Program
 from lbr2pgo.sources import open_source
@@ -70,10 +69,3 @@ def test_deeper_stacks_are_nearer_and_correcting_helps_the_shallow_ones(program:
     ]  # fmt: skip
     edges = [point.edges or 0.0 for point in found]
     assert edges[0] < edges[1] < edges[2] < edges[3]
-
-
-def test_shortened_stacks_keep_their_newest_entries() -> None:
-    batch = from_lists([[(1, 2, 0), (3, 4, 0), (5, 6, 0)], [], [(7, 8, 0)]])
-    cut = shortened(batch, 2)
-    assert cut.from_.tolist() == [1, 3, 7]
-    assert cut.offsets.tolist() == [0, 2, 2, 3]

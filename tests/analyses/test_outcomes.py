@@ -163,8 +163,7 @@ def test_intervals_hold_on_sqlite(corpus) -> None:
     found = estimate(evidence)
     source, target, count = np.fromfile(corpus("sqlite/sq.exact.zst"), "<u8").reshape(-1, 3).T
     spaces = Reading(open_source(recording), evidence.program.image.layout).spaces
-    image, piece = spaces.to_image(0, np.ascontiguousarray(source))
-    inside = piece < len(spaces.pieces[0])
+    image, inside = spaces.to_image(0, np.ascontiguousarray(source))
     bias = spaces.pieces[0][0].bias
     code = evidence.program.instructions_for(np.unique(image[inside]))
     ran: Counter[int] = Counter()

@@ -43,8 +43,8 @@ def image_of(found: AddressSpaces, pid: int, time: int, address: int) -> int | N
     space = space_of(found, pid, time)
     if space < 0:
         return None
-    image, piece = found.to_image(space, np.array([address], np.uint64))
-    return int(image[0]) if piece[0] < len(found.pieces[space]) else None
+    image, inside = found.to_image(space, np.array([address], np.uint64))
+    return int(image[0]) if inside[0] else None
 
 
 def test_a_mapping_that_starts_in_the_page_before_the_segment() -> None:
@@ -289,8 +289,8 @@ def test_an_image_below_its_linked_address() -> None:
 def test_addresses_at_the_edges_of_pieces() -> None:
     found = spaces(mapping())
     addresses = [BASE + CODE - 1, BASE + CODE, BASE + CODE_END - 1, BASE + CODE_END, 0, 2**64 - 1]
-    image, piece = found.to_image(0, np.array(addresses, np.uint64))
-    assert piece.tolist() == [1, 0, 0, 1, 1, 1]
+    image, piece = found.to_pieces(0, np.array(addresses, np.uint64))
+    assert piece.tolist() == [-1, 0, 0, -1, -1, -1]
     assert image.tolist() == [0, CODE, CODE_END - 1, 0, 0, 0]
 
 
@@ -335,7 +335,6 @@ def test_random_histories_against_memory_byte_by_byte(drawn: list[SpaceEvent]) -
             space = space_of(found, pid, time)
             seen: dict[int, int] = {}
             if space >= 0:
-                image, piece = found.to_image(space, addresses)
-                inside = piece < len(found.pieces[space])
+                image, inside = found.to_image(space, addresses)
                 seen = dict(zip(addresses[inside].tolist(), image[inside].tolist(), strict=True))
             assert seen == expected
