@@ -11,7 +11,7 @@ from builders.hybrid import text_of
 from builders.recordings import TESTBINS
 
 from lbr2pgo.build.measure import Candidate, measure
-from lbr2pgo.build.training import Training, make_profile, record_all
+from lbr2pgo.build.training import Training, make_profiles, record_all
 from lbr2pgo.model.exact_counts import Totals
 from lbr2pgo.profiles.formats.llvm import LlvmOutput
 from lbr2pgo.sources.perf_data.reader import PerfData
@@ -59,7 +59,7 @@ def test_our_profile_is_worth_no_less_than_llvm_profgens(
         script = run(tool("perf"), "script", "-f", "-i", recording, "-F", "ip,brstack")
         text.write_text(script.stdout)
     ours, theirs = tmp_path / "ours.prof", tmp_path / "theirs.prof"
-    make_profile([recording], plain, print, LlvmOutput(ours))
+    make_profiles([recording], plain, print, [LlvmOutput(ours)])
     run(tool("llvm-profgen-22"), f"--perfscript={text}", f"--binary={plain}", f"--output={theirs}")
     first, second = (
         totals(compiled(tmp_path / name, source, run, tool, *flags, f"-fprofile-sample-use={path}"))

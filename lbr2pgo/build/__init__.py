@@ -1,7 +1,9 @@
 """Profiles into builds: the loop of building, training and rebuilding, and what it gained."""
 
-STEPS = ("build", "train", "convert", "rebuild", "bolt", "measure")
+STEPS = ("build", "train", "convert", "rebuild", "propeller", "bolt", "measure")
 """Of a loop, in their order."""
+COMPILERS = ("clang", "gcc")
+"""Whose profiles a loop makes, the usual one first."""
 
 MOST_MISSING = 0.5
 """A profile with more of its counts in functions that a program lacks is another program's."""

@@ -6,15 +6,34 @@ Meson when a build directory is set up). What the user has set there stays, befo
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-DEBUG_INFO = ("-g", "-fdebug-info-for-profiling")
-"""So that samples find their lines, inline frames and discriminators (LLVM: clang/docs/
-UsersManual.rst, "Using Sampling Profilers"). Neither changes the code."""
+from lbr2pgo.build import COMPILERS
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiler:
+    """Whose flags they are."""
+
+    debug_info: tuple[str, ...]
+    """So that samples find their lines, inline frames and discriminators. Changes no code."""
+    use_profile: str
+    before_bolt: tuple[str, ...] = ()
+    """Keeps together what BOLT wants to split itself."""
+
+
+# LLVM: clang/docs/UsersManual.rst, "Using Sampling Profilers"; GCC writes discriminators unasked.
+_CLANG = _Compiler(("-g", "-fdebug-info-for-profiling"), "-fprofile-sample-use")
+_GCC = _Compiler(("-g",), "-fauto-profile", ("-fno-reorder-blocks-and-partition",))
+_COMPILERS = dict(zip(COMPILERS, (_CLANG, _GCC), strict=True))
+
 PROBES = ("-fpseudo-probe-for-profiling",)
 """So that samples find the blocks that they were compiled from (the same; both builds need it)."""
 FRAME_POINTERS = (
@@ -22,10 +41,14 @@ FRAME_POINTERS = (
 )  # fmt: skip
 """So that the kernel finds all callers of what it interrupts."""
 _OPTIMISE = "-O2"  # what the user gets who sets nothing: a build without it is no base
-_USE_PROFILE = "-fprofile-sample-use"
 _LINK = ("-Wl,--build-id",)
+_FIRST_TO_READ_3 = 16
 _FOR_BOLT = ("-Wl,--emit-relocs",)
-_COMPILERS = {"CC": ("cc", "c"), "CXX": ("c++", "c++")}
+_BLOCK_MAP = ("-fbasic-block-address-map", "-ffunction-sections")
+_LAY_OUT = "-fbasic-block-sections=list="
+_BLOCK_MAP_LINKED = ("-fuse-ld=lld", "-Wl,--lto-basic-block-address-map")
+"""Without LTO, lld passes over what is for LTO."""
+_VARIABLES = {"CC": ("cc", "c"), "CXX": ("c++", "c++")}
 """Variable, what is used where it is unset, and the language."""
 
 
@@ -33,8 +56,12 @@ _COMPILERS = {"CC": ("cc", "c"), "CXX": ("c++", "c++")}
 class Wanted:
     """What the builds of a loop are for."""
 
+    compiler: str = COMPILERS[0]
+    """Of `COMPILERS`."""
     bolt: bool = False
     """What is linked is to be laid out anew."""
+    propeller: bool = False
+    """The same by the compiler, which is told of the blocks that it made."""
     probes: bool = False
     """Profiles are of pseudo probes."""
     frame_pointers: bool = False
@@ -75,16 +102,47 @@ def training_flags(wanted: Wanted) -> BuildFlags:
 
 def profile_flags(profile: Path, wanted: Wanted) -> BuildFlags:
     """Of the build that uses a sample profile; builds run anywhere, so its path is absolute."""
-    use = f"{_USE_PROFILE}={profile.resolve()}"
+    use = f"{_COMPILERS[wanted.compiler].use_profile}={profile.resolve()}"
     return BuildFlags((*_found(wanted), use), _linked(wanted))
 
 
+def layout_flags(flags: BuildFlags, clusters: Path, order: Path) -> BuildFlags:
+    """Of the build that lays out the blocks of another one, which had these flags."""
+    blocks = clusters.resolve()
+    return BuildFlags(
+        (*flags.compile, f"{_LAY_OUT}{blocks}"),
+        (
+            *flags.link,
+            f"-Wl,--lto-basic-block-sections={blocks}",
+            "-Wl,--no-warn-symbol-ordering",
+            f"-Wl,--symbol-ordering-file={order.resolve()}",
+        ),
+    )
+
+
 def _found(wanted: Wanted) -> tuple[str, ...]:
-    return (*DEBUG_INFO, *(PROBES if wanted.probes else ()))
+    return (
+        *_COMPILERS[wanted.compiler].debug_info,
+        *(PROBES if wanted.probes else ()),
+        *(_COMPILERS[wanted.compiler].before_bolt if wanted.bolt else ()),
+        *(_BLOCK_MAP if wanted.propeller else ()),
+    )
 
 
 def _linked(wanted: Wanted) -> tuple[str, ...]:
-    return (*_LINK, *(_FOR_BOLT if wanted.bolt else ()))
+    relocations = _FOR_BOLT if wanted.bolt else ()
+    return (*_LINK, *relocations, *(_BLOCK_MAP_LINKED if wanted.propeller else ()))
+
+
+def afdo_version(environment: Mapping[str, str]) -> Literal["2", "3"]:
+    """The version of its profile that the GCC of an environment reads, see `AfdoOutput`."""
+    command = [*environment.get("CC", "gcc").split(), "-dumpversion"]
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    except OSError:  # there is none: the build finds its own
+        return "2"
+    major = said.partition(".")[0].strip()
+    return "3" if major.isdecimal() and int(major) >= _FIRST_TO_READ_3 else "2"
 
 
 def refused_flags(flags: BuildFlags, environment: Mapping[str, str]) -> list[str]:
@@ -94,18 +152,23 @@ def refused_flags(flags: BuildFlags, environment: Mapping[str, str]) -> list[str
     others: this explains a failure, it does not predict one.
     """
     found = []
-    for variable, (usual, language) in _COMPILERS.items():
+    for variable, (usual, language) in _VARIABLES.items():
         words = environment.get(variable, usual).split()
         if not words or shutil.which(words[0], path=environment.get("PATH")) is None:
             continue
-        options = [flag.partition("=")[0] for flag in flags.compile]
-        unknown = [option for option in options if not _is_known(words, language, option)]
+        unknown = [
+            flag.partition("=")[0] for flag in flags.compile if not _is_known(words, language, flag)
+        ]
         if unknown:
             found.append(f"{' '.join(words)} does not know {', '.join(unknown)}")
     return found
 
 
-def _is_known(compiler: list[str], language: str, option: str) -> bool:
-    value = "=/dev/null" if option == _USE_PROFILE else ""
-    command = [*compiler, option + value, "-x", language, "-fsyntax-only", "/dev/null"]
+def _is_known(compiler: list[str], language: str, flag: str) -> bool:
+    """Whether a compiler takes a flag.
+
+    clang wants a file that a flag names to be there, GCC's preprocessor does not look into it.
+    """
+    present = re.sub("/.*", os.devnull, flag)
+    command = [*compiler, present, "-x", language, "-E", os.devnull]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import filecmp
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,8 @@ from lbr2pgo.build.cargo import ByRustflags
 from lbr2pgo.build.flags import (
     BuildFlags,
     Wanted,
+    afdo_version,
+    layout_flags,
     plain_flags,
     profile_flags,
     training_flags,
@@ -25,11 +28,11 @@ from lbr2pgo.build.post_link import bolt, bolt_command
 from lbr2pgo.build.reach import ByName, ByVariables, way_for
 from lbr2pgo.build.same_work import check_same_work
 from lbr2pgo.build.steps import Say, command_words, put, run_build, with_binary
-from lbr2pgo.build.stored import judge
+from lbr2pgo.build.stored import Usability, judge, judge_layout
 from lbr2pgo.build.training import (
     Training,
     exact_beside,
-    make_profile,
+    make_profiles,
     record_all,
     recordings,
     shorter_period,
@@ -39,15 +42,22 @@ from lbr2pgo.build.verdict import Built
 from lbr2pgo.build.workplace import Workplace, need
 from lbr2pgo.profiles.bolt.tool import find_bolt, needed_bolt
 from lbr2pgo.profiles.formats import read_written
+from lbr2pgo.profiles.formats.afdo import AfdoOutput
 from lbr2pgo.profiles.formats.base import Output
 from lbr2pgo.profiles.formats.fdata import FdataOutput
 from lbr2pgo.profiles.formats.llvm import LlvmOutput
+from lbr2pgo.profiles.formats.propeller import PropellerOutput
+from lbr2pgo.profiles.formats.propeller_order import PropellerOrderOutput
+from lbr2pgo.profiles.gcc.afdo import GccProfile
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+from lbr2pgo.program.block_map import has_block_map
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.probes import has_probes
 from lbr2pgo.record.options import Watch
 from lbr2pgo.support.errors import InputError
+
+_LAY_OUT_AGAIN = "Lay out anew what changed since: blocks go by numbers that change with the code."
 
 
 class Loop:
@@ -67,7 +77,8 @@ class Loop:
         self.options, self.binary, self._say = options, options.binary, say
         self.builds: list[Built] = []
         """Those that were measured, the plain one first."""
-        self._work = Workplace(options.work, options.binary)
+        suffix = "afdo" if self._is_gcc else "prof"
+        self._work = Workplace(options.work, options.binary, suffix)
         self._training = options.train
         self._say_time, self._watch = say_time, watch
         self._way = ByRustflags() if options.cargo else way_for(options.build)
@@ -83,23 +94,18 @@ class Loop:
         `bolt`, the last one lies beside the binary, its name ends in `.bolt`. Raises as the steps
         do; what they made until then stays in the work directory.
         """
-        bolt_tool = self._bolt_tool()
-        measured: list[Measured] = []
-        for name in STEPS[STEPS.index(self.options.first) : STEPS.index(self.options.last) + 1]:
-            match name:
-                case "build":
-                    self._build_plain()
-                    self._build_for_training()
-                case "train" if self.options.profile is None:
-                    self._train(self._trains, self._work.recording)
-                case "convert":
-                    self._convert()
-                case "rebuild":
-                    self._rebuild()
-                case "bolt" if bolt_tool is not None:
-                    self._lay_out(bolt_tool)
-                case "measure":
-                    measured = self._measure()
+        if self.options.bolt:
+            needed_bolt()  # or nothing is built in vain
+        chosen = STEPS[STEPS.index(self.options.first) : STEPS.index(self.options.last) + 1]
+        steps: dict[str, Callable[[], None]] = {
+            "build": self._build_unprofiled, "train": self._train_for_compiler,
+            "convert": self._convert, "rebuild": self._rebuild,
+            "propeller": self._lay_out_by_compiler, "bolt": self._lay_out,
+        }  # fmt: skip
+        for name in chosen:
+            if name in steps:
+                steps[name]()
+        measured = self._measure() if STEPS[-1] in chosen else []
         self._finish_step()
         return measured
 
@@ -113,9 +119,9 @@ class Loop:
         if self._step and self._say_time is not None:
             self._say_time(monotonic() - self._began)
 
-    def _bolt_tool(self) -> str | None:
-        """Before anything is built in vain."""
-        return needed_bolt() if self.options.bolt else None
+    def _build_unprofiled(self) -> None:
+        self._build_plain()
+        self._build_for_training()
 
     def _build_plain(self) -> None:
         is_recorded = not self._wanted.only_recorded
@@ -175,7 +181,14 @@ class Loop:
     def _wanted(self) -> Wanted:
         options = self.options
         walks_frames = options.train is not None and walks_frame_pointers(options.train)
-        return Wanted(options.bolt, options.probes, walks_frames, options.training_flags)
+        return Wanted(
+            options.compiler, options.bolt, options.propeller, options.probes, walks_frames,
+            options.training_flags,
+        )  # fmt: skip
+
+    @property
+    def _is_gcc(self) -> bool:
+        return self.options.compiler == "gcc"
 
     @property
     def _plain_flags(self) -> BuildFlags:
@@ -188,6 +201,8 @@ class Loop:
             return "debug information"
         if self.options.probes and not has_probes(image):
             return "pseudo probes"
+        if self.options.propeller and not has_block_map(image):
+            return "block map"
         return None
 
     @property
@@ -195,23 +210,31 @@ class Loop:
         assert self._training is not None  # LoopOptions checks it
         return self._training
 
+    def _train_for_compiler(self) -> None:
+        if self.options.profile is None:
+            put(self._work.recorded, self.binary)
+            self._train(self._trains, self._work.recording)
+
     def _train(self, training: Training, recording: Path) -> None:
         self._next("Train")
-        if recording == self._work.recording:
-            put(self._work.recorded, self.binary)
         self._period = record_all(training, recording, self._say, self._watch)
+
+    def _train_newest(self, recording: Path) -> None:
+        """Layouts want a recording of the very code that they change."""
+        put(self._work.newest, self.binary)
+        self._train(replace(self._trains, call_graph=False), recording)
 
     @property
     def _profile(self) -> Path:
         return self.options.profile or self._work.profile
 
-    def _make(self, recording: Path, output: Output) -> None:
-        """Make a profile of recordings of the program in its place."""
+    def _make(self, recording: Path, *outputs: Output) -> None:
+        """Make profiles of recordings of the program in its place."""
         inputs = recordings(self._trains, recording)
         if self._trains.exact:
             inputs = [exact_beside(each) for each in inputs]
         found = [need(each, "train") for each in inputs]
-        make_profile(found, self.binary, self._say, output)
+        make_profiles(found, self.binary, self._say, outputs)
 
     def _convert(self) -> None:
         if self.options.profile is not None:
@@ -224,12 +247,18 @@ class Loop:
 
     def _convert_once(self) -> None:
         self._next("Convert for the compiler")
+        self._make(self._work.recording, self._compilers_profile())
+
+    def _compilers_profile(self) -> Output:
+        if self._is_gcc:
+            return AfdoOutput(self._profile, version=afdo_version(os.environ))
         contexts: Literal["nested", "auto"] = "nested" if self._trains.call_graph else "auto"
-        self._make(self._work.recording, LlvmOutput(self._profile, contexts=contexts))
+        return LlvmOutput(self._profile, contexts=contexts)
 
     def _make_denser(self, period: int) -> None:
         """Record once more, with a shorter period, if the profile is thin."""
-        samples = read_written(self._profile)
+        written = read_written(self._profile)
+        samples = written.samples if isinstance(written, GccProfile) else written
         assert isinstance(samples, SampleProfile)
         shorter = shorter_period(period, density(samples))
         if shorter is not None:
@@ -239,32 +268,64 @@ class Loop:
             self._convert_once()
 
     def _rebuild(self) -> None:
-        plain = need(self._work.plain, "build")
+        need(self._work.plain, "build")
         if self.options.profile is not None and not self._is_usable(self.options.profile):
             return
         self._next("Build with the profile")
-        self._build(profile_flags(need(self._profile, "convert"), self._wanted))
-        if filecmp.cmp(self.binary, plain, shallow=False):
+        need(self._profile, "convert")
+        self._work.propelled.unlink(missing_ok=True)  # made of an earlier one
+        self._build_anew(self._profile_flags, self._work.plain, self._work.rebuilt)
+
+    @property
+    def _profile_flags(self) -> BuildFlags:
+        return profile_flags(self._profile, self._wanted)
+
+    @property
+    def _layout_flags(self) -> BuildFlags:
+        is_plain = self._work.newest == self._work.plain
+        compiled = self._plain_flags if is_plain else self._profile_flags
+        return layout_flags(compiled, self._work.clusters, self._work.order)
+
+    def _build_anew(self, flags: BuildFlags, before: Path, after: Path) -> None:
+        """Build and keep what differs from what was there before."""
+        put(before, self.binary)
+        self._build(flags)
+        if filecmp.cmp(self.binary, before, shallow=False):
             raise InputError(
                 "is as it was before: the build did not compile it anew, or not with its flags",
                 where=str(self.binary),
                 cure="Let --build start from scratch and take CFLAGS from the environment, as "
                 "`make clean all` and `cmake --fresh …` do.",
             )
-        put(self.binary, self._work.rebuilt)
+        put(self.binary, after)
 
     def _is_usable(self, profile: Path) -> bool:
         self._next(f"Look at the profile {profile}")
-        verdict = judge(profile, self._work.plain)
-        if verdict.said:
-            self._say(f"   {'Warning' if verdict.is_warning else 'Note'}: {verdict.said}.")
+        verdict = judge(profile, self._work.plain, for_gcc=self._is_gcc)
+        self._tell(verdict)
         return verdict.usable
 
-    def _lay_out(self, tool: str) -> None:
-        """BOLT needs a recording of the very binary that it rewrites."""
-        put(self._work.newest, self.binary)
+    def _tell(self, verdict: Usability) -> None:
+        if verdict.said:
+            self._say(f"   {'Warning' if verdict.is_warning else 'Note'}: {verdict.said}.")
+
+    def _lay_out_by_compiler(self) -> None:
+        if not self.options.propeller:
+            return
+        work, recording = self._work, self._work.propeller_recording
+        self._train_newest(recording)
+        self._next("Convert for Propeller")
+        self._make(recording, PropellerOutput(work.clusters), PropellerOrderOutput(work.order))
+        self._next("Build with the layout")
+        self._build_anew(self._layout_flags, work.newest, work.propelled)
+        self._tell(judge_layout(work.newest, work.propelled))
+
+    def _lay_out(self) -> None:
+        if not self.options.bolt:
+            return
+        tool = needed_bolt()
         recording, fdata = self._work.bolt_recording, self._work.fdata
-        self._train(replace(self._trains, call_graph=False), recording)
+        self._train_newest(recording)
         self._next("Convert for BOLT")
         self._make(recording, FdataOutput(fdata))
         self._next("Optimise after the link")
@@ -274,13 +335,26 @@ class Loop:
     def _bolt_command(self, tool: str) -> list[str]:
         return bolt_command(tool, self.binary, self._work.fdata, self._work.laid_out)
 
+    @property
+    def _final(self) -> Path:
+        """The build that is left in the binary's place."""
+        is_propelled = self.options.propeller and self._work.propelled.exists()
+        return self._work.propelled if is_propelled else self._work.newest
+
+    def _place(self, build: Path) -> Path:
+        return self.binary if build == self._final else build
+
     def _found(self) -> list[Built]:
         """The builds that there are."""
         plain = need(self._work.plain, "build")
         builds = [Built(plain, self._way.advice(self._plain_flags))]
         if self._work.rebuilt.exists():
-            flags = profile_flags(self._profile, self._wanted)
-            builds.append(Built(self.binary, self._way.advice(flags), self._profile))
+            advice = self._way.advice(self._profile_flags)
+            builds.append(Built(self._place(self._work.rebuilt), advice, (self._profile,)))
+        if self._final == self._work.propelled:
+            advice = (*self._way.advice(self._layout_flags), _LAY_OUT_AGAIN)
+            reads = (*builds[-1].reads, self._work.clusters, self._work.order)
+            builds.append(Built(self.binary, advice, reads))
         tool = find_bolt() if self.options.bolt else None
         if tool is not None and self._work.laid_out.exists():
             layout = tuple(self._bolt_command(tool))
@@ -288,7 +362,7 @@ class Loop:
         return builds
 
     def _measure(self) -> list[Measured]:
-        put(self._work.newest, self.binary)
+        put(self._final, self.binary)
         self.builds = self._found()
         self._next("Measure")
         trained = self.options.train.whole_command if self.options.train else None
@@ -306,5 +380,5 @@ class Loop:
         named = with_binary(text, self.binary, build)
         if named is not None:
             return Candidate(str(build), command_words(named))
-        content = self._work.newest if build == self.binary else build
+        content = self._final if build == self.binary else build
         return Candidate(str(build), command_words(text), (content, self.binary))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from lbr2pgo.build import STEPS
+from lbr2pgo.build import COMPILERS, STEPS
 from lbr2pgo.build.measure import check_runs
 from lbr2pgo.build.training import Training
 from lbr2pgo.support.errors import InputError
@@ -36,6 +36,10 @@ class LoopOptions:
     """Directory for the recordings, the profiles and the builds."""
     training_flags: tuple[str, ...] = ()
     """What the compiler is given besides where a build is only recorded for its profile."""
+    compiler: str = COMPILERS[0]
+    """Of `COMPILERS`: whose flags and profiles."""
+    propeller: bool = False
+    """Have clang and lld lay the program out."""
     cargo: bool = False
     """Flags are rustc's, and go through Cargo."""
     first: str = STEPS[0]
@@ -53,7 +57,24 @@ class LoopOptions:
             raise InputError(
                 f"{self.last} comes before {self.first}", cure=f"In order: {', '.join(STEPS)}."
             )
-        if self.cargo and self.probes:
-            raise InputError("rustc knows no pseudo probes", cure="Leave out --probes.")
-        if self.cargo and self.training_flags:
-            raise InputError("training flags are clang's", cure="Leave out --training-flags.")
+        self._check_compiler()
+
+    def _check_compiler(self) -> None:
+        compiler = "rustc" if self.cargo else self.compiler
+        wants_contexts = self.train is not None and self.train.call_graph
+        for option, knows, is_given in (
+            ("--probes", ("clang",), self.probes),
+            ("--contexts", ("clang", "rustc"), wants_contexts),
+            ("--propeller", ("clang",), self.propeller),
+            ("--training-flags", ("clang", "gcc"), self.training_flags),
+            ("--compiler", ("clang", "gcc"), self.cargo and self.compiler != COMPILERS[0]),
+        ):
+            if is_given and compiler not in knows:
+                raise InputError(
+                    f"{compiler} can do nothing with {option}", cure=f"Leave out {option}."
+                )
+        if self.propeller and self.bolt:
+            raise InputError(
+                "Propeller and BOLT do the same work",
+                cure="Give --propeller or --bolt, and compare what they gain.",
+            )

@@ -19,10 +19,7 @@ Say = Callable[[str], None]
 """Takes a line for the user."""
 
 _FOR_A_SHELL = re.compile(r"[|&;<>()$`*?\[\]{}~!\n=#]")
-CLANG_CURE = (
-    "A sample profile needs clang: set CC and CXX to a recent one. "
-    "(GCC reads another format, with -fauto-profile.)"
-)
+_OTHER_COMPILER = "Set CC and CXX to a recent clang; for GCC give --compiler gcc."
 
 
 def command_words(text: str) -> tuple[str, ...]:
@@ -55,8 +52,8 @@ def with_binary(text: str, binary: Path, other: Path) -> str | None:
 def run_build(command: str, flags: BuildFlags, binary: Path, say: Say, way: ByVariables) -> None:
     """Build through a shell, with flags that reach the compiler this way; its output passes.
 
-    Raises InputError if it fails, saying which flags the compiler is too old for (or no clang), or
-    if it leaves no binary.
+    Raises InputError if it fails, saying which flags the compiler does not know, or if
+    it leaves no binary.
     """
     settings = way.settings(flags, os.environ)
     command = way.command(command, flags)
@@ -69,7 +66,7 @@ def run_build(command: str, flags: BuildFlags, binary: Path, say: Say, way: ByVa
             f"the build failed with exit code {code}"
             + (f": {'; '.join(refused)}" if refused else ""),
             where=command,
-            cure=CLANG_CURE if refused else "Its own messages are above.",
+            cure=_OTHER_COMPILER if refused else "Its own messages are above.",
         )
     if not binary.is_file():
         raise InputError(

@@ -1,4 +1,4 @@
-"""A stored sample profile: is there one, is it this program's, how stale is it."""
+"""Profiles that builds are to use: is there one, is it this program's, how stale is it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,14 @@ from lbr2pgo.analyses.quality import Profile, measure
 from lbr2pgo.analyses.staleness import Staleness
 from lbr2pgo.build import MOST_MISSING, MOST_STALE, MUCH_STALE
 from lbr2pgo.profiles.formats import read_written
+from lbr2pgo.profiles.gcc.afdo import GccProfile
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+from lbr2pgo.profiles.propeller.same_blocks import compare_blocks
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.errors import InputError
+
+_NAMED = 3
+"""Functions that a sentence names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,25 +28,51 @@ class Usability:
     is_warning: bool = True
 
 
-def judge(profile: Path, binary: Path) -> Usability:
+def judge(profile: Path, binary: Path, *, for_gcc: bool = False) -> Usability:
     """Look at a profile beside a plain build of the program.
 
-    A missing one is not used, a stale one is. Raises InputError if it is no sample profile, too
-    stale, or another program's.
+    `for_gcc` wants one that GCC reads. A missing one is not used, a stale one is. Raises InputError
+    if it is no sample profile, too stale, or another program's.
     """
     if not profile.exists():
         return Usability(False, f"there is no profile {profile} yet: this is a plain build")
     samples = read_written(profile)
-    if not isinstance(samples, SampleProfile):
+    if isinstance(samples, SampleProfile) and not for_gcc:
+        held = Profile(samples=samples)
+    elif isinstance(samples, GccProfile) and for_gcc:
+        held = Profile(gcc=samples.samples)
+    else:
+        option = "--afdo" if for_gcc else "--llvm"
         raise InputError(
-            "no sample profile",
+            "no sample profile for this compiler",
             where=str(profile),
-            cure="Make one of a recording with lbr2pgo convert --llvm.",
+            cure=f"Make one of a recording with lbr2pgo convert {option}.",
         )
-    quality = measure(Profile(samples=samples), Program.open(binary))
+    quality = measure(held, Program.open(binary))
     if quality.stale is None:
         return Usability(True, f"nobody can tell how well {profile} fits: {binary} has no DWARF")
     return _judged(profile, binary, quality.stale)
+
+
+def judge_layout(recorded: Path, built: Path) -> Usability:
+    """Whether the build that clusters of blocks went into has the blocks that were recorded.
+
+    Raises InputError where most functions have others: their layout is by numbers of other blocks.
+    """
+    found = compare_blocks(Program.open(recorded), Program.open(built))
+    if not found.differing:
+        return Usability(True)
+    said = (
+        f"{len(found.differing):,} of {found.functions:,} functions came out of the compiler with "
+        f"other blocks than those recorded ({', '.join(found.differing[:_NAMED])})"
+    )
+    if len(found.differing) > MOST_STALE * found.functions:
+        raise InputError(
+            f"laid out by numbers of other blocks: {said}",
+            where=str(built),
+            cure="Both builds must compile the same sources with the same flags.",
+        )
+    return Usability(True, said)
 
 
 def _judged(profile: Path, binary: Path, stale: Staleness) -> Usability:

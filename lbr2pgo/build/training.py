@@ -139,12 +139,15 @@ def shorter_period(period: int, density: float) -> int | None:
     return shorter if shorter < period else None
 
 
-def make_profile(inputs: Sequence[Path], binary: Path, say: Say, output: Output) -> None:
+def make_profiles(
+    inputs: Sequence[Path], binary: Path, say: Say, outputs: Sequence[Output]
+) -> None:
     """Convert recordings; says how much was read, and what had to be assumed."""
     files = map(str, inputs)
-    command = ["lbr2pgo", "convert", *files, "--binary", str(binary), *output.words()]
+    asked = (word for output in outputs for word in output.words())
+    command = ["lbr2pgo", "convert", *files, "--binary", str(binary), *asked]
     say(f"   {shlex.join(command)}")
-    done = convert(ConvertOptions(tuple(inputs), binary, outputs=(output,)))
+    done = convert(ConvertOptions(tuple(inputs), binary, outputs=tuple(outputs)))
     samples = done.tallies.get("samples_read")
     say("   every branch of the run" if samples is None else f"   {samples:,} samples")
     for note in done.notes:

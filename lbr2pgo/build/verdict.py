@@ -21,8 +21,8 @@ class Built:
     path: Path
     keep: tuple[str, ...]
     """What the next builds have to keep of its flags, a sentence each."""
-    profile: Path | None = None
-    """What the compiler read."""
+    reads: tuple[Path, ...] = ()
+    """What compiler and linker read."""
     layout: tuple[str, ...] = ()
     """The command that laid it out anew, if one did."""
 
@@ -50,8 +50,8 @@ def verdict(builds: Sequence[Built], measured: Sequence[Measured]) -> Iterator[s
 def _advice(chosen: Built) -> Iterator[str]:
     yield f"Ship {chosen.path}."
     yield from chosen.keep
-    if chosen.profile is not None:
-        yield f"Keep {chosen.profile}: the compiler reads it in every build."
+    for path in chosen.reads:
+        yield f"Keep {path}: every build reads it."
     if chosen.layout:
         yield f"Keep as the last step: {shlex.join(chosen.layout)}"
 

@@ -14,6 +14,8 @@ class Workplace:
 
     directory: Path
     binary: Path
+    suffix: str
+    """What the name of the compiler's profile ends in."""
 
     def file(self, ending: str) -> Path:
         """One of them."""
@@ -52,7 +54,27 @@ class Workplace:
     @property
     def profile(self) -> Path:
         """For the compiler."""
-        return self.file("prof")
+        return self.file(self.suffix)
+
+    @property
+    def propeller_recording(self) -> Path:
+        """Of the newest build."""
+        return self.file("propeller.perf.data")
+
+    @property
+    def clusters(self) -> Path:
+        """Blocks in their new order, for clang."""
+        return self.file("propeller-cc")
+
+    @property
+    def order(self) -> Path:
+        """Parts of functions in their new order, for lld."""
+        return self.file("propeller-ld")
+
+    @property
+    def propelled(self) -> Path:
+        """The build that these went into."""
+        return self.file("propelled")
 
     @property
     def bolt_recording(self) -> Path:
@@ -77,7 +99,7 @@ class Workplace:
     def begin(self) -> None:
         """Forget the builds of an earlier loop."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        for path in (self.training, self.rebuilt, self.laid_out):
+        for path in (self.training, self.rebuilt, self.propelled, self.laid_out):
             path.unlink(missing_ok=True)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
-    from lbr2pgo.build import STEPS
+    from lbr2pgo.build import COMPILERS, STEPS
 
     parser = subparsers.add_parser(
         "pgo",
@@ -31,6 +31,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         examples=(
             'lbr2pgo pgo --build "make -B" --binary ./app --train "./app input"',
             'lbr2pgo pgo --build "make -B" --binary ./app --train "./app input" --bolt',
+            'lbr2pgo pgo --build "make -B" --binary ./app --train "./app input" --propeller',
+            'lbr2pgo pgo --build "make -B" --binary ./app --train "./app input" --compiler gcc',
             'lbr2pgo pgo --build "zig cc {flags} -O2 a.c -o a" --binary ./a --train "./a input"',
             'lbr2pgo pgo --cargo --train "target/release/app input"',
         ),
@@ -57,6 +59,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="use this stored sample profile and do not train; it may be stale, or missing yet",
     )  # fmt: skip
     parser.add_argument(
+        "--compiler", choices=COMPILERS, default=COMPILERS[0],
+        help=f"whose flags the builds are given, and whose profile (default: {COMPILERS[0]})",
+    )  # fmt: skip
+    parser.add_argument(
         "--probes", action="store_true", help="build with pseudo probes, for a profile of these"
     )
     parser.add_argument(
@@ -70,6 +76,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "as --training-flags=-O1",
     )  # fmt: skip
     parser.add_argument("--bolt", action="store_true", help="optimise with llvm-bolt as well")
+    parser.add_argument(
+        "--propeller", action="store_true",
+        help="have clang and lld lay out blocks and functions as well, in one more build",
+    )  # fmt: skip
     parser.add_argument(
         "--measure", metavar="CMD", help="the run to be measured (default: the training's)"
     )
@@ -143,6 +153,8 @@ def _options(args: argparse.Namespace) -> LoopOptions:
         runs=args.runs,
         # Not beside the binary: builds that start from scratch remove that directory.
         work=args.work or Path(f"{binary.name}.lbr2pgo"),
+        compiler=args.compiler,
+        propeller=args.propeller,
         cargo=args.cargo,
         first=args.from_step,
         last=args.to_step,

@@ -74,14 +74,15 @@ def open_block_map(image: Image, directories: tuple[Path, ...] = DEBUG_DIRECTORI
     Raises InputError where there is none, where it is cut off, and for a version that is not known.
     """
     holder: Image | None = image
-    if not _has_map(image):
-        holder = separate_debug_file(image, directories, _has_map)
+    if not has_block_map(image):
+        holder = separate_debug_file(image, directories, has_block_map)
     if holder is None:
         raise InputError("the program has no block map", where=image.path, cure=BUILD_CURE)
     return _joined([*_tables(holder)], holder.path)
 
 
-def _has_map(image: Image) -> bool:
+def has_block_map(image: Image) -> bool:
+    """Whether a program says where its blocks are."""
     return any(section.size for section in _sections(image))
 
 

@@ -4,7 +4,15 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from lbr2pgo.build.flags import Wanted, plain_flags, profile_flags, refused_flags, training_flags
+from lbr2pgo.build.flags import (
+    Wanted,
+    afdo_version,
+    layout_flags,
+    plain_flags,
+    profile_flags,
+    refused_flags,
+    training_flags,
+)
 
 
 def test_the_users_flags_come_first_and_stay() -> None:
@@ -42,6 +50,37 @@ def test_every_build_has_probes_and_only_the_recorded_one_frame_pointers_and_mor
     assert recorded.compile[-1] == "-O1"
     for each in others:
         assert not {"-fno-omit-frame-pointer", "-O1"} & set(each.compile)
+
+
+def test_blocks_are_laid_out_in_a_build_that_tells_where_they_are_again(tmp_path: Path) -> None:
+    plain = plain_flags(Wanted(propeller=True))
+    assert "-fbasic-block-address-map" in plain.compile
+    assert "-fuse-ld=lld" in plain.link
+    laid_out = layout_flags(plain, tmp_path / "cc", tmp_path / "ld")
+    assert set(laid_out.compile) - set(plain.compile) == {
+        f"-fbasic-block-sections=list={tmp_path}/cc"
+    }
+    assert set(laid_out.link) - set(plain.link) == {
+        f"-Wl,--lto-basic-block-sections={tmp_path}/cc", "-Wl,--no-warn-symbol-ordering",
+        f"-Wl,--symbol-ordering-file={tmp_path}/ld",
+    }  # fmt: skip
+
+
+def test_gcc_is_given_flags_that_it_knows(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    gcc = {**os.environ, "CC": tool("gcc"), "CXX": tool("g++")}
+    flags = profile_flags(tmp_path / "gone.afdo", Wanted("gcc", bolt=True))
+    assert flags.compile == (
+        "-g", "-fno-reorder-blocks-and-partition", f"-fauto-profile={tmp_path}/gone.afdo"
+    )  # fmt: skip
+    assert refused_flags(flags, gcc) == []
+
+
+def test_the_version_for_gcc_is_the_one_that_it_reads(tmp_path: Path) -> None:
+    newer = tmp_path / "gcc-16"
+    newer.write_text("#!/bin/sh\necho 16\n")
+    newer.chmod(0o755)
+    found = [afdo_version({"CC": str(name)}) for name in ("gcc", newer, tmp_path / "none")]
+    assert found == ["2", "3", "2"]
 
 
 def test_the_flags_that_a_compiler_does_not_know_are_named(

@@ -11,8 +11,13 @@ import pytest
 from lbr2pgo.build.loop import Loop
 from lbr2pgo.build.options import LoopOptions
 from lbr2pgo.build.training import Training
+from lbr2pgo.profiles.formats import read_written
+from lbr2pgo.profiles.gcc import afdo
+from lbr2pgo.profiles.gcc.afdo import GccProfile
+from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.probes import has_probes
+from lbr2pgo.program.program import Program
 from lbr2pgo.sources.perf_data.reader import PerfData
 from lbr2pgo.support.errors import InputError, MissingToolError
 
@@ -247,6 +252,101 @@ def test_exact_counts_are_the_profile_for_compiler_and_bolt(
     assert steps(said).count("Train") == 2
     made = {path.name for path in Path("work").iterdir()}
     assert {"app.perf.exact", "2.app.perf.exact", "app.bolt.perf.exact"} <= made
+
+
+def test_propeller_lays_out_what_the_profile_was_compiled_into(
+    loop: MakeLoop, said: list[str]
+) -> None:
+    made = loop(propeller=True)
+    measured = made.run()
+    assert steps(said) == [
+        "Build what is to be recorded", "Train", "Convert for the compiler",
+        "Build with the profile", "Train", "Convert for Propeller", "Build with the layout",
+        "Measure",
+    ]  # fmt: skip
+    assert [each.name for each in measured] == ["work/app.before", "work/app.after", "app"]
+    assert len({each.counted.output for each in measured}) == 1
+    plain, rebuilt, laid_out = (each.counted.totals.taken for each in measured)
+    assert laid_out <= rebuilt < plain
+    assert not [line for line in said if "Warning" in line]
+    assert [path.suffix for path in made.builds[-1].reads] == [
+        ".prof", ".propeller-cc", ".propeller-ld"
+    ]  # fmt: skip
+    assert Path("app").read_bytes() == Path("work/app.propelled").read_bytes()
+
+
+@pytest.mark.parametrize("lto", ["full", "thin"])
+def test_propeller_reaches_the_code_that_lto_makes(loop: MakeLoop, lto: str) -> None:
+    build = BUILD.replace("interp.c", f"-flto={lto} interp.c")
+    measured = loop(propeller=True, build=build, train=Training(("./app 1",), 499, True)).run()
+    _, rebuilt, laid_out = (each.counted.totals.taken for each in measured)
+    assert laid_out <= rebuilt
+    assert "run.cold" in Program.open(Path("app")).symbols.names
+
+
+def test_a_layout_of_blocks_that_came_out_otherwise_is_refused(loop: MakeLoop) -> None:
+    other = "$(test -e work/app.propeller-cc && echo -fno-inline -O1)"
+    with pytest.raises(InputError, match="by numbers of other blocks: 3 of 5 functions"):
+        loop(propeller=True, build=BUILD.replace("$CFLAGS", f"$CFLAGS {other}")).run()
+
+
+def test_a_build_without_the_map_that_propeller_needs_is_refused(
+    loop: MakeLoop, tool: Callable[[str], str]
+) -> None:
+    with pytest.raises(InputError, match="has no block map"):
+        loop(propeller=True, build=f"{tool('clang-22')} -O2 -g interp.c -o app").run()
+
+
+GCC_BUILD = "gcc -Wall -Werror $CFLAGS interp.c $LDFLAGS -o app"
+
+
+def test_gcc_is_given_a_profile_of_its_own(
+    loop: MakeLoop, said: list[str], tool: Callable[[str], str]
+) -> None:
+    tool("gcc")
+    plain, rebuilt = loop(compiler="gcc", build=GCC_BUILD).run()
+    assert steps(said)[2:4] == ["Convert for the compiler", "Build with the profile"]
+    assert isinstance(read_written(Path("work/app.afdo")), GccProfile)
+    assert "-fauto-profile=" in said[-3]
+    assert plain.counted.output == rebuilt.counted.output
+    assert plain.counted.totals != rebuilt.counted.totals
+
+
+def test_a_stored_profile_for_gcc_is_judged_before_it_is_used(
+    loop: MakeLoop, said: list[str], tool: Callable[[str], str]
+) -> None:
+    tool("gcc")
+    gcc = {"compiler": "gcc", "build": GCC_BUILD}
+    loop(**gcc, last="convert").run()
+    stored = Path("work/app.afdo").rename("stored.afdo")
+    said.clear()
+    loop(**gcc, train=None, profile=stored).run()
+    assert steps(said)[1:3] == [f"Look at the profile {stored}", "Build with the profile"]
+    other = GccProfile(SampleProfile())
+    other.samples.function("elsewhere").add_body((1, 0), 100)
+    other.samples.function("elsewhere").total = 100
+    afdo.write(other, stored)
+    with pytest.raises(InputError, match="another program: 100% of its counts"):
+        loop(**gcc, train=None, profile=stored).run()
+    with pytest.raises(InputError, match="no sample profile for this compiler"):
+        loop(train=None, profile=stored).run()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"compiler": "gcc", "probes": True}, "gcc can do nothing with --probes"),
+        ({"compiler": "gcc", "propeller": True}, "gcc can do nothing with --propeller"),
+        ({"cargo": True, "propeller": True}, "rustc can do nothing with --propeller"),
+        ({"cargo": True, "compiler": "gcc"}, "rustc can do nothing with --compiler"),
+        ({"bolt": True, "propeller": True}, "Propeller and BOLT do the same work"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    loop: MakeLoop, changes: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        loop(**changes)
 
 
 def test_exact_counts_and_contexts_exclude_each_other() -> None:

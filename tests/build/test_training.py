@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lbr2pgo.build import training as module
 from lbr2pgo.build.training import (
     Training,
-    make_profile,
+    make_profiles,
     record_all,
     shorter_period,
     walks_frame_pointers,
@@ -29,8 +29,8 @@ def test_a_run_through_a_shell_is_recorded_and_converted(tmp_path: Path) -> None
     training = Training((f"echo 1 | xargs {INTERP} > {tmp_path}/out",), period=1009, emulate=True)
     record_all(training, recording, said.append)
     assert (tmp_path / "out").read_text().startswith("checksum")
-    make_profile([recording], INTERP, said.append, LlvmOutput(llvm))
-    make_profile([recording], INTERP, said.append, FdataOutput(fdata))
+    make_profiles([recording], INTERP, said.append, [LlvmOutput(llvm)])
+    make_profiles([recording], INTERP, said.append, [FdataOutput(fdata)])
     assert "\nwalk:" in llvm.read_text()
     assert " walk" in fdata.read_text()
     assert "--emulate -c 1009" in said[0]

@@ -22,8 +22,8 @@ PLAIN, REBUILT, FOR_BOLT = (
 )  # fmt: skip
 BUILDS = (
     Built(Path("w/app.before"), PLAIN),
-    Built(Path("app"), REBUILT, PROFILE),
-    Built(Path("app.bolt"), FOR_BOLT, PROFILE, ("bolt", "app")),
+    Built(Path("app"), REBUILT, (PROFILE,)),
+    Built(Path("app.bolt"), FOR_BOLT, (PROFILE,), ("bolt", "app")),
 )
 
 
@@ -52,7 +52,7 @@ def test_it_says_what_changed_what_to_ship_and_what_to_keep() -> None:
         "Keep in CFLAGS and CXXFLAGS: -g -fdebug-info-for-profiling "
         "-fprofile-sample-use=/w/app.prof",
         "Keep in LDFLAGS: -Wl,--build-id",
-        "Keep /w/app.prof: the compiler reads it in every build.",
+        "Keep /w/app.prof: every build reads it.",
     ]  # fmt: skip
 
 

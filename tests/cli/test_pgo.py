@@ -43,7 +43,7 @@ def test_a_build_that_fails_ends_it_with_what_the_compiler_lacks(command, tool, 
     )
     assert answer.code == 2
     assert "does not know -fdebug-info-for-profiling" in answer.err
-    assert "set CC and CXX" in answer.err
+    assert "Set CC and CXX" in answer.err
 
 
 def test_without_a_training_command_it_says_what_to_give(command):

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from lbr2pgo.build.training import Training, make_profile, record_all
+from lbr2pgo.build.training import Training, make_profiles, record_all
 from lbr2pgo.profiles.formats.llvm import LlvmOutput
 
 pytestmark = pytest.mark.slow
@@ -72,7 +72,7 @@ def test_probes_are_built_recorded_and_used(project, build_system, tmp_path):
     plain, result = app.app.read_bytes(), checksum(app.app)
     recording = tmp_path / "probed.data"
     record_all(Training((f"{app.app} 2",), 1009, emulate=True), recording, print)
-    make_profile([recording], app.app, print, LlvmOutput(app.folder / "app.prof", probes="on"))
+    make_profiles([recording], app.app, print, [LlvmOutput(app.folder / "app.prof", probes="on")])
     second = app.build(again=True)
     assert second.code == 0, second.text
     (line,) = [line for line in second.said("lbr2pgo: ") if "app.prof" in line]
