@@ -17,6 +17,7 @@ from lbr2pgo.profiles.formats import output
 from lbr2pgo.profiles.formats.base import Output
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import Source
+from lbr2pgo.support.file_names import expanded
 from lbr2pgo.support.output import PathLike
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def _inputs(profiles: Paths, binary: PathLike | None, reading: Reading) -> dict[
         reading.get("event"), tuple(reading.get("pids", ())), reading.get("build_id")
     )
     return {
-        "profiles": tuple(_path(path, "profiles") for path in several),
+        "profiles": expanded(_path(path, "profiles") for path in several),
         "binary": None if binary is None else _path(binary, "binary"),
         "counting": counting,
         "strict": reading.get("strict", False),

@@ -15,6 +15,7 @@ from lbr2pgo.cli.own_process import prepare
 from lbr2pgo.cli.parser import some_of, whole_number
 from lbr2pgo.cli.selection import add_selection, counting_options
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.file_names import expanded
 
 if TYPE_CHECKING:
     from lbr2pgo.conversion import ConvertOptions
@@ -145,7 +146,7 @@ def _options(args: argparse.Namespace) -> ConvertOptions:
 def _shared_options(args: argparse.Namespace) -> dict[str, Any]:
     """What is asked for of one image as of several."""
     return {
-        "profiles": tuple(map(Path, args.profiles)),
+        "profiles": expanded(args.profiles),
         "outputs": tuple(_outputs(args)),
         "counting": counting_options(args),
         "strict": args.strict,

@@ -11,6 +11,7 @@ from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.messages import note
 from lbr2pgo.cli.parser import executable, whole_number
 from lbr2pgo.cli.selection import add_binary, add_pids, add_selection, counting_options
+from lbr2pgo.support.file_names import expanded
 
 if TYPE_CHECKING:
     from lbr2pgo.program.program import Program
@@ -207,7 +208,7 @@ def _replayed(args: argparse.Namespace) -> Replayed:
     from lbr2pgo.support.timings import Timings
 
     inputs = Inputs(
-        profiles=tuple(map(Path, args.profiles)),
+        profiles=expanded(args.profiles),
         binary=args.binary,
         counting=counting_options(args),
         strict=args.strict,

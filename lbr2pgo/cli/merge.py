@@ -11,6 +11,7 @@ from lbr2pgo.cli import messages
 from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.own_process import prepare
 from lbr2pgo.cli.selection import add_binary, add_selection, counting_options
+from lbr2pgo.support.file_names import expanded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
 
     reading = ReadingOptions(counting=counting_options(args), strict=args.strict)
     options = MergeOptions(
-        tuple(args.inputs), args.output, dict(args.weights), args.binary, reading
+        expanded(args.inputs), args.output, dict(args.weights), args.binary, reading
     )
     with SampleProgress() as progress:
         done = merge_files(options, progress)

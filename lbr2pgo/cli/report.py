@@ -21,6 +21,7 @@ from lbr2pgo.cli.reporting import (
 )
 from lbr2pgo.cli.selection import counting_options
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.file_names import expanded
 
 if TYPE_CHECKING:
     from lbr2pgo.reports.build import ReportOptions
@@ -107,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
 
     if args.html is not None:
         binaries = [] if args.binary is None else [args.binary]
-        refuse_overwriting([args.html], [*args.profiles, *binaries])
+        refuse_overwriting([args.html], [*expanded(args.profiles), *binaries])
         refuse_unwritable([args.html])
     form = None if args.format == "table" else _export(args.format)
     if args.against and form is not None and form.has_code:
@@ -156,7 +157,7 @@ def _options(args: argparse.Namespace) -> ReportOptions:
     top = (PAGE_TOP if is_page else _TOP if is_cut else 0) if args.top is None else args.top
     has_code = form is not None and form.has_code
     return ReportOptions(
-        profiles=tuple(map(Path, args.profiles)),
+        profiles=expanded(args.profiles),
         binary=args.binary,
         only=form.only if form and form.only and not is_page else tuple(args.only),
         sort=tuple(args.sort),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lbr2pgo.cli.parser import moved_directory
@@ -40,7 +39,7 @@ def read_report(args: argparse.Namespace, options: ReportOptions) -> Report:
     """The report; inputs without addresses need no binary and have fewer tables."""
     from lbr2pgo.reports.lines import holds_lines_only, make_line_report
 
-    if holds_lines_only([Path(profile) for profile in args.profiles]):
+    if holds_lines_only(options.profiles):
         return make_line_report(options.profiles, options.only, options.top)
     return _read(options)
 

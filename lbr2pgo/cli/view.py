@@ -21,6 +21,7 @@ from lbr2pgo.cli.reporting import (
     read_report,
 )
 from lbr2pgo.cli.selection import counting_options
+from lbr2pgo.support.file_names import expanded
 
 if TYPE_CHECKING:
     from http.server import ThreadingHTTPServer
@@ -71,7 +72,7 @@ def _options(args: argparse.Namespace) -> ReportOptions:
     from lbr2pgo.reports.build import ReportOptions
 
     return ReportOptions(
-        profiles=tuple(map(Path, args.profiles)),
+        profiles=expanded(args.profiles),
         binary=args.binary,
         top=PAGE_TOP,
         views=PAGE_VIEWS,

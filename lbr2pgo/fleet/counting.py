@@ -25,6 +25,7 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recordings import ReadingOptions, replay_images
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import BuildSource, Source
+from lbr2pgo.sources.directories import files_of
 from lbr2pgo.support.errors import InputError, Lbr2pgoError
 from lbr2pgo.support.output import write_pieces
 
@@ -97,9 +98,10 @@ def saved_counts(plan: CountingPlan, content: str) -> Path:
 
 def _content(path: Path, plan: CountingPlan) -> str:
     known = sha256(repr((__version__, plan)).encode())
-    with path.open("rb") as stream:
-        while block := stream.read(_BLOCK):
-            known.update(block)
+    for each in files_of(path):
+        with each.open("rb") as stream:
+            while block := stream.read(_BLOCK):
+                known.update(block)
     return known.hexdigest()
 
 

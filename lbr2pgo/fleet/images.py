@@ -17,8 +17,8 @@ from lbr2pgo.profiles.formats.base import Output
 from lbr2pgo.program.elf.find import ImagePlaces
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recordings import ReadingOptions, Replayed, replay_images
-from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import Source, StackSource
+from lbr2pgo.sources.series import open_recordings
 from lbr2pgo.support.errors import InputError, Lbr2pgoError
 from lbr2pgo.support.file_names import BUILD_ID, NAME, NO_BUILD_ID, fields_of, filled
 from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable
@@ -105,7 +105,8 @@ def convert_images(
     """
     timings = timings or Timings()
     with timings.stage("open the inputs"):
-        sources = [open_source(path) for path in options.profiles]
+        recordings = open_recordings(options.profiles)
+        sources = [each.source for each in recordings]
         mapped = list(recorded_images(sources, options.places)) if options.all_images else []
         # A store by build-id has other names than those that were recorded.
         named = {each.found.resolve(): each.name for each in mapped if each.found is not None}
@@ -120,7 +121,7 @@ def convert_images(
     paths = [path for each in outputs for output in each for path in output.paths]
     refuse_overwriting(paths, [*options.profiles, *binaries])
     refuse_unwritable(paths)
-    names = list(map(str, options.profiles))
+    names = [each.name for each in recordings]
     replayed = replay_images(
         sources, programs, options, progress, timings, names=names,
         skips_absent=options.all_images or options.skips_absent,

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from lbr2pgo.sources.directories import HEAD, files_of
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.extras import extra
 
@@ -39,7 +40,8 @@ class FleetFile:
 def fleet_files(wanted: Sequence[str]) -> list[FleetFile]:
     """All files that are meant, each once, by name; raises InputError where there are none.
 
-    A directory stands for all files below it, but hidden ones.
+    A directory stands for all files below it, but hidden ones; one of `perf record --threads` is
+    one recording.
     """
     found = {each.name: each for word in wanted for each in _files_of(word)}
     if not found:
@@ -61,6 +63,10 @@ def _files_of(word: str) -> Iterator[FleetFile]:
 def _below(folder: str) -> Iterator[FleetFile]:
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
+        of_threads = {path.name for path in files_of(Path(place))} if HEAD in names else set()
+        if len(of_threads) > 1:
+            yield _local(place)
+            names = [name for name in names if name not in of_threads]
         for name in sorted(names):
             if not name.startswith("."):
                 yield _local(os.path.join(place, name))

@@ -22,8 +22,8 @@ from lbr2pgo.profiles.formats.counts import is_parquet, origin_of, write_counts
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recorded_program import recorded_program
 from lbr2pgo.replay.recordings import ReadingOptions, replay_sources
-from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import BuildSource, Source, SourceInfo
+from lbr2pgo.sources.series import Recording, open_series, series_of
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.file_names import BUILD_ID, NO_BUILD_ID, fields_of, filled
 from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable
@@ -86,7 +86,7 @@ def merge_files(options: MergeOptions, progress: Progress | None = None) -> Merg
 
     Raises InputError for what can't be read or does not go together, and OutputError.
     """
-    readers = [reader_of(path) for path in options.inputs]
+    readers = [None if path.is_dir() else reader_of(path) for path in options.inputs]
     known = [reader for reader in readers if reader is not None and reader.merging is not None]
     if len(known) == len(readers):
         return _merge_profiles(options, known)
@@ -146,7 +146,7 @@ class _Sums:
     infos: list[SourceInfo] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def add(self, path: Path, found: _Counted, weight: Weight) -> None:
+    def add(self, name: str, found: _Counted, weight: Weight) -> None:
         self.infos.append(found.info)
         self.notes += found.notes
         self.files.update({counts.build_id for counts, _ in found.builds})
@@ -154,7 +154,7 @@ class _Sums:
             for counts, own in found.builds:
                 self.counts.add(counts, own * weight)
         except TooManyError as error:
-            raise TooManyError(str(path)) from error
+            raise TooManyError(name) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +168,10 @@ class _Counted:
 
 def _merge_counts(options: MergeOptions, progress: Progress | None) -> Merge:
     sums, programs = _Sums(), _Programs(options)
-    paths = ((path,) for path in options.inputs)
-    opened = in_order(paths, [_open] * threads())
-    for path, (source, found) in zip(options.inputs, opened, strict=True):
-        counted = found or programs.count(path, source, progress)
-        sums.add(path, counted, options.weight(path))
+    for opened in in_order(_alike(options), [_open] * threads()):
+        for recording, found, weight in opened:
+            counted = found or programs.count(recording, progress)
+            sums.add(recording.name, counted, weight)
     builds = [counts for counts in sums.counts.builds() if len(counts)]
     if not builds:
         raise InputError("the inputs hold no counts", cure="See what is in one: lbr2pgo dump.")
@@ -185,12 +184,27 @@ def _merge_counts(options: MergeOptions, progress: Progress | None) -> Merge:
     )
 
 
-def _open(path: Path) -> tuple[Source, _Counted | None]:
-    """A file and, if it holds counts, all of them: unpacking is what takes the time."""
-    source = open_source(path)
+def _alike(options: MergeOptions) -> Iterator[tuple[str, Sequence[Path], Weight]]:
+    """Inputs with their weights; those of a series that weigh the same together."""
+    for name, paths in series_of(options.inputs):
+        weights = {options.weight(path) for path in paths}
+        if len(weights) == 1:
+            yield name, paths, weights.pop()
+        else:
+            yield from ((str(path), (path,), options.weight(path)) for path in paths)
+
+
+def _open(
+    name: str, paths: Sequence[Path], weight: Weight
+) -> list[tuple[Recording, _Counted | None, Weight]]:
+    """Files and, of those that hold counts, all of them: unpacking is what takes the time."""
+    return [(each, _counts_in(each.source), weight) for each in open_series(name, paths)]
+
+
+def _counts_in(source: Source) -> _Counted | None:
     if isinstance(source, BuildSource):
-        return source, _Counted(source.info, tuple(source.builds()))
-    return source, None
+        return _Counted(source.info, tuple(source.builds()))
+    return None
 
 
 class _Programs:
@@ -200,12 +214,13 @@ class _Programs:
         self._options = options
         self._open: dict[Path, Program] = {}
 
-    def count(self, path: Path, source: Source, progress: Progress | None) -> _Counted:
+    def count(self, recording: Recording, progress: Progress | None) -> _Counted:
+        source = recording.source
         binary = self._options.binary or recorded_program([source])
         if binary not in self._open:
             self._open[binary] = Program.open(binary)
         program, reading = self._open[binary], self._options.reading
-        found = replay_sources([source], program, reading, progress, names=[str(path)])
+        found = replay_sources([source], program, reading, progress, names=[recording.name])
         return _Counted(source.info, [(found.counts, 1)], found.notes)
 
 

@@ -21,10 +21,10 @@ from lbr2pgo.replay.recordings import (
     open_inputs,
     progress_over_all,
     replay_options,
-    size_of,
 )
 from lbr2pgo.replay.replay import replay
 from lbr2pgo.sources.base import Source, SourceInfo
+from lbr2pgo.sources.series import size_of
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.timings import Timings
 
@@ -50,11 +50,12 @@ def read_and_infer(
     program, and IncompleteError for fewer than `FEWEST`, unless by `force`.
     """
     timings = timings or Timings()
-    sources, program, notes = open_inputs(inputs, timings)
+    opened = open_inputs(inputs, timings)
+    sources, program, notes = opened.sources, opened.program, opened.notes
     counting = tuple(counting_options(inputs, program, source) for source in sources)
-    names, sizes = list(map(str, inputs.profiles)), [size_of(str(path)) for path in inputs.profiles]
+    sizes = [size_of(name) for name in opened.names]
     counts: list[InstructionCounts] = []
-    for i, (name, source) in enumerate(zip(names, sources, strict=True)):
+    for i, (name, source) in enumerate(zip(opened.names, sources, strict=True)):
         layout = program.image.layout
         refuse_other_machine(layout, source.info.machine, where=source.info.path)
         with timings.stage("read and count", sizes[i]):

@@ -31,8 +31,8 @@ from lbr2pgo.replay.newest_runs import impute
 from lbr2pgo.replay.prologues import in_prologue_or_epilogue
 from lbr2pgo.replay.recorded_program import recorded_program
 from lbr2pgo.replay.replay import Flow, ReplayOptions, replay
-from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import Addresses, Source, SourceInfo, StackSource
+from lbr2pgo.sources.series import Recording, open_recordings, size_of
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.timings import Timings
 
@@ -111,22 +111,43 @@ def read_and_replay(
     program.
     """
     timings = timings or Timings()
-    sources, program, notes = open_inputs(inputs, timings)
-    names = list(map(str, inputs.profiles))
-    found = replay_sources(sources, program, inputs, progress, timings, names=names)
-    return replace(found, notes=(*notes, *found.notes))
+    opened = open_inputs(inputs, timings)
+    found = replay_sources(
+        opened.sources, opened.program, inputs, progress, timings, names=opened.names
+    )
+    return replace(found, notes=(*opened.notes, *found.notes))
 
 
-def open_inputs(inputs: Inputs, timings: Timings) -> tuple[list[Source], Program, tuple[str, ...]]:
-    """The recordings, their program, and what was assumed; InputError for what can't be read."""
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Recordings and their program, open for reading."""
+
+    recordings: tuple[Recording, ...]
+    program: Program
+    notes: tuple[str, ...]
+    """What was assumed."""
+
+    @property
+    def sources(self) -> list[Source]:
+        """The recordings without their names."""
+        return [recording.source for recording in self.recordings]
+
+    @property
+    def names(self) -> list[str]:
+        """What notes call the recordings."""
+        return [recording.name for recording in self.recordings]
+
+
+def open_inputs(inputs: Inputs, timings: Timings) -> Opened:
+    """The recordings and their program; InputError for what can't be read."""
     with timings.stage("open the inputs"):
-        sources = [open_source(path) for path in inputs.profiles]
-        binary = inputs.binary or recorded_program(sources)
+        recordings = tuple(open_recordings(inputs.profiles))
+        binary = inputs.binary or recorded_program([each.source for each in recordings])
         program = Program.open(binary)
     if inputs.binary is not None:
-        return sources, program, ()
+        return Opened(recordings, program, ())
     note = f"the program is {binary}, as recorded (build-id {program.image.build_id})"
-    return sources, program, (note,)
+    return Opened(recordings, program, (note,))
 
 
 def replay_sources(
@@ -254,11 +275,6 @@ def _tried(find: Callable[[], T], skips_absent: bool) -> T | InputError:
         if not skips_absent:
             raise
         return error
-
-
-def size_of(path: str) -> int:
-    """Bytes of a regular file, 0 for all else."""
-    return Path(path).stat().st_size if Path(path).is_file() else 0
 
 
 def progress_over_all(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from lbr2pgo.sources.base import SNIFF_SIZE, Sniff, Source, SourceFormat
+from lbr2pgo.sources.directories import HEAD
 from lbr2pgo.support.errors import InputError
 
 # Asked in this order. Numbers in plain text are the weakest mark, so they come last.
@@ -102,14 +103,13 @@ def _unknown(head: bytes, where: str) -> InputError:
 
 def _head(path: Path) -> bytes:
     if path.is_dir():
-        # perf's directory form: the file of that name inside it holds the header.
-        if not (path / "data").exists():
+        if not (path / HEAD).exists():
             raise InputError(
                 "is a directory, and none that perf record --threads wrote",
                 where=str(path),
                 cure="Name a file in it.",
             )
-        path = path / "data"
+        path = path / HEAD
     try:
         with path.open("rb") as stream:
             return stream.read(SNIFF_SIZE)

@@ -63,6 +63,8 @@ class SourceInfo:
     """As `uname -m` says it, of the recording machine."""
     has_call_chains: bool = False
     """Samples hold a call stack beside the branch stack; `ip` is its innermost frame."""
+    first_time: int | None = None
+    """When its first sample was taken, in nanoseconds; None where the header is silent."""
     details: Mapping[str, str] = field(default_factory=dict)
     """Other header facts worth showing (hostname, perf version, command line, `simulated`…)."""
 

@@ -1,8 +1,9 @@
-"""Names of output files that stand for several: `out/{name}-{build_id}.prof`."""
+"""Names that stand for several files: `out/{name}-{build_id}.prof`, and globs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import glob
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 NAME, BUILD_ID = "name", "build_id"
@@ -32,3 +33,13 @@ def filled(path: Path, values: Mapping[str, str]) -> Path:
     for field, value in values.items():
         text = text.replace(f"{{{field}}}", value.translate(_UNSAFE))
     return Path(text)
+
+
+def expanded(paths: Iterable[str | Path]) -> tuple[Path, ...]:
+    """Paths with globs replaced by the files that they mean, by name; a file's own name is none."""
+    found: list[Path] = []
+    for name in map(str, paths):
+        is_pattern = glob.has_magic(name) and not Path(name).exists()
+        matches = sorted(glob.glob(name, recursive=True)) if is_pattern else []
+        found += map(Path, matches or [name])
+    return tuple(found)

@@ -159,6 +159,17 @@ def test_inputs_may_be_globs_and_urls(bucket: Path, tmp_path: Path) -> None:
     assert len(done.counted) == 3
 
 
+def test_a_directory_of_threads_is_one_recording(bucket: Path, tmp_path: Path) -> None:
+    folder = bucket / "threads"
+    folder.mkdir()
+    (folder / "data").write_bytes((bucket / "host1" / "perf.data").read_bytes())
+    (folder / "data.0").write_bytes(b"")
+    (folder / "notes.txt").write_text("beside it")
+    done = run_fleet(options(tmp_path, bucket), Threads())
+    assert [each.file.name for each in done.duplicates] == [str(folder)]
+    assert [each.file.name for each in done.unreadable] == [str(folder / "notes.txt")]
+
+
 def test_what_makes_no_sense_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not there"):
         fleet_files([str(tmp_path / "missing")])

@@ -42,9 +42,15 @@ def describe(feature: int, section: bytes) -> Iterator[tuple[str, str]]:
     elif feature == abi.FEATURE_TOTAL_MEM:
         yield "memory", f"{struct.unpack_from('<Q', section)[0]} KiB"
     elif feature == abi.FEATURE_SAMPLE_TIME:
-        first, last = struct.unpack_from("<QQ", section)
+        first, last = sample_times(section)
         yield "time of first sample", f"{first} ns"
         yield "time of last sample", f"{last} ns"
+
+
+def sample_times(section: bytes) -> tuple[int, int]:
+    """When the first and the last sample were taken, in nanoseconds."""
+    first, last = struct.unpack_from("<QQ", section)
+    return first, last
 
 
 def text_of(section: bytes, at: int = 0) -> str:

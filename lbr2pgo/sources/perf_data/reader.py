@@ -26,8 +26,9 @@ from lbr2pgo.sources.base import (
     SymbolResolver,
     with_recorder,
 )
+from lbr2pgo.sources.directories import files_of
 from lbr2pgo.sources.perf_data import features as perf_features
-from lbr2pgo.sources.perf_data.attr import PerfAttr, id_field, layout_rows
+from lbr2pgo.sources.perf_data.attr import PerfAttr, id_field, layout_rows, times_everything
 from lbr2pgo.sources.perf_data.header import read_header, with_described_names, with_group_counters
 from lbr2pgo.sources.perf_data.index import RecordIndex, index_records
 from lbr2pgo.sources.perf_data.stream import Chunk, RecordStream, Region
@@ -59,7 +60,7 @@ class PerfData:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._main, *self._parts = _files_of(path)
+        self._main, *self._parts = files_of(path)
         self._sample_tallies: Mapping[str, int] = {}
         self.share_read = 0.0
         with _open(self._main) as file:
@@ -85,6 +86,7 @@ class PerfData:
             ),
             build_ids={**features.build_ids, **self._piped_build_ids},
             machine=features.machine,
+            first_time=features.first_time if times_everything(attrs) else None,
             has_call_chains=any(attr.has_call_chains for attr in attrs),
             details=features.details,
         )
@@ -174,6 +176,7 @@ class _Features:
         self.groups: list[range] = []
         self.build_ids: dict[str, str] = {}
         self.machine: str | None = None
+        self.first_time: int | None = None
         self.details: dict[str, str] = {}
         self.bad = 0
         for feature, section in sections.items():
@@ -192,6 +195,8 @@ class _Features:
         elif feature == abi.FEATURE_ARCH:
             self.machine = perf_features.text_of(section)
         else:
+            if feature == abi.FEATURE_SAMPLE_TIME:
+                self.first_time = perf_features.sample_times(section)[0]
             self.details.update(perf_features.describe(feature, section))
 
 
