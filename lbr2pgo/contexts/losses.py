@@ -56,7 +56,7 @@ STEPS = (
             ),
             "no_frame": Reason(
                 "that lack the innermost caller, since the function's frame was not made yet or "
-                "gone, and the branch stack does not show the call (they count, without callers)",
+                "gone, and neither branches nor code show the call (they count, without callers)",
                 "build with -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer; in prologues "
                 "and epilogues nothing helps",
             ),
@@ -64,7 +64,7 @@ STEPS = (
     ),
     Step(
         "call_stacks_mended",
-        "call stacks that lacked callers, which the branch stack shows",
+        "call stacks that lacked callers, which the branch stack or the code shows",
         "samples",
         None,
     ),

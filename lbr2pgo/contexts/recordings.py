@@ -22,7 +22,7 @@ def has_call_chains(found: Replayed) -> bool:
 def unwound(found: Replayed) -> ContextCounts:
     """What ran in which calling context, in recordings that hold samples."""
     program = found.program
-    table = ContextTable(program, found.judged_by)
+    table = ContextTable(program, found.judged_by, found.flow.indirect_targets())
     for source, options in zip(found.sources, found.counting, strict=True):
         if isinstance(source, StackSource):
             reading = Reading(source, program.image.layout, options)

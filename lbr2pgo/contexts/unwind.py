@@ -13,12 +13,13 @@ LLVM: tools/llvm-profgen/PerfReader.cpp, whose rules these are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lbr2pgo.contexts.code import TouchedCode
+from lbr2pgo.contexts.known_calls import KnownCalls
 from lbr2pgo.contexts.losses import MOST_FRAMES, tallies
 from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
 from lbr2pgo.counting.trace_table import stacks_of
@@ -41,16 +42,24 @@ if TYPE_CHECKING:
 class ContextTable:
     """Unwinds the samples of one source after another; memory grows with distinct contexts."""
 
-    def __init__(self, program: Program, options: ReplayOptions | None = None) -> None:
+    def __init__(
+        self,
+        program: Program,
+        options: ReplayOptions | None = None,
+        indirect_targets: Mapping[int, Sequence[int]] | None = None,
+    ) -> None:
+        """`indirect_targets` are those of `Flow.indirect_targets`."""
         from lbr2pgo.native.unwinder import Unwinder
 
         self._options = options or ReplayOptions()
         self._code = TouchedCode(program, self._options)
+        self._calls = KnownCalls(program, indirect_targets or {})
         self._unwinder = Unwinder(self._options.as_llvm, MOST_FRAMES)
 
     def source(self, spaces: AddressSpaces) -> SourceTable:
         """The same for the samples of one source."""
-        return SourceTable(self._unwinder, self._code, spaces)
+        calls = None if self._options.as_llvm else self._calls
+        return SourceTable(self._unwinder, self._code, spaces, calls)
 
     def counts(self) -> ContextCounts:
         """What was counted."""
@@ -82,11 +91,19 @@ class ContextTable:
 class SourceTable:
     """Adds the samples of one source to a `ContextTable`."""
 
-    def __init__(self, unwinder: Unwinder, code: TouchedCode, spaces: AddressSpaces) -> None:
+    def __init__(
+        self,
+        unwinder: Unwinder,
+        code: TouchedCode,
+        spaces: AddressSpaces,
+        calls: KnownCalls | None,
+    ) -> None:
+        """`calls` tell what call stacks lack; None: nothing does."""
         from lbr2pgo.native.row_ids import RowIds
         from lbr2pgo.native.unwinder import outside_site
 
         self._unwinder, self._code, self._spaces = unwinder, code, spaces
+        self._calls = calls
         self._doubts = unwinder.add_source()
         self._bounds = spaces.bounds
         self._sites = RowIds()
@@ -100,6 +117,11 @@ class SourceTable:
         entries = self._number(batch.entries, batch.offsets, spaces, 2)
         frames = self._number(chains.frames.reshape(-1, 1), chains.offsets, spaces, 1)
         self._resolve()
+        if self._calls is not None:
+            pairs = self._unwinder.missing_pairs(frames.ravel(), chains.offsets, spaces)
+            call, inner, _ = pairs.rows().T
+            known = self._calls.between(image_addresses(call.copy()), inner.astype(np.int64))
+            self._unwinder.set_missing(pairs, known)
         stacks = stacks_of(batch, spaces, kinds, self._bounds)
         self._unwinder.unwind(stacks, entries, frames.ravel(), chains.offsets, self._doubts)
 

@@ -32,7 +32,7 @@ NO_FRAME: int
 """No frame was made where the sample was taken, so the call stack lacks the innermost caller, and
 nothing shows it: none is known."""
 MENDED: int
-"""Of them, call stacks that lacked callers which the branch stack shows."""
+"""Of them, call stacks that lacked callers which the branch stack or the code shows."""
 RUNS: int
 PAIRED_OUTSIDE: int
 """Between leaving the image and coming back."""
@@ -87,6 +87,16 @@ class Unwinder:
         A frame of a call stack with neither is outside. `function` is a number of the function
         there, `callee` of that which the call before it names, -2 for none.
         """
+
+    def missing_pairs(self, chains: I32, offsets: I64, spaces: I64) -> RowIds:
+        """Rows (call, function, 0) of the call stacks that `unwind` takes.
+
+        They hold the address of the second frame's call, where the leaf above it is FRAMELESS, and
+        the function of that.
+        """
+
+    def set_missing(self, pairs: RowIds, calls: U64) -> None:
+        """The only call that can stand between the two of each row, 0 for none."""
 
     def add_source(self) -> SourceDoubts:
         """One more source of samples.

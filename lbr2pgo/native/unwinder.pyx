@@ -134,7 +134,7 @@ def number_sites(
 cdef class SourceDoubts:
     cdef RowSums if_whole, if_lacking  # records of one and the other
     cdef uint64_t whole, lacking  # samples that speak for one and the other
-    cdef uint64_t unknown, repeats  # samples in doubt
+    cdef uint64_t unknown, put_back  # samples in doubt: without callers, or with another one
 
     def __init__(self):
         self.if_whole, self.if_lacking = RowSums(), RowSums()
@@ -157,6 +157,8 @@ cdef class Unwinder:
     cdef const int64_t[::1] site_call
     cdef const int64_t[::1] site_function
     cdef const int64_t[::1] site_callee
+    cdef RowIds missing
+    cdef const uint64_t[::1] missing_calls
     cdef uint64_t[::1] frames
     cdef uint64_t[::1] seen_calls
     cdef list sources
@@ -167,6 +169,7 @@ cdef class Unwinder:
         self.tallied = np.zeros(T_SIZE, np.uint64)
         self.frames = np.zeros(most_frames, np.uint64)
         self.seen_calls = np.zeros(most_frames, np.uint64)
+        self.missing = RowIds()
         self.sources = []
         self.as_llvm = as_llvm
 
@@ -182,6 +185,27 @@ cdef class Unwinder:
         self.site_row, self.site_call = row, call
         self.site_function, self.site_callee = function, callee
 
+    def missing_pairs(
+        self, const int32_t[::1] chains, const int64_t[::1] offsets, const int64_t[::1] spaces
+    ):
+        cdef RowIds pairs = RowIds()
+        cdef Py_ssize_t i, start
+        cdef int64_t call
+        with nogil:
+            for i in range(spaces.shape[0]):
+                start = offsets[i]
+                if spaces[i] < 0 or offsets[i + 1] - start < 2:
+                    continue
+                call = self.site_call[chains[start + 1]]
+                if call >= 0 and self._is_frameless(chains[start]):
+                    pairs.number(
+                        self.address[call], <uint64_t>self.site_function[chains[start]], 0
+                    )
+        return pairs
+
+    def set_missing(self, RowIds pairs, const uint64_t[::1] calls):
+        self.missing, self.missing_calls = pairs, calls
+
     def add_source(self):
         source = SourceDoubts()
         self.sources.append(source)
@@ -192,7 +216,7 @@ cdef class Unwinder:
         found = np.asarray(self.tallied).copy()
         for source in self.sources:
             found[T_WHOLE if source._is_whole() else T_NO_FRAME] += source.unknown
-            found[T_MENDED] += 0 if source._is_whole() else source.repeats
+            found[T_MENDED] += 0 if source._is_whole() else source.put_back
         return found
 
     def collapsed(self):
@@ -234,7 +258,7 @@ cdef class Unwinder:
         const int32_t[::1] chains, const int64_t[::1] chain_offsets, SourceDoubts source,
         Growing *links,
     ) except -1 nogil:
-        cdef uint64_t weight = stacks.weights[i]
+        cdef uint64_t weight = stacks.weights[i], missing = 0, node
         cdef int64_t start = chain_offsets[i], end = chain_offsets[i + 1], seen, lost
         cdef int tally = T_WHOLE, doubt
         cdef int64_t used = self._read_chain(chains, start, end, &tally)
@@ -253,23 +277,46 @@ cdef class Unwinder:
         seen = self._see_calls(links)
         lost = self._lost(0, seen, used)
         doubt = self._doubt(chains, start, end, seen, lost, used, source, weight)
-        if doubt == DOUBT_ALL and tally == T_WHOLE:
+        if doubt == DOUBT_ALL:
+            missing = self._missing_call(chains, start, end)
+        if doubt == DOUBT_ALL and not missing and tally == T_WHOLE:
             source.unknown += weight
         else:
             self.tallied[tally] += weight
         if lost or used < self._known(self.seen_calls, seen):
             self.tallied[T_MENDED] += weight
             used = self._put_back(lost, seen, used)
-        elif doubt == DOUBT_REPEAT:
-            source.repeats += weight
+        elif doubt == DOUBT_REPEAT or missing:
+            source.put_back += weight
+        node = self._node(used)
         if doubt == DOUBT_NONE:
-            return self._follow(links, self._node(used), weight, self.records)
-        self._follow(links, self._node(used), weight, source.if_whole)
-        used = 0
-        if doubt == DOUBT_REPEAT:
+            return self._follow(links, node, weight, self.records)
+        self._follow(links, node, weight, source.if_whole)
+        if missing:
+            node = self.nodes.number(node, missing, 0)
+        elif doubt == DOUBT_REPEAT:
             used = self._read_chain(chains, start, end, &tally)
-            used = self._put_back(self._lost(1, seen, used), seen, used)
-        return self._follow(links, self._node(used), weight, source.if_lacking)
+            node = self._node(self._put_back(self._lost(1, seen, used), seen, used))
+        else:
+            node = ROOT
+        return self._follow(links, node, weight, source.if_lacking)
+
+    cdef bint _is_frameless(self, int32_t site) except -1 nogil:
+        cdef int64_t row = self.site_row[site]
+        return row >= 0 and self.marks[row] & MARK_FRAMELESS != 0
+
+    cdef uint64_t _missing_call(
+        self, const int32_t[::1] chains, int64_t start, int64_t end
+    ) except? 0 nogil:
+        """The only call that can stand between the two innermost frames, 0 for none."""
+        cdef int64_t call = self.site_call[chains[start + 1]] if end - start > 1 else -1
+        cdef Py_ssize_t row
+        if call < 0:
+            return 0
+        row = self.missing.find(
+            self.address[call], <uint64_t>self.site_function[chains[start]], 0
+        )
+        return self.missing_calls[row] if row >= 0 else 0
 
     cdef int _doubt(
         self, const int32_t[::1] chains, int64_t start, int64_t end, int64_t seen, int64_t lost,
@@ -280,9 +327,8 @@ cdef class Unwinder:
         Where the branch stack shows callers, or a call of the very function stands before the
         innermost frame, a sample speaks for one or the other itself.
         """
-        cdef int64_t row = self.site_row[chains[start]] if start < end else -1
         cdef int64_t function
-        if row < 0 or not self.marks[row] & MARK_FRAMELESS:
+        if start == end or not self._is_frameless(chains[start]):
             return DOUBT_NONE
         function = self.site_function[chains[start]]
         if seen and (lost or not used):

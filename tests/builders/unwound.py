@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from builders.hybrid import Hybrid, batch_of
@@ -24,6 +24,7 @@ Record = tuple[tuple[int, ...], str, int, int]
 def unwound(
     program: Program, samples: Iterable[Hybrid], *, as_llvm: bool = False,
     spaces: AddressSpaces | None = None,
+    indirect_targets: Mapping[int, Sequence[int]] | None = None,
 ) -> ContextCounts:  # fmt: skip
     """Counts of a program that ran where it was linked, or as one process saw it."""
     batch = batch_of(list(samples))
@@ -33,7 +34,7 @@ def unwound(
         image, _ = spaces.to_image(0, batch.ip)
         dropped = in_prologue_or_epilogue(image, program, DebugInfo.open(program.image))
         numbers = np.where(dropped, -1, numbers)
-    table = ContextTable(program, ReplayOptions(as_llvm=as_llvm))
+    table = ContextTable(program, ReplayOptions(as_llvm=as_llvm), indirect_targets)
     kind = StackKind.AS_LLVM if as_llvm else StackKind.CONSECUTIVE
     table.source(spaces).add(batch, numbers, np.full(len(batch), kind, np.uint8))
     return table.counts()

@@ -22,8 +22,10 @@ from builders.hybrid import Hybrid, samples_of
 from builders.recordings import TESTBINS
 from builders.unwound import Record, records, unwound
 
+from lbr2pgo.contexts.known_calls import KnownCalls
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
+from lbr2pgo.support.addresses import image_array
 
 Run = Callable[..., Any]
 Tool = Callable[[str], str]
@@ -34,6 +36,8 @@ BUILDS = {
     "gcc": ("gcc", "interp.c"),
     "aarch64": ("aarch64-linux-gnu-gcc", "-static", "interp.c"),
 }
+LACKING = {"clang": 0, "gcc": 0.005, "aarch64": 0.03}
+"""In the recordings of each build; functions of AArch64 that call nothing make no frames."""
 KINDS = {
     Kind.CALL: "call", Kind.INDIRECT_CALL: "call", Kind.RET: "return", Kind.JUMP: "jump",
     Kind.INDIRECT_JUMP: "jump", Kind.TRAP: "jump",
@@ -121,13 +125,28 @@ def test_callers_that_frame_pointers_miss_are_put_back_or_counted(
     code = code_of(program, described(path, tool, run))
     damaged = [by_frame_pointer(sample, code) for sample in exact]
     doubted = [is_doubted(PlainSample(s.frames, s.entries), code) for s in damaged]
+    known = KnownCalls(program, {})
+    is_cut = [
+        doubt and not call_between(known, sample, whole, code)
+        for doubt, sample, whole in zip(doubted, damaged, exact, strict=True)
+    ]
     wanted = [
-        replace(sample, frames=sample.frames[:1]) if is_cut else sample
-        for sample, is_cut in zip(exact, doubted, strict=True)
+        replace(sample, frames=sample.frames[:1]) if cut else sample
+        for sample, cut in zip(exact, is_cut, strict=True)
     ]
     found = unwound(program, damaged)
     assert without_recursion(records(found)) == without_recursion(records(unwound(program, wanted)))
-    counted = found.tallies["call_stacks_whole/no_frame"]
-    assert counted == sum(doubted)
+    assert found.tallies["call_stacks_whole/no_frame"] == sum(is_cut)
     assert found.tallies["call_stacks_mended"] > 50
-    assert counted > 0 or build == "clang"
+    # Of those whose branches do not show the caller, so many lack it still.
+    assert sum(is_cut) <= LACKING[build] * len(exact)
+
+
+def call_between(known: KnownCalls, sample: Hybrid, whole: Hybrid, code: PlainCode) -> bool:
+    """Whether the code shows a caller; then it is the one that was lost."""
+    call = code.calls.get(sample.frames[1]) if len(sample.frames) > 1 else None
+    if call is None:
+        return False
+    found = known.between(image_array([call]), known.functions(image_array(sample.frames[:1])))
+    assert found[0] in (0, code.calls.get(whole.frames[1]))
+    return bool(found[0])
