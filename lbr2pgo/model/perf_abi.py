@@ -2,7 +2,8 @@
 
 Kernel records and sample fields: include/uapi/linux/perf_event.h. Records that perf itself adds:
 tools/lib/perf/include/perf/event.h. File header and its features: tools/perf/util/header.h and
-tools/perf/Documentation/perf.data-file-format.txt. All fields are little-endian here.
+tools/perf/Documentation/perf.data-file-format.txt. simpleperf adds records and features of its own
+(simpleperf: record.h, record_file_format.h). All fields are little-endian here.
 """
 
 from __future__ import annotations
@@ -102,6 +103,8 @@ FEATURE_SAMPLE_TIME = 21
 FEATURE_DIR_FORMAT = 24
 FEATURE_COMPRESSED = 27
 FEATURE_BITS = 256
+FEATURE_META_INFO = 129
+"""Of simpleperf alone (simpleperf: record_file_format.h)."""
 
 BUILD_ID_BYTES = 20
 """Room for a build-id in records; perf cuts longer ones."""

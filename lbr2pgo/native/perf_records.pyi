@@ -22,6 +22,8 @@ TALLIES: int
 
 TYPE_COUNTS: int
 """Types of records that are told apart; those from the last one on are counted together."""
+SIMPLEPERF_TYPES: int
+"""As which those that only simpleperf writes are counted."""
 
 def whole_records(data: Bytes, start: int) -> tuple[int, int]:
     """Where the run of whole plain records from `start` on ends, and why."""

@@ -20,9 +20,11 @@ from lbr2pgo.native.perf_abi cimport (
     RECORD_COMPRESSED,
     RECORD_COMPRESSED2,
     RECORD_FIRST_PERF_TYPE,
+    RECORD_FIRST_SIMPLEPERF_TYPE,
     RECORD_HEADER_TRACING_DATA,
     RECORD_LAST_KERNEL_TYPE,
     RECORD_LAST_PERF_TYPE,
+    RECORD_LAST_SIMPLEPERF_TYPE,
     RECORD_SAMPLE,
     SAMPLE_BRANCH_STACK,
     SAMPLE_CALLCHAIN,
@@ -46,9 +48,10 @@ cpdef enum:
     DEFERRED_CHAIN
     TALLIES
 
-# Types from the last one on are counted together.
+# Types from the last one on are counted together, and before it those of simpleperf.
 cpdef enum:
     TYPE_COUNTS = 128
+    SIMPLEPERF_TYPES = 126
 
 cdef enum:
     READABLE = -1
@@ -108,6 +111,10 @@ def whole_records(const uint8_t[::1] data, Py_ssize_t start):
     return at, PARTIAL
 
 
+cdef inline bint _is_simpleperf(uint32_t kind) noexcept nogil:
+    return RECORD_FIRST_SIMPLEPERF_TYPE <= kind <= RECORD_LAST_SIMPLEPERF_TYPE
+
+
 cdef bint _is_plausible(const uint8_t[::1] data, Py_ssize_t at) except -1 nogil:
     """Whether four records that exist could follow each other here, or fewer up to the end."""
     cdef Record record
@@ -121,6 +128,7 @@ cdef bint _is_plausible(const uint8_t[::1] data, Py_ssize_t at) except -1 nogil:
         is_known = (
             1 <= record.kind <= RECORD_LAST_KERNEL_TYPE
             or RECORD_FIRST_PERF_TYPE <= record.kind <= RECORD_LAST_PERF_TYPE
+            or _is_simpleperf(record.kind)
         )
         if not is_known or record.size < WORD:
             return False
@@ -158,6 +166,8 @@ def find_records(
         while at < data.shape[0]:
             _take(data, at, &record)
             kind = min(record.kind, <uint32_t>(TYPE_COUNTS - 1))
+            if _is_simpleperf(record.kind):
+                kind = SIMPLEPERF_TYPES
             if wanted[kind]:
                 if n == found.shape[0]:
                     break

@@ -24,8 +24,15 @@ _TEXTS = {
 WANTED = (
     *_TEXTS, abi.FEATURE_BUILD_ID, abi.FEATURE_ARCH, abi.FEATURE_NRCPUS, abi.FEATURE_TOTAL_MEM,
     abi.FEATURE_CMDLINE, abi.FEATURE_EVENT_DESC, abi.FEATURE_GROUP_DESC,
-    abi.FEATURE_SAMPLE_TIME,
+    abi.FEATURE_SAMPLE_TIME, abi.FEATURE_META_INFO,
 )  # fmt: skip
+
+_META_TEXTS = {
+    "simpleperf_version": "simpleperf",
+    "product_props": "device",
+    "android_version": "android",
+}
+_META_EVENTS = "event_type_info"
 
 _BUILD_ID_NAME_AT = abi.RECORD_HEADER.size + 4 + 24
 _KERNEL_NAME_TAIL = "nel.kallsyms]"
@@ -41,10 +48,34 @@ def describe(feature: int, section: bytes) -> Iterator[tuple[str, str]]:
         yield "cpus", str(struct.unpack_from("<II", section)[1])
     elif feature == abi.FEATURE_TOTAL_MEM:
         yield "memory", f"{struct.unpack_from('<Q', section)[0]} KiB"
+    elif feature == abi.FEATURE_META_INFO:
+        known = _meta_info(section)
+        yield from ((label, known[key]) for key, label in _META_TEXTS.items() if key in known)
     elif feature == abi.FEATURE_SAMPLE_TIME:
         first, last = sample_times(section)
         yield "time of first sample", f"{first} ns"
         yield "time of last sample", f"{last} ns"
+
+
+def _meta_info(section: bytes) -> dict[str, str]:
+    """What simpleperf says of a recording: keys and values, each up to a zero.
+
+    simpleperf: record_file_writer.cpp, WriteMetaInfoFeature.
+    """
+    words = [word.decode("utf-8", "surrogateescape") for word in section.split(b"\0")[:-1]]
+    return dict(zip(words[::2], words[1::2], strict=True))
+
+
+def named_types(section: bytes) -> dict[tuple[int, int], str]:
+    r"""Names of events by `type` and `config`, from simpleperf's meta information.
+
+    A line each, as `cpu-cycles:u,0,0` (simpleperf: cmd_record.cpp, DumpMetaInfoFeature).
+
+    >>> named_types(b"event_type_info\0cpu-cycles,0,0\nraw-br,4,33\0")
+    {(0, 0): 'cpu-cycles', (4, 33): 'raw-br'}
+    """
+    rows = [line.rsplit(",", 2) for line in _meta_info(section).get(_META_EVENTS, "").splitlines()]
+    return {(int(kind), int(config)): name for name, kind, config in rows}
 
 
 def sample_times(section: bytes) -> tuple[int, int]:

@@ -108,7 +108,7 @@ class _FileReader:
         if end > self._file_size:
             self._damage[MISSING] += end - self._file_size
         attrs = self._attrs(header.entry_size, header.attrs_at, header.attrs_size)
-        attrs = _with_type_names(attrs, self._section(header.types_at, header.types_size))
+        attrs = _with_config_names(attrs, self._section(header.types_at, header.types_size))
         end = min(end, self._file_size)
         return PerfHeader(attrs, header.data_at, end, False, features, self._damage)
 
@@ -166,7 +166,7 @@ def _sections(table: bytes) -> Iterable[tuple[int, int]]:
     return abi.SECTION.iter_unpack(table[:usable])
 
 
-def _with_type_names(attrs: tuple[PerfAttr, ...], section: bytes) -> tuple[PerfAttr, ...]:
+def _with_config_names(attrs: tuple[PerfAttr, ...], section: bytes) -> tuple[PerfAttr, ...]:
     """Names from the section of old files (before perf 3.11) that told them by `config`."""
     usable = len(section) // _EVENT_TYPE.size * _EVENT_TYPE.size
     names = {
@@ -191,6 +191,16 @@ def with_described_names(
             name = described[place].name
         named.append(attr if name is None else dataclasses.replace(attr, name=name))
     return tuple(named)
+
+
+def with_type_names(
+    attrs: Sequence[PerfAttr], names: Mapping[tuple[int, int], str]
+) -> tuple[PerfAttr, ...]:
+    """Attrs that have no name yet, named by their type and config."""
+    return tuple(
+        dataclasses.replace(attr, name=attr.name or names.get((attr.type, attr.config)))
+        for attr in attrs
+    )
 
 
 def with_group_counters(attrs: Sequence[PerfAttr], groups: Sequence[range]) -> tuple[PerfAttr, ...]:

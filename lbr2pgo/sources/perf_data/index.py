@@ -14,7 +14,7 @@ import numpy as np
 from lbr2pgo.model import perf_abi as abi
 from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.space_event_log import SpaceEventLog
-from lbr2pgo.native.perf_records import TYPE_COUNTS, find_records
+from lbr2pgo.native.perf_records import SIMPLEPERF_TYPES, TYPE_COUNTS, find_records
 from lbr2pgo.sources.perf_data import features as perf_features
 from lbr2pgo.sources.perf_data.attr import PerfAttr, parse_attr
 from lbr2pgo.sources.perf_data.space_records import RecordTimes, space_event
@@ -111,7 +111,7 @@ class _Indexer:
         """Everything, with the events in the order of their times."""
         events = SpaceEventLog(self._space_events())
         for kind, count in enumerate(self._counts.tolist()):
-            if kind not in abi.KNOWN_RECORDS:
+            if kind not in abi.KNOWN_RECORDS and kind != SIMPLEPERF_TYPES:
                 self.health[UNKNOWN] += count
         self.health[THROTTLED] += int(self._counts[abi.RECORD_THROTTLE])
         return RecordIndex(

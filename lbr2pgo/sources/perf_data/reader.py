@@ -29,7 +29,12 @@ from lbr2pgo.sources.base import (
 from lbr2pgo.sources.directories import files_of
 from lbr2pgo.sources.perf_data import features as perf_features
 from lbr2pgo.sources.perf_data.attr import PerfAttr, id_field, layout_rows, times_everything
-from lbr2pgo.sources.perf_data.header import read_header, with_described_names, with_group_counters
+from lbr2pgo.sources.perf_data.header import (
+    read_header,
+    with_described_names,
+    with_group_counters,
+    with_type_names,
+)
 from lbr2pgo.sources.perf_data.index import RecordIndex, index_records
 from lbr2pgo.sources.perf_data.stream import Chunk, RecordStream, Region
 from lbr2pgo.support.again import repeatable
@@ -71,6 +76,7 @@ class PerfData:
         """Facts from the header; in pipe mode, from a pass over all records."""
         features = _Features(self._features)
         attrs = with_described_names(self._attrs, features.events)
+        attrs = with_type_names(attrs, features.types)
         return SourceInfo(
             path=str(self._path),
             format=FORMAT.name,
@@ -173,6 +179,7 @@ class _Features:
 
     def __init__(self, sections: Mapping[int, bytes]) -> None:
         self.events: list[PerfAttr] = []
+        self.types: dict[tuple[int, int], str] = {}
         self.groups: list[range] = []
         self.build_ids: dict[str, str] = {}
         self.machine: str | None = None
@@ -197,6 +204,8 @@ class _Features:
         else:
             if feature == abi.FEATURE_SAMPLE_TIME:
                 self.first_time = perf_features.sample_times(section)[0]
+            if feature == abi.FEATURE_META_INFO:
+                self.types = perf_features.named_types(section)
             self.details.update(perf_features.describe(feature, section))
 
 
