@@ -14,6 +14,7 @@ import numpy as np
 
 from lbr2pgo.analyses.accuracy import Edges, executions, measure, overlap
 from lbr2pgo.counting.count import CountingOptions, count_stack_source
+from lbr2pgo.inference.calls import Calls
 from lbr2pgo.inference.instructions import instruction_weights
 from lbr2pgo.inference.network import infer
 from lbr2pgo.model.address_space_events import SpaceEvent
@@ -65,6 +66,7 @@ class InstructionCurve:
         self._exact = exact
         self._ran = executions(exact, self._code)
         self._graph = code_graph(self._code, program.regions, targets)
+        self._calls = Calls.of(self._graph, self._code)
 
     def points(
         self, samples: Sequence[int] = SAMPLES, skids: Sequence[int] = SKIDS
@@ -84,7 +86,7 @@ class InstructionCurve:
         graph, weights = self._graph, instruction_weights(self._graph, drawn)
         node, edge = weights.node, _split(graph, weights.node)
         if corrected:
-            flow = infer(graph, weights)
+            flow = infer(graph, weights, self._calls)
             node, edge = flow.node, flow.edge
         blocks, rows = ~graph.is_hub, self._is_conditional
         return Point(

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbr2pgo.inference.network import UNKNOWN, Weights, infer
+from lbr2pgo.inference.calls import Calls
+from lbr2pgo.inference.network import infer
 from lbr2pgo.inference.traces import counts_of_flow
+from lbr2pgo.inference.weights import UNKNOWN, Weights
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.instruction_counts import InstructionCounts
@@ -36,7 +38,7 @@ def counts_of_instructions(
     at = np.zeros(len(code), np.int64)
     at[row[known]] = counts[known]
     graph = code_graph(code, program.regions, targets)
-    flow = infer(graph, instruction_weights(graph, at))
+    flow = infer(graph, instruction_weights(graph, at), Calls.of(graph, code))
     lost = int(counts[~known].sum())
     tallies = waterfall.merge(
         samples.tallies,

@@ -6,173 +6,112 @@ changing a count has a price. The cheapest set of changes that makes as much flo
 as enters it is a minimum-cost flow. Unlike there, counts are samples, and prices say how surely
 each is known: a change by less than its standard deviation is cheap, a change by more is dear. As
 a count that came out low by chance looks surer than it is, the deviations are those of the flow
-that a first round found.
+that the round before found. What a function's calls tell is known by a first flow, too (`calls`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from lbr2pgo.native.min_cost_flow import solve
+from lbr2pgo.inference.calls import Calls, Evidence, own_evidence, shared_evidence
+from lbr2pgo.inference.weights import UNKNOWN, GraphFlow, Weights, deviations
+from lbr2pgo.native.min_cost_flow import merged, nearest_flow
 from lbr2pgo.program.code.code_graph import CodeGraph
 from lbr2pgo.support.arrays import F64, I64
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.distinct import begins
 
-UNKNOWN = -1
-"""In place of a count that nothing tells."""
-_UNLIMITED = 1 << 62
-_PRICE = 10.0**8
-"""Of a change by one standard deviation, at the middle step."""
-_STEPS = ((0.7, 0.3), (0.7, 1.0), (None, 2.0))
-"""How many deviations each step of the price is wide, and the price there: three tangents of the
-parabola that the logarithm of a likelihood is near its top. Of one, two, three and five steps of
-several widths these came nearest to the exact counts of SQLite (see docs/accuracy.md)."""
-_ROUNDS = 2
-"""A third one changes the overlap by less than 0.001."""
-_HALF_SEEN = 0.3
-"""Samples that a place without any may have missed, as a deviation needs to be above 0."""
+_WIDTHS = np.array([0.5, 0.5, 0.5, 0.5, np.inf])
+_PRICES = 10.0**8 * np.array([0.25, 0.75, 1.25, 1.75, 2.25])
+"""How many deviations each step of the price is wide, and the price there: tangents of the
+parabola that the logarithm of a likelihood is near its top. Steps half as wide come no nearer to
+the exact counts of SQLite and Lua (overlap of conditional edges), three wider ones lose 0.001."""
+_ROUNDS = 3
+"""Behind the first one. A fourth changes the overlap by 0.0002."""
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """Counts, `UNKNOWN` for some, of the nodes (n,) and the edges (m,) of a graph.
+def infer(graph: CodeGraph, weights: Weights, calls: Calls | None = None) -> GraphFlow:
+    """The flow that takes the least change of the weights; of several always the same one.
 
-    `spread` is what one sample counts for: a count made of s of them has a variance of s spreads
-    squared.
+    Functions are inferred each for itself, unless their calls are given.
     """
-
-    node: I64
-    node_spread: F64
-    edge: I64
-    edge_spread: F64
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self, "node", "node_spread")
-        same_length(self, "edge", "edge_spread")
-
-
-@dataclass(frozen=True, slots=True)
-class GraphFlow:
-    """How often the nodes (n,) and edges (m,) of a graph ran, and were entered from outside."""
-
-    node: I64
-    edge: I64
-    entered: I64
-    left: I64
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self, "node", "entered", "left")
-
-
-def infer(graph: CodeGraph, weights: Weights) -> GraphFlow:
-    """The flow that takes the least change of the weights; of several always the same one."""
+    network = _Network(graph, weights.edge)
     node, edge = np.maximum(weights.node, 0), np.maximum(weights.edge, 0)
+    flow = network.nearest(own_evidence(weights, node), weights.edge, edge, weights.edge_spread)
     for _ in range(_ROUNDS):
-        network = _Network(graph)
-        nodes = network.add_counts(
-            network.into, network.out, weights.node, _deviations(node, weights.node_spread)
+        evidence = (
+            own_evidence(weights, flow.node)
+            if calls is None
+            else shared_evidence(calls, graph, weights, flow)
         )
-        edges = network.add_counts(
-            network.out[graph.source], network.into[graph.target], weights.edge,
-            _deviations(edge, weights.edge_spread),
-        )  # fmt: skip
-        entries, exits = np.flatnonzero(graph.is_entry), np.flatnonzero(graph.is_exit)
-        entered = network.add_free(network.outside[entries], network.into[entries])
-        left = network.add_free(network.out[exits], network.outside[exits])
-        flow = network.solve()
-        node, edge = nodes.total(flow), edges.total(flow)
-    size = len(graph)
-    return GraphFlow(node, edge, _at(entries, flow[entered], size), _at(exits, flow[left], size))
-
-
-def _deviations(count: I64, spread: F64) -> F64:
-    deviations: F64 = np.sqrt((count + _HALF_SEEN * spread) * spread)
-    return deviations
-
-
-def _at(rows: I64, values: I64, size: int) -> I64:
-    found = np.zeros(size, np.int64)
-    found[rows] = values
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class _Counted:
-    """The arcs by which (k,) counts can be changed."""
-
-    base: I64
-    changes: tuple[tuple[I64, slice, int], ...]
-    """Rows of the counts, arcs, and whether these add to it or take away."""
-
-    def total(self, flow: I64) -> I64:
-        """The changed counts."""
-        total = self.base.copy()
-        for rows, arcs, sign in self.changes:
-            total[rows] += sign * flow[arcs]
-        return total
+        flow = network.nearest(evidence, weights.edge, flow.edge, weights.edge_spread)
+    return flow
 
 
 class _Network:
-    """The network of a graph: two nodes for each node there, and an outside for each function."""
+    """The network of a graph: two nodes for each node there, and an outside for each function.
 
-    def __init__(self, graph: CodeGraph) -> None:
+    What is counted goes from one of these to another: nodes, edges, entries, exits. An edge or exit
+    that is the only way on from a node flows as the node does, and so does the only way to one:
+    its two ends are one.
+    """
+
+    def __init__(self, graph: CodeGraph, edge: I64) -> None:
         size = len(graph)
-        is_first = np.ones(size, np.bool_)
-        is_first[1:] = graph.function[1:] != graph.function[:-1]
+        is_first = begins(graph.function)
         function = np.cumsum(is_first) - 1
         bounds = np.append(np.flatnonzero(is_first), size)
-        self._start = 2 * bounds + np.arange(len(bounds))
-        self.into = 2 * np.arange(size) + function
-        self.out = self.into + 1
-        self.outside = self._start[1:][function] - 1 if size else function
-        self._supply = np.zeros(int(self._start[-1]), np.int64)
-        self._arcs: list[tuple[I64, I64, I64, I64]] = []
-        self._size = 0
+        starts = 2 * bounds + np.arange(len(bounds))
+        into = 2 * np.arange(size) + function
+        out, outside = into + 1, starts[1:][function] - 1
+        entries, exits = np.flatnonzero(graph.is_entry), np.flatnonzero(graph.is_exit)
+        tail = np.concatenate([into, out[graph.source], outside[entries], out[exits]])
+        head = np.concatenate([out, into[graph.target], into[entries], outside[exits]])
+        owner = function[np.concatenate([np.arange(size), graph.source, entries, exits])]
+        follows = _followed(graph, edge, entries, exits)
+        self._rows, self._follower = np.flatnonzero(follows < 0), np.flatnonzero(follows >= 0)
+        self._followed = follows[self._follower]
+        label = merged(int(starts[-1]), tail[self._follower], head[self._follower])
+        self._rows = self._rows[np.argsort(owner[self._rows], kind="stable")]
+        self._bounds = np.searchsorted(owner[self._rows], np.arange(len(bounds)))
+        self._tail, self._head = label[tail[self._rows]], label[head[self._rows]]
+        self._nodes = np.append(label[starts[:-1]], label.max(initial=-1) + 1)
+        self._size, self._parts = size, np.cumsum([size, len(graph.source), len(entries)])
+        self._entries, self._exits = entries, exits
 
-    def add_free(self, tail: I64, head: I64, price: int = 0) -> slice:
-        """Arcs (k,) that any flow may take."""
-        return self._add(tail, head, np.full(len(tail), _UNLIMITED), np.full(len(tail), price))
-
-    def add_counts(self, tail: I64, head: I64, count: I64, deviation: F64) -> _Counted:
-        """Arcs (k,) that carry these counts, and others along and against them to change these."""
-        base = np.maximum(count, 0)
-        np.add.at(self._supply, head, base)
-        np.subtract.at(self._supply, tail, base)
-        rows = np.flatnonzero(count == UNKNOWN)
+    def nearest(self, evidence: Evidence, edge: I64, likely: I64, spread: F64) -> GraphFlow:
+        """The flow nearest to counts of nodes, entries, and edges (m,) of a likely size."""
         # A price keeps flow from going round in circles where nothing is known.
-        changes = [(rows, self.add_free(tail[rows], head[rows], 1), 1)]
-        more, less = np.flatnonzero(count != UNKNOWN), np.flatnonzero(count > 0)
-        left = base[less]
-        for width, slope in _STEPS:
-            room = _rooms(width, deviation)
-            price = np.maximum(np.rint(_PRICE * slope / deviation), 1).astype(np.int64)
-            changes.append((more, self._add(tail[more], head[more], room[more], price[more]), 1))
-            taken = np.minimum(room[less], left)
-            changes.append((less, self._add(head[less], tail[less], taken, price[less]), -1))
-            left = left - taken
-        return _Counted(base, tuple(changes))
+        node_deviation = np.where(evidence.node < 0, 1.0, evidence.node_deviation)
+        edge_deviation = np.where(edge < 0, 1.0, deviations(likely, spread))
+        free = np.full(len(self._exits), np.inf)
+        counts = (evidence.node, edge, evidence.entered[self._entries], np.full(len(free), UNKNOWN))
+        sure = (node_deviation, edge_deviation, evidence.entered_deviation[self._entries], free)
+        flow = np.zeros(self._parts[-1] + len(free), np.int64)
+        flow[self._rows] = nearest_flow(
+            self._nodes, self._bounds, self._tail, self._head,
+            np.concatenate(counts)[self._rows], np.concatenate(sure)[self._rows],
+            _WIDTHS, _PRICES,
+        )  # fmt: skip
+        flow[self._follower] = flow[self._followed]
+        node, edges, entered, left = np.split(flow, self._parts)
+        return GraphFlow(node, edges, self._at(self._entries, entered), self._at(self._exits, left))
 
-    def _add(self, tail: I64, head: I64, room: I64, price: I64) -> slice:
-        self._arcs.append((tail, head, room, price))
-        first, self._size = self._size, self._size + len(tail)
-        return slice(first, self._size)
-
-    def solve(self) -> I64:
-        """The flow of all arcs, in the order in which they were added."""
-        columns = [np.concatenate(column) for column in zip(*self._arcs, strict=True)]
-        order = np.argsort(columns[0], kind="stable")
-        tail, head, room, price = (column[order] for column in columns)
-        flow = np.empty(self._size, np.int64)
-        bounds = np.searchsorted(tail, self._start)
-        flow[order] = solve(self._start, bounds, self._supply, tail, head, room, price)
-        return flow
+    def _at(self, rows: I64, values: I64) -> I64:
+        found = np.zeros(self._size, np.int64)
+        found[rows] = values
+        return found
 
 
-def _rooms(width: float | None, deviation: F64) -> I64:
-    if width is None:
-        return np.full(len(deviation), _UNLIMITED)
-    return np.maximum(np.rint(width * deviation), 1).astype(np.int64)
+def _followed(graph: CodeGraph, edge: I64, entries: I64, exits: I64) -> I64:
+    """The node that each node, edge, entry and exit flows as, -1 for those that may differ."""
+    ways_out = np.bincount(graph.source, minlength=len(graph)) + graph.is_exit
+    ways_in = np.bincount(graph.target, minlength=len(graph)) + graph.is_entry
+    edges = np.where(ways_in[graph.target] == 1, graph.target, -1)
+    edges = np.where(ways_out[graph.source] == 1, graph.source, edges)
+    nothing = np.full(len(graph), -1), np.full(len(entries), -1)
+    return np.concatenate([
+        nothing[0],
+        np.where(edge < 0, edges, -1),
+        nothing[1],
+        np.where(ways_out[exits] == 1, exits, -1),
+    ])  # fmt: skip

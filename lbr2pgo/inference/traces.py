@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from lbr2pgo.inference.network import GraphFlow
+from lbr2pgo.inference.weights import GraphFlow
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
 from lbr2pgo.program.code.code_graph import CodeGraph
 from lbr2pgo.program.code.instructions import InstructionTable, Kind

@@ -1,4 +1,7 @@
-"""Minimum-cost flow by the network simplex method, for many small networks at once.
+"""The flow nearest to counts, for many small networks at once.
+
+It is a flow of minimum cost: arcs along and against a count change it, at a price that rises by
+steps. It is found by the network simplex method.
 
 The spanning tree is kept strongly feasible, which rules out cycling (W. H. Cunningham, "A network
 simplex method", Mathematical Programming 11, 1976), and entering arcs are searched block by block
@@ -8,7 +11,7 @@ simplex method", Mathematical Programming 11, 1976), and entering arcs are searc
 import numpy as np
 
 from libc.stdint cimport int8_t, int64_t
-from libc.math cimport sqrt
+from libc.math cimport fmax, llrint, sqrt
 
 cdef enum:
     LOWER = 1
@@ -27,7 +30,9 @@ cdef class _Simplex:
     The arrays are as long as the largest network needs; each network is laid into them anew.
     """
 
-    cdef int64_t[::1] tail, head, room, cost, flow
+    cdef int64_t[::1] tail, head, room, cost, flow, supply
+    cdef int64_t[::1] row  # of the count that an arc changes
+    cdef int8_t[::1] sign
     cdef int8_t[::1] state
     cdef int64_t[::1] parent, arc, depth, potential, child, after, before
     cdef int8_t[::1] way  # of the arc to the parent: UP or DOWN
@@ -36,14 +41,32 @@ cdef class _Simplex:
     cdef bint leaves_tail  # the leaving arc lies on the path from where the cycle starts
 
     def __init__(self, Py_ssize_t nodes, Py_ssize_t arcs):
-        self.tail, self.head, self.room, self.cost, self.flow = np.empty((5, nodes + arcs), np.int64)
-        self.state = np.empty(nodes + arcs, np.int8)
+        self.tail, self.head, self.room, self.cost, self.flow, self.row = np.empty(
+            (6, nodes + arcs), np.int64
+        )
+        self.state, self.sign = np.empty((2, nodes + arcs), np.int8)
+        self.supply = np.empty(nodes, np.int64)
         (
             self.parent, self.arc, self.depth, self.potential, self.child, self.after, self.before,
         ) = np.empty((7, nodes + 1), np.int64)
         self.way = np.empty(nodes + 1, np.int8)
 
-    cdef int start(self, const int64_t[::1] supply) except -1 nogil:
+    cdef int clear(self, int64_t nodes) except -1 nogil:
+        """Begin a network without arcs."""
+        self.n, self.m = nodes, 0
+        self.supply[:nodes] = 0
+        return 0
+
+    cdef inline int add(
+        self, int64_t tail, int64_t head, int64_t room, double cost, int64_t row, int8_t sign
+    ) except -1 nogil:
+        cdef int64_t a = self.m
+        self.tail[a], self.head[a], self.room[a] = tail, head, room
+        self.cost[a], self.row[a], self.sign[a] = llrint(cost), row, sign
+        self.m += 1
+        return 0
+
+    cdef int start(self) except -1 nogil:
         """A tree of arcs to the root alone, which carry all the supply and are too dear to stay."""
         cdef int64_t i, a, dearest = 0
         for a in range(self.m):
@@ -55,11 +78,11 @@ cdef class _Simplex:
             a = self.m + i
             self.room[a], self.cost[a], self.state[a] = INFINITE, (self.n + 1) * (dearest + 1), TREE
             self.parent[i], self.arc[i], self.depth[i], self.child[i] = self.n, a, 1, -1
-            if supply[i] >= 0:
-                self.tail[a], self.head[a], self.flow[a] = i, self.n, supply[i]
+            if self.supply[i] >= 0:
+                self.tail[a], self.head[a], self.flow[a] = i, self.n, self.supply[i]
                 self.way[i], self.potential[i] = UP, -self.cost[a]
             else:
-                self.tail[a], self.head[a], self.flow[a] = self.n, i, -supply[i]
+                self.tail[a], self.head[a], self.flow[a] = self.n, i, -self.supply[i]
                 self.way[i], self.potential[i] = DOWN, self.cost[a]
             self.link(i, self.n)
         self.place = 0
@@ -206,49 +229,108 @@ cdef class _Simplex:
         return self.hang(second, first)
 
     cdef int solve(self) except -1 nogil:
+        self.start()
         while self.enter():
             self.pivot()
         return 0
 
 
-def solve(
+cdef int64_t _width(double deviations, double deviation) except -1 nogil:
+    """How many units a step is wide."""
+    if deviations * deviation >= <double>INFINITE:
+        return INFINITE
+    return max(llrint(deviations * deviation), 1)
+
+
+cdef int _change(
+    _Simplex simplex, int64_t row, int64_t tail, int64_t head, int64_t count, double deviation,
+    const double[::1] widths, const double[::1] prices,
+) except -1 nogil:
+    """Arcs by which a count can be changed."""
+    cdef Py_ssize_t step
+    cdef int64_t width, left = count
+    cdef double price
+    if count < 0:
+        return simplex.add(tail, head, INFINITE, 1 / deviation, row, 1)
+    simplex.supply[head] += count
+    simplex.supply[tail] -= count
+    for step in range(widths.shape[0]):
+        width, price = _width(widths[step], deviation), fmax(prices[step] / deviation, 1)
+        simplex.add(tail, head, width, price, row, 1)
+        if left > 0:
+            simplex.add(head, tail, min(width, left), price, row, -1)
+            left -= min(width, left)
+    return 0
+
+
+def nearest_flow(
     const int64_t[::1] nodes,
-    const int64_t[::1] arcs,
-    const int64_t[::1] supply,
+    const int64_t[::1] rows,
     const int64_t[::1] tail,
     const int64_t[::1] head,
-    const int64_t[::1] room,
-    const int64_t[::1] cost,
+    const int64_t[::1] count,
+    const double[::1] deviation,
+    const double[::1] widths,
+    const double[::1] prices,
 ):
-    cdef Py_ssize_t i, a, most_nodes = 0, most_arcs = 0
-    if nodes.shape[0] != arcs.shape[0]:
-        raise ValueError(f"{nodes.shape[0]} bounds of nodes, {arcs.shape[0]} of arcs")
+    cdef Py_ssize_t i, a, most_nodes = 0, most_rows = 0
+    cdef int64_t first, size, any_count
+    if nodes.shape[0] != rows.shape[0]:
+        raise ValueError(f"{nodes.shape[0]} bounds of nodes, {rows.shape[0]} of counts")
     for i in range(nodes.shape[0] - 1):
         most_nodes = max(most_nodes, nodes[i + 1] - nodes[i])
-        most_arcs = max(most_arcs, arcs[i + 1] - arcs[i])
-    found = np.zeros(tail.shape[0], np.int64)
+        most_rows = max(most_rows, rows[i + 1] - rows[i])
+    found = np.maximum(count, 0)
     cdef int64_t[::1] flow = found
-    cdef _Simplex simplex = _Simplex(most_nodes, most_arcs)
-    cdef int64_t unmet = 0
+    cdef _Simplex simplex = _Simplex(most_nodes, 2 * widths.shape[0] * most_rows)
     with nogil:
         for i in range(nodes.shape[0] - 1):
-            simplex.n, simplex.m = nodes[i + 1] - nodes[i], arcs[i + 1] - arcs[i]
-            for a in range(simplex.m):
-                simplex.tail[a] = tail[arcs[i] + a] - nodes[i]
-                simplex.head[a] = head[arcs[i] + a] - nodes[i]
+            first, size = nodes[i], nodes[i + 1] - nodes[i]
+            simplex.clear(size)
+            any_count = 0
+            for a in range(rows[i], rows[i + 1]):
                 if not (
-                    0 <= simplex.tail[a] < simplex.n and 0 <= simplex.head[a] < simplex.n
-                    and 0 <= room[arcs[i] + a] and 0 <= cost[arcs[i] + a]
+                    0 <= tail[a] - first < size and 0 <= head[a] - first < size
+                    and deviation[a] > 0
                 ):
                     with gil:
-                        raise ValueError(f"arc {arcs[i] + a} leaves its network, or is negative")
-                simplex.room[a], simplex.cost[a] = room[arcs[i] + a], cost[arcs[i] + a]
-            simplex.start(supply[nodes[i]:nodes[i + 1]])
+                        raise ValueError(f"count {a} leaves its network, or is not positive")
+                any_count = max(any_count, count[a])
+                _change(
+                    simplex, a, tail[a] - first, head[a] - first, count[a], deviation[a],
+                    widths, prices,
+                )
+            if any_count == 0:  # no flow at all changes nothing
+                continue
             simplex.solve()
             for a in range(simplex.m):
-                flow[arcs[i] + a] = simplex.flow[a]
-            for a in range(simplex.n):
-                unmet += simplex.flow[simplex.m + a]
-    if unmet:
-        raise ValueError(f"{unmet} of the supply can't be carried anywhere")
+                flow[simplex.row[a]] += simplex.sign[a] * simplex.flow[a]
     return found
+
+
+def merged(Py_ssize_t size, const int64_t[::1] a, const int64_t[::1] b):
+    cdef Py_ssize_t i
+    cdef int64_t first, second, next_label = 0
+    if a.shape[0] != b.shape[0]:
+        raise ValueError(f"{a.shape[0]} nodes to be merged with {b.shape[0]}")
+    labels = np.arange(size)
+    cdef int64_t[::1] root = labels
+    for i in range(a.shape[0]):
+        if not (0 <= a[i] < size and 0 <= b[i] < size):
+            raise ValueError(f"there is no node {a[i]} or {b[i]}")
+        first, second = _root(root, a[i]), _root(root, b[i])
+        root[max(first, second)] = min(first, second)
+    for i in range(size):  # a root comes before all others of its group
+        if root[i] == i:
+            root[i] = next_label
+            next_label += 1
+        else:
+            root[i] = root[root[i]]
+    return labels
+
+
+cdef inline int64_t _root(int64_t[::1] root, int64_t node) noexcept nogil:
+    while root[node] != node:
+        root[node] = root[root[node]]
+        node = root[node]
+    return node

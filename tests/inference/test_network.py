@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lbr2pgo.inference.network import UNKNOWN, GraphFlow, Weights, infer
+from lbr2pgo.inference.network import infer
+from lbr2pgo.inference.weights import UNKNOWN, GraphFlow, Weights
 from lbr2pgo.program.code.code_graph import CodeGraph
 from lbr2pgo.support.arrays import I64
 

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbr2pgo.inference.instructions import instruction_weights
-from lbr2pgo.inference.network import GraphFlow, infer
+from lbr2pgo.inference.network import infer
 from lbr2pgo.inference.traces import counts_of_flow, shared_out
+from lbr2pgo.inference.weights import GraphFlow
 from lbr2pgo.model.branch_counts import BRANCH, FROM, TO, BranchCounts
 from lbr2pgo.program.code.code_graph import CodeGraph, code_graph
 from lbr2pgo.program.code.instructions import InstructionTable, Kind

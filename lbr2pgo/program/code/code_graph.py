@@ -76,9 +76,11 @@ def code_graph(
 
     Indirect jumps whose targets are told lead there. All others of a function lead to targets that
     are told of any jump, and to every block that nothing else leads to: labels whose address was
-    taken, cases of a switch.
+    taken, cases of a switch. Those of the procedure linkage table leave their function.
     """
-    owner = np.append(functions.parent, -1)[functions.containing(code.address)]
+    region = functions.containing(code.address)
+    owner = np.append(functions.parent, -1)[region]
+    is_stub = np.append(functions.is_stub, False)[region]
     jumps, tables = _Jumps.of(code, owner), _Tables.of(code, owner, indirect)
     entered = np.concatenate([
         code.index_of(functions.start), code.index_of(functions.entry), jumps.crossing
@@ -87,7 +89,7 @@ def code_graph(
     starts = _starts(code, owner)
     for rows in (entered, jumps.target, tables.target, tables.label):
         starts[rows] = True
-    return _Blocks(code, owner, np.flatnonzero(starts)).graph(jumps, entered, tables)
+    return _Blocks(code, owner, is_stub, np.flatnonzero(starts)).graph(jumps, entered, tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +156,10 @@ class _Hubs:
 class _Blocks:
     """Blocks in the order of their addresses."""
 
-    def __init__(self, code: InstructionTable, owner: I64, first: I64) -> None:
+    def __init__(self, code: InstructionTable, owner: I64, is_stub: Bools, first: I64) -> None:
         self._code, self._first = code, first
         self._last = np.append(first[1:], len(code))[: len(first)] - 1
-        self._owner = owner[first]
+        self._owner, self._is_stub = owner[first], is_stub[first]
         self._of = last_at_or_below(first, np.arange(len(code)))
 
     def graph(self, jumps: _Jumps, entered: I64, tables: _Tables) -> CodeGraph:
@@ -192,7 +194,9 @@ class _Blocks:
 
     def _hubs(self, is_orphan: Bools, tables: _Tables) -> _Hubs:
         told, of_target = np.unique(self._of[tables.jump], return_inverse=True)
-        jumping = np.flatnonzero(self._code.kind[self._last] == Kind.INDIRECT_JUMP)
+        # The jumps of the procedure linkage table lead to other images' functions.
+        is_indirect = self._code.kind[self._last] == Kind.INDIRECT_JUMP
+        jumping = np.flatnonzero(is_indirect & ~self._is_stub)
         jumping = np.setdiff1d(jumping, told)
         to = np.flatnonzero(is_orphan | self._marked(self._of[tables.label]))
         shared = np.intersect1d(self._owner[jumping], self._owner[to])

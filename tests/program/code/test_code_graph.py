@@ -11,7 +11,7 @@ from builders.recordings import PIE, STATIC
 
 from lbr2pgo.program.code.cfg import FunctionCFG
 from lbr2pgo.program.code.code_graph import CodeGraph, IndirectTargets, code_graph
-from lbr2pgo.program.code.instructions import InstructionTable
+from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import image_array
 
@@ -126,3 +126,14 @@ def test_a_jump_to_the_next_block_is_one_edge_with_the_fall_through(tmp_path: Pa
     blocks, graph = graph_of(tmp_path, "7400 c3", [Function("f", BASE, 3)])  # je 2; ret
     assert blocks == [(0, 0), (2, 2)]
     assert graph.is_fall.tolist() == [True]
+
+
+def test_jumps_of_the_linkage_table_leave_the_program() -> None:
+    program = Program.open(PIE)
+    code, graph = whole(program)
+    region = program.regions.containing(code.address[graph.last])
+    stubs = np.append(program.regions.is_stub, False)[region] & ~graph.is_hub
+    jumping = stubs & (code.kind[graph.last] == Kind.INDIRECT_JUMP)
+    assert jumping.any()
+    assert graph.is_exit[jumping].all()
+    assert not np.isin(graph.source, np.flatnonzero(jumping)).any()
