@@ -28,6 +28,7 @@ TESTED_AS_A_WHOLE = {
     "analyses/flow_graph.py": "analyses/test_chains.py",
     "build/options.py": "build/test_loop.py",
     "build/post_link.py": "test_examples.py",
+    "build/variants.py": "build/test_search.py",
     "build/workplace.py": "build/test_loop.py",
     "cli/reporting.py": "cli/test_report.py",
     "contexts/code.py": "contexts/test_unwind.py",

@@ -1,7 +1,9 @@
 """Profiles into builds: the loop of building, training and rebuilding, and what it gained."""
 
-STEPS = ("build", "train", "convert", "rebuild", "propeller", "bolt", "measure")
-"""Of a loop, in their order."""
+STEPS = (
+    "build", "training-build", "train", "convert", "rebuild", "propeller", "bolt", "measure",
+)  # fmt: skip
+"""Of a loop, in their order; the second has work where the recorded build has its own flags."""
 COMPILERS = ("clang", "gcc")
 """Whose profiles a loop makes, the usual one first."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -88,6 +89,11 @@ class BuildFlags:
         compiling = {name: " ".join((text, *self.compile)) for name, text in base.items()}
         linking = " ".join((environment.get("LDFLAGS", ""), *self.link)).strip()
         return {**compiling, "LDFLAGS": linking}
+
+
+def config_file(flags: BuildFlags) -> str:
+    """Text of a configuration file of clang, which `--config=FILE` reads (UsersManual.rst)."""
+    return "".join(f"{shlex.quote(flag)}\n" for flag in (*flags.compile, *flags.link))
 
 
 def plain_flags(wanted: Wanted) -> BuildFlags:

@@ -22,12 +22,12 @@ from lbr2pgo.build.flags import (
     profile_flags,
     training_flags,
 )
-from lbr2pgo.build.measure import Candidate, Measured, measure
+from lbr2pgo.build.measure import Measured, candidate_of, measure
 from lbr2pgo.build.options import LoopOptions
 from lbr2pgo.build.post_link import bolt, bolt_command
 from lbr2pgo.build.reach import ByName, ByVariables, way_for
 from lbr2pgo.build.same_work import check_same_work
-from lbr2pgo.build.steps import Say, command_words, put, run_build, with_binary
+from lbr2pgo.build.steps import Say, put, run_build
 from lbr2pgo.build.stored import Usability, judge, judge_layout
 from lbr2pgo.build.training import (
     Training,
@@ -98,8 +98,8 @@ class Loop:
             needed_bolt()  # or nothing is built in vain
         chosen = STEPS[STEPS.index(self.options.first) : STEPS.index(self.options.last) + 1]
         steps: dict[str, Callable[[], None]] = {
-            "build": self._build_unprofiled, "train": self._train_for_compiler,
-            "convert": self._convert, "rebuild": self._rebuild,
+            "build": self._build_plain, "training-build": self._build_for_training,
+            "train": self._train_for_compiler, "convert": self._convert, "rebuild": self._rebuild,
             "propeller": self._lay_out_by_compiler, "bolt": self._lay_out,
         }  # fmt: skip
         for name in chosen:
@@ -118,10 +118,6 @@ class Loop:
     def _finish_step(self) -> None:
         if self._step and self._say_time is not None:
             self._say_time(monotonic() - self._began)
-
-    def _build_unprofiled(self) -> None:
-        self._build_plain()
-        self._build_for_training()
 
     def _build_plain(self) -> None:
         is_recorded = not self._wanted.only_recorded
@@ -163,7 +159,7 @@ class Loop:
 
     def _build_once_more(self) -> None:
         """Raises InputError if it fails, or changes nothing."""
-        flags, plain = training_flags(self._wanted), self._work.plain
+        flags, plain = training_flags(self._wanted), need(self._work.plain, "build")
         self._build(flags)
         if type(self._way) is ByVariables and filecmp.cmp(self.binary, plain, shallow=False):
             self._say(
@@ -372,13 +368,13 @@ class Loop:
             return []
         self._say(f"   {text}")
         return measure(
-            [self._candidate(text, each.path) for each in self.builds], self.options.runs
+            [
+                candidate_of(text, self.binary, each.path, self._content(each))
+                for each in self.builds
+            ],
+            self.options.runs,
         )
 
-    def _candidate(self, text: str, build: Path) -> Candidate:
-        """A command that names the binary gets the build's name; another finds it in its place."""
-        named = with_binary(text, self.binary, build)
-        if named is not None:
-            return Candidate(str(build), command_words(named))
-        content = self._final if build == self.binary else build
-        return Candidate(str(build), command_words(text), (content, self.binary))
+    def _content(self, build: Built) -> Path:
+        """Where a build is kept, while another one is in the binary's place."""
+        return self._final if build.path == self.binary else build.path

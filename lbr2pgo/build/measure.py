@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from lbr2pgo.build.steps import put
+from lbr2pgo.build.steps import command_words, put, with_binary
 from lbr2pgo.model.exact_counts import Totals
 from lbr2pgo.record.guest import find_guest
 from lbr2pgo.record.hardware import exit_code
@@ -50,6 +50,17 @@ class Candidate:
         """Put the build where the command finds it."""
         if self.swap is not None:
             put(*self.swap)
+
+
+def candidate_of(text: str, place: Path, build: Path, content: Path | None = None) -> Candidate:
+    """A build of what is at a place, run by a command that names it, or finds it there.
+
+    `content` is the build's file, if it is not at `build` all the time.
+    """
+    named = with_binary(text, place, build)
+    if named is not None:
+        return Candidate(str(build), command_words(named))
+    return Candidate(str(build), command_words(text), (content or build, place))
 
 
 @dataclass(frozen=True, slots=True)

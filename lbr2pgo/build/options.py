@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lbr2pgo.build import COMPILERS, STEPS
+from lbr2pgo.build.kinds import Layout
 from lbr2pgo.build.measure import check_runs
 from lbr2pgo.build.training import Training
 from lbr2pgo.support.errors import InputError
@@ -45,6 +46,11 @@ class LoopOptions:
     first: str = STEPS[0]
     """Of `STEPS`: what comes before was done by an earlier loop in this directory."""
     last: str = STEPS[-1]
+
+    @property
+    def layout(self) -> Layout:
+        """What lays the program out in the end."""
+        return "bolt" if self.bolt else "propeller" if self.propeller else ""
 
     def __post_init__(self) -> None:
         check_runs(self.runs)

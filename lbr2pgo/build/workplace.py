@@ -14,7 +14,7 @@ class Workplace:
 
     directory: Path
     binary: Path
-    suffix: str
+    suffix: str = "prof"
     """What the name of the compiler's profile ends in."""
 
     def file(self, ending: str) -> Path:

@@ -34,6 +34,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
             'lbr2pgo pgo --build "make -B" --binary ./app --train "./app input" --propeller',
             'lbr2pgo pgo --build "make -B" --binary ./app --train "./app input" --compiler gcc',
             'lbr2pgo pgo --build "zig cc {flags} -O2 a.c -o a" --binary ./a --train "./a input"',
+            'lbr2pgo pgo --search --build "make -B" --binary a --train "./a one" --test "./a two"',
             'lbr2pgo pgo --cargo --train "target/release/app input"',
         ),
     )
@@ -105,11 +106,44 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
             option, choices=STEPS, default=STEPS[default], metavar="STEP",
             help=f"the {which} step: {', '.join(STEPS)} (default: {STEPS[default]})",
         )  # fmt: skip
+    _add_search(parser)
     parser.set_defaults(run=run)
+
+
+def _add_search(parser: argparse.ArgumentParser) -> None:
+    from lbr2pgo.cli.search import seconds
+
+    parser.add_argument(
+        "--search", action="store_true",
+        help="try source lines, pseudo probes and calling contexts, each of the plain build and of "
+        "a training build, and keep what costs least; with --bolt or --propeller, the best two "
+        "are laid out as well",
+    )  # fmt: skip
+    parser.add_argument(
+        "--test", action="append", default=[], metavar="CMD",
+        help="a run that judges in the search, on other input than the training; may be given "
+        "several times",
+    )  # fmt: skip
+    parser.add_argument(
+        "--budget", type=seconds, metavar="TIME",
+        help="time for the search, such as 90s, 20m or 2h; what is not done by then is left out",
+    )  # fmt: skip
+    parser.add_argument(
+        "--jobs", type=int, default=1, metavar="N",
+        help="build so much at once, in copies of the working directory (default: 1)",
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
     """Go through the loop and print what it gained, and what to do with it."""
+    if args.search:
+        from lbr2pgo.cli.search import run_search
+
+        return run_search(args, _options(args))
+    return _run_loop(args)
+
+
+def _run_loop(args: argparse.Namespace) -> int:
     from lbr2pgo.build.loop import Loop
     from lbr2pgo.build.verdict import verdict
     from lbr2pgo.cli.progress import is_watched, watch

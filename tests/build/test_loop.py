@@ -136,14 +136,14 @@ OWN_LEVEL = "clang-22 $CFLAGS interp.c -O2 -fuse-ld=lld $LDFLAGS -o app"
 
 
 def test_training_flags_reach_a_build_whose_own_flags_win(loop: MakeLoop, said: list[str]) -> None:
-    loop(training_flags=("-O1",), build=OWN_LEVEL, runs=0, last="build").run()
+    loop(training_flags=("-O1",), build=OWN_LEVEL, runs=0, last="training-build").run()
     assert any("The build's own flags win" in line for line in said)
     plain, recorded = (Path(f"work/app.{name}") for name in ("before", "training"))
     assert plain.read_bytes() != recorded.read_bytes()
 
 
 def test_training_flags_that_change_nothing_are_told(loop: MakeLoop, said: list[str]) -> None:
-    loop(training_flags=("-O2",), last="build").run()
+    loop(training_flags=("-O2",), last="training-build").run()
     (note,) = (line for line in said if "Note" in line)
     assert note == (
         "   Note: it is the same with -O2. Records the build without a profile instead."

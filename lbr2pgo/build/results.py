@@ -1,0 +1,88 @@
+"""What builds of a program cost, kept in a file, so that a search that was cut off goes on."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from lbr2pgo.support.output import write_pieces
+
+PLAIN = "plain"
+"""The build that the others are compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """One counted run."""
+
+    instructions: int
+    taken: int
+    """Taken branches."""
+    exit_code: int
+    output: str
+    """SHA-256 of what it wrote to standard output."""
+
+
+class Results:
+    """Costs by the name of a build and by command; written whenever one is added."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._program = ""
+        self.costs: dict[str, dict[str, Cost]] = {}
+
+    def begin(self, program: str) -> bool:
+        """Go on with what the file holds if it is of this program; gives whether it is.
+
+        `program` is whatever tells one from another, such as its content's digest. A file that
+        can't be read is begun anew: it only saves time.
+        """
+        self._program = program
+        try:
+            stored = json.loads(self._file.read_text())
+            if stored["program"] == program:
+                self.costs = {
+                    name: {command: Cost(**cost) for command, cost in costs.items()}
+                    for name, costs in stored["builds"].items()
+                }
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            self.costs = {}
+        return bool(self.costs)
+
+    def add(self, name: str, costs: dict[str, Cost]) -> None:
+        """Keep the costs of a build."""
+        self.costs[name] = costs
+        stored = {
+            "program": self._program,
+            "builds": {
+                name: {command: asdict(cost) for command, cost in costs.items()}
+                for name, costs in self.costs.items()
+            },
+        }
+        write_pieces(self._file, [json.dumps(stored, indent=1).encode()])
+
+    def ratios(self, name: str, command: str) -> tuple[float, float]:
+        """Instructions and taken branches, with those of the plain build as 1."""
+        cost, base = self.costs[name][command], self.costs[PLAIN][command]
+        return cost.instructions / max(base.instructions, 1), cost.taken / max(base.taken, 1)
+
+    def ratio(self, name: str, commands: Sequence[str]) -> float:
+        """Of both together, the geometric mean over some commands."""
+        factors = [math.prod(self.ratios(name, command)) for command in commands]
+        return math.prod(factors) ** (1 / len(factors))
+
+    def behaves(self, name: str) -> bool:
+        """Whether it ends and writes as the plain build does, with every command."""
+        return all(
+            (cost.exit_code, cost.output) == (base.exit_code, base.output)
+            for command, cost in self.costs[name].items()
+            for base in [self.costs[PLAIN][command]]
+        )
+
+    def ranked(self, commands: Sequence[str], names: Iterable[str] | None = None) -> list[str]:
+        """Those that behave, the cheapest first; of equals, the first by name."""
+        some = filter(self.behaves, self.costs if names is None else names)
+        return sorted(some, key=lambda name: (self.ratio(name, commands), name))

@@ -1,0 +1,207 @@
+"""Which kind of profile pays most: each is built, trained and counted, the best one kept.
+
+Every kind is one `lbr2pgo pgo` of its own, which stops before it measures; what came out is counted
+here, exactly, on the commands that judge. Kinds whose plain sibling is far behind are not tried,
+and only the best are laid out anew. What was counted is kept, for a search that was cut off.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Lock
+
+from lbr2pgo.build.flags import BuildFlags, Wanted, config_file, layout_flags, profile_flags
+from lbr2pgo.build.kinds import SHIPPED, TRAINING_FLAGS, Kind
+from lbr2pgo.build.measure import Measured, candidate_of, measure
+from lbr2pgo.build.options import LoopOptions
+from lbr2pgo.build.results import PLAIN, Cost, Results
+from lbr2pgo.build.steps import Say, put
+from lbr2pgo.build.training import Training
+from lbr2pgo.build.trees import Trees
+from lbr2pgo.build.variants import Variants
+from lbr2pgo.support.errors import InputError
+
+_HOPELESS = 1.05
+"""A kind that costs so much more than the best one does not win by training flags."""
+_NO_MATTER = 1.001
+"""What costs so much more is no worse."""
+_LAID_OUT = 2
+"""So many of the best kinds are laid out anew."""
+
+Chain = Sequence[Kind]
+"""Kinds that use builds of those before."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """One search; raises InputError on construction where nothing can be tried."""
+
+    loop: LoopOptions
+    """Its kind of profile is left to the search; `bolt` or `propeller` allow to lay out."""
+    tests: tuple[str, ...]
+    """Commands that judge; with none, those of the training do."""
+    budget: float | None
+    """Seconds after which nothing is begun, and what runs is stopped."""
+    jobs: int
+
+    def __post_init__(self) -> None:
+        if self.loop.train is None:
+            raise InputError("there is no training command", cure="Give --train 'CMD'.")
+        if self.jobs < 1:
+            raise InputError(f"{self.jobs} jobs build nothing", cure="Give --jobs 1 or more.")
+        if self.jobs > 1 and self.loop.binary.is_absolute():
+            raise InputError(
+                "every copy of the tree would build this one file",
+                where=str(self.loop.binary),
+                cure="Name --binary relative to the working directory, or leave out --jobs.",
+            )
+
+    @property
+    def training(self) -> Training:
+        """How to train."""
+        assert self.loop.train is not None
+        return self.loop.train
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """The commands that judge."""
+        return self.tests or self.training.commands
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """All that is counted."""
+        return tuple(dict.fromkeys((*self.judges, *self.training.commands)))
+
+
+class Search:
+    """Tries kinds of profiles; `say` takes a line for each."""
+
+    def __init__(self, options: SearchOptions, say: Say) -> None:
+        self.options, self._say = options, say
+        self._place, work = options.loop.binary, options.loop.work.absolute()
+        self.variants = Variants(options.loop, options.training, options.budget)
+        self.results = Results(work / "search.json")
+        self.left_out: dict[str, str] = {}
+        """Names of kinds that were not counted, and why."""
+        self.config = work / "best.cfg"
+        """Flags of the best build, as clang reads them from a file."""
+        self._copies, self._counting = work / "trees", Lock()
+
+    def run(self) -> Kind | None:
+        """Search; gives the best kind, None for the plain build, and puts it in the binary's place.
+
+        Raises InputError where the plain build can't be had; any other that fails is left out.
+        """
+        self._build_plain()
+        trees = Trees(Path.cwd(), self._copies, self.options.jobs)
+        with ThreadPoolExecutor(self.options.jobs) as pool:
+            for stage in (self._shipped, self._trained, self._laid_out):
+                for done in [pool.submit(self._go_through, each, trees) for each in stage()]:
+                    done.result()
+        best = self.best(self.options.judges)
+        put(self._build_of(best), self._place)
+        if best is not None:
+            self.config.write_text(config_file(self._flags(best)))
+        return best
+
+    def _flags(self, kind: Kind) -> BuildFlags:
+        """Of the build that is shipped; llvm-bolt comes behind it."""
+        work, is_bolted = self.variants.place(kind), kind.layout == "bolt"
+        flags = profile_flags(work.profile, Wanted(bolt=is_bolted, probes=kind.has_probes))
+        if kind.layout == "propeller":
+            return layout_flags(flags, work.clusters, work.order)
+        return flags
+
+    def best(self, commands: Sequence[str]) -> Kind | None:
+        """What costs least with some of the commands; None for the plain build.
+
+        Of those that hardly differ, the one that asks least of the builds to come.
+        """
+        ranked, kinds = self.results.ranked(commands), self._kinds()
+        most = self.results.ratio(ranked[0], commands) * _NO_MATTER
+        simplest = [PLAIN, *kinds]
+        near = (name for name in ranked if self.results.ratio(name, commands) <= most)
+        return kinds.get(min(near, key=simplest.index))
+
+    def timed(self, best: Kind | None) -> list[Measured]:
+        """The plain build and the best one by the first command that judges, with their times."""
+        builds = dict.fromkeys((self._build_of(None), self._build_of(best)))
+        text = self.options.judges[0]
+        candidates = [candidate_of(text, self._place, build) for build in builds]
+        return measure(candidates, self.options.loop.runs)
+
+    def _build_of(self, kind: Kind | None) -> Path:
+        return self.variants.plain if kind is None else self.variants.build_of(kind)
+
+    def _kinds(self) -> dict[str, Kind]:
+        """All that are ever tried, by their names, what is simplest first."""
+        told = [*SHIPPED, *(replace(each, training=TRAINING_FLAGS) for each in SHIPPED)]
+        laid_out = (replace(each, layout=self.options.loop.layout) for each in told)
+        return {each.name: each for each in (*told, *laid_out)}
+
+    def _build_plain(self) -> None:
+        self.variants.build_plain(Path.cwd())
+        digest = hashlib.sha256(self.variants.plain.read_bytes())
+        digest.update("\0".join((self.options.loop.build, *self.options.commands)).encode())
+        if self.results.begin(digest.hexdigest()):
+            self._say("   goes on with what an earlier search has counted")
+        if PLAIN not in self.results.costs:
+            self._count(None)
+
+    def _shipped(self) -> Iterator[Chain]:
+        yield SHIPPED[:1]
+        yield SHIPPED[1:]
+
+    def _trained(self) -> Iterator[Chain]:
+        """With training flags, what is not hopeless without them."""
+        cost = {
+            each: self.results.ratio(each.name, self.options.judges)
+            for each in SHIPPED
+            if each.name in self.results.costs
+        }
+        near = [each for each in cost if cost[each] <= min(cost.values()) * _HOPELESS]
+        for told in (SHIPPED[:1], SHIPPED[1:]):
+            yield [replace(each, training=TRAINING_FLAGS) for each in told if each in near]
+
+    def _laid_out(self) -> Iterator[Chain]:
+        """Anew, the best that the compiler made."""
+        kinds = self._kinds()
+        ranked = (kinds[name] for name in self.results.ranked(self.options.judges) if name in kinds)
+        best = [each for each in ranked if not each.layout][:_LAID_OUT]
+        layout = self.options.loop.layout
+        for each in best if layout else ():
+            yield [replace(each, layout=layout)]
+
+    def _go_through(self, chain: Chain, trees: Trees) -> None:
+        for kind in chain:
+            if kind.name in self.results.costs:
+                continue
+            try:
+                with trees.one() as tree:
+                    self.variants.build(kind, tree)
+                self._count(kind)
+            except InputError as error:
+                self.left_out[kind.name] = error.headline
+                self._say(f"   {kind.name}: left out: {error.headline}")
+
+    def _count(self, kind: Kind | None) -> None:
+        """On every command, one after the other: programs may run in the binary's place."""
+        name, build = kind.name if kind else PLAIN, self._build_of(kind)
+        with self._counting:
+            costs = {text: self._cost(text, build) for text in self.options.commands}
+            self.results.add(name, costs)
+        if kind is None:
+            return
+        ratios = [self.results.ratios(name, text) for text in self.options.judges]
+        said = ", ".join(f"{each[0]:.4f} of the instructions, {each[1]:.4f} of the taken branches"
+                         for each in ratios)  # fmt: skip
+        self._say(f"   {name}: {said}")
+
+    def _cost(self, text: str, build: Path) -> Cost:
+        (measured,) = measure([candidate_of(text, self._place, build)], 0)
+        run = measured.counted
+        return Cost(run.totals.instructions, run.totals.taken, run.exit_code, run.output)

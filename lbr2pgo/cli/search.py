@@ -1,0 +1,100 @@
+"""`lbr2pgo pgo --search`: the kinds of profiles that were tried, and which one to keep."""
+
+from __future__ import annotations
+
+import shlex
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from lbr2pgo.cli.measure import print_measured
+from lbr2pgo.cli.messages import say
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lbr2pgo.build.kinds import Kind
+    from lbr2pgo.build.options import LoopOptions
+    from lbr2pgo.build.search import Search
+
+
+def run_search(args: Namespace, loop: LoopOptions) -> int:
+    """Search, and print what was found."""
+    from lbr2pgo.build.search import Search, SearchOptions
+    from lbr2pgo.support.printable import printable
+
+    options = SearchOptions(loop, tuple(args.test), args.budget, args.jobs)
+    search = Search(options, say)
+    best = search.run()
+    _print_table(search)
+    if loop.runs:
+        print_measured(search.timed(best))
+    print(*map(printable, _verdict(search, best)), sep="\n")
+    return 0
+
+
+def _print_table(search: Search) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from lbr2pgo.support.printable import printable
+
+    judges = search.options.judges
+    table = Table(box=None, pad_edge=False)
+    table.add_column("profile", no_wrap=True)
+    for _ in judges:
+        for name in ("instructions", "taken branches"):
+            table.add_column(name, justify="right", no_wrap=True)
+    for name in search.results.ranked(judges):
+        ratios = (search.results.ratios(name, text) for text in judges)
+        table.add_row(printable(name), *(f"{value:.4f}" for each in ratios for value in each))
+    console = Console(highlight=False, markup=False)
+    console.width = max(console.width, 24 + 32 * len(judges))
+    console.print(table)
+
+
+def _verdict(search: Search, best: Kind | None) -> Iterator[str]:
+    """Sentences: what wins, what the training would have chosen, what to keep."""
+    from lbr2pgo.build.post_link import bolt_command
+
+    results, options = search.results, search.options
+    for name in sorted(set(results.costs) - set(results.ranked(options.judges))):
+        yield f"Left out: {name} does not end or write as the plain build does."
+    for name, why in sorted(search.left_out.items()):
+        yield f"Left out: {name}: {why}"
+    yield from _overfitting(search, best)
+    if best is None:
+        yield "Verdict: no profile is better than none."
+        return
+    yield f"Verdict: {best.name} costs least. {options.loop.binary} is that build: ship it."
+    if best.training:
+        yield f"Its training build has {' '.join(best.training)} behind all other flags."
+    work = search.variants.place(best)
+    yield f"Keep {work.profile}: the compiler reads it in every build."
+    yield f"Keep {search.config}: with --config={search.config}, clang has all of its flags."
+    if best.layout == "bolt":
+        command = bolt_command("llvm-bolt", work.rebuilt, work.fdata, work.laid_out)
+        yield f"Keep as the last step: {shlex.join(command)}"
+    yield f"The same alone: lbr2pgo pgo {search.variants.command(best)}"
+
+
+def _overfitting(search: Search, best: Kind | None) -> Iterator[str]:
+    if not search.options.tests:
+        yield "Note: judged by what it was trained with; --test CMD gives other inputs."
+        return
+    trained = search.best(search.options.training.commands)
+    if trained == best:
+        return
+    tests = search.options.tests
+    names = [each.name if each else "plain" for each in (trained, best)]
+    loss = search.results.ratio(names[0], tests) / search.results.ratio(names[1], tests) - 1
+    yield (
+        f"Warning: by the training alone {names[0]} would win, and cost {loss:.1%} more in the "
+        "tests: is the training like what the program is used for?"
+    )
+
+
+def seconds(text: str) -> float:
+    """A time such as 90, 90s, 20m or 2h; raises ValueError for anything else."""
+    units = {"s": 1, "m": 60, "h": 3600}
+    number, unit = (text[:-1], text[-1]) if text[-1:] in units else (text, "s")
+    return float(number) * units[unit]

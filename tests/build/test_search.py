@@ -1,0 +1,160 @@
+"""A search over a real program, once; each test looks at what it left."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lbr2pgo.build.kinds import Kind
+from lbr2pgo.build.measure import candidate_of, measure
+from lbr2pgo.build.options import LoopOptions
+from lbr2pgo.build.results import PLAIN
+from lbr2pgo.build.search import Search, SearchOptions
+from lbr2pgo.build.training import Training
+from lbr2pgo.build.trees import Trees
+from lbr2pgo.support.errors import InputError
+
+INTERP = Path(__file__).parents[2] / "testbins" / "src" / "interp.c"
+BUILD = "clang-22 $CFLAGS interp.c -fuse-ld=lld $LDFLAGS -o app"
+TRAINING = Training(("./app 1",), 1009, True)
+pytestmark = pytest.mark.slow
+
+SIX = {"lines", "probes", "contexts", "lines-O1", "probes-O1", "contexts-O1"}
+
+
+def options(**changes: object) -> SearchOptions:
+    loop = LoopOptions(
+        build=str(changes.pop("build", BUILD)), binary=Path("app"), train=TRAINING, profile=None,
+        probes=False, bolt=bool(changes.pop("bolt", False)), measure=None, runs=0,
+        work=Path("work"),
+    )  # fmt: skip
+    plain = {"tests": ("./app 2",), "budget": None, "jobs": 1}
+    return SearchOptions(loop, **{**plain, **changes})  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def searched(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[Path, Search, Kind | None, list[str]]]:
+    """Where, the search over two trees, its winner, and what it said."""
+    for name in ("clang-22", "ld.lld-22", "qemu-x86_64", "llvm-bolt-22"):
+        if shutil.which(name) is None:
+            pytest.skip(f"no {name}")
+    folder = tmp_path_factory.mktemp("search")
+    shutil.copy(INTERP, folder)
+    said: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name in ("CFLAGS", "CXXFLAGS", "LDFLAGS"):
+            patch.delenv(name, raising=False)
+        search = Search(options(jobs=2, bolt=True), said.append)
+        yield folder, search, search.run(), said
+
+
+Searched = tuple[Path, Search, Kind | None, list[str]]
+
+
+def test_every_kind_is_counted_and_the_best_two_are_laid_out(searched: Searched) -> None:
+    _, search, _, said = searched
+    laid_out = {name for name in search.results.costs if name.endswith("+bolt")}
+    tried = set(search.results.costs) - laid_out - {PLAIN}
+    assert {"lines", "probes", "contexts"} <= tried <= SIX
+    assert len(laid_out) == 2
+    assert search.left_out == {}
+    assert len(said) == len(tried) + 2
+
+
+def test_the_winner_is_in_place_and_costs_what_it_is_said_to(searched: Searched) -> None:
+    _, search, best, _ = searched
+    assert best is not None
+    build = search.variants.build_of(best)
+    assert Path("app").read_bytes() == build.read_bytes()
+    (measured,) = measure([candidate_of("./app 2", Path("app"), build)], 0)
+    kept = search.results.costs[best.name]["./app 2"]
+    assert measured.counted.totals.instructions == pytest.approx(kept.instructions, rel=1e-4)
+    least = min(search.results.ratio(each, ["./app 2"]) for each in search.results.costs)
+    assert search.results.ratio(best.name, ["./app 2"]) <= least * 1.001
+
+
+def test_clang_reads_the_winners_flags_from_a_file(searched: Searched) -> None:
+    _, search, best, _ = searched
+    assert best is not None
+    command = ["clang-22", f"--config={search.config}", "-O2", "-fuse-ld=lld", "-Werror",
+               "interp.c", "-o", "by-config"]  # fmt: skip
+    subprocess.run(command, check=True)
+    (measured,) = measure([candidate_of("./by-config 2", Path("by-config"), Path("by-config"))], 0)
+    made = search.results.costs[best.unlaid.name]["./app 2"]
+    assert measured.counted.totals.taken == pytest.approx(made.taken, rel=0.001)
+
+
+def test_the_command_that_is_told_does_the_same_alone(searched: Searched) -> None:
+    _, search, _, _ = searched
+    kind = Kind("probes")
+    command = search.variants.command(kind).replace(
+        "--binary app", "--binary app --to-step rebuild"
+    )
+    subprocess.run(f"{sys.executable} -m lbr2pgo pgo {command}", shell=True, check=True)
+    (alone,) = measure([candidate_of("./app 2", Path("app"), search.variants.build_of(kind))], 0)
+    kept = search.results.costs[kind.name]["./app 2"]
+    assert alone.counted.totals.taken == pytest.approx(kept.taken, rel=1e-3)
+
+
+def test_what_was_counted_is_not_done_again(
+    searched: Searched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, search, best, _ = searched
+    said: list[str] = []
+    again = Search(options(bolt=True), said.append)
+    assert again.run() == best
+    assert said == ["   goes on with what an earlier search has counted"]
+    assert again.results.costs == search.results.costs
+
+
+def test_another_program_is_searched_anew_and_a_spent_budget_leaves_the_rest_out(
+    tmp_path: Path, tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool("clang-22"), tool("qemu-x86_64")
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(INTERP, tmp_path)
+    search = Search(options(), lambda line: None)
+    search._build_plain()
+    search.variants._ends = 0.0
+    search._go_through([Kind("lines"), Kind("probes")], Trees(tmp_path, tmp_path / "trees", 1))
+    assert search.left_out == dict.fromkeys(("lines", "probes"), "the budget was spent")
+    Path("interp.c").write_text(
+        INTERP.read_text().replace("return 0", "return 1 - 1", 1) + "int x;"
+    )
+    later = Search(options(), lambda line: None)
+    later._build_plain()
+    assert set(later.results.costs) == {PLAIN}
+
+
+def test_a_kind_whose_build_fails_is_left_out_with_its_reason(
+    tmp_path: Path, tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool("clang-22"), tool("qemu-x86_64")
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(INTERP, tmp_path)
+    refuses = f"case $CFLAGS in *pseudo-probe*) echo no probes here; exit 1; esac; {BUILD}"
+    search = Search(options(build=refuses), lambda line: None)
+    best = search.run()
+    assert set(search.left_out) == {"probes", "contexts"}
+    assert "exit code 1" in search.left_out["probes"]
+    assert set(search.results.costs) >= {PLAIN, "lines"}
+    assert best is None or best.told_by == "lines"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"), [({"jobs": 0}, "0 jobs"), ({"jobs": 2, "binary": "/tmp/app"}, "every copy")]
+)
+def test_senseless_options_are_refused(change: dict[str, object], said: str) -> None:
+    given = options()
+    binary = Path(str(change.pop("binary", "app")))
+    with pytest.raises(InputError, match=said):
+        replace(given, loop=replace(given.loop, binary=binary), **change)  # type: ignore[arg-type]

@@ -1,0 +1,54 @@
+"""`lbr2pgo pgo --search` as a user runs it; what it finds is tests/build/test_search.py's."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from lbr2pgo.cli.search import seconds
+
+SOURCE = Path(__file__).parents[2] / "testbins" / "src" / "interp.c"
+
+
+@pytest.fixture(autouse=True)
+def _leaves_nothing(nothing_is_left, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.slow
+def test_a_table_names_every_kind_and_the_verdict_what_to_keep(command, tool):
+    tool("clang-22"), tool("qemu-x86_64")
+    answer = command(
+        "pgo", "--search", "--build", f"clang-22 $CFLAGS {SOURCE} -o app $LDFLAGS", "--binary",
+        "app", "--train", "./app 1", "--test", "./app 2", "-c", "1009", "--runs", "0", "--emulate",
+    )  # fmt: skip
+    assert answer.code == 0
+    header, *rows = answer.out.splitlines()
+    assert header.split() == ["profile", "instructions", "taken", "branches"]
+    names = [row.split()[0] for row in rows]
+    verdict = next(i for i, name in enumerate(names) if name in ("Verdict:", "Warning:"))
+    assert {"plain", "lines", "probes", "contexts"} <= set(names[:verdict])
+    costs = [float(row.split()[1]) * float(row.split()[2]) for row in rows[:verdict]]
+    assert costs == pytest.approx(sorted(costs), rel=1e-3)
+    config = Path("app.lbr2pgo/best.cfg").absolute()
+    assert f"Keep {config}: with --config={config}, clang has all of its flags." in rows
+    assert os.access("app", os.X_OK)
+
+
+def test_without_a_training_command_it_says_what_to_give(command):
+    answer = command("pgo", "--search", "--build", "true", "--binary", "app")
+    assert answer.code == 2
+    assert "there is no training command" in answer.err
+
+
+@pytest.mark.parametrize(("text", "value"), [("90", 90), ("90s", 90), ("20m", 1200), ("2h", 7200)])
+def test_times_have_units(text, value):
+    assert seconds(text) == value
+
+
+def test_a_time_without_a_number_is_refused(command):
+    answer = command("pgo", "--search", "--budget", "soon")
+    assert answer.code == 2
+    assert "--budget" in answer.err
