@@ -1,6 +1,7 @@
 """What each profile gains: a program built with each, and its exact counts as a table.
 
-``python benchmarks/which_profile.py FOLDER SOURCE... [--flags=FLAGS] [--arguments=WORDS]``
+``python benchmarks/which_profile.py FOLDER SOURCE... [--flags=FLAGS] [--train=WORDS]
+[--arguments=WORDS]``
 
 The folder keeps the builds. It wants clang 22, lld 22, llvm-bolt 22 and GCC 12.
 """
@@ -20,6 +21,7 @@ LBR2PGO = (sys.executable, "-m", "lbr2pgo")
 CLANG = ("-O2", "-g1", "-fdebug-info-for-profiling", "-ffunction-sections", "-fuse-ld=lld",
          "-Wl,--emit-relocs,--build-id", "-fbasic-block-address-map")  # fmt: skip
 GCC = ("-O2", "-g")
+PROBES = "-fpseudo-probe-for-profiling"
 BOLT = ("-reorder-blocks=ext-tsp", "-reorder-functions=cdsort", "-split-functions",
         "-split-all-cold")  # fmt: skip
 PERIOD = 499
@@ -32,7 +34,10 @@ class Bench:
     folder: Path
     sources: Sequence[str]
     flags: Sequence[str]
+    training: Sequence[str]
+    """Arguments of the run that profiles are made of."""
     arguments: Sequence[str]
+    """Those of the run that is measured."""
 
     def build(self, name: str, *words: str) -> Path:
         """Compile and link with these options."""
@@ -47,7 +52,7 @@ class Bench:
         """Record a run, and write profiles of it."""
         recording = program.with_suffix(".data")
         run = (*LBR2PGO, "record", "--emulate", "-c", PERIOD, "-o", recording, "--", program)
-        call(*run, *self.arguments)
+        call(*run, *self.training)
         call(*LBR2PGO, "convert", recording, "--binary", program, *outputs)
 
     def measure(self, *programs: Path) -> list[dict[str, float]]:
@@ -86,9 +91,26 @@ def with_clang(bench: Bench) -> list[Path]:
     use = f"-fprofile-sample-use={profile}"
     sampled = bench.build("clang-AutoFDO", *CLANG, use)
     return [
-        plain, sampled, *laid_out(bench, plain, "clang-O2"),
+        plain, sampled, by_probes(bench), instrumented(bench), *laid_out(bench, plain, "clang-O2"),
         *laid_out(bench, sampled, "clang-AutoFDO", use),
     ]  # fmt: skip
+
+
+def by_probes(bench: Bench) -> Path:
+    """The build with a profile of pseudo probes."""
+    probed = bench.build("clang-probed", *CLANG, PROBES)
+    profile = bench.folder / "probes.prof"
+    bench.convert(probed, "--llvm", profile)
+    return bench.build("clang-probes", *CLANG, PROBES, f"-fprofile-sample-use={profile}")
+
+
+def instrumented(bench: Bench) -> Path:
+    """The build with a profile that counters in the program took."""
+    raw, profile = bench.folder / "counters", bench.folder / "counters.profdata"
+    counting = bench.build("clang-counting", *CLANG, f"-fprofile-generate={raw}")
+    call(counting, *bench.training)
+    call("llvm-profdata-22", "merge", "-o", profile, raw)
+    return bench.build("clang-instrumented", *CLANG, f"-fprofile-use={profile}")
 
 
 def with_gcc(bench: Bench) -> list[Path]:
@@ -103,11 +125,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--flags", default="", help="of every build")
-    parser.add_argument("--arguments", default="", help="of the program")
+    parser.add_argument("--train", default="", help="arguments of the run to learn from")
+    parser.add_argument("--arguments", help="of the run to measure (default: the same)")
     parser.add_argument("sources", nargs="+")
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
-    words = shlex.split(args.flags), shlex.split(args.arguments)
+    measured = args.train if args.arguments is None else args.arguments
+    words = map(shlex.split, (args.flags, args.train, measured))
     bench = Bench(args.folder.resolve(), args.sources, *words)
     print("| build | instructions | taken branches |\n| --- | --- | --- |")
     for programs in (with_clang(bench), with_gcc(bench)):

@@ -115,6 +115,7 @@ cdef struct Unit:
     int64_t has_low_pc
     uint64_t low_pc  # base of the unit's range lists
     int64_t lines  # of the line table in .debug_line, -1 if there is none
+    int64_t name  # of its source file, a text place
     int64_t comp_dir  # a text place
     int64_t dwo_name  # a text place
     # Where the unit's part of a section starts; -1 where it has none.

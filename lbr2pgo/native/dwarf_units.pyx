@@ -36,6 +36,7 @@ from lbr2pgo.native.dwarf_entries cimport (
     IN_INFO,
     LOW_PC,
     MAX_ATTRIBUTES,
+    NAME,
     RANGES,
     RANGE_SLOTS,
     RNGLISTS_BASE,
@@ -297,6 +298,7 @@ cdef void _set_bases(
         unit.address_size,
     )
     unit.has_low_pc, unit.low_pc = low.is_there, low.number
+    unit.name = text_of(parts, unit, values[NAME], IN_INFO)
     unit.comp_dir = text_of(parts, unit, values[COMP_DIR], IN_INFO)
     unit.dwo_name = text_of(
         parts, unit, values[DWO_NAME if unit.version >= 5 else GNU_DWO_NAME], IN_INFO

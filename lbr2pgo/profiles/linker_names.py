@@ -20,23 +20,27 @@ def names_at(
     functions are left without, by reason (`profiles.formats.propeller.UNNAMED`).
     """
     known = symbols.functions_at(starts)
-    shared = _shared({name for names in known.values() for name in names}, symbols)
+    places = places_of({name for names in known.values() for name in names}, symbols)
     found, lost = [], Counter[str]()
     for start in starts:
         names = known.get(start, ())
-        whole = [name for name in names if not _SEPARATORS & set(name)]
-        unique = tuple(name for name in whole if name not in shared)
+        plain = [name for name in names if is_plain(name)]
+        unique = tuple(name for name in plain if len(places[name]) == 1)
         if not unique:
-            lost["two_of_one_name" if whole else "odd_name" if names else "no_symbol"] += 1
+            lost["two_of_one_name" if plain else "odd_name" if names else "no_symbol"] += 1
         found.append(unique)
     return found, lost
 
 
-def _shared(names: set[str], symbols: Symbols) -> set[str]:
-    """Those of these names that functions at several addresses have."""
+def is_plain(name: str) -> bool:
+    """Whether a list can hold it."""
+    return _SEPARATORS.isdisjoint(name)
+
+
+def places_of(names: set[str], symbols: Symbols) -> dict[str, set[int]]:
+    """Where functions of each of these names begin."""
     rows_of = symbols.names.rows_of({os.fsencode(name) for name in names})
-    places = {
-        name: {int(symbols.start[row]) for row in rows if symbols.is_function[row]}
+    return {
+        os.fsdecode(name): {int(symbols.start[row]) for row in rows if symbols.is_function[row]}
         for name, rows in rows_of.items()
     }
-    return {os.fsdecode(name) for name, starts in places.items() if len(starts) > 1}

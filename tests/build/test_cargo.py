@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lbr2pgo.build.cargo import ByRustflags, built_program, rustc_flags
-from lbr2pgo.build.flags import Wanted, plain_flags, profile_flags
+from lbr2pgo.build.flags import Wanted, plain_flags, profile_flags, training_flags
 from lbr2pgo.build.loop import Loop
 from lbr2pgo.build.options import LoopOptions
 from lbr2pgo.build.training import Training
@@ -38,7 +38,7 @@ def test_what_is_stable_is_said_as_such() -> None:
         "-Zdebug-info-for-profiling", "-Cprofile-sample-use=/w/a.prof",
         "-Clink-arg=-Wl,--build-id", "-Clink-arg=-Wl,--emit-relocs",
     ]  # fmt: skip
-    recorded = plain_flags(Wanted(frame_pointers=True))
+    recorded = training_flags(Wanted(frame_pointers=True))
     assert "-Cforce-frame-pointers=yes" in rustc_flags(recorded, STABLE)
     older = rustc_flags(plain_flags(Wanted()), frozenset({"Z debuginfo-for-profiling"}))
     assert older[0] == "-Zdebuginfo-for-profiling"

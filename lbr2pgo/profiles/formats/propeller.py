@@ -23,6 +23,9 @@ from lbr2pgo.support.errors import InputError, OutputError
 if TYPE_CHECKING:
     from lbr2pgo.profiles.propeller.block_flow import BlockFlow
     from lbr2pgo.profiles.propeller.files import Cluster
+    from lbr2pgo.profiles.propeller.layout import Layout
+    from lbr2pgo.profiles.propeller.names import Named
+    from lbr2pgo.program.block_map import BlockMap
 
 _FEWEST_AT_BLOCKS = 0.95
 """A map of another build has blocks elsewhere. Of one that fits, all jumps of the program lead to
@@ -64,6 +67,17 @@ class PropellerOutput(Output):
     version: Literal["1", "0"] = field(
         default="1", metadata=flag("--propeller-version", "form of the clusters (1)")
     )
+    counts: bool = field(
+        default=False,
+        metadata=flag("--propeller-counts", "counts and hashes of blocks too, for LLVM 22 on"),
+    )
+
+    def __post_init__(self) -> None:
+        if self.counts and self.version == "0":
+            raise InputError(
+                "version 0 of Propeller's clusters holds no counts",
+                cure="Leave out --propeller-version 0 or --propeller-counts.",
+            )
 
     @property
     def next_step(self) -> str:
@@ -77,7 +91,8 @@ class PropellerOutput(Output):
         laid = work.once(laid_out)
         build = work.program.image.build_id or "unknown"
         with work.writing("Propeller's clusters"):
-            write_clusters(laid.clusters, self.path, int(self.version), [f"of the build {build}"])
+            found = laid.clusters(with_counts=self.counts)
+            write_clusters(found, self.path, int(self.version), [f"of the build {build}"])
         return Written(laid.tallies, (laid.note,))
 
 
@@ -85,10 +100,19 @@ class PropellerOutput(Output):
 class LaidOut:
     """What both of Propeller's files hold."""
 
-    clusters: Sequence[Cluster]
+    layout: Layout
+    blocks: BlockMap
+    names: Sequence[Named]
+    flow: BlockFlow
     tallies: Mapping[str, int]
     note: str
     """How well the block map fits."""
+
+    def clusters(self, *, with_counts: bool = False) -> list[Cluster]:
+        """Functions in their new order."""
+        from lbr2pgo.profiles.propeller.files import clusters
+
+        return clusters(self.layout, self.blocks, self.names, self.flow if with_counts else None)
 
 
 def laid_out(work: Work) -> LaidOut:
@@ -96,10 +120,9 @@ def laid_out(work: Work) -> LaidOut:
 
     Raises OutputError where there is no block map, or where it is of another build.
     """
-    from lbr2pgo.profiles.linker_names import names_at
     from lbr2pgo.profiles.propeller.block_flow import block_flow
-    from lbr2pgo.profiles.propeller.files import clusters
     from lbr2pgo.profiles.propeller.layout import lay_out
+    from lbr2pgo.profiles.propeller.names import compiler_names
     from lbr2pgo.program.block_map import open_block_map
 
     with work.timings.stage("lay blocks out"):
@@ -112,14 +135,14 @@ def laid_out(work: Work) -> LaidOut:
             cure = "Give the binary that was recorded, as the linker left it."
             raise _nothing(f"the block map is of another build: {_fit(found)}", blocks.origin, cure)
         layout = lay_out(work.flow, blocks, found)
-        names, lost = names_at(blocks.entry[layout.function].tolist(), work.program.symbols)
+        entries = blocks.entry[layout.function].tolist()
+        names, lost = compiler_names(entries, work.program.symbols, work.debug)
     ran = len(layout)
     tallies = {RAN.key: ran, FUNCTIONS.key: ran - sum(lost.values())}
     tallies |= {f"{FUNCTIONS.key}/{why}": number for why, number in lost.items()}
-    named = clusters(layout, blocks, names)
-    if not named:
+    if not tallies[FUNCTIONS.key]:
         raise EmptyProfileError(tallies, what="no function with a block map and a name ran")
-    return LaidOut(named, tallies, _fit(found))
+    return LaidOut(layout, blocks, names, found, tallies, _fit(found))
 
 
 def _nothing(why: str, where: str | None, cure: str | None) -> OutputError:
@@ -152,7 +175,8 @@ FORMAT = OutputFormat(
     limitations=(
         "needs a program built with -fbasic-block-address-map",
         "both builds must compile alike: the numbers of blocks change with the code",
-        "functions that share a name are left out",
+        "functions of one file that share a name are left out, and of several where their DWARF "
+        "does not tell the files",
     ),
     steps=(RAN, FUNCTIONS),
 )

@@ -35,7 +35,7 @@ class PropellerOrderOutput(Output):
 
         laid = work.once(laid_out)
         with work.writing("Propeller's order"):
-            write_order(laid.clusters, self.path)
+            write_order(laid.clusters(), self.path)
         return Written(laid.tallies)
 
 

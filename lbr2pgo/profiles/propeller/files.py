@@ -4,12 +4,15 @@ Version 1 of the clusters::
 
     v1
     # a comment
+    m file.c                  of this source file only: other functions share the names
     f name alias              a function, by all its names
     c 0 2 4                   blocks that stand together, by their numbers; the first is the entry
+    g 0:9,2:8,3:1 2:8,4:8     how often blocks ran, and led to others (LLVM 22 on)
+    h 0:9f3c 2:77e1           hashes of blocks (LLVM 22 on)
 
 and version 0, which LLVM reads up to 16 and beyond::
 
-    !name/alias
+    !name/alias M=file.c
     !!0 2 4
 
 Blocks that no cluster holds go to the symbol `name.cold`. LLVM:
@@ -23,8 +26,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
+from lbr2pgo.profiles.propeller.block_flow import BlockFlow
 from lbr2pgo.profiles.propeller.layout import Layout
+from lbr2pgo.profiles.propeller.names import Named
 from lbr2pgo.program.block_map import BlockMap
+from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.output import write_pieces
 
 
@@ -35,17 +43,43 @@ class Cluster:
     names: tuple[str, ...]
     blocks: tuple[int, ...]
     has_cold: bool
+    module: str = ""
+    """The source file, where functions of other ones share its names."""
+    counted: tuple[str, ...] = ()
+    """Lines that say more of the blocks, for version 1."""
 
 
-def clusters(layout: Layout, blocks: BlockMap, names: Sequence[Sequence[str]]) -> list[Cluster]:
-    """Functions that have names, in the order of the layout; `names` are those of each."""
-    identity = blocks.identity[layout.blocks].tolist()
-    bounds = layout.offsets.tolist()
-    return [
-        Cluster(tuple(own), tuple(identity[bounds[i] : bounds[i + 1]]), bool(layout.has_cold[i]))
-        for i, own in enumerate(names)
-        if own
-    ]
+def clusters(
+    layout: Layout, blocks: BlockMap, names: Sequence[Named], counted: BlockFlow | None = None
+) -> list[Cluster]:
+    """Functions that have names, in the order of the layout; `names` are those of each.
+
+    With lines of how often blocks ran, where they led and their hashes, if `counted` is given.
+    """
+    found = []
+    for i, own in enumerate(names):
+        if own.names:
+            rows = layout.blocks[layout.offsets[i] : layout.offsets[i + 1]]
+            numbers = tuple(blocks.identity[rows].tolist())
+            lines = _counted(rows, blocks, counted) if counted else ()
+            found.append(Cluster(own.names, numbers, bool(layout.has_cold[i]), own.module, lines))
+    return found
+
+
+def _counted(rows: I64, blocks: BlockMap, flow: BlockFlow) -> tuple[str, ...]:
+    """`g` and `h` lines of blocks of one function."""
+    edges = flow.edges
+    first, past = (np.searchsorted(edges.source, rows, side) for side in ("left", "right"))
+    nodes = []
+    for row, i, j in zip(rows.tolist(), first.tolist(), past.tolist(), strict=True):
+        numbers = [blocks.identity[row], *blocks.identity[edges.target[i:j]]]
+        counts = [flow.count[row], *edges.count[i:j]]
+        pairs = zip(numbers, counts, strict=True)
+        nodes.append(",".join(f"{block}:{count}" for block, count in pairs))
+    hashed = rows[blocks.hash[rows] != 0]
+    pairs = zip(blocks.identity[hashed].tolist(), blocks.hash[hashed].tolist(), strict=True)
+    hashes = [f"{block}:{value:x}" for block, value in pairs]
+    return (f"g {' '.join(nodes)}", *([f"h {' '.join(hashes)}"] if hashes else []))
 
 
 def write_clusters(
@@ -59,13 +93,17 @@ def write_clusters(
 
 def _version_1(found: Iterable[Cluster]) -> Iterator[str]:
     for each in found:
+        if each.module:
+            yield f"m {each.module}"
         yield f"f {' '.join(each.names)}"
         yield f"c {' '.join(map(str, each.blocks))}"
+        yield from each.counted
 
 
 def _version_0(found: Iterable[Cluster]) -> Iterator[str]:
     for each in found:
-        yield f"!{'/'.join(each.names)}"
+        module = each.module and f" M={each.module}"
+        yield f"!{'/'.join(each.names)}{module}"
         yield f"!!{' '.join(map(str, each.blocks))}"
 
 
@@ -73,7 +111,7 @@ def write_order(found: Sequence[Cluster], path: Path) -> None:
     """Write what the linker reads: hot parts, then the cold ones, by all names."""
     hot = (name for each in found for name in each.names)
     cold = (f"{name}.cold" for each in found if each.has_cold for name in each.names)
-    _write([*hot, *cold], path)
+    _write(dict.fromkeys((*hot, *cold)), path)
 
 
 def _write(lines: Iterable[str], path: Path) -> None:

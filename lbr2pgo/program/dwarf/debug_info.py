@@ -120,6 +120,15 @@ class DebugInfo:
             return Lines(np.full(len(addresses), -1, np.int32), zeros, zeros, ())
         return self._symbolizer.lines(np.ascontiguousarray(addresses, np.uint64))
 
+    def unit_names(self, addresses: ImageAddresses) -> list[str | None]:
+        """The source file that each of (n,) image addresses was compiled from.
+
+        As it was named to the compiler; None where that is not known.
+        """
+        if not self.present:
+            return [None] * len(addresses)
+        return self._symbolizer.unit_names(np.ascontiguousarray(addresses, np.uint64))
+
     def digests(self, addresses: ImageAddresses) -> dict[str, bytes]:
         """MD5 of the source files of image addresses, as they were compiled; of DWARF 5 only."""
         if not self.present:

@@ -218,6 +218,16 @@ class Symbolizer:
         file[known], files = name_files(units[known], found["file"][known], self.line_table)
         return Lines(file, found["line"], found["discriminator"], files)
 
+    def unit_names(self, addresses: ImageAddresses) -> list[str | None]:
+        """See `DebugInfo.unit_names`."""
+        ascending, order = _in_order(addresses)
+        names: list[str | None] = [None] * len(addresses)
+        for unit, rows in self._cover.by_unit(ascending):
+            name = self.dwarf.text(self.dwarf.units["name"][unit])
+            for row in order[rows].tolist():
+                names[row] = name
+        return names
+
     def digests(self, addresses: ImageAddresses) -> dict[str, bytes]:
         """See `DebugInfo.digests`."""
         ascending, _ = _in_order(addresses)

@@ -111,14 +111,16 @@ class Symbols:
 
     def functions_at(self, addresses: Iterable[int]) -> dict[int, tuple[str, ...]]:
         """All names of those addresses at which a function symbol stands, the best first."""
-        names: dict[int, tuple[str, ...]] = {}
-        for address in addresses:
-            first, past = np.searchsorted(self.start, np.array([address, address + 1], np.uint64))
-            rows = [row for row in range(first, past) if self.is_function[row]]
-            rows.sort(key=lambda row: int(self.preference[row]))
-            if rows:
-                names[address] = tuple(self.names[row] for row in rows)
-        return names
+        wanted = np.array(list(addresses), np.uint64)
+        rows = np.flatnonzero(self.is_function)
+        rows = rows[np.lexsort((rows, self.preference[rows], self.start[rows]))]
+        starts = self.start[rows]
+        first, past = (np.searchsorted(starts, wanted, side) for side in ("left", "right"))
+        return {
+            address: tuple(self.names[row] for row in rows[i:j].tolist())
+            for address, i, j in zip(wanted.tolist(), first.tolist(), past.tolist(), strict=True)
+            if i < j
+        }
 
     @cached_property
     def _spans(self) -> tuple[I64, I64]:

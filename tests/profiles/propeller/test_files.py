@@ -32,6 +32,16 @@ def test_version_0_has_exclamation_marks(tmp_path: Path) -> None:
     assert (tmp_path / "cc").read_text().splitlines() == ["!f/alias", "!!0 2 1", "!g", "!!0"]
 
 
+def test_a_file_stands_where_a_name_is_not_enough(tmp_path: Path) -> None:
+    shared = [Cluster(("f",), (0,), True, file) for file in ("a.c", "b.c")]
+    write_clusters(shared, tmp_path / "cc", 1)
+    assert (tmp_path / "cc").read_text().split("\n")[1:4] == ["m a.c", "f f", "c 0"]
+    write_clusters(shared, tmp_path / "cc", 0)
+    assert (tmp_path / "cc").read_text().split("\n")[:2] == ["!f M=a.c", "!!0"]
+    write_order(shared, tmp_path / "ld")
+    assert (tmp_path / "ld").read_text().split() == ["f", "f.cold"]
+
+
 def test_the_linker_gets_hot_parts_before_cold_ones(tmp_path: Path) -> None:
     write_order(FOUND, tmp_path / "ld")
     assert (tmp_path / "ld").read_text().split() == ["f", "alias", "g", "f.cold", "alias.cold"]
@@ -85,6 +95,26 @@ def test_clang_takes_version_0_too(recorded: Path, tool: Tool, run: Run, tmp_pat
     assert (tmp_path / "cc").read_text().startswith("#")
     out = rebuilt(recorded, tool, run, tmp_path / "cc")
     assert run(out).stdout == run(recorded).stdout
+
+
+def test_clang_takes_counts_and_hashes_of_blocks(
+    recorded: Path, tool: Tool, run: Run, tmp_path: Path
+) -> None:
+    asked = ("--propeller-cc", tmp_path / "cc", "--propeller-counts")
+    convert = lbr2pgo("convert", recorded.with_suffix(".data"), "--binary", recorded, *asked)
+    run(*convert)
+    function = (tmp_path / "cc").read_text().split("\nf ")[1].splitlines()
+    assert [line[:2] for line in function[1:]] == ["c ", "g "]
+    nodes = [node.split(",") for node in function[2][2:].split()]
+    assert [node[0].split(":")[0] for node in nodes] == function[1][2:].split()
+    for total, *led in nodes:  # the ends of stacks are loose
+        ran, left = int(total.split(":")[1]), sum(int(edge.split(":")[1]) for edge in led)
+        assert not led or 0 < left <= 1.1 * ran
+    out = rebuilt(recorded, tool, run, tmp_path / "cc")
+    plain = rebuilt(recorded, tool, run, recorded.with_suffix(".cc"))
+    assert out.read_bytes() == plain.read_bytes()
+    done = run(*convert, "--propeller-version", 0, check=False)
+    assert "version 0 of Propeller's clusters holds no counts" in done.stderr
 
 
 @pytest.mark.slow
