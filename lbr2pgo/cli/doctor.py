@@ -52,6 +52,7 @@ def as_dict(diagnosis: Diagnosis) -> dict[str, Any]:
 
     return {
         "recorder": "hardware" if diagnosis.choice.hardware else "software",
+        "branches": diagnosis.choice.branches,
         "reason": diagnosis.choice.reason,
         "can_record": not diagnosis.missing,
         "missing": list(diagnosis.missing),
@@ -87,5 +88,7 @@ def _print_table(diagnosis: Diagnosis) -> None:
         console.print(f"For the software LBR, install {needed}.", soft_wrap=True)
         return
     recorder = "perf" if diagnosis.choice.hardware else "the software LBR"
+    if not diagnosis.choice.branches:
+        recorder = "perf to sample instructions, for convert --no-lbr"
     console.print(f"\nlbr2pgo record uses {recorder}: {escape(diagnosis.choice.reason)}")
     console.print(f"To record: {escape(command_line(diagnosis.command))}", soft_wrap=True)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.messages import say
 from lbr2pgo.cli.parser import executable, names, numbers
+from lbr2pgo.support.errors import MissingToolError
 
 if TYPE_CHECKING:
+    from lbr2pgo.record.machine import Machine
     from lbr2pgo.record.options import RecordOptions
     from lbr2pgo.record.software import RecordResult
 
@@ -23,9 +26,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "record",
         help=COMMANDS["record"],
-        description="Record the branch stacks of a command with perf where the processor can, and "
-        "elsewhere with the software LBR, which emulates the program under QEMU. The program's "
-        "exit code is passed on. What runs already is recorded with perf alone.",
+        description="Record the branch stacks of a command with perf where the processor can. "
+        "Where perf has events but no branch records, it samples instructions, for convert "
+        "--no-lbr. Elsewhere it takes branches with the software LBR, which emulates the program "
+        "under QEMU. The program's exit code is passed on. What runs already is recorded with perf "
+        "alone.",
         examples=(
             "lbr2pgo record -- ./app --its-own-option",
             "lbr2pgo record -o app.data -j any_call,u -- ./app",
@@ -83,6 +88,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="also write the exact counts of the whole run (software LBR only)",
     )
     parser.add_argument(
+        "--no-lbr", action="store_true", help="sample instructions, and no branches, with perf"
+    )
+    parser.add_argument(
         "--emulate", action="store_true", help="use the software LBR even if there is hardware"
     )
     parser.add_argument(
@@ -114,23 +122,37 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Record, and give the program's exit code."""
-    from lbr2pgo.cli.progress import is_watched, watch
+    from lbr2pgo.cli.progress import is_watched
     from lbr2pgo.record.emulation import SLOWER
-    from lbr2pgo.record.hardware import build_commands, choose_recorder, record_hardware
+    from lbr2pgo.record.hardware import choose_recorder
     from lbr2pgo.record.machine import read_machine
 
     options = _options(args)
     machine = read_machine()
-    choice = choose_recorder(machine, options)
+    choice = choose_recorder(machine, options, settles=True)
+    if choice.hardware and (choice.branches or options.no_lbr):
+        return _record_hardware(machine, options)
     if choice.hardware:
-        if options.dry_run:
-            _print_command(build_commands(machine, options)[0])
-            return 0
-        return record_hardware(machine, options, watch=watch)
+        say(f"Sampling instructions with perf, for convert --no-lbr: {choice.reason}.")
+        try:
+            return _record_hardware(machine, replace(options, no_lbr=True))
+        except MissingToolError as error:  # the kernel shows events that it can't count
+            say(f"{error.what}.")
+        choice = choose_recorder(machine, options)
     say(f"Using the software LBR: {choice.reason}.")
     if is_watched():
         say(SLOWER)
     return _record_software(options)
+
+
+def _record_hardware(machine: Machine, options: RecordOptions) -> int:
+    from lbr2pgo.cli.progress import watch
+    from lbr2pgo.record.hardware import build_commands, record_hardware
+
+    if options.dry_run:
+        _print_command(build_commands(machine, options)[0])
+        return 0
+    return record_hardware(machine, options, watch=watch)
 
 
 def _options(args: argparse.Namespace) -> RecordOptions:
@@ -147,6 +169,7 @@ def _options(args: argparse.Namespace) -> RecordOptions:
         call_stack=args.call_stack,
         call_graph=args.call_graph,
         cycles=args.cycles,
+        no_lbr=args.no_lbr,
         emulate=args.emulate,
         dry_run=args.dry_run,
         exact=args.exact,

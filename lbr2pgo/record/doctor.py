@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
@@ -17,7 +17,12 @@ from lbr2pgo.record.facility import (
     Recorder,
     find_facility,
 )
-from lbr2pgo.record.hardware import Choice, build_commands, choose_recorder, find_obstacle
+from lbr2pgo.record.hardware import (
+    Choice,
+    build_commands,
+    choose_recorder,
+    find_event_obstacle,
+)
 from lbr2pgo.record.machine import Machine
 from lbr2pgo.record.options import RecordOptions
 
@@ -62,7 +67,7 @@ class Diagnosis:
 def diagnose(machine: Machine) -> Diagnosis:
     """Judge a machine."""
     facility = find_facility(machine)
-    choice = choose_recorder(machine, EXAMPLE)
+    choice = choose_recorder(machine, EXAMPLE, settles=True)
     rows = (
         _cpu(machine),
         _recorder(facility),
@@ -70,6 +75,7 @@ def diagnose(machine: Machine) -> Diagnosis:
         _cycles(machine, facility),
         _call_stack(machine, facility),
         _call_chains(facility),
+        _instructions(machine),
         _pmus(machine),
         _kernel(machine, facility),
         _paranoid(machine),
@@ -80,13 +86,13 @@ def diagnose(machine: Machine) -> Diagnosis:
         _software(machine),
     )
     missing = () if choice.hardware else tuple(_missing_for_emulation(machine))
-    return Diagnosis(rows, choice, advised_command(machine), missing)
+    return Diagnosis(rows, choice, advised_command(machine, choice), missing)
 
 
-def advised_command(machine: Machine) -> tuple[str, ...]:
+def advised_command(machine: Machine, choice: Choice) -> tuple[str, ...]:
     """What to type for the plainest recording: perf itself, or the software LBR."""
-    if find_obstacle(machine, find_facility(machine)) is None:
-        return build_commands(machine, EXAMPLE)[0]
+    if choice.hardware:
+        return build_commands(machine, replace(EXAMPLE, no_lbr=not choice.branches))[0]
     return ("lbr2pgo", "record", "-o", str(EXAMPLE.output), "--", *EXAMPLE.command)
 
 
@@ -155,6 +161,13 @@ def _call_chains(facility: Facility) -> Row:
     flags = "-fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -fno-optimize-sibling-calls"
     reason = f"record --call-graph, of programs built with {flags}"
     return Row("call chains", Status.LIMITED, "by frame pointers", reason)
+
+
+def _instructions(machine: Machine) -> Row:
+    name, obstacle = "instruction samples", find_event_obstacle(machine, EXAMPLE)
+    if obstacle is not None:
+        return Row(name, Status.NO, "no", obstacle)
+    return Row(name, Status.YES, "yes", "record --no-lbr, convert --no-lbr: branches are inferred")
 
 
 def _pmus(machine: Machine) -> Row:

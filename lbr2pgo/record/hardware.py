@@ -18,7 +18,7 @@ from lbr2pgo.record.facility import Facility, Recorder, find_facility
 from lbr2pgo.record.foreground import Ending, run_foreground
 from lbr2pgo.record.machine import Machine
 from lbr2pgo.record.options import KIND_FILTERS, PRIVILEGE_FILTERS, RecordOptions, Watch
-from lbr2pgo.record.triggers import Trigger, find_triggers
+from lbr2pgo.record.triggers import Trigger, find_triggers, instruction_triggers
 from lbr2pgo.support.errors import InputError, MissingToolError
 
 Command = tuple[str, ...]
@@ -48,20 +48,43 @@ class Choice:
 
     hardware: bool
     reason: str
+    branches: bool = True
+    """Whether branches are recorded, and not instructions alone."""
 
 
-def choose_recorder(machine: Machine, options: RecordOptions) -> Choice:
+def choose_recorder(machine: Machine, options: RecordOptions, *, settles: bool = False) -> Choice:
     """Hardware where it can do what is asked, otherwise the software LBR.
 
-    Raises InputError where neither can.
+    One who settles for less takes perf's samples of instructions before that, where perf has events
+    but no branch records. Raises InputError where none can, and MissingToolError where samples of
+    instructions are asked for and can't be had.
     """
     facility = find_facility(machine)
+    if options.no_lbr:
+        _refuse_without_events(machine, options)
+        return Choice(True, "samples of instructions were asked for", branches=False)
     obstacle = _why_emulated(machine, facility, options)
     if obstacle is not None:
+        if settles and _can_settle(machine, facility, options):
+            return Choice(True, obstacle, branches=False)
         _refuse_emulation(options, obstacle)
         return Choice(False, obstacle)
     assert facility.recorder is not None
     return Choice(True, f"this machine has {facility.recorder.value} ({facility.reason})")
+
+
+def _can_settle(machine: Machine, facility: Facility, options: RecordOptions) -> bool:
+    """Whether samples of instructions do what is asked as well as can be here."""
+    wants_more = options.needs_branches or options.emulate or options.exact is not None
+    is_foreign = bool(options.command and _foreign_architecture(machine, options.command[0]))
+    has_events = find_event_obstacle(machine, options) is None
+    return has_events and not (facility.usable or wants_more or is_foreign)
+
+
+def _refuse_without_events(machine: Machine, options: RecordOptions) -> None:
+    obstacle = find_event_obstacle(machine, options)
+    if obstacle:
+        raise MissingToolError(f"perf can't sample instructions here: {obstacle}", cure=_CURE)
 
 
 def _why_emulated(machine: Machine, facility: Facility, options: RecordOptions) -> str | None:
@@ -110,8 +133,18 @@ def _foreign_architecture(machine: Machine, program: str) -> str | None:
 
 def find_obstacle(machine: Machine, facility: Facility) -> str | None:
     """Why perf can record no branches at all on this machine, if so."""
-    if not facility.usable:
-        return facility.reason
+    return _obstacle_to_perf(machine) if facility.usable else facility.reason
+
+
+def find_event_obstacle(machine: Machine, options: RecordOptions) -> str | None:
+    """Why perf can't sample instructions, if so."""
+    if not machine.pmus:
+        return "the kernel shows no performance counters"
+    forbidden = None if machine.privileged else _forbidden(machine.paranoid or 0, options)
+    return _obstacle_to_perf(machine) or forbidden
+
+
+def _obstacle_to_perf(machine: Machine) -> str | None:
     if machine.perf_version is None:
         return "perf is not installed"
     if not machine.privileged and (machine.paranoid or 0) > 2:
@@ -156,6 +189,10 @@ def build_commands(machine: Machine, options: RecordOptions) -> tuple[Command, .
     its recorder refuses.
     """
     facility = find_facility(machine)
+    if options.no_lbr:
+        _refuse_without_events(machine, options)
+        triggers = instruction_triggers(machine, options)
+        return tuple(_command(trigger, options) for trigger in triggers)
     obstacle = find_obstacle(machine, facility) or _refusal(machine, facility, options)
     if obstacle:
         raise MissingToolError(f"this machine can't record it: {obstacle}", cure=_CURE)
@@ -198,7 +235,9 @@ def _target(options: RecordOptions) -> Command:
 
 
 def _branch_options(options: RecordOptions) -> Command:
-    """What the ring keeps: `-b` for everything, `-j` for a choice, or the open calls."""
+    """What the ring keeps: `-b` for everything, `-j` for a choice, the open calls, or nothing."""
+    if options.no_lbr:
+        return ()
     if options.call_stack:
         return ("--call-graph", "lbr")
     # The kernel walks frame pointers in the very interrupt that reads the branches; chains that
@@ -268,7 +307,8 @@ def _first_accepted(machine: Machine, options: RecordOptions, run: Run) -> Comma
             if done.returncode == 0:
                 return command
             complaints.append(_complaint(done.stderr))
-    raise MissingToolError(f"perf can't record branches here: {complaints[-1]}", cure=_CURE)
+    what = "sample instructions" if options.no_lbr else "record branches"
+    raise MissingToolError(f"perf can't {what} here: {complaints[-1]}", cure=_CURE)
 
 
 def _complaint(stderr: str) -> str:

@@ -60,6 +60,8 @@ class RecordOptions:
     """Keep the call chain of each sample beside its last branches."""
     cycles: bool = False
     """Ask for cycle counts where the recorder has them."""
+    no_lbr: bool = False
+    """Sample instructions, and no branches, with perf."""
     emulate: bool = False
     """Use the software LBR even where hardware could record."""
     dry_run: bool = False
@@ -100,10 +102,16 @@ class RecordOptions:
                 "the ring keeps either the open calls or the last branches",
                 cure="Leave out --call-stack or --call-graph.",
             )
+        self._check_no_lbr()
         self._check_target()
         outputs = [path for path in (self.output, self.exact) if path is not None]
         program = shutil.which(self.command[0]) if self.command else None
         refuse_overwriting(outputs, [] if program is None else [program])
+
+    @property
+    def needs_branches(self) -> bool:
+        """Whether anything is asked for that samples of instructions can't have."""
+        return bool(self.filters or self.depth or self.call_stack or self.call_graph)
 
     @property
     def is_attached(self) -> bool:
@@ -122,6 +130,13 @@ class RecordOptions:
             raise InputError(f"nothing can be recorded for {self.duration:g} seconds", cure=_ONE)
         if self.delay is not None and not 0 <= self.delay < _FOR_EVER:
             raise InputError(f"nobody can wait {self.delay:g} seconds", cure="Give 0 or more.")
+
+    def _check_no_lbr(self) -> None:
+        if self.no_lbr and (self.needs_branches or self.emulate or self.exact):
+            raise InputError(
+                "samples of instructions have no branches, and perf alone takes them",
+                cure="Leave out --no-lbr, or filters, depths, call stacks, --emulate and --exact.",
+            )
 
     def _check_target(self) -> None:
         wanted = [

@@ -17,7 +17,7 @@ from lbr2pgo.record.options import PRIVILEGE_FILTERS, RecordOptions
 TAKEN_PERIOD = 500_009
 """Default number of taken branches between samples; a prime."""
 CYCLES_PERIOD = 2_000_003
-"""The same where cycles trigger; a prime too."""
+"""The same where cycles or instructions trigger; a prime too."""
 
 # BR_INST_RETIRED.NEAR_TAKEN; Atom cores since Gracemont count it under another mask
 # (Linux: tools/perf/pmu-events/arch/x86/{alderlake,alderlaken,sierraforest}/pipeline.json).
@@ -52,6 +52,19 @@ def find_triggers(
     if facility.recorder is Recorder.AMD_BRS:
         return taken  # it records with no other event (Linux: amd/brs.c, amd_is_brs_event)
     return (*taken, Trigger((f"cycles:{modes}",), options.period or CYCLES_PERIOD))
+
+
+def instruction_triggers(machine: Machine, options: RecordOptions) -> tuple[Trigger, ...]:
+    """What samples instructions, the best first.
+
+    A precise event that counts instructions has no bias; an imprecise one names instructions
+    behind the one that counted, and cycles prefer slow ones.
+    """
+    modes = _event_modes(options)
+    precise = min(map(_precise, machine.pmus), default="")
+    words = (f"{name}:{modes}{p}" for name in ("instructions", "cycles") for p in (precise, ""))
+    period = options.period or CYCLES_PERIOD
+    return tuple(Trigger((event,), period) for event in dict.fromkeys(words))
 
 
 def _event_modes(options: RecordOptions) -> str:

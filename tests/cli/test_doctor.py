@@ -49,7 +49,8 @@ def test_json(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     }
     assert answer["can_record"]
     assert set(answer) == {
-        "recorder", "reason", "can_record", "missing", "command", "command_line", "rows",
+        "recorder", "branches", "reason", "can_record", "missing", "command", "command_line",
+        "rows",
     }  # fmt: skip
 
 

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,8 @@ import pytest
 from lbr2pgo.cli import main, record
 from lbr2pgo.cli.parser import Parser
 from lbr2pgo.model.exact_counts import ExactCounts
-from lbr2pgo.support.errors import InputError
+from lbr2pgo.record.machine import Pmu, read_machine
+from lbr2pgo.support.errors import InputError, MissingToolError
 
 TESTBINS = Path(__file__).parents[2] / "testbins"
 
@@ -134,3 +137,52 @@ def test_without_a_compiler(
     program = TESTBINS / "x86-64" / "interp.static"
     assert main(["record", "--emulate", "-o", str(tmp_path / "x"), "--", str(program)]) == 2
     assert "needs a C compiler" in capsys.readouterr().err
+
+
+@pytest.fixture
+def with_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """`with_events("exit 0")`: this machine with a performance counter, and perf as this script."""
+    here = read_machine(perf_version=lambda: "6.1")
+    pmus, cpu = (Pmu("cpu", None, 0, 0, frozenset()),), replace(here.cpu, vendor="other")
+    machine = replace(here, privileged=True, pmus=pmus, cpu=cpu)
+    monkeypatch.setattr("lbr2pgo.record.machine.read_machine", lambda: machine)
+
+    def stub(script: str) -> Path:
+        perf = tmp_path / "bin" / "perf"
+        perf.parent.mkdir()
+        perf.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/log\n{script}\n')
+        perf.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{perf.parent}{os.pathsep}{os.environ['PATH']}")
+        return tmp_path / "log"
+
+    return stub
+
+
+def test_perf_samples_instructions_where_there_are_no_branch_records(
+    with_events: Callable[[str], Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    log = with_events("exit 0")
+    assert run("-o", tmp_path / "x", "--", "true") == 0
+    command = log.read_text().splitlines()[-1]
+    assert command.startswith(f"record -e instructions:u -c 2000003 -o {tmp_path / 'x'} -- ")
+    said = capfd.readouterr().err
+    assert "Sampling instructions with perf, for convert --no-lbr: no branch recorder of" in said
+
+
+def test_the_software_lbr_follows_where_the_kernel_cannot_count_the_events_it_shows(
+    with_events: Callable[[str], Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with_events("echo The instructions:u event is not supported. >&2; exit 129")
+    assert run("-c", "499", "-o", tmp_path / "x", "--", "true") == 0
+    said = capfd.readouterr().err
+    assert "perf can't sample instructions here: The instructions:u event is not supported" in said
+    assert "Using the software LBR" in said
+    assert (tmp_path / "x").read_bytes().startswith(b"PERFILE2")
+
+
+def test_samples_of_instructions_that_were_asked_for_are_not_emulated(
+    with_events: Callable[[str], Path], tmp_path: Path
+) -> None:
+    with_events("exit 129")
+    with pytest.raises(MissingToolError, match="can't sample instructions"):
+        run("--no-lbr", "-o", tmp_path / "x", "--", "true")

@@ -76,11 +76,23 @@ def test_cycles_need_linux_4_3(make_machine: Make, pmus: Pmus, kernel: str, cycl
     assert row["cycle counts"].status is cycles
 
 
-def test_zen2_has_nothing(make_machine: Make, pmus: Pmus) -> None:
+def test_zen2_has_instructions_alone(make_machine: Make, pmus: Pmus) -> None:
     diagnosis = diagnose(make_machine("zen2", pmus["none"]))
     row = rows(diagnosis)
     assert row["branch recorder"].status is Status.NO
     assert "before Zen 3" in row["branch recorder"].reason
+    assert row["instruction samples"].status is Status.YES
+    assert diagnosis.choice.hardware
+    assert not diagnosis.choice.branches
+    assert diagnosis.command[:4] == ("perf", "record", "-e", "instructions:u")
+    assert "-b" not in diagnosis.command
+
+
+def test_without_events_there_are_no_samples_of_instructions(
+    make_machine: Make, pmus: Pmus
+) -> None:
+    diagnosis = diagnose(make_machine("zen2", pmus["empty"]))
+    assert rows(diagnosis)["instruction samples"].reason.endswith("no performance counters")
     assert not diagnosis.choice.hardware
     assert diagnosis.command[:2] == ("lbr2pgo", "record")
 
@@ -230,4 +242,4 @@ def test_this_machine_can_be_judged() -> None:
     from lbr2pgo.record.machine import read_machine
 
     diagnosis = diagnose(read_machine())
-    assert len({row.name for row in diagnosis.rows}) == len(diagnosis.rows) == 14
+    assert len({row.name for row in diagnosis.rows}) == len(diagnosis.rows) == 15

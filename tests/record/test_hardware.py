@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,61 @@ def test_commands_for_a_machine_without_branches_are_refused(
     assert "--emulate" in (caught.value.cure or "")
 
 
+@pytest.mark.parametrize("changes", [{}, {"frequency": 99}, {"command": (), "pids": (3,)}])
+def test_one_who_settles_for_less_takes_samples_of_instructions_before_the_software_lbr(
+    make_machine: Make, make_options: Options, pmus: Pmus, changes: dict[str, Any]
+) -> None:
+    machine, options = make_machine("zen2", pmus["none"]), make_options(**changes)
+    choice = choose_recorder(machine, options, settles=True)
+    assert choice.hardware
+    assert not choice.branches
+    assert "before Zen 3" in choice.reason
+    command = first(machine, replace(options, no_lbr=True))
+    assert command.startswith("perf record -e instructions:u")
+    assert " -b " not in command
+
+
+@pytest.mark.parametrize(
+    ("pmu", "machine", "changes"),
+    [
+        ("none", {}, {"filters": ("cond",)}),
+        ("none", {}, {"depth": 16}),
+        ("none", {}, {"call_graph": True}),
+        ("none", {}, {"emulate": True}),
+        ("none", {}, {"exact": Path("x.npz")}),
+        ("empty", {}, {}),
+        ("none", {"perf": None}, {}),
+        ("none", {"paranoid": "3"}, {}),
+    ],
+)
+def test_what_samples_of_instructions_cannot_do_goes_to_the_software_lbr(
+    make_machine: Make,
+    make_options: Options,
+    pmus: Pmus,
+    pmu: str,
+    machine: dict[str, Any],
+    changes: dict[str, Any],
+) -> None:
+    chosen = make_machine("zen2", pmus[pmu], **machine)
+    assert not choose_recorder(chosen, make_options(**changes), settles=True).hardware
+
+
+def test_branches_come_before_samples_of_instructions(
+    make_machine: Make, make_options: Options, pmus: Pmus
+) -> None:
+    machine = make_machine("skylake", pmus["lbr32"])
+    assert choose_recorder(machine, make_options(), settles=True).branches
+    assert not choose_recorder(machine, make_options(no_lbr=True)).branches
+
+
+def test_samples_of_instructions_that_cannot_be_had_are_refused(
+    make_machine: Make, make_options: Options, pmus: Pmus
+) -> None:
+    for call in (choose_recorder, build_commands):
+        with pytest.raises(MissingToolError, match="no performance counters"):
+            call(make_machine("zen2", pmus["empty"]), make_options(no_lbr=True))
+
+
 ATTACHED: dict[str, tuple[dict[str, Any], str]] = {
     "processes": ({"pids": (3, 4)}, "-o perf.data -p 3,4"),
     "processes for a while": ({"pids": (3,), "duration": 2.5}, "-p 3 -- sleep 2.5"),
@@ -202,8 +258,9 @@ def test_only_the_privileged_record_all_processors(
         {"pids": (os.getpid(),), "duration": 0.01, "frequency": 99},
         {"all_cpus": True, "duration": 0.01, "delay": 0.001},
         {"command": ("true",), "frequency": 99, "delay": 0.001},
+        {"command": ("true",), "no_lbr": True},
     ],
-    ids=["processes", "everything", "a command"],
+    ids=["processes", "everything", "a command", "instructions"],
 )
 def test_perf_itself_understands_the_command(
     tool: Callable[[str], str],
@@ -218,8 +275,9 @@ def test_perf_itself_understands_the_command(
     output = tmp_path / "perf.data"
     options = make_options(**{"command": (), "output": output, **changes})
     machine = make_machine("goldmont", pmus["lbr32"], paranoid="-1")
-    words = first(machine, options).replace("cycles:u", "cpu-clock:u").split()
-    words.remove("-b")
+    words = first(machine, options).split()
+    words[3] = "cpu-clock:u"
+    words = [word for word in words if word != "-b"]
     done = subprocess.run(words, capture_output=True, text=True)
     if "not permitted" in done.stderr or "No permission" in done.stderr:
         pytest.skip(f"perf can't record here: {done.stderr.strip()}")

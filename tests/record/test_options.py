@@ -20,6 +20,8 @@ Options = Callable[..., RecordOptions]
         ({"depth": 12}, "no branch ring has 12"),
         ({"command": ()}, "no command"),
         ({"call_stack": True, "filters": ("cond",)}, "call stack can't be filtered"),
+        ({"no_lbr": True, "depth": 16}, "samples of instructions have no branches"),
+        ({"no_lbr": True, "emulate": True}, "samples of instructions have no branches"),
     ],
 )
 def test_senseless_options(make_options: Options, changes: dict[str, Any], message: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from lbr2pgo.record.facility import find_facility
 from lbr2pgo.record.machine import Machine
 from lbr2pgo.record.options import RecordOptions
-from lbr2pgo.record.triggers import find_triggers
+from lbr2pgo.record.triggers import CYCLES_PERIOD, find_triggers, instruction_triggers
 
 Make = Callable[..., Machine]
 Pmus = Mapping[str, Any]
@@ -90,3 +90,20 @@ def test_default_periods_are_primes_and_others_are_taken_as_they_are(
         assert all(trigger.period % n for n in range(2, int(trigger.period**0.5) + 1))
     chosen = find_triggers(machine, facility, make_options(period=17))
     assert {trigger.period for trigger in chosen} == {17}
+
+
+@pytest.mark.parametrize(
+    ("pmu", "expected"),
+    [
+        ({"cpu": {"caps/max_precise": "2\n"}},
+         ["instructions:upp", "instructions:u", "cycles:upp", "cycles:u"]),
+        ({"cpu": {"caps/max_precise": "0\n"}}, ["instructions:u", "cycles:u"]),
+        ({"cpu": {}}, ["instructions:uppp", "instructions:u", "cycles:uppp", "cycles:u"]),
+    ],
+)  # fmt: skip
+def test_precise_instructions_come_before_imprecise_ones_and_cycles(
+    make_machine: Make, make_options, pmu: Pmus, expected: list[str]
+) -> None:
+    triggers = instruction_triggers(make_machine("skylake", pmu), make_options())
+    assert [event for trigger in triggers for event in trigger.events] == expected
+    assert {trigger.period for trigger in triggers} == {CYCLES_PERIOD}
