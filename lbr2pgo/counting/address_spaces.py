@@ -170,8 +170,13 @@ class AddressSpaces:
     @classmethod
     def fixed(cls, layout: ImageLayout, bias: int = 0) -> AddressSpaces:
         """One space for every process, in which the image stands `bias` above its own addresses."""
+        return cls.shared(layout, loaded(layout, bias))
+
+    @classmethod
+    def shared(cls, layout: ImageLayout, pieces: Pieces) -> AddressSpaces:
+        """One space for every process."""
         spaces = cls((), layout, lambda _: False)
-        spaces._set(ANY_PID, 0, loaded(layout, bias))
+        spaces._set(ANY_PID, 0, pieces)
         spaces._is_fixed = True
         spaces._by_pid = spaces._timeline.by_pid()
         return spaces

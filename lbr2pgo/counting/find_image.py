@@ -91,27 +91,50 @@ def match_image(
     wanted = build_id or layout.build_id
     if not mapped:
         return ImageMatch((), "as linked", "no mappings recorded: addresses taken as linked")
-    same = tuple(p for p, known in mapped.items() if any(same_build_id(k, wanted) for k in known))
-    if same:
-        return ImageMatch(same, "build-id", build_id=wanted)
+    same = of_build(mapped, wanted)
+    if same is not None:
+        return same
     for how, wanted_path, of in (
         ("path", layout.path, str),
         ("name", _name(layout.path), _name),
     ):
         alike = {path: known for path, known in mapped.items() if of(path) == wanted_path}
-        # With a build-id of its own, only files without one may be the binary.
-        paths = tuple(path for path, known in alike.items() if not (wanted and known))
-        if paths:
-            why = assumption(how, paths, wanted, has_others=len(paths) < len(alike))
-            return ImageMatch(paths, how, why, wanted)
-        if alike:
-            raise _other_build(alike, wanted, layout, where)
+        found = of_alike(alike, how, wanted, layout, where)
+        if found is not None:
+            return found
     unknown = [path for path, known in mapped.items() if not (wanted and known)]
     paths = tuple(path for path in unknown if _has_segments(path, events, layout))
     if paths:
         why = assumption("segments", paths, wanted)
         return ImageMatch(paths, "segments", why, wanted)
     raise not_mapped(layout, events, wanted, where=where)
+
+
+def of_build(mapped: Mapping[str, frozenset[str]], wanted: str | None) -> ImageMatch | None:
+    """The paths that were mapped with a build-id, if there are any."""
+    same = tuple(p for p, known in mapped.items() if any(same_build_id(k, wanted) for k in known))
+    return ImageMatch(same, "build-id", build_id=wanted) if same else None
+
+
+def of_alike(
+    alike: Mapping[str, frozenset[str]],
+    how: str,
+    wanted: str | None,
+    layout: ImageLayout,
+    where: str,
+) -> ImageMatch | None:
+    """Those paths that may be the binary, by what they are called; None if none is called so.
+
+    With a build-id of its own, only files without one may be it. Raises InputError if all that are
+    called so have another.
+    """
+    paths = tuple(path for path, known in alike.items() if not (wanted and known))
+    if paths:
+        why = assumption(how, paths, wanted, has_others=len(paths) < len(alike))
+        return ImageMatch(paths, how, why, wanted)
+    if alike:
+        raise _other_build(alike, wanted, layout, where)
+    return None
 
 
 def _has_segments(path: str, events: Sequence[SpaceEvent], layout: ImageLayout) -> bool:

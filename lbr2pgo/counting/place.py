@@ -8,6 +8,7 @@ from dataclasses import replace
 from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.counting.find_by_branches import CodeBranches, Fit, edges_of, find_load, fit_of
 from lbr2pgo.counting.find_image import ImageMatch, assumption, match_image, not_mapped
+from lbr2pgo.counting.kernel import kernel_pieces, match_kernel
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.model.space_event_log import of_code
 from lbr2pgo.program.elf.layout import ImageLayout
@@ -39,6 +40,10 @@ def place_image(
         match = ImageMatch((), "as linked", "the input holds symbols instead of addresses")
         return match, AddressSpaces.fixed(layout)
     events, where = of_code(source.space_events()), source.info.path
+    if layout.anchors and events:
+        build_ids = source.info.build_ids
+        match = match_kernel(layout, events, build_ids, where=where, build_id=build_id)
+        return match, AddressSpaces.shared(layout, kernel_pieces(match, events, layout))
     match = match_image(layout, events, source.info.build_ids, where=where, build_id=build_id)
     if match.how == "as linked":
         return _without_mappings(match, source, layout, branches)

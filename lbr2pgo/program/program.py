@@ -16,6 +16,7 @@ from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.elf.call_frames import FrameRanges, read_frame_ranges
 from lbr2pgo.program.elf.eh_frame import read_frames
 from lbr2pgo.program.elf.image import Image
+from lbr2pgo.program.elf.kernel import anchored
 from lbr2pgo.program.elf.plt import stub_names
 from lbr2pgo.program.elf.symbols import Symbols, read_symbols
 from lbr2pgo.program.probes import PseudoProbes, open_probes
@@ -31,7 +32,7 @@ class Program:
     """One ELF file with its symbols, functions, instructions and control-flow graphs."""
 
     def __init__(self, image: Image) -> None:
-        self.image = image
+        self.image = anchored(image)
         self._decoded = InstructionTable.empty()
 
     @classmethod

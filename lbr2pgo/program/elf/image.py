@@ -20,6 +20,7 @@ from lbr2pgo.program.elf.headers import (
     unsupported,
 )
 from lbr2pgo.program.elf.layout import ImageLayout, Segment
+from lbr2pgo.program.elf.modules import linked
 from lbr2pgo.program.elf.packing import unpack, unpack_gnu
 from lbr2pgo.support.errors import InputError
 
@@ -39,11 +40,11 @@ class Image:
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
-        """Open a 64-bit little-endian executable or shared library.
+        """Open a 64-bit little-endian executable, shared library or kernel module.
 
         Raises InputError if there is no such file, if it is something else, or if it is cut.
         """
-        return cls._of(StoredFile(path))
+        return cls._of(linked(StoredFile(path)))
 
     @classmethod
     def parse(cls, data: bytes, path: str) -> Self:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from lbr2pgo.support.addresses import FileOffset, ImageAddress
+
+MODULE = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,9 @@ class ImageLayout:
     """True if the file may be loaded anywhere (ET_DYN)."""
     segments: tuple[Segment, ...]
     """Ordered by address."""
+    anchors: Mapping[str, ImageAddress] = field(default_factory=dict)
+    """Of kernel code what recordings tell its place by: `_text` and `_stext` of a kernel, and as
+    `MODULE` the first code of a module; of all else nothing."""
 
     def address_of_offset(self, offset: FileOffset) -> ImageAddress | None:
         """Image address of a file offset in an executable segment, None if there is none.
