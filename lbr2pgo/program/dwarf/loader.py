@@ -24,6 +24,7 @@ from lbr2pgo.program.elf.file import File, StoredFile
 from lbr2pgo.program.elf.headers import read_headers
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.layout import ImageLayout
+from lbr2pgo.program.elf.modules import linked
 from lbr2pgo.support.arrays import I64, Bytes
 from lbr2pgo.support.errors import InputError
 
@@ -39,7 +40,7 @@ def open_sections(path: Path) -> Image | None:
     Raises InputError if it is damaged.
     """
     try:
-        file = StoredFile(path)
+        file = linked(StoredFile(path))
     except InputError:
         return None
     headers = read_headers(file)
@@ -72,7 +73,7 @@ def separate_debug_file(
         return found.build_id == image.build_id
 
     def has_checksum(found: Image) -> bool:
-        return _crc32(found.file) == checksum
+        return _crc32(StoredFile(found.path)) == checksum  # as it is, also if it was linked here
 
     name, checksum = _debug_link(image)
     candidates = [(path, is_same_build) for path in _by_build_id(image, directories)]

@@ -44,7 +44,7 @@ class Image:
 
         Raises InputError if there is no such file, if it is something else, or if it is cut.
         """
-        return cls._of(linked(StoredFile(path)))
+        return cls._of(StoredFile(path))
 
     @classmethod
     def parse(cls, data: bytes, path: str) -> Self:
@@ -53,6 +53,7 @@ class Image:
 
     @classmethod
     def _of(cls, file: File) -> Self:
+        file = linked(file)
         headers = read_headers(file)
         architecture = registry.of_elf_machine(headers.machine, where=file.path)
         _refuse_others(file.path, headers)

@@ -124,7 +124,8 @@ class _Module:
         section = self._sections[row]
         if section["type"] == _SHT_NOBITS:
             return b""
-        return bytes(self.data[int(section["offset"]) : int(section["offset"] + section["size"])])
+        start = int(section["offset"])
+        return bytes(self.data[start : start + int(section["size"])])
 
     def _place(self) -> None:
         """Give every section that stays in memory its address."""

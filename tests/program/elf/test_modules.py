@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from builders import kernels
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lbr2pgo.program.elf.file import FileInMemory, StoredFile
+from lbr2pgo.program.dwarf.debug_info import DebugInfo
+from lbr2pgo.program.elf.file import StoredFile
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.layout import MODULE
 from lbr2pgo.program.elf.modules import BASE, linked
@@ -45,24 +47,33 @@ def test_branches_between_sections_lead_to_their_functions(ko: Path) -> None:
 
 
 def test_lines_are_those_that_llvm_symbolizer_finds(ko: Path, tool, run) -> None:
-    from lbr2pgo.program.dwarf.debug_info import DebugInfo
-
-    program = Program.open(ko)
-    debug = DebugInfo.open(program.image)
-    text = program.image.section(".text")
+    own, lines = lines_of(ko)
+    text = Program.open(ko).image.section(".text")
     assert text is not None
-    table = program.instructions_for(image_array([program.address_of("count") or 0]))
-    own = [a for a in table.address.tolist() if text.address <= a < text.end]
     offsets = [hex(a - text.address) for a in own]
     told = run(tool("llvm-symbolizer-22"), f"--obj={ko}", "--output-style=GNU", "-s", *offsets)
     expected = [line.split(" ")[0].rsplit(":", 1)[1] for line in told.stdout.splitlines()[1::2]]
-    frames = debug.frames(image_array(own))
     assert len(expected) == len(own) > 5
-    assert [str(line) for line in lines_of(frames, len(own))] == expected
+    assert [str(line) for line in lines] == expected
 
 
-def lines_of(frames, count: int) -> list[int]:
-    return [int(frames.line[frames.offsets[i]]) for i in range(count)]
+def lines_of(path: Path) -> tuple[list[int], list[int]]:
+    """Addresses of the instructions of `count`, and their lines."""
+    program = Program.open(path)
+    start = program.address_of("count")
+    assert start is not None
+    table = program.instructions_for(image_array([start]))
+    row = program.functions.containing(image_array([start]))[0]
+    own = [a for a in table.address.tolist() if start <= a < int(program.functions.end[row])]
+    frames = DebugInfo.open(program.image).frames(image_array(own))
+    return own, [int(frames.line[frames.offsets[i]]) for i in range(len(own))]
+
+
+def test_debug_information_that_was_split_off_is_found(ko: Path, run, tmp_path: Path) -> None:
+    target, debug = tmp_path / "toy.ko", tmp_path / "toy.ko.debug"
+    run("objcopy", "--only-keep-debug", ko, debug)
+    run("objcopy", "--strip-debug", f"--add-gnu-debuglink={debug}", ko, target)
+    assert lines_of(target) == lines_of(ko)
 
 
 def test_other_files_stay_as_they_are(tmp_path: Path) -> None:
@@ -89,7 +100,5 @@ def test_damage_is_an_error_or_changes_what_is_read(content: bytes, data: st.Dat
         at = data.draw(st.integers(table, len(content) - 8) | st.integers(64, len(content) - 8))
         value = data.draw(st.sampled_from([0, 1, 2**31, 2**63, 2**64 - 1]) | st.integers(0, 999))
         damaged[at : at + 8] = struct.pack("<Q", value)
-    try:
-        Program(Image._of(linked(FileInMemory("toy.ko", bytes(damaged))))).symbols  # noqa: B018
-    except InputError:
-        pass
+    with suppress(InputError):
+        Program(Image.parse(bytes(damaged), "toy.ko")).symbols  # noqa: B018
