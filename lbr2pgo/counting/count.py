@@ -66,6 +66,10 @@ _TYPE_FILTERS = ("any_call", "any_ret", "ind_call", "cond", "ind_jmp", "call")
 _TRANSACTION_FILTERS = ("abort_tx", "in_tx", "no_tx")
 
 
+FULL = 32
+"""Entries of the stacks of Skylake."""
+
+
 @dataclass(frozen=True, slots=True)
 class CountingOptions:
     """Which samples to count."""
@@ -85,6 +89,10 @@ class CountingOptions:
     drop_newest: int = 0
     """So many of each stack's newest entries are left out."""
     drop_oldest: int = 0
+    doubts_full_stacks: bool = False
+    """From the first stack of `FULL` entries on, two more of each stack's newest are left out: so
+    perf2bolt reads recordings of programs that BOLT made, since some processors record the newest
+    twice (LLVM: bolt/lib/Profile/DataAggregator.cpp, NeedsSkylakeFix)."""
     by_instruction: bool = False
     """Choose samples that say where they were interrupted, with or without a branch stack."""
 
@@ -288,6 +296,7 @@ class Reading:
         self.source, self.layout = source, layout
         self._selection = _Selection(source, options)
         self._drops = options.drop_newest, options.drop_oldest
+        self._doubts_full, self._saw_full = options.doubts_full_stacks, False
         self._moves_calls = not options.as_llvm and are_recorded_behind(source.info, layout)
 
     def batches(
@@ -306,13 +315,23 @@ class Reading:
         return self._trimmed(batch, spaces), spaces, kinds
 
     def _trimmed(self, batch: BranchStacks, spaces: I64) -> BranchStacks:
-        if self._drops == (0, 0):
+        if self._drops == (0, 0) and not self._doubts_full:
             return batch
-        kept = batch.trimmed(*self._drops)
+        newest, oldest = self._drops
+        kept = batch.trimmed(newest + self._doubted(batch, spaces), oldest)
         lost = (np.diff(batch.offsets) - np.diff(kept.offsets)).astype(np.uint64)
         counted = spaces >= 0
         self.tally.dropped += int((batch.weight[counted] * lost[counted]).sum())
         return kept
+
+    def _doubted(self, batch: BranchStacks, spaces: I64) -> I64 | int:
+        """(n,): how many of each stack's newest entries `doubts_full_stacks` leaves out."""
+        if not self._doubts_full or not len(batch):
+            return 0
+        is_full = (spaces >= 0) & (np.diff(batch.offsets) == FULL)
+        saw = np.logical_or.accumulate(is_full) | self._saw_full
+        self._saw_full = bool(saw[-1])
+        return np.where(saw, 2, 0)
 
 
 def _of_each(

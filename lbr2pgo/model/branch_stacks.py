@@ -152,15 +152,15 @@ class BranchStacks:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def trimmed(self, newest: int, oldest: int) -> BranchStacks:
-        """The same stacks without so many of their newest and of their oldest entries.
+    def trimmed(self, newest: int | I64, oldest: int) -> BranchStacks:
+        """The same stacks without so many of their newest (of each: (n,)) and oldest entries.
 
         >>> stacks = from_lists([[(5, 6, 0), (3, 4, 0), (1, 2, 0)], [(7, 8, 0)]])
         >>> kept = stacks.trimmed(1, 1)
         >>> kept.from_.tolist(), kept.offsets.tolist()
         ([3], [0, 1, 1])
         """
-        if not newest and not oldest:
+        if not np.any(newest) and not oldest:
             return self
         first = np.minimum(self.offsets[:-1] + newest, self.offsets[1:])
         return self._between(first, np.maximum(self.offsets[1:] - oldest, first))

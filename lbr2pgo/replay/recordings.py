@@ -24,6 +24,7 @@ from lbr2pgo.model.branch_counts import BranchCounts, no_counts
 from lbr2pgo.model.count_sums import merge
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.native.walk import StackKind
+from lbr2pgo.program.address_translation import has_translation
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.fusion import FUSED
@@ -316,8 +317,10 @@ def replay_options(options: ReadingOptions) -> ReplayOptions:
 
 
 def counting_options(options: ReadingOptions, program: Program, source: Source) -> CountingOptions:
-    """Where llvm-profgen would drop samples by their call stack, so does its compatible mode."""
+    """What llvm-profgen and perf2bolt would drop, their compatible modes do, too."""
     counting = replace(options.counting, branches=lambda: _branches(program))
+    if PERF2BOLT in options.compat and program.image.machine == "x86-64":
+        counting = replace(counting, doubts_full_stacks=has_translation(program.image))
     if LLVM_PROFGEN not in options.compat:
         return counting
     counting = replace(counting, as_llvm=True)

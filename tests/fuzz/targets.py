@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import random
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,17 +17,24 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import seeds
 from builders.containers import members, packed_records
 from builders.outputs import usual_forms
+from builders.translations import Entry, Piece, note, random_pieces
 from seeds import BINARY, RECORDING, Seeds
 
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.counting.count import count
 from lbr2pgo.dumping import profile as written
+from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.exact_counts import ExactCounts
+from lbr2pgo.profiles.bolt.edges import Edges
+from lbr2pgo.profiles.bolt.functions import BinaryFunctions, discover
+from lbr2pgo.profiles.bolt.moved import Moved
 from lbr2pgo.profiles.formats import formats, output
 from lbr2pgo.profiles.formats.base import Form, OutputFormat
+from lbr2pgo.program.address_translation import translation_of
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.program import Program
@@ -147,6 +155,37 @@ def _dwarf_seeds() -> list[bytes]:
     return [whole[first:end]]
 
 
+def translation(data: bytes) -> None:
+    """What BOLT says it moved: the branches and runs of a program in it, told as before."""
+    functions, counts = _moved()
+    moved = Moved(functions, translation_of(data, "fuzzed"))
+    branches, runs = counts.branches(), counts.runs()
+    from_, to = functions.containing(branches.from_), functions.containing(branches.to)
+    rows = branches.from_, branches.to, branches.mispredicted, branches.count
+    moved.before(Edges(from_, rows[0], to, *rows[1:]))
+    inside = np.flatnonzero(moved.holds(functions.containing(runs.start)))
+    start = runs.start[inside]
+    moved.passed(functions.containing(start), start, runs.end[inside], runs.count[inside])
+
+
+@cache
+def _moved() -> tuple[BinaryFunctions, BranchCounts]:
+    program = _program()
+    functions = discover(program.image, program.symbols)
+    return functions, count(open_source(RECORDING), program.image.layout).counts
+
+
+def _translation_seeds() -> list[bytes]:
+    """One that holds every third function, each with blocks in another order."""
+    chance, functions = random.Random(1), _moved()[0]
+    places = zip(functions.start.tolist()[::3], functions.size.tolist()[::3], strict=True)
+    pieces = [
+        Piece(start, [Entry(at, chance.randrange(999), at) for at in range(0, size, 7)])
+        for start, size in places
+    ]
+    return [note(pieces), note(random_pieces(chance, 5, 5))]
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """One format: how it is read, and files of it."""
@@ -198,5 +237,6 @@ TARGETS = {
         program, seeds.files("x86-64/*.pie", "aarch64/*.pie", "llvm-profgen/*.perfbin"), 1 << 18
     ),
     "dwarf": Target(dwarf, _dwarf_seeds),
+    "translation": Target(translation, _translation_seeds),
     **{each.key: _written(form, each) for form, each in usual_forms()},
 }  # fmt: skip

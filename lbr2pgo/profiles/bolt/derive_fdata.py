@@ -17,8 +17,11 @@ from lbr2pgo.model.branch_counts import BRANCH, END, FROM, OUTSIDE, RETURN, TO, 
 from lbr2pgo.profiles.bolt.blocks import BasicBlocks
 from lbr2pgo.profiles.bolt.context import BinaryContext, analyze
 from lbr2pgo.profiles.bolt.disassembly import Disassembly
+from lbr2pgo.profiles.bolt.edges import Edges
 from lbr2pgo.profiles.bolt.fdata_tables import UNKNOWN, Fdata, FdataBranches, in_bolt_order
 from lbr2pgo.profiles.bolt.functions import BinaryFunctions
+from lbr2pgo.profiles.bolt.moved import Moved
+from lbr2pgo.program.address_translation import AddressTranslation, open_translation
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ImageAddresses
@@ -35,18 +38,6 @@ class BoltOptions:
     """Leave out what perf2bolt leaves out by mistake (see `_resumed_blocks`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Edges:
-    """Rows of fdata: functions (-1: outside of all), and addresses; m rows, with repeats."""
-
-    from_function: I64
-    from_: ImageAddresses
-    to_function: I64
-    to: ImageAddresses
-    mispredicted: U64
-    count: U64
-
-
 def fdata_from_counts(
     counts: BranchCounts, program: Program, options: BoltOptions | None = None
 ) -> tuple[Fdata, Mapping[str, int]]:
@@ -57,13 +48,15 @@ def fdata_from_counts(
     """
     options = options or BoltOptions()
     context = analyze(program, _addresses(counts), keep_all=not options.compat)
+    translation = open_translation(program.image)
+    moved = Moved(context.functions, translation or AddressTranslation.empty())
     tallies: dict[str, int] = {}
     outside = "no_symbols" if program.image.is_stripped else "outside_functions"
     edges = [
-        _branch_edges(counts, context, outside, tallies),
-        _run_edges(counts, context, options, outside, tallies),
+        moved.before(_branch_edges(counts, context, outside, tallies)),
+        *_run_edges(counts, context, moved, options, outside, tallies),
     ]
-    return _fdata(edges, context.functions), tallies
+    return _fdata(edges, context.functions, bolted=translation is not None), tallies
 
 
 def _addresses(counts: BranchCounts) -> ImageAddresses:
@@ -106,7 +99,7 @@ class _Sieve:
 
 def _branch_edges(
     counts: BranchCounts, context: BinaryContext, outside: str, tallies: dict[str, int]
-) -> _Edges:
+) -> Edges:
     """The taken branches, but no returns and nothing that no function has to do with."""
     from_function = np.where(counts.has(FROM), context.functions.containing(counts.from_), -1)
     to_function = np.where(counts.has(TO), context.functions.containing(counts.to), -1)
@@ -117,7 +110,7 @@ def _branch_edges(
     is_lost = _is_flagged(is_unwritable, from_function) | _is_flagged(is_unwritable, to_function)
     sieve.drop("line_break", is_lost)
     kept = sieve.finish()
-    return _Edges(
+    return Edges(
         from_function[kept],
         counts.from_[kept],
         to_function[kept],
@@ -151,11 +144,12 @@ class _Runs:
 def _run_edges(
     counts: BranchCounts,
     context: BinaryContext,
+    moved: Moved,
     options: BoltOptions,
     outside: str,
     tallies: dict[str, int],
-) -> _Edges:
-    """The edges between blocks that straight runs pass."""
+) -> tuple[Edges, Edges]:
+    """The edges between blocks that straight runs pass, and in functions that BOLT moved."""
     functions, blocks = context.functions, context.blocks
     start, end = counts.to, counts.end
     function, other = functions.containing(start), functions.containing(end)
@@ -166,18 +160,25 @@ def _run_edges(
     sieve.drop("two_functions", function != other)
     sieve.drop("line_break", _is_flagged(functions.has_line_break, function))
     sieve.drop("linkage_table", _is_flagged(functions.is_pseudo, function))
-    sieve.drop("non_simple", _is_flagged(~context.is_simple, function))
-    sieve.drop("no_block", (first < 0) | (last < 0) | (start >= body) | (end >= body))
+    was_moved = moved.holds(function)
+    sieve.drop("non_simple", _is_flagged(~context.is_simple, function) & ~was_moved)
+    is_blockless = (first < 0) | (last < 0) | (start >= body) | (end >= body)
+    sieve.drop("no_block", is_blockless & ~was_moved)
     sieve.drop("backwards", end < start)
-    runs = _runs(counts, context, function, first, last).take(np.flatnonzero(sieve.left))
+    rows = np.flatnonzero(sieve.left & was_moved)
+    # A return lands behind its call, in the block of it.
+    landed = start - _are_returns(counts, context.code).astype(np.uint64)
+    elsewhere = moved.passed(function[rows], landed[rows], end[rows], counts.count[rows])
+    stays = sieve.left & ~was_moved
+    runs = _runs(counts, context, function, first, last).take(np.flatnonzero(stays))
     resumed = _resumed_blocks(runs, context, options)
     barriers = np.concatenate([[0], np.cumsum(~blocks.falls)])
     broken = np.zeros(len(counts), np.bool_)
-    broken[sieve.left] = barriers[runs.last] != barriers[resumed]
-    good = ~broken[sieve.left]
+    broken[stays] = barriers[runs.last] != barriers[resumed]
+    good = ~broken[stays]
     sieve.drop("broken", broken)
     sieve.finish()
-    return _passed(resumed[good], runs.last[good], runs.count[good], blocks)
+    return _passed(resumed[good], runs.last[good], runs.count[good], blocks), elsewhere
 
 
 def _runs(
@@ -230,14 +231,14 @@ def _resumed_blocks(runs: _Runs, context: BinaryContext, options: BoltOptions) -
     return np.where(resumed, before, first)
 
 
-def _passed(first: I64, last: I64, count: U64, blocks: BasicBlocks) -> _Edges:
+def _passed(first: I64, last: I64, count: U64, blocks: BasicBlocks) -> Edges:
     """How often control passed from each block to the next."""
     steps = np.zeros(len(blocks) + 1, np.uint64)
     np.add.at(steps, first, count)
     np.subtract.at(steps, last, count)
     passed = np.cumsum(steps)[:-1]
     at = np.flatnonzero(passed)
-    return _Edges(
+    return Edges(
         blocks.function[at],
         blocks.last[at],
         blocks.function[at + 1],
@@ -247,8 +248,8 @@ def _passed(first: I64, last: I64, count: U64, blocks: BasicBlocks) -> _Edges:
     )
 
 
-def _fdata(edges: list[_Edges], functions: BinaryFunctions) -> Fdata:
-    """Add up equal rows and name their places."""
+def _fdata(edges: list[Edges], functions: BinaryFunctions, *, bolted: bool) -> Fdata:
+    """Add up equal rows and name their places: as perf2bolt names those of a program like this."""
     from_function = np.concatenate([e.from_function for e in edges])
     to_function = np.concatenate([e.to_function for e in edges])
     from_offset = _offsets(np.concatenate([e.from_ for e in edges]), from_function, functions)
@@ -260,10 +261,13 @@ def _fdata(edges: list[_Edges], functions: BinaryFunctions) -> Fdata:
     )  # fmt: skip
     used, places = np.unique(np.concatenate([keys[0], keys[2]]), return_inverse=True)
     names = tuple(functions.name(i - 1) if i else UNKNOWN for i in used.tolist())
+    said = names
+    if bolted:
+        said = tuple(functions.names_with_files[i - 1] if i else UNKNOWN for i in used.tolist())
     half = len(keys[0])
     return in_bolt_order(
         Fdata(
-            names,
+            said,
             branches=FdataBranches(
                 (keys[0] > 0).astype(np.uint8),
                 places[:half].astype(np.int32),
@@ -274,7 +278,9 @@ def _fdata(edges: list[_Edges], functions: BinaryFunctions) -> Fdata:
                 mispredicted,
                 count,
             ),
-        )
+            bolted=bolted,
+        ),
+        names,
     )
 
 

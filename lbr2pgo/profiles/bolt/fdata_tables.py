@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import ClassVar, TypeVar
 
@@ -129,14 +130,15 @@ class Fdata:
         return [t for t in (self.branches, self.samples, self.loads) if t is not None]
 
 
-def in_bolt_order(fdata: Fdata) -> Fdata:
+def in_bolt_order(fdata: Fdata, names: Sequence[str] | None = None) -> Fdata:
     """The same rows in perf2bolt's order.
 
     Grouped by function (of `from`; of `to` where `from` is outside of all symbols), functions by
     the bytes of their names; within one: by place of `from`, then of `to`; branches that come from
-    outside last.
+    outside last. `names` are those to go by, where the file's own are others.
     """
-    by_name = sorted(range(len(fdata.names)), key=lambda i: os.fsencode(fdata.names[i]))
+    keys = fdata.names if names is None else names
+    by_name = sorted(range(len(keys)), key=lambda i: os.fsencode(keys[i]))
     rank = np.empty(len(by_name), np.int64)
     rank[by_name] = np.arange(len(by_name))
     return replace(

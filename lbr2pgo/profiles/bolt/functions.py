@@ -31,7 +31,7 @@ from lbr2pgo.program.elf.plt import plt_entries
 from lbr2pgo.program.elf.symbols import Symbols
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_addresses, image_array
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
-from lbr2pgo.support.distinct import among, distinct
+from lbr2pgo.support.distinct import among, distinct, place_of
 from lbr2pgo.support.intervals import interval_of
 from lbr2pgo.support.tables import ascending, same_length, seal
 
@@ -94,6 +94,19 @@ class BinaryFunctions:
         if symbol >= 0:
             return self.symbols.bolt_name(symbol)
         return self.plt_name.get(start, f"__BOLT_FDE_FUNCat{start:x}")
+
+    @cached_property
+    def names_with_files(self) -> tuple[str, ...]:
+        """As `names`, but a local function's is the one that its source file stands in.
+
+        So fdata of a program that BOLT made calls it (BOLT: DataAggregator.cpp, getLocationName).
+        """
+        names = list(self.names)
+        at = place_of(self.symbols.address, self.start)
+        for row, name in reversed(self.symbols.file_names.items()):
+            if at[row] >= 0:
+                names[at[row]] = name
+        return tuple(names)
 
     @cached_property
     def has_line_break(self) -> Bools:

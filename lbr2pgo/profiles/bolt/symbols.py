@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -20,7 +22,7 @@ _HOT_MARKERS = (b"__hot_start\0", b"__hot_end\0")
 _LABEL = b".L"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CodeSymbols:
     """Symbols that stand in code, and absolute ones, in BOLT's order; columns of length n."""
 
@@ -52,6 +54,23 @@ class CodeSymbols:
         name = self.renamed.get(row) or self.names.raw(row)
         number = int(self.number[row])
         return name.decode("utf-8", "surrogateescape") + (f"/{number}" if number else "")
+
+    @cached_property
+    def file_names(self) -> dict[int, str]:
+        """By row, the other name of a local function whose source file is known (NameResolver.h).
+
+        It is the how manieth of its name in files of that name.
+        """
+        found: dict[int, str] = {}
+        seen: defaultdict[bytes, int] = defaultdict(int)
+        rows = np.flatnonzero(self.is_function & ~self.is_global & (self.file.offset >= 0))
+        pairs = zip(self.names.take(rows).all_raw(), self.file.take(rows).all_raw(), strict=True)
+        for row, (name, file) in zip(rows.tolist(), pairs, strict=True):
+            called = (self.renamed.get(row) or name) + b"/" + file
+            seen[called] += 1
+            if file:
+                found[row] = f"{os.fsdecode(called)}/{seen[called]}"
+        return found
 
 
 def code_symbols(image: Image, symbols: Symbols) -> CodeSymbols:

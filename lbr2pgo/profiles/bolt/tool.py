@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from lbr2pgo.support.errors import MissingToolError, OutputError
@@ -52,12 +53,26 @@ def as_yaml(tool: str, binary: str, fdata: Path) -> bytes:
     Nobody else can work these out: they are made of LLVM's names of instructions and numbers of
     registers. Raises OutputError, with the tool's last lines, if it fails.
     """
+    return _written_by(tool, ("llvm-bolt", binary, "-data", str(fdata), "-o", os.devnull, "-w"))
+
+
+def as_yaml_before(tool: str, binary: str, preaggregated: Path) -> bytes:
+    """Counts of a program that BOLT made, as YAML of what it was made of: see `as_yaml`.
+
+    The hashes stand in the program's address translation, but for what BOLT left alone.
+    """
+    words = "-pa", "-p", str(preaggregated), "-profile-format=yaml", "-o"
+    return _written_by(tool, ("perf2bolt", binary, *words))
+
+
+def _written_by(tool: str, words: Sequence[str]) -> bytes:
+    """What llvm-bolt writes to the file whose name comes last; it goes by the name of its tools."""
     with tempfile.TemporaryDirectory(prefix="lbr2pgo-") as folder:
         written = Path(folder) / "profile.yaml"
-        command = [tool, binary, "-data", str(fdata), "-o", os.devnull, "-w", str(written)]
         done = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
-        )
+            [*words, str(written)], executable=tool,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        )  # fmt: skip
         if done.returncode != 0 or not written.exists():
-            raise OutputError(f"llvm-bolt failed: {last_lines(done.stdout)}", where=binary)
+            raise OutputError(f"llvm-bolt failed: {last_lines(done.stdout)}", where=words[1])
         return written.read_bytes()

@@ -33,19 +33,41 @@ class BoltYamlOutput(Output):
 
     def write(self, work: Work) -> Written:
         """See `Output`."""
-        from tempfile import TemporaryDirectory
-
-        from lbr2pgo.profiles.bolt import fdata
-        from lbr2pgo.profiles.bolt.tool import as_yaml, needed_bolt
+        from lbr2pgo.profiles.bolt.tool import needed_bolt
+        from lbr2pgo.program.address_translation import has_translation
         from lbr2pgo.support.output import write_pieces
 
         tool = needed_bolt()
         found = work.once(derived_fdata)
-        with work.writing("BOLT YAML"), TemporaryDirectory(prefix="lbr2pgo-") as folder:
-            plain = Path(folder) / "profile.fdata"
-            fdata.write(found.rows, plain)
-            write_pieces(self.path, [as_yaml(tool, work.program.image.path, plain)])
+        make = _of_what_it_was_made_of if has_translation(work.program.image) else _of_fdata
+        with work.writing("BOLT YAML"):
+            write_pieces(self.path, [make(tool, work)])
         return Written(found.tallies)
+
+
+def _of_fdata(tool: str, work: Work) -> bytes:
+    from tempfile import TemporaryDirectory
+
+    from lbr2pgo.profiles.bolt import fdata
+    from lbr2pgo.profiles.bolt.tool import as_yaml
+
+    with TemporaryDirectory(prefix="lbr2pgo-") as folder:
+        plain = Path(folder) / "profile.fdata"
+        fdata.write(work.once(derived_fdata).rows, plain)
+        return as_yaml(tool, work.program.image.path, plain)
+
+
+def _of_what_it_was_made_of(tool: str, work: Work) -> bytes:
+    """Of a program that BOLT made, which llvm-bolt itself takes no profile of."""
+    from tempfile import TemporaryDirectory
+
+    from lbr2pgo.profiles import preaggregated
+    from lbr2pgo.profiles.bolt.tool import as_yaml_before
+
+    with TemporaryDirectory(prefix="lbr2pgo-") as folder:
+        traces = Path(folder) / "traces"
+        preaggregated.write(work.counts, traces)
+        return as_yaml_before(tool, work.program.image.path, traces)
 
 
 FORMAT = OutputFormat(
@@ -54,6 +76,10 @@ FORMAT = OutputFormat(
     output=BoltYamlOutput,
     forms=(Form("bolt_yaml", "BOLT YAML", "llvm-bolt writes it", "llvm-bolt", needs="llvm-bolt"),),
     references=("LLVM: bolt/lib/Profile/YAMLProfileWriter.cpp",),
-    limitations=("needs llvm-bolt, whose hashes it holds", "needs a symbol table"),
+    limitations=(
+        "needs llvm-bolt, whose hashes it holds",
+        "needs a symbol table",
+        "of a program that BOLT made, functions that BOLT left alone have no mispredictions",
+    ),
     steps=STEPS,
 )

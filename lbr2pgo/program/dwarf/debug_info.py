@@ -71,7 +71,12 @@ class DebugInfo:
             f"{self.image.path} has no debug information, and none was found beside it or in "
             f"{', '.join(map(str, self.directories))}{refused and f' ({refused})'}: build it with "
             "-g1 or -g, or put the file that was stripped off it there"
+            + (" (llvm-bolt keeps it with -update-debug-sections)" if self._was_bolted else "")
         )
+
+    @property
+    def _was_bolted(self) -> bool:
+        return self.image.section(".note.bolt_info") is not None
 
     def health(self) -> Mapping[str, int]:
         """What could not be used so far: a reason in words, and how often."""

@@ -1,0 +1,25 @@
+"""Rows of fdata while they still are addresses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.tables import same_length, seal
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """Rows of fdata: functions (-1: outside of all), and addresses; m rows, with repeats."""
+
+    from_function: I64
+    from_: ImageAddresses
+    to_function: I64
+    to: ImageAddresses
+    mispredicted: U64
+    count: U64
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
