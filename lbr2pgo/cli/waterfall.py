@@ -53,6 +53,10 @@ def _lines(tallies: Mapping[str, int]) -> Iterator[tuple[str, str]]:
     if suspicious:
         over = f"{suspicious:,} valid fall-throughs run over a call or an indirect jump that was"
         yield f"{over} not logged (--strict rejects them)", ""
+    patched = tallies.get("runs_patched", 0)
+    if patched:
+        over = f"{patched:,} valid fall-throughs run over instructions that the kernel patches"
+        yield f"{over} (static keys, alternatives)", ""
 
 
 def _files(row: waterfall.Row) -> Iterator[tuple[str, str]]:

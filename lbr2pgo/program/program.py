@@ -13,6 +13,7 @@ from lbr2pgo.program.code.cfg import FunctionCFG, build_cfg
 from lbr2pgo.program.code.decode import decode
 from lbr2pgo.program.code.functions import Functions, build_functions, code_ranges, cut
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
+from lbr2pgo.program.code.patches import Patches, read_patches
 from lbr2pgo.program.elf.call_frames import FrameRanges, read_frame_ranges
 from lbr2pgo.program.elf.eh_frame import read_frames
 from lbr2pgo.program.elf.image import Image
@@ -82,6 +83,11 @@ class Program:
         return open_probes(self.image, self.symbols)
 
     @cached_property
+    def patches(self) -> Patches:
+        """Instructions that a kernel changes while it runs."""
+        return read_patches(self.image)
+
+    @cached_property
     def frame_ranges(self) -> FrameRanges:
         """Where the frame pointer points to the running function's frame."""
         return read_frame_ranges(self.image)
@@ -102,7 +108,7 @@ class Program:
         return reduce(InstructionTable.merged, map(self._branches_in, pieces))
 
     def _branches_in(self, regions: I64) -> InstructionTable:
-        table = decode(self.image, self.regions.ranges.take(regions))
+        table = self._decode_new(regions)
         return table.take(np.flatnonzero(table.kind != Kind.OTHER))
 
     def cfg(
@@ -124,7 +130,8 @@ class Program:
         return self._decoded.within(self.regions.ranges.take(regions))
 
     def _decode_new(self, regions: I64) -> InstructionTable:
-        return decode(self.image, self.regions.ranges.take(regions))
+        table = decode(self.image, self.regions.ranges.take(regions))
+        return self.patches.applied(table) if self.image.layout.anchors else table
 
     def health(self) -> dict[str, int]:
         """What of the file can't be used, or had to be mended: a reason in words, and how many."""

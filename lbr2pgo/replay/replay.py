@@ -211,6 +211,7 @@ def replay(counts: BranchCounts, program: Program, options: ReplayOptions | None
         mispredicted=_add_at(branch_from[inside], branches.mispredicted[inside], size),
         tallies={
             **_tally(counts, judged, program),
+            **_patched(judged, instructions, program),
             FUSED: fused,
             **_made(recorded, branches),
         },
@@ -221,6 +222,20 @@ def _made(recorded: Branches, branches: Branches) -> dict[str, int]:
     """How many of the recorded branches are the program's; nothing where none was recorded."""
     made, all_ = int(branches.count.sum()), int(recorded.count.sum())
     return {"branches_made/astray": all_ - made, "branches_made": made} if all_ else {}
+
+
+def _patched(
+    judged: JudgedRuns, instructions: InstructionTable, program: Program
+) -> dict[str, int]:
+    """How many fall-throughs run over what a kernel patches; nothing where it patches nothing."""
+    rows = instructions.index_of(program.patches.address)
+    if not (rows >= 0).any():
+        return {}
+    marks = np.zeros(len(instructions), np.bool_)
+    marks[rows[rows >= 0]] = True
+    valid = judged.valid
+    over = _between(marks, judged.first, judged.last, valid) > 0
+    return {"runs_patched": int(judged.runs.count[valid & over].sum())}
 
 
 def _touched(counts: BranchCounts) -> ImageAddresses:

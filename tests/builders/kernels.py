@@ -33,21 +33,43 @@ _FLAGS = (
 EVENT = Event()
 
 
-def compiled(target: Path, *flags: str) -> Path:
+KEYED = r"""
+volatile int sink;
+__attribute__((noinline)) int count(int n) {
+  int total = 0;
+  for (int i = 0; i < n; i++) {
+    __asm__ goto("1: .byte 0xe9; .long %l[off] - 2f\n2:\n.pushsection __jump_table, \"aw\"\n"
+                 ".long 1b - ., %l[off] - .\n.quad 0\n.popsection" : : : : off);
+    total += sink;
+    __asm__ goto("1: .byte 0x0f, 0x1f, 0x44, 0, 0\n.pushsection __jump_table, \"aw\"\n"
+                 ".long 1b - ., %l[off] - .\n.quad 0\n.popsection" : : : : off);
+    total ^= sink;
+off:
+    __asm__ volatile("1: jmp 2f\n2:\n.pushsection .altinstructions, \"a\"\n"
+                     ".long 1b - ., 0, 0\n.word 0\n.popsection");
+    total += sink;
+  }
+  return total;
+}
+"""
+"""With static keys, one a jump and one a no-op, and an alternative that is a jump."""
+
+
+def compiled(target: Path, *flags: str, code: str = SOURCE) -> Path:
     """The source made to a file by gcc."""
     source = target.with_suffix(".c")
-    source.write_text(SOURCE)
+    source.write_text(code)
     command = ["gcc", *_FLAGS, *flags, "-Wl,--build-id", "-o", target, source]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return target
 
 
-def kernel(target: Path) -> Path:
+def kernel(target: Path, code: str = SOURCE) -> Path:
     """A kernel: linked where x86-64's is, with the symbols that perf places it by."""
     symbols = [f"-Wl,--defsym={name}={LINKED:#x}" for name in ("_text", "_stext")]
     place = (f"-Wl,-Ttext={LINKED:#x}", "-Wl,-e,count", "-Wl,-z,max-page-size=4096")
-    return compiled(target, "-static", "-no-pie", *place, *symbols)
+    return compiled(target, "-static", "-no-pie", *place, *symbols, code=code)
 
 
 def module(target: Path, *flags: str) -> Path:
