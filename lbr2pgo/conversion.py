@@ -14,7 +14,7 @@ from lbr2pgo.profiles.formats import steps
 from lbr2pgo.profiles.formats.base import Output, Work
 from lbr2pgo.replay.recordings import Inputs, Replayed, read_and_replay
 from lbr2pgo.replay.replay import Flow
-from lbr2pgo.support.errors import Lbr2pgoError
+from lbr2pgo.support.errors import InputError, Lbr2pgoError
 from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable
 from lbr2pgo.support.timings import Timings
 
@@ -29,11 +29,19 @@ class ConvertOptions(Inputs):
     """What to write after them if the program and the recording allow it; else a note says why."""
     no_lbr: bool = False
     """Infer branches from where samples interrupted the program, whatever stacks they hold."""
+    infer: bool = False
+    """Infer what ran between recorded branches, where a filter or the recorder kept some alone;
+    whole stacks tell it themselves."""
     force: bool = False
     """Infer them from however few samples."""
 
     def __post_init__(self) -> None:
         Inputs.__post_init__(self)
+        if self.no_lbr and self.infer:
+            raise InputError(
+                "--no-lbr leaves out the branches that --infer starts from",
+                cure="Leave out one of them.",
+            )
         refuse_overwriting(self.paths, self.paths_read)
 
     @property
@@ -102,11 +110,14 @@ def read(
     options: ConvertOptions, progress: Progress | None = None, timings: Timings | None = None
 ) -> Replayed:
     """The first half of `convert`: what the recordings come to, recorded or inferred."""
-    if not options.no_lbr:
+    if not (options.no_lbr or options.infer):
         return read_and_replay(options, progress, timings)
-    from lbr2pgo.inference.recordings import read_and_infer
+    from lbr2pgo.inference.recordings import read_and_infer, with_flow
     from lbr2pgo.profiles.bolt.indirect_jumps import indirect_targets
 
+    if options.infer:
+        found = read_and_replay(options, progress, timings)
+        return with_flow(found, indirect_targets, timings)
     return read_and_infer(options, indirect_targets, progress, timings, force=options.force)
 
 

@@ -113,3 +113,17 @@ def test_its_call_tree_is_reported(tmp_path: Path, capfd: pytest.CaptureFixture[
     (functions,) = (part for part in shown.split("# ") if part.startswith("call-stacks\r"))
     own = [int(row.split(",")[3]) for row in functions.splitlines()[2:] if row]
     assert sum(int(count) for _, count in folded) == sum(own) > 0
+
+
+def test_with_a_flow_a_filtered_recording_gives_a_sample_profile(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out = filtered(tmp_path / "perf.data", "cond"), tmp_path / "out.prof"
+    words = ["convert", path, "--binary", STATIC, "--llvm", out]
+    assert main(list(map(str, words))) == 2
+    assert "--infer" in capsys.readouterr().err
+    assert main([*map(str, words), "--infer"]) == 0
+    said = "".join(capsys.readouterr())
+    assert "was filtered (user,cond)" in said
+    assert "those of an inferred flow (--infer)" in said
+    assert out.stat().st_size > 0

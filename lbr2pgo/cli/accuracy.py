@@ -40,6 +40,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--no-lbr", action="store_true", help="judge the counts with this of `convert`"
     )
     parser.add_argument(
+        "--infer", action="store_true", help="judge the counts with this of `convert`"
+    )
+    parser.add_argument(
         "--curves",
         action="store_true",
         help="show what shorter stacks, and samples of instructions drawn from the exact counts, "
@@ -84,6 +87,7 @@ def _judged(args: argparse.Namespace, exact: Edges, program: Program) -> Accurac
         counting=CountingOptions(event=args.event),
         correct_runs=args.correct_runs,
         no_lbr=args.no_lbr,
+        infer=args.infer,
         force=True,
     )
     return measure(read(options).flow, exact, program)

@@ -67,6 +67,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="infer branches from where samples interrupted the program, for recordings without "
         "branch stacks",
     )
+    parser.add_argument(
+        "--infer",
+        action="store_true",
+        help="infer what ran between branches, where a filter or the recorder kept some alone",
+    )
     parser.add_argument("--force", action="store_true", help="infer them from however few samples")
     parser.add_argument(
         "--timings", action="store_true", help="print how long each stage took, to stderr"
@@ -139,6 +144,7 @@ def _options(args: argparse.Namespace) -> ConvertOptions:
         binary=binary,
         optional=() if args.all_outputs is None else every_output(args.all_outputs),
         no_lbr=args.no_lbr,
+        infer=args.infer,
         force=args.force,
     )
 
@@ -169,7 +175,8 @@ def _images_options(args: argparse.Namespace) -> ImagesOptions:
     from lbr2pgo.fleet.images import ImagesOptions
     from lbr2pgo.program.elf.find import ImagePlaces
 
-    for word, is_given in (("--no-lbr", args.no_lbr), ("--all", args.all_outputs is not None)):
+    only_one = (("--no-lbr", args.no_lbr), ("--infer", args.infer))
+    for word, is_given in (*only_one, ("--all", args.all_outputs is not None)):
         if is_given:
             raise InputError(f"{word} is for one image", cure="Give one --binary.")
     return ImagesOptions(

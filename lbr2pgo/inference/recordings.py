@@ -1,12 +1,14 @@
-"""Recordings without branches: opened, counted by instruction, and a flow inferred from them."""
+"""Recordings with too few branches, or none: a flow inferred from what they hold."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from lbr2pgo.counting.count import Progress
 from lbr2pgo.counting.count_instructions import CountedInstructions, count_instructions
 from lbr2pgo.counting.find_image import refuse_other_machine
+from lbr2pgo.inference.branches import counts_with_flow, kept_by
 from lbr2pgo.inference.instructions import counts_of_instructions
 from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
 from lbr2pgo.model.instruction_counts import InstructionCounts, merge
@@ -76,6 +78,31 @@ def read_and_infer(
     return Replayed(
         program, tuple(sources), counting, judged_by, flow, (*notes, said), (), is_inferred=True
     )
+
+
+def with_flow(
+    found: Replayed, find_targets: FindTargets, timings: Timings | None = None
+) -> Replayed:
+    """What recorded branches tell, with what must have run between them (`branches`)."""
+    timings = timings or Timings()
+    if not len(found.counts):
+        return found
+    kept = kept_by(event for source in found.sources for event in source.info.events)
+    with timings.stage("infer"):
+        targets = find_targets(found.program, found.flow.instructions.address)
+        counts = counts_with_flow(found.flow, found.program, kept, targets)
+    with timings.stage("replay"):
+        flow = replay(counts, found.program, found.judged_by)
+        flow = replace(flow, tallies={**flow.tallies, **_of_branches(found.flow.tallies)})
+    said = "direct branches and fall-throughs are those of an inferred flow (--infer)"
+    if kept.is_whole:
+        said += "; these stacks are whole, so it has nothing to add"
+    return replace(found, flow=flow, notes=(*found.notes, said), filters=(), is_inferred=True)
+
+
+def _of_branches(tallies: Mapping[str, int]) -> dict[str, int]:
+    """What became of the branches that were recorded, not of those that were inferred."""
+    return {key: count for key, count in tallies.items() if key.startswith("branches_made")}
 
 
 def refuse_thin(

@@ -304,7 +304,8 @@ def refuse_without_runs(work: Work, compiler: str) -> None:
         raise OutputError(
             f"no sample profile was written: without what ran between branches, {compiler} would "
             f"take all code for cold ({filters[0]})",
-            cure="Record all branches: perf record -b (without a filter by type).",
+            cure="Record all branches: perf record -b (without a filter by type); or let --infer "
+            "say what must have run between them.",
         )
 
 

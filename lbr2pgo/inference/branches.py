@@ -1,0 +1,199 @@
+"""A flow from branches: what ran between those that were recorded.
+
+Recorders that keep some kinds of branches, or single ones, tell how often these were taken, and
+nothing of the rest. As much flow leaves a block as enters it, so known edges tell of unknown ones.
+Of whole stacks all branches and all that fell through are known, and a flow changes them little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from lbr2pgo.counting.count import filter_names, kind_of_stacks
+from lbr2pgo.inference.network import infer
+from lbr2pgo.inference.traces import counts_of_flow
+from lbr2pgo.inference.weights import UNKNOWN, Weights
+from lbr2pgo.model.branch_counts import BRANCH, FROM, BranchCounts, Branches, aggregate
+from lbr2pgo.native.walk import StackKind
+from lbr2pgo.program.code.code_graph import CodeGraph, IndirectTargets, code_graph
+from lbr2pgo.program.code.instructions import InstructionTable, Kind
+from lbr2pgo.program.program import Program
+from lbr2pgo.replay.replay import Flow
+from lbr2pgo.sources.base import EventInfo
+from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.distinct import place_of
+from lbr2pgo.support.intervals import last_at_or_below
+
+_ALL = frozenset(Kind)
+_KEPT = {
+    "any": _ALL,
+    "any_call": {Kind.CALL, Kind.INDIRECT_CALL},
+    "call": {Kind.CALL},
+    "ind_call": {Kind.INDIRECT_CALL},
+    "any_ret": {Kind.RET},
+    "cond": {Kind.COND},
+    "ind_jmp": {Kind.INDIRECT_JUMP},
+}
+"""Which branches a filter keeps (perf: Documentation/perf-record.txt, -j)."""
+_LEAVING = frozenset({Kind.JUMP, Kind.INDIRECT_JUMP, Kind.CALL, Kind.INDIRECT_CALL, Kind.RET})
+"""Branches that are always taken, and that every recorder of their kind logs."""
+_DIRECT = (Kind.COND, Kind.JUMP, Kind.CALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What recorders kept."""
+
+    kinds: frozenset[Kind]
+    """Branches of these kinds."""
+    is_whole: bool
+    """All branches, so that what fell through between them is known as well."""
+
+
+def kept_by(events: Iterable[EventInfo]) -> Kept:
+    """What all of these events kept; events that say nothing kept everything.
+
+    >>> sorted(kind.name for kind in kept_by([EventInfo("e", branch_sample_type=1 << 10)]).kinds)
+    ['COND']
+    """
+    kinds, is_whole = _ALL, True
+    for event in events:
+        if kind_of_stacks(event) == StackKind.SELECTED:
+            is_whole = False
+            if not event.records_single_branches:
+                names = [name for name in filter_names(event) if name in _KEPT]
+                kinds &= frozenset().union(*(_KEPT[name] for name in names))
+    return Kept(kinds, is_whole)
+
+
+def counts_with_flow(
+    found: Flow, program: Program, kept: Kept, targets: IndirectTargets | None = None
+) -> BranchCounts:
+    """The branches of a replayed profile, and all else that most likely lies between them.
+
+    Direct branches and fall-throughs are those of the flow; what leads through pointers, returns
+    or comes from outside stays as it was recorded.
+    """
+    code = found.instructions
+    graph = code_graph(code, program.regions, targets)
+    flow = infer(graph, branch_weights(graph, found, kept))
+    inferred = counts_of_flow(graph, flow, code, found.counts.build_id, found.counts.tallies)
+    return _joined(inferred, found, kept)
+
+
+def branch_weights(graph: CodeGraph, found: Flow, kept: Kept) -> Weights:
+    """What branches tell of blocks and edges; one counts for itself."""
+    edge = np.full(len(graph.source), UNKNOWN)
+    is_hub = graph.is_hub
+    from_hub, to_hub = is_hub[graph.source], is_hub[graph.target]
+    last = graph.last[graph.source]
+    is_kept = _are(found.instructions, last, kept.kinds)
+    taken = found.taken.astype(np.int64)
+    jumps = np.flatnonzero(~graph.is_fall & ~from_hub & ~to_hub & is_kept)
+    edge[jumps] = _counts_of_pairs(found, last[jumps], graph.first[graph.target[jumps]])
+    tables = np.flatnonzero(to_hub & is_kept)
+    edge[tables] = taken[last[tables]]
+    if Kind.INDIRECT_JUMP in kept.kinds:
+        cases = np.flatnonzero(from_hub)
+        single = np.bincount(graph.target[cases], minlength=len(graph))[graph.target[cases]] == 1
+        cases = cases[single]
+        edge[cases] = _arrived_by_tables(found)[graph.first[graph.target[cases]]]
+    if kept.is_whole:
+        past = (found.executed - found.ended).astype(np.int64)
+        calls = _are(found.instructions, last, {Kind.CALL, Kind.INDIRECT_CALL})
+        falls = np.flatnonzero(graph.is_fall & ~calls)
+        edge[falls] = past[last[falls]]
+    node = _shown(graph, found, kept)
+    return Weights(node, np.ones(len(node)), edge, np.ones(len(edge)))
+
+
+def _are(code: InstructionTable, rows: I64, kinds: Iterable[Kind]) -> Bools:
+    found: Bools = np.isin(code.kind[rows], [int(kind) for kind in kinds])
+    return found
+
+
+def _counts_of_pairs(found: Flow, source: I64, target: I64) -> I64:
+    """How often each branch (k,) between two instructions was taken."""
+    size = len(found.instructions)
+    inside = np.flatnonzero((found.branch_from >= 0) & (found.branch_to >= 0))
+    key = found.branch_from[inside] * size + found.branch_to[inside]
+    order = np.argsort(key, kind="stable")
+    place = place_of(source * size + target, key[order])
+    count = found.branches.count[inside][order].astype(np.int64)
+    return np.where(place >= 0, count[place] if len(count) else 0, 0)
+
+
+def _arrived_by_tables(found: Flow) -> I64:
+    """(r,): how often indirect jumps led to each instruction."""
+    inside = np.flatnonzero((found.branch_from >= 0) & (found.branch_to >= 0))
+    inside = inside[_are(found.instructions, found.branch_from[inside], {Kind.INDIRECT_JUMP})]
+    arrived = np.zeros(len(found.instructions), np.int64)
+    np.add.at(arrived, found.branch_to[inside], found.branches.count[inside].astype(np.int64))
+    return arrived
+
+
+def _shown(graph: CodeGraph, found: Flow, kept: Kept) -> I64:
+    """(n,): how often blocks ran that a recorded branch shows, of several the largest count."""
+    node = np.full(len(graph), UNKNOWN)
+    blocks = np.flatnonzero(~graph.is_hub)
+    blocks = blocks[np.argsort(graph.first[blocks], kind="stable")]
+    kinds = kept.kinds & _LEAVING
+    rows = np.flatnonzero(_are(found.instructions, np.arange(len(found.instructions)), kinds))
+    owner = blocks[last_at_or_below(graph.first[blocks], rows)]
+    np.maximum.at(node, owner, found.taken[rows].astype(np.int64))
+    return node
+
+
+def _joined(inferred: BranchCounts, found: Flow, kept: Kept) -> BranchCounts:
+    """Direct branches and fall-throughs that were inferred, and all else that was recorded."""
+    code, recorded = found.instructions, found.branches
+    direct = _are_direct(code, inferred)
+    entries = inferred.has(BRANCH) & ~inferred.has(FROM)
+    if Kind.INDIRECT_CALL in kept.kinds:  # what enters functions was recorded
+        entries[:] = False
+    rows = direct | entries | ~inferred.has(BRANCH)
+    others = (found.branch_from < 0) | ~_are(code, found.branch_from, _DIRECT)
+    mispredicted, unknown = _predictions(inferred, recorded)
+    nothing = np.zeros_like(recorded.from_[others])
+    return aggregate(
+        np.concatenate([inferred.from_[rows], recorded.from_[others]]),
+        np.concatenate([inferred.to[rows], recorded.to[others]]),
+        np.concatenate([inferred.end[rows], nothing]),
+        np.concatenate([inferred.known[rows], recorded.known[others] | np.uint8(BRANCH)]),
+        np.concatenate([inferred.count[rows], recorded.count[others]]),
+        np.concatenate([mispredicted[rows], recorded.mispredicted[others]]),
+        np.concatenate([unknown[rows], recorded.prediction_unknown[others]]),
+        build_id=inferred.build_id, tallies=inferred.tallies,
+    )  # fmt: skip
+
+
+def _are_direct(code: InstructionTable, counts: BranchCounts) -> Bools:
+    """(n,): branches that lead where they say."""
+    row = np.where(counts.has(BRANCH | FROM), code.index_of(counts.from_), -1)
+    return (row >= 0) & _are(code, row, _DIRECT)
+
+
+def _predictions(inferred: BranchCounts, recorded: Branches) -> tuple[U64, U64]:
+    """How many of inferred branches (n,) were mispredicted, and of how many nobody knows."""
+    pairs = {
+        pair: (wrong, silent)
+        for pair, wrong, silent in zip(
+            zip(recorded.from_.tolist(), recorded.to.tolist(), strict=True),
+            recorded.mispredicted.tolist(), recorded.prediction_unknown.tolist(), strict=True,
+        )
+    }  # fmt: skip
+    rows = zip(inferred.from_.tolist(), inferred.to.tolist(), inferred.count.tolist(),
+               inferred.has(BRANCH).tolist(), strict=True)  # fmt: skip
+    told = [_told(pairs.get((a, b)), count) if known else (0, 0) for a, b, count, known in rows]
+    mispredicted, unknown = np.array(told, np.uint64).reshape(-1, 2).T
+    return mispredicted, unknown
+
+
+def _told(pair: tuple[int, int] | None, count: int) -> tuple[int, int]:
+    if pair is None:
+        return 0, count
+    wrong = min(pair[0], count)
+    return wrong, min(pair[1], count - wrong)
