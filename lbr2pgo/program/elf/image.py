@@ -22,6 +22,7 @@ from lbr2pgo.program.elf.headers import (
 from lbr2pgo.program.elf.layout import ImageLayout, Segment
 from lbr2pgo.program.elf.modules import linked
 from lbr2pgo.program.elf.packing import unpack, unpack_gnu
+from lbr2pgo.program.elf.pe import as_elf
 from lbr2pgo.support.errors import InputError
 
 _EXECUTABLE, _SHARED = 2, 3
@@ -53,7 +54,7 @@ class Image:
 
     @classmethod
     def _of(cls, file: File) -> Self:
-        file = linked(file)
+        file = as_elf(linked(file))
         headers = read_headers(file)
         architecture = registry.of_elf_machine(headers.machine, where=file.path)
         _refuse_others(file.path, headers)
