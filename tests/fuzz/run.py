@@ -1,22 +1,25 @@
 """Coverage-guided fuzzing of the readers: `run.py [--seconds N | --runs N] [TARGET …]`.
 
 Each target runs in a process of its own, with a limit of a gigabyte and of ten seconds of the
-processor: on a busy machine, time by the clock tells nothing. What it finds stands in
-build/fuzz/TARGET, and `run.py --replay TARGET FILE …` runs it again. What led to new code is kept
-in build/fuzz/TARGET/seeds, where the next call goes on.
+processor: on a busy machine, time by the clock tells nothing. These processes are copies of one
+that has prepared the package, which takes longer than a few hundred runs. What a target finds
+stands in build/fuzz/TARGET, and `run.py --replay TARGET FILE …` runs it again. What led to new code
+is kept in build/fuzz/TARGET/seeds, where the next call goes on.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import signal
-import subprocess
 import sys
+import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NoReturn
 
 HERE = Path(__file__).parent
 OUTPUT = HERE.parents[1] / "build" / "fuzz"
@@ -35,12 +38,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run targets one after the other; 1 if any of them found something."""
     args = _parser().parse_args(arguments)
     sys.path[:0] = [str(HERE), str(HERE.parent)]
-    if args.inside:
-        return fuzz(args.inside, args)
     if args.replay:
         name, *files = args.replay
         return replay(name, map(Path, files))
-    failed = [name for name in args.targets or _names() if not _run(name, args)]
+    targets = _prepared()
+    failed = [name for name in args.targets or targets if not _run(name, targets[name], args)]
     print(f"found something: {', '.join(failed)}" if failed else "nothing was found")
     return 1 if failed else 0
 
@@ -52,19 +54,20 @@ def _parser() -> argparse.ArgumentParser:
     limit.add_argument("--runs", type=int, help="of each target")
     parser.add_argument("--output", type=Path, default=OUTPUT, help="where findings go")
     parser.add_argument("--replay", nargs="+", metavar=("TARGET", "FILE"))
-    for hidden, kind in (("--inside", str), ("--seed", int), ("--most-seconds", int)):
-        parser.add_argument(hidden, type=kind, help=argparse.SUPPRESS)
     parser.add_argument("targets", nargs="*", metavar="TARGET")
     return parser
 
 
-def _names() -> list[str]:
-    from targets import TARGETS
+def _prepared() -> Mapping[str, Any]:
+    """The targets, with the package told to say where it goes."""
+    import atheris
 
-    return list(TARGETS)
+    with atheris.instrument_imports(include=["lbr2pgo"]):
+        from targets import TARGETS
+    return TARGETS  # type: ignore[no-any-return]
 
 
-def _run(name: str, args: argparse.Namespace) -> bool:
+def _run(name: str, target: Any, args: argparse.Namespace) -> bool:
     """Fuzz in pieces: the fuzzer's own notes of what it saw grow, and would pass for a leak."""
     print(f"{name} …", flush=True)
     end = None if args.runs else time.monotonic() + (args.seconds or 60)
@@ -72,7 +75,8 @@ def _run(name: str, args: argparse.Namespace) -> bool:
     while (done < args.runs) if end is None else (time.monotonic() < end):
         runs = PIECE if end is not None else min(PIECE, args.runs - done)
         seconds = 0 if end is None else max(1, int(end - time.monotonic()))
-        ran, said = _run_piece(name, args.output, runs, seconds, SEED + number)
+        limits = f"-seed={SEED + number}", f"-runs={runs}", f"-max_total_time={seconds}"
+        ran, said = _run_piece(target, args.output / name, limits)
         if ran is None:
             print(f"{said}\nfailed after {done:,} runs", flush=True)
             return False
@@ -81,16 +85,20 @@ def _run(name: str, args: argparse.Namespace) -> bool:
     return True
 
 
-def _run_piece(
-    name: str, output: Path, runs: int, seconds: int, seed: int
-) -> tuple[int | None, str]:
+def _run_piece(target: Any, folder: Path, limits: Sequence[str]) -> tuple[int | None, str]:
     """How many runs went well, None if one did not; and the end of what the fuzzer said."""
-    words = [__file__, "--inside", name, "--output", output, "--runs", runs, "--seed", seed]
-    command = [sys.executable, *map(str, words), "--most-seconds", str(seconds)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    match = re.search(r"^Done (\d+) runs", done.stdout, re.MULTILINE)
-    ran = int(match[1]) if match and done.returncode == 0 else None
-    return ran, "\n".join(done.stdout.splitlines()[-40:])
+    with tempfile.TemporaryFile() as output:
+        child = os.fork()
+        if not child:
+            os.dup2(output.fileno(), 1)
+            os.dup2(output.fileno(), 2)
+            _fuzz(target, folder, limits)
+        _, status = os.waitpid(child, 0)
+        output.seek(0)
+        said = output.read().decode(errors="replace")
+    match = re.search(r"^Done (\d+) runs", said, re.MULTILINE)
+    ran = int(match[1]) if match and status == 0 else None
+    return ran, "\n".join(said.splitlines()[-40:])
 
 
 def replay(name: str, files: Iterable[Path]) -> int:
@@ -120,30 +128,25 @@ def _limited(target: Callable[[bytes], None]) -> Callable[[bytes], None]:
     return run
 
 
-def fuzz(name: str, args: argparse.Namespace) -> int:
-    """Fuzz one target in this process; does not come back."""
+def _fuzz(target: Any, folder: Path, limits: Sequence[str]) -> NoReturn:
+    """Fuzz one target in this process, to its end: what is found is stored as it ends."""
     import atheris
 
-    folder = args.output / name
     seeds = folder / "seeds"
     seeds.mkdir(parents=True, exist_ok=True)
     with atheris.instrument_imports(include=["lbr2pgo"]):
-        from targets import TARGETS
-
         warnings.simplefilter("error", RuntimeWarning)
-        target = TARGETS[name]
         # Readers import much when they need it: before the clock starts.
         for number, data in enumerate(target.seeds()):
             (seeds / f"{number}").write_bytes(data)
             target(data)
     options = [
-        sys.argv[0], f"-seed={args.seed}", f"-timeout={BACKSTOP}", "-rss_limit_mb=1024",
-        f"-max_len={target.longest}", f"-artifact_prefix={folder}/",
-        f"-runs={args.runs}", f"-max_total_time={args.most_seconds}", "-verbosity=1", str(seeds),
+        sys.argv[0], *limits, f"-timeout={BACKSTOP}", "-rss_limit_mb=1024",
+        f"-max_len={target.longest}", f"-artifact_prefix={folder}/", "-verbosity=1", str(seeds),
     ]  # fmt: skip
     atheris.Setup(options, _limited(target))
     atheris.Fuzz()
-    return 0
+    sys.exit(0)
 
 
 if __name__ == "__main__":
