@@ -14,6 +14,7 @@ from lbr2pgo.profiles.bolt.fdata_tables import UNKNOWN, Fdata
 from lbr2pgo.profiles.gcc.samples import gcc_samples
 from lbr2pgo.profiles.llvm.correlate import sample_profile
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+from lbr2pgo.profiles.propeller.written import Clusters
 from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
@@ -43,6 +44,8 @@ class Profile:
     flow: Flow | None = None
     gcc: SampleProfile | None = None
     """Samples as GCC keeps them: names and discriminators are others."""
+    clusters: Clusters | None = None
+    """Blocks laid out for Propeller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,8 @@ def _stale(profile: Profile, program: Program) -> Staleness | None:
 
 def _stale_in(profile: Profile, program: Program) -> Staleness | None:
     """What a profile says of code that a program lacks, which need not be the one recorded."""
+    if profile.clusters is not None:
+        return staleness.of_clusters(profile.clusters.functions, program)
     samples = profile.samples or profile.gcc
     if samples is None:
         return None if profile.fdata is None else staleness.of_fdata(profile.fdata, program)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,6 +13,8 @@ from lbr2pgo.profiles.bolt.functions import discover
 from lbr2pgo.profiles.llvm.correlate import sample_profile
 from lbr2pgo.profiles.llvm.sample_names import Location, canonical_name, guid
 from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
+from lbr2pgo.profiles.propeller.written import Laid
+from lbr2pgo.program.block_map import open_block_map
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.probes import Descriptors
 from lbr2pgo.program.program import Program
@@ -240,6 +242,28 @@ def of_fdata(fdata: Fdata, program: Program) -> Staleness:
         text = fdata.names[name[i]]
         missing[text] = missing.get(text, 0) + int(count[i])
     return _Weights(exact_sum(count[inside]), exact_sum(count[placed]), missing).result()
+
+
+def of_clusters(clusters: Sequence[Laid], program: Program) -> Staleness:
+    """Of Propeller's clusters: blocks that the map of a program lacks, each counting once.
+
+    Raises InputError where the program has no map.
+    """
+    blocks = open_block_map(program.image)
+    known: dict[str, set[int]] = {}
+    names = program.symbols.functions_at(blocks.entry.tolist())
+    for function, block in zip(blocks.function.tolist(), blocks.identity.tolist(), strict=True):
+        for name in names.get(int(blocks.entry[function]), ()):
+            known.setdefault(name, set()).add(block)
+    total = placed = 0
+    missing: dict[str, int] = {}
+    for each in clusters:
+        there = [known[name] for name in each.names if name in known]
+        total += len(each.blocks)
+        placed += max((len(own.intersection(each.blocks)) for own in there), default=0)
+        if not there:
+            missing[each.names[0]] = missing.get(each.names[0], 0) + len(each.blocks)
+    return _Weights(total, placed, missing).result()
 
 
 def _fdata_places(fdata: Fdata) -> tuple[I64, U64, I64, U64]:

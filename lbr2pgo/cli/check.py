@@ -154,6 +154,7 @@ def load(path: str, program: Program, *, for_gcc: bool = False) -> Profile:
     from lbr2pgo.profiles.formats import read_written
     from lbr2pgo.profiles.gcc.afdo import GccProfile
     from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+    from lbr2pgo.profiles.propeller.written import Clusters
 
     written = None if path == "-" else read_written(Path(path))
     if isinstance(written, Fdata):
@@ -162,6 +163,8 @@ def load(path: str, program: Program, *, for_gcc: bool = False) -> Profile:
         return Profile(samples=written)
     if isinstance(written, GccProfile):
         return Profile(gcc=written.samples)
+    if isinstance(written, Clusters):
+        return Profile(clusters=written)
     return _replayed(path, program, for_gcc=for_gcc)
 
 

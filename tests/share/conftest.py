@@ -26,6 +26,7 @@ project(app LANGUAGES C)
 find_package(lbr2pgo REQUIRED)
 add_executable(app app.c)
 lbr2pgo_profile(TARGET app {profile}{probes})
+{propeller}
 lbr2pgo_bolt(TARGET app {fdata})
 """
 MAKE = """\
@@ -33,6 +34,7 @@ CC = clang-22
 {probes}
 include $(shell lbr2pgo share make)/lbr2pgo.mk
 $(eval $(call lbr2pgo-profile,app.prof{profile}))
+{propeller}
 $(eval $(call lbr2pgo-bolt,app,app.fdata{fdata}))
 
 CFLAGS = -O2 $(LBR2PGO_CFLAGS)
@@ -42,7 +44,7 @@ all: app app.bolt
 app: app.o
 \t$(CC) $(LDFLAGS) -o $@ $^
 \t$(call lbr2pgo-check,$@)
-app.o: $(LBR2PGO_PROFILE)
+app.o: $(LBR2PGO_PROFILE) $(LBR2PGO_LAYOUT)
 """
 MESON = """\
 project('app', 'c', default_options: ['optimization=2'])
@@ -50,11 +52,23 @@ lbr2pgo_profile = 'app.prof'
 lbr2pgo_fdata = 'app.fdata'
 {recordings}
 {probes}
+{propeller}
 subdir('lbr2pgo')
 app = executable('app', 'app.c', c_args: lbr2pgo_args, link_args: lbr2pgo_link_args)
 lbr2pgo_target = app
 subdir('lbr2pgo/bolt')
 """
+PROPELLER = {
+    ("cmake", "files"): "lbr2pgo_propeller(TARGET app PROFILE app.propeller-cc)",
+    ("cmake", "recorded"): "lbr2pgo_propeller(TARGET app RECORDING app.data BINARY app.mapped)",
+    ("make", "files"): "$(eval $(call lbr2pgo-propeller,app.propeller-cc,app.propeller-ld))",
+    ("make", "recorded"): "$(eval $(call lbr2pgo-propeller,app.propeller-cc,app.propeller-ld,"
+    "app.data,app.mapped))",
+    ("meson", "files"): "lbr2pgo_clusters = 'app.propeller-cc'\nlbr2pgo_order = 'app.propeller-ld'",
+    ("meson", "recorded"): "lbr2pgo_propeller_recording = ['app.data']\n"
+    "lbr2pgo_propeller_binary = 'app.mapped'",
+}
+"""How a project asks for a layout by clang and lld, of stored files or of a recording."""
 
 
 @dataclass(frozen=True)
@@ -126,15 +140,23 @@ def project(tmp_path: Path, profiles: Path, tool: Callable[[str], str]) -> Calla
     for name in ("clang-22", "llvm-bolt-22"):
         tool(name)
 
-    def make(build_system: str, *, recorded: bool = False, probes: bool = False) -> Project:
+    def make(
+        build_system: str, *, recorded: bool = False, probes: bool = False, propeller: str = ""
+    ) -> Project:
         shutil.copy(TESTBINS / "src" / "interp.c", tmp_path / "app.c")
-        return PROJECTS[build_system](tmp_path, profiles, tool, recorded, probes)
+        propeller = PROPELLER[build_system, propeller] if propeller else ""
+        return PROJECTS[build_system](tmp_path, profiles, tool, recorded, probes, propeller)
 
     return make
 
 
 def _cmake(
-    folder: Path, profiles: Path, tool: Callable[[str], str], recorded: bool, probes: bool
+    folder: Path,
+    profiles: Path,
+    tool: Callable[[str], str],
+    recorded: bool,
+    probes: bool,
+    propeller: str,
 ) -> Project:
     tool("ninja")
     recording = "RECORDING perf.data BINARY app.recorded"
@@ -142,6 +164,7 @@ def _cmake(
         profile=recording if recorded else "PROFILE app.prof",
         fdata=recording if recorded else "PROFILE app.fdata",
         probes=" PROBES" if probes else "",
+        propeller=propeller,
     )
     (folder / "CMakeLists.txt").write_text(text)
     options = ("-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", f"-Dlbr2pgo_DIR={SHARE / 'cmake'}")
@@ -152,19 +175,29 @@ def _cmake(
 
 
 def _make(
-    folder: Path, profiles: Path, tool: Callable[[str], str], recorded: bool, probes: bool
+    folder: Path,
+    profiles: Path,
+    tool: Callable[[str], str],
+    recorded: bool,
+    probes: bool,
+    propeller: str,
 ) -> Project:
     tool("make")
     recording = ",perf.data,app.recorded" if recorded else ""
     wanted = "LBR2PGO_PROBES = 1" if probes else ""
-    text = MAKE.format(profile=recording, fdata=recording, probes=wanted)
+    text = MAKE.format(profile=recording, fdata=recording, probes=wanted, propeller=propeller)
     (folder / "Makefile").write_text(text)
     build = (("make",),)
     return Project(folder, profiles, build, build, folder / "app", folder / "app.bolt")
 
 
 def _meson(
-    folder: Path, profiles: Path, tool: Callable[[str], str], recorded: bool, probes: bool
+    folder: Path,
+    profiles: Path,
+    tool: Callable[[str], str],
+    recorded: bool,
+    probes: bool,
+    propeller: str,
 ) -> Project:
     tool("ninja")
     recordings = (
@@ -174,6 +207,7 @@ def _meson(
     text = MESON.format(
         recordings="\n".join(recordings) if recorded else "",
         probes="lbr2pgo_probes = true" if probes else "",
+        propeller=propeller,
     )
     (folder / "meson.build").write_text(text)
     shutil.copytree(SHARE / "meson" / "lbr2pgo", folder / "lbr2pgo")

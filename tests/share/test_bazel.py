@@ -37,7 +37,8 @@ native = struct(glob = lambda names, allow_empty: [name for name in names if nam
 """
 # Macros as a BUILD file would call them.
 BUILD = """
-pgo = lbr2pgo_profile(name = "p", profile = "app.prof", probes = probes)
+pgo = lbr2pgo_profile(name = "p", profile = "app.prof", probes = probes,
+                      compiler = compiler)
 lbr2pgo_bolt(name = "app.bolt", binary = ":app", profile = "app.fdata", compiled_with = pgo)
 made = lbr2pgo_profile(name = "m", recordings = ["perf.data"], recorded = "app.old")
 json.encode([pgo, made, calls])
@@ -48,10 +49,9 @@ json.encode([pgo, made, calls])
 def evaluate():
     """What the BUILD file's macros give and call, by the files that are there."""
 
-    def call(*there: str, probes: bool = False):
-        text = (
-            f"there = {json.dumps(there)}\nprobes = {probes}\n{BAZEL}\n{FILE.read_text()}\n{BUILD}"
-        )
+    def call(*there: str, probes: bool = False, compiler: str = "clang", build: str = BUILD):
+        wanted = f'there = {json.dumps(there)}\nprobes = {probes}\ncompiler = "{compiler}"\n'
+        text = f"{wanted}{BAZEL}\n{FILE.read_text()}\n{build}"
         module = starlark.Module()
         dialect = starlark.Dialect.extended()
         dialect.enable_keyword_only_arguments = True
@@ -83,6 +83,27 @@ def test_probes_are_compiled_in_where_they_are_asked_for(evaluate) -> None:
     pgo, made, _ = evaluate("app.prof", probes=True)
     assert "-fpseudo-probe-for-profiling" in pgo["copts"]
     assert "-fpseudo-probe-for-profiling" not in made["copts"]
+
+
+def test_gcc_is_given_flags_of_its_own(evaluate) -> None:
+    pgo, _, _ = evaluate("app.prof", compiler="gcc")
+    assert pgo["copts"] == ["-g1", "-fauto-profile=$(location app.prof)"]
+
+
+def test_a_layout_is_used_where_both_files_are_there(evaluate) -> None:
+    wanted = 'lbr2pgo_propeller(name = "l", clusters = "a.cc", order = "a.ld")'
+    lacking, _ = evaluate("a.cc", build=f"json.encode([{wanted}, calls])")
+    assert lacking["inputs"] == []
+    assert "-fbasic-block-address-map" in lacking["copts"]
+    given, calls = evaluate("a.cc", "a.ld", build=f"json.encode([{wanted}, calls])")
+    assert given["inputs"] == ["a.cc", "a.ld"]
+    assert given["copts"][-1] == "-fbasic-block-sections=list=$(location a.cc)"
+    assert given["linkopts"][-1] == "-Wl,--symbol-ordering-file=$(location a.ld)"
+    assert calls == []
+    made = 'lbr2pgo_propeller(name = "l", recordings = ["perf.data"], recorded = "a")'
+    found, calls = evaluate("perf.data", "a", build=f"json.encode([{made}, calls])")
+    assert found["inputs"] == [call["out"] for call in calls]
+    assert [call["form"] for call in calls] == ["--propeller-cc", "--propeller-ld"]
 
 
 def test_files_that_are_there_are_used(evaluate) -> None:
@@ -185,7 +206,7 @@ def command_path() -> dict[str, str]:
 
 @pytest.mark.slow
 def test_bazel_itself_builds_with_a_profile_and_lays_out(bazel: Bazel, tmp_path: Path) -> None:
-    done = bazel("//:app_profile_convert", "//:plain")
+    done = bazel("//:app_profile.prof", "//:plain")
     assert done.returncode == 0, done.stderr
     assert "warning: there is no none.prof yet: a plain build" in done.stderr
     done = bazel("//:app.bolt")

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import filecmp
 import os
+import shutil
 import subprocess
 
 import pytest
 
 from lbr2pgo.build.training import Training, make_profiles, record_all
+from lbr2pgo.profiles.formats.afdo import AfdoOutput
 from lbr2pgo.profiles.formats.llvm import LlvmOutput
+from lbr2pgo.profiles.formats.propeller import PropellerOutput
+from lbr2pgo.profiles.formats.propeller_order import PropellerOrderOutput
+from lbr2pgo.profiles.gcc import afdo
+from lbr2pgo.profiles.gcc.afdo import GccProfile
+from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+from lbr2pgo.program.program import Program
 
 pytestmark = pytest.mark.slow
 
 BUILD_SYSTEMS = ("cmake", "make", "meson")
 WARNING = "lbr2pgo: warning: "
+OLDER = """#!/bin/sh
+case "$*" in *-fdebug-info-for-profiling*|*profile*) echo "error: unknown option" >&2; exit 1; esac
+exec {compiler} "$@"
+"""
 
 
 def checksum(path) -> str:
@@ -82,6 +94,60 @@ def test_probes_are_built_recorded_and_used(project, build_system, tmp_path):
 
 
 @pytest.mark.parametrize("build_system", BUILD_SYSTEMS)
+def test_gcc_is_given_a_profile_of_its_own(project, build_system, tmp_path, tool):
+    tool("gcc")
+    app = project(build_system)
+    first = app.build(compiler="gcc")
+    assert first.code == 0, first.text
+    plain, result = app.app.read_bytes(), checksum(app.app)
+    recording = tmp_path / "gcc.data"
+    record_all(Training((f"{app.app} 2",), 1009, emulate=True), recording, print)
+    make_profiles([recording], app.app, print, [AfdoOutput(app.folder / "app.prof")])
+    second = app.build(again=True, compiler="gcc")
+    assert second.code == 0, second.text
+    assert [line for line in second.said("lbr2pgo: ") if "app.prof: " in line]
+    built = app.app.read_bytes()
+    assert built != plain
+    assert checksum(app.app) == result
+    # Another one, and everything is compiled again; that of another program is refused.
+    other = GccProfile(SampleProfile())
+    other.samples.function("elsewhere").add_body((1, 0), 100)
+    other.samples.function("elsewhere").total = 100
+    afdo.write(other, app.folder / "app.prof")
+    third = app.build(compiler="gcc")
+    assert third.code != 0
+    assert third.said("; refused: stale, missing")
+
+
+@pytest.mark.parametrize("given", ["files", "recorded"])
+@pytest.mark.parametrize("build_system", BUILD_SYSTEMS)
+def test_propeller_lays_out_what_was_recorded(project, build_system, given, tmp_path):
+    app = project(build_system, propeller=given)
+    first = app.build()
+    assert first.code == 0, first.text
+    assert len(first.said("laid out as ever")) + len(first.said("there is no app.")) >= 1
+    result, cc, ld = checksum(app.app), *(app.folder / f"app.propeller-{x}" for x in ("cc", "ld"))
+    shutil.copy(app.app, app.folder / "app.mapped")
+    recording = tmp_path / "mapped.data"
+    record_all(Training((f"{app.app} 2",), 1009, emulate=True), recording, print)
+    if given == "recorded":
+        shutil.copy(recording, app.folder / "app.data")
+    else:
+        outputs = [PropellerOutput(cc), PropellerOrderOutput(ld)]
+        make_profiles([recording], app.app, print, outputs)
+    second = app.build(again=True)
+    assert second.code == 0, second.text
+    assert any("app.propeller-cc: fits " in line for line in second.said("lbr2pgo: "))
+    assert any(name.endswith(".cold") for name in Program.open(app.app).symbols.names)
+    assert checksum(app.app) == result
+    if given == "files":
+        cc.write_text("v1\nf elsewhere\nc 0 1\n")
+        third = app.build()
+        assert third.code != 0
+        assert third.said("; refused: stale, missing")
+
+
+@pytest.mark.parametrize("build_system", BUILD_SYSTEMS)
 def test_the_layout_of_another_program_is_refused(project, build_system):
     app = project(build_system)
     app.put("shapes.fdata", "app.fdata")
@@ -118,11 +184,13 @@ def test_a_recording_of_another_program_is_refused(project, build_system):
 
 
 @pytest.mark.parametrize("build_system", BUILD_SYSTEMS)
-def test_a_compiler_that_is_too_old_is_said(project, build_system, tool):
-    tool("gcc")
+def test_a_compiler_that_is_too_old_is_said(project, build_system, tool, tmp_path):
+    older = tmp_path / "clang"
+    older.write_text(OLDER.format(compiler=tool("clang-22")))
+    older.chmod(0o755)
     app = project(build_system)
     app.put("interp.prof", "app.prof")
-    done = app.build(compiler="gcc")
+    done = app.build(compiler=str(older))
     assert done.code == 0, done.text
     assert "-fdebug-info-for-profiling" in done.said(WARNING)[0]
     assert checksum(app.app).startswith("checksum")

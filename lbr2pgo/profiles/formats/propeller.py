@@ -21,10 +21,12 @@ from lbr2pgo.profiles.formats.base import (
 from lbr2pgo.support.errors import InputError, OutputError
 
 if TYPE_CHECKING:
+    from lbr2pgo.profiles.formats.base import Reader
     from lbr2pgo.profiles.propeller.block_flow import BlockFlow
     from lbr2pgo.profiles.propeller.files import Cluster
     from lbr2pgo.profiles.propeller.layout import Layout
     from lbr2pgo.profiles.propeller.names import Named
+    from lbr2pgo.profiles.propeller.written import Clusters
     from lbr2pgo.program.block_map import BlockMap
 
 _FEWEST_AT_BLOCKS = 0.95
@@ -154,6 +156,12 @@ def _fit(found: BlockFlow) -> str:
     return f"{share:.2%} of {found.jumps:,} jumps within functions lead to the start of a block"
 
 
+def _readers() -> tuple[Reader[Clusters], ...]:
+    from lbr2pgo.profiles.propeller.written import READERS
+
+    return READERS
+
+
 FORMAT = OutputFormat(
     name="propeller",
     suffix=".propeller-cc",
@@ -179,4 +187,5 @@ FORMAT = OutputFormat(
         "does not tell the files",
     ),
     steps=(RAN, FUNCTIONS),
+    readers=_readers,
 )

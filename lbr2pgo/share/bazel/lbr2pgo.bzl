@@ -14,13 +14,27 @@
 
     lbr2pgo_bolt(name = "app.bolt", binary = ":app", profile = "app.fdata", compiled_with = pgo)
 
-Instead of `profile`, both take `recordings` and `recorded`, the binary that was recorded. A file that
+Or have clang and lld lay it out, and add `layout`'s to each of these, and `layout.inputs` to
+`additional_linker_inputs`:
+
+    layout = lbr2pgo_propeller(name = "app_layout", clusters = "app.propeller-cc",
+                               order = "app.propeller-ld")
+
+Instead of files, all take `recordings` and `recorded`, the binary that was recorded. A file that
 isn't there yet gives a plain build and a line of warning. A stale profile is used, and how stale it
 is stands in the log; another program's ends the build. The command lbr2pgo must be in the PATH of
 actions: `--action_env=PATH`. See docs/builds.md.
 """
 
 _GATES = ["--max-stale", "0.5", "--max-missing", "0.5"]
+
+_ENDINGS = {
+    "--llvm": ".prof",
+    "--afdo": ".afdo",
+    "--fdata": ".fdata",
+    "--propeller-cc": ".propeller-cc",
+    "--propeller-ld": ".propeller-ld",
+}
 
 def _run(ctx, inputs, outputs, mnemonic, command, arguments):
     """Runs a shell command with positional arguments."""
@@ -50,7 +64,7 @@ def _convert_impl(ctx):
 _convert = rule(
     implementation = _convert_impl,
     attrs = {
-        "form": attr.string(values = ["--llvm", "--fdata"], mandatory = True),
+        "form": attr.string(values = _ENDINGS.keys(), mandatory = True),
         "out": attr.output(mandatory = True),
         "recorded": attr.label(allow_single_file = True, mandatory = True),
         "recordings": attr.label_list(allow_files = True, mandatory = True),
@@ -116,32 +130,66 @@ def _find_profile(name, form, profile, recordings, recorded):
             return None
     if not recordings:
         return profile
-    out = name + (".prof" if form == "--llvm" else ".fdata")
-    _convert(name = name + "_convert", form = form, out = out, recorded = recorded, recordings = recordings)
+    out = name + _ENDINGS[form]
+    _convert(name = out + "_convert", form = form, out = out, recorded = recorded, recordings = recordings)
     return out
 
-def lbr2pgo_profile(name, profile = None, recordings = [], recorded = None, probes = False):
-    """Finds or makes a sample profile for clang.
+def lbr2pgo_profile(name, profile = None, recordings = [], recorded = None, probes = False, compiler = "clang"):
+    """Finds or makes a sample profile for clang or GCC.
 
     Args:
       name: of the targets that it makes.
-      profile: what `lbr2pgo convert --llvm` wrote, a file of this package; may not exist yet.
+      profile: what `lbr2pgo convert --llvm` (for GCC --afdo) wrote, a file of this package; may not exist yet.
       recordings: instead, files of this package that hold recordings.
       recorded: the binary that was recorded, a file of this package.
       probes: compile with pseudo probes (docs/probes.md).
+      compiler: "clang" or "gcc": macros can't see it.
 
     Returns:
       A struct: `copts`, `linkopts` and `inputs` (additional_compiler_inputs) of cc rules, and
       `profile`, a label or None.
     """
-    found = _find_profile(name, "--llvm", profile, recordings, recorded)
-    use = ["-fprofile-sample-use=$(location {})".format(found)] if found else []
+    is_gcc = compiler == "gcc"
+    found = _find_profile(name, "--afdo" if is_gcc else "--llvm", profile, recordings, recorded)
+    flag = "-fauto-profile" if is_gcc else "-fprofile-sample-use"
+    use = ["{}=$(location {})".format(flag, found)] if found else []
+    lines = ["-g1"] if is_gcc else ["-g1", "-fdebug-info-for-profiling"]
     numbered = ["-fpseudo-probe-for-profiling"] if probes else []
     return struct(
-        copts = ["-g1", "-fdebug-info-for-profiling"] + numbered + use,
+        copts = lines + numbered + use,
         inputs = [found] if found else [],
         linkopts = ["-Wl,--build-id", "-Wl,--emit-relocs"],
         profile = found,
+    )
+
+def lbr2pgo_propeller(name, clusters = None, order = None, recordings = [], recorded = None):
+    """Has clang and lld lay a program out; as it is while there is no layout.
+
+    Args:
+      name: of the targets that it makes.
+      clusters: what `lbr2pgo convert --propeller-cc` wrote, a file of this package; may not exist yet.
+      order: what --propeller-ld wrote at once.
+      recordings: instead, files of this package that hold recordings.
+      recorded: the binary that was recorded, a file of this package.
+
+    Returns:
+      A struct: `copts`, `linkopts` and `inputs`, which are those of the linker too.
+    """
+    blocks = _find_profile(name, "--propeller-cc", clusters, recordings, recorded)
+    symbols = _find_profile(name, "--propeller-ld", order, recordings, recorded)
+    copts = ["-fbasic-block-address-map", "-ffunction-sections"]
+    linkopts = ["-fuse-ld=lld", "-Wl,--lto-basic-block-address-map"]
+    if blocks and symbols:
+        copts = copts + ["-fbasic-block-sections=list=$(location {})".format(blocks)]
+        linkopts = linkopts + [
+            "-Wl,--lto-basic-block-sections=$(location {})".format(blocks),
+            "-Wl,--no-warn-symbol-ordering",
+            "-Wl,--symbol-ordering-file=$(location {})".format(symbols),
+        ]
+    return struct(
+        copts = copts,
+        inputs = [blocks, symbols] if blocks and symbols else [],
+        linkopts = linkopts,
     )
 
 def lbr2pgo_bolt(

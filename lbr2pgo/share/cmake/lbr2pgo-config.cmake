@@ -4,11 +4,13 @@
 #
 #     find_package(lbr2pgo REQUIRED)
 #     lbr2pgo_profile(TARGET app PROFILE app.prof)     # sample PGO, at compile time
+#     lbr2pgo_propeller(TARGET app PROFILE app.propeller-cc)   # layout by clang and lld
 #     lbr2pgo_bolt(TARGET app PROFILE app.fdata)       # llvm-bolt, after the link: app.bolt
 #
-# Both take one of these, and are called after the target has all its sources and options:
+# All take one of these, and are called after the target has all its sources and options:
 #
-#     PROFILE file                    what `lbr2pgo convert` wrote: --llvm or --fdata
+#     PROFILE file                    what lbr2pgo convert wrote: --llvm (GCC: --afdo), --fdata, or
+#                                     --propeller-cc, with --propeller-ld in app.propeller-ld
 #     RECORDING file… BINARY elf      recordings, and the binary that was recorded
 #     TRAIN [argument…]               record a run of the target, in its source directory
 #
@@ -36,14 +38,15 @@ set(LBR2PGO_MAX_MISSING 0.5 CACHE STRING "A profile with more in unknown functio
 # Build a target with its sample profile.
 function(lbr2pgo_profile)
     _lbr2pgo_parse(lbr2pgo_profile PROBES ${ARGN})
-    _lbr2pgo_languages(languages)
+    _lbr2pgo_dialect()
+    _lbr2pgo_languages(languages ${known})
     if(NOT languages)
         _lbr2pgo_warn("no compiler here takes sample profiles: ${arg_TARGET} is built plainly")
         return()
     endif()
     # Debug information as it is, or line tables where there would be none.
     set(tables "$<$<NOT:$<CONFIG:Debug,RelWithDebInfo>>:-g1>")
-    _lbr2pgo_compile_options(-fdebug-info-for-profiling ${tables})
+    _lbr2pgo_compile_options(${known} ${tables})
     if(arg_PROBES)
         _lbr2pgo_compile_options(-fpseudo-probe-for-profiling)
     endif()
@@ -52,7 +55,7 @@ function(lbr2pgo_profile)
     if(arg_MODE STREQUAL "TRAIN")
         _lbr2pgo_clone(${arg_TARGET} ${arg_TARGET}-plain)
     endif()
-    _lbr2pgo_find_profile(profile --llvm ${arg_TARGET}-plain ${arg_TARGET}.prof)
+    _lbr2pgo_find_profile(profile "${form}" ${arg_TARGET}-plain ${arg_TARGET}.${ending})
     if(NOT profile)
         _lbr2pgo_warn("no ${arg_PROFILE}${arg_RECORDING} yet: ${arg_TARGET} is built plainly")
         return()
@@ -60,11 +63,73 @@ function(lbr2pgo_profile)
     # The generated profile first, and what is compiled with it again when it changes.
     add_custom_target(${arg_TARGET}-profile DEPENDS "${profile}")
     add_dependencies(${arg_TARGET} ${arg_TARGET}-profile)
-    _lbr2pgo_compile_options(
-        "-fprofile-sample-use=${profile}"
-        "SHELL:-Xclang \"-fdepfile-entry=${profile}\""
-    )
+    _lbr2pgo_compile_options("${use}=${profile}")
+    if(ending STREQUAL "prof")
+        _lbr2pgo_compile_options("SHELL:-Xclang \"-fdepfile-entry=${profile}\"")
+    else()
+        get_target_property(sources ${arg_TARGET} SOURCES)
+        set_property(SOURCE ${sources} APPEND PROPERTY OBJECT_DEPENDS "${profile}")
+    endif()
     _lbr2pgo_check_fit(${arg_TARGET} "${profile}")
+endfunction()
+
+# Have clang and lld lay a target out.
+function(lbr2pgo_propeller)
+    _lbr2pgo_parse(lbr2pgo_propeller "" ${ARGN})
+    _lbr2pgo_languages(languages -fbasic-block-address-map)
+    if(NOT languages)
+        _lbr2pgo_warn("no compiler here lays out blocks: ${arg_TARGET} is laid out as ever")
+        return()
+    endif()
+    _lbr2pgo_compile_options(-fbasic-block-address-map -ffunction-sections)
+    target_link_options(
+        ${arg_TARGET}
+        PRIVATE -fuse-ld=lld -Wl,--lto-basic-block-address-map
+    )
+    _lbr2pgo_link_build_id(${arg_TARGET})
+
+    if(arg_MODE STREQUAL "TRAIN")
+        _lbr2pgo_clone(${arg_TARGET} ${arg_TARGET}-mapped)
+        if(TARGET ${arg_TARGET}-profile)
+            add_dependencies(${arg_TARGET}-mapped ${arg_TARGET}-profile)
+        endif()
+    endif()
+    set(name ${arg_TARGET}.propeller-cc)
+    if(arg_PROFILE)
+        get_filename_component(
+            path
+            "${arg_PROFILE}"
+            ABSOLUTE
+            BASE_DIR "${CMAKE_CURRENT_SOURCE_DIR}"
+        )
+    else()
+        set(path "${CMAKE_CURRENT_BINARY_DIR}/${name}")
+    endif()
+    string(REGEX REPLACE "cc$" "ld" order "${path}")
+    set(form --propeller-ld "${order}" --propeller-cc)
+    _lbr2pgo_find_profile(clusters "${form}" ${arg_TARGET}-mapped ${name})
+    if(arg_PROFILE)
+        _lbr2pgo_existing(clusters ${clusters} "${order}")
+    endif()
+    if(NOT clusters)
+        _lbr2pgo_warn("no ${arg_PROFILE}${arg_RECORDING} yet: ${arg_TARGET} is laid out as ever")
+        return()
+    endif()
+    add_custom_target(${arg_TARGET}-layout DEPENDS "${path}")
+    add_dependencies(${arg_TARGET} ${arg_TARGET}-layout)
+    _lbr2pgo_compile_options(
+        "-fbasic-block-sections=list=${path}"
+        "SHELL:-Xclang \"-fdepfile-entry=${path}\""
+    )
+    target_link_options(
+        ${arg_TARGET}
+        PRIVATE
+            "-Wl,--lto-basic-block-sections=${path}"
+            -Wl,--no-warn-symbol-ordering
+            "-Wl,--symbol-ordering-file=${order}"
+    )
+    set_property(TARGET ${arg_TARGET} APPEND PROPERTY LINK_DEPENDS "${path}")
+    _lbr2pgo_check_fit(${arg_TARGET} "${path}")
 endfunction()
 
 # Lay a linked target out anew, as TARGET.bolt in the directory's build folder.
@@ -117,18 +182,36 @@ macro(_lbr2pgo_parse caller options)
     endif()
 endmacro()
 
-# The enabled languages whose compiler takes sample profiles; says which one doesn't.
-function(_lbr2pgo_languages result)
+# What the compiler calls it: how it is `known`, to `use` a profile, the `form` and its `ending`.
+macro(_lbr2pgo_dialect)
+    set(known -fdebug-info-for-profiling) # the newer of the two flags
+    set(use -fprofile-sample-use)
+    set(form --llvm)
+    set(ending prof)
+    if("GNU" IN_LIST CMAKE_C_COMPILER_ID OR "GNU" IN_LIST CMAKE_CXX_COMPILER_ID)
+        set(known -fno-auto-profile)
+        set(use -fauto-profile)
+        set(form --afdo)
+        set(ending afdo)
+        list(APPEND version ${CMAKE_C_COMPILER_VERSION} ${CMAKE_CXX_COMPILER_VERSION})
+        list(GET version 0 version)
+        if(version VERSION_GREATER_EQUAL 16)
+            set(form --afdo-version 3 --afdo)
+        endif()
+    endif()
+endmacro()
+
+# The enabled languages whose compiler takes a flag; says which one doesn't.
+function(_lbr2pgo_languages result flag)
     get_property(enabled GLOBAL PROPERTY ENABLED_LANGUAGES)
     set(found "")
     foreach(language IN ITEMS C CXX)
         if(NOT language IN_LIST enabled)
             continue()
         endif()
-        # The newer of the two flags.
-        set(flag -fdebug-info-for-profiling)
-        check_compiler_flag(${language} ${flag} LBR2PGO_${language}_TAKES_PROFILES)
-        if(LBR2PGO_${language}_TAKES_PROFILES)
+        string(MAKE_C_IDENTIFIER "LBR2PGO_${language}_TAKES${flag}" takes)
+        check_compiler_flag(${language} ${flag} ${takes})
+        if(${takes})
             list(APPEND found ${language})
         else()
             set(compiler "${CMAKE_${language}_COMPILER_ID} ${CMAKE_${language}_COMPILER_VERSION}")
@@ -140,7 +223,7 @@ endfunction()
 
 # The path of the profile that arg_* speak of, and the rule that makes it; or nothing.
 #
-# `form` is --llvm or --fdata, `trained` the target that TRAIN runs, `name` the profile's.
+# `form` is what asks lbr2pgo convert for it, `trained` what TRAIN runs, `name` the profile's.
 function(_lbr2pgo_find_profile result form trained name)
     set(output "${CMAKE_CURRENT_BINARY_DIR}/${name}")
     set(recordings ${arg_RECORDING})

@@ -3,18 +3,21 @@
 #     include $(shell lbr2pgo share make)/lbr2pgo.mk
 #     $(eval $(call lbr2pgo-profile,app.prof))
 #     $(eval $(call lbr2pgo-bolt,app,app.fdata))
+#     $(eval $(call lbr2pgo-propeller,app.propeller-cc,app.propeller-ld))   # or this
 #
 #     CFLAGS = -O2 $(LBR2PGO_CFLAGS)
 #     LDFLAGS = $(LBR2PGO_LDFLAGS)
 #     app: app.o
 #         $(CC) $(LDFLAGS) -o $@ $^
 #         $(call lbr2pgo-check,$@)
-#     app.o: $(LBR2PGO_PROFILE)
+#     app.o: $(LBR2PGO_PROFILE) $(LBR2PGO_LAYOUT)
 #
 # `make app.bolt` lays the linked program out anew. Two more arguments, the recordings and the binary
 # that was recorded, make the profile first:
 #
 #     $(eval $(call lbr2pgo-profile,app.prof,perf.data,app.recorded))
+#
+# Profiles are clang's (`lbr2pgo convert --llvm`) or, where LBR2PGO_COMPILER is GCC, its own (--afdo).
 #
 # With LBR2PGO_PROBES = 1 before the include, code is compiled with pseudo probes: see docs/probes.md.
 #
@@ -38,8 +41,8 @@ define lbr2pgo-profile
 LBR2PGO_PROFILE := $(if $(_lbr2pgo-debug),$(call _lbr2pgo-usable,$1,$2,$3))
 LBR2PGO_CFLAGS := $(_lbr2pgo-debug)
 ifdef LBR2PGO_PROFILE
-LBR2PGO_CFLAGS += -fprofile-sample-use=$1
-$(call _lbr2pgo-rule,$1,$2,$3,--llvm)
+LBR2PGO_CFLAGS += $(_lbr2pgo-use)=$1
+$(call _lbr2pgo-rule,$1,$2,$3,$(_lbr2pgo-form))
 endif
 .DEFAULT_GOAL := $(.DEFAULT_GOAL)
 endef
@@ -55,10 +58,25 @@ $(if $(call _lbr2pgo-missing,$3 $4),,$(call _lbr2pgo-rule,$2,$3,$4,--fdata))
 .DEFAULT_GOAL := $(.DEFAULT_GOAL)
 endef
 
+# $(call lbr2pgo-propeller,CLUSTERS,ORDER[,RECORDINGS,BINARY]): after lbr2pgo-profile. Sets, if both
+# files are there, LBR2PGO_LAYOUT, on which objects must depend. For one program in a Makefile.
+define lbr2pgo-propeller
+LBR2PGO_LAYOUT := $(call _lbr2pgo-usable,$1,$3,$4)
+LBR2PGO_CFLAGS += -fbasic-block-address-map -ffunction-sections
+LBR2PGO_LDFLAGS += -fuse-ld=lld -Wl,--lto-basic-block-address-map
+ifdef LBR2PGO_LAYOUT
+LBR2PGO_CFLAGS += -fbasic-block-sections=list=$1
+LBR2PGO_LDFLAGS += -Wl,--lto-basic-block-sections=$1 -Wl,--no-warn-symbol-ordering \
+    -Wl,--symbol-ordering-file=$2
+$(call _lbr2pgo-rule,$1,$3,$4,--propeller-ld $2 --propeller-cc)
+endif
+.DEFAULT_GOAL := $(.DEFAULT_GOAL)
+endef
+
 # $(call lbr2pgo-check,PROGRAM): a command for the recipe that links. Says how stale the profile is;
-# removes the program and fails if the profile does not fit.
-lbr2pgo-check = $(if $(LBR2PGO_PROFILE),$(LBR2PGO) check $(LBR2PGO_PROFILE) --binary $1 \
-    --format line $(_lbr2pgo-gates) || { rm -f $1; exit 1; })
+# removes the program and fails if it, or the layout, does not fit.
+lbr2pgo-check = $(foreach profile,$(LBR2PGO_PROFILE) $(LBR2PGO_LAYOUT),$(LBR2PGO) check $(profile) \
+    --binary $1 --format line $(_lbr2pgo-gates) || { rm -f $1; exit 1; };)
 
 # Which of these files are not there.
 _lbr2pgo-missing = $(filter-out $(wildcard $1),$1)
@@ -69,7 +87,18 @@ _lbr2pgo-unless = $(if $1,$(warning lbr2pgo: warning: there is no $1 yet: a plai
 
 # What any build needs whose samples shall find their lines; nothing if the compiler is too old.
 _lbr2pgo-debug := -g1 -fdebug-info-for-profiling $(if $(LBR2PGO_PROBES),-fpseudo-probe-for-profiling)
-ifneq ($(shell $(LBR2PGO_COMPILER) $(_lbr2pgo-debug) -x c -fsyntax-only /dev/null 2>&1),)
+_lbr2pgo-use := -fprofile-sample-use
+_lbr2pgo-form := --llvm
+_lbr2pgo-refuses = $(shell $(LBR2PGO_COMPILER) $1 -x c -fsyntax-only /dev/null 2>&1)
+# Both take -fno-auto-profile; what follows it is clang's own.
+ifneq ($(and $(call _lbr2pgo-refuses,-fno-profile-sample-use),$(if $(call \
+    _lbr2pgo-refuses,-fno-auto-profile),,gcc)),)
+_lbr2pgo-debug := -g1
+_lbr2pgo-use := -fauto-profile
+_lbr2pgo-form := $(if $(filter 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15,$(firstword $(subst ., ,$(shell \
+    $(LBR2PGO_COMPILER) -dumpversion)))),,--afdo-version 3) --afdo
+endif
+ifneq ($(call _lbr2pgo-refuses,$(_lbr2pgo-debug)),)
 $(warning lbr2pgo: warning: $(LBR2PGO_COMPILER) takes no $(_lbr2pgo-debug): a plain build)
 _lbr2pgo-debug :=
 endif
