@@ -4,7 +4,9 @@ Each section is a line with a count and that many rows. `create_llvm_prof --prof
 three: ranges, sampled addresses, branches; its addresses are file offsets (google/autofdo:
 sample_reader.cc). `llvm-profgen --skip-symbolization` writes two, ranges and branches; its
 addresses are counted from the first executable segment or, with --use-offset=0, as linked
-(LLVM: llvm/tools/llvm-profgen/PerfReader.cpp writeUnsymbolizedProfile).
+(LLVM: llvm/tools/llvm-profgen/PerfReader.cpp writeUnsymbolizedProfile). `simpleperf inject` writes
+create_llvm_prof's form for several files, each followed by its build-id and its path in comments
+(simpleperf: cmd_inject.cpp, AutoFDOWriter).
 """
 
 from __future__ import annotations
@@ -39,6 +41,8 @@ _NAME = "unsymbolized ranges and branches"
 _COUNT = re.compile(rb"\s*\d{1,19}\s*")
 _ROW = re.compile(rb"\s*[0-9a-fA-F]+-[0-9a-fA-F]+:\d+\s*")
 _CONTEXT = re.compile(rb"\s*\[[^\]]*\]\s*")
+_COMMENT = b"//"
+_BUILD_ID = re.compile(rb"// build_id: 0x([0-9a-fA-F]+)\s*")
 # Blanks are matched in one way only: a line of nothing else must not take quadratic time.
 _BEGINNING = re.compile(rb"\s*+(?:\d*+\s*+|[0-9a-fA-F]*+-?[0-9a-fA-F]*+:?\d*+|\[[^\]\n]*+\]?)")
 
@@ -80,12 +84,32 @@ class _Section:
         return self.lines >= self.wanted
 
 
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    """What is said of one file: u64[n, 3] each."""
+
+    build_id: str | None
+    ranges: U64
+    addresses: U64
+    branches: U64
+
+    def is_of(self, build_id: str | None) -> bool:
+        """Whether it may be of this build; build-ids are padded with zeros to 20 bytes."""
+        if self.build_id is None or build_id is None:
+            return True
+        return self.build_id.rstrip("0") == build_id.rstrip("0")
+
+
 class _Parser:
     """Goes through the sections, chunk by chunk."""
 
     def __init__(self, where: str) -> None:
         self.sections: list[_Section] = []
+        """Of the current file."""
+        self.tables: list[_Tables] = []
         self.losses: Counter[str] = Counter()
+        self.has_file_offsets = False
+        """Whether the file has create_llvm_prof's three sections, of which the end may lack."""
         self._where = where
 
     def feed(self, text: bytes, base: int) -> None:
@@ -98,27 +122,32 @@ class _Parser:
 
     def finish(self) -> None:
         """Note what the end of the file cut off."""
-        missing = sum(section.wanted - section.lines for section in self.sections)
-        self.losses["rows missing at the end of the file"] = missing
+        if self.sections or not self.tables:
+            self._end_file(None)
 
-    @property
-    def has_file_offsets(self) -> bool:
-        """Whether the file has create_llvm_prof's three sections, of which the end may lack."""
+    def _end_file(self, build_id: str | None) -> None:
         from lbr2pgo.native.address_rows import ADDRESS
 
-        return len(self.sections) > 2 or any(s.form == ADDRESS for s in self.sections)
-
-    def tables(self) -> tuple[U64, U64, U64]:
-        """Ranges, sampled addresses and branches."""
+        missing = sum(section.wanted - section.lines for section in self.sections)
+        self.losses["rows missing at the end of the file"] += missing
+        if len(self.sections) > 2 or any(s.form == ADDRESS for s in self.sections):
+            self.has_file_offsets = True
         tables = [section.rows() for section in self.sections]
+        nothing = np.zeros((0, 3), dtype=np.uint64)
         if not self.has_file_offsets:
-            tables.insert(1, np.zeros((0, 3), dtype=np.uint64))
-        tables += [np.zeros((0, 3), dtype=np.uint64)] * (3 - len(tables))
-        return tables[0], tables[1], tables[2]
+            tables.insert(1, nothing)
+        ranges, addresses, branches = [*tables, nothing, nothing, nothing][:3]
+        self.tables.append(_Tables(build_id, ranges, addresses, branches))
+        self.sections = []
 
     def _start_section(self, text: bytes, place: int, base: int) -> int:
         """Read the line with a section's count; lines that are none are told."""
         line, after = _line(text, place)
+        if line.startswith(_COMMENT):
+            build_id = _BUILD_ID.fullmatch(line)
+            if build_id and self.sections:
+                self._end_file(build_id[1].decode().lower())
+            return after
         if _CONTEXT.fullmatch(line):
             raise _context_error(self._where)
         if _COUNT.fullmatch(line) and len(self.sections) < _MOST_SECTIONS:
@@ -180,10 +209,11 @@ class AutoFdoText:
         for text, base in reader.chunks():
             parser.feed(text, base)
         parser.finish()
-        self._ranges, addresses, self._branches = parser.tables()
+        self._tables = parser.tables
         self._has_file_offsets = parser.has_file_offsets
         self._losses = parser.losses
-        self._losses["sampled addresses, which tell of no branch"] = len(addresses)
+        addresses = sum(len(tables.addresses) for tables in self._tables)
+        self._losses["sampled addresses, which tell of no branch"] = addresses
         self._losses["bytes in lines too long to be read"] = reader.overlong_bytes
         self._health: Counter[str] = Counter()
         writer = "create_llvm_prof" if self._has_file_offsets else "llvm-profgen"
@@ -199,16 +229,30 @@ class AutoFdoText:
         return dict(self._losses + self._health)
 
     def counts(self, layout: ImageLayout) -> BranchCounts:
-        """The counts of the image with this layout, which is the one that the file is about."""
-        ranges, ranges_known = self._place(self._ranges, layout)
-        branches, branches_known = self._place(self._branches, layout)
+        """The counts of the image with this layout, which is the one that the file is about.
+
+        Raises InputError if the file says of which builds it is, and this is none of them.
+        """
+        own = [tables for tables in self._tables if tables.is_of(layout.build_id)]
+        if not own:
+            known = ", ".join(tables.build_id or "" for tables in self._tables)
+            raise InputError(
+                f"holds no counts of {layout.path} (build-id {layout.build_id})",
+                where=self._info.path,
+                cure=f"Give the binary that was recorded; the file is of {known}.",
+            )
+        all_ranges = np.concatenate([tables.ranges for tables in own])
+        all_branches = np.concatenate([tables.branches for tables in own])
+        base = self._base(layout, np.concatenate([all_ranges[:, :2], all_branches[:, :2]]))
+        ranges, ranges_known = self._place(all_ranges, layout, base)
+        branches, branches_known = self._place(all_branches, layout, base)
         run = np.where(ranges_known.all(axis=1), TO | END, 0).astype(np.uint8)
         bits = np.where(branches_known, (FROM, TO), 0).sum(axis=1)
         edge = np.where(bits > 0, bits | BRANCH, 0).astype(np.uint8)
         lost = np.count_nonzero(run == 0) + np.count_nonzero(edge == 0)
         self._health = Counter({"ranges and branches outside the image": int(lost)})
         is_run, is_edge = run > 0, edge > 0
-        count = np.concatenate([self._ranges[is_run, 2], self._branches[is_edge, 2]])
+        count = np.concatenate([all_ranges[is_run, 2], all_branches[is_edge, 2]])
         nothing = np.zeros(len(count), dtype=np.uint64)
         nowhere = image_addresses(nothing)
         runs, edges = ranges[is_run], branches[is_edge]
@@ -223,19 +267,18 @@ class AutoFdoText:
         )
         return with_unknown_predictions(counts)
 
-    def _place(self, rows: U64, layout: ImageLayout) -> tuple[ImageAddresses, Bools]:
+    def _place(self, rows: U64, layout: ImageLayout, base: int) -> tuple[ImageAddresses, Bools]:
         """Image addresses (n, 2) of rows, and which of them are code."""
         if self._has_file_offsets:
             return addresses_of_offsets(layout, file_offsets(rows[:, :2]))
-        addresses = image_addresses(rows[:, :2] + np.uint64(self._base(layout)))
+        addresses = image_addresses(rows[:, :2] + np.uint64(base))
         return addresses, are_code(layout, addresses)
 
-    def _base(self, layout: ImageLayout) -> int:
+    def _base(self, layout: ImageLayout, used: U64) -> int:
         """What to add to llvm-profgen's addresses, which may be offsets or addresses as linked.
 
         The file does not say; taken is what puts more of them into code, or offsets, its default.
         """
-        used = np.concatenate([self._ranges[:, :2], self._branches[:, :2]])
         base = text_base(layout)
         as_offsets, as_linked = (
             np.count_nonzero(are_code(layout, image_addresses(used + np.uint64(each))))

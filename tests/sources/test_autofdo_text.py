@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -285,3 +285,18 @@ def test_ranges_that_run_backwards_are_not_written() -> None:
     stream = io.BytesIO()
     unsymbolized.write(seen(aggregate(a, a, b, known, one, one)), LAYOUT, stream)
     assert stream.getvalue() == b"0\n0\n"
+
+
+def test_simpleperfs_text_of_several_files_is_told_apart_by_build_id(opened: Open) -> None:
+    """Each file's sections are followed by its build-id, padded, and its path."""
+    end = "// build_id: 0x{}\n// /system/lib64/{}.so\n\n"
+    source = opened(AUTOFDO + end.format("AA".ljust(40, "0"), "x") + AUTOFDO.replace(":", ":1")
+                    + end.format("bb".ljust(40, "0"), "y"))  # fmt: skip
+    assert rows(source) == ROWS
+    assert source.health() == {"sampled addresses, which tell of no branch": 2}
+    other = replace(LAYOUT, build_id="bb")
+    assert [row[4] for row in rows(source, other)] == [int(f"1{row[4]}") for row in ROWS]
+    with pytest.raises(InputError, match="holds no counts of /bin/x") as raised:
+        source.counts(replace(LAYOUT, build_id="cc"))
+    assert "aa" in (raised.value.cure or "")
+    assert len(rows(source, replace(LAYOUT, build_id=None))) == len(ROWS)
