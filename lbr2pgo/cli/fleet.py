@@ -89,6 +89,10 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
         help="only files of these hosts, as web-*; separated by commas",
     )  # fmt: skip
     choice.add_argument(
+        "--build-id", dest="builds", type=names, action="extend", default=[], metavar="HEX",
+        help="only these builds, by how their build-ids begin; separated by commas",
+    )  # fmt: skip
+    choice.add_argument(
         "--half-life", type=_days, metavar="DAYS",
         help="halve a file's weight for so many days that it is older than the newest",
     )  # fmt: skip
@@ -122,8 +126,8 @@ def _options(args: argparse.Namespace) -> FleetOptions:
     asked = {"llvm": args.llvm, "fdata": args.fdata}
     profiles = tuple(output(name, path) for name, path in asked.items() if path is not None)
     return FleetOptions(
-        tuple(args.inputs), args.output, plan, profiles, tuple(args.hosts), args.half_life,
-        args.keep_duplicates,
+        tuple(args.inputs), args.output, plan, profiles, tuple(args.hosts),
+        tuple(build.lower() for build in args.builds), args.half_life, args.keep_duplicates,
     )  # fmt: skip
 
 

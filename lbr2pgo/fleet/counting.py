@@ -137,7 +137,7 @@ def _builds(
     builds = [counts for counts in sums.builds() if len(counts)]
     if not builds:
         raise InputError("holds no branch of a program that is found", where=source.info.path)
-    return builds, list(dict.fromkeys(note.removeprefix(": ") for note in notes))
+    return builds, list(dict.fromkeys(notes))
 
 
 def _save_notes(saved: Path, notes: Iterable[str]) -> None:

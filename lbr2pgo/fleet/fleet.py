@@ -46,6 +46,8 @@ class FleetOptions:
     """Of each build whose program is found, named with `{name}` and `{build_id}`."""
     hosts: tuple[str, ...] = ()
     """Patterns of hosts to be counted; all without any."""
+    builds: tuple[str, ...] = ()
+    """How the build-ids begin that are wanted, of programs in some versions; all without any."""
     half_life: Fraction | None = None
     """Days in which a file's weight halves, counted back from the newest file."""
     keeps_duplicates: bool = False
@@ -170,11 +172,13 @@ def _add_up(
     groups = list(_groups(total, options.plan.store))
     if len(groups) == 1:
         exact = {path: Fraction(weight, whole) for path, weight in total.items()}
-        return merge_files(MergeOptions(tuple(total), options.output, exact))
+        return merge_files(MergeOptions(tuple(total), options.output, exact, builds=options.builds))
     parts = sorted(runner.each(_merge_group, groups))
     try:
         shares = {path: Fraction(1, whole) for path in parts}
-        return merge_files(MergeOptions(tuple(parts), options.output, shares))
+        return merge_files(
+            MergeOptions(tuple(parts), options.output, shares, builds=options.builds)
+        )
     finally:
         for path in parts:
             path.unlink(missing_ok=True)

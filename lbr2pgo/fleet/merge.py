@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,8 @@ class MergeOptions:
     binary: Path | None = None
     """The program of recordings, if not the one that they name."""
     reading: ReadingOptions = field(default_factory=ReadingOptions)
+    builds: tuple[str, ...] = ()
+    """How the build-ids begin that are added up, in lower-case hex; all without any."""
 
     def __post_init__(self) -> None:
         astray = [str(path) for path in self.weights if path not in self.inputs]
@@ -54,6 +56,10 @@ class MergeOptions:
             raise InputError(f"{astray[0]} has a weight, but is no input", cure=cure)
         read = (*self.inputs, *([] if self.binary is None else [self.binary]))
         refuse_overwriting([self.output], read)
+
+    def wants(self, build_id: str | None) -> bool:
+        """Whether counts of a build are added up."""
+        return not self.builds or (build_id or "").startswith(self.builds)
 
     def weight(self, path: Path) -> Weight:
         """What an input is multiplied by."""
@@ -171,7 +177,8 @@ def _merge_counts(options: MergeOptions, progress: Progress | None) -> Merge:
     for opened in in_order(_alike(options), [_open] * threads()):
         for recording, found, weight in opened:
             counted = found or programs.count(recording, progress)
-            sums.add(recording.name, counted, weight)
+            wanted = [each for each in counted.builds if options.wants(each[0].build_id)]
+            sums.add(recording.name, replace(counted, builds=wanted), weight)
     builds = [counts for counts in sums.counts.builds() if len(counts)]
     if not builds:
         raise InputError("the inputs hold no counts", cure="See what is in one: lbr2pgo dump.")

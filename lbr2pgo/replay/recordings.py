@@ -226,12 +226,12 @@ class _Image:
         damage: list[str] = []
         for name, source, found in zip(names, sources, self.counted, strict=True):
             if isinstance(found, InputError):
-                notes.append(f"{name}: {found.what}")
+                notes.append(_of(name, found.what))
                 continue
-            left_out = [f"{name}: {note}" for note in filter_notes(source.info)]
+            left_out = [_of(name, note) for note in filter_notes(source.info)]
             filters += left_out
-            notes += [f"{name}: {note}" for note in match_notes(found.match)] + left_out
-            damage += [f"{name}: {n:,} {reason}" for reason, n in source.health().items() if n]
+            notes += [_of(name, note) for note in match_notes(found.match)] + left_out
+            damage += [_of(name, f"{n:,} {reason}") for reason, n in source.health().items() if n]
         there = [found.counts for found in self.counted if not isinstance(found, InputError)]
         counts = merged(there or [no_counts(self.program.image.build_id)], merge)
         with timings.stage("replay"):
@@ -243,6 +243,11 @@ class _Image:
             self.program, tuple(sources), self.counting, judged_by, flow, tuple(notes),
             tuple(filters),
         )  # fmt: skip
+
+
+def _of(name: str, note: str) -> str:
+    """What is said of a source; one without a name is known by what stands around it."""
+    return f"{name}: {note}" if name else note
 
 
 def _count_images(

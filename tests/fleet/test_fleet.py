@@ -145,6 +145,20 @@ def test_hosts_are_chosen_by_pattern(tmp_path: Path) -> None:
         run_fleet(options(tmp_path, counts, hosts=("elsewhere-*",)), Threads())
 
 
+def test_builds_are_chosen_by_how_their_ids_begin(
+    bucket: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (bucket / "other").mkdir()
+    shutil.copy(RECORDING, bucket / "other" / "perf.data")
+    both = run_fleet(options(tmp_path, bucket), Threads())
+    assert len(both.merge.builds) > 1
+    monkeypatch.setattr("lbr2pgo.fleet.fleet._GROUP", 1)
+    one = run_fleet(options(tmp_path, bucket, builds=(STATIC_BUILD_ID[:6],)), Threads())
+    assert branches(one) == {STATIC_BUILD_ID: branches(both)[STATIC_BUILD_ID]}
+    with pytest.raises(InputError, match="hold no counts"):
+        run_fleet(options(tmp_path, bucket, builds=("beef",)), Threads())
+
+
 def test_inputs_may_be_globs_and_urls(bucket: Path, tmp_path: Path) -> None:
     pytest.importorskip("fsspec")
     found = [
