@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="where the recording goes (default: perf.data; - is standard output)",
     )  # fmt: skip
     _add_target(parser)
+    _add_rotation(parser)
     parser.add_argument(
         "-c",
         "--period",
@@ -120,6 +122,21 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_rotation(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("for ever, on hardware")
+    group.add_argument(
+        "--continuous", action="store_true",
+        help="record for --duration (30 s) once in each --every, to OUT.TIME, until Ctrl-C",
+    )  # fmt: skip
+    group.add_argument(
+        "--every", type=float, default=3600.0, metavar="SECONDS", help="(default: 3600)"
+    )
+    group.add_argument(
+        "--keep", type=int, default=168, metavar="N",
+        help="delete all but the newest N files (default: 168)",
+    )  # fmt: skip
+
+
 def run(args: argparse.Namespace) -> int:
     """Record, and give the program's exit code."""
     from lbr2pgo.cli.progress import is_watched
@@ -129,6 +146,8 @@ def run(args: argparse.Namespace) -> int:
 
     options = _options(args)
     machine = read_machine()
+    if args.continuous:
+        return _record_continuously(machine, options, args)
     choice = choose_recorder(machine, options, settles=True)
     if choice.hardware and (choice.branches or options.no_lbr):
         return _record_hardware(machine, options)
@@ -143,6 +162,17 @@ def run(args: argparse.Namespace) -> int:
     if is_watched():
         say(SLOWER)
     return _record_software(options)
+
+
+def _record_continuously(machine: Machine, options: RecordOptions, args: argparse.Namespace) -> int:
+    from lbr2pgo.record.continuous import Rotation, record_continuously
+    from lbr2pgo.record.hardware import record_hardware
+
+    seconds = 30.0 if options.duration is None else options.duration
+    rotation = Rotation(args.every, args.keep, seconds)
+    if options.dry_run:
+        return _record_hardware(machine, replace(options, duration=seconds))
+    return record_continuously(options, rotation, partial(record_hardware, machine))
 
 
 def _record_hardware(machine: Machine, options: RecordOptions) -> int:

@@ -72,9 +72,13 @@ def size_of(name: str) -> int:
 
 
 def _are_one_session(sources: Sequence[StackSource]) -> bool:
-    """Whether nothing that the files say of their session differs; one cut short says less."""
+    """Whether nothing that the files say of their session differs; one cut short says less.
+
+    Times that go back are of another session: the machine was started again.
+    """
     facts = [_facts(source.info) for source in sources]
-    return all(
+    times = [source.info.first_time for source in sources if source.info.first_time is not None]
+    return times == sorted(times) and all(
         len(a) == len(b) and all(x == y or None in (x, y) for x, y in zip(a, b, strict=True))
         for a, b in pairwise(facts)
     )

@@ -94,6 +94,8 @@ def test_files_of_other_hosts_or_names_stay_apart(tmp_path: Path, switched: list
     paths = series(other, (9, mapped(10, 5)), (9, mapped(10, 5)), hosts=["one", "two"])
     assert [each.name for each in open_recordings(paths)] == list(map(str, paths))
     assert len(open_recordings([switched[0]] * 2)) == 2  # given twice is meant twice
+    again = series(other, (90, mapped(10, 5)), (9, mapped(10, 5)))  # started again in between
+    assert len(open_recordings(again)) == 2
 
 
 def test_a_merge_of_them_is_what_a_conversion_of_all_counts(
