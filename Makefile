@@ -65,21 +65,25 @@ install: $(VENV)/.installed ## virtual environment with the package and what it 
 
 setup: $(VENV)/.developed ## the same, with the tools for development
 
-# Debian's python3 comes without the module that makes environments; root can add it.
-$(VENV)/bin/pip:
+# One pip for all environments saves the time of installing it in this one, which Debian's python3
+# can't do without another package; root can add that. pip knows --python since 22.3.
+HAS_PIP = $(PYTHON) -c 'import sys, pip; sys.exit(tuple(map(int, pip.__version__.split(".")[:2])) < (22, 3))' 2>/dev/null
+PIP = $(if $(shell test -x $(BIN)/pip && echo yes),$(BIN)/pip,$(PYTHON) -m pip --python $(BIN)/python)
+
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	    { echo "Python 3.11 or newer is needed; set PYTHON=…" >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV) || \
+	@if $(HAS_PIP); then without=--without-pip; fi; $(PYTHON) -m venv $$without $(VENV) || \
 	    { [ "$$(id -u)" = 0 ] && $(APT) update && $(APT) install -y python3-venv && $(PYTHON) -m venv $(VENV); }
 
 NATIVE = $(wildcard lbr2pgo/native/*.p*)
 
-$(VENV)/.installed: pyproject.toml setup.py $(NATIVE) | compiler $(VENV)/bin/pip
-	$(BIN)/pip install --quiet --editable .
+$(VENV)/.installed: pyproject.toml setup.py $(NATIVE) | compiler $(BIN)/python
+	$(PIP) install --quiet --editable .
 	@touch $@
 
-$(VENV)/.developed: pyproject.toml setup.py $(NATIVE) | compiler $(VENV)/bin/pip
-	$(BIN)/pip install --quiet --editable '.[dev]'
+$(VENV)/.developed: pyproject.toml setup.py $(NATIVE) | compiler $(BIN)/python
+	$(PIP) install --quiet pip --editable '.[dev]'
 	@touch $(VENV)/.installed $@
 
 toolchain: ## install the tools that tests compare with (Debian, root); without root, say what lacks
