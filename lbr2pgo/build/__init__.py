@@ -4,7 +4,9 @@ STEPS = (
     "build", "training-build", "train", "convert", "rebuild", "propeller", "bolt", "measure",
 )  # fmt: skip
 """Of a loop, in their order; the second has work where the recorded build has its own flags."""
-COMPILERS = ("clang", "gcc")
+PROFILES = {"clang": "prof", "gcc": "afdo"}
+"""What the files of a compiler's profiles end in."""
+COMPILERS = tuple(PROFILES)
 """Whose profiles a loop makes, the usual one first."""
 
 MOST_MISSING = 0.5

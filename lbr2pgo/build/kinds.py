@@ -43,13 +43,25 @@ class Kind:
 
     def options(self) -> list[str]:
         """Options of `lbr2pgo pgo` for it."""
-        probes = ["--probes"] if self.has_probes else []
+        told_by = ["--probes"] if self.has_probes else ["--lines"]
         contexts = ["--contexts"] if self.told_by == "contexts" else []
-        training = [f"--training-flags={' '.join(self.training)}"] if self.training else []
-        return [*probes, *contexts, *training]
+        training = [f"--training-flags={' '.join(self.training)}"]
+        return [*told_by, *contexts, *training]
 
 
 SHIPPED = Kind("lines"), Kind("probes"), Kind("contexts")
 """Recorded as it is shipped."""
 TRAINING_FLAGS = ("-O1",)
 """What keeps the code near to its source at a bearable price: docs/training.md has the figures."""
+
+
+def usual_kind(compiler: str, layout: Layout = "") -> Kind:
+    """What a loop takes that is told nothing, by the compiler (clang, gcc or rustc)."""
+    if compiler != "clang":
+        return Kind("lines")
+    return Kind("probes" if goes_with_probes(layout) else "lines", TRAINING_FLAGS)
+
+
+def goes_with_probes(layout: Layout) -> bool:
+    """Whether a build with probes can be laid out so: clang 22 writes none in split functions."""
+    return layout != "propeller"

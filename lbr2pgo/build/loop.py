@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Literal
 
 from lbr2pgo.analyses.sample_quality import density
-from lbr2pgo.build import STEPS
+from lbr2pgo.build import PROFILES, STEPS
 from lbr2pgo.build.cargo import ByRustflags
 from lbr2pgo.build.flags import (
     BuildFlags,
@@ -77,8 +77,7 @@ class Loop:
         self.options, self.binary, self._say = options, options.binary, say
         self.builds: list[Built] = []
         """Those that were measured, the plain one first."""
-        suffix = "afdo" if self._is_gcc else "prof"
-        self._work = Workplace(options.work, options.binary, suffix)
+        self._work = Workplace(options.work, options.binary, PROFILES[options.compiler])
         self._training = options.train
         self._say_time, self._watch = say_time, watch
         self._way = ByRustflags() if options.cargo else way_for(options.build)

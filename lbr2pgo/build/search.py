@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Lock
 
 from lbr2pgo.build.flags import BuildFlags, Wanted, config_file, layout_flags, profile_flags
-from lbr2pgo.build.kinds import SHIPPED, TRAINING_FLAGS, Kind
+from lbr2pgo.build.kinds import SHIPPED, TRAINING_FLAGS, Kind, goes_with_probes
 from lbr2pgo.build.measure import Measured, candidate_of, measure
 from lbr2pgo.build.options import LoopOptions
 from lbr2pgo.build.results import PLAIN, Cost, Results
@@ -51,6 +51,8 @@ class SearchOptions:
     def __post_init__(self) -> None:
         if self.loop.train is None:
             raise InputError("there is no training command", cure="Give --train 'CMD'.")
+        if self.loop.cargo:
+            raise InputError("rustc has one kind of profile", cure="Leave out --search.")
         if self.jobs < 1:
             raise InputError(f"{self.jobs} jobs build nothing", cure="Give --jobs 1 or more.")
         if self.jobs > 1 and self.loop.binary.is_absolute():
@@ -65,6 +67,11 @@ class SearchOptions:
         """How to train."""
         assert self.loop.train is not None
         return self.loop.train
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """What is tried of the build that is shipped; GCC knows lines alone."""
+        return SHIPPED if self.loop.compiler == "clang" else SHIPPED[:1]
 
     @property
     def judges(self) -> tuple[str, ...]:
@@ -104,14 +111,15 @@ class Search:
                     done.result()
         best = self.best(self.options.judges)
         put(self._build_of(best), self._place)
-        if best is not None:
+        if best is not None and self.options.loop.compiler == "clang":
             self.config.write_text(config_file(self._flags(best)))
         return best
 
     def _flags(self, kind: Kind) -> BuildFlags:
         """Of the build that is shipped; llvm-bolt comes behind it."""
         work, is_bolted = self.variants.place(kind), kind.layout == "bolt"
-        flags = profile_flags(work.profile, Wanted(bolt=is_bolted, probes=kind.has_probes))
+        wanted = Wanted(self.options.loop.compiler, bolt=is_bolted, probes=kind.has_probes)
+        flags = profile_flags(work.profile, wanted)
         if kind.layout == "propeller":
             return layout_flags(flags, work.clusters, work.order)
         return flags
@@ -139,7 +147,8 @@ class Search:
 
     def _kinds(self) -> dict[str, Kind]:
         """All that are ever tried, by their names, what is simplest first."""
-        told = [*SHIPPED, *(replace(each, training=TRAINING_FLAGS) for each in SHIPPED)]
+        told = list(self.options.kinds)
+        told += [replace(each, training=TRAINING_FLAGS) for each in told]
         laid_out = (replace(each, layout=self.options.loop.layout) for each in told)
         return {each.name: each for each in (*told, *laid_out)}
 
@@ -153,26 +162,27 @@ class Search:
             self._count(None)
 
     def _shipped(self) -> Iterator[Chain]:
-        yield SHIPPED[:1]
-        yield SHIPPED[1:]
+        yield self.options.kinds[:1]
+        yield self.options.kinds[1:]
 
     def _trained(self) -> Iterator[Chain]:
         """With training flags, what is not hopeless without them."""
         cost = {
             each: self.results.ratio(each.name, self.options.judges)
-            for each in SHIPPED
+            for each in self.options.kinds
             if each.name in self.results.costs
         }
         near = [each for each in cost if cost[each] <= min(cost.values()) * _HOPELESS]
-        for told in (SHIPPED[:1], SHIPPED[1:]):
+        for told in (self.options.kinds[:1], self.options.kinds[1:]):
             yield [replace(each, training=TRAINING_FLAGS) for each in told if each in near]
 
     def _laid_out(self) -> Iterator[Chain]:
         """Anew, the best that the compiler made."""
         kinds = self._kinds()
         ranked = (kinds[name] for name in self.results.ranked(self.options.judges) if name in kinds)
-        best = [each for each in ranked if not each.layout][:_LAID_OUT]
         layout = self.options.loop.layout
+        can = (each for each in ranked if goes_with_probes(layout) or not each.has_probes)
+        best = [each for each in can if not each.layout][:_LAID_OUT]
         for each in best if layout else ():
             yield [replace(each, layout=layout)]
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
+from lbr2pgo.build import PROFILES
 from lbr2pgo.build.kinds import SHIPPED, Kind
 from lbr2pgo.build.limited import run_limited
 from lbr2pgo.build.options import LoopOptions
@@ -29,7 +30,8 @@ class Variants:
 
     def place(self, kind: Kind) -> Workplace:
         """Where the files of a kind lie."""
-        return Workplace(self._directory / kind.unlaid.name, self._loop.binary)
+        suffix = PROFILES[self._loop.compiler]
+        return Workplace(self._directory / kind.unlaid.name, self._loop.binary, suffix)
 
     @property
     def plain(self) -> Path:
@@ -108,7 +110,7 @@ class Variants:
         period = [] if training.period is None else ["--period", str(training.period)]
         return [
             "--build", loop.build, "--binary", str(loop.binary), *trains, *kind.options(),
-            *period, *(["--emulate"] if training.emulate else []),
+            *period, "--compiler", loop.compiler, *(["--emulate"] if training.emulate else []),
             *([f"--{loop.layout}"] if loop.layout else []),
             "--work", str(self.place(kind).directory),
         ]  # fmt: skip

@@ -63,18 +63,24 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--compiler", choices=COMPILERS, default=COMPILERS[0],
         help=f"whose flags the builds are given, and whose profile (default: {COMPILERS[0]})",
     )  # fmt: skip
-    parser.add_argument(
-        "--probes", action="store_true", help="build with pseudo probes, for a profile of these"
-    )
+    told_by = parser.add_mutually_exclusive_group()
+    told_by.add_argument(
+        "--probes", action="store_true",
+        help="build with pseudo probes, for a profile of these (default with clang)",
+    )  # fmt: skip
+    told_by.add_argument(
+        "--lines", action="store_true",
+        help="make a profile of source lines (default with other compilers, and with --profile)",
+    )  # fmt: skip
     parser.add_argument(
         "--contexts",
         action="store_true",
         help="record call chains, for a profile by calling context",
     )
     parser.add_argument(
-        "--training-flags", type=_words, default=(), metavar="FLAGS",
-        help="record a build of its own for the compiler, with these flags behind all others, such "
-        "as --training-flags=-O1",
+        "--training-flags", type=_words, metavar="FLAGS",
+        help="record a build of its own for the compiler, with these flags behind all others "
+        "(default with clang: --training-flags=-O1; --training-flags= records the plain build)",
     )  # fmt: skip
     parser.add_argument("--bolt", action="store_true", help="optimise with llvm-bolt as well")
     parser.add_argument(
@@ -170,19 +176,23 @@ def _say_time(seconds: float) -> None:
 
 
 def _options(args: argparse.Namespace) -> LoopOptions:
+    from lbr2pgo.build.kinds import usual_kind
     from lbr2pgo.build.options import LoopOptions
     from lbr2pgo.build.training import Training
 
     build, binary = _target(args)
+    compiler = "rustc" if args.cargo else args.compiler
+    usual = usual_kind(compiler, "propeller" if args.propeller else "")
+    is_stored = args.profile is not None
     how = args.period, args.emulate, args.contexts, args.exact
     return LoopOptions(
         build=build,
         binary=binary,
         train=Training(tuple(args.train), *how) if args.train else None,
         profile=args.profile,
-        probes=args.probes,
+        probes=args.probes or (usual.has_probes and not args.lines and not is_stored),
         bolt=args.bolt,
-        training_flags=args.training_flags,
+        training_flags=usual.training if args.training_flags is None else args.training_flags,
         measure=args.measure,
         runs=args.runs,
         # Not beside the binary: builds that start from scratch remove that directory.

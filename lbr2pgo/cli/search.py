@@ -70,7 +70,8 @@ def _verdict(search: Search, best: Kind | None) -> Iterator[str]:
         yield f"Its training build has {' '.join(best.training)} behind all other flags."
     work = search.variants.place(best)
     yield f"Keep {work.profile}: the compiler reads it in every build."
-    yield f"Keep {search.config}: with --config={search.config}, clang has all of its flags."
+    if options.loop.compiler == "clang":
+        yield f"Keep {search.config}: with --config={search.config}, clang has all of its flags."
     if best.layout == "bolt":
         command = bolt_command("llvm-bolt", work.rebuilt, work.fdata, work.laid_out)
         yield f"Keep as the last step: {shlex.join(command)}"

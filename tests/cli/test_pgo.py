@@ -25,8 +25,8 @@ def test_a_program_is_built_trained_rebuilt_and_measured(command):
     assert answer.code == 0
     titles = [line for line in answer.err.splitlines() if line[:1].isdigit()]
     assert titles == [
-        "1. Build what is to be recorded", "2. Train", "3. Convert for the compiler",
-        "4. Build with the profile", "5. Measure",
+        "1. Build without a profile", "2. Build what is to be recorded", "3. Train",
+        "4. Convert for the compiler", "5. Build with the profile", "6. Measure",
     ]  # fmt: skip
     rows = [line.split()[0] for line in answer.out.splitlines()]
     assert rows[-8:-5] == ["program", "app.lbr2pgo/app.before", "app"]
@@ -34,6 +34,34 @@ def test_a_program_is_built_trained_rebuilt_and_measured(command):
     assert "Ship app." in answer.out
     assert "samples for each location of hot functions" in answer.err
     assert "-fprofile-sample-use=" in answer.err
+    assert "!CFGChecksum" in Path("app.lbr2pgo/app.prof").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "flags"),
+    [
+        ((), "-fpseudo-probe-for-profiling -O1"),
+        (("--lines",), "-fdebug-info-for-profiling -O1"),
+        (("--training-flags=",), ""),
+        (("--lines", "--training-flags=-Og -fno-inline"), "-Og -fno-inline"),
+    ],
+)
+def test_what_is_recorded_is_the_users_choice(command, words, flags):
+    answer = command(
+        "pgo", "--build", f"$CC $CFLAGS {SOURCE} -o app $LDFLAGS", "--binary", "app",
+        "--train", "./app 1", "--to-step", "training-build", *words,
+    )  # fmt: skip
+    assert answer.code == 0
+    built = [line for line in answer.err.splitlines() if "CFLAGS=" in line]
+    assert len(built) == (2 if flags else 1)
+    assert f"{flags}' CXXFLAGS" in built[-1]
+    assert ("-fpseudo-probe" in built[0]) == ("--lines" not in words)
+
+
+def test_lines_and_probes_are_one_choice(command):
+    answer = command("pgo", "--lines", "--probes")
+    assert answer.code == 2
+    assert "not allowed with" in answer.err
 
 
 def test_a_build_that_fails_ends_it_with_what_the_compiler_lacks(command, tool, monkeypatch):
