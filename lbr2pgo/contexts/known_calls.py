@@ -8,8 +8,8 @@ from functools import cache, cached_property
 
 import numpy as np
 
+from lbr2pgo.contexts.code import TouchedCode
 from lbr2pgo.program.code.instructions import Kind
-from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import CALLS, INDIRECT
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses, image_array
 from lbr2pgo.support.arrays import I64, U64, Bools
@@ -17,6 +17,8 @@ from lbr2pgo.support.distinct import distinct
 
 _LEAVING = (*CALLS, Kind.JUMP, Kind.COND, Kind.INDIRECT_JUMP)
 _NO_FUNCTION = -1
+_AT_ONCE = 2048
+"""Functions whose code is looked at together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +38,16 @@ class KnownCalls:
     are numbers of `Program.regions`, one for all parts of a function.
     """
 
-    def __init__(self, program: Program, indirect_targets: Mapping[int, Sequence[int]]) -> None:
+    def __init__(self, code: TouchedCode, indirect_targets: Mapping[int, Sequence[int]]) -> None:
         """Targets by the address of the branch, as `Flow.indirect_targets` has them."""
-        self._program, self._indirect = program, indirect_targets
+        self._code, self._indirect = code, indirect_targets
         self._calls: dict[int, list[int]] = {}
         """Addresses of a function's calls."""
         self._callees: dict[int, set[int]] = {}
         """The functions that the call at an address leads to."""
         self._jumps: dict[int, set[int]] = {}
         """The functions that one ends in by a jump."""
-        self._closed = cache(self._with_jumps)
+        self._closed, self._ways = cache(self._with_jumps), cache(self._ways_from)
 
     def between(self, call: ImageAddresses, inner: I64) -> U64:
         """The only call (n,) that can stand between each call and the function above it.
@@ -54,7 +56,7 @@ class KnownCalls:
         tail calls may come before and behind it. 0 where there are none or several of them.
         Of a call through a pointer that was not seen it is the only one in the program.
         """
-        self._read(set(self.functions(call).tolist()))
+        self._read(set(self._code.functions_at(call).tolist()))
         around = {function for site in call.tolist() for function in self._callees[site]}
         around = self._read_with_jumps(around)
         called = {
@@ -67,14 +69,17 @@ class KnownCalls:
     def _only(self, call: int, inner: int) -> int:
         if not self._callees[call]:
             return self._only_in_program(inner)
+        return self._ways(call).get(inner, 0)
+
+    def _ways_from(self, call: int) -> dict[int, int]:
+        """By the functions that a second call may lead to that call, or 0 for several."""
         around = {function for callee in self._callees[call] for function in self._closed(callee)}
-        found = {
-            site
-            for function in around
-            for site in self._calls[function]
-            if any(inner in self._closed(callee) for callee in self._callees[site])
-        }
-        return found.pop() if len(found) == 1 else 0
+        found: dict[int, int] = {}
+        for site in {site for function in around for site in self._calls[function]}:
+            for callee in self._callees[site]:
+                for inner in self._closed(callee):
+                    found[inner] = site if found.get(inner, site) == site else 0
+        return found
 
     def _only_in_program(self, inner: int) -> int:
         every, reached = self._every, np.array([inner])
@@ -89,7 +94,7 @@ class KnownCalls:
 
     @cached_property
     def _every(self) -> _Leaving:
-        table = self._program.branches
+        table = self._code.program.branches
         rows = np.flatnonzero(
             np.isin(table.kind, (*CALLS, Kind.JUMP, Kind.COND)) & table.has_target
         )
@@ -98,7 +103,7 @@ class KnownCalls:
         address = np.concatenate((table.address[rows], source))
         target = np.concatenate((table.target[rows], image_array([to for _, to in seen])))
         kind = table.kind[table.index_of(image_addresses(address))]
-        owner, callee = map(self.functions, map(image_addresses, (address, target)))
+        owner, callee = map(self._code.functions_at, map(image_addresses, (address, target)))
         is_call = np.isin(kind, CALLS)
         kept = (callee != _NO_FUNCTION) & (is_call | (callee != owner))
         return _Leaving(address[kept], owner[kept], callee[kept], is_call[kept])
@@ -124,14 +129,17 @@ class KnownCalls:
         new = functions - self._calls.keys()
         if not new:
             return
-        regions = self._program.regions
         for function in new:
             self._calls[function], self._jumps[function] = [], set()
-        table = self._program.instructions_for(regions.start[np.array(sorted(new))])
-        owner = regions.parent[regions.containing(table.address)]
-        rows = np.flatnonzero(np.isin(table.kind, _LEAVING) & np.isin(owner, list(new)))
+        for part in np.array_split(np.array(sorted(new)), len(new) // _AT_ONCE + 1):
+            self._read_code(part)
+
+    def _read_code(self, functions: I64) -> None:
+        table = self._code.leaving(functions)
+        owner = self._code.functions_at(table.address)
+        rows = np.flatnonzero(np.isin(table.kind, _LEAVING) & np.isin(owner, functions))
         target = np.where(table.has_target[rows], table.target[rows], 0)
-        direct = self.functions(image_array(target))
+        direct = self._code.functions_at(image_array(target))
         columns = (owner[rows], table.address[rows], table.kind[rows], direct)
         for function, address, kind, named in zip(*(c.tolist() for c in columns), strict=True):
             callees = {named} if kind not in INDIRECT else self._seen(address)
@@ -143,10 +151,4 @@ class KnownCalls:
                 self._jumps[function] |= callees - {function}
 
     def _seen(self, address: int) -> set[int]:
-        return set(self.functions(image_array(self._indirect.get(address, ()))).tolist())
-
-    def functions(self, addresses: ImageAddresses) -> I64:
-        """The function at each address, -1 for none."""
-        regions = self._program.regions
-        found: I64 = np.append(regions.parent, _NO_FUNCTION)[regions.containing(addresses)]
-        return found
+        return set(self._code.functions_at(image_array(self._indirect.get(address, ()))).tolist())

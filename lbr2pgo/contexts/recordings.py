@@ -22,7 +22,9 @@ def has_call_chains(found: Replayed) -> bool:
 def unwound(found: Replayed) -> ContextCounts:
     """What ran in which calling context, in recordings that hold samples."""
     program = found.program
-    table = ContextTable(program, found.judged_by, found.flow.indirect_targets())
+    flow = found.flow
+    targets, decoded = flow.indirect_targets(), flow.instructions
+    table = ContextTable(program, found.judged_by, targets, decoded)
     for source, options in zip(found.sources, found.counting, strict=True):
         if isinstance(source, StackSource):
             reading = Reading(source, program.image.layout, options)

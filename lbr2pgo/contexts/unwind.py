@@ -25,6 +25,7 @@ from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
 from lbr2pgo.counting.trace_table import stacks_of
 from lbr2pgo.model.branch_stacks import BranchStacks, CallChains
 from lbr2pgo.model.context_counts import Callers, ContextBranches, ContextCounts, ContextRuns
+from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import ReplayOptions
 from lbr2pgo.support.addresses import (
@@ -47,13 +48,17 @@ class ContextTable:
         program: Program,
         options: ReplayOptions | None = None,
         indirect_targets: Mapping[int, Sequence[int]] | None = None,
+        decoded: InstructionTable | None = None,
     ) -> None:
-        """`indirect_targets` are those of `Flow.indirect_targets`."""
+        """`indirect_targets` are those of `Flow.indirect_targets`, and `decoded` its instructions.
+
+        Both may be left out.
+        """
         from lbr2pgo.native.unwinder import Unwinder
 
         self._options = options or ReplayOptions()
-        self._code = TouchedCode(program, self._options)
-        self._calls = KnownCalls(program, indirect_targets or {})
+        self._code = TouchedCode(program, self._options, decoded)
+        self._calls = KnownCalls(self._code, indirect_targets or {})
         self._unwinder = Unwinder(self._options.as_llvm, MOST_FRAMES)
 
     def source(self, spaces: AddressSpaces) -> SourceTable:
@@ -108,8 +113,8 @@ class SourceTable:
         self._bounds = spaces.bounds
         self._sites = RowIds()
         outside_site(self._sites)
-        self._image = image_array((0,))
-        """Image address of each site; 0 for those outside."""
+        self._places = code.places(image_array((0,)))
+        """Of each site; those outside have the address 0."""
 
     def add(self, batch: BranchStacks, spaces: I64, kinds: U8) -> None:
         """Unwind the samples of a batch whose space is not negative; `kinds` as in `StackKind`."""
@@ -117,12 +122,12 @@ class SourceTable:
         entries = self._number(batch.entries, batch.offsets, spaces, 2)
         frames = self._number(chains.frames.reshape(-1, 1), chains.offsets, spaces, 1)
         self._resolve()
+        stacks = stacks_of(batch, spaces, kinds, self._bounds)
         if self._calls is not None:
-            pairs = self._unwinder.missing_pairs(frames.ravel(), chains.offsets, spaces)
+            pairs = self._unwinder.missing_pairs(stacks, entries, frames.ravel(), chains.offsets)
             call, inner, _ = pairs.rows().T
             known = self._calls.between(image_addresses(call.copy()), inner.astype(np.int64))
             self._unwinder.set_missing(pairs, known)
-        stacks = stacks_of(batch, spaces, kinds, self._bounds)
         self._unwinder.unwind(stacks, entries, frames.ravel(), chains.offsets, self._doubts)
 
     def _number(self, addresses: U64, offsets: I64, spaces: I64, columns: int) -> I32:
@@ -131,25 +136,32 @@ class SourceTable:
         return number_sites(self._sites, addresses, offsets, spaces, self._bounds, columns)
 
     def _resolve(self) -> None:
-        """Find the code at new sites; where functions are new, at all sites anew."""
-        known = len(self._image)
-        new = self._to_image(self._sites.rows()[known:])
-        self._image = np.concatenate((self._image, new))
-        if self._code.touch(new[new > 0]):
-            code = self._code
-            self._unwinder.set_code(code.instructions.address, code.marks(), code.stops())
-        self._unwinder.set_sites(*self._places())
+        """Find the code at new sites, and show the unwinder that of all.
+
+        Its instructions are those at sites, and behind them the calls before each.
+        """
+        new = self._to_image(self._sites.rows()[len(self._places) :])
+        self._code.touch(new[new > 0])
+        self._places = self._places.with_more(self._code.places(new))
+        places, number = self._places, np.arange(len(self._places))
+        none = np.zeros_like(number)
+        self._unwinder.set_code(
+            np.concatenate((places.address, places.call)),
+            np.concatenate((places.marks, none.astype(np.uint8))),
+            np.concatenate((self._code.stops(places.address), none)),
+        )
+        self._unwinder.set_sites(
+            np.where(places.is_code, number, -1),
+            np.where(places.call > 0, len(places) + number, -1),
+            places.function,
+            places.callee,
+        )
 
     def _to_image(self, sites: U64) -> ImageAddresses:
         image = image_addresses(np.zeros(len(sites), np.uint64))
         for space, rows in rows_by(sites[:, 0]):
             image[rows], _ = self._spaces.to_image(space, runtime_addresses(sites[rows, 1]))
         return image
-
-    def _places(self) -> tuple[I64, I64, I64, I64]:
-        call = self._code.calls_before(self._image)
-        callee = self._code.callees(call)
-        return self._code.rows_at(self._image), call, self._code.functions(self._image), callee
 
 
 def _no_chains(samples: int) -> CallChains:

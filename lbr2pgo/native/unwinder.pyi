@@ -76,7 +76,7 @@ class Unwinder:
         """
 
     def set_code(self, address: U64, marks: U8, stops: I64) -> None:
-        """Instructions (m,) in the order of their addresses.
+        """Instructions (m,), in any order.
 
         `stops` says how many before each one end the straight line, or stand before a gap.
         """
@@ -88,11 +88,13 @@ class Unwinder:
         there, `callee` of that which the call before it names, -2 for none.
         """
 
-    def missing_pairs(self, chains: I32, offsets: I64, spaces: I64) -> RowIds:
+    def missing_pairs(
+        self, stacks: Stacks, entries: I32, chains: I32, chain_offsets: I64
+    ) -> RowIds:
         """Rows (call, function, 0) of the call stacks that `unwind` takes.
 
-        They hold the address of the second frame's call, where the leaf above it is FRAMELESS, and
-        the function of that.
+        They hold the address of the second frame's call, where the leaf above it is FRAMELESS and
+        the branch stack shows no caller, and the function of that leaf.
         """
 
     def set_missing(self, pairs: RowIds, calls: U64) -> None:

@@ -186,21 +186,29 @@ cdef class Unwinder:
         self.site_function, self.site_callee = function, callee
 
     def missing_pairs(
-        self, const int32_t[::1] chains, const int64_t[::1] offsets, const int64_t[::1] spaces
+        self, Stacks stacks, const int32_t[:, ::1] entries, const int32_t[::1] chains,
+        const int64_t[::1] chain_offsets,
     ):
         cdef RowIds pairs = RowIds()
+        cdef Growing links = growing(sizeof(Link))
         cdef Py_ssize_t i, start
         cdef int64_t call
-        with nogil:
-            for i in range(spaces.shape[0]):
-                start = offsets[i]
-                if spaces[i] < 0 or offsets[i + 1] - start < 2:
-                    continue
-                call = self.site_call[chains[start + 1]]
-                if call >= 0 and self._is_frameless(chains[start]):
-                    pairs.number(
-                        self.address[call], <uint64_t>self.site_function[chains[start]], 0
-                    )
+        try:
+            with nogil:
+                for i in range(stacks.size):
+                    start = chain_offsets[i]
+                    if stacks.spaces[i] < 0 or chain_offsets[i + 1] - start < 2:
+                        continue
+                    call = self.site_call[chains[start + 1]]
+                    if call < 0 or not self._is_frameless(chains[start]):
+                        continue
+                    self._gather(stacks, i, entries, &links)
+                    if self._see_calls(&links) == 0:
+                        pairs.number(
+                            self.address[call], <uint64_t>self.site_function[chains[start]], 0
+                        )
+        finally:
+            release(&links)
         return pairs
 
     def set_missing(self, RowIds pairs, const uint64_t[::1] calls):
@@ -403,9 +411,9 @@ cdef class Unwinder:
             return RUN_OUTSIDE
         if not has_end and not self.as_llvm:
             return RUN_UNSEEN if is_passed_over else RUN_BROKEN
-        if first < 0 or last < 0 or first > last or self.stops[first] != self.stops[last]:
+        if first < 0 or last < 0 or self.address[first] > self.address[last]:
             return RUN_BROKEN
-        return RUN_INSIDE
+        return RUN_INSIDE if self.stops[first] == self.stops[last] else RUN_BROKEN
 
     cdef int64_t _read_chain(
         self, const int32_t[::1] chain, int64_t start, int64_t end, int *tally

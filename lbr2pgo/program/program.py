@@ -97,9 +97,19 @@ class Program:
 
         Addresses outside the code are passed over. What is decoded once is kept.
         """
-        regions = self.regions
-        found = distinct(regions.containing(addresses))
-        return self._decode(regions.families(found[found >= 0]))
+        regions = self._families_of(addresses)
+        self._decode(regions)
+        if len(regions) == np.count_nonzero(self._is_decoded):
+            return self._decoded
+        return self._decoded.within(self.regions.ranges.take(regions))
+
+    def decode_at(self, addresses: ImageAddresses) -> None:
+        """Decode what `instructions_for` would, all at once."""
+        self._decode(self._families_of(addresses))
+
+    def _families_of(self, addresses: ImageAddresses) -> I64:
+        found = distinct(self.regions.containing(addresses))
+        return self.regions.families(found[found >= 0])
 
     @cached_property
     def branches(self) -> InstructionTable:
@@ -120,14 +130,11 @@ class Program:
         instructions = self._decoded if known else self._decode_new(family)
         return build_cfg(instructions, self.regions, region, indirect_targets or {})
 
-    def _decode(self, regions: I64) -> InstructionTable:
+    def _decode(self, regions: I64) -> None:
         missing = regions[~self._is_decoded[regions]]
         if len(missing):
             self._decoded = self._decoded.merged(self._decode_new(missing))
             self._is_decoded[missing] = True
-        if len(regions) == np.count_nonzero(self._is_decoded):
-            return self._decoded
-        return self._decoded.within(self.regions.ranges.take(regions))
 
     def _decode_new(self, regions: I64) -> InstructionTable:
         table = decode(self.image, self.regions.ranges.take(regions))

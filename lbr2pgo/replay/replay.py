@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -118,17 +119,18 @@ def line_ends(instructions: InstructionTable, options: ReplayOptions) -> tuple[B
 
 def _between(marks: Bools, first: I64, last: I64, rows: Bools) -> I64:
     """How many marked instructions lie in [first, last) of each row; 0 for other rows."""
-    before = np.concatenate(([0], np.cumsum(marks, dtype=np.int64)))
+    marked = np.flatnonzero(marks)
     found = np.zeros(len(first), dtype=np.int64)
-    found[rows] = before[last[rows]] - before[first[rows]]
+    found[rows] = np.searchsorted(marked, last[rows]) - np.searchsorted(marked, first[rows])
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Flow:
     """Counts laid over the decoded instructions of every function with samples.
 
-    Arrays of length m go with `instructions`, those of length b with `branches`.
+    Arrays of length m go with `instructions`, those of length b with `branches`. Counts of
+    instructions are added up when they are asked for: a large program has many millions.
     """
 
     counts: BranchCounts
@@ -140,23 +142,49 @@ class Flow:
     """(b,): instruction number of each branch, -1 outside the image or inside an instruction."""
     branch_to: I64
     """(b,): instruction number of each target, -1 likewise."""
-    executed: U64
-    """(m,): how many valid fall-throughs cover each instruction."""
-    ended: U64
-    """(m,): how many valid fall-throughs end at each instruction."""
-    astray: U64
-    """(m,): how many of these say nothing of its outcome, for its branch led astray."""
-    taken: U64
-    """(m,): how often each instruction branched."""
-    mispredicted: U64
-    """(m,): how often it did so mispredicted."""
     tallies: Mapping[str, int]
 
     def __post_init__(self) -> None:
         seal(self)
         same_length(self, "branch_from", "branch_to", rows=len(self.branches))
-        per_instruction = ("executed", "ended", "astray", "taken", "mispredicted")
-        same_length(self, *per_instruction, rows=len(self.instructions))
+
+    @cached_property
+    def executed(self) -> U64:
+        """(m,): how many valid fall-throughs cover each instruction."""
+        valid = self.judged.valid
+        total = self._sums(self.judged.first[valid], self.judged.runs.count[valid])
+        # A run covers everything from where it starts until, and with, where it ends.
+        total[1:] -= self.ended[:-1]
+        np.cumsum(total, out=total)
+        return _read_only(total)
+
+    @cached_property
+    def ended(self) -> U64:
+        """(m,): how many valid fall-throughs end at each instruction."""
+        valid = self.judged.valid
+        return _read_only(self._sums(self.judged.last[valid], self.judged.runs.count[valid]))
+
+    @cached_property
+    def astray(self) -> U64:
+        """(m,): how many of these say nothing of its outcome, for its branch led astray."""
+        return _read_only(ended_astray(self.counts, self.instructions, self.ended))
+
+    @cached_property
+    def taken(self) -> U64:
+        """(m,): how often each instruction branched."""
+        inside = self.branch_from >= 0
+        return _read_only(self._sums(self.branch_from[inside], self.branches.count[inside]))
+
+    @cached_property
+    def mispredicted(self) -> U64:
+        """(m,): how often it did so mispredicted."""
+        inside = self.branch_from >= 0
+        return _read_only(self._sums(self.branch_from[inside], self.branches.mispredicted[inside]))
+
+    def _sums(self, index: I64, count: U64) -> U64:
+        total = np.zeros(len(self.instructions), dtype=np.uint64)
+        np.add.at(total, index, count)
+        return total
 
     @property
     def not_taken(self) -> U64:
@@ -189,26 +217,13 @@ def replay(counts: BranchCounts, program: Program, options: ReplayOptions | None
     astray = lead_astray(recorded.from_, recorded.to, recorded.known, instructions)
     branches = recorded if options.as_llvm else recorded.take(~astray)
     judged = judge(runs, instructions, options)
-    size = len(instructions)
-    valid = judged.valid
-    starting = _add_at(judged.first[valid], runs.count[valid], size)
-    ended = _add_at(judged.last[valid], runs.count[valid], size)
-    # A run covers everything from where it starts until, and with, where it ends.
-    executed = np.cumsum(starting) - np.cumsum(ended) + ended
-    branch_from = _places(instructions, branches.from_, branches.known & FROM != 0)
-    inside = branch_from >= 0
     return Flow(
         counts=counts,
         instructions=instructions,
         judged=judged,
         branches=branches,
-        branch_from=branch_from,
+        branch_from=_places(instructions, branches.from_, branches.known & FROM != 0),
         branch_to=_places(instructions, branches.to, branches.known & TO != 0),
-        executed=executed,
-        ended=ended,
-        astray=ended_astray(counts, instructions, ended),
-        taken=_add_at(branch_from[inside], branches.count[inside], size),
-        mispredicted=_add_at(branch_from[inside], branches.mispredicted[inside], size),
         tallies={
             **_tally(counts, judged, program),
             **_patched(judged, instructions, program),
@@ -248,10 +263,9 @@ def _places(instructions: InstructionTable, addresses: ImageAddresses, known: Bo
     return np.where(known, instructions.index_of(addresses), -1)
 
 
-def _add_at(index: I64, count: U64, size: int) -> U64:
-    total = np.zeros(size, dtype=np.uint64)
-    np.add.at(total, index, count)
-    return total
+def _read_only(column: U64) -> U64:
+    column.flags.writeable = False
+    return column
 
 
 def _tally(counts: BranchCounts, judged: JudgedRuns, program: Program) -> dict[str, int]:

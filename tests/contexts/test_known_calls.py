@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lbr2pgo.contexts.code import TouchedCode
 from lbr2pgo.contexts.known_calls import KnownCalls
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
+from lbr2pgo.replay.replay import ReplayOptions
 from lbr2pgo.support.addresses import image_array
 
 SOURCE = """
@@ -43,6 +45,7 @@ class Calls:
         self.program = Program.open(path)
         symbols = self.program.symbols
         self.functions = dict(zip(symbols.names, symbols.start.tolist(), strict=True))
+        self.code = TouchedCode(self.program, ReplayOptions())
         starts = image_array([self.functions["main"], self.functions["points"]])
         table = self.program.instructions_for(starts)
         is_pointer = table.kind == Kind.INDIRECT_CALL
@@ -62,7 +65,7 @@ class Calls:
         regions = self.program.regions
         targets = {self.pointer: [self.functions[name] for name in seen]} if seen else {}
         number = regions.parent[regions.containing(image_array([self.functions[inner]]))]
-        found = KnownCalls(self.program, targets).between(image_array([call]), number)
+        found = KnownCalls(self.code, targets).between(image_array([call]), number)
         assert found.dtype == np.uint64
         return int(found[0])
 

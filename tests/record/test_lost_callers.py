@@ -22,9 +22,11 @@ from builders.hybrid import Hybrid, samples_of
 from builders.recordings import TESTBINS
 from builders.unwound import Record, records, unwound
 
+from lbr2pgo.contexts.code import TouchedCode
 from lbr2pgo.contexts.known_calls import KnownCalls
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
+from lbr2pgo.replay.replay import ReplayOptions
 from lbr2pgo.support.addresses import image_array
 
 Run = Callable[..., Any]
@@ -125,9 +127,10 @@ def test_callers_that_frame_pointers_miss_are_put_back_or_counted(
     code = code_of(program, described(path, tool, run))
     damaged = [by_frame_pointer(sample, code) for sample in exact]
     doubted = [is_doubted(PlainSample(s.frames, s.entries), code) for s in damaged]
-    known = KnownCalls(program, {})
+    touched = TouchedCode(program, ReplayOptions())
+    known = KnownCalls(touched, {})
     is_cut = [
-        doubt and not call_between(known, sample, whole, code)
+        doubt and not call_between(known, touched, sample, whole, code)
         for doubt, sample, whole in zip(doubted, damaged, exact, strict=True)
     ]
     wanted = [
@@ -142,11 +145,13 @@ def test_callers_that_frame_pointers_miss_are_put_back_or_counted(
     assert sum(is_cut) <= LACKING[build] * len(exact)
 
 
-def call_between(known: KnownCalls, sample: Hybrid, whole: Hybrid, code: PlainCode) -> bool:
+def call_between(
+    known: KnownCalls, touched: TouchedCode, sample: Hybrid, whole: Hybrid, code: PlainCode
+) -> bool:
     """Whether the code shows a caller; then it is the one that was lost."""
     call = code.calls.get(sample.frames[1]) if len(sample.frames) > 1 else None
     if call is None:
         return False
-    found = known.between(image_array([call]), known.functions(image_array(sample.frames[:1])))
+    found = known.between(image_array([call]), touched.functions_at(image_array(sample.frames[:1])))
     assert found[0] in (0, code.calls.get(whole.frames[1]))
     return bool(found[0])

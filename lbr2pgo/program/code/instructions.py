@@ -10,7 +10,8 @@ from typing import Self
 import numpy as np
 
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_addresses, image_array
-from lbr2pgo.support.arrays import I64, U8, Bools
+from lbr2pgo.support.arrays import I32, I64, U8, Bools
+from lbr2pgo.support.distinct import place_of
 from lbr2pgo.support.intervals import interval_of, numbers_in
 from lbr2pgo.support.tables import ascending, same_length, seal, taken
 
@@ -67,16 +68,15 @@ class InstructionTable:
         return np.isin(self.kind, _ENDS_LINE)
 
     @cached_property
-    def run(self) -> I64:
+    def run(self) -> I32:
         """A number that changes wherever the next instruction does not follow immediately."""
-        starts_run = np.ones(len(self), dtype=bool)
-        starts_run[1:] = self.address[1:] != self.end[:-1]
-        return np.cumsum(starts_run, dtype=np.int64) - 1
+        starts_run = np.zeros(len(self), dtype=bool)
+        starts_run[1:] = np.diff(self.address) != self.size[:-1]
+        return np.cumsum(starts_run, dtype=np.int32)
 
     def index_of(self, addresses: ImageAddresses) -> I64:
         """Row of the instruction that starts at each address, -1 where none does."""
-        at = self.covering(addresses)
-        return np.where((at >= 0) & (self.address[at] == addresses), at, -1) if len(self) else at
+        return place_of(addresses, self.address)
 
     def covering(self, addresses: ImageAddresses) -> I64:
         """Row of the instruction that each byte belongs to, -1 where there is none."""
@@ -99,6 +99,8 @@ class InstructionTable:
 
     def merged(self, other: InstructionTable) -> InstructionTable:
         """The rows of both, which do not overlap."""
+        if not len(self) or not len(other):
+            return self if len(self) else other
         address = np.concatenate([self.address, other.address])
         order = np.argsort(address, kind="stable")
         return InstructionTable(

@@ -98,6 +98,8 @@ class ProbeContexts:
         place = functions.containing(self._touched)
         touched = distinct(functions.function[place[place >= 0]].astype(np.int64))
         found, sizes = self._probed_functions()
+        # What is decoded part by part would be put into its place among the rest each time.
+        self._program.decode_at(self._touched)
         for part in np.array_split(touched, len(touched) // _AT_ONCE + 1):
             inlined, size = self._sizes_of(part)
             found, sizes = _joined(inlined, found), np.concatenate((size, sizes))
