@@ -24,7 +24,7 @@ from lbr2pgo.build.flags import (
 )
 from lbr2pgo.build.measure import Measured, candidate_of, measure
 from lbr2pgo.build.options import LoopOptions
-from lbr2pgo.build.post_link import bolt, bolt_command
+from lbr2pgo.build.post_link import bolt, bolt_command, profiled
 from lbr2pgo.build.reach import ByName, ByVariables, way_for
 from lbr2pgo.build.same_work import check_same_work
 from lbr2pgo.build.steps import Say, put, run_build
@@ -318,17 +318,23 @@ class Loop:
     def _lay_out(self) -> None:
         if not self.options.bolt:
             return
-        tool = needed_bolt()
-        recording, fdata = self._work.bolt_recording, self._work.fdata
-        self._train_newest(recording)
-        self._next("Convert for BOLT")
-        self._make(recording, FdataOutput(fdata))
+        tool, stored = needed_bolt(), self.options.bolt_profile
+        if stored is None:
+            recording = self._work.bolt_recording
+            self._train_newest(recording)
+            self._next("Convert for BOLT")
+            self._make(recording, FdataOutput(self._work.fdata))
         self._next("Optimise after the link")
         self._say(f"   {' '.join(self._bolt_command(tool))}")
-        bolt(tool, self.binary, fdata, self._work.laid_out)
+        profile = stored or self._work.fdata
+        said = bolt(tool, self.binary, profile, self._work.laid_out, infers=stored is not None)
+        for line in profiled(said) if stored is not None else ():
+            self._say(f"   {line}")
 
     def _bolt_command(self, tool: str) -> list[str]:
-        return bolt_command(tool, self.binary, self._work.fdata, self._work.laid_out)
+        stored = self.options.bolt_profile
+        profile, laid_out = stored or self._work.fdata, self._work.laid_out
+        return bolt_command(tool, self.binary, profile, laid_out, infers=stored is not None)
 
     @property
     def _final(self) -> Path:

@@ -41,6 +41,8 @@ class LoopOptions:
     """Of `COMPILERS`: whose flags and profiles."""
     propeller: bool = False
     """Have clang and lld lay the program out."""
+    bolt_profile: Path | None = None
+    """BOLT's YAML of an older build, in place of training for llvm-bolt."""
     cargo: bool = False
     """Flags are rustc's, and go through Cargo."""
     first: str = STEPS[0]
@@ -54,11 +56,15 @@ class LoopOptions:
 
     def __post_init__(self) -> None:
         check_runs(self.runs)
-        if self.train is None and (self.profile is None or self.bolt):
+        lays_out_anew = self.bolt and self.bolt_profile is None
+        if self.train is None and (self.profile is None or lays_out_anew):
             raise InputError(
                 "there is no training command",
-                cure="Give --train 'CMD'. Without BOLT, a stored --profile does as well.",
+                cure="Give --train 'CMD'. A stored --profile does as well, for BOLT with a "
+                "--bolt-profile beside it.",
             )
+        if self.bolt_profile is not None and not self.bolt:
+            raise InputError("--bolt-profile is for llvm-bolt", cure="Add --bolt.")
         if STEPS.index(self.first) > STEPS.index(self.last):
             raise InputError(
                 f"{self.last} comes before {self.first}", cure=f"In order: {', '.join(STEPS)}."

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from lbr2pgo.profiles.bolt.tool import last_lines
@@ -17,17 +18,36 @@ BOLT_OPTIONS = (
     "-split-all-cold",
 )
 """What llvm-bolt is asked for: layout of blocks and functions, cold code apart."""
+_INFERENCE = "-infer-stale-profile"
+_PROFILED = re.compile(r"^BOLT-INFO: (\d+ out of \d+ functions .* profile)$", re.M)
 
 
 def bolt_command(
-    tool: str, binary: Path, fdata: Path, output: Path, options: Sequence[str] = ()
+    tool: str,
+    binary: Path,
+    profile: Path,
+    output: Path,
+    options: Sequence[str] = (),
+    *,
+    infers: bool = False,
 ) -> list[str]:
-    """The command line of the tool at path `tool`; any `options` replace `BOLT_OPTIONS`."""
-    files = [str(binary), "-o", str(output), "-data", str(fdata)]
-    return [tool, *files, *(options or BOLT_OPTIONS)]
+    """The command line of the tool at path `tool`; any `options` replace `BOLT_OPTIONS`.
+
+    `infers`: the profile is YAML of an older build, whose counts are to be carried over.
+    """
+    files = [str(binary), "-o", str(output), "-data", str(profile)]
+    return [tool, *files, *(options or BOLT_OPTIONS), *([_INFERENCE] if infers else ())]
 
 
-def bolt(tool: str, binary: Path, fdata: Path, output: Path, options: Sequence[str] = ()) -> str:
+def bolt(
+    tool: str,
+    binary: Path,
+    profile: Path,
+    output: Path,
+    options: Sequence[str] = (),
+    *,
+    infers: bool = False,
+) -> str:
     """Write `output`, an optimised `binary`; gives what `bolt_command` said.
 
     The output appears whole or not at all.
@@ -36,7 +56,7 @@ def bolt(tool: str, binary: Path, fdata: Path, output: Path, options: Sequence[s
     with tempfile.TemporaryDirectory(dir=output.parent, prefix=".lbr2pgo-") as folder:
         unfinished = Path(folder) / output.name
         done = subprocess.run(
-            bolt_command(tool, binary, fdata, unfinished, options),
+            bolt_command(tool, binary, profile, unfinished, options, infers=infers),
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
         )  # fmt: skip
         if done.returncode != 0 or not unfinished.exists():
@@ -47,3 +67,8 @@ def bolt(tool: str, binary: Path, fdata: Path, output: Path, options: Sequence[s
             )
         unfinished.replace(output)
     return done.stdout
+
+
+def profiled(said: str) -> Iterator[str]:
+    """Of how many functions llvm-bolt said that it has counts."""
+    return (match[1] for match in _PROFILED.finditer(said))

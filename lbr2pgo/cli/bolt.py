@@ -19,14 +19,23 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help=COMMANDS["bolt"],
         description="Run llvm-bolt on a binary, after a look at how stale the profile is. Without "
         "a profile, or without llvm-bolt, the output is a plain copy, and one line says so. Ends "
-        "with 1, without an output, if the profile does not fit.",
-        examples=("lbr2pgo bolt ./app --fdata app.fdata -o app.bolt",),
+        "with 1, without an output, if the profile does not fit and there is no --yaml, of which "
+        "llvm-bolt carries over what still fits.",
+        examples=(
+            "lbr2pgo bolt ./app --fdata app.fdata -o app.bolt",
+            "lbr2pgo bolt ./app --fdata app.fdata --yaml app.yaml -o app.bolt",
+        ),
     )
     parser.add_argument("binary", type=Path, metavar="ELF", help="linked with -Wl,--emit-relocs")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT")
     parser.add_argument(
         "--fdata", type=Path, metavar="FILE", help="what convert --fdata wrote; may not exist yet"
     )
+    parser.add_argument(
+        "--yaml", type=Path, metavar="FILE",
+        help="what convert --bolt-yaml wrote: serves where there is no --fdata, or it is of a "
+        "build that was too different",
+    )  # fmt: skip
     add_staleness_gates(parser, MOST_STALE, MOST_MISSING)
     parser.add_argument(
         "--option", dest="options", action="append", default=[], metavar="OPTION",
@@ -37,20 +46,34 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Optimise or copy, and say which."""
-    from lbr2pgo.build.post_link import bolt
     from lbr2pgo.profiles.bolt.tool import find_bolt
     from lbr2pgo.support.output import refuse_overwriting
 
-    refuse_overwriting([args.output], [args.binary, *([args.fdata] if args.fdata else [])])
-    if args.fdata is None or not args.fdata.exists():
-        return _copy(args, f"there is no profile {args.fdata or ''}".rstrip())
+    given = [path for path in (args.fdata, args.yaml) if path is not None]
+    refuse_overwriting([args.output], [args.binary, *given])
+    there = [path for path in given if path.exists()]
+    if not there:
+        return _copy(args, f"there is no profile {' or '.join(map(str, given))}".rstrip())
     tool = find_bolt()
     if tool is None:
         return _copy(args, "llvm-bolt is not installed (or name it in LLVM_BOLT)")
-    if not _fits(args):
+    if args.fdata in there and _fits(args):
+        _lay_out(args, tool, args.fdata)
+    elif args.yaml in there:
+        _lay_out(args, tool, args.yaml)
+    else:
         return REFUSED
-    bolt(tool, args.binary, args.fdata, args.output, args.options)
     return 0
+
+
+def _lay_out(args: argparse.Namespace, tool: str, profile: Path) -> None:
+    from lbr2pgo.build.post_link import bolt, profiled
+    from lbr2pgo.support.printable import printable
+
+    infers = profile == args.yaml
+    said = bolt(tool, args.binary, profile, args.output, args.options, infers=infers)
+    for line in profiled(said) if infers else ():
+        print(printable(f"lbr2pgo: {profile}: {line}"))
 
 
 def _copy(args: argparse.Namespace, reason: str) -> int:

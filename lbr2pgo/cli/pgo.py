@@ -84,6 +84,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )  # fmt: skip
     parser.add_argument("--bolt", action="store_true", help="optimise with llvm-bolt as well")
     parser.add_argument(
+        "--bolt-profile", type=Path, metavar="YAML",
+        help="what convert --bolt-yaml wrote of an older build, for --bolt: not recorded again",
+    )  # fmt: skip
+    parser.add_argument(
         "--propeller", action="store_true",
         help="have clang and lld lay out blocks and functions as well, in one more build",
     )  # fmt: skip
@@ -192,6 +196,7 @@ def _options(args: argparse.Namespace) -> LoopOptions:
         profile=args.profile,
         probes=args.probes or (usual.has_probes and not args.lines and not is_stored),
         bolt=args.bolt,
+        bolt_profile=args.bolt_profile,
         training_flags=usual.training if args.training_flags is None else args.training_flags,
         measure=args.measure,
         runs=args.runs,

@@ -11,7 +11,8 @@ import pytest
 from lbr2pgo.build.loop import Loop
 from lbr2pgo.build.options import LoopOptions
 from lbr2pgo.build.training import Training
-from lbr2pgo.profiles.formats import read_written
+from lbr2pgo.conversion import ConvertOptions, convert
+from lbr2pgo.profiles.formats import output, read_written
 from lbr2pgo.profiles.gcc import afdo
 from lbr2pgo.profiles.gcc.afdo import GccProfile
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
@@ -176,6 +177,25 @@ def test_contexts_are_of_no_use_to_bolt(loop: MakeLoop, tool: Callable[[str], st
     first, second = (PerfData(Path(f"work/app.{name}")) for name in ("perf.data", "bolt.perf.data"))
     assert first.info.has_call_chains
     assert not second.info.has_call_chains
+
+
+def test_bolt_takes_a_stored_profile_of_an_older_build(
+    loop: MakeLoop, said: list[str], tool: Callable[[str], str]
+) -> None:
+    tool("llvm-bolt-22")
+    loop(last="train").run()
+    recording, yaml = Path("work/app.perf.data"), Path("app.yaml")
+    outputs = (output("bolt_yaml", yaml),)
+    convert(ConvertOptions((recording,), Path("work/app.before"), outputs=outputs))
+    said.clear()
+    stored = {"train": None, "profile": Path("none.prof"), "measure": "./app 1"}
+    measured = loop(bolt=True, bolt_profile=yaml, **stored).run()
+    assert [each.name for each in measured] == ["work/app.before", "app.bolt"]
+    assert "Train" not in steps(said)
+    assert any("app.yaml" in line and "-infer-stale-profile" in line for line in said)
+    assert any("functions in the binary" in line for line in said)
+    with pytest.raises(InputError, match="--bolt-profile is for llvm-bolt"):
+        loop(bolt_profile=yaml)
 
 
 def test_without_a_stored_profile_the_build_is_plain(loop: MakeLoop, said: list[str]) -> None:

@@ -74,6 +74,37 @@ def test_a_stale_profile_is_used_and_how_stale_is_said(command, fdata, tool, tmp
     assert (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("words", [("--fdata", "stale"), ("--fdata", "none-yet"), ()])
+def test_yaml_serves_where_fdata_does_not(command, words, tool, tmp_path):
+    tool("llvm-bolt-22")
+    newer = TESTBINS / "x86-64" / "interp.static"
+    stale, yaml = tmp_path / "stale", tmp_path / "app.yaml"
+    made = command("convert", RECORDING, "--binary", PIE, "--fdata", stale, "--bolt-yaml", yaml)
+    assert made.code == 0
+    words = [tmp_path / word if word in ("stale", "none-yet") else word for word in words]
+    answer = command("bolt", newer, "-o", tmp_path / "out", *words, "--yaml", yaml)
+    assert answer.code == 0
+    assert ("refused: stale" in answer.out) == (stale in words)
+    (used,) = (line for line in answer.out.splitlines() if "functions in the binary" in line)
+    assert used.startswith(f"lbr2pgo: {yaml}: ")
+    assert "0 out of" not in used
+    assert not filecmp.cmp(newer, tmp_path / "out", shallow=False)
+    run = [
+        subprocess.run([elf, "5"], capture_output=True, check=True).stdout
+        for elf in (newer, tmp_path / "out")
+    ]
+    assert run[0] == run[1]
+
+
+def test_yaml_is_not_used_where_fdata_fits(command, fdata, tool, tmp_path):
+    tool("llvm-bolt-22")
+    (tmp_path / "app.yaml").write_text("broken")
+    words = ("--fdata", fdata, "--yaml", tmp_path / "app.yaml")
+    answer = command("bolt", PIE, "-o", tmp_path / "out", *words)
+    assert answer.code == 0
+    assert answer.out == f"lbr2pgo: {fdata}: fits {PIE}\n"
+
+
 def test_a_little_staleness_is_no_warning(command, fdata, tool, tmp_path):
     tool("llvm-bolt-22")
     lines = fdata.read_text().splitlines(keepends=True)

@@ -28,8 +28,7 @@ class BoltYamlOutput(Output):
     @property
     def next_step(self) -> str:
         """See `Output`."""
-        use = f"-data {shell_word(self.path)} --infer-stale-profile"
-        return f"llvm-bolt NEWER_ELF -o OUT {use} -reorder-blocks=ext-tsp -reorder-functions=cdsort"
+        return f"lbr2pgo bolt NEWER_ELF --yaml {shell_word(self.path)} -o OUT"
 
     def write(self, work: Work) -> Written:
         """See `Output`."""
