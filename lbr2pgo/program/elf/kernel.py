@@ -27,7 +27,10 @@ def anchored(image: Image) -> Image:
 
 
 def _anchors(image: Image) -> Mapping[str, ImageAddress]:
-    if any(s.executable and s.address >> _UPPER_HALF for s in image.layout.segments):
+    code = [s.address for s in image.layout.segments if s.executable and s.address >> _UPPER_HALF]
+    if code and image.is_stripped:
+        return {_SYMBOLS[0]: code[0]}  # a kernel begins with it
+    if code:
         symbols = read_symbols(image)
         found = {name: symbols.by_name(name) for name in _SYMBOLS}
         return {

@@ -23,3 +23,9 @@ def test_a_kernel_has_its_first_symbols_a_module_its_code_and_a_program_nothing(
     assert anchored(module).layout.anchors == {MODULE: BASE}
     program = Image.open(STATIC)
     assert anchored(program) is program
+
+
+def test_a_stripped_kernel_begins_with_its_text(run, tmp_path: Path) -> None:
+    vmlinux = kernels.kernel(tmp_path / "vmlinux")
+    run("strip", vmlinux)
+    assert anchored(Image.open(vmlinux)).layout.anchors == {"_text": kernels.LINKED}
