@@ -1,13 +1,15 @@
-"""What docs/rust.md, gcc.md and kernel.md promise."""
+"""What docs/rust.md, gcc.md, zig.md and kernel.md promise."""
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,43 @@ def taken(run: Run, *binaries: Path, arguments: tuple[object, ...] = ()) -> list
     ratios = [program["ratios"]["taken"] for program in measured["programs"]]
     print(*(f"{binary.name}: {ratio:.3f}" for binary, ratio in zip(binaries, ratios, strict=True)))
     return ratios
+
+
+@pytest.fixture
+def zig(tool: Tool) -> tuple[str, ...]:
+    """Zig, from PATH or from the package `ziglang`."""
+    if find_spec("ziglang") is not None:
+        return sys.executable, "-m", "ziglang"
+    return (tool("zig"),)
+
+
+@pytest.mark.slow
+def test_a_build_with_zig_cc_takes_a_profile(
+    tmp_path: Path, tool: Tool, run: Run, zig: tuple[str, ...]
+) -> None:
+    tool("qemu-x86_64")
+    shutil.copy(TESTBINS / "src" / "interp.c", tmp_path)
+    build = f"{shlex.join(zig)} cc {{flags}} -O2 -mcpu=baseline interp.c -o interp"
+    words = ("pgo", "--build", build, "--binary", "interp", "--train", "./interp 20", "--emulate")
+    done = run(*lbr2pgo(*words, "--runs", 0), cwd=tmp_path)
+    assert "cc -g -fdebug-info-for-profiling -fprofile-sample-use=" in done.stdout + done.stderr
+    work = tmp_path / "interp.lbr2pgo"
+    assert "run:" in (work / "interp.prof").read_text()
+    assert (work / "interp.before").read_bytes() != (tmp_path / "interp").read_bytes()
+
+
+@pytest.mark.slow
+def test_bolt_lays_out_what_zig_links(
+    tmp_path: Path, tool: Tool, run: Run, zig: tuple[str, ...]
+) -> None:
+    bolt, binary = tool("llvm-bolt-22"), tmp_path / "app"
+    tool("qemu-x86_64")
+    shutil.copy(ROOT / "tests" / "programs" / "collatz.zig", tmp_path / "app.zig")
+    link = ("--emit-relocs", "--build-id", "-O", "ReleaseFast", "-fno-strip", "-mcpu=baseline")
+    run(*zig, "build-exe", *link, "app.zig", cwd=tmp_path)
+    _, fdata = profile(binary, run)
+    before, after = taken(run, binary, bolted(binary, fdata, bolt, run))
+    assert after < before
 
 
 @pytest.mark.slow
