@@ -28,10 +28,11 @@ MEASURES = {
     "conservation": "share of the flow that leaves each block as often as it enters it",
     "stale": "share of the counts that the binary has no place for",
     "missing": "share of the counts in functions that the binary lacks",
+    "bias": "share of the entries at one end of stacks that belong to other branches",
     "overlap": "similarity with the other profile, as llvm-profdata defines it",
 }
 """Each measure's name and meaning."""
-NO_MORE = ("stale", "missing")
+NO_MORE = ("stale", "missing", "bias")
 """Measures of which less is better."""
 
 
@@ -46,6 +47,8 @@ class Profile:
     """Samples as GCC keeps them: names and discriminators are others."""
     clusters: Clusters | None = None
     """Blocks laid out for Propeller."""
+    bias: float | None = None
+    """Of the positions in the recorded stacks (`stack_ends.position_bias`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class Quality:
     conservation: float | None
     stale: Staleness | None
     overlap: ProfileOverlap | None
+    bias: float | None = None
 
     def values(self) -> dict[str, float | None]:
         """One number for each of `MEASURES`."""
@@ -66,6 +70,7 @@ class Quality:
             "conservation": self.conservation,
             "stale": None if self.stale is None else self.stale.share,
             "missing": None if self.stale is None else self.stale.functions,
+            "bias": self.bias,
             "overlap": None if self.overlap is None else self.overlap.similarity,
         }
 
@@ -97,6 +102,7 @@ def measure(
         conservation=None if profile.flow is None else conservation(profile.flow),
         stale=_stale(profile, program) if build is None else _stale_in(profile, build),
         overlap=None if old is None else overlap(old, profile),
+        bias=profile.bias,
     )
 
 

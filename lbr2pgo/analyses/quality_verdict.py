@@ -12,6 +12,7 @@ from lbr2pgo.profiles.llvm.density import ENOUGH
 _WELL_COVERED, _POORLY_COVERED = 0.8, 0.5
 _WELL_KEPT, _POORLY_KEPT = 0.95, 0.8
 _ALIKE, _UNLIKE = 0.8, 0.5
+_UNBIASED, _BIASED = 0.02, 0.1
 
 
 class Grade(Enum):
@@ -50,6 +51,8 @@ def remarks(quality: Quality, much_stale: float, most_stale: float) -> Iterator[
         grade = _at_least(quality.conservation, _WELL_KEPT, _POORLY_KEPT)
         text = f"{quality.conservation:.1%} of the flow leaves each block as often as it enters it"
         yield Remark(grade, text, "Take more samples, or a recorder that keeps more branches.")
+    if quality.bias is not None:
+        yield _bias(quality.bias)
     if quality.stale is not None:
         yield _stale(quality.stale.share, much_stale, most_stale)
     if quality.overlap is not None:
@@ -66,6 +69,16 @@ def _density(density: float) -> Remark:
     text = f"{density:,.0f} samples for each location of hot functions"
     cure = f"Take {ENOUGH / max(density, 0.1):.1f} times as many samples."
     return Remark(_at_least(density, ENOUGH, 1), text, cure)
+
+
+def _bias(share: float) -> Remark:
+    if share <= _UNBIASED:
+        return Remark(Grade.GOOD, "the ends of stacks hold the branches that they should")
+    text = f"{share:.1%} of the entries at one end of stacks belong to other branches"
+    cure = (
+        "Leave them out: --drop-newest 1 or --drop-oldest 1 (report --only stack-ends says which)."
+    )
+    return Remark(Grade.FAIR if share <= _BIASED else Grade.BAD, text, cure)
 
 
 def _stale(share: float, much: float, most: float) -> Remark:

@@ -94,20 +94,32 @@ def _is_off(middle: F64, end: F64, stacks: int) -> Bools:
     return is_off
 
 
+def recorded_shares(evidence: Evidence) -> EndShares | None:
+    """Shares of all branches of replayed recordings; None without stacks, or with short ones."""
+    found, branches = evidence.found(STACK_ENDS), evidence.flow.branches
+    if found is None or not len(found):
+        return None
+    rows = branches.known & FROM != 0
+    return end_shares(branches.from_[rows], branches.count[rows], found)
+
+
+def position_bias(evidence: Evidence) -> float | None:
+    """The bias of the end that has more of it; None without stacks, or with short ones."""
+    shares = recorded_shares(evidence)
+    return None if shares is None else max(map(shares.bias, (shares.newest, shares.oldest)))
+
+
 def stack_ends(evidence: Evidence, top: int | None = TOP) -> Table:
     """Hot branches with their shares at the ends of stacks."""
-    found = evidence.found(STACK_ENDS)
-    branches = evidence.flow.branches
+    shares = recorded_shares(evidence)
     columns = [
         Column("share", "share", Unit.SHARE),
         Column("newest", "of newest", Unit.SHARE),
         Column("oldest", "of oldest", Unit.SHARE),
         Column("biased", "biased", Unit.TEXT),
     ]
-    if found is None or not len(found):
+    if shares is None:
         return empty(NAME, TITLE, columns, "No stacks were recorded, or only short ones.")
-    rows = branches.known & FROM != 0
-    shares = end_shares(branches.from_[rows], branches.count[rows], found)
     chosen = np.flatnonzero(evidence.concerns(shares.address))
     chosen = chosen[np.argsort(-shares.middle[chosen], kind="stable")][:top]
     words = [

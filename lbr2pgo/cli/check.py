@@ -60,6 +60,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     gates.add_argument("--min-coverage", type=_share, metavar="X", help="from 0 to 1")
     gates.add_argument("--min-conservation", type=_share, metavar="X", help="from 0 to 1")
     add_staleness_gates(gates)
+    gates.add_argument(
+        "--max-bias", type=_share, metavar="X",
+        help="share of the entries at one end of stacks that belong to other branches",
+    )  # fmt: skip
     gates.add_argument("--min-overlap", type=_share, metavar="X", help="from 0 to 1")
     parser.add_argument(
         "--format", choices=("table", "json", "line"), default="table",
@@ -169,14 +173,20 @@ def load(path: str, program: Program, *, for_gcc: bool = False) -> Profile:
 
 
 def _replayed(path: str, program: Program, *, for_gcc: bool) -> Profile:
+    from lbr2pgo.analyses import stack_ends
     from lbr2pgo.analyses.quality import Profile
     from lbr2pgo.profiles.bolt.derive_fdata import fdata_from_counts
     from lbr2pgo.replay.recordings import Inputs, read_and_replay
+    from lbr2pgo.reports.gather import gather
 
     found = read_and_replay(Inputs((Path(path),), Path(program.image.path)))
     found.refuse_nothing()
     fdata, _ = fdata_from_counts(found.counts, found.program)
-    return Profile(_samples(found), fdata, found.flow, _gcc_samples(found) if for_gcc else None)
+    evidence = gather(found, analyses=(stack_ends.NAME,)).evidence
+    return Profile(
+        _samples(found), fdata, found.flow, _gcc_samples(found) if for_gcc else None,
+        bias=stack_ends.position_bias(evidence),
+    )  # fmt: skip
 
 
 def _samples(found: Replayed) -> SampleProfile | None:

@@ -225,7 +225,7 @@ class _Selection:
 
     def __init__(self, source: StackSource, options: CountingOptions) -> None:
         events = source.info.events
-        wanted = [_is_wanted(event, options.event) for event in events]
+        wanted = [is_wanted(event, options.event) for event in events]
         if options.event is not None and not any(wanted):
             raise InputError(
                 f"no event is called {options.event}",
@@ -273,7 +273,7 @@ class _Selection:
         return skipped
 
 
-def _is_wanted(event: EventInfo, name: str | None) -> bool:
+def is_wanted(event: EventInfo, name: str | None) -> bool:
     """Whether an event is meant by a name, given with or without its modifiers (`cycles:u`)."""
     return name is None or name in (event.name, event.name.split(":")[0])
 

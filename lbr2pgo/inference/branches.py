@@ -25,7 +25,6 @@ from lbr2pgo.replay.replay import Flow
 from lbr2pgo.sources.base import EventInfo
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.distinct import place_of
-from lbr2pgo.support.intervals import last_at_or_below
 
 _ALL = frozenset(Kind)
 _KEPT = {
@@ -138,12 +137,9 @@ def _arrived_by_tables(found: Flow) -> I64:
 def _shown(graph: CodeGraph, found: Flow, kept: Kept) -> I64:
     """(n,): how often blocks ran that a recorded branch shows, of several the largest count."""
     node = np.full(len(graph), UNKNOWN)
-    blocks = np.flatnonzero(~graph.is_hub)
-    blocks = blocks[np.argsort(graph.first[blocks], kind="stable")]
     kinds = kept.kinds & _LEAVING
     rows = np.flatnonzero(_are(found.instructions, np.arange(len(found.instructions)), kinds))
-    owner = blocks[last_at_or_below(graph.first[blocks], rows)]
-    np.maximum.at(node, owner, found.taken[rows].astype(np.int64))
+    np.maximum.at(node, graph.nodes_of(rows), found.taken[rows].astype(np.int64))
     return node
 
 

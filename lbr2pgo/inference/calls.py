@@ -18,7 +18,6 @@ from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.program.code.code_graph import CodeGraph
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.support.arrays import F64, I64, Bools
-from lbr2pgo.support.intervals import last_at_or_below
 from lbr2pgo.support.tables import same_length, seal
 
 _CONTRADICTS = 3.0
@@ -42,9 +41,7 @@ class Calls:
     @classmethod
     def of(cls, graph: CodeGraph, code: InstructionTable) -> Calls:
         """Those that the code has."""
-        blocks = np.flatnonzero(~graph.is_hub)
-        blocks = blocks[np.argsort(graph.first[blocks], kind="stable")]
-        node_of = blocks[last_at_or_below(graph.first[blocks], np.arange(len(code)))]
+        node_of = graph.nodes_of(np.arange(len(code)))
         jumps = np.isin(code.kind, (Kind.COND, Kind.JUMP)) & graph.is_exit[node_of]
         jumps &= np.arange(len(code)) == graph.last[node_of]
         rows = np.flatnonzero(((code.kind == Kind.CALL) | jumps) & code.has_target)

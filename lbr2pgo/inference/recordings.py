@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from lbr2pgo.counting.count import Progress
+from lbr2pgo.counting.count import Progress, is_wanted
 from lbr2pgo.counting.count_instructions import CountedInstructions, count_instructions
 from lbr2pgo.counting.find_image import refuse_other_machine
 from lbr2pgo.inference.branches import counts_with_flow, kept_by
@@ -69,7 +69,9 @@ def read_and_infer(
     if not len(samples):
         raise EmptyProfileError(samples.tallies, notes)
     with timings.stage("infer"):
-        inferred = counts_of_instructions(samples, program, find_targets(program, samples.address))
+        targets = find_targets(program, samples.address)
+        imprecise = any(_is_imprecise(source.info, inputs.counting.event) for source in sources)
+        inferred = counts_of_instructions(samples, program, targets, is_imprecise=imprecise)
     refuse_thin(inferred.tallies["instructions_sampled"], inferred.tallies, notes, force=force)
     with timings.stage("replay"):
         judged_by = replay_options(inputs)
@@ -124,6 +126,11 @@ def _notes(found: CountedInstructions, source: Source) -> Iterator[str]:
     yield from (f"{n:,} {reason}" for reason, n in source.health().items() if n)
 
 
+def _is_imprecise(info: SourceInfo, chosen: str | None) -> bool:
+    """Whether samples may be of any instruction behind the one that counted."""
+    return any(event.precise_ip == 0 for event in info.events if is_wanted(event, chosen))
+
+
 def precision_notes(info: SourceInfo) -> Iterator[str]:
     """How far from the event that counted each sample's instruction may be."""
     for event in info.events:
@@ -133,8 +140,8 @@ def precision_notes(info: SourceInfo) -> Iterator[str]:
 
 
 _MEANING = (
-    "samples may be of instructions behind the one that counted; record a precise event "
-    "(instructions:upp) where there is one",
+    "samples may be of instructions behind the one that counted, so peaks behind slow ones were "
+    "cut; record a precise event (instructions:upp) where there is one",
     "samples may be of the instruction behind the one that counted",
     "samples were asked to be of the instruction that counted",
     "samples are of the instruction that counted",

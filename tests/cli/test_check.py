@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 from builders.binary_walks import walked
+from builders.recordings import STATIC, STATIC_RECORDING, recorded
+
+from lbr2pgo.sources.perf_data.reader import PerfData
 
 TESTBINS = Path(__file__).parents[2] / "testbins"
 ELF = TESTBINS / "x86-64" / "interp.pie"
@@ -29,7 +32,7 @@ def measures(answer):
 def test_without_gates_all_is_said_and_nothing_refused(command):
     answer = command("check", RECORDING, "--binary", ELF)
     assert answer.code == 0
-    for name in ("density", "coverage", "conservation", "stale", "overlap"):
+    for name in ("density", "coverage", "conservation", "stale", "bias", "overlap"):
         assert name in answer.out
 
 
@@ -194,3 +197,31 @@ def test_gates_decide_the_verdict(command):
     refused = command("check", RECORDING, "--binary", ELF, "--min-density", "50")
     assert (passed.code, passed.out.splitlines()[0]) == (0, "Verdict: passed.")
     assert (refused.code, refused.out.splitlines()[0]) == (1, "Verdict: refused by density.")
+
+
+def sticky(path, part):
+    """A recording in which a part of the stacks begins with the same branch again and again."""
+    (batch,) = PerfData(STATIC_RECORDING).batches()
+    rows = zip(batch.offsets[:-1].tolist(), batch.offsets[1:].tolist(), strict=True)
+    stacks = [[tuple(entry) for entry in batch.entries[a:b].tolist()] for a, b in rows]
+    planted = stacks[0][0]
+    for stack in stacks[: int(len(stacks) * part)]:
+        stack[0] = planted
+    path.write_bytes(recorded(stacks))
+    return path
+
+
+@pytest.mark.parametrize(("part", "code"), [(0.0, 0), (0.9, 1)])
+def test_branches_that_stick_to_the_top_are_a_bias(command, tmp_path, part, code):
+    path = sticky(tmp_path / "perf.data", part)
+    words = ("check", path, "--binary", STATIC, "--max-bias", "0.2")
+    answer = command(*words, "--format", "json")
+    assert answer.code == code
+    assert part / 4 <= measures(answer)["bias"]["value"] < 0.2 + part
+    answer = command(*words)
+    assert ("Leave them out: --drop-newest 1" in answer.out) == bool(code)
+
+
+def test_a_written_profile_has_no_stacks_to_be_biased(command, profile):
+    answer = command("check", profile[0], "--binary", ELF, "--format", "json")
+    assert measures(answer)["bias"]["value"] is None

@@ -56,6 +56,13 @@ class CodeGraph:
         hub: Bools = self.first < 0
         return hub
 
+    def nodes_of(self, rows: I64) -> I64:
+        """The block that holds each row (k,) of the instruction table."""
+        blocks = np.flatnonzero(~self.is_hub)
+        blocks = blocks[np.argsort(self.first[blocks], kind="stable")]
+        node: I64 = blocks[last_at_or_below(self.first[blocks], rows)]
+        return node
+
 
 @dataclass(frozen=True, slots=True)
 class IndirectTargets:
