@@ -38,7 +38,6 @@ TESTED_AS_A_WHOLE = {
     "fleet/counting.py": "fleet/test_fleet.py",
     "fleet/inputs.py": "fleet/test_fleet.py",
     "fleet/runners.py": "fleet/test_fleet.py",
-    "inference/instructions.py": "inference/test_recordings.py",
     "native/brstack_lines.pyx": "native/test_brstack_samples.py",
     "native/context_samples.pyx": "profiles/llvm/contexts/test_lines.py",
     "profiles/bolt/context.py": "profiles/bolt/test_blocks.py",

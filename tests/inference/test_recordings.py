@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from builders.instruction_samples import drawn, preaggregated
-from builders.recordings import PIE
+from builders.recordings import PIE, STATIC
 
 from lbr2pgo.analyses.accuracy import measure
 from lbr2pgo.cli import main
@@ -118,3 +118,49 @@ def test_the_precision_of_an_event_is_said(precise: int, words: str) -> None:
     (note,) = precision_notes(SourceInfo("p", "f", Addresses.RUNTIME, events))
     assert words in note
     assert f"cycles:u had precise_ip {precise}" in note
+
+
+STATIC_PROGRAM = Program.open(STATIC)
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_one_sample_is_too_thin(tmp_path: Path) -> None:
+    start = int(Program.open(PIE).functions.start[5])
+    path = written(tmp_path / "one", f"E cycles\nS {start:x} 1\n")
+    with pytest.raises(IncompleteError, match="too few") as refused:
+        converted(path)
+    assert "a longer run" in (refused.value.cure or "")
+
+
+def test_samples_of_the_kernel_alone_are_an_empty_profile_with_a_cure(tmp_path: Path) -> None:
+    # An event that counts nothing in user space.
+    path = written(tmp_path / "kernel", "E cycles:k\nS ffffffff81000010 5000\n")
+    with pytest.raises(EmptyProfileError, match="in this image") as refused:
+        converted(path)
+    assert "kernel" in (refused.value.cure or "")
+
+
+def test_call_chains_alone_count_by_their_innermost_frame(tmp_path: Path) -> None:
+    start = int(STATIC_PROGRAM.functions.start[5])
+    header, frame = (
+        "interp 10 1.000100:          1 cycles:u: \n",
+        "\t {:x} f+0x0 (/elsewhere/interp.static)\n",
+    )
+    text = (header + frame.format(start) + frame.format(start + 64) + "\n") * 3
+    path = written(tmp_path / "chains.txt", text)
+    done = convert(ConvertOptions((path,), STATIC, no_lbr=True, force=True))
+    assert done.tallies["instructions_sampled"] == 3
+
+
+def test_samples_that_skid_off_the_code_are_counted_as_lost(tmp_path: Path) -> None:
+    program = Program.open(PIE)
+    code = program.instructions_for(program.functions.start[:20])
+    long = int(code.address[code.size > 3][0])
+    path = written(tmp_path / "page", f"E cycles\nS {long:x} 3000\nS {long + 1:x} 7\n")
+    done = converted(path)
+    assert done.tallies["instructions_sampled/no_instruction"] == 7
+    check(done.tallies, steps())
