@@ -7,7 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from lbr2pgo.build import MOST_MISSING, MOST_STALE
+from lbr2pgo.build import MOST_MISSING, MOST_STALE, MUCH_STALE
 from lbr2pgo.cli.check import REFUSED, add_staleness_gates
 from lbr2pgo.cli.commands import COMMANDS
 
@@ -33,8 +33,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument(
         "--yaml", type=Path, metavar="FILE",
-        help="what convert --bolt-yaml wrote: serves where there is no --fdata, or it is of a "
-        "build that was too different",
+        help="what convert --bolt-yaml wrote: serves where there is no --fdata, or more than "
+        f"{MUCH_STALE} of its counts are stale",
     )  # fmt: skip
     add_staleness_gates(parser, MOST_STALE, MOST_MISSING)
     parser.add_argument(
@@ -57,7 +57,8 @@ def run(args: argparse.Namespace) -> int:
     tool = find_bolt()
     if tool is None:
         return _copy(args, "llvm-bolt is not installed (or name it in LLVM_BOLT)")
-    if args.fdata in there and _fits(args):
+    most_stale = min(args.max_stale, MUCH_STALE) if args.yaml in there else args.max_stale
+    if args.fdata in there and _fits(args, most_stale):
         _lay_out(args, tool, args.fdata)
     elif args.yaml in there:
         _lay_out(args, tool, args.yaml)
@@ -85,7 +86,7 @@ def _copy(args: argparse.Namespace, reason: str) -> int:
     return 0
 
 
-def _fits(args: argparse.Namespace) -> bool:
+def _fits(args: argparse.Namespace, most_stale: float) -> bool:
     """Say how stale the profile is; tell whether it may be used."""
     from lbr2pgo.analyses.quality import Gates, measure
     from lbr2pgo.cli.check import load, print_line
@@ -93,7 +94,7 @@ def _fits(args: argparse.Namespace) -> bool:
 
     program = Program.open(args.binary)
     quality = measure(load(str(args.fdata), program), program)
-    gates = Gates({"stale": args.max_stale, "missing": args.max_missing})
+    gates = Gates({"stale": most_stale, "missing": args.max_missing})
     failed = list(gates.failed(quality))
     print_line(str(args.fdata), args.binary, quality, failed)
     return not failed

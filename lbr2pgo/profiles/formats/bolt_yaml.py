@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lbr2pgo.profiles.formats.base import (
     Form,
@@ -15,6 +16,10 @@ from lbr2pgo.profiles.formats.base import (
     shell_word,
 )
 from lbr2pgo.profiles.formats.fdata import STEPS, derived_fdata
+
+if TYPE_CHECKING:
+    from lbr2pgo.profiles.bolt.yaml_text import YamlProfile
+    from lbr2pgo.profiles.formats.base import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,12 @@ def _of_what_it_was_made_of(tool: str, work: Work) -> bytes:
         return as_yaml_before(tool, work.program.image.path, traces)
 
 
+def _readers() -> tuple[Reader[YamlProfile], ...]:
+    from lbr2pgo.profiles.bolt.yaml_text import READER
+
+    return (READER,)
+
+
 FORMAT = OutputFormat(
     name="bolt_yaml",
     suffix=".yaml",
@@ -81,4 +92,5 @@ FORMAT = OutputFormat(
         "of a program that BOLT made, functions that BOLT left alone have no mispredictions",
     ),
     steps=STEPS,
+    readers=_readers,
 )
