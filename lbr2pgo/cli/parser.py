@@ -41,8 +41,15 @@ class Parser(argparse.ArgumentParser):
         self._words = list(sys.argv[1:] if args is None else args)
         found, rest = super().parse_known_args(self._words, namespace)
         if rest:
-            self.error(f"{rest[0]} is not known")
+            self.error(f"{rest[0]} is not known here; {self._order(rest[0])}")
         return found, []
+
+    def _order(self, word: str) -> str:
+        """How words should stand, of which this one is not where it is understood."""
+        if self._subparsers is not None:  # a command's own parser refuses what stands behind it
+            return "options stand behind the command"
+        is_option = word.startswith("-")
+        return "see what there is" if is_option else "words without an option stand together"
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:

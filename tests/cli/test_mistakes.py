@@ -13,6 +13,10 @@ MISTAKES = {
     "no command": ("", "See `lbr2pgo --help`"),
     "a mistyped command": ("convrt perf.data", "did you mean convert?"),
     "a mistyped option": ("convert perf.data --binry app", "did you mean --binary?"),
+    "an option before the command": ("--verbose convert perf.data", "behind the command"),
+    "a recording behind options": (
+        "convert perf.data --binary app else.data", "words without an option stand together",
+    ),
     "no recording": ("convert --binary app", "PROFILE"),
     "a recording that is not there": ("convert pref.data --binary app", "Check the path"),
     "a program that is not there": ("convert perf.data --binary ap", "Check the path"),
