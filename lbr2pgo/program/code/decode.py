@@ -13,6 +13,9 @@ from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_addresse
 from lbr2pgo.support.arrays import U8
 from lbr2pgo.support.intervals import last_at_or_below
 
+_AT_ONCE = 1 << 22
+"""Bytes that are decoded together, about: decoding takes many times as much memory as code."""
+
 
 def decode(image: Image, ranges: ByteRanges) -> InstructionTable:
     """Decode ranges, each by a linear sweep from its start.
@@ -20,6 +23,23 @@ def decode(image: Image, ranges: ByteRanges) -> InstructionTable:
     Bytes that are no instruction, and bytes that the file does not hold, leave a gap. Where
     ranges overlap, the one that starts first has the bytes.
     """
+    return InstructionTable.joined([_decoded(image, part) for part in _parts(ranges)])
+
+
+def _parts(ranges: ByteRanges) -> Iterator[ByteRanges]:
+    """The ranges by their starts, cut where no range reaches over."""
+    ordered = ranges.take(np.argsort(ranges.start, kind="stable"))
+    reach = np.maximum.accumulate(ordered.end)
+    size = np.cumsum(ordered.end - ordered.start) // np.uint64(_AT_ONCE)
+    first = 0
+    for cut in (np.flatnonzero(size[1:] > size[:-1]) + 1).tolist():
+        if ordered.start[cut] >= reach[cut - 1]:
+            yield ordered.take(np.arange(first, cut))
+            first = cut
+    yield ordered.take(np.arange(first, len(ordered)))
+
+
+def _decoded(image: Image, ranges: ByteRanges) -> InstructionTable:
     architecture = image.architecture
     data, bounds, starts = gather(image, ranges)
     offset, size = architecture.sweep(data, bounds)

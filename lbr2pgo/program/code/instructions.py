@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from enum import IntEnum
 from functools import cached_property
 from typing import Self
@@ -87,6 +88,14 @@ class InstructionTable:
         """A table without rows."""
         none, u8 = image_array(()), np.empty(0, np.uint8)
         return cls(none, u8, u8, none, np.empty(0, np.bool_))
+
+    @classmethod
+    def joined(cls, tables: Sequence[InstructionTable]) -> InstructionTable:
+        """The rows of one table or more, of which each begins behind the one before it."""
+        if len(tables) == 1:
+            return tables[0]
+        names = [field.name for field in fields(cls)]
+        return cls(*(np.concatenate([getattr(t, name) for t in tables]) for name in names))
 
     def take(self, rows: I64) -> InstructionTable:
         """These rows, which are ordered."""

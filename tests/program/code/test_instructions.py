@@ -9,6 +9,7 @@ import capstone
 import numpy as np
 import pytest
 from builders.objdump import Listed, disassembly
+from builders.recordings import PIE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -246,3 +247,18 @@ def test_one_byte_over_and_over_takes_linear_time(byte: int) -> None:
     data = bytes([byte]) * (1 << 17)
     table = decode(Bytes(data), ByteRanges.of([(0x1000, 0x1000 + len(data))]))  # type: ignore[arg-type]
     assert len(table) <= len(data)
+
+
+def test_code_is_decoded_alike_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranges that overlap stay together."""
+    program = Program.open(PIE)
+    ranges = program.regions.ranges
+    longer = np.minimum(ranges.end + np.uint64(3), ranges.end.max())
+    for each in (ranges, ByteRanges(ranges.start, longer)):
+        whole = decode(program.image, each)
+        monkeypatch.setattr("lbr2pgo.program.code.decode._AT_ONCE", 256)
+        parts = decode(program.image, each)
+        monkeypatch.undo()
+        assert len(whole) > 500
+        for name in ("address", "size", "kind", "target", "has_target"):
+            assert np.array_equal(getattr(parts, name), getattr(whole, name))
