@@ -148,7 +148,7 @@ def test_call_chains_alone_count_by_their_innermost_frame(tmp_path: Path) -> Non
     start = int(STATIC_PROGRAM.functions.start[5])
     header, frame = (
         "interp 10 1.000100:          1 cycles:u: \n",
-        "\t {:x} f+0x0 (/elsewhere/interp.static)\n",
+        "\t{:16x} f+0x0 (/elsewhere/interp.static)\n",
     )
     text = (header + frame.format(start) + frame.format(start + 64) + "\n") * 3
     path = written(tmp_path / "chains.txt", text)
