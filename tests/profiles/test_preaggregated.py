@@ -145,3 +145,34 @@ def test_perf2bolt_takes_every_kind_of_row(
     lines = len((tmp_path / "x.preagg").read_text().splitlines())
     assert f"read {lines} aggregated brstack entries" in done.stdout
     assert "error" not in (done.stdout + done.stderr).lower()
+
+
+UNKNOWN_END = 2**64 - 1
+"""Trace::BR_ONLY: perf2bolt 22 reads it as a hexadecimal number only."""
+
+
+@pytest.mark.parametrize("letter", "TRBFfr")
+def test_each_kind_of_row_gives_perf2bolts_fdata(
+    letter: str, tmp_path: Path, tool: Callable[[str], str]
+) -> None:
+    from builders.bolt import RandomTraces, lines_of
+    from builders.recordings import PIE
+
+    from lbr2pgo.profiles.bolt.derive_fdata import BoltOptions, fdata_from_counts
+    from lbr2pgo.program.program import Program
+
+    program, rows = Program.open(PIE), tmp_path / "rows.preagg"
+    traces = RandomTraces(program, seed=5).draw(1500)
+    text = "E cycles:u\n"
+    for source, target, end, number in traces:
+        addresses = (source or 0, target or 0, UNKNOWN_END if end is None else end)
+        kept = {"B": addresses[:2]}.get(letter, addresses if letter in "TR" else addresses[1:])
+        if letter in "TRB" or end is not None:
+            text += " ".join([letter, *(f"{each:x}" for each in kept), str(number)])
+            text += f" {number // 2}\n" if letter == "B" else "\n"
+    rows.write_text(text)
+    counts = Preaggregated(rows).counts(program.image.layout)
+    found, _ = fdata_from_counts(counts, program, BoltOptions(compat=True))
+    _, expected = perf2bolt(tool, rows, PIE)
+    assert len(expected) > 50
+    assert sorted(lines_of(found)) == expected

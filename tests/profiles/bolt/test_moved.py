@@ -123,3 +123,20 @@ def test_without_a_translation_nothing_is_moved() -> None:
     functions = discover(program.image, program.symbols)
     moved = Moved(functions, AddressTranslation.empty())
     assert not moved.holds(functions.parent).any()
+
+
+@pytest.mark.slow
+def test_sqlite_gives_perf2bolts_file(
+    corpus: Callable[[str], Path], tool: Tool, tmp_path: Path
+) -> None:
+    plain, first = corpus("sqlite/sq.zst"), tmp_path / "first.fdata"
+    first.write_bytes(corpus("sqlite/sq.perf2bolt-22.fdata.zst").read_bytes())
+    binary, again = bolted(tool, plain, first), tmp_path / "perf.data"
+    record_software(RecordOptions(output=again, command=(str(binary), "1000"), period=997))
+    theirs, ours = tmp_path / "theirs", tmp_path / "ours"
+    command = [tool("perf2bolt-22"), binary, "-p", again, "-o", theirs]
+    subprocess.run(command, capture_output=True, check=True)
+    compat = frozenset({PERF2BOLT})
+    convert(ConvertOptions((again,), binary, outputs=outputs(fdata=ours), compat=compat))
+    assert ours.read_bytes() == theirs.read_bytes()
+    assert len(lines_of_file(theirs)) > 1000
