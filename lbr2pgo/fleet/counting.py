@@ -120,6 +120,11 @@ def _program(path: Path, _time: float) -> Program:
     return Program.open(path)
 
 
+def close_programs() -> None:
+    """Close those that are kept open in this process for the next file."""
+    _program.cache_clear()
+
+
 def _builds(
     source: Source, binaries: Iterable[Path], plan: CountingPlan
 ) -> tuple[list[BranchCounts], list[str]]:

@@ -15,7 +15,13 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
-from lbr2pgo.fleet.counting import CountingPlan, FileOutcome, count_file, saved_counts
+from lbr2pgo.fleet.counting import (
+    CountingPlan,
+    FileOutcome,
+    close_programs,
+    count_file,
+    saved_counts,
+)
 from lbr2pgo.fleet.images import Images, ImagesOptions, convert_images
 from lbr2pgo.fleet.inputs import FleetFile, fleet_files
 from lbr2pgo.fleet.merge import Merge, MergeOptions, merge_files
@@ -102,6 +108,7 @@ def _count(options: FleetOptions, runner: Runner, watch: Watch) -> list[FileOutc
     for outcome in runner.each(partial(count_file, plan=options.plan), files):
         watch(outcome)
         done.append(outcome)
+    close_programs()
     return sorted(done, key=lambda each: each.file)
 
 
