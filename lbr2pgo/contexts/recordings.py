@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextlib import closing
+from typing import TYPE_CHECKING
 
-from lbr2pgo.contexts.unwind import ContextTable
 from lbr2pgo.counting.count import Reading
-from lbr2pgo.model.context_counts import ContextCounts
 from lbr2pgo.replay.recordings import Replayed
 from lbr2pgo.sources.base import StackSource
+
+if TYPE_CHECKING:
+    from lbr2pgo.model.context_counts import ContextCounts
 
 
 def has_call_chains(found: Replayed) -> bool:
@@ -21,6 +23,8 @@ def has_call_chains(found: Replayed) -> bool:
 
 def unwound(found: Replayed) -> ContextCounts:
     """What ran in which calling context, in recordings that hold samples."""
+    from lbr2pgo.contexts.unwind import ContextTable  # who asks for call chains may find none
+
     program = found.program
     flow = found.flow
     targets, decoded = flow.indirect_targets(), flow.instructions

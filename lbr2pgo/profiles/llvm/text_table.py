@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
@@ -27,13 +27,15 @@ from lbr2pgo.native.profile_lines import (
     NameBytes,
     ProfileLines,
 )
-from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
 from lbr2pgo.profiles.llvm.contexts.trees import levels
 from lbr2pgo.profiles.llvm.profile_table import ProfileTable
 from lbr2pgo.profiles.table_lines import name_bytes
 from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.errors import OutputError
 from lbr2pgo.support.output import PathLike, write_pieces
+
+if TYPE_CHECKING:
+    from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
 
 _BYTES_AT_ONCE = 1 << 22
 
@@ -43,7 +45,7 @@ def write(profile: ProfileTable | ContextProfile, destination: PathLike | Binary
 
     Raises OutputError for a name that holds a line break.
     """
-    pieces = _contexts(profile) if isinstance(profile, ContextProfile) else _functions(profile)
+    pieces = _functions(profile) if isinstance(profile, ProfileTable) else _contexts(profile)
     write_pieces(destination, pieces)
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lbr2pgo.model.context_counts import Callers
 from lbr2pgo.profiles.llvm.profile_table import depths
 from lbr2pgo.support.arrays import I64, U64, Bools
+
+if TYPE_CHECKING:
+    from lbr2pgo.model.context_counts import Callers
 
 _FIVE = np.uint64(5)
 
