@@ -63,6 +63,16 @@ def test_a_location_has_sixteen_bits_of_each_and_wraps_as_in_gcc() -> None:
     assert decode(encoded(GccProfile(samples)), "here").samples.functions["f"].body == {(7, 2): 9}
 
 
+@pytest.mark.parametrize("version", [2, 3])
+def test_names_of_any_length_and_lines_beyond_every_limit_are_kept(version: int) -> None:
+    """Templates have names of megabytes; what GCC has no bits for wraps as it does there."""
+    long, samples = "_Z" + "x" * (1 << 20), SampleProfile()
+    samples.function(long).add_body((65535 + 3, 65536), 7)
+    found = decode(encoded(GccProfile(samples, version)), "here").samples
+    assert list(found.functions) == [long]
+    assert found.functions[long].body == {(2, 0): 7}
+
+
 def test_the_old_string_encoding_is_read_too() -> None:
     """Lengths in words, padded: what google/autofdo wrote before 2022, and GCC 12 can't read."""
     data = struct.pack("<3I", 0x67636461, 2, 0) + struct.pack("<3I", 0xAA000000, 6, 2)

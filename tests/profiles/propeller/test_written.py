@@ -38,6 +38,14 @@ def test_what_is_written_is_read(tmp_path: Path, version: int) -> None:
     assert reader.functions(written) == {"f", "alias", "main"}
 
 
+@pytest.mark.parametrize("version", [0, 1])
+def test_names_of_any_length_are_kept(tmp_path: Path, version: int) -> None:
+    name = "_Z" + "x" * (1 << 20)
+    write_clusters([Cluster((name,), (0,), False)], tmp_path / "cc", version)
+    (function,) = read(tmp_path / "cc").functions
+    assert function.names == (name,)
+
+
 def test_copies_of_blocks_are_no_blocks_of_their_own(tmp_path: Path) -> None:
     (tmp_path / "cc").write_text("v1\nf f\np 1 3 4\nc 0 3.1 4.1\nc 3 4\n")
     (function,) = read(tmp_path / "cc").functions
