@@ -61,23 +61,35 @@ def convert(
 
 def report(
     profiles: Paths,
-    binary: PathLike | None = None,
+    binary: Paths | None = None,
     *,
+    sysroots: Paths = (),
+    libraries: bool = True,
     only: str | Iterable[str] = (),
     function: str | None = None,
     top: int | None = 20,
     **reading: Unpack[Reading],
 ) -> Report:
-    """Analyse recordings of one program, as `lbr2pgo report` does; raises as `convert`.
+    """Analyse recordings of one process, as `lbr2pgo report` does; raises as `convert`.
 
+    `binary` names the program, and libraries if need be; others that it had mapped are taken where
+    they are found, in these `sysroots` or on this machine, unless `libraries` is false.
     `only` names analyses, `function` a function to show alone, and `top` is how many rows a table
     has at most (None: all).
     """
+    from lbr2pgo.program.elf.find import ImagePlaces
     from lbr2pgo.reports.build import ReportOptions, make_report
 
     names = (only,) if isinstance(only, str) else tuple(only)
-    inputs = _inputs(profiles, binary, reading)
-    return make_report(ReportOptions(**inputs, only=names, function=function, top=top))
+    named = () if binary is None else _paths(binary, "binary")
+    inputs = _inputs(profiles, named[0] if named else None, reading)
+    places = ImagePlaces(_paths(sysroots, "sysroots"))
+    return make_report(
+        ReportOptions(
+            **inputs, binaries=named[1:], libraries=libraries, places=places,
+            only=names, function=function, top=top,
+        )
+    )  # fmt: skip
 
 
 def open(path: PathLike) -> Source:
@@ -90,9 +102,7 @@ def open(path: PathLike) -> Source:
 
 
 def _inputs(profiles: Paths, binary: PathLike | None, reading: Reading) -> dict[str, Any]:
-    several = [profiles] if isinstance(profiles, str | os.PathLike) else profiles
-    if not isinstance(several, Iterable):
-        raise TypeError(f"profiles: a path or paths are needed, not {profiles!r}")
+    found = _paths(profiles, "profiles")
     unknown = reading.keys() - Reading.__annotations__.keys()
     if unknown:
         raise TypeError(f"there is no argument {min(unknown)}")
@@ -100,12 +110,19 @@ def _inputs(profiles: Paths, binary: PathLike | None, reading: Reading) -> dict[
         reading.get("event"), tuple(reading.get("pids", ())), reading.get("build_id")
     )
     return {
-        "profiles": expanded(_path(path, "profiles") for path in several),
+        "profiles": expanded(found),
         "binary": None if binary is None else _path(binary, "binary"),
         "counting": counting,
         "strict": reading.get("strict", False),
         "compat": frozenset(reading.get("compat", ())),
     }
+
+
+def _paths(values: object, argument: str) -> tuple[Path, ...]:
+    several = [values] if isinstance(values, str | os.PathLike) else values
+    if not isinstance(several, Iterable):
+        raise TypeError(f"{argument}: a path or paths are needed, not {values!r}")
+    return tuple(_path(path, argument) for path in several)
 
 
 def _path(value: object, argument: str) -> Path:

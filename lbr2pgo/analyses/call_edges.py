@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from lbr2pgo.analyses.evidence import TOP, Evidence
-from lbr2pgo.analyses.places import OUTSIDE
-from lbr2pgo.analyses.table import Column, Table, Unit, build
+from lbr2pgo.analyses.places import file_column
+from lbr2pgo.analyses.table import Column, Table, Unit, Value, build
 from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.support.arrays import I64, Bools
@@ -36,28 +38,32 @@ def call_edges(evidence: Evidence, top: int | None = TOP) -> Table:
     columns = [
         (Column("share", "share", Unit.SHARE), (count[order] / max(total, 1)).tolist()),
         (Column("count", "count", Unit.COUNT), count[order].tolist()),
-        (Column("caller", "caller", Unit.FUNCTION), _names(evidence, pairs[0, order])),
-        (Column("callee", "callee", Unit.FUNCTION), _names(evidence, pairs[1, order])),
+        *_columns(evidence, "caller", pairs[0, order]),
+        *_columns(evidence, "callee", pairs[1, order]),
     ]
     notes = (_WARNING, *evidence.branch_notes())
     return build(NAME, TITLE, columns, notes=notes, found=len(count))
 
 
 def called_regions(evidence: Evidence) -> tuple[I64, I64, I64]:
-    """Calls as (c,) caller, callee (-1 outside the image) and count; a pair may come repeatedly."""
+    """Calls as (c,) caller, callee (below 0 outside) and count; a pair may come repeatedly."""
     caller, callee = _families(evidence)
     rows = np.flatnonzero(_is_call(evidence, caller, callee))
     return caller[rows], callee[rows], evidence.flow.branches.count[rows].astype(np.int64)
 
 
 def _families(evidence: Evidence) -> tuple[I64, I64]:
-    """(b,) each: the function that each branch leaves and reaches, -1 outside the image."""
+    """(b,) each: the function that each branch leaves and reaches.
+
+    What is outside the image has -1 less the number of its file.
+    """
     branches, regions = evidence.flow.branches, evidence.program.regions
     found = []
     for addresses, bit in ((branches.from_, FROM), (branches.to, TO)):
         region = regions.containing(addresses)
-        inside = (branches.known & bit != 0) & (region >= 0)
-        found.append(np.where(inside, regions.parent[region], -1) if len(regions) else region)
+        is_known = branches.known & bit != 0
+        own = np.where(region >= 0, regions.parent[region], -1) if len(regions) else region
+        found.append(np.where(is_known, own, -1 - addresses.astype(np.int64)))
     return found[0], found[1]
 
 
@@ -76,5 +82,13 @@ def _is_call(evidence: Evidence, caller: I64, callee: I64) -> Bools:
     return found
 
 
-def _names(evidence: Evidence, regions: I64) -> list[str]:
-    return [evidence.names.region(r) if r >= 0 else OUTSIDE for r in regions.tolist()]
+def _columns(evidence: Evidence, name: str, regions: I64) -> list[tuple[Column, Sequence[Value]]]:
+    """Functions, and their files where there are several."""
+    inside = regions >= 0
+    starts = np.append(evidence.program.regions.start, np.uint64(0))
+    outside = (-1 - regions).astype(np.uint64)
+    places = evidence.names.of(np.where(inside, starts[regions], outside), inside)
+    return [
+        (Column(name, name, Unit.FUNCTION), places.function),
+        *file_column(places.file, f"{name}_", f"{name}'s "),
+    ]

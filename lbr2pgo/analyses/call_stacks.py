@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from lbr2pgo.analyses.evidence import TOP, Evidence
-from lbr2pgo.analyses.places import OUTSIDE
 from lbr2pgo.analyses.table import Column, Table, Unit, empty
-from lbr2pgo.evidence.call_stacks import CALL_STACKS
+from lbr2pgo.evidence.call_stacks import CALL_STACKS, OUTSIDE
 
 NAME = "call-stacks"
 TITLE = "Call stacks"
@@ -73,12 +72,18 @@ def named_stacks(evidence: Evidence) -> Iterator[NamedStack]:
         return
     chosen = evidence.function
     root = None if chosen is None else int(evidence.program.regions.parent[chosen])
-    names: dict[int, str] = {-1: OUTSIDE}
+    names: dict[int, str] = {}
     for stack, count in zip(found.stacks, found.count, strict=True):
         if root is None or root in stack:
             for region in stack:
-                names.setdefault(region, evidence.names.region(region))
+                if region not in names:
+                    names[region] = _name(evidence, region)
             yield tuple(names[region] for region in stack), count
+
+
+def _name(evidence: Evidence, region: int) -> str:
+    names = evidence.names
+    return names.region(region) if region >= 0 else names.outside(OUTSIDE - region)
 
 
 def tree(evidence: Evidence) -> Node:

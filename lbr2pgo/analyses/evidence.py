@@ -10,12 +10,14 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from lbr2pgo.analyses.places import PlaceNames
+from lbr2pgo.counting.borders import Borders, told_apart
+from lbr2pgo.counting.borders import merge as merge_borders
 from lbr2pgo.evidence.collector import Finding
 from lbr2pgo.evidence.duplicates import DUPLICATES
 from lbr2pgo.evidence.effective_samples import SPREAD, Spread
 from lbr2pgo.model.branch_counts import FROM, TO, Branches
 from lbr2pgo.model.count_sums import merge
-from lbr2pgo.program.dwarf.debug_info import DebugInfo
+from lbr2pgo.program.dwarf.debug_info import CodeInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.addresses import ImageAddresses
@@ -52,11 +54,14 @@ class Evidence:
     """A replayed recording with its program: what every analysis takes."""
 
     program: Program
-    debug: DebugInfo
+    debug: CodeInfo
     flow: Flow
+    """An end of its branches that is not known to be in the program is the number of a file in
+    `borders`, as `counting.borders.told_apart` leaves it."""
     limits: Limits = field(default_factory=Limits)
     findings: Mapping[Finding[Any], object] = field(default_factory=dict)
     """What the samples told beside counts, as far as analyses need it."""
+    borders: Borders = field(default_factory=lambda: merge_borders(()))
     function: int | None = None
     """Only what concerns this region of the program (with its fragments); None for all."""
 
@@ -81,7 +86,7 @@ class Evidence:
     @cached_property
     def names(self) -> PlaceNames:
         """Names of addresses."""
-        return PlaceNames(self.program, self.debug)
+        return PlaceNames(self.program, self.debug, self.borders.files)
 
     @cached_property
     def indirect_targets(self) -> dict[int, list[int]]:
@@ -103,7 +108,7 @@ class Evidence:
         duplicates = self.found(DUPLICATES)
         if duplicates is None:
             return self.flow.branches
-        return merge([self.flow.counts, duplicates]).branches()
+        return told_apart(merge([self.flow.counts, duplicates]).branches(), self.borders)[0]
 
     def about(self, branches: Branches) -> Bools:
         """(b,): which branches leave or reach the function that was asked for."""
@@ -143,9 +148,8 @@ class Evidence:
 
     def line_notes(self) -> tuple[str, ...]:
         """Why there are no source lines, if there are none."""
-        if self.debug.present:
-            return ()
-        return (f"No source lines: {self.debug.missing_reason}.",)
+        reason = self.debug.missing_reason
+        return (f"No source lines: {reason}.",) if reason else ()
 
     def branch_notes(self) -> tuple[str, ...]:
         """Why branches are missing, if they are."""

@@ -59,12 +59,15 @@ def function_view(evidence: Evidence, region: int) -> Annotated:
 
 
 def _code(evidence: Evidence, region: int, graph: FlowGraph) -> list[tuple[Value, ...]]:
-    regions, image = evidence.program.regions, evidence.program.image
-    family = regions.families(np.array([region]))
+    regions = evidence.program.regions
+    file, start = evidence.program.file_of(int(regions.start[region]))
+    moved = int(regions.start[region]) - start
     lines = [
-        (address, words)
-        for part in family.tolist()
-        for address, _, words in text(image, int(regions.start[part]), int(regions.end[part]))
+        (address + moved, words)
+        for piece in regions.families(np.array([region])).tolist()
+        for address, _, words in text(
+            file.image, int(regions.start[piece]) - moved, int(regions.end[piece]) - moved
+        )
     ]
     addresses = image_array(address for address, _ in lines)
     flow = evidence.flow

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from lbr2pgo.analyses.evidence import TOP, Evidence
-from lbr2pgo.analyses.places import OUTSIDE
 from lbr2pgo.analyses.table import Column, Table, Unit, Value, build
 from lbr2pgo.evidence.entries import ENTRIES, EntryCounts
 from lbr2pgo.model.branch_counts import FROM, TO
@@ -27,7 +26,7 @@ from lbr2pgo.model.branch_stacks import (
     SATURATED,
     cycles_of,
 )
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, Bools
 
 NAME = "sort"
@@ -35,6 +34,7 @@ NEEDS = (ENTRIES,)
 IGNORED = ("overhead", "sample")
 """perf's names of columns that every table has."""
 
+Described = Callable[[ImageAddresses], Sequence[Value]]
 Values = tuple[list[Value], I64]
 """Different values of a key, and which of them each entry has."""
 
@@ -55,13 +55,19 @@ def _numbered(values: Sequence[Value]) -> Values:
 def _of_addresses(
     addresses: ImageAddresses,
     known: Bools,
-    outside: Value,
+    outside: Callable[[int], Value],
     describe: Callable[[ImageAddresses], Sequence[Value]],
 ) -> Values:
-    """Values by address, each address described once."""
-    unique, place = np.unique(addresses, return_inverse=True)
-    told, group = _numbered([*describe(unique), outside])
-    return told, np.where(known, group[:-1][place.reshape(-1)], group[-1])
+    """Values by address, each address described once; where it is not known, by file."""
+    ends, place = np.unique(np.stack((addresses, known)), axis=1, return_inverse=True)
+    is_known = ends[1] != 0
+    inside = iter(describe(image_addresses(ends[0][is_known])))
+    values = [
+        next(inside) if known else outside(end)
+        for end, known in zip(ends[0].tolist(), is_known.tolist(), strict=True)
+    ]
+    told, group = _numbered(values)
+    return told, group[place.reshape(-1)]
 
 
 def _end(kind: str, bit: int) -> Callable[[Evidence, EntryCounts], Values]:
@@ -69,11 +75,11 @@ def _end(kind: str, bit: int) -> Callable[[Evidence, EntryCounts], Values]:
         addresses = entries.from_ if bit == FROM else entries.to
         names = evidence.names
         image = os.path.basename(evidence.program.image.layout.path)
-        describe: dict[str, tuple[Value, Callable[[ImageAddresses], Sequence[Value]]]] = {
-            "dso": (OUTSIDE, lambda each: [image] * len(each)),
-            "symbol": (OUTSIDE, names.functions),
-            "srcline": (None, names.lines),
-            "addr": (None, lambda each: each.tolist()),
+        describe: dict[str, tuple[Callable[[int], Value], Described]] = {
+            "dso": (names.outside_file, lambda each: names.files(each) or [image] * len(each)),
+            "symbol": (names.outside, names.functions),
+            "srcline": (lambda _: None, names.lines),
+            "addr": (lambda _: None, lambda each: each.tolist()),
         }
         known = entries.known & np.uint64(bit) != 0
         return _of_addresses(addresses, known, *describe[kind])

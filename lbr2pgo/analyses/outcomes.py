@@ -12,6 +12,7 @@ import numpy as np
 
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.intervals import wilson
+from lbr2pgo.analyses.places import file_column
 from lbr2pgo.analyses.source_lines import SourceLines
 from lbr2pgo.analyses.table import Column, Table, Unit, Value, build
 from lbr2pgo.evidence.single_branches import SINGLE_BRANCHES
@@ -168,6 +169,7 @@ def _by_line(evidence: Evidence, found: Outcomes, top: int | None, notes: tuple[
         ),
         *found.columns(rows),
         (Column("function", "function", Unit.FUNCTION), list(places.function)),
+        *((column, list(files)) for column, files in file_column(places.file)),
         (Column("address", "address", Unit.ADDRESS), list(places.address)),
     ]
     lines_known = np.isin(lines.group, np.flatnonzero(known))

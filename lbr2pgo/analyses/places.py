@@ -10,13 +10,15 @@ from pathlib import PurePosixPath
 import numpy as np
 
 from lbr2pgo.analyses.table import Column, Unit, Value
-from lbr2pgo.program.dwarf.debug_info import DebugInfo, Lines
+from lbr2pgo.counting.mapped_files import UNKNOWN
+from lbr2pgo.program.dwarf.debug_info import CodeInfo, Lines
+from lbr2pgo.program.process import Process
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import Bools
 
 OUTSIDE = "[outside]"
-"""Stands for the function of an address in another image, or of none that was recorded."""
+"""Stands for the function of an address in another image that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,36 +28,74 @@ class NamedPlaces:
     address: tuple[int | None, ...]
     function: tuple[str, ...]
     line: tuple[str | None, ...]
+    file: tuple[str | None, ...] | None
+    """The image; None where the program is only one."""
 
     def columns(self, prefix: str = "", title: str = "") -> list[tuple[Column, Sequence[Value]]]:
-        """Three columns of a table, with names and titles that begin so."""
+        """Columns of a table, with names and titles that begin so."""
         return [
             (Column(f"{prefix}function", f"{title}function", Unit.FUNCTION), self.function),
+            *file_column(self.file, prefix, title),
             (Column(f"{prefix}line", f"{title}source line", Unit.LOCATION), self.line),
             (Column(f"{prefix}address", f"{title}address", Unit.ADDRESS), self.address),
         ]
 
 
-class PlaceNames:
-    """Names functions and source lines of one program."""
+def file_column(
+    files: Sequence[str | None] | None, prefix: str = "", title: str = ""
+) -> list[tuple[Column, Sequence[Value]]]:
+    """A column of images, if there are several."""
+    return [] if files is None else [(Column(f"{prefix}file", f"{title}file", Unit.TEXT), files)]
 
-    def __init__(self, program: Program, debug: DebugInfo) -> None:
-        self._program, self._debug = program, debug
+
+class PlaceNames:
+    """Names functions and source lines of one program, and files outside of it."""
+
+    def __init__(
+        self, program: Program, debug: CodeInfo, outside: Sequence[str] = (UNKNOWN,)
+    ) -> None:
+        """Take files outside of the program by number; the first stands for none."""
+        self._program, self._debug, self._outside = program, debug, outside
 
     def of(self, addresses: ImageAddresses, known: Bools | None = None) -> NamedPlaces:
-        """Describe image addresses (n,); where `known` is False there is none."""
+        """Describe image addresses (n,); where `known` is False they are numbers of files."""
         inside = np.ones(len(addresses), np.bool_) if known is None else known
-        functions = [
-            name if is_inside else OUTSIDE
-            for name, is_inside in zip(self.functions(addresses), inside.tolist(), strict=True)
-        ]
-        lines = self.lines(addresses)
-        pairs = list(zip(addresses.tolist(), lines, inside.tolist(), strict=True))
+        at = np.where(inside, addresses, np.uint64(0))
+        numbers = np.where(inside, np.uint64(0), addresses).tolist()
+        is_inside = inside.tolist()
+        functions, lines, files = self.functions(at), self.lines(at), self.files(at)
+        if files is not None:
+            files = [
+                file if here else self._outside[number] if number else None
+                for file, here, number in zip(files, is_inside, numbers, strict=True)
+            ]
         return NamedPlaces(
-            address=tuple(address if is_inside else None for address, _, is_inside in pairs),
-            function=tuple(functions),
-            line=tuple(line if is_inside else None for _, line, is_inside in pairs),
+            address=tuple(
+                a if here else None for a, here in zip(at.tolist(), is_inside, strict=True)
+            ),
+            function=tuple(
+                name if here else self.outside(number)
+                for name, here, number in zip(functions, is_inside, numbers, strict=True)
+            ),
+            line=tuple(line if here else None for line, here in zip(lines, is_inside, strict=True)),
+            file=None if files is None else tuple(files),
         )
+
+    def outside(self, number: int) -> str:
+        """What stands for the functions of a file outside the program."""
+        name = self.outside_file(number)
+        return name if name.startswith("[") else f"[{name}]"
+
+    def outside_file(self, number: int) -> str:
+        """A file outside the program."""
+        return self._outside[number] if number else OUTSIDE
+
+    def files(self, addresses: ImageAddresses) -> list[str | None] | None:
+        """The image of each address; None where the program is only one."""
+        if not isinstance(self._program, Process):
+            return None
+        part_of = self._program.part_of
+        return [part_of(address).name for address in addresses.tolist()]
 
     def functions(self, addresses: ImageAddresses) -> list[str]:
         """The function that holds each address; its address in brackets where no symbol does."""

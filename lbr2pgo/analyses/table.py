@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from lbr2pgo.support.addresses import in_file
 from lbr2pgo.support.extras import extra
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ class Unit(StrEnum):
     LOCATION = "location"
     """`file:line` in source code: data too."""
     ADDRESS = "address"
-    """An image address, an int; `0x…` in JSON, CSV and on screens."""
+    """An image address, an int; `0x…` in JSON, CSV and on screens. Of a library it has a slot
+    (`support.addresses.in_file` takes it off), which files that are written do not show."""
     COUNT = "count"
     """A whole number of events, an int."""
     SHARE = "share"
@@ -125,7 +127,10 @@ class Table:
             for c in self.columns
         ]
         about = {"title": self.title, "notes": "\n".join(self.notes), "found": str(self.found)}
-        columns = [arrow.array(self.column(f.name), f.type) for f in fields]
+        columns = [
+            arrow.array(_plain(c, self.column(c.name)), f.type)
+            for c, f in zip(self.columns, fields, strict=True)
+        ]
         table: pyarrow.Table = arrow.table(columns, arrow.schema(fields, metadata=about))
         return table
 
@@ -134,6 +139,12 @@ class Table:
         names = [column.name for column in self.columns]
         for row in self.rows:
             yield dict(zip(names, row, strict=True))
+
+
+def _plain(column: Column, values: Sequence[Value]) -> Sequence[Value]:
+    if column.kind is not Unit.ADDRESS:
+        return values
+    return [in_file(value) if isinstance(value, int) else value for value in values]
 
 
 def build(

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from lbr2pgo.cli import messages
 from lbr2pgo.cli.commands import COMMANDS
-from lbr2pgo.cli.images import add_images, only_binary, run_images
+from lbr2pgo.cli.images import add_images, run_images
 from lbr2pgo.cli.own_process import prepare
 from lbr2pgo.cli.parser import some_of, whole_number
-from lbr2pgo.cli.selection import add_selection, counting_options
+from lbr2pgo.cli.selection import add_selection, counting_options, only_binary
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.file_names import expanded
 

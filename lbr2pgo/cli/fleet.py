@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from lbr2pgo.cli import messages
 from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.own_process import prepare
-from lbr2pgo.cli.parser import executable, names, whole_number
+from lbr2pgo.cli.parser import names, whole_number
+from lbr2pgo.cli.selection import add_binaries, add_sysroot
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -58,14 +59,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def _add_programs(parser: argparse.ArgumentParser) -> None:
     programs = parser.add_argument_group("programs and outputs")
-    programs.add_argument(
-        "--binary", dest="binaries", type=executable, action="append", default=[], metavar="ELF",
-        help="a program that was recorded (may be repeated)",
-    )  # fmt: skip
-    programs.add_argument(
-        "--sysroot", "--symfs", dest="sysroots", type=Path, action="append", default=[],
-        metavar="DIR", help="where programs are found by their recorded paths (may be repeated)",
-    )  # fmt: skip
+    add_binaries(programs, "a program that was recorded (may be repeated)")
+    add_sysroot(programs, "programs")
     for name, help in (("llvm", "sample profile"), ("fdata", "fdata")):
         programs.add_argument(
             f"--{name}", type=Path, metavar="OUT",

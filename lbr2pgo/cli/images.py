@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from lbr2pgo.cli import messages
-from lbr2pgo.cli.parser import executable
+from lbr2pgo.cli.selection import add_binaries, add_sysroot
 from lbr2pgo.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,24 +21,12 @@ _NAME = 34
 
 def add_images(parser: argparse.ArgumentParser) -> None:
     """Add --binary, which may be repeated or left out, --all-images and --sysroot."""
-    parser.add_argument(
-        "--binary", dest="binaries", type=executable, action="append", default=[], metavar="ELF",
-        help="what was recorded; may be repeated (default: the program that the recording names)",
-    )  # fmt: skip
+    add_binaries(parser)
     parser.add_argument(
         "--all-images", action="store_true",
         help="convert every mapped file that is found; put {name} or {build_id} in outputs",
     )  # fmt: skip
-    parser.add_argument(
-        "--sysroot", "--symfs", dest="sysroots", type=Path, action="append", default=[],
-        metavar="DIR",
-        help="where --all-images finds files by their recorded paths (may be repeated)",
-    )  # fmt: skip
-
-
-def only_binary(binaries: Sequence[Path]) -> Path | None:
-    """The one that is given, if any is."""
-    return binaries[0] if binaries else None
+    add_sysroot(parser, "images of --all-images")
 
 
 def run_images(options: ImagesOptions, summary: str | None, *, shows_timings: bool) -> int:

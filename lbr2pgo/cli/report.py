@@ -18,8 +18,8 @@ from lbr2pgo.cli.reporting import (
     add_shown,
     for_people,
     read_report,
+    report_options,
 )
-from lbr2pgo.cli.selection import counting_options
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.file_names import expanded
 
@@ -107,8 +107,7 @@ def run(args: argparse.Namespace) -> int:
     from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable
 
     if args.html is not None:
-        binaries = [] if args.binary is None else [args.binary]
-        refuse_overwriting([args.html], [*expanded(args.profiles), *binaries])
+        refuse_overwriting([args.html], [*expanded(args.profiles), *args.binaries])
         refuse_unwritable([args.html])
     form = None if args.format == "table" else _export(args.format)
     if args.against and form is not None and form.has_code:
@@ -148,7 +147,6 @@ def _comparison(args: argparse.Namespace) -> Report:
 
 
 def _options(args: argparse.Namespace) -> ReportOptions:
-    from lbr2pgo.reports.build import ReportOptions
     from lbr2pgo.reports.exports import EXPORTS
 
     is_page = args.html is not None
@@ -156,9 +154,8 @@ def _options(args: argparse.Namespace) -> ReportOptions:
     is_cut = form is None or not form.all_rows
     top = (PAGE_TOP if is_page else _TOP if is_cut else 0) if args.top is None else args.top
     has_code = form is not None and form.has_code
-    return ReportOptions(
-        profiles=expanded(args.profiles),
-        binary=args.binary,
+    return report_options(
+        args,
         only=form.only if form and form.only and not is_page else tuple(args.only),
         sort=tuple(args.sort),
         function=args.function,
@@ -167,9 +164,6 @@ def _options(args: argparse.Namespace) -> ReportOptions:
         tables=is_page or not has_code,
         code=has_code,
         source=args.source or is_page,
-        source_dirs=tuple(args.source_dir),
-        counting=counting_options(args),
-        strict=args.strict,
     )
 
 

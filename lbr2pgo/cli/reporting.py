@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lbr2pgo.cli.parser import moved_directory
-from lbr2pgo.cli.selection import add_binary, add_selection
+from lbr2pgo.cli.selection import (
+    add_binaries,
+    add_selection,
+    add_sysroot,
+    counting_options,
+    only_binary,
+)
+from lbr2pgo.support.file_names import expanded
 
 if TYPE_CHECKING:
     from lbr2pgo.reports.build import ReportOptions
@@ -20,7 +27,12 @@ PAGE_VIEWS, PAGE_TOP = 12, 200
 def add_inputs(parser: argparse.ArgumentParser) -> None:
     """Add recordings, --binary, and where sources are."""
     parser.add_argument("profiles", nargs="+", metavar="PROFILE", help="- is standard input")
-    add_binary(parser)
+    add_binaries(parser)
+    parser.add_argument(
+        "--no-libraries", action="store_true",
+        help="show only what --binary names, and not every file that its process had",
+    )  # fmt: skip
+    add_sysroot(parser, "libraries")
     parser.add_argument(
         "--source-dir", type=moved_directory, action="append", default=[], metavar="FROM=TO",
         help="source files whose path begins with FROM are now in TO; may be repeated",
@@ -33,6 +45,24 @@ def add_shown(parser: argparse.ArgumentParser) -> None:
         "--no-demangle", action="store_true", help="show C++ functions by their linkage names"
     )
     add_selection(parser)
+
+
+def report_options(args: argparse.Namespace, **shown: Any) -> ReportOptions:
+    """What the options of `add_inputs` and `add_shown` say, with what else is to be shown."""
+    from lbr2pgo.program.elf.find import ImagePlaces
+    from lbr2pgo.reports.build import ReportOptions
+
+    return ReportOptions(
+        profiles=expanded(args.profiles),
+        binary=only_binary(args.binaries),
+        binaries=tuple(args.binaries[1:]),
+        libraries=not args.no_libraries,
+        places=ImagePlaces(tuple(args.sysroots)),
+        source_dirs=tuple(args.source_dir),
+        counting=counting_options(args),
+        strict=args.strict,
+        **shown,
+    )
 
 
 def read_report(args: argparse.Namespace, options: ReportOptions) -> Report:

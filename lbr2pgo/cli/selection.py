@@ -4,12 +4,39 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lbr2pgo.cli.parser import executable, numbers, whole_number
 
 if TYPE_CHECKING:
     from lbr2pgo.counting.count import CountingOptions
+
+
+def add_binaries(
+    parser: argparse._ActionsContainer,
+    what: str = "what was recorded; may be repeated (default: the program that the recording "
+    "names)",
+) -> None:
+    """Add --binary, which may be repeated or left out."""
+    parser.add_argument(
+        "--binary", dest="binaries", type=executable, action="append", default=[], metavar="ELF",
+        help=what,
+    )  # fmt: skip
+
+
+def add_sysroot(parser: argparse._ActionsContainer, what: str) -> None:
+    """Add --sysroot, which may be repeated; `what` is looked for there."""
+    parser.add_argument(
+        "--sysroot", "--symfs", dest="sysroots", type=Path, action="append", default=[],
+        metavar="DIR", help=f"where {what} are found by their recorded paths (may be repeated)",
+    )  # fmt: skip
+
+
+def only_binary(binaries: Sequence[Path]) -> Path | None:
+    """The first one that is given, if any is."""
+    return binaries[0] if binaries else None
 
 
 def add_binary(parser: argparse.ArgumentParser) -> None:

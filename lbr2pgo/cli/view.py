@@ -19,9 +19,8 @@ from lbr2pgo.cli.reporting import (
     add_shown,
     for_people,
     read_report,
+    report_options,
 )
-from lbr2pgo.cli.selection import counting_options
-from lbr2pgo.support.file_names import expanded
 
 if TYPE_CHECKING:
     from http.server import ThreadingHTTPServer
@@ -69,18 +68,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _options(args: argparse.Namespace) -> ReportOptions:
-    from lbr2pgo.reports.build import ReportOptions
-
-    return ReportOptions(
-        profiles=expanded(args.profiles),
-        binary=args.binary,
-        top=PAGE_TOP,
-        views=PAGE_VIEWS,
-        source=True,
-        source_dirs=tuple(args.source_dir),
-        counting=counting_options(args),
-        strict=args.strict,
-    )
+    return report_options(args, top=PAGE_TOP, views=PAGE_VIEWS, source=True)
 
 
 def _open(page: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from itertools import pairwise
 
@@ -14,10 +14,12 @@ from lbr2pgo.model.address_space_events import Comm, Fork, Mmap, SpaceEvent
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.support.addresses import (
     LAST_ADDRESS,
+    SLOT_SIZE,
     ImageAddresses,
     RuntimeAddress,
     RuntimeAddresses,
     image_addresses,
+    slot_of,
 )
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
 from lbr2pgo.support.intervals import interval_of, last_at_or_below
@@ -59,6 +61,11 @@ def pieces_of(event: Mmap, layout: ImageLayout) -> Pieces:
             bias = start - (segment.address + low - segment.file_offset)
             pieces.append(Piece(start, end, bias))
     return tuple(pieces)
+
+
+def moved(pieces: Pieces, slot: int) -> Pieces:
+    """The same in a slot of their own, see `support.addresses.SLOT_BITS`."""
+    return tuple(replace(piece, bias=piece.bias - slot * SLOT_SIZE) for piece in pieces)
 
 
 def without(pieces: Pieces, start: RuntimeAddress, end: RuntimeAddress) -> Pieces:
@@ -143,6 +150,17 @@ class _Timeline:
         return pids[order], np.array(self.times, np.uint64)[order], np.array(self.spaces)[order]
 
 
+@dataclass(frozen=True, slots=True)
+class Others:
+    """Images beside the one that is looked for, each moved to a slot of its own."""
+
+    pieces: Callable[[Mmap], Pieces] = lambda _: ()
+    """What a mapping shows of them."""
+    enough: frozenset[int] = frozenset()
+    """Slots of those without which, or the image itself, a process is another program."""
+    count: int = 0
+
+
 class AddressSpaces:
     """Finds, for a sample's pid and time, which view of the image its process had.
 
@@ -151,9 +169,14 @@ class AddressSpaces:
     """
 
     def __init__(
-        self, events: Iterable[SpaceEvent], layout: ImageLayout, shows: Callable[[Mmap], bool]
+        self,
+        events: Iterable[SpaceEvent],
+        layout: ImageLayout,
+        shows: Callable[[Mmap], bool],
+        others: Others | None = None,
     ) -> None:
         """Replay the events; `shows` tells mappings of the image's code."""
+        self._others = others or Others()
         self.pieces: list[Pieces] = []
         self._numbers: dict[Pieces, int] = {}
         self._current: dict[int, Pieces] = {}
@@ -200,12 +223,18 @@ class AddressSpaces:
             return
         self._current[pid] = pieces
         space = -1
-        if pieces:
+        if self._is_program(pieces):
             view = joined(pieces)
             space = self._numbers.setdefault(view, len(self.pieces))
             if space == len(self.pieces):
                 self.pieces.append(view)
         self._timeline.add(pid, time, space)
+
+    def _is_program(self, pieces: Pieces) -> bool:
+        if not self._others.count:
+            return bool(pieces)
+        enough = self._others.enough | {0}
+        return any(slot_of(piece.start - piece.bias) in enough for piece in pieces)
 
     def _apply(self, event: SpaceEvent) -> Pieces:
         """What the event shows of the image."""
@@ -218,11 +247,13 @@ class AddressSpaces:
         return ()
 
     def _map(self, event: Mmap) -> Pieces:
-        shown = pieces_of(event, self._layout) if self._shows(event) else ()
+        is_own = self._shows(event)
+        shown = pieces_of(event, self._layout) if is_own else self._others.pieces(event)
         before = self._current.get(event.pid, ())
         if event.pid != ANY_PID and (before or shown):
             left = without(before, event.start, event.end)
-            self._set(event.pid, event.time, (left + shown)[-_MOST_MAPPINGS:])
+            most = _MOST_MAPPINGS * (1 + self._others.count)
+            self._set(event.pid, event.time, (left + shown)[-most:])
         return shown
 
     def spaces_of(self, pids: I32, times: U64) -> I64:

@@ -29,15 +29,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
 import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
+from lbr2pgo.counting.borders import Borders, merge
 from lbr2pgo.counting.find_image import ImageMatch
 from lbr2pgo.counting.mapped_files import MappedFiles
-from lbr2pgo.counting.place import OwnBranches, place_image
+from lbr2pgo.counting.place import Beside, OwnBranches, place_images
 from lbr2pgo.counting.system_calls import are_recorded_behind, at_their_instructions
 from lbr2pgo.counting.trace_table import TraceTable
 from lbr2pgo.model import waterfall
@@ -95,6 +96,8 @@ class CountingOptions:
     twice (LLVM: bolt/lib/Profile/DataAggregator.cpp, NeedsSkylakeFix)."""
     by_instruction: bool = False
     """Choose samples that say where they were interrupted, with or without a branch stack."""
+    beside: tuple[Beside, ...] = ()
+    """Other images that count as parts of the binary, where its process has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,10 @@ class Counted:
     counts: BranchCounts
     match: ImageMatch | None
     """None for inputs that were counts already."""
+    beside: tuple[ImageMatch, ...] = ()
+    """How other images of the process were recognised."""
+    borders: Borders = field(default_factory=lambda: merge(()))
+    """Where branches that leave the image went, and where those that reach it came from."""
 
 
 Progress = Callable[[int, float | None], None]
@@ -290,14 +297,20 @@ class Reading:
     ) -> None:
         """Raises InputError if the recording is of another binary."""
         options = options or CountingOptions()
-        chosen = options.build_id, options.branches
-        self.match, self.spaces = place_image(source, layout, *chosen)
+        self.match, self.beside, self.spaces = place_images(
+            source, layout, options.build_id, options.branches, options.beside
+        )
         self.tally = _SampleTally()
         self.source, self.layout = source, layout
         self._selection = _Selection(source, options)
         self._drops = options.drop_newest, options.drop_oldest
         self._doubts_full, self._saw_full = options.doubts_full_stacks, False
         self._moves_calls = not options.as_llvm and are_recorded_behind(source.info, layout)
+
+    @cached_property
+    def files(self) -> MappedFiles:
+        """What processes mapped, whether it is the image or not."""
+        return MappedFiles(of_code(self.source.space_events()))
 
     def batches(
         self, resolve: SymbolResolver | None = None, progress: Progress | None = None
@@ -352,7 +365,7 @@ def count_together(
     progress: Progress | None = None,
 ) -> list[Counted]:
     """Count every sample of a source for each of several images, in one pass over the source."""
-    files = MappedFiles(of_code(readings[0].source.space_events()))
+    files = readings[0].files
     first, *others = [
         [TraceTable(reading.spaces, files) for reading in readings] for _ in range(threads())
     ]
@@ -370,14 +383,15 @@ def _add(tables: Sequence[TraceTable], *selected: Selected) -> None:
 
 
 def _counted(reading: Reading, table: TraceTable) -> Counted:
-    counts, outside = table.counts()
+    traces = table.traces()
+    counts, outside = traces.counts()
     tallies = {
         **reading.tally.as_tally(table.tallies, outside),
-        **waterfall.outside_in(table.by_file(outside)),
+        **waterfall.outside_in(traces.by_file()),
         "runs_in_image/between_pieces": table.between_pieces(),
     }
-    build_id = reading.layout.build_id
-    return Counted(replace(counts, build_id=build_id, tallies=tallies), reading.match)
+    counts = replace(counts, build_id=reading.layout.build_id, tallies=tallies)
+    return Counted(counts, reading.match, reading.beside, traces.borders())
 
 
 def count_stack_source(

@@ -15,10 +15,12 @@ from lbr2pgo.counting.address_spaces import ANY_PID, Piece, overlaid, rows_by
 from lbr2pgo.model.address_space_events import KERNEL_PID, MEMORY, Comm, Fork, Mmap, SpaceEvent
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.native.file_spans import FileSpans
+from lbr2pgo.support.addresses import RuntimeAddresses
 from lbr2pgo.support.arrays import I64, U64
-from lbr2pgo.support.intervals import last_at_or_below
+from lbr2pgo.support.intervals import interval_of, last_at_or_below
 
 UNKNOWN, KERNEL = "[unknown]", "[kernel]"
+_KERNEL_HALF = 1 << 63
 
 _MOST_MAPPINGS = 4096
 """Of a process that mapped more files than this, the first are forgotten."""
@@ -65,6 +67,25 @@ class MappedFiles:
     def present(self) -> bool:
         """Whether any file was recorded."""
         return bool(self._everywhere.pieces)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of all files, by number."""
+        return (*self._numbers,)
+
+    def of_addresses(self, addresses: RuntimeAddresses) -> I64:
+        """The file (n,) that any process had at each run-time address, the later over the earlier.
+
+        The upper half of all addresses is the kernel's.
+        """
+        found = np.zeros(len(addresses), np.int64)
+        is_kernel = addresses >= np.uint64(_KERNEL_HALF)
+        found[is_kernel] = self._numbers[KERNEL]
+        for view, rows in ((self._everywhere, ~is_kernel), (self._kernel, is_kernel)):
+            spans, files = view.flat()
+            at = interval_of(spans[:, 0], spans[:, 1], addresses[rows])
+            found[rows] = np.where(at < 0, found[rows], np.append(files, 0)[at])
+        return found
 
     def counts(self) -> U64:
         """A zero for each file."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from lbr2pgo.counting.address_spaces import AddressSpaces
+from lbr2pgo.counting.address_spaces import AddressSpaces, Others, Pieces, moved, pieces_of
 from lbr2pgo.counting.find_by_branches import CodeBranches, Fit, edges_of, find_load, fit_of
 from lbr2pgo.counting.find_image import ImageMatch, assumption, match_image, not_mapped
 from lbr2pgo.counting.kernel import kernel_pieces, match_kernel
+from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.model.space_event_log import of_code
 from lbr2pgo.program.elf.layout import ImageLayout
@@ -50,6 +51,53 @@ def place_image(
     if match.how == "segments":
         match = _confirmed(match, source, layout, branches)
     return match, AddressSpaces(events, layout, match.shows)
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """An image that counts as a part of another one's process."""
+
+    layout: ImageLayout
+    slot: int
+    """Its addresses are moved there, see `support.addresses.SLOT_BITS`; not 0."""
+    is_named: bool = False
+    """Somebody asked for it: it must have been mapped, and processes that only have it count."""
+
+
+def place_images(
+    source: StackSource,
+    layout: ImageLayout,
+    build_id: str | None = None,
+    branches: OwnBranches | None = None,
+    beside: Sequence[Beside] = (),
+) -> tuple[ImageMatch, tuple[ImageMatch, ...], AddressSpaces]:
+    """As `place_image`, with other images where the recording says where they were mapped.
+
+    Raises InputError for one that was named and not mapped, too.
+    """
+    match, spaces = place_image(source, layout, build_id, branches)
+    if not beside or match.how in ("as linked", "branches"):
+        return match, (), spaces
+    events, ids, where = of_code(source.space_events()), source.info.build_ids, source.info.path
+    found: list[tuple[Beside, ImageMatch]] = []
+    for each in beside:
+        try:
+            found.append((each, match_image(each.layout, events, ids, where=where)))
+        except InputError:
+            if each.is_named:
+                raise
+    found = [(each, other) for each, other in found if other.how != "segments"]
+
+    def pieces(event: Mmap) -> Pieces:
+        for each, other in found:
+            if other.shows(event):
+                return moved(pieces_of(event, each.layout), each.slot)
+        return ()
+
+    named = frozenset(each.slot for each, _ in found if each.is_named)
+    matches = tuple(other for _, other in found)
+    others = Others(pieces, named, len(found))
+    return match, matches, AddressSpaces(events, layout, match.shows, others)
 
 
 def _first_stacks(source: StackSource) -> Iterator[BranchStacks]:

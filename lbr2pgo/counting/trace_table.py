@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
-from lbr2pgo.counting.mapped_files import UNKNOWN, MappedFiles
-from lbr2pgo.model import waterfall
+from lbr2pgo.counting.borders import Borders, borders_of, merge
+from lbr2pgo.counting.mapped_files import MappedFiles
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.native.key_table import KNOWN_BITS, KeyTable
 from lbr2pgo.native.traces import count_traces
 from lbr2pgo.native.walk import Reason, Stacks
-from lbr2pgo.support.addresses import image_addresses, runtime_addresses
+from lbr2pgo.support.addresses import (
+    RuntimeAddresses,
+    image_addresses,
+    runtime_addresses,
+)
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 
 
@@ -60,30 +66,74 @@ class TraceTable:
             total += int(values[at[is_apart], 0].sum())
         return total
 
-    def by_file(self, late: int) -> dict[str, int]:
-        """Branches outside the image by mapped file; `late` are those that `counts` found."""
-        if self._files is None:
-            return {}
-        found = self._files.named(self._by_file)
-        return waterfall.merge(found, {UNKNOWN: late} if late else {})
+    def counts(self) -> tuple[BranchCounts, int]:
+        """As `Traces.counts`, of what was counted so far."""
+        return self.traces().counts()
+
+    def traces(self) -> Traces:
+        """What was counted so far, laid over the image."""
+        keys, values = self._table.rows()
+        known = (keys[:, 3] & np.uint64((1 << KNOWN_BITS) - 1)).astype(np.uint8)
+        is_branch = known & BRANCH != 0
+        image = np.zeros((len(keys), 3), dtype=np.uint64)
+        for number, at in rows_by(keys[:, 3] >> np.uint64(KNOWN_BITS)):
+            image[at], known[at] = _translate(self._spaces, number, keys[at], known[at])
+        ends = runtime_addresses(keys[:, :2])
+        return Traces(ends, image, known, is_branch, values, self._files, self._by_file)
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """Distinct traces; columns of equal length n."""
+
+    ends: RuntimeAddresses
+    """(n, 2): of the branch."""
+    image: U64
+    """(n, 3): image addresses of both, and of the run's end; 0 where they are not in the image."""
+    known: U8
+    """As in `BranchCounts`; 0 where nothing is in the image."""
+    is_branch: Bools
+    values: U64
+    """(n, 3)"""
+    files: MappedFiles | None
+    outside: U64
+    """Branches outside of the spans of `AddressSpaces.bounds`, by file."""
 
     def counts(self) -> tuple[BranchCounts, int]:
         """The counts in image addresses, and how many branches turned out to lie outside.
 
         A branch is outside if the spans of `AddressSpaces.bounds` held it but no mapping did.
         """
-        keys, values = self._table.rows()
-        known = (keys[:, 3] & np.uint64((1 << KNOWN_BITS) - 1)).astype(np.uint8)
-        image = np.zeros((len(keys), 3), dtype=np.uint64)
-        space = keys[:, 3] >> np.uint64(KNOWN_BITS)
-        for number, at in rows_by(space):
-            image[at], known[at] = _translate(self._spaces, number, keys[at], known[at])
-        was_branch = keys[:, 3] & np.uint64(BRANCH) != 0
-        outside = int(values[was_branch & (known == 0), 0].sum())
-        known_values = np.where(known[:, None] == 0, np.uint64(0), values)
-        from_, to, end = image_addresses(image).T
-        counts = aggregate(from_, to, end, known, *known_values.T)
-        return counts, outside
+        values = np.where(self.known[:, None] == 0, np.uint64(0), self.values)
+        from_, to, end = image_addresses(self.image).T
+        late = int(self.values[self._late, 0].sum())
+        return aggregate(from_, to, end, self.known, *values.T), late
+
+    def by_file(self) -> dict[str, int]:
+        """Branches outside the image by mapped file; nothing where no mapping was recorded."""
+        if self.files is None:
+            return {}
+        by_file, late = self.outside.copy(), self._late
+        np.add.at(by_file, self.files.of_addresses(self.ends[late, 0]), self.values[late, 0])
+        return self.files.named(by_file)
+
+    def borders(self) -> Borders:
+        """Branches across the image's border, by the file that they come from or go to."""
+        if self.files is None:
+            return merge(())
+        known = self.known & np.uint8(FROM | TO)
+        rows = np.flatnonzero(self.is_branch & ((known == FROM) | (known == TO)))
+        known = known[rows]
+        inside = np.where(known == FROM, self.image[rows, 0], self.image[rows, 1])
+        outside = np.where(known == FROM, self.ends[rows, 1], self.ends[rows, 0])
+        file = self.files.of_addresses(outside)
+        values = [*self.values[rows].T]
+        return borders_of(image_addresses(inside), known, file, values, self.files.names)
+
+    @property
+    def _late(self) -> Bools:
+        late: Bools = self.is_branch & (self.known == 0)
+        return late
 
 
 def _translate(spaces: AddressSpaces, space: int, keys: U64, known: U8) -> tuple[U64, U8]:

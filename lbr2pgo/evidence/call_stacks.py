@@ -26,13 +26,13 @@ from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.intervals import numbers_in
 
 OUTSIDE = -1
-"""Frame of another image, or of code in no region."""
-_END = -2
+"""Frame of code in no region; less the number of its file in another image (`Pass.outside`)."""
+_END = np.iinfo(np.int64).min
 
 CALL_STACK_BIT = 1 << BRANCH_FILTER_BITS["call_stack"]
 
 Stack = tuple[int, ...]
-"""Regions of the program or OUTSIDE, outermost caller first."""
+"""Regions of the program, or OUTSIDE and below; outermost caller first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,7 @@ class CallStackCollector:
 
     def __init__(self, known: Pass) -> None:
         self._spaces, self._regions = known.spaces, known.program.regions
+        self._outside = known.outside
         self._is_recorded = any(is_call_stack(e.branch_sample_type) for e in known.events)
         self._counts: Counter[bytes] = Counter()
 
@@ -99,10 +100,13 @@ class CallStackCollector:
             self._counts[frame[frame != _END].tobytes()] += int(times)
 
     def _functions(self, space: int, addresses: RuntimeAddresses) -> I64:
-        """The family of regions that each run-time address lies in, else OUTSIDE."""
+        """The family of regions that each run-time address lies in, else OUTSIDE or below."""
         image, inside = self._spaces.to_image(space, addresses)
         found = self._regions.containing(image)
-        return np.where(inside & (found >= 0), self._regions.parent[found], OUTSIDE)
+        inside &= found >= 0
+        functions = np.where(inside, self._regions.parent[found], OUTSIDE)
+        functions[~inside] -= self._outside(addresses[~inside])
+        return functions
 
 
 def _frames(leaf: I64, callers: I64, callees: I64, first: I64, length: I64) -> I64:
@@ -130,11 +134,9 @@ def _unpacked(counts: Counter[bytes]) -> StackCounts:
 
 
 def _joined(stack: Stack) -> Stack:
-    """One frame for neighbours outside: what they are can't be told apart."""
+    """One frame for neighbours in one file outside: what they are can't be told apart."""
     return tuple(
-        frame
-        for i, frame in enumerate(stack)
-        if frame != OUTSIDE or i == 0 or stack[i - 1] != OUTSIDE
+        frame for i, frame in enumerate(stack) if frame > OUTSIDE or i == 0 or stack[i - 1] != frame
     )
 
 

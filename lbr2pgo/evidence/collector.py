@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Generic, Protocol, Self, TypeVar
 
+import numpy as np
+
 from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.counting.trace_table import stacks_of
 from lbr2pgo.evidence.sample_runs import SampleRuns, runs_of
@@ -21,6 +23,7 @@ from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.sources.base import EventInfo
+from lbr2pgo.support.addresses import RuntimeAddresses
 from lbr2pgo.support.arrays import I64, U8
 
 T = TypeVar("T")
@@ -51,6 +54,11 @@ class Samples:
         return runs_of(self.batch, self.spaces, self.stacks, self.address_spaces, self.code)
 
 
+def no_files(addresses: RuntimeAddresses) -> I64:
+    """No file is known of any address."""
+    return np.zeros(len(addresses), np.int64)
+
+
 @dataclass(frozen=True, slots=True)
 class Pass:
     """A second pass over the samples of one source."""
@@ -59,6 +67,8 @@ class Pass:
     flow: Flow
     spaces: AddressSpaces
     events: Sequence[EventInfo]
+    outside: Callable[[RuntimeAddresses], I64] = no_files
+    """Which file (n,) run-time addresses outside the program are of, by their number there."""
 
 
 class Collector(Protocol[Result]):

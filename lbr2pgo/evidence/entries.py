@@ -21,13 +21,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
-from lbr2pgo.evidence.collector import Finding, Samples
+from lbr2pgo.evidence.collector import Finding, Samples, no_files
 from lbr2pgo.model.branch_counts import FROM, TO, sum_by
 from lbr2pgo.model.branch_stacks import (
     ABORT,
@@ -38,8 +38,13 @@ from lbr2pgo.model.branch_stacks import (
     PREDICTED,
 )
 from lbr2pgo.native import bits
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses, runtime_addresses
-from lbr2pgo.support.arrays import U64
+from lbr2pgo.support.addresses import (
+    ImageAddresses,
+    RuntimeAddresses,
+    image_addresses,
+    runtime_addresses,
+)
+from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.tables import same_length, seal
 
 _CYCLES = (
@@ -55,7 +60,7 @@ class EntryCounts:
     """Entries with an end in the image; columns of equal length, unique by the first four."""
 
     from_: ImageAddresses
-    """0 where it is not in the image."""
+    """Where it is not in the image, the number of the file that it is in (`Pass.outside`)."""
     to: ImageAddresses
     known: U64
     """FROM and TO: which ends are in the image."""
@@ -91,8 +96,10 @@ def _summed(keys: Sequence[U64], count: U64) -> EntryCounts:
 class EntryCollector:
     """Counts the entries of all samples that map the image."""
 
-    def __init__(self, spaces: AddressSpaces) -> None:
-        self._spaces = spaces
+    def __init__(
+        self, spaces: AddressSpaces, outside: Callable[[RuntimeAddresses], I64] = no_files
+    ) -> None:
+        self._spaces, self._outside = spaces, outside
         self._found = merge(())
 
     def add(self, samples: Samples) -> None:
@@ -112,8 +119,12 @@ class EntryCollector:
         to, is_to = self._spaces.to_image(space, runtime_addresses(entries[:, 1]))
         known = is_from * np.uint64(FROM) | is_to * np.uint64(TO)
         inside = known != 0
-        keys = (from_, to, known, entries[:, 2] & _KEPT)
-        return _summed([key[inside] for key in keys], weight[inside])
+        entries, weight = entries[inside], weight[inside]
+        keys = [from_[inside], to[inside], known[inside], entries[:, 2] & _KEPT]
+        for key, is_known, addresses in zip(keys, (is_from, is_to), entries.T, strict=False):
+            there = is_known[inside]
+            key[~there] = self._outside(runtime_addresses(addresses[~there]))
+        return _summed(keys, weight)
 
     def merge(self, other: EntryCollector) -> None:
         """Add what another one saw."""
@@ -124,4 +135,4 @@ class EntryCollector:
         return self._found
 
 
-ENTRIES = Finding("entries", lambda known: EntryCollector(known.spaces))
+ENTRIES = Finding("entries", lambda known: EntryCollector(known.spaces, known.outside))

@@ -5,19 +5,18 @@ What is written of an image is what a conversion of it alone writes, byte for by
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lbr2pgo.conversion import Conversion, write_outputs
 from lbr2pgo.counting.count import Progress
-from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.incomplete import IncompleteError
 from lbr2pgo.profiles.formats.base import Output
 from lbr2pgo.program.elf.find import ImagePlaces
 from lbr2pgo.program.program import Program
+from lbr2pgo.replay.recorded_images import recorded_images
 from lbr2pgo.replay.recordings import ReadingOptions, Replayed, replay_images
-from lbr2pgo.sources.base import Source, StackSource
 from lbr2pgo.sources.series import open_recordings
 from lbr2pgo.support.errors import InputError, Lbr2pgoError
 from lbr2pgo.support.file_names import BUILD_ID, NAME, NO_BUILD_ID, fields_of, filled
@@ -135,37 +134,6 @@ def convert_images(
         done = tuple(in_order(work, [convert] * threads()))
     missing = [f"not found: {each}" for each in mapped if each.found is None]
     return Images(done, tuple(missing))
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedImage:
-    """A file that was mapped as code."""
-
-    path: str
-    build_id: str | None
-    found: Path | None
-    """Where it is; None where it is not."""
-
-    @property
-    def name(self) -> str:
-        """Without folders."""
-        return Path(self.path).name
-
-    def __str__(self) -> str:
-        return self.path + (f" ({self.build_id})" if self.build_id else "")
-
-
-def recorded_images(sources: Sequence[Source], places: ImagePlaces) -> Iterator[RecordedImage]:
-    """Each file that was mapped as code, and where it is; one build once, by its first path."""
-    known: dict[str, tuple[str, str | None]] = {}
-    for source in sources:
-        events = source.space_events() if isinstance(source, StackSource) else ()
-        for event in events:
-            if isinstance(event, Mmap) and event.is_code_of_file:
-                build_id = event.build_id or source.info.build_ids.get(event.path)
-                known.setdefault(build_id or event.path, (event.path, build_id))
-    for path, build_id in sorted(known.values(), key=str):
-        yield RecordedImage(path, build_id, places.find(path, build_id))
 
 
 def _outputs_of(program: Program, name: str, outputs: Sequence[Output]) -> tuple[Output, ...]:

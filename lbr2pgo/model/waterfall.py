@@ -165,6 +165,11 @@ def outside_in(files: Mapping[str, int]) -> dict[str, int]:
     return {f"{_OUTSIDE_IN}/{name}": count for name, count in files.items()}
 
 
+def counts_outside(tally: Tally) -> dict[str, int]:
+    """The files of `outside_in`, and how many branches lie in each."""
+    return losses_of(tally, _OUTSIDE_IN)
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One line of the printed waterfall."""
@@ -225,7 +230,7 @@ def check(tally: Tally, steps: Sequence[Step] = STEPS) -> None:
             assert accepted + lost == tally[step.after], (
                 f"{step.key}: {accepted} + {lost} lost != {tally[step.after]} {step.after}"
             )
-    in_files = sum(losses_of(tally, _OUTSIDE_IN).values())
+    in_files = sum(counts_outside(tally).values())
     assert in_files <= tally.get("branches_in_image/outside", 0), "more in files than outside"
 
 
@@ -254,7 +259,7 @@ def rows(tally: Tally, steps: Sequence[Step] = STEPS) -> tuple[Row, ...]:
             before = tally.get(step.after) if step.after else None
             known = {**REASONS, **step.reasons}
             named = tuple((known[reason], count) for reason, count in losses)
-            files = losses_of(tally, _OUTSIDE_IN) if step.key == "branches_in_image" else {}
+            files = counts_outside(tally) if step.key == "branches_in_image" else {}
             found.append(Row(step, tally[step.key], before, named, _by_count(files)))
     return tuple(found)
 

@@ -32,8 +32,8 @@ cdef int _count(
         if known:
             observe(
                 table,
-                walk.source if known & FROM else 0,
-                walk.target if known & TO else 0,
+                walk.source if known & BRANCH else 0,  # outside as well: it tells the file
+                walk.target,
                 walk.end if known & END else 0,
                 walk.space << KNOWN_BITS | known,
                 walk.weight,

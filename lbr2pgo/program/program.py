@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property, reduce
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,9 @@ from lbr2pgo.support.addresses import ImageAddress, ImageAddresses, image_array
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.distinct import distinct
 
+if TYPE_CHECKING:
+    from lbr2pgo.program.dwarf.debug_info import CodeInfo
+
 _AT_ONCE = 4096
 """Regions that are decoded together: of a large program the instructions would take gigabytes."""
 
@@ -40,6 +44,16 @@ class Program:
     def open(cls, path: str | Path) -> Program:
         """Open an ELF file; raises InputError as `Image.open` does."""
         return cls(Image.open(path))
+
+    def debug_info(self) -> CodeInfo:
+        """The program's debug information, of which nothing is decoded yet."""
+        from lbr2pgo.program.dwarf.debug_info import DebugInfo  # not all need it
+
+        return DebugInfo.open(self.image)
+
+    def file_of(self, address: int) -> tuple[Program, int]:
+        """The file that an image address is of, and the address there."""
+        return self, address
 
     @cached_property
     def symbols(self) -> Symbols:

@@ -7,26 +7,38 @@ from pathlib import Path
 
 from lbr2pgo.counting.find_image import same_build_id
 from lbr2pgo.model.address_space_events import Comm, Mmap, SpaceEvent
+from lbr2pgo.program.elf.find import ImagePlaces
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.sources.base import Source, StackSource
 from lbr2pgo.support.errors import InputError
 
 
-def recorded_program(sources: Sequence[Source]) -> Path:
+def recorded_program(sources: Sequence[Source], places: ImagePlaces | None = None) -> Path:
     """Where the one program that all sources were recorded of still is, by path and build-id.
 
-    Raises InputError where a source does not say it, where there are several, and where the file
-    is gone or is another build.
+    Without `places` it is looked for where it was recorded only. Raises InputError where a source
+    does not say it, where there are several, and where the file is gone or is another build.
     """
-    return Path(_only([_of(source) for source in sources], sources[0]).path)
+    programs = [_of(source) for source in sources]
+    program = _only([mapping for mapping, _ in programs], sources[0])
+    build_id = programs[0][1]
+    found = places.find(program.path, build_id) if places is not None else None
+    if found is not None:
+        return found
+    for (mapping, recorded), source in zip(programs, sources, strict=True):
+        _refuse_other_build(mapping, recorded, source)
+    return Path(program.path)
 
 
-def _of(source: Source) -> Mmap:
+def _of(source: Source) -> tuple[Mmap, str]:
+    """The program, and its build-id."""
     if not isinstance(source, StackSource):
         raise _unclear("the format does not say which program was recorded", source)
     program = _only(_started(source.space_events()), source)
-    _refuse_other_build(program, source)
-    return program
+    recorded = program.build_id or source.info.build_ids.get(program.path)
+    if recorded is None:
+        raise _unclear(f"it has no build-id to know {program.path} again by", source)
+    return program, recorded
 
 
 def _only(started: Iterable[Mmap], source: Source) -> Mmap:
@@ -53,10 +65,7 @@ def _started(events: Sequence[SpaceEvent]) -> Iterator[Mmap]:
             yield event
 
 
-def _refuse_other_build(program: Mmap, source: Source) -> None:
-    recorded = program.build_id or source.info.build_ids.get(program.path)
-    if recorded is None:
-        raise _unclear(f"it has no build-id to know {program.path} again by", source)
+def _refuse_other_build(program: Mmap, recorded: str, source: Source) -> None:
     if not Path(program.path).is_file():
         raise _unclear(f"the recorded {program.path} is not here", source)
     found = Image.open(program.path).build_id

@@ -6,8 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
+
+from lbr2pgo.counting.borders import Borders
+from lbr2pgo.counting.borders import merge as merge_borders
 from lbr2pgo.counting.count import (
     Counted,
     CountingOptions,
@@ -20,7 +24,8 @@ from lbr2pgo.counting.count import (
 )
 from lbr2pgo.counting.find_by_branches import CodeBranches
 from lbr2pgo.counting.find_image import ImageMatch, refuse_other_machine
-from lbr2pgo.model.branch_counts import BranchCounts, no_counts
+from lbr2pgo.counting.place import Beside
+from lbr2pgo.model.branch_counts import FROM, TO, BranchCounts, no_counts
 from lbr2pgo.model.count_sums import merge
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.native.walk import StackKind
@@ -34,8 +39,13 @@ from lbr2pgo.replay.recorded_program import recorded_program
 from lbr2pgo.replay.replay import Flow, ReplayOptions, replay
 from lbr2pgo.sources.base import Addresses, Source, SourceInfo, StackSource
 from lbr2pgo.sources.series import Recording, open_recordings, size_of
+from lbr2pgo.support.addresses import SLOT_BITS
+from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.timings import Timings
+
+if TYPE_CHECKING:
+    from lbr2pgo.program.process import Part
 
 T = TypeVar("T")
 
@@ -51,6 +61,8 @@ class ReadingOptions:
     """Reject fall-throughs over a call."""
     compat: frozenset[str] = frozenset()
     """Tools (LLVM_PROFGEN, PERF2BOLT) whose numbers to give even where we know better."""
+    beside: tuple[Part, ...] = ()
+    """Other images of the program's process, which count as parts of it."""
     correct_runs: bool = False
     """Give the newest branch of each stack a fall-through, too (`replay.newest_runs`)."""
 
@@ -88,6 +100,8 @@ class Replayed:
     """Assumptions and damage, a sentence each."""
     filters: tuple[str, ...]
     """Why some recordings show single branches and not what ran between them."""
+    borders: Borders = field(default_factory=lambda: merge_borders(()))
+    """Where branches that leave the program went, and where those that reach it came from."""
     is_inferred: bool = False
     """The counts are not recorded branches, but a flow that was inferred from something else."""
 
@@ -230,18 +244,23 @@ class _Image:
                 continue
             left_out = [_of(name, note) for note in filter_notes(source.info)]
             filters += left_out
-            notes += [_of(name, note) for note in match_notes(found.match)] + left_out
+            matches = (found.match, *found.beside)
+            notes += [_of(name, note) for each in matches for note in match_notes(each)]
+            notes += left_out
             damage += [_of(name, f"{n:,} {reason}") for reason, n in source.health().items() if n]
-        there = [found.counts for found in self.counted if not isinstance(found, InputError)]
-        counts = merged(there or [no_counts(self.program.image.build_id)], merge)
+        there = [found for found in self.counted if not isinstance(found, InputError)]
+        no = no_counts(self.program.image.build_id)
+        counts = merged([found.counts for found in there] or [no], merge)
+        borders = merge_borders([found.borders for found in there])
         with timings.stage("replay"):
             judged_by = replay_options(options)
             counts = impute(counts) if options.correct_runs else counts
-            flow = replay(counts, self.program, judged_by)
+            program = with_parts(self.program, options.beside, counts)
+            flow = replay(counts, program, judged_by)
         notes += (*replay_notes(flow), *damage)  # damage last, where it is seen
         return Replayed(
-            self.program, tuple(sources), self.counting, judged_by, flow, tuple(notes),
-            tuple(filters),
+            program, tuple(sources), self.counting, judged_by, flow, tuple(notes), tuple(filters),
+            borders,
         )  # fmt: skip
 
 
@@ -323,7 +342,10 @@ def replay_options(options: ReadingOptions) -> ReplayOptions:
 
 def counting_options(options: ReadingOptions, program: Program, source: Source) -> CountingOptions:
     """What llvm-profgen and perf2bolt would drop, their compatible modes do, too."""
-    counting = replace(options.counting, branches=lambda: _branches(program))
+    beside = tuple(
+        Beside(part.program.image.layout, part.slot, part.is_named) for part in options.beside
+    )
+    counting = replace(options.counting, branches=lambda: _branches(program), beside=beside)
     if PERF2BOLT in options.compat and program.image.machine == "x86-64":
         counting = replace(counting, doubts_full_stacks=has_translation(program.image))
     if LLVM_PROFGEN not in options.compat:
@@ -335,6 +357,18 @@ def counting_options(options: ReadingOptions, program: Program, source: Source) 
     return replace(
         counting, skips_leaf=lambda leaves: in_prologue_or_epilogue(leaves, program, debug)
     )
+
+
+def with_parts(program: Program, beside: Sequence[Part], counts: BranchCounts) -> Program:
+    """The program, with those other images of its process that counts are of."""
+    ends = [column[counts.has(bit)] for column, bit in ((counts.from_, FROM), (counts.to, TO))]
+    slots = set(distinct(np.concatenate(ends) >> np.uint64(SLOT_BITS)).tolist()) if beside else ()
+    there = [part for part in beside if part.slot in slots]
+    if not there:
+        return program
+    from lbr2pgo.program.process import Part, Process  # of reports alone
+
+    return Process([Part(program, 0, Path(program.image.path).name), *there])
 
 
 def _branches(program: Program) -> CodeBranches:

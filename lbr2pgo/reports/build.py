@@ -21,7 +21,7 @@ from lbr2pgo.counting.count import Progress
 from lbr2pgo.evidence.call_stacks import CALL_STACKS, is_call_stack
 from lbr2pgo.model import waterfall
 from lbr2pgo.program.code.lookup import find_function
-from lbr2pgo.replay.recordings import Inputs, read_and_replay
+from lbr2pgo.replay.processes import ProcessInputs, read_process
 from lbr2pgo.reports.gather import Gathered, gather
 from lbr2pgo.reports.model import (
     CallNode,
@@ -34,7 +34,7 @@ from lbr2pgo.reports.model import (
 )
 from lbr2pgo.reports.source_text import Moved, SourceFiles, source_table
 from lbr2pgo.reports.summary import summary
-from lbr2pgo.support.addresses import image_array
+from lbr2pgo.support.addresses import image_array, in_file
 from lbr2pgo.support.errors import InputError
 
 CHARTS = 12
@@ -42,7 +42,7 @@ CHARTS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class ReportOptions(Inputs):
+class ReportOptions(ProcessInputs):
     """What to read and what to show."""
 
     only: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class ReportOptions(Inputs):
     """Where source files are now, see `reports.source_text`."""
 
     def __post_init__(self) -> None:
-        Inputs.__post_init__(self)
+        ProcessInputs.__post_init__(self)
         for key in self.sort:
             if key not in grouping.KEYS:
                 raise InputError(
@@ -93,7 +93,7 @@ def make_report(options: ReportOptions, progress: Progress | None = None) -> Rep
     Raises as `read_and_replay`, InputError for an unknown function, and EmptyProfileError where
     the recordings hold nothing of the program.
     """
-    found = read_and_replay(options, progress)
+    found = read_process(options, progress)
     events = [event for source in found.sources for event in source.info.events]
     if not any(is_call_stack(event.branch_sample_type) for event in events):
         found.refuse_nothing()
@@ -220,7 +220,8 @@ def _views(evidence: Evidence, options: ReportOptions) -> Iterator[FunctionView]
 
 
 def _source(evidence: Evidence, region: int, name: str, options: ReportOptions) -> Table:
-    files = SourceFiles(options.source_dirs, evidence.program.image.layout.build_id)
+    file, _ = evidence.program.file_of(int(evidence.program.regions.start[region]))
+    files = SourceFiles(options.source_dirs, file.image.build_id)
     inside = replace(evidence, function=region).concerns(evidence.flow.instructions.address)
     digests = evidence.debug.digests(evidence.flow.instructions.address[inside])
     table = source_table(name, line_figures(evidence, region), files, digests)
@@ -235,7 +236,7 @@ def _graph(evidence: Evidence, graph: FlowGraph) -> FunctionGraph:
         function_view.heat(graph.block_count), lines,
     )  # fmt: skip
     blocks = (
-        GraphBlock(start, end, count, heat, f"{start:#x} {line or ''}".strip())
+        GraphBlock(start, end, count, heat, f"{in_file(start):#x} {line or ''}".strip())
         for start, end, count, heat, line in zip(*columns, strict=True)
     )
     edges = (

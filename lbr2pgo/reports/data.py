@@ -42,6 +42,8 @@ from lbr2pgo.analyses.table import Column, Table, Unit, Value
 from lbr2pgo.model.waterfall import row_as_json
 from lbr2pgo.reports.model import CallNode, FunctionView, Report, Timing
 from lbr2pgo.reports.readable import cpp_names
+from lbr2pgo.reports.values import FORMATS
+from lbr2pgo.support.addresses import in_file
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.printable import printable
 
@@ -99,7 +101,8 @@ def as_csv(report: Report) -> str:
 
 
 def _value(column: Column, value: Value) -> Value:
-    return f"{value:#x}" if column.kind is Unit.ADDRESS and isinstance(value, int) else value
+    is_address = column.kind is Unit.ADDRESS and isinstance(value, int)
+    return FORMATS[column.kind](value) if is_address else value
 
 
 def _plain(columns: Sequence[Column], row: Sequence[Value]) -> list[Value]:
@@ -126,19 +129,20 @@ def _table(table: Table) -> dict[str, object]:
 
 def _timing(timing: Timing) -> dict[str, object]:
     before = None if timing.before is None else _timing(timing.before)
-    ends = {"start": f"{timing.start:#x}", "end": f"{timing.end:#x}"}
+    ends = {"start": f"{in_file(timing.start):#x}", "end": f"{in_file(timing.end):#x}"}
     return asdict(timing) | ends | {"before": before}
 
 
 def _function(view: FunctionView) -> dict[str, object]:
     return {
         "name": view.name,
-        "start": f"{view.start:#x}",
+        "start": f"{in_file(view.start):#x}",
         "share": view.share,
         "code": _table(view.code),
         "source": None if view.source is None else _table(view.source),
         "blocks": [
-            asdict(block) | {"start": f"{block.start:#x}", "end": f"{block.end:#x}"}
+            asdict(block)
+            | {"start": f"{in_file(block.start):#x}", "end": f"{in_file(block.end):#x}"}
             for block in view.graph.blocks
         ],
         "edges": [asdict(edge) for edge in view.graph.edges],

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from lbr2pgo.analyses import registry
 from lbr2pgo.analyses.evidence import Evidence, Limits
+from lbr2pgo.counting.borders import Borders, told_apart
 from lbr2pgo.counting.count import CountingOptions, Reading
+from lbr2pgo.counting.mapped_files import MappedFiles
 from lbr2pgo.evidence.collector import Collector, Finding, Pass, Samples
 from lbr2pgo.evidence.stack_kinds import STACK_KINDS
 from lbr2pgo.model.perf_abi import SIMULATED_CPU
 from lbr2pgo.native.walk import StackKind
-from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.replay.recordings import Replayed
+from lbr2pgo.replay.replay import Flow
 from lbr2pgo.sources.base import SourceInfo, StackSource
+from lbr2pgo.support.addresses import RuntimeAddresses
+from lbr2pgo.support.arrays import I64
 
 _AMD = "AuthenticAMD"  # vendor in perf's cpuid (perf: tools/perf/arch/x86/util/header.c)
 
@@ -42,7 +48,7 @@ def gather(
     Only what these analyses need, and `also` this, is looked for, some of it in the `top` hottest
     functions only; None: in all.
     """
-    known = Evidence(found.program, DebugInfo.open(found.program.image), found.flow)
+    known = Evidence(found.program, found.program.debug_info(), found.flow)
     wanted = (STACK_KINDS, *registry.findings(analyses, known, top), *also)
     passes = [
         _second_pass(source, options, found, wanted)
@@ -52,8 +58,22 @@ def gather(
     infos = tuple(source.info for source in found.sources)
     findings = _results(wanted, passes)
     limits = _limits(infos, findings.get(STACK_KINDS, frozenset()), len(passes))
-    evidence = replace(known, findings=findings, limits=limits)
+    flow = _told_apart(found.flow, found.borders)
+    evidence = replace(known, flow=flow, findings=findings, limits=limits, borders=found.borders)
     return Gathered(evidence, infos, found.flow.tallies, found.notes)
+
+
+def _told_apart(flow: Flow, borders: Borders) -> Flow:
+    """The flow with its branches to and from other files by file."""
+    branches, row = told_apart(flow.branches, borders)
+    places = flow.branch_from[row], flow.branch_to[row]
+    return replace(flow, branches=branches, branch_from=places[0], branch_to=places[1])
+
+
+def _numbers_of(files: MappedFiles, names: Sequence[str]) -> Callable[[RuntimeAddresses], I64]:
+    """Which of the names the file at each run-time address has."""
+    numbers = np.array([names.index(name) if name in names else 0 for name in files.names])
+    return lambda addresses: numbers[files.of_addresses(addresses)]
 
 
 def _second_pass(
@@ -64,7 +84,8 @@ def _second_pass(
 ) -> list[Collector[Any]]:
     """Collectors of what is wanted that have seen all samples of a source."""
     reading = Reading(source, found.program.image.layout, options)
-    known = Pass(found.program, found.flow, reading.spaces, source.info.events)
+    outside = _numbers_of(reading.files, found.borders.files)
+    known = Pass(found.program, found.flow, reading.spaces, source.info.events, outside)
     collectors = [finding.start(known) for finding in wanted]
     for batch, spaces, kinds in reading.batches(found.program.address_of):
         samples = Samples(batch, spaces, kinds, reading.spaces, found.flow.instructions)

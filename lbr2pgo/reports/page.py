@@ -125,6 +125,8 @@ def _row(columns: Sequence[Column], row: Sequence[Value], texts: Texts) -> list[
 def _value(column: Column, value: Value, texts: Texts) -> Value:
     if value is None:
         return None
+    if column.kind is Unit.ADDRESS:
+        return texts.number(f"{value:#x}")  # with its slot: it names an instruction in links
     if column.kind in _TEXTS:
         return texts.number(FORMATS[column.kind](value))
     return float(f"{value:.6g}") if isinstance(value, float) else value
@@ -151,7 +153,8 @@ def _part(code: Table, part: Sequence[tuple[Value, ...]], texts: Texts) -> list[
     if len(part) == 1:
         return list(_row(code.columns, part[0], texts))
     address = [column.name for column in code.columns].index("address")
-    return [len(part), f"{part[0][address]:#x}", f"{part[-1][address]:#x}"]
+    written = FORMATS[Unit.ADDRESS]
+    return [len(part), written(part[0][address]), written(part[-1][address])]
 
 
 def code_parts(code: Table) -> list[list[tuple[Value, ...]]]:
@@ -223,7 +226,7 @@ def _chart(timing: Timing, texts: Texts) -> Json:
     return {
         "title": texts.number(title),
         "line": texts.number(timing.line or ""),
-        "address": f"{timing.start:#x}",
+        "address": FORMATS[Unit.ADDRESS](timing.start),
         "facts": "; ".join(_facts(timing, total, seen, kept)),
         "cycles": cycles,
         "rate": [rates.get(value) for value in cycles],
@@ -249,7 +252,7 @@ def _rates(timing: Timing) -> dict[int, float]:
 
 
 def _facts(timing: Timing, total: int, seen: int, kept: int) -> Iterator[str]:
-    yield f"until {timing.end:#x}"
+    yield f"until {FORMATS[Unit.ADDRESS](timing.end)}"
     yield f"{total:,} times"
     if timing.is_simulated:
         yield "simulated cycles"

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from lbr2pgo.analyses.table import Table, Unit, Value
+from lbr2pgo.support.addresses import in_file
 
 _UNIQUE = re.compile(r" \[clone \.__uniq\.\d+\]|\.__uniq\.\d+")
 """What clang's -funique-internal-linkage-names puts behind names of static functions, and what
@@ -65,7 +66,7 @@ FORMATS: dict[Unit, Callable[[Any], str]] = {
     Unit.TEXT: str,
     Unit.FUNCTION: without_unique_suffix,
     Unit.LOCATION: str,
-    Unit.ADDRESS: lambda value: f"{value:#x}",
+    Unit.ADDRESS: lambda value: f"{in_file(value):#x}",
     Unit.COUNT: lambda value: f"{value:,}",
     Unit.SHARE: percentage,
     Unit.RATE: lambda value: f"{value:,.2f}",

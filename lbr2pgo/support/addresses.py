@@ -26,6 +26,13 @@ FileOffset = NewType("FileOffset", int)
 LAST_ADDRESS = (1 << 64) - 1
 """What damaged segments and mappings go on behind is cut here."""
 
+SLOT_BITS = 48
+"""Where several images count as one program, each has a slot: a number in the address bits from
+this one on, which no file for user space is linked at. The program itself has slot 0."""
+SLOT_SIZE = 1 << SLOT_BITS
+_KERNEL_SLOT = LAST_ADDRESS >> SLOT_BITS
+"""The kernel is linked at addresses that have these bits set: they are no slot."""
+
 if TYPE_CHECKING:
 
     class _Runtime(np.uint64): ...
@@ -57,6 +64,25 @@ def image_addresses(numbers: Numbers) -> ImageAddresses:
 def file_offsets(numbers: Numbers) -> FileOffsets:
     """These numbers (u64), which are file offsets."""
     return cast(FileOffsets, numbers)
+
+
+def slot_of(address: int) -> int:
+    """The slot of an image address.
+
+    >>> slot_of(0x1234), slot_of(0x2000000001234), slot_of(0xFFFFFFFF81000000)
+    (0, 2, 0)
+    """
+    slot = address >> SLOT_BITS
+    return 0 if slot == _KERNEL_SLOT else slot
+
+
+def in_file(address: int) -> int:
+    """An image address without its slot, as the file is linked for.
+
+    >>> hex(in_file(0x2000000001234)), hex(in_file(0xFFFFFFFF81000000))
+    ('0x1234', '0xffffffff81000000')
+    """
+    return address - slot_of(address) * SLOT_SIZE
 
 
 def image_array(numbers: Iterable[int]) -> ImageAddresses:

@@ -26,7 +26,7 @@ def test_code_without_a_symbol_goes_by_its_address(names: PlaceNames) -> None:
 
 
 def test_what_is_not_known_lies_outside(names: PlaceNames) -> None:
-    found = names.of(image_array([0x1000, 0x1000]), np.array([True, False]))
+    found = names.of(image_array([0x1000, 0]), np.array([True, False]))
     assert found.function == ("main", OUTSIDE)
     assert found.address == (0x1000, None)
     assert found.line == (None, None)

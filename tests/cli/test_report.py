@@ -18,7 +18,7 @@ from lbr2pgo.profiles import saved_counts
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 
-ARGUMENTS = ["report", str(RECORDING), "--binary", str(PIE)]
+ARGUMENTS = ["report", str(RECORDING), "--binary", str(PIE), "--no-libraries"]
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ def test_frames_are_the_interrupted_the_running_and_their_callers(given: list[Sa
 def collector(*filters: int | None) -> CallStackCollector:
     events = [SimpleNamespace(branch_sample_type=each) for each in filters]
     program = SimpleNamespace(regions=None)
-    known: Any = SimpleNamespace(spaces=None, program=program, events=events)
+    known: Any = SimpleNamespace(spaces=None, program=program, events=events, outside=None)
     return CallStackCollector(known)
 
 

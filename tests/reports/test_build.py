@@ -17,7 +17,8 @@ CALL_STACK = 1 << BRANCH_FILTER_BITS["call_stack"] | 1
 
 
 def options(**changes: object) -> ReportOptions:
-    return ReportOptions(**{"profiles": (RECORDING,), "binary": PIE, **changes})  # type: ignore[arg-type]
+    given = {"profiles": (RECORDING,), "binary": PIE, "libraries": False}
+    return ReportOptions(**given | changes)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")

@@ -22,14 +22,14 @@ HOSTILE = 'evil\x1b[31m"\r\n,<script>alert(1)</script>\u202e'
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    return make_report(ReportOptions((RECORDING,), PIE, views=2))
+    return make_report(ReportOptions((RECORDING,), PIE, libraries=False, views=2))
 
 
 def hostile() -> Report:
     functions = (Function(HOSTILE, 0x1000, 0x1A), *FUNCTIONS[1:])
     sample = Sample([(0x1016, 0x1005)])
     gathered = gather_sources([source(sample)], program(functions))
-    return report_of(gathered, ReportOptions((RECORDING,), PIE))
+    return report_of(gathered, ReportOptions((RECORDING,), PIE, libraries=False))
 
 
 def test_json_holds_every_table_with_typed_values(report: Report) -> None:
@@ -57,7 +57,7 @@ def test_json_holds_the_waterfall_charts_and_graphs(report: Report) -> None:
 
 
 def test_the_same_input_gives_the_same_bytes(report: Report) -> None:
-    again = make_report(ReportOptions((RECORDING,), PIE, views=2))
+    again = make_report(ReportOptions((RECORDING,), PIE, libraries=False, views=2))
     assert data.as_json(again) == data.as_json(report)
     assert data.as_csv(again) == data.as_csv(report)
 
@@ -121,7 +121,7 @@ def call_stacks(names: Sequence[Function]) -> Report:
     stack = Sample([(0x1000, 0x1040)], ip=0x1041, event=0, weight=3)
     shallow = Sample([(0x7FFF0000, 0x1000)], ip=0x1001, event=0)
     gathered = gather_sources([source(stack, shallow, filters=1 | 1 << 11)], program(names))
-    return report_of(gathered, ReportOptions((RECORDING,), PIE))
+    return report_of(gathered, ReportOptions((RECORDING,), PIE, libraries=False))
 
 
 def test_folded_call_stacks_are_lines_with_a_count() -> None:

@@ -68,7 +68,7 @@ class Document(HTMLParser):
 
 @pytest.fixture(scope="module")
 def recorded() -> Report:
-    return make_report(ReportOptions((RECORDING,), PIE, top=100, views=3))
+    return make_report(ReportOptions((RECORDING,), PIE, libraries=False, top=100, views=3))
 
 
 @pytest.fixture(scope="module", params=["recorded", "toy", "hostile", "flame"])

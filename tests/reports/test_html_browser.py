@@ -70,7 +70,9 @@ def browser(chromium: playwright.Browser, tmp_path: Path) -> Iterator[Browser]:
 def recorded() -> Report:
     moved = ((".", str(TESTBINS)),)
     return make_report(
-        ReportOptions((RECORDING,), PIE, top=100, views=3, source=True, source_dirs=moved)
+        ReportOptions(
+            (RECORDING,), PIE, libraries=False, top=100, views=3, source=True, source_dirs=moved
+        )
     )
 
 

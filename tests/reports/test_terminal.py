@@ -27,7 +27,7 @@ def printed(what: Report | Table, width: int, *, terminal: bool = False) -> str:
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    return make_report(ReportOptions((RECORDING,), PIE, function="run"))
+    return make_report(ReportOptions((RECORDING,), PIE, libraries=False, function="run"))
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 132, 200])
@@ -101,7 +101,7 @@ def test_an_empty_table_shows_its_notes() -> None:
 def test_hostile_names_are_shown_as_they_are(name: str) -> None:
     functions = (Function(name, 0x1000, 0x1A), *FUNCTIONS[1:])
     gathered = gather_sources([source(Sample([(0x1016, 0x1005)]))], program(functions))
-    text = printed(report_of(gathered, ReportOptions((RECORDING,), PIE)), 300)
+    text = printed(report_of(gathered, ReportOptions((RECORDING,), PIE, libraries=False)), 300)
     for character in "\x1b\r\t\u202e":
         assert character not in text
     assert name.encode("unicode_escape").decode() in text

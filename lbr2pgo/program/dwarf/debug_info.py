@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -31,7 +32,28 @@ from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64
 
-__all__ = ["DEBUG_DIRECTORIES", "DebugInfo", "DwarfFunctions", "InlineFrames", "Lines"]
+__all__ = ["DEBUG_DIRECTORIES", "CodeInfo", "DebugInfo", "DwarfFunctions", "InlineFrames", "Lines"]
+
+
+class CodeInfo(Protocol):
+    """What is known of the source of code, see `DebugInfo`; of one image, or of several."""
+
+    @property
+    def present(self) -> bool:
+        """Whether there is debug information."""
+
+    @property
+    def missing_reason(self) -> str:
+        """Why there is none and what to do; empty if there is."""
+
+    def frames(self, addresses: ImageAddresses) -> InlineFrames:
+        """Inline frames of (n,) image addresses, in the order given."""
+
+    def lines(self, addresses: ImageAddresses) -> Lines:
+        """File, line and discriminator of (n,) image addresses."""
+
+    def digests(self, addresses: ImageAddresses) -> dict[str, bytes]:
+        """MD5 of the source files of image addresses, as they were compiled; of DWARF 5 only."""
 
 
 @dataclass

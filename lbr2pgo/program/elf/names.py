@@ -22,6 +22,16 @@ class Names(Sequence[str]):
     offset: I64
     """(n,); -1 stands for an empty name."""
 
+    @classmethod
+    def joined(cls, parts: Sequence[Names]) -> Names:
+        """Those of each, one after the other."""
+        places = np.cumsum([0, *(len(part.table) + 1 for part in parts)]).tolist()
+        moved = [
+            np.where(part.offset < 0, -1, part.offset + place)
+            for part, place in zip(parts, places, strict=False)
+        ]
+        return cls(b"".join(part.table + b"\0" for part in parts), np.concatenate(moved))
+
     def __len__(self) -> int:
         return len(self.offset)
 

@@ -19,8 +19,12 @@ const FORMATS = {
   rate: (value) => grouped(value, 2),
   cycles: (value) => grouped(value, Number.isInteger(value) ? 0 : 1),
 };
+// An address in its file: page-wide it has the number of its file before the last 12 digits, but for
+// the kernel, whose addresses are that long.
+const inFile = (address) => (address.length > 14 && !address.startsWith("0xffff") ? `0x${address.slice(-12).replace(/^0+(?=.)/, "")}` : address);
 function shown(column, value) {
   if (value == null) return "";
+  if (column.unit === "address") return inFile(text(value));
   return TEXTS.includes(column.unit) ? text(value) : FORMATS[column.unit](value);
 }
 
@@ -62,9 +66,13 @@ for (const view of data.functions) {
     if (part.length === view.code.columns.length) codeAnchors.set(text(part[address]), view.anchor);
   }
 }
-function linked(column, full, label) {
-  const anchor = column.unit === "function" ? functionAnchors.get(full)
-    : column.unit === "address" && codeAnchors.has(full) ? `i-${full.slice(2)}` : null;
+function linked(column, value, label) {
+  const anchor = column.unit === "function" ? functionAnchors.get(text(value))
+    : column.unit === "address" ? anchorAt(text(value)) : null;
+  return link(anchor, label);
+}
+function link(anchor, label) {
   return anchor ? make("a", { href: `#${anchor}` }, label) : label;
 }
+const anchorAt = (address) => (codeAnchors.has(address) ? `i-${address.slice(2)}` : null);
 const redrawn = []; // what has to be drawn again when colours change

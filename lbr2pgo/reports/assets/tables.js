@@ -137,7 +137,7 @@ class DataTable {
     const column = this.table.columns[i];
     const full = shown(column, row[i]);
     const label = this.longest.has(i) ? shortened(full, this.longest.get(i)) : full;
-    const made = make("td", { class: column.unit }, linked(column, full, label));
+    const made = make("td", { class: column.unit }, linked(column, row[i], label));
     if (label !== full) made.title = full;
     if (this.depth >= 0 && column.unit === "function") made.style.paddingLeft = `${row[this.depth] + 1}em`;
     return made;
@@ -150,7 +150,7 @@ class DataTable {
     if (isOpen) { drawn.nextSibling.remove(); return; }
     const facts = this.table.columns.flatMap((column, i) => {
       const full = shown(column, row[i]);
-      const value = column.name === "chain" ? chainOf(full) : [linked(column, full, full)];
+      const value = column.name === "chain" ? chainOf(full) : [linked(column, row[i], full)];
       return full ? [make("dt", {}, column.title), make("dd", {}, ...value)] : [];
     });
     drawn.after(make("tr", { class: "all" }, make("td", { colspan: this.kept.length + 1 }, make("dl", {}, ...facts))));
@@ -161,7 +161,7 @@ class DataTable {
 function chainOf(words) {
   const blocks = words.split(" ");
   const anchor = codeAnchors.get(blocks[0]);
-  const links = blocks.map((address) => make("li", {}, linked({ unit: "address" }, address, address), " ", lineOf(address)));
+  const links = blocks.map((address) => make("li", {}, link(anchorAt(address), inFile(address)), " ", lineOf(address)));
   const list = make("ol", { class: "chain" }, ...links);
   return anchor ? [list, button("Show in the control flow", () => highlight(anchor, blocks))] : [list];
 }

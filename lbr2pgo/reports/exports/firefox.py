@@ -16,6 +16,7 @@ from lbr2pgo import __version__
 from lbr2pgo.analyses.code_profile import CodeProfile
 from lbr2pgo.reports.exports.code import code_of
 from lbr2pgo.reports.model import Report
+from lbr2pgo.support.addresses import in_file
 
 _VERSION = 24
 _PER_MILLISECOND = 1000.0
@@ -127,6 +128,6 @@ def _markers(
     columns = (code.address, code.mispredictions, code.branches, code.stack)
     for address, missed, taken, stack in zip(*(c.tolist() for c in columns), strict=True):
         if missed:
-            place = f"{address:#x} {_location(code, code.stacks[stack][-1])}"
+            place = f"{in_file(address):#x} {_location(code, code.stacks[stack][-1])}"
             data = {"type": "Misprediction", "place": place, "count": missed, "taken": taken}
             yield [name, times[stack], None, _INSTANT, _CATEGORY, data]

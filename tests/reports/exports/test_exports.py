@@ -29,7 +29,7 @@ WORDS = ["report", str(RECORDING), "--binary", str(PIE)]
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    return make_report(ReportOptions((RECORDING,), PIE, tables=False, code=True))
+    return make_report(ReportOptions((RECORDING,), PIE, libraries=False, tables=False, code=True))
 
 
 @pytest.fixture(scope="module")
@@ -134,20 +134,24 @@ def test_firefox(report: Report, code: CodeProfile) -> None:
 
 def test_parquet_holds_one_table() -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
-    made = make_report(ReportOptions((RECORDING,), PIE, only=("hot-branches",), top=None))
+    made = make_report(
+        ReportOptions((RECORDING,), PIE, libraries=False, only=("hot-branches",), top=None)
+    )
     table = made.table("hot-branches")
     assert table is not None
     again = parquet.read_table(io.BytesIO(EXPORTS["parquet"].write(made)))
     assert again.to_pylist() == list(table.records())
     assert str(again.schema.field("from_address").type) == "uint64"
-    two = make_report(ReportOptions((RECORDING,), PIE, only=("hot-branches", "outcomes")))
+    two = make_report(
+        ReportOptions((RECORDING,), PIE, libraries=False, only=("hot-branches", "outcomes"))
+    )
     with pytest.raises(InputError, match="--only"):
         EXPORTS["parquet"].write(two)
 
 
 def test_what_a_table_says_of_itself_goes_with_it() -> None:
     pytest.importorskip("pyarrow")
-    made = make_report(ReportOptions((RECORDING,), PIE, only=("hot-branches",)))
+    made = make_report(ReportOptions((RECORDING,), PIE, libraries=False, only=("hot-branches",)))
     arrow = made.tables[0].to_arrow()
     assert arrow.schema.metadata[b"title"] == b"Hot branches"
     assert arrow.schema.field("share").metadata[b"unit"] == b"share"

@@ -1,0 +1,223 @@
+"""`Process`: several images as one program, each with a slot of its own among image addresses.
+
+What is asked of a program works on all of its images at once: a call from one into another is a
+call like any other. `support.addresses.in_file` gives the address in its own file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from lbr2pgo.program.code.functions import Functions
+from lbr2pgo.program.code.instructions import InstructionTable
+from lbr2pgo.program.dwarf.debug_info import CodeInfo, InlineFrames, Lines
+from lbr2pgo.program.elf.names import Names
+from lbr2pgo.program.program import Program
+from lbr2pgo.support.addresses import (
+    SLOT_BITS,
+    SLOT_SIZE,
+    ImageAddresses,
+    image_addresses,
+    in_file,
+    slot_of,
+)
+from lbr2pgo.support.arrays import I64
+from lbr2pgo.support.intervals import numbers_in
+
+_OF_FRAMES = ("function", "line", "start_line", "discriminator", "file")
+"""Columns of `InlineFrames`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One image of a process."""
+
+    program: Program
+    slot: int
+    """0 for the program itself."""
+    name: str
+    """The file as it was recorded, without folders: stores by build-id have other names."""
+    is_named: bool = False
+    """Somebody asked for it."""
+
+    @property
+    def place(self) -> np.uint64:
+        """What its addresses are moved by."""
+        return np.uint64(self.slot * SLOT_SIZE)
+
+
+class Process(Program):
+    """A program with its libraries; `image` and symbols by name are the program's."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        """Take parts with ascending slots, from 0 on."""
+        super().__init__(parts[0].program.image)
+        self.parts = tuple(parts)
+        self._by_slot = {part.slot: part for part in parts}
+
+    def part_of(self, address: int) -> Part:
+        """The image that an address is of."""
+        return self._by_slot[slot_of(address)]
+
+    def file_of(self, address: int) -> tuple[Program, int]:
+        """The file that an address is of, and what it is there."""
+        return self.part_of(address).program, in_file(address)
+
+    def debug_info(self) -> CodeInfo:
+        """As of one file, of whichever an address is."""
+        return _JoinedDebugInfo(self.parts)
+
+    @cached_property
+    def functions(self) -> Functions:
+        """Functions that symbols of any image name."""
+        return _joined(self.parts, [part.program.functions for part in self.parts])
+
+    @cached_property
+    def regions(self) -> Functions:
+        """All code of all images."""
+        return _joined(self.parts, [part.program.regions for part in self.parts])
+
+    def _decode_new(self, regions: I64) -> InstructionTable:
+        table = InstructionTable.empty()
+        first = 0
+        for part in self.parts:
+            past = first + len(part.program.regions)
+            own = regions[(regions >= first) & (regions < past)] - first
+            if len(own):
+                decoded = part.program._decode_new(own)
+                table = table.merged(_moved(decoded, part))
+            first = past
+        return table
+
+
+def _moved(table: InstructionTable, part: Part) -> InstructionTable:
+    target = np.where(table.has_target, table.target + part.place, np.uint64(0))
+    return replace(
+        table,
+        address=image_addresses(table.address + part.place),
+        target=image_addresses(target),
+    )
+
+
+@dataclass(frozen=True)
+class _JoinedFunctions(Functions):
+    """Functions of several images, image by image; those without a name have the file's."""
+
+    pieces: tuple[tuple[Part, Functions], ...] = field(default=(), repr=False)
+
+    def _piece_of(self, function: int) -> tuple[Part, Functions, int]:
+        for part, functions in self.pieces:
+            if function < len(functions):
+                return part, functions, function
+            function -= len(functions)
+        raise IndexError(function)
+
+    @cached_property
+    def name(self) -> Names:
+        return Names.joined([functions.name for _, functions in self.pieces])
+
+    def label(self, function: int) -> str:
+        part, functions, row = self._piece_of(function)
+        return functions.label(row) or f"{part.name}+{int(functions.start[row]):#x}"
+
+    @cached_property
+    def parent(self) -> I64:
+        first = np.cumsum([0, *(len(functions) for _, functions in self.pieces)])
+        each = (functions.parent for _, functions in self.pieces)
+        return np.concatenate([a + b for a, b in zip(each, first, strict=False)])
+
+    def aliases(self, function: int) -> tuple[str, ...]:
+        _, functions, row = self._piece_of(function)
+        return functions.aliases(row)
+
+    def by_name(self, name: str) -> int | None:
+        """As of one image; of equal names that of the first image."""
+        first = 0
+        for _, functions in self.pieces:
+            row = functions.by_name(name)
+            if row is not None:
+                return first + row
+            first += len(functions)
+        return None
+
+
+def _joined(parts: Sequence[Part], functions: Sequence[Functions]) -> Functions:
+    pieces = tuple(zip(parts, functions, strict=True))
+    start, end, entry = (
+        image_addresses(np.concatenate([getattr(f, name) + part.place for part, f in pieces]))
+        for name in ("start", "end", "entry")
+    )
+    stubs = {
+        address + int(part.place): name
+        for part, each in pieces
+        for address, name in each.stubs.items()
+    }
+    return _JoinedFunctions(
+        start, end, np.concatenate([each.symbol for each in functions]), entry,
+        functions[0].symbols,
+        stubs=stubs,
+        pieces=pieces,
+    )  # fmt: skip
+
+
+class _JoinedDebugInfo:
+    """The debug information of all images of a process."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self._parts = tuple((part, part.program.debug_info()) for part in parts)
+
+    @property
+    def present(self) -> bool:
+        return any(debug.present for _, debug in self._parts)
+
+    @property
+    def missing_reason(self) -> str:
+        return self._parts[0][1].missing_reason  # libraries have none mostly
+
+    def frames(self, addresses: ImageAddresses) -> InlineFrames:
+        answers = [(rows, debug.frames(own)) for debug, rows, own in self._asked(addresses)]
+        lengths = np.zeros(len(addresses), np.int64)
+        for rows, each in answers:
+            lengths[rows] = np.diff(each.offsets)
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        found = InlineFrames.none(0)
+        numbers = {name: np.zeros(offsets[-1], getattr(found, name).dtype) for name in _OF_FRAMES}
+        names, files = [""], [""]
+        for rows, each in answers:
+            at = numbers_in(offsets[rows], offsets[rows + 1])
+            for name, column in numbers.items():
+                column[at] = getattr(each, name)
+            numbers["function"][at] += len(names)
+            numbers["file"][at] += len(files)
+            names += each.names
+            files += each.files
+        return InlineFrames(offsets, **numbers, names=tuple(names), files=tuple(files))
+
+    def lines(self, addresses: ImageAddresses) -> Lines:
+        file = np.full(len(addresses), -1, np.int32)
+        line, discriminator = np.zeros((2, len(addresses)), np.uint32)
+        files: list[str] = []
+        for debug, rows, own in self._asked(addresses):
+            each = debug.lines(own)
+            file[rows] = np.where(each.file < 0, -1, each.file + len(files))
+            line[rows], discriminator[rows] = each.line, each.discriminator
+            files += each.files
+        return Lines(file, line, discriminator, tuple(files))
+
+    def digests(self, addresses: ImageAddresses) -> dict[str, bytes]:
+        found: dict[str, bytes] = {}
+        for debug, _, own in self._asked(addresses):
+            found |= debug.digests(own)
+        return found
+
+    def _asked(self, addresses: ImageAddresses) -> Iterator[tuple[CodeInfo, I64, ImageAddresses]]:
+        """Each image that addresses (n,) are of: which of them, and what they are there."""
+        slots = addresses >> np.uint64(SLOT_BITS)
+        for part, debug in self._parts:
+            rows = np.flatnonzero(slots == part.slot)
+            if len(rows):
+                yield debug, rows, image_addresses(addresses[rows] - part.place)

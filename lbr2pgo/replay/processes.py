@@ -1,0 +1,106 @@
+"""Recordings laid over all images of their process that are found, not over the program alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from lbr2pgo.counting.count import Progress
+from lbr2pgo.counting.find_image import same_build_id
+from lbr2pgo.model.waterfall import counts_outside
+from lbr2pgo.program.elf.find import ImagePlaces
+from lbr2pgo.program.elf.image import Image
+from lbr2pgo.program.process import Part
+from lbr2pgo.program.program import Program
+from lbr2pgo.replay.recorded_images import RecordedImage, recorded_images
+from lbr2pgo.replay.recorded_program import recorded_program
+from lbr2pgo.replay.recordings import Inputs, Replayed, replay_sources
+from lbr2pgo.sources.series import open_recordings
+from lbr2pgo.support.addresses import SLOT_SIZE
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessInputs(Inputs):
+    """What to read, and which files beside the program may be parts of what ran."""
+
+    binaries: tuple[Path, ...] = ()
+    """Other programs or libraries that were recorded."""
+    libraries: bool = True
+    """Whether to take mapped files that nobody names, too."""
+    places: ImagePlaces = field(default_factory=ImagePlaces)
+    """Where to look for these."""
+
+
+def read_process(inputs: ProcessInputs, progress: Progress | None = None) -> Replayed:
+    """Open recordings, their program and what its process mapped beside it; count, and replay.
+
+    A file that nobody named is taken if its build-id is the recorded one or, without any, if it is
+    in a given root. Raises InputError as `read_and_replay`, and for a named file that no process
+    mapped.
+    """
+    recordings = open_recordings(inputs.profiles)
+    sources = [recording.source for recording in recordings]
+    path = inputs.binary or recorded_program(sources, inputs.places)
+    program = Program.open(path)
+    mapped = list(recorded_images(sources, inputs.places))
+    named = [(each, each.name) for each in inputs.binaries]
+    found = [
+        (each.found, each.name)
+        for each in mapped
+        if inputs.libraries and each.found is not None and _is_sure(each, inputs.places)
+    ]
+    options = replace(inputs, beside=_parts(program, named, found))
+    names = [recording.name for recording in recordings]
+    replayed = replay_sources(sources, program, options, progress, names=names)
+    missing = _missing(mapped, replayed) if inputs.libraries else ()
+    notes = (*_assumed(inputs, program), *replayed.notes, *missing)
+    return replace(replayed, notes=notes)
+
+
+def _assumed(inputs: ProcessInputs, program: Program) -> Iterator[str]:
+    if inputs.binary is None:
+        image = program.image
+        yield f"the program is {image.path}, as recorded (build-id {image.build_id})"
+
+
+def _is_sure(image: RecordedImage, places: ImagePlaces) -> bool:
+    return image.build_id is not None or bool(places.sysroots)
+
+
+def _parts(
+    program: Program, named: Sequence[tuple[Path, str]], found: Sequence[tuple[Path, str]]
+) -> tuple[Part, ...]:
+    """The others, each once; those that are linked where no slot has room are left out."""
+    known = [program]
+    parts = []
+    for i, (path, name) in enumerate([*named, *found]):
+        each = Program.open(path)
+        is_known = any(_is_same(each.image, other.image) for other in known)
+        if not is_known and _fits(each.image) and _fits(program.image):
+            parts.append(Part(each, len(known), name, is_named=i < len(named)))
+            known.append(each)
+    return tuple(parts)
+
+
+def _is_same(one: Image, other: Image) -> bool:
+    return same_build_id(one.build_id, other.build_id) or (
+        Path(one.path).resolve() == Path(other.path).resolve()
+    )
+
+
+def _fits(image: Image) -> bool:
+    layout = image.layout
+    return not layout.anchors and all(each.end <= SLOT_SIZE for each in layout.segments)
+
+
+def _missing(recorded: Sequence[RecordedImage], found: Replayed) -> Iterator[str]:
+    """Files with branches that were not found, or not surely."""
+    outside = counts_outside(found.flow.tallies)
+    for image in recorded:
+        count = outside.get(image.name, 0)
+        if count:
+            yield (
+                f"{image} was not found, and {count:,} branches in it are not shown: name it with "
+                "--binary, or say with --sysroot where the recorded machine's files are"
+            )
