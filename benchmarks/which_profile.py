@@ -91,17 +91,27 @@ def with_clang(bench: Bench) -> list[Path]:
     use = f"-fprofile-sample-use={profile}"
     sampled = bench.build("clang-AutoFDO", *CLANG, use)
     return [
-        plain, sampled, by_probes(bench), instrumented(bench), *laid_out(bench, plain, "clang-O2"),
-        *laid_out(bench, sampled, "clang-AutoFDO", use),
+        plain, sampled, *trained_apart(bench), instrumented(bench),
+        *laid_out(bench, plain, "clang-O2"), *laid_out(bench, sampled, "clang-AutoFDO", use),
     ]  # fmt: skip
 
 
-def by_probes(bench: Bench) -> Path:
-    """The build with a profile of pseudo probes."""
-    probed = bench.build("clang-probed", *CLANG, PROBES)
-    profile = bench.folder / "probes.prof"
-    bench.convert(probed, "--llvm", profile)
-    return bench.build("clang-probes", *CLANG, PROBES, f"-fprofile-sample-use={profile}")
+def trained_apart(bench: Bench) -> list[Path]:
+    """Builds with profiles of other builds than the plain one."""
+    return [
+        with_profile_of(bench, "probes", PROBES),
+        with_profile_of(bench, "lines-O1", "-O1"),
+        with_profile_of(bench, "probes-O1", PROBES, "-O1"),
+    ]
+
+
+def with_profile_of(bench: Bench, name: str, *flags: str) -> Path:
+    """The build with a profile of one that had these flags more."""
+    recorded = bench.build(f"clang-recorded-{name}", *CLANG, *flags)
+    profile = bench.folder / f"{name}.prof"
+    bench.convert(recorded, "--llvm", profile)
+    kept = [flag for flag in flags if flag == PROBES]
+    return bench.build(f"clang-{name}", *CLANG, *kept, f"-fprofile-sample-use={profile}")
 
 
 def instrumented(bench: Bench) -> Path:

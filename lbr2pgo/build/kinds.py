@@ -52,7 +52,7 @@ class Kind:
 SHIPPED = Kind("lines"), Kind("probes"), Kind("contexts")
 """Recorded as it is shipped."""
 TRAINING_FLAGS = ("-O1",)
-"""What keeps the code near to its source at a bearable price: docs/training.md has the figures."""
+"""What keeps code near to its source at a bearable price; figures in docs/which-profile.md."""
 
 
 def usual_kind(compiler: str, layout: Layout = "") -> Kind:

@@ -68,6 +68,7 @@ class FakeProgram:
         return self.table
 
     image = SimpleNamespace(is_stripped=False)
+    patches = SimpleNamespace(address=np.zeros(0, np.uint64))
 
     @property
     def functions(self) -> Any:
