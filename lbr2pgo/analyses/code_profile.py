@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,8 @@ from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.source_view import cycles_by_instruction
 from lbr2pgo.evidence.cycle_counts import CYCLES
 from lbr2pgo.evidence.duplicates import DUPLICATES
+from lbr2pgo.program.process import Process
+from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.tables import same_length, seal
@@ -32,6 +34,15 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
+class CodeFile:
+    """A file that code is of."""
+
+    name: str
+    build_id: str
+    """Empty if it has none."""
+
+
+@dataclass(frozen=True, slots=True)
 class CodeProfile:
     """Instructions that ran, by address; columns of equal length n."""
 
@@ -48,6 +59,8 @@ class CodeProfile:
     """Different stacks of them, outermost first, by their numbers."""
     stack: I64
     """(n,): number of each instruction's stack."""
+    libraries: Mapping[int, CodeFile]
+    """What is not the program's, by the slot of its addresses."""
 
     def __post_init__(self) -> None:
         seal(self)
@@ -89,7 +102,15 @@ def code_profile(evidence: Evidence) -> CodeProfile:
         tuple(frames),
         tuple(stacks),
         np.array(stack, np.int64),
+        _libraries(evidence.program),
     )
+
+
+def _libraries(program: Program) -> dict[int, CodeFile]:
+    if not isinstance(program, Process):
+        return {}
+    images = {part.slot: (part.name, part.program.image) for part in program.parts if part.slot}
+    return {slot: CodeFile(name, image.build_id or "") for slot, (name, image) in images.items()}
 
 
 def _stacks(evidence: Evidence, address: ImageAddresses) -> Iterator[tuple[Frame, ...]]:

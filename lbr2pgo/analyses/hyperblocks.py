@@ -14,7 +14,7 @@ from lbr2pgo.analyses.intervals import wilson
 from lbr2pgo.analyses.table import Column, Table, Unit, Value, empty
 from lbr2pgo.evidence.collector import Finding
 from lbr2pgo.evidence.path_counts import PATHS, PathCounts, paths_along
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import ImageAddresses, in_file
 
 NAME = "hyperblocks"
 TITLE = "Hyperblocks"
@@ -100,7 +100,7 @@ def _rows(evidence: Evidence, region: int, function_share: float) -> Iterator[_R
             evidence.names.region(region),
             evidence.names.lines(starts[:1])[0],
             address,
-            " ".join(f"{start:#x}" for start in starts.tolist()),
+            " ".join(f"{in_file(start):#x}" for start in starts.tolist()),
         )
         yield _Row(function_share * share, address, values)
 

@@ -6,11 +6,12 @@ Source: google/pprof: proto/profile.proto; Protocol Buffers: Encoding.
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from lbr2pgo.analyses.code_profile import MEASURES, CodeProfile
+from lbr2pgo.analyses.code_profile import MEASURES, CodeFile, CodeProfile
 from lbr2pgo.reports.exports.code import code_of
 from lbr2pgo.reports.model import Report
+from lbr2pgo.support.addresses import SLOT_SIZE, slot_of
 
 _MASK = 2**64 - 1
 _VARINT, _BYTES = 0, 2  # wire types
@@ -28,8 +29,9 @@ def _messages(report: Report, code: CodeProfile) -> Iterator[bytes]:
     columns = [getattr(code, name).tolist() for name in MEASURES]
     for location, values in enumerate(zip(*columns, strict=True), 1):
         yield _message(2, _packed(1, [location]), _packed(2, values))
-    yield _mapping(report, code, texts)
-    yield from _locations(code)
+    files = _files(report, code)
+    yield from _mappings(files, code, texts)
+    yield from _locations(code, list(files))
     for number, frame in enumerate(code.frames, 1):
         function = texts.number(frame.function)
         yield _message(
@@ -40,20 +42,29 @@ def _messages(report: Report, code: CodeProfile) -> Iterator[bytes]:
     yield from (_bytes(6, text.encode("utf-8", "replace")) for text in texts.all())
 
 
-def _mapping(report: Report, code: CodeProfile, texts: _Texts) -> bytes:
-    """The program as one mapping, at the addresses that it is linked for."""
-    has_lines = any(frame.line for frame in code.frames)
-    limit = int(code.address.max(initial=0)) + 1
-    return _message(
-        3, _number(1, 1), _number(3, limit), _number(5, texts.number(report.binary)),
-        _number(6, texts.number(report.build_id or "")),
-        *(_number(field, int(known)) for field, known in zip(
-            (7, 8, 9, 10), (True, has_lines, has_lines, has_lines), strict=True)),
-    )  # fmt: skip
+def _files(report: Report, code: CodeProfile) -> dict[int, CodeFile]:
+    """The program and its libraries, by the slot of their addresses."""
+    return {0: CodeFile(report.binary, report.build_id or ""), **code.libraries}
 
 
-def _locations(code: CodeProfile) -> Iterator[bytes]:
-    """One for each instruction, with the leaf's line first."""
+def _mappings(files: Mapping[int, CodeFile], code: CodeProfile, texts: _Texts) -> Iterator[bytes]:
+    """Each file at the addresses that it is linked for, behind those of its slot."""
+    known = any(frame.line for frame in code.frames)
+    limits = {slot: slot * SLOT_SIZE + 1 for slot in files}
+    for address in code.address.tolist():  # which ascend
+        limits[slot_of(address)] = address + 1
+    for number, (slot, file) in enumerate(files.items(), 1):
+        yield _message(
+            3, _number(1, number), _number(2, slot * SLOT_SIZE), _number(3, limits[slot]),
+            _number(5, texts.number(file.name)), _number(6, texts.number(file.build_id)),
+            *(_number(field, int(has)) for field, has in zip(
+                (7, 8, 9, 10), (True, known, known, known), strict=True)),
+        )  # fmt: skip
+
+
+def _locations(code: CodeProfile, slots: Sequence[int]) -> Iterator[bytes]:
+    """One for each instruction, with the leaf's line first; mappings are by their slots."""
+    mapping = {slot: number for number, slot in enumerate(slots, 1)}
     lines = [
         b"".join(
             _message(4, _number(1, frame + 1), _number(2, code.frames[frame].line))
@@ -63,7 +74,8 @@ def _locations(code: CodeProfile) -> Iterator[bytes]:
     ]
     pairs = zip(code.address.tolist(), code.stack.tolist(), strict=True)
     for number, (address, stack) in enumerate(pairs, 1):
-        yield _message(4, _number(1, number), _number(2, 1), _number(3, address), lines[stack])
+        file = _number(2, mapping[slot_of(address)])
+        yield _message(4, _number(1, number), file, _number(3, address), lines[stack])
 
 
 class _Texts:

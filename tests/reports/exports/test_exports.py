@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from builders.processes import BUILD_IDS, CALL, LIBRARY, process_recording
 from builders.recordings import PIE, RECORDING
 
 from lbr2pgo.analyses.code_profile import MEASURES, CodeProfile
@@ -78,6 +79,26 @@ def test_pprof_by_its_schema(report: Report, code: CodeProfile) -> None:
     mapping = dict(fields(found[3][0]))
     assert texts[mapping[5]] == str(PIE)  # type: ignore[index]
     assert texts[mapping[6]] == report.build_id  # type: ignore[index]
+
+
+def test_pprof_has_a_mapping_for_each_file_of_a_process(tmp_path: Path) -> None:
+    recording = process_recording(tmp_path / "perf.data", {f: str(f) for f in (PIE, LIBRARY)})
+    options = ReportOptions((recording,), PIE, binaries=(LIBRARY,), tables=False, code=True)
+    found: dict[int, list[bytes]] = {}
+    for number, content in fields(gzip.decompress(EXPORTS["pprof"].write(make_report(options)))):
+        found.setdefault(number, []).append(content)  # type: ignore[arg-type]
+    texts = [text.decode() for text in found[6]]
+    mappings = {each[1]: each for each in (dict(fields(content)) for content in found[3])}
+    names = {number: Path(texts[each[5]]).name for number, each in mappings.items()}  # type: ignore[index]
+    assert sorted(names.values()) == [PIE.name, LIBRARY.name]
+    assert {texts[each[6]] for each in mappings.values()} == set(BUILD_IDS.values())  # type: ignore[index]
+    places = set()
+    for location in (dict(fields(content)) for content in found[4]):
+        mapping = mappings[location[2]]
+        start = int(mapping.get(2, 0))  # type: ignore[arg-type]
+        assert start <= int(location[3]) < int(mapping[3])  # type: ignore[arg-type]
+        places.add((names[location[2]], int(location[3]) - start))  # type: ignore[arg-type]
+    assert {(PIE.name, CALL), (LIBRARY.name, 0x23F4)} <= places
 
 
 def pprof() -> list[str]:
