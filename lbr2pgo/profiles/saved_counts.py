@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import zipfile
 from typing import BinaryIO
@@ -34,10 +35,14 @@ def _write(counts: BranchCounts, stream: BinaryIO) -> None:
         "tallies": dict(sorted(counts.tallies.items())),
     }
     raw = json.dumps(header, separators=(",", ":")).encode()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+    # An archive that a signal cuts off before it is entered writes its end once more when it is
+    # freed: in memory that harms nobody, where the file would be closed by then.
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         _put(archive, HEADER, np.frombuffer(raw, dtype=np.uint8))
         for name, dtype in COLUMNS.items():
             _put(archive, name, getattr(counts, name).astype(dtype))
+    stream.write(packed.getbuffer())
 
 
 def _put(archive: zipfile.ZipFile, name: str, array: npt.NDArray[np.generic]) -> None:
