@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
@@ -64,6 +64,26 @@ class Evidence:
     borders: Borders = field(default_factory=lambda: merge_borders(()))
     function: int | None = None
     """Only what concerns this region of the program (with its fragments); None for all."""
+    _answers: dict[Callable[[Evidence], Any], Any] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    @cached_property
+    def whole(self) -> Evidence:
+        """The same about all functions."""
+        return self if self.function is None else replace(self, function=None)
+
+    def of_function(self, region: int) -> Evidence:
+        """The same about one function; what is known of the whole is not worked out again."""
+        found = replace(self, function=region)
+        vars(found)["whole"] = self.whole
+        return found
+
+    def once(self, answer: Callable[[Evidence], T]) -> T:
+        """What a function says of this evidence, which it is asked once."""
+        if answer not in self._answers:
+            self._answers[answer] = answer(self)
+        return cast(T, self._answers[answer])
 
     def found(self, finding: Finding[T]) -> T | None:
         """What the samples told; None for inputs without any.
@@ -99,7 +119,9 @@ class Evidence:
             return np.ones(len(addresses), dtype=np.bool_)
         regions = self.program.regions
         family = regions.families(np.array([self.function]))
-        inside: Bools = np.isin(regions.containing(addresses), family)
+        inside = np.zeros(len(addresses), np.bool_)
+        for start, end in zip(regions.start[family], regions.end[family], strict=True):
+            inside |= (addresses >= start) & (addresses < end)
         return inside
 
     @cached_property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -75,7 +75,7 @@ def _code(evidence: Evidence, region: int, graph: FlowGraph) -> list[tuple[Value
     counts = np.append(flow.executed, np.uint64(0))[row].tolist()
     is_last = np.isin(addresses, graph.cfg.block_last).tolist()
     blocks = graph.cfg.block_of(addresses).tolist()
-    shares = _taken_shares(replace(evidence, function=region), addresses)
+    shares = _taken_shares(evidence.of_function(region), addresses)
     exits = _exits(graph)
     source = evidence.names.lines(addresses)
     return [

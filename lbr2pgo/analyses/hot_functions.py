@@ -6,7 +6,7 @@ in its figures, what was inlined into it is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -49,7 +49,7 @@ def function_totals(evidence: Evidence) -> FunctionTotals:
     flow, branches = evidence.flow, evidence.recorded
     inside = np.flatnonzero(branches.known & FROM != 0)
     source = branches.from_[inside]
-    cycles = valid_cycles(replace(evidence, function=None))
+    cycles = valid_cycles(evidence.whole)
     is_measured = (cycles.cycles != MISSING) & (cycles.cycles != SATURATED)
     time = np.where(is_measured, cycles.cycles, np.uint64(0)) * cycles.count
     return FunctionTotals(

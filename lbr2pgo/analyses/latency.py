@@ -17,6 +17,7 @@ from lbr2pgo.analyses.source_lines import SourceLines
 from lbr2pgo.analyses.table import Column, Table, Unit, Value, build, empty
 from lbr2pgo.evidence.cycle_counts import CYCLES, ITERATIONS, CycleCounts, merge
 from lbr2pgo.model.branch_stacks import MISSING, SATURATED
+from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.support.addresses import image_array
 from lbr2pgo.support.arrays import F64, I64, Bools
@@ -60,23 +61,26 @@ def timed_loops(evidence: Evidence, top: int | None = TOP) -> list[TimedRun]:
 
     `start` is the loop's head, `end` the branch that goes back to it.
     """
-    return _timed(_loop_cycles(evidence), top)
+    return _timed(evidence.once(_loop_cycles), top)
 
 
 def valid_cycles(evidence: Evidence) -> CycleCounts:
     """Cycles of runs that replay found valid, in the function that was asked for."""
+    cycles = evidence.whole.once(_all_valid_cycles)
+    if evidence.function is None:
+        return cycles
+    return cycles.take(np.flatnonzero(evidence.concerns(cycles.start)))
+
+
+def _all_valid_cycles(evidence: Evidence) -> CycleCounts:
     cycles = evidence.found(CYCLES)
     if cycles is None:
         return merge(())
-    judged = evidence.flow.judged
-    valid = np.stack((judged.runs.start[judged.valid], judged.runs.end[judged.valid]), axis=1)
-    keys = np.stack((cycles.start, cycles.end), axis=1)
-    pair = np.dtype([("start", "u8"), ("end", "u8")])
-    is_valid = np.isin(
-        np.ascontiguousarray(keys).view(pair).ravel(),
-        np.ascontiguousarray(valid).view(pair).ravel(),
-    )
-    return cycles.take(np.flatnonzero(is_valid & evidence.concerns(cycles.start)))
+    judged, runs = evidence.flow.judged, RowIds()
+    runs.number_rows(judged.runs.start[judged.valid], judged.runs.end[judged.valid])
+    known = len(runs)
+    is_valid = runs.number_rows(cycles.start, cycles.end) < known
+    return cycles.take(np.flatnonzero(is_valid))
 
 
 def _loop_cycles(evidence: Evidence) -> CycleCounts:
@@ -276,7 +280,7 @@ def _by_line(
 
 
 def _loops(evidence: Evidence, top: int | None, notes: tuple[str, ...]) -> Table:
-    cycles = _loop_cycles(evidence)
+    cycles = evidence.once(_loop_cycles)
     shown, found = _timed(cycles, top), _timed_pairs(cycles)
     note = (
         "A round is timed if the stack holds its back edge twice: rounds with more taken branches "

@@ -19,7 +19,7 @@ from lbr2pgo.evidence.single_branches import SINGLE_BRANCHES
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import F64, I64, U64
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import same_length, seal, taken
 
 NAME = "outcomes"
 TITLE = "Branch outcomes"
@@ -70,20 +70,26 @@ class Outcomes:
 
 def estimate(evidence: Evidence) -> Outcomes:
     """Outcome probabilities of every conditional branch that was seen, with their intervals."""
+    found = evidence.whole.once(_estimate)
+    if evidence.function is None:
+        return found
+    return taken(found, np.flatnonzero(evidence.concerns(found.address)))
+
+
+def _estimate(evidence: Evidence) -> Outcomes:
     code = _code(evidence)
-    taken, count, parts = _in_runs(evidence, code)
-    alone_taken, alone = _one_by_one(evidence, code)
-    taken, count = taken + alone_taken, count + alone
-    seen = (code.kind == Kind.COND) & (count > 0)
-    rows = np.flatnonzero(seen & evidence.concerns(code.address))
-    taken, count = taken[rows], count[rows]
-    probability = taken / count
+    jumped, count, parts = _in_runs(evidence, code)
+    alone_jumped, alone = _one_by_one(evidence, code)
+    jumped, count = jumped + alone_jumped, count + alone
+    rows = np.flatnonzero((code.kind == Kind.COND) & (count > 0))
+    jumped, count = jumped[rows], count[rows]
+    probability = jumped / count
     low, high = wilson(probability, count * parts[rows])
     return Outcomes(
         address=code.address[rows],
         target=code.target[rows],
-        taken=taken,
-        not_taken=count - taken,
+        taken=jumped,
+        not_taken=count - jumped,
         probability=probability,
         low=low,
         high=high,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -52,9 +52,8 @@ class LineFigures:
 
 def line_figures(evidence: Evidence, region: int) -> LineFigures:
     """What each source line of a function did; code without a line, or of line 0, is in none."""
-    own = replace(evidence, function=region)
     code = evidence.flow.instructions
-    rows = np.flatnonzero(own.concerns(code.address))
+    rows = np.flatnonzero(evidence.of_function(region).concerns(code.address))
     lines = evidence.names.raw_lines(code.address[rows])
     has_line = (lines.file >= 0) & (lines.line > 0)
     rows, file = rows[has_line], lines.file[has_line].astype(np.int64)
@@ -63,11 +62,9 @@ def line_figures(evidence: Evidence, region: int) -> LineFigures:
     group, size = group.reshape(-1), unique.shape[1]
     executed = np.zeros(size, np.uint64)
     np.maximum.at(executed, group, evidence.flow.executed[rows])
-    taken, not_taken = _outcomes(own)
-    taken, not_taken, missed, cycles = (
-        _sums(each[rows], group, size)
-        for each in (*_outcomes(own), _mispredicted(own), cycles_by_instruction(own))
-    )
+    columns = (*evidence.whole.once(_outcomes), evidence.whole.once(_mispredicted),
+               cycles_by_instruction(evidence.whole))  # fmt: skip
+    taken, not_taken, missed, cycles = (_sums(each[rows], group, size) for each in columns)
     first = _first_file(evidence, region, rows, file)
     order = _by_heat(unique[0], executed, len(lines.files), first)
     return LineFigures(
@@ -80,7 +77,7 @@ def line_figures(evidence: Evidence, region: int) -> LineFigures:
         cycles=cycles,
         files=tuple(lines.files[i] for i in order.tolist()),
         has_cycles=bool(cycles.any()),
-        says_predictions=own.says_predictions,
+        says_predictions=evidence.whole.says_predictions,
     )
 
 
@@ -111,6 +108,10 @@ def _mispredicted(evidence: Evidence) -> F64:
 
 def cycles_by_instruction(evidence: Evidence) -> F64:
     """(m,): an even part of every run that covers each instruction."""
+    return evidence.once(_cycles)
+
+
+def _cycles(evidence: Evidence) -> F64:
     cycles, code = valid_cycles(evidence), evidence.flow.instructions
     is_measured = (cycles.cycles != MISSING) & (cycles.cycles != SATURATED)
     cycles = cycles.take(np.flatnonzero(is_measured))

@@ -115,7 +115,8 @@ def run(args: argparse.Namespace) -> int:
             f"{args.format} holds one recording, and no comparison",
             cure="Write one file of each, and compare these.",
         )
-    report = _comparison(args) if args.against else read_report(args, _options(args))
+    options = _options(args, form)
+    report = _comparison(args, options) if args.against else read_report(args, options)
     if form is not None:
         _print(report, form)
     if args.html is not None:
@@ -140,17 +141,14 @@ def _export(name: str) -> Export:
     return form
 
 
-def _comparison(args: argparse.Namespace) -> Report:
+def _comparison(args: argparse.Namespace, options: ReportOptions) -> Report:
     from lbr2pgo.reports.compare import make_comparison
 
-    return make_comparison(_options(args), args.against, args.old_binary)
+    return make_comparison(options, args.against, args.old_binary)
 
 
-def _options(args: argparse.Namespace) -> ReportOptions:
-    from lbr2pgo.reports.exports import EXPORTS
-
+def _options(args: argparse.Namespace, form: Export | None) -> ReportOptions:
     is_page = args.html is not None
-    form = EXPORTS.get(args.format)
     is_cut = form is None or not form.all_rows
     top = (PAGE_TOP if is_page else _TOP if is_cut else 0) if args.top is None else args.top
     has_code = form is not None and form.has_code

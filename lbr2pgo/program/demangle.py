@@ -1,11 +1,14 @@
 """C++ names as their source writes them, from linkage names (Itanium C++ ABI, §5.1).
 
-LIEF does the work, with the C++ runtime that it was built with.
+The C++ runtime does the work, which NumPy's wheels need too. Where there is none of its usual name,
+LIEF asks the one that it was built with, and takes a third of a second to load.
 """
 
 from __future__ import annotations
 
+import ctypes
 import re
+from collections.abc import Callable
 from functools import cache
 
 _LINKAGE_NAME = re.compile(r"(?<![\w.$])_Z[\w.$]+")
@@ -25,11 +28,47 @@ def demangled(name: str) -> str:
     """
     if not _LINKAGE_NAME.fullmatch(name) or _is_intricate(name):
         return name
+    return _demangler()(name) or name
+
+
+_RUNTIME = "libstdc++.so.6"
+
+
+@cache
+def _demangler() -> Callable[[str], str]:
+    """Demangles a name; what it returns is empty where it can't."""
+    try:
+        return _of_runtime(ctypes.CDLL(_RUNTIME))
+    except (OSError, AttributeError):
+        return _by_lief
+
+
+def _of_runtime(runtime: ctypes.CDLL) -> Callable[[str], str]:
+    """`__cxa_demangle` (Itanium C++ ABI, §3.4), whose answer is the caller's to free.
+
+    Raises AttributeError if the library lacks it.
+    """
+    demangle, free = runtime["__cxa_demangle"], ctypes.CDLL(None)["free"]
+    demangle.argtypes, demangle.restype = [ctypes.c_char_p, *[ctypes.c_void_p] * 3], ctypes.c_void_p
+    free.argtypes, free.restype = [ctypes.c_void_p], None
+
+    def demangled(name: str) -> str:
+        answer = demangle(name.encode(), None, None, None)
+        if not answer:
+            return ""
+        text = ctypes.string_at(answer).decode("utf-8", "backslashreplace")
+        free(answer)
+        return text
+
+    return demangled
+
+
+def _by_lief(name: str) -> str:
     import lief
 
     symbol = lief.ELF.Symbol()
     symbol.name = name
-    return str(symbol.demangled_name) or name  # empty where LIEF has no demangler
+    return str(symbol.demangled_name)
 
 
 def _is_intricate(name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -109,7 +109,7 @@ def report_of(gathered: Gathered, options: ReportOptions) -> Report:
     evidence = gathered.evidence
     if options.function is not None:
         region = find_function(evidence.program, options.function)
-        evidence = replace(evidence, function=region)
+        evidence = evidence.of_function(region)
     names = [name for name in registry.ANALYSES if options.wants(name)]
     layout = evidence.program.image.layout
     has_tree = options.wants(call_stacks.NAME) and evidence.found(CALL_STACKS) is not None
@@ -222,7 +222,7 @@ def _views(evidence: Evidence, options: ReportOptions) -> Iterator[FunctionView]
 def _source(evidence: Evidence, region: int, name: str, options: ReportOptions) -> Table:
     file, _ = evidence.program.file_of(int(evidence.program.regions.start[region]))
     files = SourceFiles(options.source_dirs, file.image.build_id)
-    inside = replace(evidence, function=region).concerns(evidence.flow.instructions.address)
+    inside = evidence.of_function(region).concerns(evidence.flow.instructions.address)
     digests = evidence.debug.digests(evidence.flow.instructions.address[inside])
     table = source_table(name, line_figures(evidence, region), files, digests)
     return table.as_simulated(in_title=False) if evidence.limits.is_simulated else table

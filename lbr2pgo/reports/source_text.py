@@ -7,7 +7,6 @@ of debuginfod's client (elfutils: debuginfod-client.c, `BUILDID/source` and the 
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -112,11 +111,17 @@ def _what_is_wrong(path: str, content: bytes | None, digest: bytes | None) -> It
             f"The source {path} was not found: say where it is now with --source-dir FROM=TO, "
             "FROM being a beginning of this path."
         )
-    elif digest is not None and hashlib.md5(content, usedforsecurity=False).digest() != digest:
+    elif digest is not None and _md5(content) != digest:
         yield (
             f"The source {path} has changed since the program was built (its MD5 is another): "
             "lines may stand beside figures of others."
         )
+
+
+def _md5(content: bytes) -> bytes:
+    import hashlib  # reports of tables alone need none of it
+
+    return hashlib.md5(content, usedforsecurity=False).digest()
 
 
 def _lines(content: bytes) -> list[str]:

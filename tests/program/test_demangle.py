@@ -5,6 +5,7 @@ import time
 import pytest
 from builders.recordings import TESTBINS
 
+from lbr2pgo.program import demangle
 from lbr2pgo.program.demangle import demangled, demangled_text
 from lbr2pgo.program.program import Program
 
@@ -15,6 +16,19 @@ def test_names_of_a_program_read_as_cxxfilt_writes_them(tool, run) -> None:
     shown = run(tool("c++filt"), "--no-verbose", input="\n".join(names)).stdout.splitlines()
     assert [demangled(name) for name in names] == shown
     assert sum(name != text for name, text in zip(names, shown, strict=True)) > 100
+
+
+def test_without_the_usual_runtime_names_read_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "_ZN5shape4areaERKSt6vectorIdSaIdEE"
+    usual = demangled(name)
+    monkeypatch.setattr(demangle, "_RUNTIME", "libnone.so")
+    demangle._demangler.cache_clear()
+    demangled.cache_clear()
+    try:
+        assert demangle._demangler() is demangle._by_lief
+        assert demangled(name) == usual != name
+    finally:
+        demangle._demangler.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -115,10 +115,12 @@ class FunctionCFG:
         """Blocks of each strongly connected piece that has a cycle."""
         import networkx as nx
 
+        # Without what `graph` says of blocks and edges, which takes most of the time.
+        edges = nx.DiGraph(zip(self.edge_source.tolist(), self.edge_target.tolist(), strict=True))
         return [
             frozenset(blocks)
-            for blocks in nx.strongly_connected_components(self.graph)
-            if len(blocks) > 1 or self.graph.has_edge(*(2 * tuple(blocks)))
+            for blocks in nx.strongly_connected_components(edges)
+            if len(blocks) > 1 or edges.has_edge(*(2 * tuple(blocks)))
         ]
 
 
