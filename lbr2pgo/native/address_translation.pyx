@@ -8,16 +8,14 @@ import numpy as np
 from libc.stdint cimport uint8_t, uint64_t
 
 from lbr2pgo.native.growing cimport Growing, add, content, growing, release
+from lbr2pgo.native.numbers cimport CUT_NUMBER, LARGE_NUMBER, Reader, fixed, leb
 
 PIECE_COLUMNS = 4
 ENTRY_COLUMNS = 5
 ENTRANCE_COLUMNS = 2
-FINE, CUT, OUT_OF_RANGE = range(3)
+FINE, CUT, OUT_OF_RANGE = 0, CUT_NUMBER, LARGE_NUMBER
 
 cdef enum:
-    IS_FINE = 0
-    IS_CUT = 1
-    IS_OUT_OF_RANGE = 2
     IS_BRANCH = 1
     LARGEST = 0xFFFFFFFF  # of offsets in a function, doubled, and of numbers of blocks
 
@@ -43,45 +41,7 @@ cdef struct Tables:
     Growing pieces
     Growing entries
     Growing entrances
-
-cdef struct Reader:
-    Py_ssize_t at
-    int problem
     uint64_t previous  # address that the next one is counted from
-
-
-cdef inline uint64_t _fixed(const uint8_t[::1] data, Reader *r, int size) except? 0 nogil:
-    cdef uint64_t value = 0
-    cdef int i
-    if data.shape[0] - r.at < size:
-        r.problem = IS_CUT
-        return 0
-    for i in range(size):
-        value |= <uint64_t>data[r.at + i] << (8 * i)
-    r.at += size
-    return value
-
-
-cdef inline uint64_t _leb(
-    const uint8_t[::1] data, Reader *r, bint is_signed=False
-) except? 0 nogil:
-    cdef uint64_t value = 0
-    cdef uint8_t byte = 0x80
-    cdef int shift = 0
-    while byte & 0x80:
-        if r.at >= data.shape[0]:
-            r.problem = IS_CUT
-            return 0
-        if shift >= 64:
-            r.problem = IS_OUT_OF_RANGE
-            return 0
-        byte = data[r.at]
-        r.at += 1
-        value |= <uint64_t>(byte & 0x7F) << shift
-        shift += 7
-    if is_signed and byte & 0x40 and shift < 64:
-        value |= ~<uint64_t>0 << shift
-    return value
 
 
 cdef inline bint _is_set(const uint8_t[::1] data, Py_ssize_t bits, uint64_t i) except -1 nogil:
@@ -95,32 +55,32 @@ cdef int _read_entries(
 
     As many as at the beginning did not move against each other have one offset instead of two.
     """
-    cdef uint64_t count = _leb(data, r), alike = _leb(data, r)
+    cdef uint64_t count = leb(data, r), alike = leb(data, r)
     cdef uint64_t piece = tables.pieces.count - 1, entered = 0, number = 0, output, bytes_left, i
     cdef Py_ssize_t bits = r.at
     cdef Entry *entry
     bytes_left = data.shape[0] - r.at
     if r.problem or alike // 8 > bytes_left or (alike + 7) // 8 > bytes_left:
-        r.problem = r.problem or IS_CUT
+        r.problem = r.problem or CUT_NUMBER
         return 0
     r.at += <Py_ssize_t>((alike + 7) // 8)
     for i in range(count):
-        r.previous += _leb(data, r)
-        output = r.previous - address
+        tables.previous += leb(data, r)
+        output = tables.previous - address
         if i < alike:
             entered = (output + skew) << 1 | _is_set(data, bits, i)
         else:
-            entered += _leb(data, r, True)
+            entered += leb(data, r, True)
         if not r.problem and (output > LARGEST or entered > LARGEST):
-            r.problem = IS_OUT_OF_RANGE
+            r.problem = LARGE_NUMBER
         if r.problem:
             return 0
         entry = <Entry *>add(&tables.entries)
         entry.piece, entry.output, entry.input = piece, output, entered >> 1
         entry.block, entry.hash = IS_BRANCH, 0
         if not entered & IS_BRANCH:
-            entry.hash = _fixed(data, r, 8)
-            number = (number + _leb(data, r)) & LARGEST
+            entry.hash = fixed(data, r, 8)
+            number = (number + leb(data, r)) & LARGEST
             entry.block = number << 1
     return 0
 
@@ -132,9 +92,9 @@ cdef int _read_entrances(
     cdef uint64_t place = 0, piece = tables.pieces.count - 1, i
     cdef Entrance *entrance
     for i in range(count):
-        place += _leb(data, r)
+        place += leb(data, r)
         if not r.problem and place > LARGEST:
-            r.problem = IS_OUT_OF_RANGE
+            r.problem = LARGE_NUMBER
         if r.problem:
             break
         entrance = <Entrance *>add(&tables.entrances)
@@ -146,38 +106,38 @@ cdef int _read_pieces(
     const uint8_t[::1] data, Reader *r, Py_ssize_t hot, Tables *tables
 ) except -1 nogil:
     """The pieces that functions begin with, or, with their number, those that were split off."""
-    cdef uint64_t count = _leb(data, r), parent = 0, skew, entrances, address, i
+    cdef uint64_t count = leb(data, r), parent = 0, skew, entrances, address, i
     cdef bint is_cold = hot >= 0
     cdef Piece *piece
     for i in range(count):
         if r.problem:
             break
-        address = r.previous + _leb(data, r)
-        r.previous, skew, entrances = address, 0, 0
+        address = tables.previous + leb(data, r)
+        tables.previous, skew, entrances = address, 0, 0
         if is_cold:
-            parent += _leb(data, r)
-            skew = _leb(data, r)
+            parent += leb(data, r)
+            skew = leb(data, r)
             if not r.problem and (parent >= <uint64_t>hot or skew > LARGEST):
-                r.problem = IS_OUT_OF_RANGE
+                r.problem = LARGE_NUMBER
         if r.problem:
             break
         piece = <Piece *>add(&tables.pieces)
         piece.address, piece.hash, piece.blocks = address, 0, 0
         piece.parent = parent if is_cold else <uint64_t>(tables.pieces.count - 1)
         if not is_cold:
-            piece.hash = _fixed(data, r, 8)
-            piece.blocks = _leb(data, r)
-            entrances = _leb(data, r)
+            piece.hash = fixed(data, r, 8)
+            piece.blocks = leb(data, r)
+            entrances = leb(data, r)
         _read_entries(data, r, address, skew, tables)
         _read_entrances(data, r, entrances, tables)
     return 0
 
 
 def read_translation(const uint8_t[::1] data):
-    cdef Reader r = Reader(0, IS_FINE, 0)
+    cdef Reader r = Reader(0, 0)
     cdef Tables tables
     tables.pieces, tables.entries = growing(sizeof(Piece)), growing(sizeof(Entry))
-    tables.entrances = growing(sizeof(Entrance))
+    tables.entrances, tables.previous = growing(sizeof(Entrance)), 0
     try:
         with nogil:
             _read_pieces(data, &r, -1, &tables)

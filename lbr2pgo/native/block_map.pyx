@@ -7,6 +7,8 @@ import numpy as np
 
 from libc.stdint cimport uint8_t, uint64_t
 
+from lbr2pgo.native.numbers cimport Reader, fixed, leb
+
 NEWEST = 5
 RANGE_COLUMNS = 3
 BLOCK_COLUMNS = 6
@@ -32,44 +34,12 @@ cdef enum:
     IS_UNKNOWN_FEATURE = 3
 
 
-cdef struct Reader:
-    Py_ssize_t at
-    bint is_cut
-
-
-cdef inline uint64_t _fixed(const uint8_t[::1] data, Reader *r, int size) except? 0 nogil:
-    cdef uint64_t value = 0
-    cdef int i
-    if data.shape[0] - r.at < size:
-        r.is_cut = True
-        return 0
-    for i in range(size):
-        value |= <uint64_t>data[r.at + i] << (8 * i)
-    r.at += size
-    return value
-
-
-cdef inline uint64_t _leb(const uint8_t[::1] data, Reader *r) except? 0 nogil:
-    cdef uint64_t value = 0
-    cdef uint8_t byte = 0x80
-    cdef int shift = 0
-    while byte & 0x80:
-        if shift >= 64 or r.at >= data.shape[0]:
-            r.is_cut = True
-            return 0
-        byte = data[r.at]
-        r.at += 1
-        value |= <uint64_t>(byte & 0x7F) << shift
-        shift += 7
-    return value
-
-
 cdef int _pass_numbers(const uint8_t[::1] data, Reader *r, uint64_t count) except -1 nogil:
     cdef uint64_t i
     for i in range(count):
-        if r.is_cut:
+        if r.problem:
             break
-        _leb(data, r)
+        leb(data, r)
     return 0
 
 
@@ -79,20 +49,20 @@ cdef int _pass_analysis(
     """What the compiler believed of the function's counts."""
     cdef uint64_t i, j, successors
     if feature & ENTRY_COUNT:
-        _leb(data, r)
+        leb(data, r)
     if not feature & (FREQUENCIES | PROBABILITIES):
         return 0
     for i in range(blocks):
-        if r.is_cut:
+        if r.problem:
             break
         if feature & FREQUENCIES:
-            _leb(data, r)
+            leb(data, r)
             if feature & POST_LINK:
-                _leb(data, r)
+                leb(data, r)
         if feature & PROBABILITIES:
-            successors = _leb(data, r)
+            successors = leb(data, r)
             for j in range(successors):
-                if r.is_cut:
+                if r.problem:
                     break
                 _pass_numbers(data, r, 3 if feature & POST_LINK else 2)
     return 0
@@ -107,24 +77,24 @@ cdef int _read_block(
     const uint8_t[::1] data, Reader *r, int version, int feature, uint64_t index, uint64_t start,
     uint64_t *end, uint64_t[:, ::1] blocks, Counts *n,
 ) except -1 nogil:
-    cdef uint64_t identity = _leb(data, r) if version >= 2 else index
-    cdef uint64_t offset = _leb(data, r), calls = 0, size, i
+    cdef uint64_t identity = leb(data, r) if version >= 2 else index
+    cdef uint64_t offset = leb(data, r), calls = 0, size, i
     if version >= 1:
         offset += end[0]
     if feature & CALL_SITE_ENDS:
-        for i in range(_leb(data, r)):
-            if r.is_cut:
+        for i in range(leb(data, r)):
+            if r.problem:
                 break
-            calls += _leb(data, r)
-    size = calls + _leb(data, r)
+            calls += leb(data, r)
+    size = calls + leb(data, r)
     end[0] = offset + size
-    blocks[n.blocks, 3] = _leb(data, r)
-    blocks[n.blocks, 4] = _fixed(data, r, 8) if feature & HASHES else 0
+    blocks[n.blocks, 3] = leb(data, r)
+    blocks[n.blocks, 4] = fixed(data, r, 8) if feature & HASHES else 0
     blocks[n.blocks, 0] = n.ranges
     blocks[n.blocks, 1] = identity
     blocks[n.blocks, 2] = start + offset
     blocks[n.blocks, 5] = size
-    if not r.is_cut:
+    if not r.problem:
         n.blocks += 1
     return 0
 
@@ -134,12 +104,12 @@ cdef uint64_t _read_range(
     uint64_t[:, ::1] ranges, uint64_t[:, ::1] blocks, Counts *n,
 ) except? 0 nogil:
     """Gives how many blocks it says that it has."""
-    cdef uint64_t start = _fixed(data, r, 8), count = _leb(data, r), i, end = 0
-    if r.is_cut:
+    cdef uint64_t start = fixed(data, r, 8), count = leb(data, r), i, end = 0
+    if r.problem:
         return 0
     if not feature & OMITS_BLOCKS:
         for i in range(count):
-            if r.is_cut:
+            if r.problem:
                 break
             _read_block(data, r, version, feature, i, start, &end, blocks, n)
     ranges[n.ranges, 0], ranges[n.ranges, 1], ranges[n.ranges, 2] = function, start, end
@@ -151,7 +121,7 @@ def read_block_map(const uint8_t[::1] data, bint has_versions):
     found_ranges = np.zeros((data.shape[0] // SMALLEST_RANGE + 1, RANGE_COLUMNS), np.uint64)
     found_blocks = np.zeros((data.shape[0] // SMALLEST_BLOCK + 1, BLOCK_COLUMNS), np.uint64)
     cdef uint64_t[:, ::1] ranges = found_ranges, blocks = found_blocks
-    cdef Reader r = Reader(0, False)
+    cdef Reader r = Reader(0, 0)
     cdef Counts n = Counts(0, 0), whole = Counts(0, 0)
     cdef int version = 0, feature = 0, problem = IS_FINE
     cdef Py_ssize_t start = 0
@@ -160,23 +130,23 @@ def read_block_map(const uint8_t[::1] data, bint has_versions):
         while r.at < data.shape[0]:
             start, whole = r.at, n
             if has_versions:
-                version = <int>_fixed(data, &r, 1)
+                version = <int>fixed(data, &r, 1)
                 if version > NEWEST_VERSION:
                     problem = IS_UNKNOWN_VERSION
                     break
-                feature = <int>_fixed(data, &r, 2 if version >= 5 else 1)
+                feature = <int>fixed(data, &r, 2 if version >= 5 else 1)
                 if feature & ~KNOWN_FEATURES:
                     problem = IS_UNKNOWN_FEATURE
                     break
-            pieces = _leb(data, &r) if feature & MULTIPLE_RANGES else 1
+            pieces = leb(data, &r) if feature & MULTIPLE_RANGES else 1
             count = 0
             for i in range(pieces):
-                if r.is_cut:
+                if r.problem:
                     break
                 count += _read_range(data, &r, version, feature, function, ranges, blocks, &n)
-            if not r.is_cut:
+            if not r.problem:
                 _pass_analysis(data, &r, feature, count)
-            if r.is_cut:
+            if r.problem:
                 problem = IS_CUT
                 break
             function += 1

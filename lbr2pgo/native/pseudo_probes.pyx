@@ -5,8 +5,9 @@ Source: LLVM 22: lib/MC/MCPseudoProbe.cpp, include/llvm/MC/MCPseudoProbe.h.
 
 import numpy as np
 
-cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+from lbr2pgo.native.numbers cimport LARGE_NUMBER, Reader, fixed, leb
 
 DESCRIPTOR_COLUMNS = 4
 RECORD_COLUMNS = 11
@@ -21,56 +22,10 @@ cdef enum:
     IS_DELTA = 0x80
 
 
-cdef struct Reader:
-    Py_ssize_t at
-    bint is_cut  # a number ends behind the section or is too large: all behind it makes no sense
-
-
-# The line before each access checks it; as `noexcept`, which is what makes a number cheap, these
-# two could not raise.
-@cython.boundscheck(False)
-cdef inline uint8_t _byte(const uint8_t[::1] data, Reader *r) noexcept nogil:
-    if r.at >= data.shape[0]:
-        r.is_cut = True
-        return 0
-    r.at += 1
-    return data[r.at - 1]
-
-
-@cython.boundscheck(False)
-cdef inline uint64_t _u64(const uint8_t[::1] data, Reader *r) noexcept nogil:
-    cdef uint64_t value = 0
-    cdef int i
-    if data.shape[0] - r.at < 8:
-        r.is_cut = True
-        return 0
-    for i in range(8):
-        value |= <uint64_t>data[r.at + i] << (8 * i)
-    r.at += 8
-    return value
-
-
-cdef inline uint64_t _leb(const uint8_t[::1] data, Reader *r, bint is_signed) noexcept nogil:
-    cdef uint64_t value = 0
-    cdef uint8_t byte = 0x80
-    cdef int shift = 0
-    while byte & 0x80:
-        if shift >= 64:
-            r.is_cut = True
-        if r.is_cut:
-            return 0
-        byte = _byte(data, r)
-        value |= <uint64_t>(byte & 0x7F) << shift
-        shift += 7
-    if is_signed and shift < 64 and byte & 0x40:
-        value |= ~<uint64_t>0 << shift
-    return value
-
-
 cdef inline uint64_t _u32(const uint8_t[::1] data, Reader *r) noexcept nogil:
-    cdef uint64_t value = _leb(data, r, False)
+    cdef uint64_t value = leb(data, r)
     if value > LARGEST:
-        r.is_cut = True
+        r.problem = LARGE_NUMBER
         return 0
     return value
 
@@ -79,15 +34,15 @@ def read_descriptors(const uint8_t[::1] data):
     cdef Py_ssize_t most = data.shape[0] // SMALLEST_DESCRIPTOR, count = 0, start
     found = np.empty((most, DESCRIPTOR_COLUMNS), np.uint64)
     cdef uint64_t[:, ::1] out = found
-    cdef Reader r = Reader(0, False)
+    cdef Reader r = Reader(0, 0)
     cdef uint64_t guid, checksum, length
     with nogil:
         while r.at < data.shape[0]:
             start = r.at
-            guid = _u64(data, &r)
-            checksum = _u64(data, &r)
+            guid = fixed(data, &r, 8)
+            checksum = fixed(data, &r, 8)
             length = _u32(data, &r)
-            if r.is_cut or length > <uint64_t>(data.shape[0] - r.at):
+            if r.problem or length > <uint64_t>(data.shape[0] - r.at):
                 r.at = start
                 break
             out[count, 0], out[count, 1] = guid, checksum
@@ -107,7 +62,7 @@ cdef struct Node:
 cdef inline Node _node(const uint8_t[::1] data, Reader *r, bint is_inlined) noexcept nogil:
     cdef Node node
     node.site = _u32(data, r) if is_inlined else 0
-    node.guid = _u64(data, r)
+    node.guid = fixed(data, r, 8)
     node.probes = _u32(data, r)
     node.children = _u32(data, r)
     return node
@@ -126,11 +81,11 @@ cdef inline Probe _probe(const uint8_t[::1] data, Reader *r) noexcept nogil:
     cdef Probe probe
     cdef uint8_t packed
     probe.index = _u32(data, r)
-    packed = _byte(data, r)
+    packed = fixed(data, r, 1)
     probe.kind = packed & 0xF
     probe.attributes = packed >> 4 & 7
     probe.is_delta = packed & IS_DELTA != 0
-    probe.place = _leb(data, r, True) if probe.is_delta else _u64(data, r)
+    probe.place = leb(data, r, True) if probe.is_delta else fixed(data, r, 8)
     probe.discriminator = _u32(data, r) if probe.attributes & HAS_DISCRIMINATOR else 0
     return probe
 
@@ -192,11 +147,11 @@ cdef int _survey(
         record.depth = max(record.depth, depth)
         for i in range(node.probes):
             probe = _probe(data, r)
-            if r.is_cut:
+            if r.problem:
                 return 0
             _note(record, &probe, is_first)
             is_first = False
-        if r.is_cut:
+        if r.problem:
             return 0
         depth += 1
         pending[depth] = node.children
@@ -209,7 +164,7 @@ def survey_records(const uint8_t[::1] data):
     cdef uint64_t[:, ::1] out = found
     # Every level of a nest takes the bytes of a record: none is deeper than these.
     cdef int64_t[::1] pending = np.empty(most + 2, np.int64)
-    cdef Reader r = Reader(0, False)
+    cdef Reader r = Reader(0, 0)
     cdef Record record
     cdef uint64_t carried = 0
     cdef bint is_absolute = False
@@ -218,7 +173,7 @@ def survey_records(const uint8_t[::1] data):
             start = r.at
             record = Record(0, 0, carried, carried, is_absolute, False, 0, 0, 0, 0, 0)
             _survey(data, &r, &record, pending)
-            if r.is_cut:
+            if r.problem:
                 r.at = start
                 break
             is_absolute = record.is_absolute
@@ -292,7 +247,7 @@ def read_records(
     cdef uint32_t[::1] node_sites = node_site, indices = index, discriminators = discriminator
     cdef uint8_t[::1] kinds = kind, all_attributes = attributes
     cdef Py_ssize_t k, nodes_read = 0, probes_read = 0
-    cdef Reader r = Reader(0, False)
+    cdef Reader r = Reader(0, 0)
     with nogil:
         for k in range(offset.shape[0]):
             r.at = offset[k]
