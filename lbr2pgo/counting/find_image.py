@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -53,17 +53,24 @@ def _name(path: str) -> str:
     return PurePosixPath(path).name
 
 
-def _build_ids(
-    events: Sequence[SpaceEvent], header: Mapping[str, str]
+def mapped_build_ids(
+    mmaps: Iterable[Mmap], header: Mapping[str, str], name: Callable[[str], str] = str
 ) -> dict[str, frozenset[str]]:
-    """Each executable mapping's path, with the build-ids that were recorded for it."""
+    """Each mapping's path, with the build-ids that were recorded for it.
+
+    `name` is what the header, which knows those that mappings don't tell, calls a path.
+    """
     found: dict[str, frozenset[str]] = {}
-    for event in events:
-        if isinstance(event, Mmap) and event.executable:
-            known = event.build_id or header.get(event.path)
-            before = found.get(event.path, frozenset())
-            found[event.path] = before | {known} if known else before
+    for event in mmaps:
+        known = event.build_id or header.get(name(event.path))
+        before = found.get(event.path, frozenset())
+        found[event.path] = before | {known} if known else before
     return found
+
+
+def executable_mmaps(events: Iterable[SpaceEvent]) -> Iterator[Mmap]:
+    """Mappings that code may be in."""
+    return (event for event in events if isinstance(event, Mmap) and event.executable)
 
 
 def same_build_id(recorded: str | None, wanted: str | None) -> bool:
@@ -87,7 +94,7 @@ def match_image(
     segments lie in memory as the binary's would is only likely to be it: its branches have to tell.
     Raises InputError if the file of that path or name had another build-id, or if there is none.
     """
-    mapped = _build_ids(events, header_build_ids)
+    mapped = mapped_build_ids(executable_mmaps(events), header_build_ids)
     wanted = build_id or layout.build_id
     if not mapped:
         return ImageMatch((), "as linked", "no mappings recorded: addresses taken as linked")
@@ -139,7 +146,7 @@ def of_alike(
 
 def _has_segments(path: str, events: Sequence[SpaceEvent], layout: ImageLayout) -> bool:
     """Whether the executable segments were mapped from this file, each at its place and in full."""
-    mmaps = [e for e in events if isinstance(e, Mmap) and e.executable and e.path == path]
+    mmaps = [mmap for mmap in executable_mmaps(events) if mmap.path == path]
     segments = [segment for segment in layout.segments if segment.executable]
     return bool(segments) and all(
         any(_is_mapping_of(segment, mmap, is_fixed=not layout.is_pie) for mmap in mmaps)
@@ -161,7 +168,7 @@ def not_mapped(
     layout: ImageLayout, events: Sequence[SpaceEvent], wanted: str | None, *, where: str
 ) -> InputError:
     """The error that no mapped file is the binary, whose build-id is `wanted`."""
-    mapped = sorted({e.path for e in events if isinstance(e, Mmap) and e.executable})
+    mapped = sorted({mmap.path for mmap in executable_mmaps(events)})
     return InputError(
         f"no process in this recording mapped {layout.path}"
         + (f" (build-id {wanted})" if wanted else ""),

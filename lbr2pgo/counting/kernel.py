@@ -13,7 +13,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
 from lbr2pgo.counting.address_spaces import Pieces, loaded, overlaid
-from lbr2pgo.counting.find_image import ImageMatch, not_mapped, of_alike, of_build
+from lbr2pgo.counting.find_image import (
+    ImageMatch,
+    executable_mmaps,
+    mapped_build_ids,
+    not_mapped,
+    of_alike,
+    of_build,
+)
 from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
 from lbr2pgo.program.elf.layout import MODULE, ImageLayout
 
@@ -30,11 +37,8 @@ def match_kernel(
     build_id: str | None = None,
 ) -> ImageMatch:
     """As `match_image`, of a kernel or a module: by build-id, or by what it is called."""
-    mapped: dict[str, frozenset[str]] = {}
-    for event in events:
-        if isinstance(event, Mmap) and event.executable and _may_show(event, layout):
-            known = event.build_id or header_build_ids.get(_file_of(event.path))
-            mapped[event.path] = mapped.get(event.path, frozenset()).union([known] if known else [])
+    shown = (mmap for mmap in executable_mmaps(events) if _may_show(mmap, layout))
+    mapped = mapped_build_ids(shown, header_build_ids, _file_of)
     wanted = build_id or layout.build_id
     found = of_build(mapped, wanted) or of_alike(mapped, "name", wanted, layout, where)
     if found is None:
