@@ -24,6 +24,7 @@ from lbr2pgo.build.training import Training
 from lbr2pgo.build.trees import Trees
 from lbr2pgo.build.variants import Variants
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.output import write_pieces
 
 _HOPELESS = 1.05
 """A kind that costs so much more than the best one does not win by training flags."""
@@ -112,7 +113,7 @@ class Search:
         best = self.best(self.options.judges)
         put(self._build_of(best), self._place)
         if best is not None and self.options.loop.compiler == "clang":
-            self.config.write_text(config_file(self._flags(best)))
+            write_pieces(self.config, [config_file(self._flags(best)).encode()])
         return best
 
     def _flags(self, kind: Kind) -> BuildFlags:
