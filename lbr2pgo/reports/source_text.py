@@ -7,7 +7,6 @@ of debuginfod's client (elfutils: debuginfod-client.c, `BUILDID/source` and the 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 from lbr2pgo.analyses.places import short_paths
 from lbr2pgo.analyses.source_view import LineFigures
 from lbr2pgo.analyses.table import Column, Table, Unit, Value
+from lbr2pgo.program.elf.find import debuginfod_cache
 
 NAME = "source"
 _CONTEXT = 3
@@ -78,13 +78,6 @@ def _behind(path: str, beginning: str) -> str | None:
     if path == beginning or not path.startswith(f"{beginning}/"):
         return None
     return path[len(beginning) + 1 :].lstrip("/")
-
-
-def debuginfod_cache() -> Path:
-    """Where debuginfod's client keeps what it fetched (man 3 debuginfod_find_source)."""
-    if found := os.environ.get("DEBUGINFOD_CACHE_PATH"):
-        return Path(found)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "debuginfod_client")
 
 
 def source_table(

@@ -40,12 +40,13 @@ class ImagePlaces:
         if build_id is None:
             return
         yield Path.home() / ".debug" / ".build-id" / build_id[:2] / build_id[2:] / "elf"
-        yield _debuginfod_cache() / build_id / "executable"
+        yield debuginfod_cache() / build_id / "executable"
         if self.sysroots:
             yield Path(path)
 
 
-def _debuginfod_cache() -> Path:
+def debuginfod_cache() -> Path:
+    """Where debuginfod's client keeps what it fetched (man 3 debuginfod_find_source)."""
     given = os.environ.get("DEBUGINFOD_CACHE_PATH")
     caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(given or Path(caches) / "debuginfod_client")
