@@ -105,10 +105,12 @@ def _count(options: FleetOptions, runner: Runner, watch: Watch) -> list[FileOutc
     """What became of each file, by name."""
     files = fleet_files(options.inputs)
     done = []
-    for outcome in runner.each(partial(count_file, plan=options.plan), files):
-        watch(outcome)
-        done.append(outcome)
-    close_programs()
+    try:
+        for outcome in runner.each(partial(count_file, plan=options.plan), files):
+            watch(outcome)
+            done.append(outcome)
+    finally:
+        close_programs()
     return sorted(done, key=lambda each: each.file)
 
 
