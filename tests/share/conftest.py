@@ -118,6 +118,21 @@ class Project:
         return Done(code, text)
 
 
+@dataclass(frozen=True)
+class Wish:
+    """What a project is to be like."""
+
+    folder: Path
+    profiles: Path
+    tool: Callable[[str], str]
+    """The path of a tool; skips the test without it."""
+    recorded: bool
+    """Profiles are made of perf.data."""
+    probes: bool
+    propeller: str
+    """How it asks for a layout by the compiler; empty where it does not."""
+
+
 @pytest.fixture(scope="session")
 def profiles(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Sample profile and fdata of the project's program, and of another."""
@@ -145,78 +160,62 @@ def project(tmp_path: Path, profiles: Path, tool: Callable[[str], str]) -> Calla
     ) -> Project:
         shutil.copy(TESTBINS / "src" / "interp.c", tmp_path / "app.c")
         propeller = PROPELLER[build_system, propeller] if propeller else ""
-        return PROJECTS[build_system](tmp_path, profiles, tool, recorded, probes, propeller)
+        wish = Wish(tmp_path, profiles, tool, recorded, probes, propeller)
+        return PROJECTS[build_system](wish)
 
     return make
 
 
-def _cmake(
-    folder: Path,
-    profiles: Path,
-    tool: Callable[[str], str],
-    recorded: bool,
-    probes: bool,
-    propeller: str,
-) -> Project:
-    tool("ninja")
+def _cmake(wish: Wish) -> Project:
+    wish.tool("ninja")
     recording = "RECORDING perf.data BINARY app.recorded"
     text = CMAKE.format(
-        profile=recording if recorded else "PROFILE app.prof",
-        fdata=recording if recorded else "PROFILE app.fdata",
-        probes=" PROBES" if probes else "",
-        propeller=propeller,
+        profile=recording if wish.recorded else "PROFILE app.prof",
+        fdata=recording if wish.recorded else "PROFILE app.fdata",
+        probes=" PROBES" if wish.probes else "",
+        propeller=wish.propeller,
     )
-    (folder / "CMakeLists.txt").write_text(text)
+    (wish.folder / "CMakeLists.txt").write_text(text)
     options = ("-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", f"-Dlbr2pgo_DIR={SHARE / 'cmake'}")
-    build = (tool("cmake"), "--build", "out")
-    configure = (tool("cmake"), "-S", ".", "-B", "out", *options)
-    out = folder / "out"
-    return Project(folder, profiles, (configure, build), (build,), out / "app", out / "app.bolt")
+    build = (wish.tool("cmake"), "--build", "out")
+    configure = (wish.tool("cmake"), "-S", ".", "-B", "out", *options)
+    out = wish.folder / "out"
+    return Project(
+        wish.folder, wish.profiles, (configure, build), (build,), out / "app", out / "app.bolt"
+    )
 
 
-def _make(
-    folder: Path,
-    profiles: Path,
-    tool: Callable[[str], str],
-    recorded: bool,
-    probes: bool,
-    propeller: str,
-) -> Project:
-    tool("make")
-    recording = ",perf.data,app.recorded" if recorded else ""
-    wanted = "LBR2PGO_PROBES = 1" if probes else ""
-    text = MAKE.format(profile=recording, fdata=recording, probes=wanted, propeller=propeller)
-    (folder / "Makefile").write_text(text)
+def _make(wish: Wish) -> Project:
+    wish.tool("make")
+    recording = ",perf.data,app.recorded" if wish.recorded else ""
+    wanted = "LBR2PGO_PROBES = 1" if wish.probes else ""
+    text = MAKE.format(profile=recording, fdata=recording, probes=wanted, propeller=wish.propeller)
+    (wish.folder / "Makefile").write_text(text)
     build = (("make",),)
-    return Project(folder, profiles, build, build, folder / "app", folder / "app.bolt")
+    return Project(
+        wish.folder, wish.profiles, build, build, wish.folder / "app", wish.folder / "app.bolt"
+    )
 
 
-def _meson(
-    folder: Path,
-    profiles: Path,
-    tool: Callable[[str], str],
-    recorded: bool,
-    probes: bool,
-    propeller: str,
-) -> Project:
-    tool("ninja")
+def _meson(wish: Wish) -> Project:
+    wish.tool("ninja")
     recordings = (
         f"lbr2pgo{what}_{name}" for what in ("", "_bolt")
         for name in ("recording = ['perf.data']", "binary = 'app.recorded'")
     )  # fmt: skip
     text = MESON.format(
-        recordings="\n".join(recordings) if recorded else "",
-        probes="lbr2pgo_probes = true" if probes else "",
-        propeller=propeller,
+        recordings="\n".join(recordings) if wish.recorded else "",
+        probes="lbr2pgo_probes = true" if wish.probes else "",
+        propeller=wish.propeller,
     )
-    (folder / "meson.build").write_text(text)
-    shutil.copytree(SHARE / "meson" / "lbr2pgo", folder / "lbr2pgo")
+    (wish.folder / "meson.build").write_text(text)
+    shutil.copytree(SHARE / "meson" / "lbr2pgo", wish.folder / "lbr2pgo")
     meson = str(Path(sys.executable).with_name("meson"))
     setup, build = (meson, "setup", "out"), ("ninja", "-C", "out")
     reconfigure = (meson, "setup", "--reconfigure", "out")
-    out = folder / "out"
+    out = wish.folder / "out"
     return Project(
-        folder, profiles, (setup, build), (reconfigure, build),
+        wish.folder, wish.profiles, (setup, build), (reconfigure, build),
         out / "app", out / "lbr2pgo" / "bolt" / "app.bolt",
     )  # fmt: skip
 
