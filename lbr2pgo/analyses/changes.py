@@ -3,6 +3,7 @@
 Addresses move from build to build, so functions are aligned by name, and branches and lines by
 function, file, line and, where a line has several branches, by their order in the code. Lines of a
 function's own file count from its beginning, as in LLVM's profiles: what is above it may change.
+Equal names of two images are two functions, and so are those of two source files in one image.
 """
 
 from __future__ import annotations
@@ -20,13 +21,16 @@ from lbr2pgo.analyses.intervals import difference, wilson
 from lbr2pgo.analyses.latency import TimedRun
 from lbr2pgo.analyses.table import Column, Table, Unit, Value, build
 from lbr2pgo.program.code.instructions import Kind
-from lbr2pgo.support.addresses import ImageAddresses, image_array
+from lbr2pgo.support.addresses import ImageAddresses, image_array, slot_of
 from lbr2pgo.support.arrays import F64, I64
 
 _BUILD = re.compile(r"\.(?:llvm|__uniq)\.\d+")
 """Parts of names that hash a build's paths and contents."""
 
-Place = tuple[str, str, int, int]
+Function = tuple[str, str, str]
+"""Library (empty for the program, whose name may change), name, and, where several functions of
+the image have this name, source file."""
+Place = tuple[Function, str, int, int]
 """Function, file, line and order among the branches of that line."""
 
 
@@ -65,7 +69,7 @@ def _places(evidence: Evidence, addresses: ImageAddresses) -> list[Place]:
     code = evidence.flow.instructions
     branches = code.address[code.kind != Kind.OTHER]
     order: dict[int, int] = {}
-    seen: Counter[tuple[str, str, int]] = Counter()
+    seen: Counter[tuple[Function, str, int]] = Counter()
     wanted = set(keys.values())
     for address, line in zip(branches.tolist(), _lines(evidence, branches), strict=True):
         if line in wanted:
@@ -74,13 +78,48 @@ def _places(evidence: Evidence, addresses: ImageAddresses) -> list[Place]:
     return [(*keys[address], order.get(address, 0)) for address in addresses.tolist()]
 
 
-def _lines(evidence: Evidence, addresses: ImageAddresses) -> list[tuple[str, str, int]]:
+def _functions_at(evidence: Evidence, roots: I64) -> list[Function]:
+    """What each function (n,), by its region, is called in other builds too."""
+    starts = evidence.program.regions.start[roots]
+    libraries, shared = _libraries(evidence, starts), evidence.once(_shared_names)
+    names = [base_name(evidence.names.region(row)) for row in roots.tolist()]
+    lines = evidence.names.raw_lines(starts)
+    files = [lines.files[i] if i >= 0 else "" for i in lines.file.tolist()]
+    return [
+        (library, name, file if (library, name) in shared else "")
+        for library, name, file in zip(libraries, names, files, strict=True)
+    ]
+
+
+def _shared_names(evidence: Evidence) -> frozenset[tuple[str, str]]:
+    """Libraries and names that more than one of their functions has."""
+    regions = evidence.program.regions
+    roots = np.unique(regions.parent)
+    libraries = _libraries(evidence, regions.start[roots])
+    named = [(row, base_name(regions.label(row))) for row in roots.tolist()]
+    uses = Counter(
+        (library, name) for library, (_, name) in zip(libraries, named, strict=True) if name
+    )
+    return frozenset(name for name, count in uses.items() if count > 1)
+
+
+def _libraries(evidence: Evidence, addresses: ImageAddresses) -> list[str]:
+    """Of each address, without the version; empty for the program."""
+    files = evidence.names.files(addresses) or [None] * len(addresses)
+    return [
+        (file or "").partition(".so")[0] if slot_of(address) else ""
+        for address, file in zip(addresses.tolist(), files, strict=True)
+    ]
+
+
+def _lines(evidence: Evidence, addresses: ImageAddresses) -> list[tuple[Function, str, int]]:
     """Function, file and line, in the function's own file from its first line on."""
     regions = evidence.program.regions
     region = regions.parent[regions.containing(addresses)]
     start = evidence.names.raw_lines(regions.start[region])
     line = evidence.names.raw_lines(addresses)
-    names = {row: base_name(evidence.names.region(row)) for row in np.unique(region).tolist()}
+    roots = np.unique(region)
+    names = dict(zip(roots.tolist(), _functions_at(evidence, roots), strict=True))
     file = [line.files[i] if i >= 0 else "" for i in line.file.tolist()]
     own = [start.files[i] if i >= 0 else "" for i in start.file.tolist()]
     return [
@@ -152,15 +191,13 @@ def _unmatched(new: int, old: int) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _function_key(name: Value) -> Place:
-    return base_name(str(name)), "", 0, 0
-
-
 def _functions(side: Compared) -> _Shares:
     table = hot_functions.hot_functions(side.evidence, None)
     rows = [row for row in table.records() if row["instructions_share"] is not None]
     share = np.array([row["instructions_share"] for row in rows], np.float64)
-    return _by_function(rows, share, np.full(len(rows), float(side.samples)))
+    starts = image_array(int(row["address"] or 0) for row in rows)
+    functions = side.evidence.program.regions.containing(starts)
+    return _by_function(side, functions, rows, share, np.full(len(rows), float(side.samples)))
 
 
 def _source_lines(side: Compared) -> _Shares:
@@ -191,12 +228,15 @@ def _layout(side: Compared) -> _Shares:
     rows = [{"function": name, "line": line} for name, line in zip(names, lines, strict=True)]
     # One sample of a function tells of about as many branches as a stack holds, all alike.
     effective = np.minimum(count, side.samples * count / max(count.sum(), 1))
-    return _by_function(rows, taken / np.maximum(count, 1), effective)
+    return _by_function(side, functions, rows, taken / np.maximum(count, 1), effective)
 
 
-def _by_function(rows: Sequence[Mapping[str, Value]], share: F64, observations: F64) -> _Shares:
+def _by_function(
+    side: Compared, functions: I64, rows: Sequence[Mapping[str, Value]], share: F64,
+    observations: F64,
+) -> _Shares:  # fmt: skip
     bounds = wilson(share, observations)
-    keys = [_function_key(row["function"]) for row in rows]
+    keys = [(name, "", 0, 0) for name in _functions_at(side.evidence, functions)]
     words = {key: (row["function"], row["line"]) for key, row in zip(keys, rows, strict=True)}
     return _Shares(_keyed(keys, share, bounds), words)
 

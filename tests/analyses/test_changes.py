@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
 import pytest
 from builders.elf import Function
 from builders.evidence import _CODE, gather, gather_sources, program, source
+from builders.processes import LIBRARY, process_recording
 from builders.recordings import PIE, RECORDING, TESTBINS
 from builders.sources import Sample
 
@@ -11,6 +15,10 @@ from lbr2pgo.analyses.changes import Compared, base_name, changes
 from lbr2pgo.analyses.hot_functions import hot_functions
 from lbr2pgo.analyses.intervals import difference, wilson
 from lbr2pgo.analyses.table import Table
+from lbr2pgo.program.code.instructions import Kind
+from lbr2pgo.program.program import Program
+from lbr2pgo.replay.processes import ProcessInputs, read_process
+from lbr2pgo.reports.gather import gather as gather_replayed
 
 LOOP, OVER, PAST = (0x1016, 0x1005), (0x1006, 0x1010), (0x1009, 0x1015)
 
@@ -85,6 +93,59 @@ def test_builds_of_one_source_have_most_branches_in_common() -> None:
     assert len(found["changes-outcomes"]) > 15
     assert len(found["changes-lines"]) > 30
     assert len(found["changes-latency"]) > 5
+
+
+@pytest.fixture(scope="module")
+def build_of_two(tool, run, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Compared]:
+    """Builds a program whose two source files both have a `work`, of which that of one ran.
+
+    Takes the files in the order in which they are linked, and the one that ran.
+    """
+    folder = tmp_path_factory.mktemp("builds")
+    body = "static __attribute__((noinline)) int work(int n) { int s = 0;"
+    loop = " for (volatile int i = 0; i < n; i++) s += i; return s; }"
+    (folder / "first.c").write_text(f"{body}{loop} int first(int n) {{ return work(n); }}")
+    (folder / "second.c").write_text(f"{body} s = n;{loop} int second(int n) {{ return work(n); }}")
+    (folder / "main.c").write_text(
+        "int first(int), second(int); int main(int n) { return first(n) + second(n); }"
+    )
+
+    def build(*files: str, ran: str) -> Compared:
+        target = folder / "-".join(files)
+        run(tool("gcc"), "-g", "-O1", *files, "main.c", "-o", target, cwd=folder)
+        made = Program.open(target)
+        code, lines = made.branches, made.debug_info().lines(made.branches.address)
+        back = np.flatnonzero((code.kind == Kind.COND) & (code.target < code.address))
+        row = next(i for i in back if lines.files[lines.file[i]].endswith(ran))
+        jump = int(code.address[row]), int(code.target[row])
+        return Compared(gather_sources([source(Sample([jump] * 4))], made).evidence, 1)
+
+    return build
+
+
+def test_equal_names_of_two_source_files_are_two_functions(
+    build_of_two: Callable[..., Compared],
+) -> None:
+    new = build_of_two("first.c", "second.c", ran="first.c")
+    same = build_of_two("second.c", "first.c", ran="first.c")
+    other = build_of_two("second.c", "first.c", ran="second.c")
+    found = rows(tables(new, same)["changes-functions"])
+    assert found["work"]["old"] == found["work"]["new"] == 1.0
+    assert "first.c" in str(found["work"]["line"])
+    for name in ("functions", "layout", "lines", "outcomes"):
+        assert len(tables(new, same)[f"changes-{name}"])
+        assert not len(tables(new, other)[f"changes-{name}"])
+
+
+def test_equal_names_of_two_images_are_two_functions(tmp_path: Path) -> None:
+    recording = process_recording(tmp_path / "perf.data", {f: str(f) for f in (PIE, LIBRARY)})
+    options = ProcessInputs((recording,), PIE, binaries=(LIBRARY,))
+    found = gather_replayed(read_process(options)).evidence
+    regions = found.program.regions
+    mains = [i for i in range(len(regions)) if regions.name[i] == "main"]
+    places = Compared(found, 1).places(regions.start[mains])
+    assert len(set(places)) == len(mains) == 2
+    assert [place[0][0] for place in places] == ["", LIBRARY.name]
 
 
 def test_names_lose_what_is_of_one_build() -> None:
