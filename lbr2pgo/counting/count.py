@@ -56,8 +56,9 @@ from lbr2pgo.sources.base import (
     StackSource,
     SymbolResolver,
 )
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import ImageAddresses, runtime_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.read_ahead import read_ahead
 from lbr2pgo.support.sums import LIMIT, TooManyError, exact_sum
@@ -66,7 +67,8 @@ from lbr2pgo.support.threads import distribute, threads
 _TYPE_FILTERS = ("any_call", "any_ret", "ind_call", "cond", "ind_jmp", "call")
 _TRANSACTION_FILTERS = ("abort_tx", "in_tx", "no_tx")
 
-
+_NOWHERE = np.uint64(2**64 - 1)
+"""No code is ever there."""
 FULL = 32
 """Entries of the stacks of Skylake."""
 
@@ -81,8 +83,9 @@ class CountingOptions:
     """Only samples of these processes; of all if empty."""
     build_id: str | None = None
     """Build-id under which the recording knows the binary, if not the binary's own."""
-    as_llvm: bool = False
-    """Pair entries as llvm-profgen does, which ignores filters and flags (`StackKind.AS_LLVM`)."""
+    code_of_llvm: Callable[[ImageAddresses], Bools] | None = None
+    """Pair entries as llvm-profgen does, which ignores filters and flags (`StackKind.AS_LLVM`), and
+    to which image addresses (n,) of which this says no are outside; None: as we do."""
     branches: OwnBranches | None = None
     """The program's branches, by which it is found where mappings don't show it."""
     skips_leaf: Callable[[ImageAddresses], Bools] | None = None
@@ -241,7 +244,7 @@ class _Selection:
             )
         # One more place for samples that don't say their event (index -1).
         self._wanted = np.array([*wanted, options.event is None], dtype=np.bool_)
-        self._kinds = _kinds(events, as_llvm=options.as_llvm)
+        self._kinds = _kinds(events, as_llvm=options.code_of_llvm is not None)
         self._pids = np.array(options.pids, dtype=np.int32)
         self._skips_leaf = options.skips_leaf
         self._by_instruction = options.by_instruction
@@ -305,7 +308,8 @@ class Reading:
         self._selection = _Selection(source, options)
         self._drops = options.drop_newest, options.drop_oldest
         self._doubts_full, self._saw_full = options.doubts_full_stacks, False
-        self._moves_calls = not options.as_llvm and are_recorded_behind(source.info, layout)
+        self._code_of_llvm = options.code_of_llvm
+        self._moves_calls = not self._code_of_llvm and are_recorded_behind(source.info, layout)
 
     @cached_property
     def files(self) -> MappedFiles:
@@ -325,7 +329,26 @@ class Reading:
         if self._moves_calls:
             batch = at_their_instructions(batch)
         spaces, kinds = self._selection.apply(batch, self.spaces, self.tally)
+        if self._code_of_llvm is not None:
+            batch = self._as_llvm(batch, spaces, self._code_of_llvm)
         return self._trimmed(batch, spaces), spaces, kinds
+
+    def _as_llvm(
+        self, batch: BranchStacks, spaces: I64, is_code: Callable[[ImageAddresses], Bools]
+    ) -> BranchStacks:
+        """The batch with what llvm-profgen does not take for code moved out of the image."""
+        entries = batch.entries.copy()
+        ends, lengths = entries[:, :2], np.diff(batch.offsets)
+        for space, rows in rows_by(np.repeat(spaces, lengths)):
+            if space >= 0:
+                addresses = runtime_addresses(ends[rows])
+                known = distinct(runtime_addresses(addresses.ravel()))
+                image, is_mapped = self.spaces.to_image(space, known)
+                is_moved = is_mapped & ~is_code(image)
+                ends[rows] = np.where(
+                    is_moved[np.searchsorted(known, addresses)], _NOWHERE, addresses
+                )
+        return replace(batch, entries=entries)
 
     def _trimmed(self, batch: BranchStacks, spaces: I64) -> BranchStacks:
         if self._drops == (0, 0) and not self._doubts_full:

@@ -33,6 +33,7 @@ from lbr2pgo.program.address_translation import has_translation
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.fusion import FUSED
+from lbr2pgo.replay.llvm_code import code_of_llvm
 from lbr2pgo.replay.newest_runs import impute
 from lbr2pgo.replay.prologues import in_prologue_or_epilogue
 from lbr2pgo.replay.recorded_program import recorded_program
@@ -350,7 +351,7 @@ def counting_options(options: ReadingOptions, program: Program, source: Source) 
         counting = replace(counting, doubts_full_stacks=has_translation(program.image))
     if LLVM_PROFGEN not in options.compat:
         return counting
-    counting = replace(counting, as_llvm=True)
+    counting = replace(counting, code_of_llvm=code_of_llvm(program))
     if not source.info.has_call_chains:
         return counting
     debug = DebugInfo.open(program.image)

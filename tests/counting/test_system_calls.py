@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from builders.sources import BASE, LAYOUT, MemorySource, Sample, mapping
 
@@ -31,7 +32,8 @@ class Recorded(MemorySource):
 def rows(layout: object = ARM, *, cpuid: str = "", as_llvm: bool = False) -> list[str]:
     source = Recorded([Sample(STACK)], [mapping()])
     source.cpuid = cpuid
-    found = count(source, layout, CountingOptions(as_llvm=as_llvm))  # type: ignore[arg-type]
+    options = CountingOptions(code_of_llvm=np.ones_like if as_llvm else None)
+    found = count(source, layout, options)  # type: ignore[arg-type]
     return list(found.counts.rows())
 
 

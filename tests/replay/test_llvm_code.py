@@ -10,7 +10,7 @@ import pytest
 from builders.recordings import TESTBINS
 
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay.llvm_code import disassembled_by_llvm
+from lbr2pgo.replay.llvm_code import code_of_llvm, disassembled_by_llvm
 from lbr2pgo.support.addresses import image_array
 
 _INSTRUCTION = re.compile(r"^ *([0-9a-f]+):\t", re.MULTILINE)
@@ -39,3 +39,13 @@ def test_it_is_what_llvm_profgen_disassembles(
     instructions = Program.open(binary).instructions_for(ours.start)
     inside = instructions.address[ours.around(instructions.address) >= 0]
     assert np.isin(inside, theirs).mean() > 0.99  # LLVM can't decode all
+
+
+def test_only_where_an_instruction_starts_is_code() -> None:
+    program = Program.open(TESTBINS / "x86-64" / "shapes.pie")
+    (start,) = program.symbols.start[program.symbols.names.index("main")].reshape(1)
+    table = program.instructions_for(image_array((start,)))
+    long = table.address[table.size > 1]
+    (stubs,) = (s for s in program.image.sections if s.name == ".plt")
+    asked = np.concatenate((long, long + np.uint64(1), image_array((0, stubs.address))))
+    assert code_of_llvm(program)(asked).tolist() == [True] * len(long) + [False] * (len(long) + 2)
