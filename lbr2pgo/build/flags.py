@@ -43,7 +43,7 @@ FRAME_POINTERS = (
 """So that the kernel finds all callers of what it interrupts."""
 _OPTIMISE = "-O2"  # what the user gets who sets nothing: a build without it is no base
 _LINK = ("-Wl,--build-id",)
-_FIRST_TO_READ_3 = 16
+_FIRST_TO_READ_2, _FIRST_TO_READ_3 = 12, 16
 _FOR_BOLT = ("-Wl,--emit-relocs",)
 _BLOCK_MAP = ("-fbasic-block-address-map", "-ffunction-sections")
 _LAY_OUT = "-fbasic-block-sections=list="
@@ -140,7 +140,7 @@ def _linked(wanted: Wanted) -> tuple[str, ...]:
     return (*_LINK, *relocations, *(_BLOCK_MAP_LINKED if wanted.propeller else ()))
 
 
-def afdo_version(environment: Mapping[str, str]) -> Literal["2", "3"]:
+def afdo_version(environment: Mapping[str, str]) -> Literal["1", "2", "3"]:
     """The version of its profile that the GCC of an environment reads, see `AfdoOutput`."""
     command = [*environment.get("CC", "gcc").split(), "-dumpversion"]
     try:
@@ -148,7 +148,11 @@ def afdo_version(environment: Mapping[str, str]) -> Literal["2", "3"]:
     except OSError:  # there is none: the build finds its own
         return "2"
     major = said.partition(".")[0].strip()
-    return "3" if major.isdecimal() and int(major) >= _FIRST_TO_READ_3 else "2"
+    if not major.isdecimal():
+        return "2"
+    if int(major) < _FIRST_TO_READ_2:
+        return "1"
+    return "3" if int(major) >= _FIRST_TO_READ_3 else "2"
 
 
 def refused_flags(flags: BuildFlags, environment: Mapping[str, str]) -> list[str]:

@@ -4,6 +4,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from lbr2pgo.build.flags import (
     Wanted,
     afdo_version,
@@ -75,12 +77,17 @@ def test_gcc_is_given_flags_that_it_knows(tmp_path: Path, tool: Callable[[str], 
     assert refused_flags(flags, gcc) == []
 
 
-def test_the_version_for_gcc_is_the_one_that_it_reads(tmp_path: Path) -> None:
-    newer = tmp_path / "gcc-16"
-    newer.write_text("#!/bin/sh\necho 16\n")
-    newer.chmod(0o755)
-    found = [afdo_version({"CC": str(name)}) for name in ("gcc", newer, tmp_path / "none")]
-    assert found == ["2", "3", "2"]
+@pytest.mark.parametrize(
+    ("said", "version"), [("11", "1"), ("12", "2"), ("15.1", "2"), ("16", "3")]
+)
+def test_the_version_for_gcc_is_the_one_that_it_reads(
+    tmp_path: Path, said: str, version: str
+) -> None:
+    gcc = tmp_path / "gcc"
+    gcc.write_text(f"#!/bin/sh\necho {said}\n")
+    gcc.chmod(0o755)
+    assert afdo_version({"CC": str(gcc)}) == version
+    assert afdo_version({"CC": str(tmp_path / "none")}) == "2"
 
 
 def test_the_flags_that_a_compiler_does_not_know_are_named(

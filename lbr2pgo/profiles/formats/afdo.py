@@ -43,9 +43,9 @@ class AfdoOutput(Output):
     """A sample profile for GCC."""
 
     path: Path = field(metadata=flag("--afdo", "profile for gcc -fauto-profile"))
-    version: Literal["2", "3"] = field(
+    version: Literal["1", "2", "3"] = field(
         default="2",
-        metadata=flag("--afdo-version", "2: GCC 12 to 15 (default); 3: GCC 16"),
+        metadata=flag("--afdo-version", "1: GCC up to 11; 2: GCC 12 to 15 (default); 3: GCC 16"),
     )
 
     @property
@@ -92,6 +92,13 @@ FORMAT = OutputFormat(
     output=AfdoOutput,
     forms=(
         Form("afdo", "GCC auto profile", "GCC 12 to 15 read it (version 2)", "gcc -fauto-profile"),
+        Form(
+            "afdo_1",
+            "GCC auto profile, version 1",
+            "GCC 11 and older read it; strings are counted in words",
+            "gcc -fauto-profile",
+            {"version": "1"},
+        ),
         Form(
             "afdo_3",
             "GCC auto profile, version 3",

@@ -11,8 +11,8 @@ A file is a row of 32-bit numbers, the low byte first; a counter is two of them,
 An *instance* is a function or an inlined copy: name, positions (line and discriminator) with their
 counts and call targets, and the copies inlined into it.
 
-GCC: gcc/auto-profile.cc; google/autofdo: profile_writer.cc. Since July 2021 (GCC 12) a string's
-length counts its bytes, with the NUL; before it counted words, which were padded with NULs.
+GCC: gcc/auto-profile.cc; google/autofdo: profile_writer.cc. Since July 2021 (GCC 12, version 2) a
+string's length counts its bytes, with the NUL; before it counted words, padded with NULs.
 """
 
 from __future__ import annotations
@@ -38,8 +38,13 @@ from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.output import PathLike, write_pieces
 
 MAGIC = 0x67636461
-VERSIONS = (2, 3)
-"""GCC 12 to 15 read version 2 as it is written here, GCC 16 reads version 3."""
+VERSIONS = (1, 2, 3)
+"""GCC up to 11 reads version 1, GCC 12 to 15 read version 2, GCC 16 reads version 3."""
+USUAL_VERSION = 2
+_LAST_OF_WORDS = 1
+"""The last version whose strings are counted in words."""
+_FIRST_WITH_TIMES = 3
+"""The first version with a summary, names of files, and times."""
 _SUMMARY, _STRINGS, _FUNCTIONS = 0xA8000000, 0xAA000000, 0xAC000000
 _MODULES, _WORKING_SETS = 0xAE000000, 0xAF000000
 _INDIRECT_CALL_TOPN = 7
@@ -58,7 +63,7 @@ class GccProfile:
 
     samples: SampleProfile
     """Totals are sums of counts, as GCC works them out."""
-    version: int = VERSIONS[0]
+    version: int = USUAL_VERSION
     first_seen: dict[Name, int] = field(default_factory=dict)
     """When functions were first sampled, in nanoseconds; version 3 keeps it."""
 
@@ -76,11 +81,11 @@ def _encoded(profile: GccProfile) -> bytes:
     names = sorted({name for each in functions for name in _names(each)} - {""}, key=order_key)
     index: dict[Name, int] = {name: i for i, name in enumerate(["", *names])}
     summary = summarize(profile.samples)
-    is_newer = profile.version > VERSIONS[0]
+    is_newer = profile.version >= _FIRST_WITH_TIMES
     parts = [_words(MAGIC, profile.version, 0)]
     if is_newer:
         parts.append(_summary(summary))
-    parts.append(_section(_STRINGS, _strings([*map(str, index)], with_files=is_newer)))
+    parts.append(_section(_STRINGS, _strings([*map(str, index)], profile.version)))
     body = bytearray(_words(len(functions)))
     for each in functions:
         body += _counter(each.head)
@@ -123,12 +128,15 @@ def _summary(summary: Summary) -> bytes:
     return b"".join((_words(_SUMMARY), *map(_counter, totals), *map(_counter, sizes), *rows))
 
 
-def _strings(names: Sequence[str], *, with_files: bool) -> bytes:
+def _strings(names: Sequence[str], version: int) -> bytes:
+    with_files = version >= _FIRST_WITH_TIMES
+    unit = _WORD.size if version <= _LAST_OF_WORDS else 1
     content = bytearray(_words(0) if with_files else b"")
     content += _words(len(names))
     for name in names:
         encoded = os.fsencode(name) + b"\0"
-        content += _words(len(encoded)) + encoded
+        units = -(-len(encoded) // unit)
+        content += _words(units) + encoded.ljust(units * unit, b"\0")
         if with_files:
             content += _words(_NO_FILE)
     return bytes(content)
@@ -205,10 +213,10 @@ class _Decoder:
             self.fail("this is no profile for GCC", 0)
         self.version = self.word()
         if self.version not in VERSIONS:
-            known = " and ".join(map(str, VERSIONS))
+            known = ", ".join(map(str, VERSIONS))
             self.fail(f"version {self.version} of the format, known are {known}", 4)
         self.word()
-        if self.version > VERSIONS[0]:
+        if self.version >= _FIRST_WITH_TIMES:
             self.pass_summary()
         self.tag(_STRINGS, "table of strings")
         self.word()
@@ -245,12 +253,12 @@ class _Decoder:
         return self.fail("the table of strings is broken", begin)
 
     def string_table(self, unit: int) -> Iterator[str]:
-        if self.version > VERSIONS[0]:
+        if self.version >= _FIRST_WITH_TIMES:
             for _ in range(self.rows("files", 5)):
                 self.string(unit)
         for _ in range(self.rows("strings", 5)):
             yield self.string(unit)
-            if self.version > VERSIONS[0]:
+            if self.version >= _FIRST_WITH_TIMES:
                 self.word()
 
     def string(self, unit: int) -> str:
@@ -263,7 +271,7 @@ class _Decoder:
 
     def function(self, samples: SampleProfile) -> None:
         head = self.counter()
-        time = self.counter() if self.version > VERSIONS[0] else 0
+        time = self.counter() if self.version >= _FIRST_WITH_TIMES else 0
         name = self.name()
         function = samples.function(name)
         if time:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from lbr2pgo.profiles.formats.base import Reader
+from lbr2pgo.profiles.formats.base import Merged, Merging, Reader
 from lbr2pgo.profiles.gcc import afdo
 from lbr2pgo.profiles.gcc.afdo import GccProfile
 from lbr2pgo.profiles.llvm import written
+from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+from lbr2pgo.support.errors import InputError
 
 
 def lines(profile: GccProfile) -> Iterator[str]:
@@ -27,4 +29,28 @@ def functions(profile: GccProfile) -> set[str]:
     return written.functions(profile.samples)
 
 
-READERS = (Reader(afdo.is_afdo, afdo.read, lines, of_function, functions),)
+def merged(profiles: Iterable[tuple[GccProfile, int]]) -> Merged[GccProfile]:
+    """The sum: counts add up as those of sample profiles; a function's first time is the earliest.
+
+    Raises InputError for profiles of different versions, which no GCC reads both of.
+    """
+    total = GccProfile(SampleProfile())
+    for number, (profile, weight) in enumerate(profiles):
+        total.version = total.version if number else profile.version
+        if profile.version != total.version:
+            raise InputError(
+                f"version {profile.version} of GCC's format can't be merged with {total.version}",
+                cure="Convert them all with the same --afdo-version.",
+            )
+        total.samples.merge(profile.samples, weight)
+        for name, time in profile.first_seen.items():
+            total.first_seen[name] = min(total.first_seen.get(name, time), time)
+    return Merged(total)
+
+
+READERS = (
+    Reader(
+        afdo.is_afdo, afdo.read, lines, of_function, functions,
+        Merging("GCC auto profiles", merged, afdo.write),
+    ),
+)  # fmt: skip

@@ -95,8 +95,9 @@ ifneq ($(and $(call _lbr2pgo-refuses,-fno-profile-sample-use),$(if $(call \
     _lbr2pgo-refuses,-fno-auto-profile),,gcc)),)
 _lbr2pgo-debug := -g1
 _lbr2pgo-use := -fauto-profile
-_lbr2pgo-form := $(if $(filter 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15,$(firstword $(subst ., ,$(shell \
-    $(LBR2PGO_COMPILER) -dumpversion)))),,--afdo-version 3) --afdo
+_lbr2pgo-gcc := $(firstword $(subst ., ,$(shell $(LBR2PGO_COMPILER) -dumpversion)))
+_lbr2pgo-form := --afdo-version $(if $(filter 1 2 3 4 5 6 7 8 9 10 11,$(_lbr2pgo-gcc)),1,$(if \
+    $(filter 12 13 14 15,$(_lbr2pgo-gcc)),2,3)) --afdo
 endif
 ifneq ($(call _lbr2pgo-refuses,$(_lbr2pgo-debug)),)
 $(warning lbr2pgo: warning: $(LBR2PGO_COMPILER) takes no $(_lbr2pgo-debug): a plain build)

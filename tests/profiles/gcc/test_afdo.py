@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from fractions import Fraction
 from io import BytesIO
 from pathlib import Path
 
 import pytest
 
+from lbr2pgo.fleet.merge import MergeOptions, merge_files
 from lbr2pgo.profiles.gcc.afdo import GccProfile, decode, is_afdo, read, write
 from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
 from lbr2pgo.support.errors import InputError
@@ -38,7 +40,7 @@ def encoded(of: GccProfile) -> bytes:
     return stream.getvalue()
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_what_is_written_is_read_back(version: int) -> None:
     data = encoded(profile(version))
     assert is_afdo(data)
@@ -63,7 +65,7 @@ def test_a_location_has_sixteen_bits_of_each_and_wraps_as_in_gcc() -> None:
     assert decode(encoded(GccProfile(samples)), "here").samples.functions["f"].body == {(7, 2): 9}
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_names_of_any_length_and_lines_beyond_every_limit_are_kept(version: int) -> None:
     """Templates have names of megabytes; what GCC has no bits for wraps as it does there."""
     long, samples = "_Z" + "x" * (1 << 20), SampleProfile()
@@ -83,19 +85,40 @@ def test_the_old_string_encoding_is_read_too() -> None:
     assert (main.head, main.total, main.body) == (3, 8, {(2, 0): 8})
 
 
-def test_counts_add_up_where_profiles_are_merged() -> None:
-    both = profile().samples
-    assert both.merge(profile().samples) == 0
-    assert both.functions["main"].body[1, 0] == 10
-    merged = decode(encoded(GccProfile(both)), "here").samples.functions["main"]
-    assert merged.callee((4, 0), "f").body == {(0, 0): 14}
+def test_profiles_add_up_with_the_earliest_times(tmp_path: Path) -> None:
+    one, other = profile(3), profile(3)
+    other.first_seen = {"main": 5, "f": 9}
+    paths = tmp_path / "one.afdo", tmp_path / "other.afdo"
+    write(one, paths[0])
+    write(other, paths[1])
+    out = tmp_path / "sum.afdo"
+    merge_files(MergeOptions(paths, out, {paths[1]: Fraction(2)}))
+    found = read(out)
+    assert (found.version, found.first_seen) == (3, {"main": 5, "f": 9})
+    main = found.samples.functions["main"]
+    assert (main.head, main.total) == (3, 3 * one.samples.functions["main"].total)
+    assert main.body[1, 0] == 15
+    assert main.call_targets == {(1, 0): {"f": 12, "g": 3}}
+    assert main.callee((4, 0), "f").callee((1, 2), "naïve").body == {(3, 0): 12}
+
+
+def test_versions_that_no_gcc_reads_both_of_are_not_merged(tmp_path: Path) -> None:
+    paths = tmp_path / "older.afdo", tmp_path / "newer.afdo"
+    write(profile(2), paths[0])
+    write(profile(3), paths[1])
+    with pytest.raises(
+        InputError, match="version 3 of GCC's format can't be merged with 2"
+    ) as told:
+        merge_files(MergeOptions(paths, tmp_path / "sum.afdo"))
+    assert told.value.where == str(paths[1])
+    assert "--afdo-version" in (told.value.cure or "")
 
 
 @pytest.mark.parametrize(
     ("change", "told"),
     [
         (lambda d: b"\0" + d[1:], "this is no profile for GCC"),
-        (lambda d: d[:4] + b"\7\0\0\0" + d[8:], "version 7 of the format, known are 2 and 3"),
+        (lambda d: d[:4] + b"\7\0\0\0" + d[8:], "version 7 of the format, known are 1, 2, 3"),
         (lambda d: d[:60], "the table of strings is broken"),
         (lambda d: d[:90], "cut off"),
         (lambda d: d.replace(b"naive", b"naiv"), "the table of strings is broken"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -96,6 +97,50 @@ def test_gcc_compiles_with_it_without_complaint(
     assert done.stderr == ""
     words = _arguments(recorded.source)
     assert run(program, *words).stdout == run(recorded.binary, *words).stdout
+
+
+@pytest.mark.parametrize(("numbers", "version"), [((10, 11), 1), ((16, 17, 18), 3)])
+def test_older_and_newer_gcc_read_the_version_that_is_theirs(
+    recorded: Recorded, run: Run, tmp_path: Path, numbers: tuple[int, ...], version: int
+) -> None:
+    plain = Path(recorded.compiler).name.removesuffix("-12")
+    found = [name for n in numbers if (name := shutil.which(f"{plain}-{n}")) is not None]
+    if not found:
+        pytest.skip(f"no {plain} of {numbers} is installed")
+    for compiler in found:
+        use = f"-fauto-profile={converted(recorded, run, '--afdo-version', version)}"
+        words = ("-O2", "-g", "-Wall", use, recorded.source, "-c", "-o", tmp_path / "optimised.o")
+        done = run(compiler, *words, f"-fdump-ipa-afdo-details={tmp_path}/dump")
+        assert done.stderr == ""
+        dump = (tmp_path / "dump").read_text(errors="replace")
+        assert re.search(r"\bcount:? [1-9]", dump), "no count found its place"
+
+
+def test_gcc_16_orders_functions_by_when_they_were_first_seen(run: Run, tmp_path: Path) -> None:
+    compiler = shutil.which("gcc-16")
+    if compiler is None:
+        pytest.skip("gcc-16 is not installed")
+    source, binary = tmp_path / "order.c", tmp_path / "order"
+    source.write_text(
+        "#define F(n) __attribute__((noinline)) static long f##n(long s) { \\\n"
+        "  for (long i = 0; i < 20000; i++) s = s * 31 + (i & 7 ? n : s >> 3); return s; }\n"
+        "F(1) F(2) F(3) F(4)\n"
+        "int main(void) { return f3(f1(f4(f2(1)))) == 1; }\n"
+    )
+    run(compiler, "-O2", "-g", source, "-o", binary)
+    recording = tmp_path / "order.data"
+    words = ("record", "--emulate", "-c", 101, "-o", recording, "--", binary)
+    run(sys.executable, "-m", "lbr2pgo", *words)
+    path = converted(Recorded(source, compiler, binary, recording), run, "--afdo-version", 3)
+    use = (f"-fauto-profile={path}", "-fprofile-reorder-functions")
+    run(compiler, "-O2", "-g", *use, source, "-o", binary)
+    symbols = [
+        line.split()[-1].partition(".")[0] for line in run("nm", "-n", binary).stdout.splitlines()
+    ]
+    assert [name for name in symbols if name in FOUR] == ["f2", "f4", "f1", "f3"]
+
+
+FOUR = ("f1", "f2", "f3", "f4")
 
 
 def test_version_3_holds_when_functions_were_first_seen(recorded: Recorded, run: Run) -> None:
