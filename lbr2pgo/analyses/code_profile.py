@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.source_view import cycles_by_instruction
+from lbr2pgo.evidence.call_sites import CALL_SITES, CallSites
 from lbr2pgo.evidence.cycle_counts import CYCLES
 from lbr2pgo.evidence.duplicates import DUPLICATES
 from lbr2pgo.program.process import Process
 from lbr2pgo.program.program import Program
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.distinct import distinct, place_of
 from lbr2pgo.support.tables import same_length, seal
 
-NEEDS = (CYCLES, DUPLICATES)
+NEEDS = (CYCLES, DUPLICATES, CALL_SITES)
 MEASURES = ("instructions", "branches", "mispredictions", "cycles")
 """Columns of `CodeProfile` that hold values; what was not recorded is 0 throughout."""
 
@@ -43,8 +45,27 @@ class CodeFile:
 
 
 @dataclass(frozen=True, slots=True)
+class CallSamples:
+    """Distinct call stacks, and how many samples had each; columns of equal length."""
+
+    stacks: tuple[tuple[int, ...], ...]
+    """Outermost caller first: rows of a `CodeProfile`, and below 0 those of `outside`, from its
+    end."""
+    count: U64
+    outside: tuple[str, ...] = ()
+    """Files that are not known, `[libc.so.6]` say, and `[kernel]`."""
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self, "count", rows=len(self.stacks))
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+
+@dataclass(frozen=True, slots=True)
 class CodeProfile:
-    """Instructions that ran, by address; columns of equal length n."""
+    """Instructions that ran, or called, by address; columns of equal length n."""
 
     address: ImageAddresses
     instructions: U64
@@ -61,6 +82,8 @@ class CodeProfile:
     """(n,): number of each instruction's stack."""
     libraries: Mapping[int, CodeFile]
     """What is not the program's, by the slot of its addresses."""
+    calls: CallSamples | None
+    """None where no call stacks were recorded."""
 
     def __post_init__(self) -> None:
         seal(self)
@@ -75,6 +98,11 @@ class CodeProfile:
         """Sums of each measure by stack."""
         return {name: self._sums(getattr(self, name)) for name in MEASURES}
 
+    def frames_of(self, calls: Sequence[int]) -> Iterator[int]:
+        """Numbers of the frames of a stack of `calls`, inlined ones too; below 0 as they are."""
+        for row in calls:
+            yield from self.stacks[self.stack[row]] if row >= 0 else (row,)
+
     def _sums(self, values: U64) -> U64:
         total = np.zeros(len(self.stacks), np.uint64)
         np.add.at(total, self.stack, values)
@@ -83,10 +111,18 @@ class CodeProfile:
 
 def code_profile(evidence: Evidence) -> CodeProfile:
     """The profile of all code that ran."""
-    flow = evidence.flow
+    flow, sites = evidence.flow, evidence.found(CALL_SITES)
     cycles = np.round(cycles_by_instruction(evidence)).astype(np.uint64)
     rows = np.flatnonzero((flow.executed > 0) | (flow.taken > 0) | (cycles > 0))
-    address = flow.instructions.address[rows]
+    ran = flow.instructions.address[rows]
+    address = ran if sites is None else _with_sites(ran, sites)
+    at = place_of(ran, address)
+
+    def spread(values: U64) -> U64:
+        found = np.zeros(len(address), np.uint64)
+        found[at] = values[rows]
+        return found
+
     frames: dict[Frame, int] = {}
     stacks: dict[tuple[int, ...], int] = {}
     stack = [
@@ -95,14 +131,41 @@ def code_profile(evidence: Evidence) -> CodeProfile:
     ]
     return CodeProfile(
         address,
-        flow.executed[rows],
-        flow.taken[rows],
-        flow.mispredicted[rows],
-        cycles[rows],
+        spread(flow.executed),
+        spread(flow.taken),
+        spread(flow.mispredicted),
+        spread(cycles),
         tuple(frames),
         tuple(stacks),
         np.array(stack, np.int64),
         _libraries(evidence.program),
+        None if sites is None else _calls(evidence, address, sites),
+    )
+
+
+def _with_sites(ran: ImageAddresses, sites: CallSites) -> ImageAddresses:
+    return image_addresses(distinct(np.concatenate([ran, sites.address[sites.is_inside]])))
+
+
+def _calls(evidence: Evidence, address: ImageAddresses, sites: CallSites) -> CallSamples:
+    """Call stacks by rows of the profile; of one function those that it is in."""
+    numbers = np.unique(sites.address[~sites.is_inside])
+    row = np.where(
+        sites.is_inside,
+        place_of(sites.address, address),
+        np.searchsorted(numbers, sites.address) - len(numbers),
+    ).tolist()
+    concerned = evidence.concerns(sites.address) & sites.is_inside
+    is_chosen = concerned.tolist() if evidence.function is not None else [True] * len(row)
+    stacks = [
+        (tuple(row[frame] for frame in stack), count)
+        for stack, count in zip(sites.stacks, sites.count, strict=True)
+        if any(is_chosen[frame] for frame in stack)
+    ]
+    return CallSamples(
+        tuple(stack for stack, _ in stacks),
+        np.array([count for _, count in stacks], np.uint64),
+        tuple(evidence.names.outside(number) for number in numbers.tolist()),
     )
 
 

@@ -13,6 +13,7 @@ is the innermost frame, as in perf report: tail calls are no entries.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,26 +55,19 @@ class CallStackCollector:
 
     def add(self, samples: Samples) -> None:
         """Count the samples of a batch that hold call stacks."""
-        batch, holds_calls = samples.batch, samples.kinds == StackKind.OPEN_CALLS
-        for space, rows in rows_by(np.where(holds_calls, samples.spaces, -1)):
-            if space >= 0:
-                self._add_rows(batch, space, rows)
+        batch = samples.batch
+        for space, rows in with_open_calls(samples):
+            self._add_rows(batch, space, rows)
         if batch.chains is None:
             return
         self._is_recorded = True
-        has_chain = ~holds_calls & (np.diff(batch.chains.offsets) > 0)
-        for space, rows in rows_by(np.where(has_chain, samples.spaces, -1)):
-            if space >= 0:
-                self._add_chains(batch.chains, batch.weight[rows], space, rows)
+        for space, rows in with_chains(samples, batch.chains):
+            self._add_chains(batch.chains, batch.weight[rows], space, rows)
 
     def _add_chains(self, chains: CallChains, weight: U64, space: int, rows: I64) -> None:
-        first, past = chains.offsets[rows], chains.offsets[rows + 1]
-        is_caller = np.ones(len(chains.frames), np.bool_)
-        is_caller[first] = False
-        places = runtime_addresses(chains.frames - is_caller)[numbers_in(first, past)]
+        places, sizes = chain_places(chains, rows)
         functions = self._functions(space, places)
-        ends = np.cumsum(past - first)
-        for end, size, times in zip(ends, past - first, weight.tolist(), strict=True):
+        for end, size, times in zip(np.cumsum(sizes), sizes, weight.tolist(), strict=True):
             self._counts[functions[end - size : end].tobytes()] += times
 
     def merge(self, other: CallStackCollector) -> None:
@@ -107,6 +101,33 @@ class CallStackCollector:
         functions = np.where(inside, self._regions.parent[found], OUTSIDE)
         functions[~inside] -= self._outside(addresses[~inside])
         return functions
+
+
+def with_open_calls(samples: Samples) -> Iterator[tuple[int, I64]]:
+    """Address spaces, and their samples (k,) whose branch stacks are call stacks."""
+    holds_calls = samples.kinds == StackKind.OPEN_CALLS
+    yield from _by_space(np.where(holds_calls, samples.spaces, -1))
+
+
+def with_chains(samples: Samples, chains: CallChains) -> Iterator[tuple[int, I64]]:
+    """Address spaces, and their samples (k,) with a call chain, but those of `with_open_calls`."""
+    has_chain = (samples.kinds != StackKind.OPEN_CALLS) & (np.diff(chains.offsets) > 0)
+    yield from _by_space(np.where(has_chain, samples.spaces, -1))
+
+
+def _by_space(spaces: I64) -> Iterator[tuple[int, I64]]:
+    return ((space, rows) for space, rows in rows_by(spaces) if space >= 0)
+
+
+def chain_places(chains: CallChains, rows: I64) -> tuple[RuntimeAddresses, I64]:
+    """Frames of the chains of some samples (k,), one chain behind the other, and their lengths.
+
+    A caller's address is the last byte of its call.
+    """
+    first, past = chains.offsets[rows], chains.offsets[rows + 1]
+    is_caller = np.ones(len(chains.frames), np.bool_)
+    is_caller[first] = False
+    return runtime_addresses(chains.frames - is_caller)[numbers_in(first, past)], past - first
 
 
 def _frames(leaf: I64, callers: I64, callees: I64, first: I64, length: I64) -> I64:

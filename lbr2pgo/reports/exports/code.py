@@ -7,6 +7,7 @@ from lbr2pgo.reports.model import Report
 from lbr2pgo.support.errors import InputError
 
 UNITS = {
+    "samples": "samples, by call stack",
     "instructions": "instructions executed, in samples",
     "branches": "taken branches",
     "mispredictions": "mispredicted branches",

@@ -1,5 +1,8 @@
 """`profile.proto`, gzipped, as pprof reads it: instructions with lines and inlined functions.
 
+Where call stacks were recorded, they are samples of their own, with a value that no instruction
+has: how often a sample had the stack.
+
 Source: google/pprof: proto/profile.proto; Protocol Buffers: Encoding.
 """
 
@@ -24,11 +27,15 @@ def as_pprof(report: Report) -> bytes:
 
 def _messages(report: Report, code: CodeProfile) -> Iterator[bytes]:
     texts = _Texts()
-    for name in MEASURES:
+    names = (*MEASURES, "samples") if code.calls else MEASURES
+    for name in names:
         yield _message(1, _number(1, texts.number(name)), _number(2, texts.number("count")))
     columns = [getattr(code, name).tolist() for name in MEASURES]
+    more = [0] * (len(names) - len(MEASURES))
     for location, values in enumerate(zip(*columns, strict=True), 1):
-        yield _message(2, _packed(1, [location]), _packed(2, values))
+        if any(values):
+            yield _message(2, _packed(1, [location]), _packed(2, [*values, *more]))
+    yield from _call_stacks(code)
     files = _files(report, code)
     yield from _mappings(files, code, texts)
     yield from _locations(code, list(files))
@@ -38,8 +45,24 @@ def _messages(report: Report, code: CodeProfile) -> Iterator[bytes]:
             5, _number(1, number), _number(2, function), _number(3, function),
             _number(4, texts.number(frame.file)), _number(5, frame.start_line),
         )  # fmt: skip
-    yield _number(14, texts.number("instructions"))
+    for number, name in enumerate(_outside(code), len(code.frames) + 1):
+        yield _message(5, _number(1, number), _number(2, texts.number(name)))
+    yield _number(14, texts.number("samples" if code.calls else "instructions"))
     yield from (_bytes(6, text.encode("utf-8", "replace")) for text in texts.all())
+
+
+def _outside(code: CodeProfile) -> tuple[str, ...]:
+    return code.calls.outside if code.calls else ()
+
+
+def _call_stacks(code: CodeProfile) -> Iterator[bytes]:
+    """Samples whose locations are those of instructions, and behind them those outside."""
+    if code.calls is None:
+        return
+    behind = len(code) + len(code.calls.outside)
+    for stack, count in zip(code.calls.stacks, code.calls.count.tolist(), strict=True):
+        locations = [1 + (row if row >= 0 else behind + row) for row in reversed(stack)]
+        yield _message(2, _packed(1, locations), _packed(2, [*[0] * len(MEASURES), count]))
 
 
 def _files(report: Report, code: CodeProfile) -> dict[int, CodeFile]:
@@ -76,6 +99,9 @@ def _locations(code: CodeProfile, slots: Sequence[int]) -> Iterator[bytes]:
     for number, (address, stack) in enumerate(pairs, 1):
         file = _number(2, mapping[slot_of(address)])
         yield _message(4, _number(1, number), file, _number(3, address), lines[stack])
+    for number in range(len(_outside(code))):
+        line = _message(4, _number(1, len(code.frames) + 1 + number))
+        yield _message(4, _number(1, len(code) + 1 + number), line)
 
 
 class _Texts:

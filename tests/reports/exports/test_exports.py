@@ -12,16 +12,22 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from builders.evidence import program, source
 from builders.processes import BUILD_IDS, CALL, LIBRARY, process_recording
 from builders.recordings import PIE, RECORDING
+from builders.sources import Sample
 
+from lbr2pgo.analyses import code_profile
 from lbr2pgo.analyses.code_profile import MEASURES, CodeProfile
 from lbr2pgo.cli import main
 from lbr2pgo.cli import report as command
-from lbr2pgo.reports.build import ReportOptions, make_report
+from lbr2pgo.replay.recordings import replay_sources
+from lbr2pgo.reports.build import ReportOptions, make_report, report_of
 from lbr2pgo.reports.exports import EXPORTS
+from lbr2pgo.reports.gather import gather
 from lbr2pgo.reports.model import Report
 from lbr2pgo.support.errors import InputError
 
@@ -106,7 +112,7 @@ def pprof() -> list[str]:
         return ["pprof"]
     if shutil.which("go"):
         return ["go", "tool", "pprof"]
-    pytest.skip("there is no pprof (Go has it: go tool pprof)")
+    pytest.skip("pprof is not installed (make toolchain, as root: Go has it)")
 
 
 def test_pprof_reads_it(report: Report, code: CodeProfile, tmp_path: Path) -> None:
@@ -132,25 +138,90 @@ def test_speedscope(report: Report, code: CodeProfile) -> None:
     assert {each["name"] for each in whole["profiles"]} >= {"cycles", "taken branches"}
 
 
-def test_firefox(report: Report, code: CodeProfile) -> None:
-    whole = json.loads(EXPORTS["firefox"].write(report))
-    (thread,) = whole["threads"]
-    stacks, frames, texts = (
-        thread["stackTable"]["data"], thread["frameTable"]["data"], thread["stringTable"],
-    )  # fmt: skip
-    for (leaf, _, _), expected in zip(thread["samples"]["data"], code.stacks, strict=True):
+def firefox_stacks(thread: dict[str, Any]) -> Counter[str]:
+    """Weights by stack, outermost first, of functions."""
+    stacks, frames, texts = thread["stackTable"], thread["frameTable"], thread["stringArray"]
+    found: Counter[str] = Counter()
+    for leaf, weight in zip(thread["samples"]["stack"], thread["samples"]["weight"], strict=True):
         names = []
         while leaf is not None:
-            names.append(texts[frames[stacks[leaf][1]][0]].partition(" (")[0])
-            leaf = stacks[leaf][0]
-        assert names[::-1] == [code.frames[i].function for i in expected]
-    times = [sample[1] for sample in thread["samples"]["data"]]
+            function = frames["func"][stacks["frame"][leaf]]
+            names.append(texts[thread["funcTable"]["name"][function]])
+            leaf = stacks["prefix"][leaf]
+        found[";".join(names[::-1])] += weight
+    return found
+
+
+def test_firefox(report: Report, code: CodeProfile) -> None:
+    (thread,) = json.loads(EXPORTS["firefox"].write(report))["threads"]
+    expected: Counter[str] = Counter()
+    for stack, weight in zip(code.stacks, code.by_stack()["instructions"].tolist(), strict=True):
+        expected[";".join(code.frames[frame].function for frame in stack)] += weight
+    assert firefox_stacks(thread) == expected
+    times = thread["samples"]["time"]
     assert times == sorted(times)
-    missed = sum(marker[5]["count"] for marker in thread["markers"]["data"])
+    missed = sum(data["count"] for data in thread["markers"]["data"])
     assert missed == int(code.mispredictions.sum()) > 0
-    for table in ("samples", "markers", "frameTable", "stackTable"):
-        width = len(thread[table]["schema"])
-        assert {len(row) for row in thread[table]["data"]} == {width}
+    for table in (each for each in thread.values() if isinstance(each, dict)):
+        columns = [column for column in table.values() if isinstance(column, list)]
+        assert {len(column) for column in columns} == {table["length"]}
+
+
+CHAINS = (
+    Sample([(0x1000, 0x1040)], ip=0x1040, chain=(0x1040, 0x1005), weight=3),
+    Sample([(0x1020, 0x1050)], ip=0x1051, chain=(0x1051, 0x1022, 0x7FFF00001234, 0x1005)),
+    Sample([(0x1016, 0x1005), (0x1012, 0x1015)], ip=0x1006, chain=(0x1006,), weight=2),
+)
+
+
+@pytest.fixture(scope="module")
+def called() -> Report:
+    """Of a recording with call chains, one of them through a file that is nowhere."""
+    gathered = gather(replay_sources([source(*CHAINS)], program()), also=code_profile.NEEDS)
+    return report_of(gathered, ReportOptions((Path("x"),), tables=False, code=True))
+
+
+STACKS = {"main;g": 3, "main;[outside];dispatch;h": 1, "main": 2}
+
+
+def test_pprof_reads_call_stacks(called: Report, tmp_path: Path) -> None:
+    path = tmp_path / "x.pb.gz"
+    path.write_bytes(EXPORTS["pprof"].write(called))
+
+    def run(*words: str) -> str:
+        return subprocess.run(
+            [*pprof(), *words, path], capture_output=True, text=True, check=True,
+            env={**os.environ, "HOME": str(tmp_path)},
+        ).stdout  # fmt: skip
+
+    traces = run("-traces").split(
+        "-----------+-------------------------------------------------------"
+    )
+    found: Counter[str] = Counter()
+    for trace in traces[1:-1]:
+        (count, leaf), *callers = (line.split() for line in trace.strip().splitlines())
+        found[";".join([*(name for (name,) in callers[::-1]), leaf])] += int(count)
+    assert +found == STACKS
+    top = run("-top", "-nodecount=0", "-nodefraction=0", "-sample_index=instructions")
+    assert "[outside]" not in top
+    assert "main" in top
+
+
+def test_speedscope_has_call_stacks(called: Report) -> None:
+    whole = json.loads(EXPORTS["speedscope"].write(called))
+    frames, profile = whole["shared"]["frames"], whole["profiles"][0]
+    found = {
+        ";".join(frames[frame]["name"] for frame in stack): weight
+        for stack, weight in zip(profile["samples"], profile["weights"], strict=True)
+    }
+    assert found == STACKS
+    assert len(whole["profiles"]) > 1
+
+
+def test_firefox_has_call_stacks(called: Report) -> None:
+    first, second = json.loads(EXPORTS["firefox"].write(called))["threads"]
+    assert firefox_stacks(first) == STACKS
+    assert sum(second["samples"]["weight"]) > 0
 
 
 def test_parquet_holds_one_table() -> None:
