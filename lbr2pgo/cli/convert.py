@@ -199,7 +199,7 @@ def _run_one(args: argparse.Namespace) -> int:
         refuse_overwriting([*options.paths, args.summary_json], options.paths_read)
         refuse_unwritable([args.summary_json])
     try:
-        with SampleProgress() as progress:
+        with SampleProgress(options.profiles) as progress:
             timings = Timings(progress.stage)
             done = convert(options, progress, timings)
     except IncompleteError as error:

@@ -213,7 +213,7 @@ def _replayed(args: argparse.Namespace) -> Replayed:
         counting=counting_options(args),
         strict=args.strict,
     )
-    with SampleProgress() as progress:
+    with SampleProgress(inputs.profiles) as progress:
         found = read_and_replay(inputs, progress, Timings(progress.stage))
     found.refuse_nothing()
     note(found.notes)

@@ -39,7 +39,7 @@ def run_images(options: ImagesOptions, summary: str | None, *, shows_timings: bo
     if summary is not None:
         refuse_overwriting([summary], [*options.profiles, *options.binaries])
         refuse_unwritable([summary])
-    with SampleProgress() as progress:
+    with SampleProgress(options.profiles) as progress:
         timings = Timings(progress.stage)
         done = convert_images(options, progress, timings)
     if summary is not None:

@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     options = MergeOptions(
         expanded(args.inputs), args.output, dict(args.weights), args.binary, reading
     )
-    with SampleProgress() as progress:
+    with SampleProgress(options.inputs) as progress:
         done = merge_files(options, progress)
     for path in done.written:
         next_step = CountsOutput(path).next_step if done.builds else "lbr2pgo check"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from threading import Event, Thread, Timer
+from pathlib import Path
+from threading import Event, Lock, Thread, Timer
 from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -29,21 +30,27 @@ def is_watched() -> bool:
 class SampleProgress:
     """Shows the stage at hand, how many samples were read so far, and how much is left.
 
-    Call it with the number of samples that came since the last call, and the share of the input
+    Call it with the number of samples that came since the last call, and the share of the inputs
     that was read (`counting.count.Progress`).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, inputs: Sequence[Path]) -> None:
+        self._inputs = inputs
+        self._size = 0
         self._samples = 0
         self._share: float | None = None
         self._stage = "reading"
         self._start = monotonic()
         self._bar: Progress | None = None
+        self._drawing = Lock()
         self._timer = Timer(_PATIENCE, self._show)
         self._timer.daemon = True
 
     def __enter__(self) -> SampleProgress:
         if is_watched():
+            from lbr2pgo.sources.series import size_of
+
+            self._size = sum(size_of(str(path)) for path in self._inputs)
             self._timer.start()
         return self
 
@@ -67,33 +74,44 @@ class SampleProgress:
 
     def stage(self, name: str) -> None:
         """Take note of what is done from now on, of which nobody knows how much it is."""
+        if name == self._stage:  # with the next input
+            return
         self._stage, self._share = name, None
         self._start = monotonic()
-        self._update()
+        with self._drawing:
+            if self._bar is not None:
+                self._begin(self._bar)
 
     def _show(self) -> None:
         """Show the bar, which rich then draws in a thread of its own."""
-        bar = _new_bar()
-        bar.add_task("", total=None, read="")
-        bar.start()
-        self._bar = bar
-        self._update()
+        with self._drawing:
+            self._bar = _new_bar()
+            self._begin(self._bar)
+            self._bar.start()
+
+    def _begin(self, bar: Progress) -> None:
+        """Begin anew: what rich knows of one stage tells nothing of the time of the next."""
+        for task in bar.task_ids:
+            bar.remove_task(task)
+        bar.add_task(self._stage, total=None, read=self._read())
 
     def _update(self) -> None:
-        if self._bar is None:
-            return
-        (task,) = self._bar.task_ids
-        total, completed = (None, 0.0) if self._share is None else (1.0, self._share)
-        self._bar.update(
-            task, description=self._stage, total=total, completed=completed, read=self._read()
-        )
+        with self._drawing:
+            if self._bar is None:
+                return
+            (task,) = self._bar.task_ids
+            total, completed = (None, 0.0) if self._share is None else (1.0, self._share)
+            self._bar.update(task, total=total, completed=completed, read=self._read())
 
     def _read(self) -> str:
-        """How many samples were read, and how fast while they are."""
+        """How much was read, and how fast while it is: in samples where there are any."""
         if self._share is None:
-            return f"{self._samples:,} samples"
-        rate = self._samples / max(monotonic() - self._start, 0.001)
-        return f"{self._samples:,} samples, {rate:,.0f} a second"
+            return f"{self._samples:,} samples" if self._samples else ""
+        seconds = max(monotonic() - self._start, 0.001)
+        if self._samples:
+            return f"{self._samples:,} samples, {self._samples / seconds:,.0f} a second"
+        megabytes = self._share * self._size / 1e6
+        return f"{megabytes:,.0f} MB, {megabytes / seconds:,.0f} MB a second"
 
 
 def _new_bar() -> Progress:

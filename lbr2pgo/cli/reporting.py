@@ -81,7 +81,7 @@ def _read(options: ReportOptions) -> Report:
     from lbr2pgo.reports.build import make_report
 
     try:
-        with SampleProgress() as progress:
+        with SampleProgress(options.profiles) as progress:
             return make_report(options, progress)
     except EmptyProfileError as error:
         show_losses(error.tallies, error.notes, sys.stderr)

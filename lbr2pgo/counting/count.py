@@ -56,6 +56,7 @@ from lbr2pgo.sources.base import (
     StackSource,
     SymbolResolver,
 )
+from lbr2pgo.support import headway
 from lbr2pgo.support.addresses import ImageAddresses, runtime_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.distinct import distinct
@@ -448,6 +449,7 @@ def count(
     if isinstance(source, StackSource):
         return count_stack_source(source, layout, options or CountingOptions(), resolve, progress)
     try:
-        return Counted(source.counts(layout), None)
+        with headway.heard_by(progress):
+            return Counted(source.counts(layout), None)
     except TooManyError as error:
         raise TooManyError(source.info.path) from error

@@ -15,6 +15,7 @@ from lbr2pgo.model.instruction_counts import InstructionCounts, aggregate
 from lbr2pgo.native.key_table import KeyTable
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import InstructionSource, Source, StackSource, SymbolResolver
+from lbr2pgo.support import headway
 from lbr2pgo.support.addresses import image_addresses, runtime_addresses
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.errors import InputError
@@ -44,7 +45,8 @@ def count_instructions(
         options = replace(options or CountingOptions(), by_instruction=True)
         return _count_samples(source, layout, options, resolve, progress)
     if isinstance(source, InstructionSource):
-        return CountedInstructions(source.instruction_counts(layout), None)
+        with headway.heard_by(progress):
+            return CountedInstructions(source.instruction_counts(layout), None)
     raise InputError(
         "holds branches, and no samples of instructions",
         where=source.info.path,

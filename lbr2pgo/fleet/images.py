@@ -18,6 +18,7 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recorded_images import recorded_images
 from lbr2pgo.replay.recordings import ReadingOptions, Replayed, replay_images
 from lbr2pgo.sources.series import open_recordings
+from lbr2pgo.support import headway
 from lbr2pgo.support.errors import InputError, Lbr2pgoError
 from lbr2pgo.support.file_names import BUILD_ID, NAME, NO_BUILD_ID, fields_of, filled
 from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable
@@ -104,7 +105,8 @@ def convert_images(
     """
     timings = timings or Timings()
     with timings.stage("open the inputs"):
-        recordings = open_recordings(options.profiles)
+        with headway.heard_by(progress):
+            recordings = open_recordings(options.profiles)
         sources = [each.source for each in recordings]
         mapped = list(recorded_images(sources, options.places)) if options.all_images else []
         # A store by build-id has other names than those that were recorded.

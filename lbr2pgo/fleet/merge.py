@@ -21,9 +21,9 @@ from lbr2pgo.profiles.formats.base import Merging, Reader
 from lbr2pgo.profiles.formats.counts import is_parquet, origin_of, write_counts
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recorded_program import recorded_program
-from lbr2pgo.replay.recordings import ReadingOptions, replay_sources
+from lbr2pgo.replay.recordings import ReadingOptions, progress_over_all, replay_sources
 from lbr2pgo.sources.base import BuildSource, Source, SourceInfo
-from lbr2pgo.sources.series import Recording, open_series, series_of
+from lbr2pgo.sources.series import Recording, open_series, series_of, size_of
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.file_names import BUILD_ID, NO_BUILD_ID, fields_of, filled
 from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable
@@ -95,7 +95,7 @@ def merge_files(options: MergeOptions, progress: Progress | None = None) -> Merg
     readers = [None if path.is_dir() else reader_of(path) for path in options.inputs]
     known = [reader for reader in readers if reader is not None and reader.merging is not None]
     if len(known) == len(readers):
-        return _merge_profiles(options, known)
+        return _merge_profiles(options, known, progress)
     if known:
         raise _apart(options.inputs, readers)
     if not fields_of(options.output):
@@ -112,7 +112,9 @@ def _apart(inputs: Sequence[Path], readers: Sequence[Reader[Any] | None]) -> Inp
     )
 
 
-def _merge_profiles(options: MergeOptions, readers: Sequence[Reader[Any]]) -> Merge:
+def _merge_profiles(
+    options: MergeOptions, readers: Sequence[Reader[Any]], progress: Progress | None
+) -> Merge:
     rules = [reader.merging for reader in readers if reader.merging is not None]
     if len({rule.name for rule in rules}) > 1:
         raise _apart(options.inputs, readers)
@@ -121,13 +123,14 @@ def _merge_profiles(options: MergeOptions, readers: Sequence[Reader[Any]]) -> Me
             what = f"{weight} is no whole number, which weights of profiles are"
             raise InputError(what, where=str(path), cure="Multiply all weights, or merge counts.")
     refuse_unwritable([options.output])
-    reading = ""
+    reading, sizes = "", [size_of(str(path)) for path in options.inputs]
 
     def contents() -> Iterator[tuple[Any, int]]:
         nonlocal reading
-        for path, reader in zip(options.inputs, readers, strict=True):
+        for number, (path, reader) in enumerate(zip(options.inputs, readers, strict=True)):
             reading = str(path)
             yield reader.read(path), int(options.weight(path))
+            _tell_end(progress, sizes, number)
 
     rule = _form_of_all(rules)
     try:
@@ -136,6 +139,13 @@ def _merge_profiles(options: MergeOptions, readers: Sequence[Reader[Any]]) -> Me
         raise InputError(error.what, where=error.where or reading, cure=error.cure) from error
     rule.write(merged.content, options.output)
     return Merge((options.output,), (), merged.notes)
+
+
+def _tell_end(progress: Progress | None, sizes: Sequence[int], number: int) -> None:
+    """Say that one of the inputs, whose sizes in bytes are known, is added."""
+    over_all = progress_over_all(progress, sizes, number)
+    if over_all is not None:
+        over_all(0, 1.0)
 
 
 def _form_of_all(rules: Sequence[Merging[Any]]) -> Merging[Any]:
@@ -174,11 +184,15 @@ class _Counted:
 
 def _merge_counts(options: MergeOptions, progress: Progress | None) -> Merge:
     sums, programs = _Sums(), _Programs(options)
-    for opened in in_order(_alike(options), [_open] * threads()):
+    inputs = list(_alike(options))
+    sizes = [sum(size_of(str(path)) for path in paths) for _, paths, _ in inputs]
+    for number, opened in enumerate(in_order(inputs, [_open] * threads())):
         for recording, found, weight in opened:
-            counted = found or programs.count(recording, progress)
+            over_all = progress_over_all(progress, sizes, number)
+            counted = found or programs.count(recording, over_all)
             wanted = [each for each in counted.builds if options.wants(each[0].build_id)]
             sums.add(recording.name, replace(counted, builds=wanted), weight)
+        _tell_end(progress, sizes, number)
     builds = [counts for counts in sums.counts.builds() if len(counts)]
     if not builds:
         raise InputError("the inputs hold no counts", cure="See what is in one: lbr2pgo dump.")

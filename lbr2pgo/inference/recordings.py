@@ -52,7 +52,7 @@ def read_and_infer(
     program, and IncompleteError for fewer than `FEWEST`, unless by `force`.
     """
     timings = timings or Timings()
-    opened = open_inputs(inputs, timings)
+    opened = open_inputs(inputs, progress, timings)
     sources, program, notes = opened.sources, opened.program, opened.notes
     counting = tuple(counting_options(inputs, program, source) for source in sources)
     sizes = [size_of(name) for name in opened.names]

@@ -17,6 +17,7 @@ from lbr2pgo.replay.recorded_images import RecordedImage, recorded_images
 from lbr2pgo.replay.recorded_program import recorded_program
 from lbr2pgo.replay.recordings import Inputs, Replayed, replay_sources
 from lbr2pgo.sources.series import open_recordings
+from lbr2pgo.support import headway
 from lbr2pgo.support.addresses import SLOT_SIZE
 
 
@@ -39,7 +40,8 @@ def read_process(inputs: ProcessInputs, progress: Progress | None = None) -> Rep
     in a given root. Raises InputError as `read_and_replay`, and for a named file that no process
     mapped.
     """
-    recordings = open_recordings(inputs.profiles)
+    with headway.heard_by(progress):
+        recordings = open_recordings(inputs.profiles)
     sources = [recording.source for recording in recordings]
     path = inputs.binary or recorded_program(sources, inputs.places)
     program = Program.open(path)

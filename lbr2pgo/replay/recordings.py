@@ -40,6 +40,7 @@ from lbr2pgo.replay.recorded_program import recorded_program
 from lbr2pgo.replay.replay import Flow, ReplayOptions, replay
 from lbr2pgo.sources.base import Addresses, Source, SourceInfo, StackSource
 from lbr2pgo.sources.series import Recording, open_recordings, size_of
+from lbr2pgo.support import headway
 from lbr2pgo.support.addresses import SLOT_BITS
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.errors import InputError
@@ -127,7 +128,7 @@ def read_and_replay(
     program.
     """
     timings = timings or Timings()
-    opened = open_inputs(inputs, timings)
+    opened = open_inputs(inputs, progress, timings)
     found = replay_sources(
         opened.sources, opened.program, inputs, progress, timings, names=opened.names
     )
@@ -154,10 +155,11 @@ class Opened:
         return [recording.name for recording in self.recordings]
 
 
-def open_inputs(inputs: Inputs, timings: Timings) -> Opened:
+def open_inputs(inputs: Inputs, progress: Progress | None, timings: Timings) -> Opened:
     """The recordings and their program; InputError for what can't be read."""
     with timings.stage("open the inputs"):
-        recordings = tuple(open_recordings(inputs.profiles))
+        with headway.heard_by(progress):
+            recordings = tuple(open_recordings(inputs.profiles))
         binary = inputs.binary or recorded_program([each.source for each in recordings])
         program = Program.open(binary)
     if inputs.binary is not None:

@@ -6,13 +6,17 @@ import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
 
+from lbr2pgo.support import headway
 from lbr2pgo.support.errors import InputError
 
 SIZE_LIMIT = 1 << 28
 """Bytes; reports are a few megabytes."""
 
+_ROWS_TOLD = 10_000
+"""Rows after which it is told how far a file was read."""
 _LARGEST = 1e15
 """So large a number of samples is a mistake; sums of such ones stay exact."""
 _MARKS = re.compile(r"\(.*?\)|[:_\s]+")
@@ -34,14 +38,19 @@ class Row:
 def read_rows(path: Path) -> Iterator[Row]:
     """Rows of a file, blank lines too; InputError where it can't be read or is no CSV."""
     try:
-        if path.stat().st_size > SIZE_LIMIT:
+        size = path.stat().st_size
+        if size > SIZE_LIMIT:
             raise InputError(
                 f"is larger than any report ({SIZE_LIMIT >> 20} MiB)",
                 where=str(path),
                 cure="Report on fewer processes.",
             )
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
-            yield from _rows(stream, str(path))
+        with path.open("rb") as file:
+            stream = TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline="")
+            for number, row in enumerate(_rows(stream, str(path))):
+                if number % _ROWS_TOLD == 0:
+                    headway.tell(file.tell() / size)
+                yield row
     except OSError as error:
         raise InputError(
             f"can't be read: {error.strerror}",

@@ -43,6 +43,7 @@ from lbr2pgo.sources.base import (
 )
 from lbr2pgo.sources.code_addresses import are_code
 from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader
+from lbr2pgo.support import headway
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import U8, U64, Bools
 from lbr2pgo.support.distinct import begins
@@ -141,6 +142,10 @@ class Preaggregated:
     def counts(self, layout: ImageLayout) -> BranchCounts:
         """The counts of one image, whose addresses the file holds."""
         own = self._own_images(layout.build_id)
+        with headway.part_of(_passes(layout.build_id), 1):
+            return self._branch_counts(layout, own)
+
+    def _branch_counts(self, layout: ImageLayout, own: U64) -> BranchCounts:
         self._health = Counter()
         parts, surplus = [_aggregate(_no_rows(), layout)], [_no_rows()]
         for text, _ in self._reader.chunks():
@@ -156,6 +161,10 @@ class Preaggregated:
     def instruction_counts(self, layout: ImageLayout) -> InstructionCounts:
         """The basic samples (`S`) of one image."""
         own = self._own_images(layout.build_id)
+        with headway.part_of(_passes(layout.build_id), 1):
+            return self._sample_counts(layout, own)
+
+    def _sample_counts(self, layout: ImageLayout, own: U64) -> InstructionCounts:
         self._health = Counter()
         parts = [aggregate_samples(*np.zeros((2, 0), np.uint64))]
         read = 0
@@ -188,8 +197,10 @@ class Preaggregated:
         wanted = (build_id or "").lower()
         found: list[int] = []
         if wanted:
-            for text, _ in self._reader.chunks():
-                found += [h for h, name in self._read(text).images.items() if _is(name, wanted)]
+            with headway.part_of(_passes(build_id), 0):
+                for text, _ in self._reader.chunks():
+                    images = self._read(text).images
+                    found += [h for h, name in images.items() if _is(name, wanted)]
         return np.array(found or [0], dtype=np.uint64)
 
     def _read(self, text: bytes) -> Rows:
@@ -198,6 +209,11 @@ class Preaggregated:
         rows = read_rows(text)
         self._health["lines that are no row"] += rows.bad_lines
         return rows
+
+
+def _passes(build_id: str | None) -> list[int]:
+    """How often the file is read to see what images its rows are of, and to read the rows."""
+    return [1 if build_id else 0, 1]
 
 
 def _is(name: bytes, build_id: str) -> bool:

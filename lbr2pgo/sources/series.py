@@ -21,6 +21,7 @@ from lbr2pgo.model.space_event_log import SpaceEventLog
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import SizedSource, Source, SourceInfo, StackSource, SymbolResolver
 from lbr2pgo.sources.directories import files_of
+from lbr2pgo.support import headway
 from lbr2pgo.support.again import repeatable
 from lbr2pgo.support.file_names import expanded
 
@@ -62,7 +63,13 @@ def open_series(name: str, paths: Sequence[Path]) -> list[Recording]:
 
 def open_recordings(paths: Iterable[Path]) -> list[Recording]:
     """Open all files, with those of one series as one; raises InputError as `open_source` does."""
-    return [each for name, members in series_of(paths) for each in open_series(name, members)]
+    groups = list(series_of(paths))
+    sizes = [size_of(name) for name, _ in groups]
+    found: list[Recording] = []
+    for number, (name, members) in enumerate(groups):
+        with headway.part_of(sizes, number):
+            found += open_series(name, members)
+    return found
 
 
 def size_of(name: str) -> int:

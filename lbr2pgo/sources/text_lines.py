@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from lbr2pgo.support import headway
 from lbr2pgo.support.errors import InputError
 
 _NEWLINE = ord("\n")
@@ -57,6 +58,7 @@ class LineReader:
                 text, base = buffer.read(start)
                 if text:
                     yield bytes(text), base
+                    headway.tell((base + len(text)) / pieces.size)
 
 
 class Pieces:

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lbr2pgo.support import headway
+
 Arrays = dict[str, npt.NDArray[Any]]
 
 # Real arrays shrink to a fifth or so; what shrinks to a hundredth is made to fill memory.
@@ -40,10 +42,14 @@ def read_arrays(path: Path) -> Arrays:
     try:
         with zipfile.ZipFile(path) as archive:
             _refuse_expansion(archive, path.stat().st_size)
-            return {
-                member.filename.removesuffix(".npy"): _read(archive, member)
-                for member in archive.infolist()
-            }
+            members = archive.infolist()
+            sizes = [member.compress_size for member in members]
+            arrays: Arrays = {}
+            for number, member in enumerate(members):
+                with headway.part_of(sizes, number):
+                    arrays[member.filename.removesuffix(".npy")] = _read(archive, member)
+                    headway.tell(1)
+            return arrays
     except _BROKEN_ARCHIVE as error:
         raise ValueError(str(error)) from error
 

@@ -86,7 +86,7 @@ def test_patience_is_a_second() -> None:
 def test_nothing_is_shown_of_what_is_over_soon(connect: Connect, patience: Patience) -> None:
     terminal = connect()
     patience(60)
-    with progress.SampleProgress() as bar:
+    with progress.SampleProgress([]) as bar:
         bar.stage("reading")
         bar(1000)
     assert terminal.close() == b""
@@ -97,7 +97,7 @@ def test_what_takes_longer_is_shown_though_nothing_is_reported(
 ) -> None:
     terminal = connect()
     patience(0.05)
-    with progress.SampleProgress() as bar:
+    with progress.SampleProgress([]) as bar:
         bar.stage("opening")
         wait_for(bar)
         time.sleep(0.2)
@@ -107,7 +107,7 @@ def test_what_takes_longer_is_shown_though_nothing_is_reported(
 def test_samples_and_stages_are_shown(connect: Connect, patience: Patience) -> None:
     terminal = connect()
     patience(0.01)
-    with progress.SampleProgress() as bar:
+    with progress.SampleProgress([]) as bar:
         bar(1000)
         wait_for(bar)
         bar(234)
@@ -123,7 +123,7 @@ def test_where_the_size_is_known_the_share_the_rate_and_the_time_left_are_shown(
 ) -> None:
     terminal = connect()
     patience(0.01)
-    with progress.SampleProgress() as bar:
+    with progress.SampleProgress([]) as bar:
         wait_for(bar)
         for hundredth in range(1, 43):
             bar(1000, hundredth / 100)
@@ -132,6 +132,30 @@ def test_where_the_size_is_known_the_share_the_rate_and_the_time_left_are_shown(
     shown = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", terminal.close()).decode()
     last = shown.splitlines()[-1].split("\r")[-1] or shown.splitlines()[-1]
     assert re.search(r"42% 42,000 samples, [0-9,]+ a second 0:00:0\d 0:00:0\d", shown), last
+
+
+def test_what_holds_no_samples_is_told_in_bytes(
+    connect: Connect, patience: Patience, tmp_path: Path
+) -> None:
+    path = tmp_path / "large"
+    with path.open("wb") as file:
+        file.truncate(50_000_000)
+    terminal = connect()
+    patience(0.01)
+    with progress.SampleProgress([path]) as bar:
+        bar.stage("open the inputs")
+        wait_for(bar)
+        for hundredth in range(1, 51):
+            bar(0, hundredth / 100)
+            time.sleep(0.01)
+        time.sleep(0.3)
+        bar.stage("replay")
+        time.sleep(0.3)
+    shown = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", terminal.close()).decode()
+    assert re.search(r"open the inputs .* 50% 25 MB, [0-9,]+ MB a second 0:00:0\d 0:00:0\d", shown)
+    after = shown[shown.index("replay") :]
+    assert "%" not in after
+    assert " MB" not in after
 
 
 def test_a_recording_tells_its_time_and_samples(
@@ -171,7 +195,7 @@ def test_nothing_is_shown_where_no_one_watches(
     capsys: pytest.CaptureFixture[str], patience: Patience
 ) -> None:
     patience(0.001)
-    with progress.SampleProgress() as bar:
+    with progress.SampleProgress([]) as bar:
         bar(1000)
         time.sleep(0.1)
     captured = capsys.readouterr()
@@ -181,7 +205,7 @@ def test_nothing_is_shown_where_no_one_watches(
 def test_the_bar_is_gone_after_an_error(connect: Connect, patience: Patience) -> None:
     terminal = connect()
     patience(0.01)
-    with contextlib.suppress(RuntimeError), progress.SampleProgress() as bar:
+    with contextlib.suppress(RuntimeError), progress.SampleProgress([]) as bar:
         wait_for(bar)
         raise RuntimeError
     shown = terminal.close()

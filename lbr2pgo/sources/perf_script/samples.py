@@ -22,6 +22,7 @@ from lbr2pgo.native.brstack_samples import (
 )
 from lbr2pgo.sources.perf_script.symbols import SymbolAddresses
 from lbr2pgo.sources.text_lines import LineBuffer, Pieces
+from lbr2pgo.support import headway
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.threads import in_order, threads
 
@@ -31,14 +32,16 @@ _TIME_UNKNOWN = 2**64 - 1
 
 def survey(pieces: Pieces) -> Survey:
     """What no single line of a file tells."""
-    found, buffer, starts = Survey(), pieces.buffer(), iter(pieces.starts)
+    found, buffer, seen = Survey(), pieces.buffer(), 0
     # What entries look like, their first one tells; the rest need not be read in turn.
-    while not found.has_seen_entries and (start := next(starts, None)) is not None:
-        found.add(*buffer.read(start))
+    while not found.has_seen_entries and seen < len(pieces.starts):
+        found.add(*buffer.read(pieces.starts[seen]))
+        seen += 1
     workers = [partial(_survey_piece, found, pieces.buffer()) for _ in range(threads())]
-    with closing(in_order(((start,) for start in starts), workers)) as parts:
-        for part in parts:
+    with closing(in_order(((start,) for start in pieces.starts[seen:]), workers)) as parts:
+        for number, part in enumerate(parts, seen + 1):
             found.merge(part)
+            headway.tell(number / len(pieces.starts))
     return found
 
 
