@@ -41,6 +41,8 @@ FRAME_POINTERS = (
     "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-fno-optimize-sibling-calls",
 )  # fmt: skip
 """So that the kernel finds all callers of what it interrupts."""
+_REMARKS = ("-fsave-optimization-record", "-foptimization-record-passes=inline")
+"""Clang says beside each object what it inlined and why; of all passes, it would be far more."""
 _OPTIMISE = "-O2"  # what the user gets who sets nothing: a build without it is no base
 _LINK = ("-Wl,--build-id",)
 _FIRST_TO_READ_2, _FIRST_TO_READ_3 = 12, 16
@@ -110,6 +112,11 @@ def profile_flags(profile: Path, wanted: Wanted) -> BuildFlags:
     """Of the build that uses a sample profile; builds run anywhere, so its path is absolute."""
     use = f"{_COMPILERS[wanted.compiler].use_profile}={profile.resolve()}"
     return BuildFlags((*_found(wanted), use), _linked(wanted))
+
+
+def with_remarks(flags: BuildFlags) -> BuildFlags:
+    """The same, and the compiler says what it inlined; nothing changes in the code."""
+    return BuildFlags((*flags.compile, *_REMARKS), flags.link)
 
 
 def layout_flags(flags: BuildFlags, clusters: Path, order: Path) -> BuildFlags:

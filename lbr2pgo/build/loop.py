@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from time import monotonic
+from time import monotonic, time
 from typing import Literal
 
 from lbr2pgo.analyses.sample_quality import density
@@ -21,11 +21,13 @@ from lbr2pgo.build.flags import (
     plain_flags,
     profile_flags,
     training_flags,
+    with_remarks,
 )
 from lbr2pgo.build.measure import Measured, candidate_of, measure
 from lbr2pgo.build.options import LoopOptions
 from lbr2pgo.build.post_link import bolt, bolt_command, profiled
 from lbr2pgo.build.reach import ByName, ByVariables, way_for
+from lbr2pgo.build.remarks import keep_remarks
 from lbr2pgo.build.same_work import check_same_work
 from lbr2pgo.build.steps import Say, put, run_build
 from lbr2pgo.build.stored import Usability, judge, judge_layout
@@ -84,6 +86,7 @@ class Loop:
         if options.first != STEPS[0] and self._work.compilers.exists():  # had to go this way
             self._way = ByName(self._work.compilers)
         self._step, self._began = 0, monotonic()
+        self._began_building = 0.0
         self._period: int | None = None
 
     def run(self) -> list[Measured]:
@@ -140,7 +143,17 @@ class Loop:
                 cure="It must compile anew (`make clean all`, `cmake --fresh`), with the CFLAGS of "
                 "the environment, a compiler found by PATH, or `{flags}` in --build.",
             )
-        put(self.binary, self._work.plain)
+        self._keep(self._work.plain)
+
+    def _keep(self, build: Path) -> None:
+        """Keep what was just built, and what the compiler said of it."""
+        put(self.binary, build)
+        if self.options.remarks:
+            places = {Path.cwd(), self.binary.absolute().parent}
+            if not keep_remarks(build, places, self._began_building, self._work.directory):
+                self._say(
+                    "   Note: the build left no remarks (*.opt.yaml) where they are looked for."
+                )
 
     def _build_for_training(self) -> None:
         """Where the recorded build has flags of its own; where it can't be had, say why."""
@@ -149,7 +162,7 @@ class Loop:
         self._next("Build what is to be recorded")
         try:
             self._build_once_more()
-            put(self.binary, self._work.training)
+            self._keep(self._work.training)
             works = self._work.plain, self._work.training
             check_same_work(self._trains.commands, self.binary, *works)
         except InputError as error:
@@ -170,6 +183,9 @@ class Loop:
             raise InputError(f"it is the same with {' '.join(self._wanted.only_recorded)}")
 
     def _build(self, flags: BuildFlags, way: ByVariables | None = None) -> None:
+        self._began_building = time()
+        if self.options.remarks:
+            flags = with_remarks(flags)
         run_build(self.options.build, flags, self.binary, self._say, way or self._way)
 
     @property
@@ -292,7 +308,7 @@ class Loop:
                 cure="Let --build start from scratch and take CFLAGS from the environment, as "
                 "`make clean all` and `cmake --fresh …` do.",
             )
-        put(self.binary, after)
+        self._keep(after)
 
     def _is_usable(self, profile: Path) -> bool:
         self._next(f"Look at the profile {profile}")

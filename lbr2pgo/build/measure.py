@@ -176,12 +176,30 @@ def median_interval(values: F64) -> Interval:
     return Interval(float(np.median(ordered)), float(ordered[rank - 1]), float(ordered[-rank]))
 
 
-def _count(candidate: Candidate) -> CountedRun:
+def count_exactly(candidates: Sequence[Candidate], folder: Path) -> list[tuple[CountedRun, Path]]:
+    """Count each once, and every branch of it in an exact file in a folder.
+
+    Raises InputError where the programs do not do the same, as far as that is seen from outside.
+    """
+    with _kept({candidate.swap[1] for candidate in candidates if candidate.swap}):
+        files = [folder / f"{number}.exact" for number in range(len(candidates))]
+        counted = [_count(*each) for each in zip(candidates, files, strict=True)]
+    names = [candidate.name for candidate in candidates]
+    _refuse_different_exits(names, [each.exit_code for each in counted])
+    if len({each.output for each in counted}) > 1:
+        raise InputError(
+            f"the programs do not write the same: {', '.join(names)}",
+            cure="Only programs that do the same work can be compared.",
+        )
+    return list(zip(counted, files, strict=True))
+
+
+def _count(candidate: Candidate, exact: Path | None = None) -> CountedRun:
     candidate.set_up()
     with TemporaryDirectory(prefix="lbr2pgo-") as directory:
         options = RecordOptions(
             output=Path(directory) / "perf.data", command=candidate.command, period=_NO_SAMPLES,
-            emulate=True,
+            emulate=True, exact=exact,
         )  # fmt: skip
         output = Path(directory) / "output"
         with output.open("wb") as stream:

@@ -45,6 +45,8 @@ class LoopOptions:
     """BOLT's YAML of an older build, in place of training for llvm-bolt."""
     cargo: bool = False
     """Flags are rustc's, and go through Cargo."""
+    remarks: bool = False
+    """Keep what the compiler says of inlining, beside each build, for `--explain`."""
     first: str = STEPS[0]
     """Of `STEPS`: what comes before was done by an earlier loop in this directory."""
     last: str = STEPS[-1]
@@ -79,6 +81,7 @@ class LoopOptions:
             ("--contexts", ("clang", "rustc"), wants_contexts),
             ("--propeller", ("clang",), self.propeller),
             ("--training-flags", ("clang", "gcc"), self.training_flags),
+            ("--remarks", ("clang",), self.remarks),
             ("--compiler", ("clang", "gcc"), self.cargo and self.compiler != COMPILERS[0]),
         ):
             if is_given and compiler not in knows:

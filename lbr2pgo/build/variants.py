@@ -112,5 +112,6 @@ class Variants:
             "--build", loop.build, "--binary", str(loop.binary), *trains, *kind.options(),
             *period, "--compiler", loop.compiler, *(["--emulate"] if training.emulate else []),
             *([f"--{loop.layout}"] if loop.layout else []),
+            *(["--remarks"] if loop.remarks else []),
             "--work", str(self.place(kind).directory),
         ]  # fmt: skip

@@ -14,6 +14,7 @@ from lbr2pgo.cli.messages import say
 
 if TYPE_CHECKING:
     from lbr2pgo.build.options import LoopOptions
+    from lbr2pgo.support.errors import InputError
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -35,6 +36,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
             'lbr2pgo pgo --build "make -B" --binary ./app --train "./app input" --compiler gcc',
             'lbr2pgo pgo --build "zig cc {flags} -O2 a.c -o a" --binary ./a --train "./a input"',
             'lbr2pgo pgo --search --build "make -B" --binary a --train "./a one" --test "./a two"',
+            'lbr2pgo pgo --explain before after --binary ./app --measure "./app input"',
             'lbr2pgo pgo --cargo --train "target/release/app input"',
         ),
     )
@@ -117,7 +119,21 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
             help=f"the {which} step: {', '.join(STEPS)} (default: {STEPS[default]})",
         )  # fmt: skip
     _add_search(parser)
+    _add_explain(parser)
     parser.set_defaults(run=run)
+
+
+def _add_explain(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--explain", nargs=2, metavar=("A", "B"),
+        help="build nothing; say why B is better than A, by counting every branch of the --measure "
+        "command: paths, or what is in --work (before, after, propelled, bolt; of a search plain, "
+        "probes-O1, lines+bolt and the like)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--remarks", action="store_true",
+        help="keep what clang says of inlining beside each build, for --explain to tell",
+    )  # fmt: skip
 
 
 def _add_search(parser: argparse.ArgumentParser) -> None:
@@ -146,6 +162,10 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Go through the loop and print what it gained, and what to do with it."""
+    if args.explain:
+        from lbr2pgo.cli.explain import run_explain
+
+        return run_explain(args, _binary(args))
     if args.search:
         from lbr2pgo.cli.search import run_search
 
@@ -205,6 +225,7 @@ def _options(args: argparse.Namespace) -> LoopOptions:
         compiler=args.compiler,
         propeller=args.propeller,
         cargo=args.cargo,
+        remarks=args.remarks,
         first=args.from_step,
         last=args.to_step,
     )
@@ -212,13 +233,28 @@ def _options(args: argparse.Namespace) -> LoopOptions:
 
 def _target(args: argparse.Namespace) -> tuple[str, Path]:
     """The build's command, and what it builds."""
+    if args.cargo:
+        from lbr2pgo.build.cargo import BUILD
+
+        return args.build or BUILD, _binary(args)
+    if args.build is None:
+        raise _missing("build")
+    return args.build, _binary(args)
+
+
+def _binary(args: argparse.Namespace) -> Path:
+    """What is built."""
+    if args.binary is not None:
+        binary: Path = args.binary
+        return binary
+    if args.cargo:
+        from lbr2pgo.build.cargo import built_program
+
+        return built_program()
+    raise _missing("binary")
+
+
+def _missing(name: str) -> InputError:
     from lbr2pgo.support.errors import InputError
 
-    if args.cargo:
-        from lbr2pgo.build.cargo import BUILD, built_program
-
-        return args.build or BUILD, args.binary or built_program()
-    for name in ("build", "binary"):
-        if getattr(args, name) is None:
-            raise InputError(f"--{name} is missing", cure="Only with --cargo it is known.")
-    return args.build, args.binary
+    return InputError(f"--{name} is missing", cure="Only with --cargo it is known.")

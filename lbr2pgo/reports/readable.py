@@ -18,7 +18,7 @@ def readable(report: Report) -> Report:
         replace(
             view,
             name=demangled(view.name),
-            code=_table(view.code),
+            code=readable_table(view.code),
             # Its text is the user's own, in which names are as they were written.
             source=view.source and replace(view.source, title=demangled_text(view.source.title)),
         )
@@ -26,7 +26,7 @@ def readable(report: Report) -> Report:
     )
     return replace(
         report,
-        tables=tuple(map(_table, report.tables)),
+        tables=tuple(map(readable_table, report.tables)),
         timings=tuple(replace(t, name=demangled_text(t.name)) for t in report.timings),
         call_tree=None if report.call_tree is None else _tree(report.call_tree),
         call_graph=None if report.call_graph is None else _tree(report.call_graph),
@@ -51,7 +51,8 @@ def _names(report: Report) -> Iterator[Value]:
         yield from (node.name for node in report.call_tree.nodes())
 
 
-def _table(table: Table) -> Table:
+def readable_table(table: Table) -> Table:
+    """The same table with C++ names demangled."""
     is_name = [column.kind in _NAMES for column in table.columns]
     rows = (
         tuple(
