@@ -78,6 +78,7 @@ TESTED_AS_A_WHOLE = {
     "program/dwarf/line.py": "program/dwarf/test_debug_info.py",
     "program/dwarf/unit.py": "native/test_dwarf_units.py",
     "program/elf/call_frames.py": "native/test_call_frames.py",
+    "program/jit/program.py": "replay/test_jit.py",
     "record/exact_streams.py": "record/test_plugin_flow.py",
     "record/perf_data_features.py": "record/test_perf_data_writer.py",
     "reports/exports/code.py": "reports/exports/test_exports.py",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lbr2pgo.cli.parser import moved_directory
@@ -34,6 +35,11 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_sysroot(parser, "libraries")
     parser.add_argument(
+        "--jit", type=Path, action="append", default=[], metavar="FILE",
+        help="jit-PID.dump or perf-PID.map of code that a recorded process made, where it is not "
+        "found (may be repeated)",
+    )  # fmt: skip
+    parser.add_argument(
         "--source-dir", type=moved_directory, action="append", default=[], metavar="FROM=TO",
         help="source files whose path begins with FROM are now in TO; may be repeated",
     )  # fmt: skip
@@ -58,6 +64,7 @@ def report_options(args: argparse.Namespace, **shown: Any) -> ReportOptions:
         binaries=tuple(args.binaries[1:]),
         libraries=not args.no_libraries,
         places=ImagePlaces(tuple(args.sysroots)),
+        jit=tuple(args.jit),
         source_dirs=tuple(args.source_dir),
         counting=counting_options(args),
         strict=args.strict,

@@ -21,8 +21,8 @@ class ImageMatch:
 
     paths: tuple[str, ...]
     how: str
-    """`build-id`, `path`, `name` or `segments`; where the input has no mappings at all `as linked`
-    or `branches`."""
+    """`build-id`, `path`, `name` or `segments`; `process` for code that one made; where the input
+    has no mappings at all `as linked` or `branches`."""
     assumption: str | None = None
     """What had to be assumed, for the user's eyes; None after a match by build-id."""
     build_id: str | None = None

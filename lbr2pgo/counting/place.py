@@ -9,7 +9,8 @@ from lbr2pgo.counting.address_spaces import AddressSpaces, Others, Pieces, moved
 from lbr2pgo.counting.find_by_branches import CodeBranches, Fit, edges_of, find_load, fit_of
 from lbr2pgo.counting.find_image import ImageMatch, assumption, match_image, not_mapped
 from lbr2pgo.counting.kernel import kernel_pieces, match_kernel
-from lbr2pgo.model.address_space_events import Mmap
+from lbr2pgo.counting.made_code import with_made_code
+from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.model.space_event_log import of_code
 from lbr2pgo.program.elf.layout import ImageLayout
@@ -62,6 +63,8 @@ class Beside:
     """Its addresses are moved there, see `support.addresses.SLOT_BITS`; not 0."""
     is_named: bool = False
     """Somebody asked for it: it must have been mapped, and processes that only have it count."""
+    mappings: tuple[Mmap, ...] = ()
+    """Where it lies, if it is code that a process made, which no recording says."""
 
 
 def place_images(
@@ -78,15 +81,8 @@ def place_images(
     match, spaces = place_image(source, layout, build_id, branches)
     if not beside or match.how in ("as linked", "branches"):
         return match, (), spaces
-    events, ids, where = of_code(source.space_events()), source.info.build_ids, source.info.path
-    found: list[tuple[Beside, ImageMatch]] = []
-    for each in beside:
-        try:
-            found.append((each, match_image(each.layout, events, ids, where=where)))
-        except InputError:
-            if each.is_named:
-                raise
-    found = [(each, other) for each, other in found if other.how != "segments"]
+    events = of_code(source.space_events())
+    found = list(_matched(beside, events, source))
 
     def pieces(event: Mmap) -> Pieces:
         for each, other in found:
@@ -96,8 +92,33 @@ def place_images(
 
     named = frozenset(each.slot for each, _ in found if each.is_named)
     matches = tuple(other for _, other in found)
-    others = Others(pieces, named, len(found))
+    made = [mapping for each in beside for mapping in each.mappings]
+    others = Others(pieces, named, len(found) + len(made))
+    if made:
+        events = with_made_code(events, made)
     return match, matches, AddressSpaces(events, layout, match.shows, others)
+
+
+def _matched(
+    beside: Sequence[Beside], events: Sequence[SpaceEvent], source: StackSource
+) -> Iterator[tuple[Beside, ImageMatch]]:
+    """Those that a source knows, with how; raises InputError for named ones that it does not."""
+    for each in beside:
+        try:
+            match = _match_beside(each, events, source)
+        except InputError:
+            if each.is_named:
+                raise
+            continue
+        if match.how != "segments":
+            yield each, match
+
+
+def _match_beside(each: Beside, events: Sequence[SpaceEvent], source: StackSource) -> ImageMatch:
+    if each.mappings:
+        return ImageMatch((each.layout.path,), "process")
+    info = source.info
+    return match_image(each.layout, events, info.build_ids, where=info.path)
 
 
 def _first_stacks(source: StackSource) -> Iterator[BranchStacks]:

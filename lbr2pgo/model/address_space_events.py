@@ -73,4 +73,13 @@ class Exit:
     time: int
 
 
+_MEMORY_FILES = (MEMORY, "/memfd:", "/anon_hugepage", "/dev/zero", "/SYSV", "[anon", "[heap]")
+"""How perf tells of memory (perf: tools/perf/util/map.h, is_anon_memory, is_no_dso_memory)."""
+
+
+def is_memory(event: Mmap) -> bool:
+    """Whether a mapping shows no file but memory, where processes may make code."""
+    return event.path.startswith(_MEMORY_FILES)
+
+
 SpaceEvent = Mmap | Fork | Comm | Exit

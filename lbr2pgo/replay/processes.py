@@ -8,14 +8,18 @@ from pathlib import Path
 
 from lbr2pgo.counting.count import Progress
 from lbr2pgo.counting.find_image import same_build_id
+from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.waterfall import counts_outside
 from lbr2pgo.program.elf.find import ImagePlaces
 from lbr2pgo.program.elf.image import Image
+from lbr2pgo.program.jit.program import JitProgram
 from lbr2pgo.program.process import Part
 from lbr2pgo.program.program import Program
+from lbr2pgo.replay.jit import made_code
 from lbr2pgo.replay.recorded_images import RecordedImage, recorded_images
 from lbr2pgo.replay.recorded_program import recorded_program
 from lbr2pgo.replay.recordings import Inputs, Replayed, replay_sources
+from lbr2pgo.sources.base import Source
 from lbr2pgo.sources.series import open_recordings
 from lbr2pgo.support import headway
 from lbr2pgo.support.addresses import SLOT_SIZE
@@ -31,6 +35,8 @@ class ProcessInputs(Inputs):
     """Whether to take mapped files that nobody names, too."""
     places: ImagePlaces = field(default_factory=ImagePlaces)
     """Where to look for these."""
+    jit: tuple[Path, ...] = ()
+    """jitdump files and perf-PID.map of code that processes made, beside those that are found."""
 
 
 def read_process(inputs: ProcessInputs, progress: Progress | None = None) -> Replayed:
@@ -52,12 +58,29 @@ def read_process(inputs: ProcessInputs, progress: Progress | None = None) -> Rep
         for each in mapped
         if inputs.libraries and each.found is not None and _is_sure(each, inputs.places)
     ]
-    options = replace(inputs, beside=_parts(program, named, found))
+    parts = _parts(program, named, found)
+    made, made_at, told = _made(sources, inputs, program, len(parts) + 1)
+    options = replace(inputs, beside=(*parts, *made), mappings=made_at)
     names = [recording.name for recording in recordings]
     replayed = replay_sources(sources, program, options, progress, names=names)
     missing = _missing(mapped, replayed) if inputs.libraries else ()
-    notes = (*_assumed(inputs, program), *replayed.notes, *missing)
+    notes = (*_assumed(inputs, program), *told, *replayed.notes, *missing)
     return replace(replayed, notes=notes)
+
+
+def _made(
+    sources: Sequence[Source], inputs: ProcessInputs, program: Program, slot: int
+) -> tuple[list[Part], dict[int, tuple[Mmap, ...]], list[str]]:
+    """Code that processes made, in slots from this one on, where each has it, and notes."""
+    if not (inputs.libraries or inputs.jit) or not _fits(program.image):
+        return [], {}, []
+    roots = inputs.places.sysroots
+    made, notes = made_code(sources, roots, inputs.jit, program.image.machine)
+    parts = [
+        Part(JitProgram(each.image), i, Path(each.image.image.path).name)
+        for i, each in enumerate(made, slot)
+    ]
+    return parts, {i: each.mappings for i, each in enumerate(made, slot)}, notes
 
 
 def _assumed(inputs: ProcessInputs, program: Program) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from lbr2pgo.counting.count import (
 from lbr2pgo.counting.find_by_branches import CodeBranches
 from lbr2pgo.counting.find_image import ImageMatch, refuse_other_machine
 from lbr2pgo.counting.place import Beside
+from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.branch_counts import FROM, TO, BranchCounts, no_counts
 from lbr2pgo.model.count_sums import merge
 from lbr2pgo.model.incomplete import EmptyProfileError
@@ -65,6 +66,8 @@ class ReadingOptions:
     """Tools (LLVM_PROFGEN, PERF2BOLT) whose numbers to give even where we know better."""
     beside: tuple[Part, ...] = ()
     """Other images of the program's process, which count as parts of it."""
+    mappings: Mapping[int, tuple[Mmap, ...]] = field(default_factory=dict)
+    """Where those lie that no file shows, by their slots."""
     correct_runs: bool = False
     """Give the newest branch of each stack a fall-through, too (`replay.newest_runs`)."""
 
@@ -346,7 +349,10 @@ def replay_options(options: ReadingOptions) -> ReplayOptions:
 def counting_options(options: ReadingOptions, program: Program, source: Source) -> CountingOptions:
     """What llvm-profgen and perf2bolt would drop, their compatible modes do, too."""
     beside = tuple(
-        Beside(part.program.image.layout, part.slot, part.is_named) for part in options.beside
+        Beside(
+            part.program.image.layout, part.slot, part.is_named, options.mappings.get(part.slot, ())
+        )
+        for part in options.beside
     )
     counting = replace(options.counting, branches=lambda: _branches(program), beside=beside)
     if PERF2BOLT in options.compat and program.image.machine == "x86-64":
@@ -370,8 +376,10 @@ def with_parts(program: Program, beside: Sequence[Part], counts: BranchCounts) -
     if not there:
         return program
     from lbr2pgo.program.process import Part, Process  # of reports alone
+    from lbr2pgo.replay.jit import with_seen
 
-    return Process([Part(program, 0, Path(program.image.path).name), *there])
+    others = (with_seen(part, counts) for part in there)
+    return Process([Part(program, 0, Path(program.image.path).name), *others])
 
 
 def _branches(program: Program) -> CodeBranches:

@@ -1,0 +1,1 @@
+"""Code that a process made while it ran, as its compiler told of it."""

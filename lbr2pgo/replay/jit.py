@@ -1,0 +1,159 @@
+"""Code that recorded processes made while they ran: found, and made parts of their program.
+
+A process maps its jitdump as if it were code, so that recordings name it; a `perf-PID.map` is where
+everybody puts it (perf: tools/perf/util/jitdump.c, jit_detect; tools/perf/util/dso.c).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from lbr2pgo.model.address_space_events import Mmap
+from lbr2pgo.model.branch_counts import END, FROM, TO, BranchCounts
+from lbr2pgo.program.code import registry
+from lbr2pgo.program.jit.functions import newest
+from lbr2pgo.program.jit.image import JitImage, jit_image
+from lbr2pgo.program.jit.jitdump import read_jitdump
+from lbr2pgo.program.jit.perf_map import read_perf_map
+from lbr2pgo.program.jit.pieces import Seen
+from lbr2pgo.program.jit.program import JitProgram
+from lbr2pgo.program.process import Part
+from lbr2pgo.sources.base import Source, StackSource
+from lbr2pgo.support.addresses import SLOT_SIZE, image_addresses
+from lbr2pgo.support.distinct import distinct
+from lbr2pgo.support.errors import InputError
+
+_DUMP, _MAP = re.compile(r"jit-(\d+)\.dump"), re.compile(r"perf-(\d+)\.map")
+
+
+@dataclass(frozen=True, slots=True)
+class MadeCode:
+    """What one process made."""
+
+    pid: int
+    image: JitImage
+
+    @property
+    def mappings(self) -> tuple[Mmap, ...]:
+        """Where it has it, as if it had mapped a file."""
+        path = self.image.image.path
+        return tuple(
+            Mmap(self.pid, self.pid, each.time, each.start, each.size, each.file_offset, path)
+            for each in self.image.mappings
+        )
+
+
+def made_code(
+    sources: Sequence[Source], sysroots: Sequence[Path], named: Sequence[Path], machine: str
+) -> tuple[list[MadeCode], list[str]]:
+    """What processes of recordings made, from files that are named or found; and notes on these.
+
+    `machine` is that of the program. Raises InputError for a named file that can't be used.
+    """
+    recorded = dict(_recorded(sources))
+    given = {_pid_of(path, recorded): path for path in named}
+    notes: list[str] = []
+    made = [_read(pid, path, machine, notes) for pid, path in given.items()]
+    for pid, path in sorted(_found(recorded, sysroots)):
+        try:
+            if pid not in given:
+                made.append(_read(pid, path, machine, notes))
+        except InputError as error:
+            notes.append(error.headline)
+    return [each for each in made if each is not None], notes
+
+
+def with_seen(part: Part, counts: BranchCounts) -> Part:
+    """A part of a process that knows what was recorded of it, if it is code that it made."""
+    if not isinstance(part.program, JitProgram):
+        return part
+    return replace(part, program=part.program.recorded(seen_in(counts, part.slot)))
+
+
+def seen_in(counts: BranchCounts, slot: int) -> Seen:
+    """What counts of a process say of its image in a slot."""
+    place, past = np.uint64(slot * SLOT_SIZE), np.uint64((slot + 1) * SLOT_SIZE)
+    columns = ((counts.from_, FROM), (counts.to, TO), (counts.end, END))
+    ends = distinct(np.concatenate([column[counts.has(bit)] for column, bit in columns]))
+    ends = ends[(ends >= place) & (ends < past)]
+    branches = counts.branches()
+    rows = (branches.known & FROM != 0) & (branches.from_ >= place) & (branches.from_ < past)
+    has_target = branches.known[rows] & TO != 0
+    target = np.where(has_target, branches.to[rows] - place, np.uint64(0))
+    return Seen(
+        image_addresses(ends - place),
+        image_addresses(branches.from_[rows] - place),
+        image_addresses(target),
+        has_target,
+    )
+
+
+def _recorded(sources: Sequence[Source]) -> Iterator[tuple[int, str | None]]:
+    """Each process that mapped code, and the jitdump that it mapped."""
+    dumps: dict[int, str] = {}
+    for source in sources:
+        for event in source.space_events() if isinstance(source, StackSource) else ():
+            if isinstance(event, Mmap) and event.executable and event.pid >= 0:
+                yield event.pid, dumps.get(event.pid)
+                if _DUMP.fullmatch(Path(event.path).name):
+                    dumps[event.pid] = event.path
+    yield from dumps.items()
+
+
+def _found(
+    recorded: Mapping[int, str | None], sysroots: Sequence[Path]
+) -> Iterator[tuple[int, Path]]:
+    for pid, dump in recorded.items():
+        for root in sysroots or (Path("/"),):
+            places = [path for path in (dump, f"/tmp/perf-{pid}.map") if path]
+            paths = [path for path in (root / each.lstrip("/") for each in places) if path.exists()]
+            if paths:
+                yield pid, paths[0]
+                break
+
+
+def _pid_of(path: Path, recorded: Mapping[int, str | None]) -> int:
+    """The process of a file: who mapped it or, from its name, who says it wrote it."""
+    for pid, dump in recorded.items():
+        if dump is not None and Path(dump).name == path.name:
+            return pid
+    match = _DUMP.fullmatch(path.name) or _MAP.fullmatch(path.name)
+    if match is None:
+        raise InputError(
+            "does not say whose code it tells of",
+            where=str(path),
+            cure="Name it as its process did: perf-PID.map or jit-PID.dump.",
+        )
+    return int(match[1])
+
+
+def _read(pid: int, path: Path, machine: str, notes: list[str]) -> MadeCode | None:
+    """What the file tells, None if that is nothing."""
+    if _MAP.fullmatch(path.name):
+        functions, unusable = read_perf_map(path)
+        what = "names of {} functions that process {} made, without their code"
+    else:
+        dump = read_jitdump(path)
+        if registry.of_elf_machine(dump.machine, where=str(path)).name != machine:
+            raise InputError(
+                f"is of another machine than {machine}", where=str(path),
+                cure="Give the file of the recorded process.",
+            )  # fmt: skip
+        functions, unusable = list(dump.functions), dump.unusable
+        what = "{} functions that process {} made"
+        if dump.damaged:
+            notes.append(f"{path}: {dump.damaged:,} bytes at the end are no whole record")
+        if not dump.has_clock:
+            notes.append(
+                f"{path}: times are a processor's own: of code in one place the last counts"
+            )
+            functions = newest(functions)
+    notes.append(f"{path}: {what.format(f'{len(functions):,}', pid)}")
+    if unusable:
+        notes.append(f"{path}: {unusable:,} functions can't be where it says, or have no size")
+    return MadeCode(pid, jit_image(str(path), machine, functions)) if functions else None
