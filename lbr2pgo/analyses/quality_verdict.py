@@ -75,9 +75,7 @@ def _bias(share: float) -> Remark:
     if share <= _UNBIASED:
         return Remark(Grade.GOOD, "the ends of stacks hold the branches that they should")
     text = f"{share:.1%} of the entries at one end of stacks belong to other branches"
-    cure = (
-        "Leave them out: --drop-newest 1 or --drop-oldest 1 (report --only stack-ends says which)."
-    )
+    cure = "Correct it: --correct-bias (report --only stack-ends says which branches they are)."
     return Remark(Grade.FAIR if share <= _BIASED else Grade.BAD, text, cure)
 
 

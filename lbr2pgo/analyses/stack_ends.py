@@ -145,7 +145,7 @@ def bias_notes(shares: EndShares) -> tuple[str, ...]:
     """What is wrong with the ends, and what to do."""
     return tuple(
         f"Of the {name} entries at least {bias:.1%} are other branches than they should be: "
-        f"--drop-{name} 1 leaves them out."
+        f"--drop-{name} 1 leaves them out, and --correct-bias weighs stacks, too, where it must."
         for name, end in (("newest", shares.newest), ("oldest", shares.oldest))
         for bias in (shares.bias(end),)
         if bias > _BIASED

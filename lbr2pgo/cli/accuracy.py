@@ -33,15 +33,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--exact", type=Path, required=True, help="exact counts (.npz)")
     parser.add_argument("--binary", type=executable, required=True, help="the program, an ELF file")
     parser.add_argument("--event", help="count this event's samples only")
-    parser.add_argument(
-        "--correct-runs", action="store_true", help="judge the counts with this of `convert`"
-    )
-    parser.add_argument(
-        "--no-lbr", action="store_true", help="judge the counts with this of `convert`"
-    )
-    parser.add_argument(
-        "--infer", action="store_true", help="judge the counts with this of `convert`"
-    )
+    for name in ("--correct-bias", "--correct-runs", "--no-lbr", "--infer"):
+        parser.add_argument(
+            name, action="store_true", help="judge the counts with this of `convert`"
+        )
     parser.add_argument(
         "--curves",
         action="store_true",
@@ -84,7 +79,7 @@ def _judged(args: argparse.Namespace, exact: Edges, program: Program) -> Accurac
     options = ConvertOptions(
         (args.profile,),
         args.binary,
-        counting=CountingOptions(event=args.event),
+        counting=CountingOptions(event=args.event, corrects_bias=args.correct_bias),
         correct_runs=args.correct_runs,
         no_lbr=args.no_lbr,
         infer=args.infer,

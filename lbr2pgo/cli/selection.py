@@ -48,7 +48,7 @@ def add_binary(parser: argparse.ArgumentParser) -> None:
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
-    """Add --event, --pid, --build-id, --drop-newest, --drop-oldest and --strict."""
+    """Add what chooses samples, and parts of them, and how fall-throughs are judged."""
     selection = parser.add_argument_group("what to count")
     selection.add_argument("--event", metavar="NAME", help="only samples of this event")
     add_pids(selection)
@@ -61,6 +61,11 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
             f"--drop-{end}", type=whole_number, default=0, metavar="K",
             help=f"leave out the {end} K branches of each stack, where a recorder's are biased",
         )  # fmt: skip
+    selection.add_argument(
+        "--correct-bias", action="store_true",
+        help="where a recorder prefers some branches for the ends of its stacks, leave these ends "
+        "out, and where it prefers some moments, weigh stacks against that; takes one reading more",
+    )  # fmt: skip
     selection.add_argument("--strict", action="store_true", help="reject fall-throughs over a call")
 
 
@@ -88,4 +93,5 @@ def counting_options(args: argparse.Namespace) -> CountingOptions:
         args.build_id,
         drop_newest=args.drop_newest,
         drop_oldest=args.drop_oldest,
+        corrects_bias=args.correct_bias,
     )

@@ -35,6 +35,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
+from lbr2pgo.counting.bias import Correction, Weigher, correction, ends_of
 from lbr2pgo.counting.borders import Borders, merge
 from lbr2pgo.counting.find_image import ImageMatch
 from lbr2pgo.counting.mapped_files import MappedFiles
@@ -94,6 +95,9 @@ class CountingOptions:
     drop_newest: int = 0
     """So many of each stack's newest entries are left out."""
     drop_oldest: int = 0
+    corrects_bias: bool = False
+    """Where a recorder prefers some branches for the ends of its stacks, these ends are left out,
+    and where it prefers some moments, stacks are weighed (`bias`). It takes one reading more."""
     doubts_full_stacks: bool = False
     """From the first stack of `FULL` entries on, two more of each stack's newest are left out: so
     perf2bolt reads recordings of programs that BOLT made, since some processors record the newest
@@ -175,6 +179,8 @@ class _SampleTally:
     """Or no address, where samples are counted by their instruction."""
     not_mapped: int = 0
     in_prologue: int = 0
+    weighed: int | None = None
+    """After weights against bias; None where there are none."""
     branches: int = 0
     dropped: int = 0
     most: int = 0
@@ -186,6 +192,17 @@ class _SampleTally:
         self.most += exact_sum(batch.weight) * (longest + 1)
         if self.most >= LIMIT:
             raise TooManyError(where)
+
+    def weigh(self, weight: U64) -> None:
+        """Count samples with their weights against bias."""
+        self.weighed = (self.weighed or 0) + int(weight.sum())
+
+    def count_entries(self, batch: BranchStacks, kept: BranchStacks, counted: Bools) -> None:
+        """Count the entries of a batch, and those that its stacks lose."""
+        weight = kept.weight[counted]
+        whole, left = (np.diff(each.offsets)[counted].astype(np.uint64) for each in (batch, kept))
+        self.branches += int((weight * whole).sum())
+        self.dropped += int((weight * (whole - left)).sum())
 
     @property
     def selected(self) -> int:
@@ -220,6 +237,7 @@ class _SampleTally:
             "samples_mapped/not_mapped": self.not_mapped,
             "samples_mapped/in_prologue": self.in_prologue,
             "samples_mapped": with_stack - self.not_mapped - self.in_prologue,
+            **({} if self.weighed is None else {"samples_weighed": self.weighed}),
             "branches_read": self.branches,
             "branches_in_image/dropped": self.dropped,
             "branches_in_image/outside": int(reasons[Reason.OUTSIDE]) + outside,
@@ -270,8 +288,6 @@ class _Selection:
         tally.no_stack += int(weight[chosen & ~has_stack].sum())
         tally.not_mapped += int(weight[chosen & has_stack & ~mapped].sum())
         tally.in_prologue += int(weight[skipped].sum())
-        lengths = np.diff(batch.offsets).astype(np.uint64)
-        tally.branches += int((weight[counted] * lengths[counted]).sum())
         return np.where(counted, spaces, -1), self._kinds[batch.event]
 
     def _skipped(self, batch: BranchStacks, mapping: AddressSpaces, spaces: I64) -> Bools:
@@ -308,6 +324,7 @@ class Reading:
         self.source, self.layout = source, layout
         self._selection = _Selection(source, options)
         self._drops = options.drop_newest, options.drop_oldest
+        self._options, self._weigher = options, Weigher(Correction(), self.spaces)
         self._doubts_full, self._saw_full = options.doubts_full_stacks, False
         self._code_of_llvm = options.code_of_llvm
         self._moves_calls = not self._code_of_llvm and are_recorded_behind(source.info, layout)
@@ -332,7 +349,25 @@ class Reading:
         spaces, kinds = self._selection.apply(batch, self.spaces, self.tally)
         if self._code_of_llvm is not None:
             batch = self._as_llvm(batch, spaces, self._code_of_llvm)
-        return self._trimmed(batch, spaces), spaces, kinds
+        kept = self._trimmed(batch, spaces)
+        if self._weigher.weighs:
+            kept = replace(kept, weight=self._weigher.weighed(kept, spaces, kinds))
+            self.tally.expect(kept, self.source.info.path)
+            self.tally.weigh(kept.weight[spaces >= 0])
+            spaces = np.where(kept.weight > 0, spaces, -1)
+        self.tally.count_entries(batch, kept, spaces >= 0)
+        return kept, spaces, kinds
+
+    def correct_bias(self, resolve: SymbolResolver | None = None) -> None:
+        """Read once to find a bias, if that is asked for, so that `select` can correct it."""
+        if not self._options.corrects_bias:
+            return
+        uncorrected = replace(self._options, corrects_bias=False)
+        first = Reading(self.source, self.layout, uncorrected)
+        found = correction(ends_of(*each, first.spaces) for each in first.batches(resolve))
+        newest, oldest = self._drops
+        self._drops = newest + found.drops_newest, oldest + found.drops_oldest
+        self._weigher = Weigher(found, self.spaces)
 
     def _as_llvm(
         self, batch: BranchStacks, spaces: I64, is_code: Callable[[ImageAddresses], Bools]
@@ -352,14 +387,8 @@ class Reading:
         return replace(batch, entries=entries)
 
     def _trimmed(self, batch: BranchStacks, spaces: I64) -> BranchStacks:
-        if self._drops == (0, 0) and not self._doubts_full:
-            return batch
         newest, oldest = self._drops
-        kept = batch.trimmed(newest + self._doubted(batch, spaces), oldest)
-        lost = (np.diff(batch.offsets) - np.diff(kept.offsets)).astype(np.uint64)
-        counted = spaces >= 0
-        self.tally.dropped += int((batch.weight[counted] * lost[counted]).sum())
-        return kept
+        return batch.trimmed(newest + self._doubted(batch, spaces), oldest)
 
     def _doubted(self, batch: BranchStacks, spaces: I64) -> I64 | int:
         """(n,): how many of each stack's newest entries `doubts_full_stacks` leaves out."""
@@ -376,6 +405,8 @@ def _of_each(
 ) -> Generator[tuple[Selected, ...], None, None]:
     """Each batch of the one source that all are of, for each of them."""
     source = readings[0].source
+    for reading in readings:
+        reading.correct_bias(resolve)
     for batch in read_ahead(source.batches(resolve)):
         yield tuple(reading.select(batch) for reading in readings)
         if progress is not None:

@@ -12,15 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
+from lbr2pgo.counting.bias import SHORTEST
 from lbr2pgo.evidence.collector import Finding, Samples
 from lbr2pgo.model.branch_counts import sum_by
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses, runtime_addresses
 from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.tables import same_length, seal
-
-SHORTEST = 4
-"""Entries of stacks that are looked at: shorter ones have hardly anything between their ends."""
 
 
 @dataclass(frozen=True, slots=True)

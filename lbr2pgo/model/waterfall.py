@@ -56,6 +56,7 @@ STEPS = (
     Step("samples_selected", "chosen by event and process", "samples", "samples_read"),
     Step("samples_with_stack", "with a branch stack", "samples", "samples_selected"),
     Step("samples_mapped", "from processes that map the image", "samples", "samples_with_stack"),
+    Step("samples_weighed", "after weights against bias", "samples", None),
     *INFERENCE_STEPS[:-1],
     Step("branches_read", "branch entries in them", "branches", None),
     Step("branches_in_image", "in this image", "branches", "branches_read"),
@@ -69,8 +70,8 @@ STEPS = (
 
 
 _COUNTING = ("samples_read", "samples_selected", "samples_with_stack", "samples_mapped",
-             "instructions_mapped", "instructions_in_image", "instructions_sampled",
-             "branches_read", "branches_in_image")  # fmt: skip
+             "samples_weighed", "instructions_mapped", "instructions_in_image",
+             "instructions_sampled", "branches_read", "branches_in_image")  # fmt: skip
 """Steps that are taken before there are counts."""
 _COUNTING_KEYS = (
     "runs_in_image/between_pieces",
@@ -105,7 +106,8 @@ REASONS = {
         "nothing, if other programs ran; else record the program's start too",
     ),
     "dropped": Reason(
-        "at the ends of stacks", "leave out --drop-newest and --drop-oldest to count them"
+        "at the ends of stacks",
+        "leave out --drop-newest, --drop-oldest and --correct-bias to count them",
     ),
     "outside": Reason(
         "between addresses outside the image",

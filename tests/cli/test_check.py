@@ -219,7 +219,7 @@ def test_branches_that_stick_to_the_top_are_a_bias(command, tmp_path, part, code
     assert answer.code == code
     assert part / 4 <= measures(answer)["bias"]["value"] < 0.2 + part
     answer = command(*words)
-    assert ("Leave them out: --drop-newest 1" in answer.out) == bool(code)
+    assert ("Correct it: --correct-bias" in answer.out) == bool(code)
 
 
 def test_a_written_profile_has_no_stacks_to_be_biased(command, profile):
