@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -24,6 +25,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("random", deadline=None)
 settings.load_profile("same")
+
+# Thousands of programs under test import the package: where the environment forbids them to keep
+# what they compile, each compiles all of it.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # A shell that runs the suite in the background has its children ignore Ctrl-C, which they would
 # hand on to every program under test.
