@@ -23,8 +23,10 @@ from lbr2pgo.sources.code_addresses import text_base
 from lbr2pgo.support.arrays import U64
 from lbr2pgo.support.output import PathLike, write_pieces
 
-_EXTERNAL = 1
+EXTERNAL = np.uint64(1)
 """ExternalAddr of LLVM: llvm/tools/llvm-profgen/PerfReader.h."""
+RANGE, BRANCH = "%x-%x:%d", "%x->%x:%d"
+"""Lines of both sections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +72,17 @@ def write(
 def _ranges(runs: Runs, base: np.uint64) -> Iterator[bytes]:
     rows = runs.end >= runs.start
     columns = [runs.start - base, runs.end - base, runs.count]
-    return _section("%x-%x:%d", [column[rows] for column in columns])
+    return section(RANGE, [column[rows] for column in columns])
 
 
 def _branches(branches: Branches, base: np.uint64) -> Iterator[bytes]:
     rows = branches.known & TO != 0
-    source = np.where(branches.known & FROM, branches.from_, np.uint64(_EXTERNAL))[rows]
+    source = np.where(branches.known & FROM, branches.from_, EXTERNAL)[rows]
     (source, to), (count,) = sum_by((source, branches.to[rows]), (branches.count[rows],))
-    return _section("%x->%x:%d", [source - base, to - base, count])
+    return section(BRANCH, [source - base, to - base, count])
 
 
-def _section(form: str, columns: Sequence[U64]) -> Iterator[bytes]:
-    yield b"%d\n" % len(columns[0])
-    yield from table_lines(form, columns)
+def section(form: str, columns: Sequence[U64], indent: str = "") -> Iterator[bytes]:
+    """How many rows there are, and each of them, behind an indentation."""
+    yield f"{indent}{len(columns[0])}\n".encode()
+    yield from table_lines(indent + form, columns)

@@ -92,13 +92,13 @@ def has_chains(work: Work) -> bool:
 
     if not has_call_chains(work.found):
         return False
-    tallies = work.once(_unwound).tallies
+    tallies = work.once(unwound).tallies
     return tallies["samples_unwound"] > tallies["call_stacks_whole/no_call_stack"]
 
 
 def tallies(work: Work, *, by_probes: bool) -> Mapping[str, int]:
     """Of all steps."""
-    counts = work.once(_unwound)
+    counts = work.once(unwound)
     is_nowhere, is_cut, is_dropped = _lost(work, by_probes=by_probes)
     runs = counts.runs.count
     total, behind = counts.tallies["context_runs"], counts.tallies["context_callers/behind_broken"]
@@ -119,7 +119,7 @@ def tallies(work: Work, *, by_probes: bool) -> Mapping[str, int]:
 def located_runs(work: Work, *, by_probes: bool) -> tuple[ImageAddresses, U64]:
     """Where the runs begin that the profile holds, and how often each was seen."""
     is_nowhere, _, is_dropped = _lost(work, by_probes=by_probes)
-    runs, held = work.once(_unwound).runs, ~is_nowhere & ~is_dropped
+    runs, held = work.once(unwound).runs, ~is_nowhere & ~is_dropped
     return runs.start[held], runs.count[held]
 
 
@@ -159,11 +159,12 @@ def _nested(
     return nested(left).without_ambiguous()
 
 
-def _unwound(work: Work) -> ContextCounts:
-    from lbr2pgo.contexts.recordings import unwound
+def unwound(work: Work) -> ContextCounts:
+    """What ran in which context: to be had by `Work.once`."""
+    from lbr2pgo.contexts import recordings
 
     with work.timings.stage("unwind call stacks"):
-        return unwound(work.found)
+        return recordings.unwound(work.found)
 
 
 def _by_line(work: Work) -> LineContexts:
@@ -171,7 +172,7 @@ def _by_line(work: Work) -> LineContexts:
 
     with work.timings.stage("look up lines"):
         return LineContexts(
-            work.once(_unwound), work.program, work.debug, as_llvm=work.found.judged_by.as_llvm
+            work.once(unwound), work.program, work.debug, as_llvm=work.found.judged_by.as_llvm
         )
 
 
@@ -180,5 +181,5 @@ def _by_probe(work: Work) -> ProbeContexts:
 
     with work.timings.stage("look up probes"):
         return ProbeContexts(
-            work.once(_unwound), work.program, work.debug, as_llvm=work.found.judged_by.as_llvm
+            work.once(unwound), work.program, work.debug, as_llvm=work.found.judged_by.as_llvm
         )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
+from lbr2pgo.contexts.losses import STEPS as UNWINDING
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.model.waterfall import Reason, Step
 from lbr2pgo.profiles.formats.base import (
@@ -16,18 +18,29 @@ from lbr2pgo.profiles.formats.base import (
     flag,
     shell_word,
 )
+from lbr2pgo.support.errors import OutputError
 
+if TYPE_CHECKING:
+    from lbr2pgo.model.context_counts import ContextCounts
+    from lbr2pgo.profiles.llvm.contexts.named import NamedContexts
+
+_NO_SYMBOL_BEFORE = Reason(
+    "before the first symbol of a section (linkage tables, mostly)",
+    "nothing: llvm-profgen does not disassemble them",
+)
 _RUNS = Step(
     "unsymbolized_runs",
     "written as unsymbolized ranges",
     "fall-throughs",
     "runs_valid",
-    {
-        "no_symbol_before": Reason(
-            "before the first symbol of a section (linkage tables, mostly)",
-            "nothing: llvm-profgen does not disassemble them",
-        )
-    },
+    {"no_symbol_before": _NO_SYMBOL_BEFORE},
+)
+_CONTEXT_RUNS = Step(
+    "unsymbolized_context_runs",
+    "written as unsymbolized ranges by context",
+    "fall-throughs",
+    "context_runs",
+    {"no_symbol_before": _NO_SYMBOL_BEFORE},
 )
 _BRANCHES = Step(
     "unsymbolized_branches",
@@ -51,6 +64,15 @@ class UnsymbolizedOutput(Output):
         metadata=flag("--unsymbolized", "ranges for llvm-profgen --unsymbolized-profile")
     )
 
+    contexts: Literal["off", "lines", "addresses"] = field(
+        default="off",
+        metadata=flag(
+            "--unsymbolized-contexts",
+            "tell ranges apart by who called, named by source lines or, as llvm-profgen does with "
+            "pseudo probes, by addresses (off)",
+        ),
+    )
+
     @property
     def next_step(self) -> str:
         """See `Output`."""
@@ -58,6 +80,9 @@ class UnsymbolizedOutput(Output):
 
     def write(self, work: Work) -> Written:
         """See `Output`."""
+        return self._write_flat(work) if self.contexts == "off" else self._write_contexts(work)
+
+    def _write_flat(self, work: Work) -> Written:
         from lbr2pgo.model.branch_counts import TO
         from lbr2pgo.profiles import unsymbolized
 
@@ -76,6 +101,44 @@ class UnsymbolizedOutput(Output):
             unsymbolized.write(seen, work.program.image.layout, self.path)
         return Written(tallies)
 
+    def _write_contexts(self, work: Work) -> Written:
+        from lbr2pgo.profiles import unsymbolized_contexts
+        from lbr2pgo.profiles.formats.llvm_contexts import has_chains, unwound
+
+        if not has_chains(work):
+            raise OutputError(
+                "no unsymbolized contexts were written: there are no call stacks beside the "
+                "branch stacks",
+                cure="Record them: perf record -b --call-graph fp, or leave out "
+                "--unsymbolized-contexts.",
+            )
+        every = work.once(unwound)
+        seen = unsymbolized_contexts.seen_by_llvm(every, work.program)
+        runs, read = int(seen.runs.count.sum()), every.tallies["context_runs"]
+        tallies = {
+            **every.tallies,
+            _CONTEXT_RUNS.key: runs,
+            f"{_CONTEXT_RUNS.key}/no_symbol_before": read - runs,
+        }
+        if not runs and not len(seen.branches.count):
+            raise EmptyProfileError(tallies, what="no code with symbols ran")
+        named = self._named(seen, work)
+        with work.writing("unsymbolized"):
+            unsymbolized_contexts.write(named, work.program.image.layout, self.path)
+        return Written(tallies)
+
+    def _named(self, seen: ContextCounts, work: Work) -> NamedContexts:
+        if self.contexts == "addresses":
+            from lbr2pgo.profiles.unsymbolized_contexts import by_address
+
+            return by_address(seen, work.program.image.layout)
+        if not work.debug.present:
+            raise OutputError(f"no contexts were written: {work.debug.missing_reason}")
+        from lbr2pgo.profiles.llvm.contexts.lines import LineContexts
+
+        as_llvm = work.found.judged_by.as_llvm
+        return LineContexts(seen, work.program, work.debug, as_llvm=as_llvm).named()
+
 
 FORMAT = OutputFormat(
     name="unsymbolized",
@@ -93,6 +156,6 @@ FORMAT = OutputFormat(
         "LLVM: llvm/tools/llvm-profgen/PerfReader.cpp writeUnsymbolizedProfile",
         "LLVM: llvm/tools/llvm-profgen/ProfiledBinary.cpp disassemble",
     ),
-    limitations=("no mispredictions", "no calling contexts", "names no build"),
-    steps=(_RUNS, _BRANCHES),
+    limitations=("no mispredictions", "calling contexts are not read back", "names no build"),
+    steps=(_RUNS, _BRANCHES, *UNWINDING, _CONTEXT_RUNS),
 )

@@ -17,6 +17,7 @@ from lbr2pgo.native.preinliner import WAS_INLINED, FunctionSizes
 from lbr2pgo.native.row_ids import RowIds, RowSums
 from lbr2pgo.profiles.llvm.contexts.columns import location_of
 from lbr2pgo.profiles.llvm.contexts.keys import ContextShape, line_keys
+from lbr2pgo.profiles.llvm.contexts.named import NamedContexts, context_names
 from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
 from lbr2pgo.profiles.llvm.contexts.samples import ContextSamples
 from lbr2pgo.profiles.llvm.contexts.sizes import function_sizes, inlined_sizes
@@ -56,17 +57,27 @@ class LineContexts:
 
     def profile(self, shape: ContextShape | None = None) -> ContextProfile:
         """Samples of all contexts."""
+        finder = self._finder(shape or ContextShape())
+        samples = ContextSamples(finder.keys.contexts)
+        finder.add_runs(self._counts.runs, samples)
+        finder.add_branches(self._counts.branches, self._callee, samples)
+        return samples.profile(self.names, is_fs=self._source.places.is_fs, infers_calls=True)
+
+    def _finder(self, shape: ContextShape) -> _Finder:
         source, callers = self._source, self._counts.callers
         calls = source.place_at(callers.call)
         keys = line_keys(
-            callers, calls, source.places, source.inlined, shape or ContextShape(),
-            is_cut=not self._as_llvm,
-        )  # fmt: skip
-        finder = _Finder(source, keys, self._as_llvm)
-        samples = ContextSamples(keys.contexts)
-        finder.add_runs(self._counts.runs, samples)
-        finder.add_branches(self._counts.branches, self._callee, samples)
-        return samples.profile(self.names, is_fs=source.places.is_fs, infers_calls=True)
+            callers, calls, source.places, source.inlined, shape, is_cut=not self._as_llvm
+        )
+        return _Finder(source, keys, self._as_llvm)
+
+    def named(self) -> NamedContexts:
+        """What ran, cut where other inlined functions begin, in contexts called by lines."""
+        finder = self._finder(ContextShape())
+        runs, branches = finder.located_runs(self._counts.runs), self._counts.branches
+        node = finder.contexts(branches.node, finder.inline_at(branches))
+        names = context_names(finder.keys.contexts.rows(), self.names)
+        return NamedContexts(names, runs, replace(branches, node=node))
 
     def lost(self) -> tuple[Bools, Bools]:
         """(r,) each: runs without a source location, and runs whose callers are not all known.
@@ -175,9 +186,8 @@ class _Finder:
     def add_runs(self, runs: ContextRuns, samples: ContextSamples) -> None:
         """Add what ran: every instruction to the context of the function that it comes from."""
         source = self.source
-        first, last = source.code.index_of(runs.start), source.code.index_of(runs.end)
-        piece, first, last = _pieces(first, last, self._begins_inlined())
-        context = self._contexts(runs.node[piece], source.inline[first], samples)
+        piece, first, last = self._pieces_of(runs)
+        context = self.contexts(runs.node[piece], source.inline[first], samples)
         rows = np.flatnonzero(context > 0)
         ran = RowSums()
         ran.add_ranges(
@@ -190,6 +200,21 @@ class _Finder:
         samples.add_totals(context, count)
         location = location_of(*source.places.location(leaf))
         samples.lines.add(*_largest(context, location, count * source.places.factor(leaf)))
+
+    def located_runs(self, runs: ContextRuns) -> ContextRuns:
+        """Runs cut where another inlined function begins; contexts in place of nodes, 0 for none.
+
+        Pieces of several runs may be the same.
+        """
+        piece, first, last = self._pieces_of(runs)
+        context = self.contexts(runs.node[piece], self.source.inline[first])
+        address = self.source.code.address
+        return ContextRuns(context, address[first], address[last], runs.count[piece])
+
+    def _pieces_of(self, runs: ContextRuns) -> tuple[I64, I64, I64]:
+        code = self.source.code
+        first, last = code.index_of(runs.start), code.index_of(runs.end)
+        return _pieces(first, last, self._begins_inlined())
 
     def _begins_inlined(self) -> Bools:
         """(m,): which instructions are in another inlined function than the one before them.
@@ -206,16 +231,20 @@ class _Finder:
         begins[1:] |= (inline[1:] < 0) | (inline[:-1] < 0)
         return begins
 
-    def _contexts(self, node: I64, inline: I64, samples: ContextSamples) -> I64:
-        """The context of each inlined function (k,), called from a node; 0 for none."""
+    def contexts(self, node: I64, inline: I64, samples: ContextSamples | None = None) -> I64:
+        """The context of each inlined function (k,), called from a node; 0 for none.
+
+        `samples` learn of them.
+        """
         found = np.zeros(len(node), np.int64)
         known = np.flatnonzero(inline >= 0)
         pairs = RowIds()
         number = pairs.number_rows(node[known].astype(np.uint64), inline[known].astype(np.uint64))
         node, inline, _ = map(np.ascontiguousarray, pairs.rows().astype(np.int64).T)
         context = np.maximum(self.keys.number(node, inline), 0)
-        is_inlined = self.source.inlined.parent[inline] >= 0
-        samples.see(context, np.where(is_inlined, WAS_INLINED, 0).astype(np.uint8))
+        if samples is not None:
+            is_inlined = self.source.inlined.parent[inline] >= 0
+            samples.see(context, np.where(is_inlined, WAS_INLINED, 0).astype(np.uint8))
         found[known] = context[number]
         return found
 
@@ -223,8 +252,7 @@ class _Finder:
         """Add calls: targets in the caller, and head samples of the function called there."""
         source, places = self.source, self.source.places
         row = source.code.index_of(branches.from_)
-        inline = np.where(branches.has_source, np.append(source.inline, -1)[row], -1)
-        context = self._contexts(branches.node, inline, samples)
+        context = self.contexts(branches.node, self.inline_at(branches), samples)
         location = np.zeros(len(row), np.uint64)
         caller = np.flatnonzero((callee >= 0) & (context > 0))
         leaf = places.leaf[source.place[row[caller]]]
@@ -238,6 +266,12 @@ class _Finder:
             location[caller] = location_of(places.line[leaf].astype(np.int64), words)
         calls = np.flatnonzero(callee >= 0)
         samples.add_heads(context[calls], location[calls], callee[calls], branches.count[calls])
+
+    def inline_at(self, branches: ContextBranches) -> I64:
+        """The inlined function that each branch comes from, -1 for none."""
+        row = self.source.code.index_of(branches.from_)
+        inline: I64 = np.where(branches.has_source, np.append(self.source.inline, -1)[row], -1)
+        return inline
 
 
 def _pieces(first: I64, last: I64, begins: Bools) -> tuple[I64, I64, I64]:
