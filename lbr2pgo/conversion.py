@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from lbr2pgo.counting.count import Progress
@@ -14,6 +14,7 @@ from lbr2pgo.profiles.formats import steps
 from lbr2pgo.profiles.formats.base import Output, Work
 from lbr2pgo.replay.recordings import Inputs, Replayed, read_and_replay
 from lbr2pgo.replay.replay import Flow
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError, Lbr2pgoError
 from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable
 from lbr2pgo.support.timings import Timings

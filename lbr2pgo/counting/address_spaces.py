@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from heapq import heappop, heappush
 from itertools import pairwise
 
@@ -22,6 +22,7 @@ from lbr2pgo.support.addresses import (
     slot_of,
 )
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.intervals import interval_of, last_at_or_below
 
 ANY_PID = -1

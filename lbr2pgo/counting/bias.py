@@ -18,7 +18,6 @@ sticks is left out before stacks are weighed by what they begin with then.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.support.addresses import runtime_addresses
 from lbr2pgo.support.arrays import F64, I64, U8, U64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct, place_of
 from lbr2pgo.support.tables import same_length, seal
 

@@ -7,7 +7,6 @@ lies in, or that it is in the kernel.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from lbr2pgo.counting.mapped_files import UNKNOWN
 from lbr2pgo.model.branch_counts import FROM, TO, Branches, sum_by
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, U8, U64
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import same_length, seal
 
 

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -60,6 +60,7 @@ from lbr2pgo.sources.base import (
 from lbr2pgo.support import headway
 from lbr2pgo.support.addresses import ImageAddresses, runtime_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.read_ahead import read_ahead

@@ -11,7 +11,6 @@ program, and each of them a bias: the one that most distinct branches name is th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,6 +26,7 @@ from lbr2pgo.support.addresses import (
     runtime_addresses,
 )
 from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.intervals import numbers_in
 from lbr2pgo.support.tables import same_length, seal, taken
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
 from lbr2pgo.program.code.registry import by_uname
 from lbr2pgo.program.elf.layout import ImageLayout, Segment
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 
 _LARGEST_PAGE = 1 << 16

@@ -7,7 +7,7 @@ That a mapping goes away is not recorded: of overlapping ones between two `execv
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.native.file_spans import FileSpans
 from lbr2pgo.support.addresses import RuntimeAddresses
 from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.intervals import interval_of, last_at_or_below
 
 UNKNOWN, KERNEL = "[unknown]", "[kernel]"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lbr2pgo.counting.address_spaces import AddressSpaces, Others, Pieces, moved, pieces_of
 from lbr2pgo.counting.find_by_branches import CodeBranches, Fit, edges_of, find_load, fit_of
@@ -17,6 +17,7 @@ from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import Addresses, StackSource
 from lbr2pgo.sources.code_addresses import are_code
 from lbr2pgo.support.addresses import image_addresses
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 
 _ENOUGH_ENTRIES = 1 << 17

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
@@ -20,6 +18,7 @@ from lbr2pgo.support.addresses import (
     runtime_addresses,
 )
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.dataclass import dataclass
 
 
 def stacks_of(batch: BranchStacks, spaces: I64, kinds: U8, bounds: U64) -> Stacks:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import partial
@@ -28,6 +28,7 @@ from lbr2pgo.fleet.merge import Merge, MergeOptions, merge_files
 from lbr2pgo.fleet.runners import Runner
 from lbr2pgo.profiles.formats.base import Output
 from lbr2pgo.program.elf.image import Image
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError, OutputError
 
 _GROUP = 64

@@ -6,7 +6,7 @@ What is written of an image is what a conversion of it alone writes, byte for by
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from lbr2pgo.conversion import Conversion, write_outputs
@@ -19,6 +19,7 @@ from lbr2pgo.replay.recorded_images import recorded_images
 from lbr2pgo.replay.recordings import ReadingOptions, Replayed, replay_images
 from lbr2pgo.sources.series import open_recordings
 from lbr2pgo.support import headway
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError, Lbr2pgoError
 from lbr2pgo.support.file_names import BUILD_ID, NAME, NO_BUILD_ID, fields_of, filled
 from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable

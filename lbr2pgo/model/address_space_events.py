@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lbr2pgo.support.addresses import LAST_ADDRESS, FileOffset, RuntimeAddress
+from lbr2pgo.support.dataclass import dataclass
 
 KERNEL_PID = -1
 """The pid under which perf reports mappings of the kernel and its modules."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from lbr2pgo.native import bits
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.again import repeatable
 from lbr2pgo.support.arrays import U8, U64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import begins
 from lbr2pgo.support.sums import exact_sum, refuse_too_many, sums_of_groups
 from lbr2pgo.support.tables import ascending, is_ascending, same_length, seal, taken

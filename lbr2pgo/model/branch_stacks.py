@@ -9,13 +9,14 @@ the word apart; each works on scalars and on arrays.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from lbr2pgo.native import bits
 from lbr2pgo.support.addresses import RuntimeAddresses, runtime_addresses
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.intervals import numbers_in
 from lbr2pgo.support.tables import same_length, seal
 

@@ -23,7 +23,7 @@ aa 0x10 -> 0x10, end unknown: 4, mispredicted 0
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import lcm
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,7 @@ from lbr2pgo.model.branch_counts import BranchCounts, aggregate
 from lbr2pgo.native.key_table import KeyTable
 from lbr2pgo.support.addresses import image_addresses
 from lbr2pgo.support.arrays import U8, U64
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.sums import LIMIT, TooManyError, exact_sum
 
 if TYPE_CHECKING:

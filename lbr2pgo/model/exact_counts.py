@@ -31,7 +31,6 @@ Rows are unique by (from_image, from, to_image, to, taken) and sorted by it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -39,6 +38,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lbr2pgo.support.arrays import I32, U64
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.npz import Arrays, read_arrays
 from lbr2pgo.support.output import write_atomically

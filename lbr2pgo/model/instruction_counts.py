@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import sum_by
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import U64
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.sums import exact_sum, refuse_too_many
 from lbr2pgo.support.tables import ascending, same_length, seal
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lbr2pgo.support.arrays import I64
+from lbr2pgo.support.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

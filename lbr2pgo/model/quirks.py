@@ -7,7 +7,7 @@ a row here, a function in native/quirks.pxd, and its `Reason`, which native/walk
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from lbr2pgo.support.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

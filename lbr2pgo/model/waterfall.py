@@ -11,10 +11,11 @@ make up what there was.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from lbr2pgo.model.quirks import LOSSES
+from lbr2pgo.support.dataclass import dataclass
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -7,13 +7,12 @@ Source: LLVM 22: bolt/lib/Profile/BoltAddressTranslation.cpp.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import place_of
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.intervals import last_at_or_below

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +23,7 @@ from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.symbols import STT_NOTYPE, Symbols, read_symbols
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I32, I64, U8, U32, U64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import begins, place_of
 from lbr2pgo.support.tables import ascending, same_length, seal, taken
 

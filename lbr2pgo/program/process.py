@@ -7,7 +7,7 @@ call like any other. `support.addresses.in_file` gives the address in its own fi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 import numpy as np
@@ -26,6 +26,7 @@ from lbr2pgo.support.addresses import (
     slot_of,
 )
 from lbr2pgo.support.arrays import I64
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.intervals import numbers_in
 
 _OF_FRAMES = ("function", "line", "start_line", "discriminator", "file")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from lbr2pgo.counting.count import Progress
@@ -23,6 +23,7 @@ from lbr2pgo.sources.base import Source
 from lbr2pgo.sources.series import open_recordings
 from lbr2pgo.support import headway
 from lbr2pgo.support.addresses import SLOT_SIZE
+from lbr2pgo.support.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -43,6 +43,7 @@ from lbr2pgo.sources.base import Addresses, Source, SourceInfo, StackSource
 from lbr2pgo.sources.series import Recording, open_recordings, size_of
 from lbr2pgo.support import headway
 from lbr2pgo.support.addresses import SLOT_BITS
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.timings import Timings

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 
@@ -18,6 +17,7 @@ from lbr2pgo.replay.astray import ended_astray, lead_astray
 from lbr2pgo.replay.fusion import FUSED, unfused
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.tables import same_length, seal
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -35,6 +34,7 @@ from lbr2pgo.reports.model import (
 from lbr2pgo.reports.source_text import Moved, SourceFiles, source_table
 from lbr2pgo.reports.summary import summary
 from lbr2pgo.support.addresses import image_array, in_file
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 
 CHARTS = 12

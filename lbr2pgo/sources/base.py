@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -15,6 +15,7 @@ from lbr2pgo.model.instruction_counts import InstructionCounts
 from lbr2pgo.model.line_branches import LineBranches
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.support.addresses import ImageAddress
+from lbr2pgo.support.dataclass import dataclass
 
 if TYPE_CHECKING:
     from lbr2pgo.model.count_sums import Weight

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -23,6 +23,7 @@ from lbr2pgo.sources.base import SizedSource, Source, SourceInfo, StackSource, S
 from lbr2pgo.sources.directories import files_of
 from lbr2pgo.support import headway
 from lbr2pgo.support.again import repeatable
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.file_names import expanded
 
 _DUMPED = re.compile(r"(?P<recording>.+)\.\d{16}")

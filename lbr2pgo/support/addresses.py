@@ -9,13 +9,13 @@ comes out, with the functions below.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NewType, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from lbr2pgo.support.arrays import I64
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.intervals import interval_of
 from lbr2pgo.support.tables import same_length, seal
 

@@ -8,8 +8,6 @@ All functions are cut up at once, as arrays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lbr2pgo.profiles.bolt.disassembly import Disassembly
@@ -21,6 +19,7 @@ from lbr2pgo.program.elf.eh_frame import landing_pads
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ImageAddresses, image_array
 from lbr2pgo.support.arrays import I64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import among, distinct
 from lbr2pgo.support.intervals import last_at_or_below
 from lbr2pgo.support.tables import ascending, same_length, seal

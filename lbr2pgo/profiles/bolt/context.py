@@ -7,7 +7,6 @@ functions whose blocks it can't tell for sure.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import last_at_or_below
 from lbr2pgo.support.tables import same_length, seal

@@ -9,7 +9,6 @@ BOLT's blocks, since it puts each edge at the last instruction of one and the fi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.tables import taken
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses
 from lbr2pgo.support.arrays import I64, U8, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import place_of
 from lbr2pgo.support.intervals import last_at_or_below, numbers_in
 from lbr2pgo.support.tables import ascending, same_length, seal, taken

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import same_length, seal
 
 

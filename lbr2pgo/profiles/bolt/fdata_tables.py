@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from lbr2pgo.support.arrays import I32, I64, U8, U64
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import same_length, seal
 
 Column = npt.NDArray[np.integer[npt.NBitBase]]

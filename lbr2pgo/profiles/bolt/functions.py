@@ -12,7 +12,7 @@ import os
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import cached_property
 
 import numpy as np
@@ -31,6 +31,7 @@ from lbr2pgo.program.elf.plt import plt_entries
 from lbr2pgo.program.elf.symbols import Symbols
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_addresses, image_array
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import among, distinct, place_of
 from lbr2pgo.support.intervals import interval_of
 from lbr2pgo.support.tables import ascending, same_length, seal

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from lbr2pgo.profiles.bolt.disassembly import Disassembly
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U8, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import same_length, seal
 
 

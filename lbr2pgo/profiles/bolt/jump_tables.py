@@ -8,7 +8,6 @@ All tables are read at once, a stretch of each at a time.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from lbr2pgo.program.elf.headers import Section
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import among, begins, distinct
 from lbr2pgo.support.intervals import numbers_in
 from lbr2pgo.support.tables import same_length, seal

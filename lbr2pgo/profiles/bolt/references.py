@@ -11,7 +11,6 @@ anything that might be such a branch says which few functions are worth disassem
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from lbr2pgo.program.elf.relocations import (
 )
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses, image_array
 from lbr2pgo.support.arrays import I64, U8, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import among, begins, distinct
 from lbr2pgo.support.tables import ascending, seal
 

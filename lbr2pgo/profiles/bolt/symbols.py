@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +15,7 @@ from lbr2pgo.program.elf.plt import PLT_ENTRY_SIZES
 from lbr2pgo.program.elf.symbols import STB_LOCAL, STT_NOTYPE, STT_SECTION, Symbols
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import same_length, seal
 
 _HOT_MARKERS = (b"__hot_start\0", b"__hot_end\0")

@@ -6,10 +6,11 @@ SDM, volume 2, chapter 2 and appendix A.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cached_property
 from typing import Any
+
+from lbr2pgo.support.dataclass import dataclass
 
 ADD, MOVSXD, MOV_LOAD, LEA, GROUP_5 = 0x01, 0x63, 0x8B, 0x8D, 0xFF
 UNUSUAL = -1

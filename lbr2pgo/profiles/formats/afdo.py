@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -23,6 +23,7 @@ from lbr2pgo.profiles.formats.llvm import (
     located_runs,
     refuse_without_runs,
 )
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import OutputError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, field, fields
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -23,6 +23,7 @@ from typing import (
 )
 
 from lbr2pgo.model.waterfall import Step
+from lbr2pgo.support.dataclass import dataclass
 
 if TYPE_CHECKING:
     from lbr2pgo.model.branch_counts import BranchCounts

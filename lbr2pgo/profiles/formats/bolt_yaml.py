@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from lbr2pgo.profiles.formats.base import (
     shell_word,
 )
 from lbr2pgo.profiles.formats.fdata import STEPS, derived_fdata
+from lbr2pgo.support.dataclass import dataclass
 
 if TYPE_CHECKING:
     from lbr2pgo.profiles.bolt.yaml_text import YamlProfile

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from lbr2pgo.profiles.formats.base import (
     shell_word,
 )
 from lbr2pgo.profiles.formats.symbol_order import NAMED, RAN, NamedFlow, named_flow
+from lbr2pgo.support.dataclass import dataclass
 
 if TYPE_CHECKING:
     from lbr2pgo.profiles.formats.base import Reader

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -17,6 +17,7 @@ from lbr2pgo.profiles.formats.base import (
     shell_word,
 )
 from lbr2pgo.profiles.formats.preaggregated import TRACES
+from lbr2pgo.support.dataclass import dataclass
 
 if TYPE_CHECKING:
     from lbr2pgo.model.branch_counts import BranchCounts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -20,6 +20,7 @@ from lbr2pgo.profiles.formats.base import (
 )
 from lbr2pgo.profiles.formats.llvm_contexts import HAS_LINE_BREAK, LINE_BREAK
 from lbr2pgo.profiles.formats.llvm_contexts import STEPS as CONTEXTS
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError, OutputError
 
 if TYPE_CHECKING:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from lbr2pgo.contexts.losses import NO_CALLERS
 from lbr2pgo.contexts.losses import STEPS as UNWINDING
 from lbr2pgo.model.waterfall import Reason, Step
+from lbr2pgo.support.dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from lbr2pgo.model.waterfall import Step
@@ -15,6 +15,7 @@ from lbr2pgo.profiles.formats.base import (
     flag,
     shell_word,
 )
+from lbr2pgo.support.dataclass import dataclass
 
 TRACES = Step("traces_written", "rows of traces written", "traces", None)
 

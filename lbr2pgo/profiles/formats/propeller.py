@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -18,6 +18,7 @@ from lbr2pgo.profiles.formats.base import (
     flag,
     shell_word,
 )
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError, OutputError
 
 if TYPE_CHECKING:

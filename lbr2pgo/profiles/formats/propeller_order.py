@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from lbr2pgo.profiles.formats.base import (
@@ -14,6 +14,7 @@ from lbr2pgo.profiles.formats.base import (
     flag,
 )
 from lbr2pgo.profiles.formats.propeller import FUNCTIONS, RAN, laid_out, ordered_by
+from lbr2pgo.support.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

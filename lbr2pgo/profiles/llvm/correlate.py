@@ -14,7 +14,7 @@ What `llvm-profgen` computes (LLVM: tools/llvm-profgen/ProfileGenerator.cpp), in
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import among, distinct
 from lbr2pgo.support.sums import add_at, multiplied, sums_of_groups
 

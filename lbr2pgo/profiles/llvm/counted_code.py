@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lbr2pgo.profiles.llvm.entry_calls import EXTERNAL, Calls
@@ -12,6 +10,7 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses
 from lbr2pgo.support.arrays import U64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import among, distinct
 from lbr2pgo.support.sums import multiplied
 from lbr2pgo.support.tables import same_length, seal

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from lbr2pgo.program.elf.symbols import Symbols
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import same_length, seal
 
 EXTERNAL = np.uint64(1)

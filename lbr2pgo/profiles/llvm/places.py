@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lbr2pgo.profiles.llvm.discriminators import base_discriminator, duplication_factor
 from lbr2pgo.profiles.llvm.sample_profile import LARGEST_LINE
 from lbr2pgo.program.dwarf.debug_info import InlineFrames
 from lbr2pgo.support.arrays import I32, I64, U32, U64
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import begins
 from lbr2pgo.support.intervals import last_at_or_below
 

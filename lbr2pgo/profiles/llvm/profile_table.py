@@ -7,12 +7,13 @@ program has hundreds of thousands of contexts, and most of its profile never nee
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.sums import add_at
 
 # Compilers emit several functions of these names, whose profiles would be mixed up

@@ -6,7 +6,7 @@ Source: LLVM 22, llvm/include/llvm/ProfileData/SampleProf.h.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from lbr2pgo.profiles.llvm.sample_names import (
     Context,
@@ -16,6 +16,7 @@ from lbr2pgo.profiles.llvm.sample_names import (
     context_order_key,
     order_key,
 )
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 
 LARGEST_COUNT = 2**64 - 1

@@ -8,7 +8,6 @@ and System instructions".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from struct import Struct
 
@@ -17,6 +16,7 @@ import numpy as np
 from lbr2pgo.program.code.architecture import Architecture, ControlFlow, MachineCode, Relocations
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.support.arrays import I64, U8, U32
+from lbr2pgo.support.dataclass import dataclass
 
 _SIZE = 4
 

@@ -6,10 +6,10 @@ Each architecture has a module of its own beside this one, and a line in `regist
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U8, Bools
+from lbr2pgo.support.dataclass import dataclass
 
 PADDING = 16
 """A decoder may look this far past an instruction's start without checking."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from itertools import chain
@@ -15,6 +14,7 @@ from lbr2pgo.program.code.functions import Functions
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U8, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import interval_of, last_at_or_below
 from lbr2pgo.support.tables import same_length, seal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -15,6 +15,7 @@ from lbr2pgo.program.elf.names import Names
 from lbr2pgo.program.elf.symbols import STB_LOCAL, STT_NOTYPE, Symbols
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_array
 from lbr2pgo.support.arrays import I64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import interval_of, numbers_in
 from lbr2pgo.support.tables import ascending, same_length, seal

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import IntEnum
 from functools import cached_property
 from typing import Self
@@ -12,6 +12,7 @@ import numpy as np
 
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_addresses, image_array
 from lbr2pgo.support.arrays import I32, I64, U8, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import place_of
 from lbr2pgo.support.intervals import interval_of, numbers_in
 from lbr2pgo.support.tables import ascending, same_length, seal, taken

@@ -10,7 +10,7 @@ no-ops end no straight line, and need nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.layout import Segment
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses, image_array
 from lbr2pgo.support.arrays import Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import ascending, same_length, seal
 
 _JUMP_ENTRY = np.dtype([("code", "<i4"), ("target", "<i4"), ("key", "<i8")])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
@@ -31,6 +31,7 @@ from lbr2pgo.program.dwarf.unit import Dwarf
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64
+from lbr2pgo.support.dataclass import dataclass
 
 __all__ = ["DEBUG_DIRECTORIES", "CodeInfo", "DebugInfo", "DwarfFunctions", "InlineFrames", "Lines"]
 

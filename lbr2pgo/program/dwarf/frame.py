@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from lbr2pgo.program.dwarf.function import NumberedTexts, name_all
 from lbr2pgo.program.dwarf.line import LineTable
 from lbr2pgo.program.dwarf.unit import Dwarf
 from lbr2pgo.support.arrays import I32, I64, U32, Records
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.intervals import numbers_in
 from lbr2pgo.support.tables import same_length, seal
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from lbr2pgo.program.dwarf.section import Texts
 from lbr2pgo.program.dwarf.unit import Dwarf
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_array
 from lbr2pgo.support.arrays import I32, I64, U64, Records
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import interval_of
 from lbr2pgo.support.tables import same_length, seal

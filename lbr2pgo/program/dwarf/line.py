@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from lbr2pgo.native import dwarf_lines as native
 from lbr2pgo.program.dwarf.unit import Dwarf
 from lbr2pgo.support.arrays import I32, U32, U64, Records
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import same_length, seal
 
 

@@ -13,7 +13,7 @@ import os
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +26,7 @@ from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.program.elf.modules import linked
 from lbr2pgo.support.arrays import I64, Bytes
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 
 DEBUG_DIRECTORIES = (Path("/usr/lib/debug"),)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from threading import Lock
@@ -33,6 +32,7 @@ from lbr2pgo.program.dwarf.loader import SplitUnits
 from lbr2pgo.program.dwarf.unit import Claims, Dwarf
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools, Records
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.intervals import numbers_in
 from lbr2pgo.support.threads import distribute, threads
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from lbr2pgo.native.dwarf_texts import TEXT_SECTIONS, decode_texts
 from lbr2pgo.program.elf.file import File
 from lbr2pgo.support.arrays import I64, Bytes
+from lbr2pgo.support.dataclass import dataclass
 
 _LEAST, _MOST = 1 << 12, 1 << 20
 """Bytes of strings that are read together."""

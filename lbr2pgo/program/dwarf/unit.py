@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +18,7 @@ from lbr2pgo.native.dwarf_units import (
 )
 from lbr2pgo.program.dwarf.section import ABSENT, Section, Texts
 from lbr2pgo.support.arrays import I64, U64, Bools, Bytes, Records
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import interval_of
 

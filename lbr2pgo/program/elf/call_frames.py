@@ -7,14 +7,13 @@ caller there. Call frame information (`.eh_frame`, `.debug_frame`) tells these p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lbr2pgo.native.call_frames import MADE, SAVED, frame_rows
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import U32, U64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.intervals import interval_of
 from lbr2pgo.support.tables import ascending, same_length, seal
 

@@ -6,7 +6,7 @@ Only what says where code is gets read, not the unwinding instructions.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from lbr2pgo.native import eh_frame as native
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import U64
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import place_of
 from lbr2pgo.support.tables import ascending, same_length, seal
 

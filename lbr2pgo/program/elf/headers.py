@@ -6,7 +6,6 @@ Source: System V gABI, "ELF Header", "Section Header", "Program Header" and "Not
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from struct import Struct
 from typing import NamedTuple
@@ -18,6 +17,7 @@ from lbr2pgo.program.elf.file import File, not_elf
 from lbr2pgo.program.elf.layout import Segment
 from lbr2pgo.program.elf.names import Names, offsets_inside, refuse_overlaps
 from lbr2pgo.support.addresses import LAST_ADDRESS, FileOffset, ImageAddress
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 
 SHT_SYMTAB, SHT_DYNSYM = 2, 11

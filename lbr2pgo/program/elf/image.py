@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -23,6 +23,7 @@ from lbr2pgo.program.elf.layout import ImageLayout, Segment
 from lbr2pgo.program.elf.modules import linked
 from lbr2pgo.program.elf.packing import unpack, unpack_gnu
 from lbr2pgo.program.elf.pe import as_elf
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 
 _EXECUTABLE, _SHARED = 2, 3

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from lbr2pgo.support.addresses import FileOffset, ImageAddress
+from lbr2pgo.support.dataclass import dataclass
 
 MODULE = ""
 

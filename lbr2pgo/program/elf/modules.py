@@ -11,7 +11,6 @@ relocations applied where what they refer to is in the module, in debug informat
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from struct import Struct
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy as np
 from lbr2pgo.program.elf.file import File, FileInMemory
 from lbr2pgo.program.elf.packing import unpack
 from lbr2pgo.support.arrays import I64, U8, U64, Bools, Records
+from lbr2pgo.support.dataclass import dataclass
 
 BASE = 0x1000
 """Where the first executable section is linked: at 0 nothing would tell it from what is missing."""

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass
 from struct import Struct
 from typing import Any
 
 from lbr2pgo.program.elf.file import File, FileInMemory
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 
 _MAGIC, _KERNEL_AT, _KERNEL = b"MZ", 0x202, b"HdrS"  # Linux: Documentation/x86/boot.rst

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import lzma
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.names import Names, offsets_inside, refuse_overlaps
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I32, I64, U8, U64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.intervals import last_at_or_below
 from lbr2pgo.support.tables import same_length, seal

@@ -7,13 +7,13 @@ tools/perf/util/evsel.c, evsel__name, v6.1).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from lbr2pgo.model import perf_abi as abi
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 from lbr2pgo.support.arrays import I64
+from lbr2pgo.support.dataclass import dataclass
 
 _HARDWARE_NAMES = (
     "cycles", "instructions", "cache-references", "cache-misses", "branches", "branch-misses",

@@ -7,10 +7,10 @@ Sources: perf: tools/lib/perf/include/perf/event.h; tools/perf/builtin-record.c
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 
 from lbr2pgo.model import perf_abi as abi
 from lbr2pgo.support.arrays import Bytes
+from lbr2pgo.support.dataclass import dataclass
 
 _HEAD = struct.Struct("<IHHQ")
 """Header and first word of the body."""

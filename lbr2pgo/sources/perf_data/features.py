@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from lbr2pgo.model import perf_abi as abi
 from lbr2pgo.sources.perf_data.attr import PerfAttr, parse_attr
+from lbr2pgo.support.dataclass import dataclass
 
 _TEXTS = {
     abi.FEATURE_HOSTNAME: "host",

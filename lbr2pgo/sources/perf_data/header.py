@@ -11,12 +11,13 @@ import os
 import struct
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import BinaryIO, NamedTuple
 
 from lbr2pgo.model import perf_abi as abi
 from lbr2pgo.sources.perf_data import features as perf_features
 from lbr2pgo.sources.perf_data.attr import PerfAttr, parse_attr
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 
 _MAX_SECTION = 1 << 24

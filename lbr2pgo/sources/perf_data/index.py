@@ -7,7 +7,6 @@ import struct
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from lbr2pgo.sources.perf_data import features as perf_features
 from lbr2pgo.sources.perf_data.attr import PerfAttr, parse_attr
 from lbr2pgo.sources.perf_data.space_records import RecordTimes, space_event
 from lbr2pgo.sources.perf_data.stream import Chunk, RecordStream, Region
+from lbr2pgo.support.dataclass import dataclass
 
 _SPACE_TYPES = (
     abi.RECORD_MMAP, abi.RECORD_MMAP2, abi.RECORD_COMM, abi.RECORD_FORK, abi.RECORD_EXIT,

@@ -10,7 +10,6 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
@@ -19,6 +18,7 @@ from lbr2pgo.model import perf_abi as abi
 from lbr2pgo.native.perf_records import PARTIAL, SPECIAL, next_plausible, whole_records
 from lbr2pgo.sources.perf_data.extents import extent_at
 from lbr2pgo.support.arrays import Bytes
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.zstd import StreamUnpacker
 
 CHUNK = 1 << 22

@@ -8,7 +8,6 @@ are of is not printed.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
 from lbr2pgo.model.branch_stacks import CallChains
 from lbr2pgo.support.arrays import U64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.intervals import last_at_or_below
 
 _FEWEST = 1000

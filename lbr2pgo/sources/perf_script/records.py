@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from lbr2pgo.model.address_space_events import Comm, Exit, Fork, Mmap, SpaceEvent
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 from lbr2pgo.sources.base import EventInfo
 from lbr2pgo.support.addresses import FileOffset, RuntimeAddress
+from lbr2pgo.support.dataclass import dataclass
 
 # Numbers have no more digits than their column holds; seconds, than 64 bits of nanoseconds.
 _ID, _HEX = r"(-?\d{1,10})", r"(?:0x)?([0-9a-f]{1,16})"

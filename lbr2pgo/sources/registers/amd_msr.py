@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from lbr2pgo.model.branch_stacks import MISPREDICTED, PREDICTED, SPEC_OUTCOMES, SPEC_SHIFT
 from lbr2pgo.sources.base import EventInfo
 from lbr2pgo.sources.registers import intel_lbr as lbr
 from lbr2pgo.sources.registers.dump_source import Decoded, dump_format, unique
 from lbr2pgo.sources.registers.register_dump import Register
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 
 FIRST, MOST = 0xC0010300, 16

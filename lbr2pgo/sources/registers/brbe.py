@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from lbr2pgo.model.branch_stacks import (
     ABORT,
@@ -30,6 +29,7 @@ from lbr2pgo.model.branch_stacks import cycles_of as branch_cycles
 from lbr2pgo.sources.base import EventInfo
 from lbr2pgo.sources.registers.dump_source import ONE_CORE, Decoded, dump_format, unique
 from lbr2pgo.sources.registers.register_dump import Register
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 
 DEPTHS = (8, 16, 32, 64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,6 +14,7 @@ from lbr2pgo.model.branch_stacks import BranchStacks, from_lists
 from lbr2pgo.sources.base import EventInfo, Sniff, SourceFormat, SourceInfo, SymbolResolver
 from lbr2pgo.sources.registers.register_dump import Register, keys_in, parse, read_text
 from lbr2pgo.support.again import repeatable
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 
 Key = TypeVar("Key", int, str)

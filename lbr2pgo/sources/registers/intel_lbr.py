@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 
 from lbr2pgo.model.branch_stacks import (
@@ -23,6 +23,7 @@ from lbr2pgo.model.branch_stacks import (
     PREDICTED,
     TYPE_SHIFT,
 )
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 
 IA32_DEBUGCTL, LBR_SELECT, LBR_TOS, PERF_CAPABILITIES = 0x1D9, 0x1C8, 0x1C9, 0x345

@@ -7,12 +7,12 @@ architectural LBR keeps its newest entry in register 0. Registers that were neve
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from lbr2pgo.sources.base import EventInfo
 from lbr2pgo.sources.registers import intel_lbr as lbr
 from lbr2pgo.sources.registers.dump_source import Decoded, dump_format, unique
 from lbr2pgo.sources.registers.register_dump import Register
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 
 
