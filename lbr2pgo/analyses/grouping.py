@@ -1,7 +1,8 @@
 """Entries of branch stacks grouped by what one asks for, as `perf report --sort` groups them.
 
-Keys have perf's names (perf: tools/perf/Documentation/perf-report.txt). Of a branch recording those
-without `_from` and `_to` are of the branch's target, as in perf (util/hist.c,
+Keys have perf's names (perf: tools/perf/Documentation/perf-report.txt), but for those that tell
+apart branches of one line, which perf does not: `srccolumn`, `case` and `condition`. Of a branch
+recording those without `_from` and `_to` are of the branch's target, as in perf (util/hist.c,
 iter_add_next_branch_entry).
 """
 
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lbr2pgo.analyses.cases import case_values, conditions
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.table import Column, Table, Unit, Value, build
 from lbr2pgo.evidence.entries import ENTRIES, EntryCounts
@@ -26,6 +28,7 @@ from lbr2pgo.model.branch_stacks import (
     SATURATED,
     cycles_of,
 )
+from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, Bools
 
@@ -79,12 +82,35 @@ def _end(kind: str, bit: int) -> Callable[[Evidence, EntryCounts], Values]:
             "dso": (names.outside_file, lambda each: names.files(each) or [image] * len(each)),
             "symbol": (names.outside, names.functions),
             "srcline": (lambda _: None, names.lines),
+            "srccolumn": (lambda _: None, names.columns),
             "addr": (lambda _: None, lambda each: each.tolist()),
         }
         known = entries.known & np.uint64(bit) != 0
         return _of_addresses(addresses, known, *describe[kind])
 
     return values
+
+
+def _cases(evidence: Evidence, entries: EntryCounts) -> Values:
+    """Values of switches, of jumps through tables."""
+    inside = np.flatnonzero(entries.known == FROM | TO)
+    code = evidence.flow.instructions
+    row = code.index_of(entries.from_[inside])
+    jumps = inside[(row >= 0) & (code.kind[row] == Kind.INDIRECT_JUMP)]
+    told: list[Value] = [None] * len(entries)
+    for at, case in zip(
+        jumps.tolist(), case_values(evidence, entries.from_[jumps], entries.to[jumps]), strict=True
+    ):
+        told[at] = case
+    return _numbered(told)
+
+
+def _taken_if(evidence: Evidence, entries: EntryCounts) -> Values:
+    """Conditions of conditional branches."""
+    known = entries.known & np.uint64(FROM) != 0
+    return _of_addresses(
+        entries.from_, known, lambda _: None, lambda each: conditions(evidence, each)
+    )
 
 
 def _flag(words: Callable[[int], Value]) -> Callable[[Evidence, EntryCounts], Values]:
@@ -109,6 +135,7 @@ _ENDS = {
     "dso": ("file", Unit.TEXT),
     "symbol": ("function", Unit.FUNCTION),
     "srcline": ("source line", Unit.LOCATION),
+    "srccolumn": ("source column", Unit.LOCATION),
     "addr": ("address", Unit.ADDRESS),
 }
 KEYS = {
@@ -118,6 +145,8 @@ KEYS = {
         for suffix, before, bit in (("_from", "from ", FROM), ("_to", "to ", TO), ("", "", TO))
         if kind + suffix != "addr"
     },
+    "case": _Key("case", Unit.TEXT, _cases),
+    "condition": _Key("taken if", Unit.TEXT, _taken_if),
     "mispredict": _Key("mispredicted", Unit.TEXT, _flag(_predicted)),
     "cycles": _Key("cycles", Unit.CYCLES, _flag(_cycles)),
     "in_tx": _Key("in transaction", Unit.TEXT, _flag(lambda f: "T" if f & IN_TRANSACTION else ".")),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lbr2pgo.analyses.cases import case_values
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.table import Column, Table, Unit, build
 from lbr2pgo.model.branch_counts import TO
@@ -115,9 +116,12 @@ def _by_target(evidence: Evidence, sites: _Sites, top: int | None, notes: tuple[
     branches = evidence.flow.branches
     count = branches.count[rows]
     source = evidence.names.of(branches.from_[rows])
-    target = evidence.names.of(branches.to[rows], branches.known[rows] & TO != 0)
+    is_inside = branches.known[rows] & TO != 0
+    target = evidence.names.of(branches.to[rows], is_inside)
+    to = np.where(is_inside, branches.to[rows], np.uint64(0))
     columns = [
         *source.columns("site_", "site "),
+        (Column("case", "case", Unit.TEXT), case_values(evidence, branches.from_[rows], to)),
         (Column("share", "share", Unit.SHARE), (count / sites.count[site]).tolist()),
         (Column("count", "count", Unit.COUNT), count.tolist()),
         (

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lbr2pgo.analyses.cases import conditions
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.intervals import wilson
 from lbr2pgo.analyses.places import file_column
@@ -173,6 +174,8 @@ def _by_line(evidence: Evidence, found: Outcomes, top: int | None, notes: tuple[
             Column("branch", "branch of the line", Unit.TEXT),
             [f"{i + 1} of {len(each)}" for each in members for i in range(len(each))],
         ),
+        (Column("column", "column", Unit.TEXT), list(places.column)),
+        (Column("condition", "taken if", Unit.TEXT), [*conditions(evidence, found.address[rows])]),
         *found.columns(rows),
         (Column("function", "function", Unit.FUNCTION), list(places.function)),
         *((column, list(files)) for column, files in file_column(places.file)),

@@ -28,6 +28,8 @@ class NamedPlaces:
     address: tuple[int | None, ...]
     function: tuple[str, ...]
     line: tuple[str | None, ...]
+    column: tuple[str | None, ...]
+    """In the line; of two branches of one line, as of a macro, the same if it is the macro's."""
     file: tuple[str | None, ...] | None
     """The image; None where the program is only one."""
 
@@ -63,7 +65,8 @@ class PlaceNames:
         at = np.where(inside, addresses, np.uint64(0))
         numbers = np.where(inside, np.uint64(0), addresses).tolist()
         is_inside = inside.tolist()
-        functions, lines, files = self.functions(at), self.lines(at), self.files(at)
+        functions, files, raw = self.functions(at), self.files(at), self.raw_lines(at)
+        lines = _lines(raw)
         if files is not None:
             files = [
                 file if here else self._outside[number] if number else None
@@ -78,6 +81,10 @@ class PlaceNames:
                 for name, here, number in zip(functions, is_inside, numbers, strict=True)
             ),
             line=tuple(line if here else None for line, here in zip(lines, is_inside, strict=True)),
+            column=tuple(
+                str(column) if here and column else None
+                for column, here in zip(raw.column.tolist(), is_inside, strict=True)
+            ),
             file=None if files is None else tuple(files),
         )
 
@@ -116,16 +123,27 @@ class PlaceNames:
 
         Line 0 means that the compiler merged code of several lines.
         """
+        return _lines(self._debug.lines(addresses))
+
+    def columns(self, addresses: ImageAddresses) -> list[str | None]:
+        """`file:line:column` of each address; as `lines` where no column is said."""
         found = self._debug.lines(addresses)
-        files = short_paths(found.files)
         return [
-            f"{files[file]}:{line}" if file >= 0 else None
-            for file, line in zip(found.file.tolist(), found.line.tolist(), strict=True)
+            f"{line}:{column}" if line and column else line
+            for line, column in zip(_lines(found), found.column.tolist(), strict=True)
         ]
 
     def raw_lines(self, addresses: ImageAddresses) -> Lines:
         """Lines as numbers, for grouping."""
         return self._debug.lines(addresses)
+
+
+def _lines(found: Lines) -> list[str | None]:
+    files = short_paths(found.files)
+    return [
+        f"{files[file]}:{line}" if file >= 0 else None
+        for file, line in zip(found.file.tolist(), found.line.tolist(), strict=True)
+    ]
 
 
 def short_paths(paths: Sequence[str]) -> list[str]:

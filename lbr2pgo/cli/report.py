@@ -56,7 +56,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--sort", type=sort_keys, action="extend", default=[], metavar="KEYS",
         help="one table of branches, grouped by keys of perf report: dso, symbol, srcline, addr, "
-        "each with _from and _to, mispredict, cycles, in_tx, abort",
+        "each with _from and _to, mispredict, cycles, in_tx, abort; or by srccolumn (_from, _to), "
+        "condition, case",
     )  # fmt: skip
     parser.add_argument(
         "--function",

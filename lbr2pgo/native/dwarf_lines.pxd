@@ -7,3 +7,4 @@ cdef struct Found:
     uint32_t file
     uint32_t line
     uint32_t discriminator
+    uint32_t column

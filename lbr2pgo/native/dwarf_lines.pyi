@@ -4,14 +4,15 @@ from lbr2pgo.native.dwarf_units import Sections
 from lbr2pgo.support.arrays import U64, Bytes, Records
 
 ROW: np.dtype[np.void]
-"""A row of the matrix: address, line, discriminator, file."""
+"""A row of the matrix: address, line, discriminator, file, column."""
 SEQUENCE: np.dtype[np.void]
 """Addresses `low` to `high` (exclusive), rows `first` to `last`; the last one only ends it."""
 NAME: np.dtype[np.void]
 """A directory or a file: `place` of its name, see `program.dwarf.section.Texts`, and a file's
 `directory` and MD5 (`digest_low` and `digest_high`, in the section's bytes; 0 if none is said)."""
 FOUND: np.dtype[np.void]
-"""What a table says of an address: whether anything (`is_there`), file, line, discriminator.
+"""What a table says of an address: whether anything (`is_there`), file, line, discriminator and
+column.
 
 The file of what is not there has a number that no table has.
 """

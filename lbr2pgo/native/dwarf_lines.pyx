@@ -65,6 +65,7 @@ cdef struct Row:
     uint32_t line
     uint32_t discriminator
     uint32_t file
+    uint32_t column
 
 
 cdef struct Sequence:
@@ -398,7 +399,9 @@ cdef inline int _standard(
         machine.row.line += <uint32_t>sleb(c)
     elif opcode == DW_LNS_set_file:
         machine.row.file = <uint32_t>uleb(c) & 0xFFFF
-    elif opcode in (DW_LNS_set_column, DW_LNS_set_isa):
+    elif opcode == DW_LNS_set_column:
+        machine.row.column = <uint32_t>uleb(c)
+    elif opcode == DW_LNS_set_isa:
         skip_leb(c)
     elif opcode == DW_LNS_const_add_pc:
         _advance(header, machine, machine.operations[255])
@@ -514,4 +517,5 @@ def look_up(
             if first_file <= rows[at].file < past_file:
                 out[i].is_there, out[i].file = 1, rows[at].file
                 out[i].line, out[i].discriminator = rows[at].line, rows[at].discriminator
+                out[i].column = rows[at].column
     return found

@@ -200,14 +200,15 @@ class _JoinedDebugInfo:
 
     def lines(self, addresses: ImageAddresses) -> Lines:
         file = np.full(len(addresses), -1, np.int32)
-        line, discriminator = np.zeros((2, len(addresses)), np.uint32)
+        line, discriminator, column = np.zeros((3, len(addresses)), np.uint32)
         files: list[str] = []
         for debug, rows, own in self._asked(addresses):
             each = debug.lines(own)
             file[rows] = np.where(each.file < 0, -1, each.file + len(files))
             line[rows], discriminator[rows] = each.line, each.discriminator
+            column[rows] = each.column
             files += each.files
-        return Lines(file, line, discriminator, tuple(files))
+        return Lines(file, line, discriminator, column, tuple(files))
 
     def digests(self, addresses: ImageAddresses) -> dict[str, bytes]:
         found: dict[str, bytes] = {}

@@ -61,13 +61,13 @@ def test_frames_are_at_the_calls_inside_of_them_and_the_leaf_at_its_line(
     die = np.array([die for stack in stacks for die in stack], np.int32)
     expected = []
     for stack, last in zip(stacks, leaf.tolist(), strict=True):
-        places = [(inner, 10 + inner, 20 + inner) for inner in stack[1:]] + [last[1:]]
+        places = [(inner, 10 + inner, 20 + inner) for inner in stack[1:]] + [last[1:4]]
         expected += [(*at, 30 + die) for die, at in zip(stack, places, strict=False)]
     found = fill_frames(offsets, die, leaf, described)
     assert [*zip(*(column.tolist() for column in found), strict=True)] == expected
 
 
 def test_an_address_without_function_may_have_a_line() -> None:
-    leaf = np.array([(1, 2, 3, 4)], FOUND)
+    leaf = np.array([(1, 2, 3, 4, 5)], FOUND)
     found = fill_frames(np.array([0, 1]), np.array([-1], np.int32), leaf, np.zeros(0, DESCRIPTION))
     assert [column.tolist() for column in found] == [[2], [3], [4], [0]]

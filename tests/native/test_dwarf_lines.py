@@ -77,6 +77,7 @@ class Machine:
     line: int = 1
     file: int = 1
     discriminator: int = 0
+    column: int = 0
 
     def advance(self, operation: int) -> None:
         total = self.index + operation
@@ -84,7 +85,7 @@ class Machine:
         self.index = total % self.operations
 
     def emit(self) -> None:
-        self.rows.append((self.address, self.line, self.discriminator, self.file))
+        self.rows.append((self.address, self.line, self.discriminator, self.file, self.column))
         self.discriminator = 0
 
     def special(self, operand: int) -> None:
@@ -122,16 +123,20 @@ class Machine:
         self.discriminator = operand
         self.encoded += extended(4, uleb(operand))
 
+    def set_column(self, operand: int) -> None:
+        self.column = operand
+        self.encoded += b"\x05" + uleb(operand)
+
     def neutral(self, operand: int) -> None:
         self.encoded += self.NEUTRAL[operand % len(self.NEUTRAL)]
 
-    NEUTRAL = (b"\x05\x81\x01", b"\x06", b"\x07", b"\x0a", b"\x0b", b"\x0c\x03", b"\0\0",
+    NEUTRAL = (b"\x06", b"\x07", b"\x0a", b"\x0b", b"\x0c\x03", b"\0\0",
                extended(0x80, b"vendor"))  # fmt: skip
 
 
 OPERATIONS = (Machine.special, Machine.copy, Machine.advance_pc, Machine.advance_line,
               Machine.set_file, Machine.const_add_pc, Machine.fixed_advance_pc,
-              Machine.set_discriminator, Machine.neutral)  # fmt: skip
+              Machine.set_discriminator, Machine.set_column, Machine.neutral)  # fmt: skip
 
 
 @given(
@@ -199,7 +204,7 @@ def test_a_cut_program_keeps_the_rows_before(program: bytes) -> None:
 
 def test_tables_before_dwarf_4_have_no_operations_per_instruction() -> None:
     assert run(table(set_address(16) + b"\x01" + END, version=3))[0] == [
-        (16, 1, 0, 1), (16, 1, 0, 1),
+        (16, 1, 0, 1, 0), (16, 1, 0, 1, 0),
     ]  # fmt: skip
 
 
@@ -226,7 +231,7 @@ def test_only_sequences_with_wanted_addresses_keep_their_rows() -> None:
         set_address(64) + copy + step + copy + step + END + set_address(16) + copy + step + END
     )
     assert run(table(program), [68])[:2] == (
-        [(64, 1, 0, 1), (68, 1, 0, 1), (72, 1, 0, 1)],
+        [(64, 1, 0, 1, 0), (68, 1, 0, 1, 0), (72, 1, 0, 1, 0)],
         [(64, 72, 0, 2), (16, 20, 3, 4)],
     )
     rows, sequences, _, complete = run(table(program), [4, 19, 20])
@@ -335,7 +340,7 @@ def compare_with_pyelftools(path: Path) -> None:
             assert ran is not None
             _, rows, _, directories, files, complete = ran
             states = [entry.state for entry in program.get_entries() if entry.state is not None]
-            expected = [(s.address, s.line, s.discriminator, s.file) for s in states]
+            expected = [(s.address, s.line, s.discriminator, s.file, s.column) for s in states]
             assert rows.tolist() == expected
             assert complete
             names, known = program["file_entry"], program["include_directory"]

@@ -59,6 +59,26 @@ def _no_branches(_code: U8, _address: int, _targets: ImageAddresses) -> ImageAdd
 
 
 @dataclass(frozen=True, slots=True)
+class Switch:
+    """What a jump through a table is taken for."""
+
+    first: int = 0
+    """The value of the table's first entry."""
+    count: int | None = None
+    """Entries of the table; None where no comparison says it."""
+    default: int | None = None
+    """Where it goes for all other values; None if nothing says it."""
+
+
+def _no_switch(_code: Disassembly, _row: int) -> Switch:
+    return Switch()
+
+
+def _no_condition(_code: bytes, _before: bytes) -> str | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
 class Idioms:
     """By default, none."""
 
@@ -68,6 +88,11 @@ class Idioms:
     """Rows of the instructions that take an address near their own, and the addresses."""
     jump_tables: Callable[[Disassembly], TableUses] = _no_tables
     """Tables that indirect jumps use."""
+    switch: Callable[[Disassembly, int], Switch] = _no_switch
+    """The values behind the entries of the table that the indirect jump at a row uses."""
+    condition: Callable[[bytes, bytes], str | None] = _no_condition
+    """For what a conditional branch, after the instruction before it, is taken (`== 5`); None if
+    that is not visible."""
     unsupported: Callable[[Disassembly], Bools] = _none_unsupported
     """Instructions that BOLT can't move."""
     padding: re.Pattern[bytes] | None = None

@@ -6,20 +6,25 @@ stand in its data, where the loader relocates them or, in a program that is not 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from lbr2pgo.profiles.bolt.context import idioms_of
 from lbr2pgo.profiles.bolt.disassembly import disassembled
 from lbr2pgo.profiles.bolt.functions import discover
-from lbr2pgo.profiles.bolt.jump_tables import find_jump_tables
+from lbr2pgo.profiles.bolt.jump_tables import find_jump_tables, table_entries
 from lbr2pgo.profiles.bolt.references import read_references
 from lbr2pgo.program.code.code_graph import IndirectTargets
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
+from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.distinct import among, distinct
+from lbr2pgo.support.tables import same_length, seal
 
 _POINTER_SIZE = 8
+_MANY = 1 << 62
 
 
 def indirect_targets(program: Program, addresses: ImageAddresses) -> IndirectTargets:
@@ -34,6 +39,48 @@ def indirect_targets(program: Program, addresses: ImageAddresses) -> IndirectTar
     anywhere = image_addresses(np.zeros(len(labels), np.uint64))
     return IndirectTargets(
         np.concatenate([tables.jump, anywhere]), np.concatenate([tables.target, labels])
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchCases:
+    """Where switches lead, one row for each value; columns of length n."""
+
+    jump: ImageAddresses
+    target: ImageAddresses
+    value: I64
+    default: ImageAddresses
+    """Where the jump's switch goes for other values, and for holes in its table; 0: not known."""
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
+
+
+def switch_cases(program: Program, addresses: ImageAddresses) -> SwitchCases:
+    """The cases of the switches in the functions that hold these addresses, as code tells them."""
+    image, idioms = program.image, idioms_of(program.image)
+    code = disassembled(
+        image, discover(image, program.symbols), program.instructions_for(addresses)
+    )
+    code = idioms.normalized(code)
+    found = table_entries(image, code, read_references(image), idioms)
+    jumps, of = np.unique(found.jump, return_inverse=True)
+    switches = [idioms.switch(code, row) for row in code.at(jumps).tolist()]
+    first, count, default = (
+        np.array(column, np.int64).reshape(-1)[of]
+        for column in (
+            [switch.first for switch in switches],
+            [_MANY if switch.count is None else switch.count for switch in switches],
+            [switch.default or 0 for switch in switches],
+        )
+    )
+    kept = found.index < count
+    return SwitchCases(
+        found.jump[kept],
+        found.target[kept],
+        (first + found.index)[kept],
+        image_addresses(default[kept].astype(np.uint64)),
     )
 
 

@@ -66,6 +66,38 @@ def find_jump_tables(
 
 
 @dataclass(frozen=True, slots=True)
+class TableEntries:
+    """Entries of tables whose jumps are known, in their order; columns of length n."""
+
+    jump: ImageAddresses
+    index: I64
+    target: ImageAddresses
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
+
+
+def table_entries(
+    image: Image, code: Disassembly, references: CodeReferences, idioms: Idioms
+) -> TableEntries:
+    """What each entry of the tables of `code` leads to; where a table ends is a guess, as above."""
+    uses = idioms.jump_tables(code)
+    keys = np.column_stack([uses.table, uses.function.view(np.uint64), uses.is_distances])
+    keys, used = np.unique(keys, axis=0, return_inverse=True)
+    tables = _Tables(keys[:, 0], keys[:, 1].view(np.int64), keys[:, 2] > 0)
+    table, target = _Reader(image, code, references).entries(tables)
+    order = np.argsort(table, kind="stable")
+    table, target = table[order], target[order]
+    used = used.reshape(-1)
+    first, past = np.searchsorted(table, used), np.searchsorted(table, used, side="right")
+    rows = numbers_in(first, past)
+    return TableEntries(
+        np.repeat(uses.jump, past - first), rows - np.repeat(first, past - first), target[rows]
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class _Tables:
     """What may be tables; columns of length n."""
 

@@ -28,6 +28,7 @@ from lbr2pgo.profiles.bolt.x86_operands import (
     Memory,
     Reader,
 )
+from lbr2pgo.profiles.bolt.x86_switches import condition, switch_of
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U8, Bools
@@ -238,6 +239,8 @@ X86_64 = Idioms(
     normalized=normalized,
     taken_addresses=rip_relative_leas,
     jump_tables=jump_tables,
+    switch=switch_of,
+    condition=condition,
     unsupported=uses_short_loop,
     padding=_PADDING,
     branches_to=branches_to,

@@ -51,7 +51,7 @@ class CodeInfo(Protocol):
         """Inline frames of (n,) image addresses, in the order given."""
 
     def lines(self, addresses: ImageAddresses) -> Lines:
-        """File, line and discriminator of (n,) image addresses."""
+        """File, line, discriminator and column of (n,) image addresses."""
 
     def digests(self, addresses: ImageAddresses) -> dict[str, bytes]:
         """MD5 of the source files of image addresses, as they were compiled; of DWARF 5 only."""
@@ -142,10 +142,10 @@ class DebugInfo:
         return self._symbolizer.places(np.ascontiguousarray(addresses, np.uint64))
 
     def lines(self, addresses: ImageAddresses) -> Lines:
-        """File, line and discriminator of (n,) image addresses."""
+        """File, line, discriminator and column of (n,) image addresses."""
         if not self.present:
             zeros = np.zeros(len(addresses), np.uint32)
-            return Lines(np.full(len(addresses), -1, np.int32), zeros, zeros, ())
+            return Lines(np.full(len(addresses), -1, np.int32), zeros, zeros, zeros, ())
         return self._symbolizer.lines(np.ascontiguousarray(addresses, np.uint64))
 
     def unit_names(self, addresses: ImageAddresses) -> list[str | None]:

@@ -22,6 +22,8 @@ class Lines:
     """(n,), index into `files`, -1 where no line table covers the address."""
     line: U32
     discriminator: U32
+    column: U32
+    """(n,), from 1 on; 0 where none is said."""
     files: tuple[str, ...]
 
     def __post_init__(self) -> None:

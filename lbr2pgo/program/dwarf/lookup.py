@@ -216,7 +216,7 @@ class Symbolizer:
         known = np.flatnonzero(found["is_there"])
         file = np.full(len(addresses), -1, np.int32)
         file[known], files = name_files(units[known], found["file"][known], self.line_table)
-        return Lines(file, found["line"], found["discriminator"], files)
+        return Lines(file, found["line"], found["discriminator"], found["column"], files)
 
     def unit_names(self, addresses: ImageAddresses) -> list[str | None]:
         """See `DebugInfo.unit_names`."""

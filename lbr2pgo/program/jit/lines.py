@@ -83,7 +83,8 @@ class JitLines:
         at = interval_of(self.start, self.end, addresses)
         line = np.where(at >= 0, np.append(self.line, 0)[at], 0).astype(np.uint32)
         file = np.where(at >= 0, np.append(self.file, -1)[at], -1).astype(np.int32)
-        return Lines(file, line, np.zeros(len(addresses), np.uint32), self.files)
+        none = np.zeros(len(addresses), np.uint32)
+        return Lines(file, line, none, none, self.files)
 
     def digests(self, addresses: ImageAddresses) -> dict[str, bytes]:
         """None are told."""

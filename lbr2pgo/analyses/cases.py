@@ -1,0 +1,87 @@
+"""What branches of one source line are told apart by: values of switches, and conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from lbr2pgo.analyses.evidence import Evidence
+from lbr2pgo.profiles.bolt.context import idioms_of
+from lbr2pgo.profiles.bolt.indirect_jumps import switch_cases
+from lbr2pgo.program.program import Program
+from lbr2pgo.support.addresses import ImageAddresses, image_array
+
+_SHOWN = 6
+"""Ranges of values of one target that are written."""
+
+
+def case_values(
+    evidence: Evidence, jumps: ImageAddresses, targets: ImageAddresses
+) -> list[str | None]:
+    """Of each jump (n,) through a table and its target, the values of the switch that lead there.
+
+    None where the code does not tell them: other jumps, and tables that are not recognised.
+    """
+    known: dict[tuple[int, int], str] = {}
+    for file, moved, own in _by_file(evidence, jumps):
+        cases = switch_cases(file, own)
+        values: dict[tuple[int, int], list[int]] = {}
+        defaults: dict[int, int] = {}
+        columns = (cases.jump, cases.target, cases.value, cases.default)
+        for jump, target, value, default in zip(*(c.tolist() for c in columns), strict=True):
+            values.setdefault((jump + moved, target + moved), []).append(value)
+            defaults[jump + moved] = default + moved
+        known |= {
+            key: "default" if defaults[key[0]] == key[1] else written(each)
+            for key, each in values.items()
+        }
+    pairs = zip(jumps.tolist(), targets.tolist(), strict=True)
+    return [known.get(pair) for pair in pairs]
+
+
+def written(values: Sequence[int]) -> str:
+    """Values in words, neighbours as ranges.
+
+    >>> written([65, 67, 66, 90])
+    'case 65..67, 90'
+    """
+    ordered = np.unique(np.array(values, np.int64))
+    pieces = np.split(ordered, np.flatnonzero(np.diff(ordered) != 1) + 1)
+    words = [
+        str(piece[0]) if len(piece) == 1 else f"{piece[0]}..{piece[-1]}"
+        for piece in pieces[:_SHOWN]
+    ]
+    more = f", and {len(pieces) - _SHOWN} more" if len(pieces) > _SHOWN else ""
+    return f"case {', '.join(words)}{more}"
+
+
+def conditions(evidence: Evidence, branches: ImageAddresses) -> list[str | None]:
+    """For which outcome of the comparison before them conditional branches (n,) are taken.
+
+    None where that is with no number, or further ahead.
+    """
+    code = evidence.flow.instructions
+    found: list[str | None] = []
+    for address, row in zip(branches.tolist(), code.index_of(branches).tolist(), strict=True):
+        file, own = evidence.program.file_of(address)
+        follows = row > 0 and code.run[row - 1] == code.run[row]
+        if not follows:
+            found.append(None)
+            continue
+        size, before = int(code.size[row]), int(code.size[row - 1])
+        text = file.image.read(own - before, before + size)
+        found.append(idioms_of(file.image).condition(text[before:], text[:before]))
+    return found
+
+
+def _by_file(
+    evidence: Evidence, addresses: ImageAddresses
+) -> Iterator[tuple[Program, int, ImageAddresses]]:
+    """Files, what their addresses are moved by, and the different addresses in them."""
+    files: dict[int, tuple[Program, list[int]]] = {}
+    for address in np.unique(addresses).tolist():
+        file, own = evidence.program.file_of(address)
+        files.setdefault(address - own, (file, []))[1].append(own)
+    for moved, (file, places) in files.items():
+        yield file, moved, image_array(places)
