@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -41,10 +41,11 @@ CFLAGS = -O2 $(LBR2PGO_CFLAGS)
 LDFLAGS = $(LBR2PGO_LDFLAGS)
 
 all: app app.bolt
-app: app.o
+app$(LBR2PGO_SUFFIX): app$(LBR2PGO_SUFFIX).o
 \t$(CC) $(LDFLAGS) -o $@ $^
 \t$(call lbr2pgo-check,$@)
-app.o: $(LBR2PGO_PROFILE) $(LBR2PGO_LAYOUT)
+app$(LBR2PGO_SUFFIX).o: app.c $(LBR2PGO_PROFILE) $(LBR2PGO_LAYOUT)
+\t$(CC) $(CFLAGS) -c -o $@ $<
 """
 MESON = """\
 project('app', 'c', default_options: ['optimization=2'])
@@ -53,6 +54,7 @@ lbr2pgo_fdata = 'app.fdata'
 {recordings}
 {probes}
 {propeller}
+lbr2pgo_training = get_option('training')
 subdir('lbr2pgo')
 app = executable('app', 'app.c', c_args: lbr2pgo_args, link_args: lbr2pgo_link_args)
 lbr2pgo_target = app
@@ -93,13 +95,20 @@ class Project:
     """Commands of a build from scratch."""
     again: tuple[tuple[str, ...], ...]
     """Commands of a build after a file of a new name came."""
+    training: tuple[tuple[str, ...], ...]
+    """Commands of a build that is to be recorded only, in a place of its own."""
     app: Path
     bolted: Path
+    trained: Path
 
     def put(self, profile: str, name: str) -> None:
         """Put a profile of the folder of profiles into the project, under a new time."""
         path = self.folder / name
         path.write_bytes((self.profiles / profile).read_bytes())
+
+    def build_for_training(self) -> Done:
+        """Build `trained`, which is to be recorded."""
+        return replace(self, steps=self.training).build()
 
     def build(self, *, again: bool = False, compiler: str = "clang-22") -> Done:
         """Build; stops at the first command that fails."""
@@ -180,9 +189,12 @@ def _cmake(wish: Wish) -> Project:
     build = (wish.tool("cmake"), "--build", "out")
     configure = (wish.tool("cmake"), "-S", ".", "-B", "out", *options)
     out = wish.folder / "out"
+    train = wish.tool("cmake"), "-S", ".", "-B", "training", *options, "-DLBR2PGO_TRAINING=ON"
+    training = train, (wish.tool("cmake"), "--build", "training")
     return Project(
-        wish.folder, wish.profiles, (configure, build), (build,), out / "app", out / "app.bolt"
-    )
+        wish.folder, wish.profiles, (configure, build), (build,), training,
+        out / "app", out / "app.bolt", wish.folder / "training" / "app",
+    )  # fmt: skip
 
 
 def _make(wish: Wish) -> Project:
@@ -192,9 +204,11 @@ def _make(wish: Wish) -> Project:
     text = MAKE.format(profile=recording, fdata=recording, probes=wanted, propeller=wish.propeller)
     (wish.folder / "Makefile").write_text(text)
     build = (("make",),)
+    training = (("make", "LBR2PGO_TRAINING=1", "app.training"),)
     return Project(
-        wish.folder, wish.profiles, build, build, wish.folder / "app", wish.folder / "app.bolt"
-    )
+        wish.folder, wish.profiles, build, build, training,
+        wish.folder / "app", wish.folder / "app.bolt", wish.folder / "app.training",
+    )  # fmt: skip
 
 
 def _meson(wish: Wish) -> Project:
@@ -209,14 +223,17 @@ def _meson(wish: Wish) -> Project:
         propeller=wish.propeller,
     )
     (wish.folder / "meson.build").write_text(text)
+    option = "option('training', type: 'boolean', value: false)\n"
+    (wish.folder / "meson_options.txt").write_text(option)
     shutil.copytree(SHARE / "meson" / "lbr2pgo", wish.folder / "lbr2pgo")
     meson = str(Path(sys.executable).with_name("meson"))
     setup, build = (meson, "setup", "out"), ("ninja", "-C", "out")
     reconfigure = (meson, "setup", "--reconfigure", "out")
     out = wish.folder / "out"
+    training = (meson, "setup", "training", "-Dtraining=true"), ("ninja", "-C", "training")
     return Project(
-        wish.folder, wish.profiles, (setup, build), (reconfigure, build),
-        out / "app", out / "lbr2pgo" / "bolt" / "app.bolt",
+        wish.folder, wish.profiles, (setup, build), (reconfigure, build), training,
+        out / "app", out / "lbr2pgo" / "bolt" / "app.bolt", wish.folder / "training" / "app",
     )  # fmt: skip
 
 

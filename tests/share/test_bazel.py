@@ -33,7 +33,12 @@ def rule(**kwargs):
 attr = struct(**{name: lambda **kwargs: None
                  for name in ["string", "string_list", "label", "label_list", "output"]})
 DefaultInfo, OutputGroupInfo, depset = struct, struct, list
-native = struct(glob = lambda names, allow_empty: [name for name in names if name in there])
+native = struct(glob = lambda names, allow_empty: [name for name in names if name in there],
+                config_setting = lambda **kwargs: None)
+
+def select(choices):
+    chosen = [name for name in choices if training and name.endswith("_training")]
+    return choices[(chosen + ["//conditions:default"])[0]]
 """
 # Macros as a BUILD file would call them.
 BUILD = """
@@ -49,8 +54,10 @@ json.encode([pgo, made, calls])
 def evaluate():
     """What the BUILD file's macros give and call, by the files that are there."""
 
-    def call(*there: str, probes: bool = False, compiler: str = "clang", build: str = BUILD):
+    def call(*there: str, probes: bool = False, compiler: str = "clang", build: str = BUILD,
+             training: bool = False):  # fmt: skip
         wanted = f'there = {json.dumps(there)}\nprobes = {probes}\ncompiler = "{compiler}"\n'
+        wanted += f"training = {training}\n"
         text = f"{wanted}{BAZEL}\n{FILE.read_text()}\n{build}"
         module = starlark.Module()
         dialect = starlark.Dialect.extended()
@@ -88,6 +95,13 @@ def test_probes_are_compiled_in_where_they_are_asked_for(evaluate) -> None:
 def test_gcc_is_given_flags_of_its_own(evaluate) -> None:
     pgo, _, _ = evaluate("app.prof", compiler="gcc")
     assert pgo["copts"] == ["-g1", "-fauto-profile=$(location app.prof)"]
+
+
+def test_a_training_build_uses_no_profile_and_has_flags_of_its_own(evaluate) -> None:
+    pgo, _, _ = evaluate("app.prof", probes=True, training=True)
+    assert pgo["copts"][-2:] == ["-fpseudo-probe-for-profiling", "-O1"]
+    pgo, _, _ = evaluate("app.prof", compiler="gcc", training=True)
+    assert pgo["copts"] == ["-g1"]
 
 
 def test_a_layout_is_used_where_both_files_are_there(evaluate) -> None:
@@ -211,7 +225,7 @@ def test_bazel_itself_builds_with_a_profile_and_lays_out(bazel: Bazel, tmp_path:
     assert "warning: there is no none.prof yet: a plain build" in done.stderr
     done = bazel("//:app.bolt")
     assert done.returncode == 0, done.stderr
-    made = tmp_path / "workspace" / "bazel-bin"
+    made = (tmp_path / "workspace" / "bazel-bin").resolve()  # it leads to the last build
     programs = [made / name for name in ("plain", "app", "app.bolt")]
     assert len({program.read_bytes() for program in programs}) == 3
     outputs = {
@@ -220,4 +234,9 @@ def test_bazel_itself_builds_with_a_profile_and_lays_out(bazel: Bazel, tmp_path:
     }
     assert len(outputs) == 1
     assert (made / "app_profile.prof").read_text().startswith("run:")
+    done = bazel("//:app", "--define=lbr2pgo=training", "--platform_suffix=-training")
+    assert done.returncode == 0, done.stderr
+    (trained,) = made.parents[1].glob("*-training*/bin/app")
+    assert trained.read_bytes() != programs[1].read_bytes()
+    assert subprocess.run([trained, "1"], capture_output=True).stdout in outputs
     subprocess.run(["chmod", "-R", "u+w", tmp_path], check=True)  # Bazel's outputs are read-only

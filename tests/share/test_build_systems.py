@@ -17,6 +17,7 @@ from lbr2pgo.profiles.formats.propeller_order import PropellerOrderOutput
 from lbr2pgo.profiles.gcc import afdo
 from lbr2pgo.profiles.gcc.afdo import GccProfile
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.program import Program
 
 pytestmark = pytest.mark.slow
@@ -74,6 +75,30 @@ def test_from_no_profile_to_a_good_one_to_another_program_s(project, build_syste
     assert "in functions that it lacks" in line
     # And stays refused.
     assert app.build().code != 0
+
+
+@pytest.mark.parametrize("build_system", BUILD_SYSTEMS)
+def test_a_training_build_lies_apart_and_its_profile_is_used(project, build_system, tmp_path):
+    app = project(build_system, probes=True)
+    assert app.build().code == 0
+    plain, result = app.app.read_bytes(), checksum(app.app)
+    app.put("shapes.prof", "app.prof")  # another program's: a training build asks for none
+    app.put("shapes.fdata", "app.fdata")
+    training = app.build_for_training()
+    assert training.code == 0, training.text
+    assert app.app.read_bytes() == plain
+    assert checksum(app.trained) == result
+    sizes = [len(Image.open(each).section_data(".text") or b"") for each in (app.app, app.trained)]
+    assert sizes[0] != sizes[1]
+    (app.folder / "app.fdata").unlink()
+    recording = tmp_path / "training.data"
+    record_all(Training((f"{app.trained} 2",), 1009, emulate=True), recording, print)
+    make_profiles([recording], app.trained, print, [LlvmOutput(app.folder / "app.prof")])
+    done = app.build(again=True)
+    assert done.code == 0, done.text
+    assert any(": fits " in line for line in done.said("app.prof"))
+    assert app.app.read_bytes() != plain
+    assert checksum(app.app) == result
 
 
 @pytest.mark.parametrize("build_system", BUILD_SYSTEMS)

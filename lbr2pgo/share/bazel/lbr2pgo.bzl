@@ -20,6 +20,10 @@ Or have clang and lld lay it out, and add `layout`'s to each of these, and `layo
     layout = lbr2pgo_propeller(name = "app_layout", clusters = "app.propeller-cc",
                                order = "app.propeller-ld")
 
+With `--define=lbr2pgo=training`, and `--platform_suffix=-training` for a folder of its own, Bazel
+builds a program that is recorded and not shipped: no profile is used, and clang is given
+`training_flags` of `lbr2pgo_profile` behind its other flags.
+
 Instead of files, all take `recordings` and `recorded`, the binary that was recorded. A file that
 isn't there yet gives a plain build and a line of warning. A stale profile is used, and how stale it
 is stands in the log; another program's ends the build. The command lbr2pgo must be in the PATH of
@@ -134,7 +138,7 @@ def _find_profile(name, form, profile, recordings, recorded):
     _convert(name = out + "_convert", form = form, out = out, recorded = recorded, recordings = recordings)
     return out
 
-def lbr2pgo_profile(name, profile = None, recordings = [], recorded = None, probes = False, compiler = "clang"):
+def lbr2pgo_profile(name, profile = None, recordings = [], recorded = None, probes = False, compiler = "clang", training_flags = ["-O1"]):
     """Finds or makes a sample profile for clang or GCC.
 
     Args:
@@ -144,6 +148,7 @@ def lbr2pgo_profile(name, profile = None, recordings = [], recorded = None, prob
       recorded: the binary that was recorded, a file of this package.
       probes: compile with pseudo probes (docs/probes.md).
       compiler: "clang" or "gcc": macros can't see it.
+      training_flags: of clang with --define=lbr2pgo=training.
 
     Returns:
       A struct: `copts`, `linkopts` and `inputs` (additional_compiler_inputs) of cc rules, and
@@ -155,8 +160,13 @@ def lbr2pgo_profile(name, profile = None, recordings = [], recorded = None, prob
     use = ["{}=$(location {})".format(flag, found)] if found else []
     lines = ["-g1"] if is_gcc else ["-g1", "-fdebug-info-for-profiling"]
     numbered = ["-fpseudo-probe-for-profiling"] if probes else []
+    training = name + "_training"
+    native.config_setting(name = training, define_values = {"lbr2pgo": "training"})
     return struct(
-        copts = lines + numbered + use,
+        copts = lines + numbered + select({
+            training: [] if is_gcc else training_flags,
+            "//conditions:default": use,
+        }),
         inputs = [found] if found else [],
         linkopts = ["-Wl,--build-id", "-Wl,--emit-relocs"],
         profile = found,

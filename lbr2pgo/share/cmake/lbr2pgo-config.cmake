@@ -16,6 +16,9 @@
 #
 # lbr2pgo_profile also takes PROBES: compile the target with pseudo probes (docs/probes.md).
 #
+# With -DLBR2PGO_TRAINING=ON, a build directory is for programs that are recorded, not shipped: no
+# profile is used, and LBR2PGO_TRAINING_FLAGS go to clang behind all others. So is what TRAIN runs.
+#
 # A file that isn't there yet gives a plain build and a line of warning; CMake runs again by itself
 # once it is. A stale profile is used, and how stale it is stands in the log; another program's
 # ends the build. See docs/builds.md.
@@ -35,6 +38,9 @@ set(LBR2PGO_BOLT_OPTIONS "" CACHE STRING "Options of llvm-bolt, in place of lbr2
 set(LBR2PGO_MAX_STALE 0.5 CACHE STRING "A profile with more that has no place is refused")
 set(LBR2PGO_MAX_MISSING 0.5 CACHE STRING "A profile with more in unknown functions is refused")
 
+option(LBR2PGO_TRAINING "Build what is to be recorded, and not shipped" OFF)
+set(LBR2PGO_TRAINING_FLAGS "-O1" CACHE STRING "Of clang in training builds, behind all others")
+
 # Build a target with its sample profile.
 function(lbr2pgo_profile)
     _lbr2pgo_parse(lbr2pgo_profile PROBES ${ARGN})
@@ -52,10 +58,15 @@ function(lbr2pgo_profile)
     endif()
     _lbr2pgo_link_build_id(${arg_TARGET})
 
-    if(arg_MODE STREQUAL "TRAIN")
-        _lbr2pgo_clone(${arg_TARGET} ${arg_TARGET}-plain)
+    if(LBR2PGO_TRAINING)
+        _lbr2pgo_train_options(${arg_TARGET})
+        return()
     endif()
-    _lbr2pgo_find_profile(profile "${form}" ${arg_TARGET}-plain ${arg_TARGET}.${ending})
+    if(arg_MODE STREQUAL "TRAIN")
+        _lbr2pgo_clone(${arg_TARGET} ${arg_TARGET}-training)
+        _lbr2pgo_train_options(${arg_TARGET}-training)
+    endif()
+    _lbr2pgo_find_profile(profile "${form}" ${arg_TARGET}-training ${arg_TARGET}.${ending})
     if(NOT profile)
         _lbr2pgo_warn("no ${arg_PROFILE}${arg_RECORDING} yet: ${arg_TARGET} is built plainly")
         return()
@@ -76,6 +87,9 @@ endfunction()
 # Have clang and lld lay a target out.
 function(lbr2pgo_propeller)
     _lbr2pgo_parse(lbr2pgo_propeller "" ${ARGN})
+    if(LBR2PGO_TRAINING)
+        return()
+    endif()
     _lbr2pgo_languages(languages -fbasic-block-address-map)
     if(NOT languages)
         _lbr2pgo_warn("no compiler here lays out blocks: ${arg_TARGET} is laid out as ever")
@@ -138,6 +152,9 @@ function(lbr2pgo_bolt)
     target_link_options(${arg_TARGET} PRIVATE -Wl,--emit-relocs)
     _lbr2pgo_link_build_id(${arg_TARGET})
 
+    if(LBR2PGO_TRAINING)
+        return()
+    endif()
     _lbr2pgo_find_profile(profile --fdata ${arg_TARGET} ${arg_TARGET}.fdata)
     set(output "${CMAKE_CURRENT_BINARY_DIR}/${arg_TARGET}.bolt")
     set(options ${LBR2PGO_BOLT_OPTIONS})
@@ -305,6 +322,14 @@ function(_lbr2pgo_clone target clone)
             set_property(TARGET ${clone} PROPERTY ${property} "${value}")
         endif()
     endforeach()
+endfunction()
+
+# What a build is given that is only recorded; reads languages and the profile's ending.
+function(_lbr2pgo_train_options target)
+    if(ending STREQUAL "prof")
+        set(arg_TARGET ${target})
+        _lbr2pgo_compile_options(${LBR2PGO_TRAINING_FLAGS})
+    endif()
 endfunction()
 
 # Options of the languages that take profiles; reads arg_TARGET and languages.

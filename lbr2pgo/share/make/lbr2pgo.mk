@@ -21,6 +21,10 @@
 #
 # With LBR2PGO_PROBES = 1 before the include, code is compiled with pseudo probes: see docs/probes.md.
 #
+# `make LBR2PGO_TRAINING=1` is for a program that is recorded and not shipped: it uses no profile, and
+# gives clang LBR2PGO_TRAINING_FLAGS behind all others. $(LBR2PGO_SUFFIX) is then `.training`, else
+# empty: put it behind the names of the program and its objects, and both builds lie side by side.
+#
 # A file that isn't there yet gives a plain build and a line of warning. A stale profile is used, and
 # how stale it is stands in the log, from 20 % on as a warning; one that is more than half stale, or
 # another program's, ends the build. See docs/builds.md.
@@ -29,6 +33,9 @@ LBR2PGO ?= lbr2pgo
 LBR2PGO_COMPILER ?= $(CC)
 LBR2PGO_BOLT_OPTIONS ?=
 LBR2PGO_PROBES ?=
+LBR2PGO_TRAINING ?=
+LBR2PGO_TRAINING_FLAGS ?= -O1
+LBR2PGO_SUFFIX := $(if $(LBR2PGO_TRAINING),.training)
 LBR2PGO_MAX_STALE ?= 0.5
 LBR2PGO_MAX_MISSING ?= 0.5
 _lbr2pgo-gates = --max-stale $(LBR2PGO_MAX_STALE) --max-missing $(LBR2PGO_MAX_MISSING)
@@ -39,7 +46,7 @@ LBR2PGO_LDFLAGS := -Wl,--build-id
 # there is a profile, LBR2PGO_PROFILE, on which objects must depend. For one program in a Makefile.
 define lbr2pgo-profile
 LBR2PGO_PROFILE := $(if $(_lbr2pgo-debug),$(call _lbr2pgo-usable,$1,$2,$3))
-LBR2PGO_CFLAGS := $(_lbr2pgo-debug)
+LBR2PGO_CFLAGS := $(_lbr2pgo-debug) $(_lbr2pgo-train)
 ifdef LBR2PGO_PROFILE
 LBR2PGO_CFLAGS += $(_lbr2pgo-use)=$1
 $(call _lbr2pgo-rule,$1,$2,$3,$(_lbr2pgo-form))
@@ -62,7 +69,7 @@ endef
 # files are there, LBR2PGO_LAYOUT, on which objects must depend. For one program in a Makefile.
 define lbr2pgo-propeller
 LBR2PGO_LAYOUT := $(call _lbr2pgo-usable,$1,$3,$4)
-LBR2PGO_CFLAGS += -fbasic-block-address-map -ffunction-sections
+LBR2PGO_CFLAGS += $(if $(LBR2PGO_TRAINING),,-fbasic-block-address-map -ffunction-sections)
 LBR2PGO_LDFLAGS += -fuse-ld=lld -Wl,--lto-basic-block-address-map
 ifdef LBR2PGO_LAYOUT
 LBR2PGO_CFLAGS += -fbasic-block-sections=list=$1
@@ -81,8 +88,10 @@ lbr2pgo-check = $(foreach profile,$(LBR2PGO_PROFILE) $(LBR2PGO_LAYOUT),$(LBR2PGO
 # Which of these files are not there.
 _lbr2pgo-missing = $(filter-out $(wildcard $1),$1)
 
-# The profile if it, or all that it is made of, is there; else nothing, and a warning.
-_lbr2pgo-usable = $(call _lbr2pgo-unless,$(call _lbr2pgo-missing,$(or $(strip $2 $3),$1)),$1)
+# The profile if it, or all that it is made of, is there; else nothing, and a warning. Training
+# builds want none.
+_lbr2pgo-usable = $(if $(LBR2PGO_TRAINING),,$(call _lbr2pgo-unless,$(call _lbr2pgo-missing,$(or \
+    $(strip $2 $3),$1)),$1))
 _lbr2pgo-unless = $(if $1,$(warning lbr2pgo: warning: there is no $1 yet: a plain build),$2)
 
 # What any build needs whose samples shall find their lines; nothing if the compiler is too old.
@@ -103,6 +112,10 @@ ifneq ($(call _lbr2pgo-refuses,$(_lbr2pgo-debug)),)
 $(warning lbr2pgo: warning: $(LBR2PGO_COMPILER) takes no $(_lbr2pgo-debug): a plain build)
 _lbr2pgo-debug :=
 endif
+
+# What clang is given in a training build.
+_lbr2pgo-train := $(if $(LBR2PGO_TRAINING),$(if $(filter --llvm,$(_lbr2pgo-form)),$(if \
+    $(_lbr2pgo-debug),$(LBR2PGO_TRAINING_FLAGS))))
 
 # The rule that converts recordings, if there are any.
 define _lbr2pgo-rule
