@@ -10,7 +10,7 @@ WORKERS ?= 2
 LLVM_PACKAGES = clang-22 llvm-22 lld-22 bolt-22 libclang-rt-22-dev
 CROSS_PACKAGES = gcc-aarch64-linux-gnu libc6-dev-arm64-cross libstdc++-12-dev-arm64-cross
 PACKAGES = $(LLVM_PACKAGES) $(CROSS_PACKAGES) gcc g++ libc6-dev binutils dwz make \
-           cmake ninja-build qemu-user linux-perf valgrind chromium zstd bazel-bootstrap autofdo golang-go
+           cmake ninja-build qemu-user patchelf linux-perf valgrind chromium zstd bazel-bootstrap autofdo golang-go
 APT = DEBIAN_FRONTEND=noninteractive apt-get
 # Whether an extension can be built.
 HAS_COMPILER = (command -v cc || command -v gcc || command -v clang) >/dev/null && \
@@ -36,7 +36,7 @@ demo: install ## convert a shipped recording; print what was lost and the hottes
 test: setup toolchain lint ## lint, type-check and run every test (installs the toolchain if root)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -q
 
-test-pythons: setup ## the suite's fast part on every other Python that is found (3.11 to 3.14)
+test-pythons: setup ## the suite's fast part on the other Pythons, 3.11 to 3.14
 	$(BIN)/python tests/pythons.py
 
 lint: setup ## ruff and mypy
@@ -78,8 +78,14 @@ $(BIN)/python:
 
 NATIVE = $(wildcard lbr2pgo/native/*.p*)
 
+DEPENDENCIES = import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")
+
+# What the package needs is fetched while it is compiled.
 $(VENV)/.installed: pyproject.toml setup.py $(NATIVE) | compiler $(BIN)/python
-	$(PIP) install --quiet --editable .
+	@$(PYTHON) -c '$(DEPENDENCIES)' >$(VENV)/dependencies.txt
+	$(PIP) install --quiet --editable . --no-deps & built=$$!; \
+	$(PIP) install --quiet --requirement $(VENV)/dependencies.txt; fetched=$$?; \
+	wait $$built && exit $$fetched
 	@touch $@
 
 $(VENV)/.developed: pyproject.toml setup.py $(NATIVE) | compiler $(BIN)/python

@@ -48,8 +48,7 @@ def check_compiler() -> None:
         )
 
 
-def _extension(name: str, source: Path) -> Extension:
-    level = "-O3" if source.stem in PER_SAMPLE else "-O1"
+def _extension(name: str, source: Path, level: str) -> Extension:
     return Extension(name, [str(source)], extra_compile_args=[level, "-g0"])
 
 
@@ -59,10 +58,12 @@ def extensions() -> list[Extension]:
 
     gc.disable()  # looking for cycles would take Cython half as long again
     modules = [
-        _extension(f"lbr2pgo.native.{path.stem}", path) for path in sorted(NATIVE.glob("*.pyx"))
+        _extension(f"lbr2pgo.native.{path.stem}", path, "-O3" if path.stem in PER_SAMPLE else "-O1")
+        for path in sorted(NATIVE.glob("*.pyx"))
     ]
+    shared = _extension(SHARED, NATIVE / "_memoryviews.c", "-O0")  # no loop calls it
     return cythonize(
-        [*modules, _extension(SHARED, NATIVE / "_memoryviews.c")],
+        [*modules, shared],
         compiler_directives=DIRECTIVES,
         shared_utility_qualified_name=SHARED,
         build_dir="build/cython",
