@@ -1,7 +1,8 @@
 """Run the suite's fast part on every other Python that is found: `make test-pythons`.
 
-Found are those on PATH and pyenv's. Each gets an environment with what the package needs, and the
-loops, compiled without optimising: what is tested is that they run.
+Found are those on PATH and pyenv's; on Debian others are unpacked from its next release. Each gets
+an environment with what the package needs, and the loops, compiled without optimising: what is
+tested is that they run. Versions to test may be named: `tests/pythons.py 3.14`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import monotonic
 
+import debian_python
+
 ROOT = Path(__file__).parent.parent
+HOMES = ROOT / "build" / "pythons"
 SUPPORTED = ("3.11", "3.12", "3.13", "3.14")
 FAST = (
     "tests/model", "tests/counting", "tests/support/test_output.py", "tests/test_api.py",
@@ -37,33 +41,37 @@ def candidates(version: str) -> Iterator[Path]:
 def has_all_it_needs(python: Path) -> bool:
     """Whether it runs, has headers to compile with, and can make environments."""
     script = (
-        "import ensurepip, os, sysconfig, venv; "
+        "import os, sysconfig, venv; "
         "raise SystemExit(not os.path.exists(sysconfig.get_path('include') + '/Python.h'))"
     )
     return subprocess.run([python, "-c", script], capture_output=True).returncode == 0
 
 
 def find(version: str) -> Path | None:
-    return next(filter(has_all_it_needs, candidates(version)), None)
+    found = next(filter(has_all_it_needs, candidates(version)), None)
+    return found or debian_python.fetch(version, HOMES / f"debian-{version}")
 
 
 def run(version: str, python: Path) -> tuple[str, int, str]:
     """Test one; gives its version, the exit code, and what was printed."""
     start = monotonic()
-    home = ROOT / "build" / "pythons" / version
+    home = HOMES / version
     own = home / "bin" / "python"
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     build = ["setup.py", "-q", "build_ext", "--inplace", "--build-temp", str(home / "objects")]
     steps = (
-        [str(python), "-m", "venv", str(home)],
-        [str(own), "-m", "pip", "install", "--quiet", *project["dependencies"], *TOOLS],
+        [str(python), "-m", "venv", "--without-pip", str(home)],
+        [sys.executable, "-m", "pip", "--python", str(own), "install", "--quiet",
+         *project["dependencies"], *TOOLS],
         [str(own), *build],
         [str(own), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow and not long",
          *FAST],
     )  # fmt: skip
+    # Debian's pyconfig.h stands in a directory of the machine's kind beside the headers.
+    headers = python.resolve().parents[1] / "include"
+    environment = {**os.environ, "CFLAGS": f"-O0 -w -idirafter {headers}"}
     said = ""
     for step in steps:
-        environment = {**os.environ, "CFLAGS": "-O0 -w"}
         done = subprocess.run(step, cwd=ROOT, env=environment, capture_output=True, text=True)
         said = done.stdout + done.stderr
         if done.returncode:
@@ -73,8 +81,9 @@ def run(version: str, python: Path) -> tuple[str, int, str]:
 
 
 def main() -> int:
-    """Test every version but our own; 1 if one fails."""
-    others = [v for v in SUPPORTED if v != f"{sys.version_info.major}.{sys.version_info.minor}"]
+    """Test those that are named, or every version but our own; 1 if one fails."""
+    own = f"{sys.version_info.major}.{sys.version_info.minor}"
+    others = sys.argv[1:] or [version for version in SUPPORTED if version != own]
     found = {version: python for version in others if (python := find(version))}
     for version in others:
         if version not in found:
