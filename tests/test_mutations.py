@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from builders.outputs import every_form, usual_forms
+from builders.outputs import every_form, outputs, usual_forms
 
 from lbr2pgo.conversion import ConvertOptions, convert
 
@@ -120,3 +120,29 @@ def test_perf_script_text(count: int, damage, tmp_path: Path, tool, run) -> None
     script = tmp_path / "script.txt"
     script.write_text(text)
     damage("profile", script, binary_of(recording.name), count)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_bolt_yaml_as_counts_of_its_program(
+    count: int, damage, tmp_path: Path, tool: Callable[[str], str]
+) -> None:
+    tool("llvm-bolt-22")
+    name, yaml = RECORDINGS[-2], tmp_path / "app.yaml"
+    recording, binary = TESTBINS / "recordings" / name, binary_of(name)
+    convert(ConvertOptions((recording,), binary, outputs=outputs(bolt_yaml=yaml)))
+    damage("report", yaml, binary, count)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_the_translation_of_a_program_that_bolt_made(
+    count: int, damage, tmp_path: Path, tool: Callable[[str], str], run
+) -> None:
+    name, plain, bolted = RECORDINGS[-2], tmp_path / "app.fdata", tmp_path / "app.bolted"
+    recording, binary = TESTBINS / "recordings" / name, binary_of(name)
+    convert(ConvertOptions((recording,), binary, outputs=outputs(fdata=plain)))
+    words = ("-enable-bat", "-reorder-blocks=ext-tsp", "-split-functions", "-update-debug-sections")
+    run(tool("llvm-bolt-22"), binary, "-data", plain, "-o", bolted, *words)
+    traces = tmp_path / "traces"
+    run(sys.executable, "-m", "lbr2pgo", "record", "--emulate", "-c", 5003, "-o", traces,
+        "--", bolted, 20)  # fmt: skip
+    damage("binary@bat", bolted, traces, count)

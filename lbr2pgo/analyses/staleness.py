@@ -276,7 +276,7 @@ def _fdata_places(fdata: Fdata) -> tuple[I64, U64, I64, U64]:
     if fdata.samples is not None:
         s = fdata.samples
         columns.append((s.name, s.offset, s.is_symbol, s.count))
-    empty = (np.empty(0, np.int64),) * 4
+    empty = tuple(np.empty(0, kind) for kind in (np.int32, np.uint64, np.uint8, np.uint64))
     name, offset, kind, count = (
         np.concatenate(parts) for parts in zip(*columns, empty, strict=True)
     )

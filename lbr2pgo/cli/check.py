@@ -155,6 +155,8 @@ def load(path: str, program: Program, *, for_gcc: bool = False) -> Profile:
     """
     from lbr2pgo.analyses.quality import Profile
     from lbr2pgo.profiles.bolt.fdata_tables import Fdata
+    from lbr2pgo.profiles.bolt.placed_yaml import fdata_of_yaml
+    from lbr2pgo.profiles.bolt.yaml_text import YamlProfile
     from lbr2pgo.profiles.formats import read_written
     from lbr2pgo.profiles.gcc.afdo import GccProfile
     from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
@@ -163,6 +165,8 @@ def load(path: str, program: Program, *, for_gcc: bool = False) -> Profile:
     written = None if path == "-" else read_written(Path(path))
     if isinstance(written, Fdata):
         return Profile(fdata=written)
+    if isinstance(written, YamlProfile):
+        return Profile(fdata=fdata_of_yaml(written, program, path))
     if isinstance(written, SampleProfile):
         return Profile(samples=written)
     if isinstance(written, GccProfile):

@@ -27,8 +27,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help=COMMANDS["merge"],
         description="Add up files of many runs or machines, exactly. Counts and recordings add up "
         "build by build, in any mix; sample profiles (LLVM's or GCC's) as llvm-profdata merge adds "
-        "them, fdata as merge-fdata does. What it gives of two files is what convert "
-        "gives of both.",
+        "them, fdata and BOLT's YAML as merge-fdata does. What it gives of two files is "
+        "what convert gives of both.",
         examples=(
             "lbr2pgo merge -o all.npz host1.npz host2.npz",
             "lbr2pgo merge -o all.parquet hosts/a.parquet hosts/b.parquet",

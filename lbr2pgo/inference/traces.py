@@ -103,6 +103,24 @@ def shared_out(rows: I64, columns: I64) -> I64:
     return np.maximum(table, 0)
 
 
+def runs_between(start: I64, end: I64, address: ImageAddresses) -> Rows:
+    """Fall-throughs by how many start, and end, at each of the instructions at these addresses.
+
+    Of those that run over a place, the first to start is the first to end.
+    """
+    starts, ends = np.cumsum(start), np.cumsum(end)
+    marks = np.unique(np.concatenate([starts, ends]))
+    begin = np.concatenate([[0], marks])[:-1]
+    first = np.searchsorted(starts, begin, side="right")
+    last = np.searchsorted(ends, begin, side="right")
+    count = marks - begin
+    some = count > 0
+    first, last, count = first[some], last[some], count[some]
+    nowhere = image_addresses(np.zeros(len(first), np.uint64))
+    known = np.full(len(first), TO | END, np.uint8)
+    return nowhere, address[first], address[last], known, _u64(count)
+
+
 class _Instructions:
     """What a flow says of single instructions."""
 
@@ -127,19 +145,8 @@ class _Instructions:
         return last[rows], self._code.target[last[rows]], left[rows]
 
     def runs(self) -> Rows:
-        """Fall-throughs: of those that run over a place, the first to start is the first to end."""
-        start, end = self._borders()
-        starts, ends = np.cumsum(start), np.cumsum(end)
-        marks = np.unique(np.concatenate([starts, ends]))
-        begin = np.concatenate([[0], marks])[:-1]
-        first = np.searchsorted(starts, begin, side="right")
-        last = np.searchsorted(ends, begin, side="right")
-        count = marks - begin
-        some = count > 0
-        first, last, count = first[some], last[some], count[some]
-        nowhere = image_addresses(np.zeros(len(first), np.uint64))
-        known = np.full(len(first), TO | END, np.uint8)
-        return nowhere, self._code.address[first], self._code.address[last], known, _u64(count)
+        """Fall-throughs."""
+        return runs_between(*self._borders(), self._code.address)
 
     def _borders(self) -> tuple[I64, I64]:
         """(r,) each: how many fall-throughs start, and end, at each instruction."""

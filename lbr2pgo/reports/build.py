@@ -20,8 +20,9 @@ from lbr2pgo.counting.count import Progress
 from lbr2pgo.evidence.call_stacks import CALL_STACKS, is_call_stack
 from lbr2pgo.model import waterfall
 from lbr2pgo.program.code.lookup import find_function
-from lbr2pgo.replay.processes import ProcessInputs, read_process
+from lbr2pgo.replay.processes import ProcessInputs
 from lbr2pgo.reports.gather import Gathered, gather
+from lbr2pgo.reports.inputs import read_inputs
 from lbr2pgo.reports.model import (
     CallNode,
     FunctionGraph,
@@ -93,7 +94,7 @@ def make_report(options: ReportOptions, progress: Progress | None = None) -> Rep
     Raises as `read_and_replay`, InputError for an unknown function, and EmptyProfileError where
     the recordings hold nothing of the program.
     """
-    found = read_process(options, progress)
+    found = read_inputs(options, progress)
     events = [event for source in found.sources for event in source.info.events]
     if not any(is_call_stack(event.branch_sample_type) for event in events):
         found.refuse_nothing()

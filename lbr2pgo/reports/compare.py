@@ -12,9 +12,9 @@ from lbr2pgo.analyses.changes import Compared, changes, timed_pairs
 from lbr2pgo.analyses.table import Table
 from lbr2pgo.counting.count import Progress
 from lbr2pgo.model import waterfall
-from lbr2pgo.replay.processes import read_process
 from lbr2pgo.reports.build import CHARTS, ReportOptions, details_of, timing
 from lbr2pgo.reports.gather import Gathered, gather
+from lbr2pgo.reports.inputs import read_inputs
 from lbr2pgo.reports.model import Report, Timing
 from lbr2pgo.reports.values import percentage
 
@@ -55,7 +55,7 @@ def make_comparison(
 
 
 def _gathered(options: ReportOptions, progress: Progress | None) -> Gathered:
-    found = read_process(options, progress)
+    found = read_inputs(options, progress)
     found.refuse_nothing()
     return gather(found, analyses=_ANALYSES, top=None)
 

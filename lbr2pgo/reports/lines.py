@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lbr2pgo.analyses.line_tables import TABLES
+from lbr2pgo.reports.inputs import is_for_bolt
 from lbr2pgo.reports.model import Report
 from lbr2pgo.sources import format_of, open_source
 from lbr2pgo.sources.base import LineSource
@@ -17,7 +18,7 @@ def holds_lines_only(profiles: Sequence[Path]) -> bool:
 
     Standard input is taken for one with addresses.
     """
-    lines = [path for path in profiles if str(path) != "-" and not format_of(path).has_addresses]
+    lines = [path for path in profiles if str(path) != "-" and _has_lines_only(path)]
     if lines and len(lines) < len(profiles):
         raise InputError(
             "holds no addresses, and other profiles do",
@@ -25,6 +26,10 @@ def holds_lines_only(profiles: Sequence[Path]) -> bool:
             cure="Report on them apart from each other.",
         )
     return bool(lines)
+
+
+def _has_lines_only(path: Path) -> bool:
+    return not is_for_bolt(path) and not format_of(path).has_addresses
 
 
 def make_line_report(

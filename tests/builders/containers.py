@@ -63,4 +63,20 @@ def packed_records(data: bytes) -> Parts:
     return Parts([data[at:end]], replaced)
 
 
-CONTAINERS = {"": whole, "zip": members, "zstd": packed_records}
+_NOTE_NAME = b"BOLT\0\0\0\0"
+_SIZE_BEFORE_NAME = 8
+
+
+def translation(data: bytes) -> Parts:
+    """What llvm-bolt says of the code that it moved, in a program of its making."""
+    name = data.index(_NOTE_NAME)
+    (size,) = struct.unpack_from("<I", data, name - _SIZE_BEFORE_NAME)
+    at = name + len(_NOTE_NAME)
+
+    def replaced(_: int, content: bytes) -> bytes:
+        return data[:at] + content[:size].ljust(size, b"\0") + data[at + size :]
+
+    return Parts([data[at : at + size]], replaced)
+
+
+CONTAINERS = {"": whole, "zip": members, "zstd": packed_records, "bat": translation}

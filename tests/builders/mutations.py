@@ -158,6 +158,17 @@ def _written_run() -> Run:
     return run
 
 
+def _report_run(binary: Path) -> Run:
+    """Report on what BOLT reads."""
+    from lbr2pgo.reports.build import ReportOptions, make_report
+
+    def run(path: Path, damage: str) -> None:
+        del damage
+        make_report(ReportOptions((path,), binary))
+
+    return run
+
+
 def _exact_run() -> Run:
     """Read exact counts."""
     from lbr2pgo.model.exact_counts import ExactCounts
@@ -173,6 +184,8 @@ def make_run(kind: str, file: Path, other: Path, folder: Path) -> Run:
     """What is done with a damaged file of a kind."""
     if kind == "profile":
         return _profile_run(other, folder, file)
+    if kind == "report":
+        return _report_run(other)
     if kind == "exact":
         return _exact_run()
     return _binary_run(other, folder) if kind == "binary" else _written_run()

@@ -50,6 +50,18 @@ def test_a_recording_and_its_profiles_are_alike(command, profile):
         assert found["coverage"]["passed"] is None
 
 
+def test_bolt_s_yaml_is_judged_and_compared(command, profile, tool, tmp_path):
+    tool("llvm-bolt-22")
+    yaml = tmp_path / "app.yaml"
+    assert command("convert", RECORDING, "--binary", ELF, "--bolt-yaml", yaml).code == 0
+    answer = command("check", yaml, "--binary", ELF, "--max-stale", "0", "--against", yaml,
+                     "--min-overlap", "1", "--format", "json")  # fmt: skip
+    assert answer.code == 0
+    part = measures(command("check", yaml, "--binary", ELF, "--against", profile[1],
+                            "--format", "json"))  # fmt: skip
+    assert 0.1 < part["overlap"]["value"] < 1, "of interp.c's jumps through tables BOLT knows none"
+
+
 @pytest.mark.parametrize("gate", [("--min-density", "1000"), ("--min-coverage", "1")])
 def test_a_failed_gate_is_exit_code_1(command, gate):
     answer = command("check", RECORDING, "--binary", ELF, *gate)

@@ -126,6 +126,33 @@ SOURCE LINE,TARGET LINE,SOURCE MODULE,TARGET MODULE,PROCESS
 RECORDS = "from,to,mispredict,count\n0x1820,0x1800,1,3\n1810,1820,0,1\n"
 RANGES = "2\n1200-1210:5\n1220-1230:6\n1\n1200:9\n2\nffffffffffc00001->1200:7\n1210->1220:8\n"
 EDGES = "E cycles:u\nT 1200 1210 1220 5 1\nR 1200 1210 1220 5\nB 1200 1210 3 1\nF 1200 1210 4\n"
+YAML = """\
+---
+header:
+  profile-version: 1
+  binary-name:     interp.pie
+  profile-flags:   [ lbr ]
+  dfs-order:       false
+  hash-func:       xxh3
+functions:
+  - name:            main
+    fid:             6
+    hash:            0x4ACB2BDDE21E3268
+    exec:            1
+    nblocks:         16
+    blocks:
+      - bid:             6
+        insns:           2
+        hash:            0x60499BEB9EC500F0
+        succ:            [ { bid: 10, cnt: 4 }, { bid: 7, cnt: 9, mis: 2 } ]
+      - bid:             7
+        insns:           27
+        hash:            0x50007EBB365E00F9
+        calls:           [ { off: 0x93, fid: 9, cnt: 1 }, { off: 0xA0,
+                                                            fid: 10, cnt: 1 } ]
+        succ:            [ { bid: 6, cnt: 0 }, { bid: 8, cnt: 9 } ]
+...
+"""
 SAMPLES = """\
 main:184019:1
  4: 534

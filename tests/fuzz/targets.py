@@ -30,9 +30,13 @@ from lbr2pgo.dumping import profile as written
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.exact_counts import ExactCounts
 from lbr2pgo.profiles.bolt.edges import Edges
+from lbr2pgo.profiles.bolt.fdata_tables import Fdata
 from lbr2pgo.profiles.bolt.functions import BinaryFunctions, discover
 from lbr2pgo.profiles.bolt.moved import Moved
-from lbr2pgo.profiles.formats import formats, output
+from lbr2pgo.profiles.bolt.placed_counts import counts_of_fdata
+from lbr2pgo.profiles.bolt.placed_yaml import fdata_of_yaml
+from lbr2pgo.profiles.bolt.yaml_text import YamlProfile
+from lbr2pgo.profiles.formats import formats, output, reader_of
 from lbr2pgo.profiles.formats.base import Form, OutputFormat
 from lbr2pgo.program.address_translation import translation_of
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
@@ -107,6 +111,18 @@ def profile(data: bytes) -> None:
     """Any written profile: read it, and write it as text."""
     for _ in written.lines(_file(data)):
         pass
+
+
+def placed(data: bytes) -> None:
+    """fdata or BOLT's YAML as counts of a program, and added to itself."""
+    path = _file(data)
+    reader = reader_of(path)
+    content = None if reader is None else reader.read(path)
+    if reader is None or reader.merging is None or not isinstance(content, Fdata | YamlProfile):
+        return
+    fdata = fdata_of_yaml(content, _program()) if isinstance(content, YamlProfile) else content
+    counts_of_fdata(fdata, _program())
+    reader.merging.add([(content, 1), (content, 2)])
 
 
 def _read_dwarf(image: Image) -> None:
@@ -238,5 +254,6 @@ TARGETS = {
     ),
     "dwarf": Target(dwarf, _dwarf_seeds),
     "translation": Target(translation, _translation_seeds),
+    "placed": Target(placed, seeds.all_of(seeds.text(seeds.YAML), seeds.written("fdata"))),
     **{each.key: _written(form, each) for form, each in usual_forms()},
 }  # fmt: skip

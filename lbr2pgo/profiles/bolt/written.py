@@ -1,4 +1,4 @@
-"""Written fdata: recognised, read, and shown as text, whole or of one function."""
+"""Written fdata and YAML of BOLT's: recognised, read, shown as text, and added up."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from io import BytesIO
 
 import numpy as np
 
-from lbr2pgo.profiles.bolt import fdata
-from lbr2pgo.profiles.bolt.fdata_sums import merged
+from lbr2pgo.profiles.bolt import fdata, fdata_sums, yaml_sums, yaml_text
 from lbr2pgo.profiles.bolt.fdata_tables import Fdata, FdataTable, TableT
 from lbr2pgo.profiles.formats.base import Merging, Reader
 from lbr2pgo.support.arrays import I64
@@ -63,6 +62,13 @@ def functions(content: Fdata) -> tuple[str, ...]:
 READERS = (
     Reader(
         fdata.is_fdata, fdata.read, lines, of_function, functions,
-        Merging("fdata", merged, fdata.write),
+        Merging("fdata", fdata_sums.merged, fdata.write),
+    ),
+)  # fmt: skip
+
+YAML_READERS = (
+    Reader(
+        yaml_text.is_yaml, yaml_text.read, yaml_text.lines, yaml_text.of_function,
+        yaml_text.functions, Merging("BOLT YAML", yaml_sums.merged, yaml_text.write),
     ),
 )  # fmt: skip

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lbr2pgo.profiles.formats.base import Reader
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.output import PathLike, write_pieces
 
 _HEAD = re.compile(rb"---[ \t]*\r?\nheader:[ \t]*\r?\n +profile-version: ")
 _FUNCTION = re.compile(r"  - name: +(.*)")
@@ -75,6 +75,11 @@ def _name(line: str) -> str:
     return re.sub(escapes, lambda found: _ESCAPES[found[0]], said[1:-1])
 
 
+def write(content: YamlProfile, path: PathLike) -> None:
+    """Write a whole file."""
+    write_pieces(path, (os.fsencode(f"{line}\n") for line in lines(content)))
+
+
 def lines(content: YamlProfile) -> Iterator[str]:
     """The file."""
     yield from content.header
@@ -95,6 +100,3 @@ def of_function(content: YamlProfile, function: str) -> Iterator[str] | None:
 def functions(content: YamlProfile) -> tuple[str, ...]:
     """All names."""
     return tuple(name for name, _ in content.functions)
-
-
-READER = Reader(is_yaml, read, lines, of_function, functions)

@@ -76,9 +76,9 @@ def _of_what_it_was_made_of(tool: str, work: Work) -> bytes:
 
 
 def _readers() -> tuple[Reader[YamlProfile], ...]:
-    from lbr2pgo.profiles.bolt.yaml_text import READER
+    from lbr2pgo.profiles.bolt.written import YAML_READERS
 
-    return (READER,)
+    return YAML_READERS
 
 
 FORMAT = OutputFormat(
