@@ -8,6 +8,7 @@ simplex method", Mathematical Programming 11, 1976), and entering arcs are searc
 (Z. Kiraly, P. Kovacs, "Efficient implementations of minimum-cost flow algorithms", 2012).
 """
 
+import cython
 import numpy as np
 
 from libc.stdint cimport int8_t, int64_t
@@ -24,10 +25,13 @@ cdef enum:
 cdef int64_t INFINITE = <int64_t>1 << 62
 
 
+@cython.boundscheck(False)
 cdef class _Simplex:
     """One network: n nodes, with a root behind them, and m arcs, with one to the root for each.
 
-    The arrays are as long as the largest network needs; each network is laid into them anew.
+    The arrays are as long as the largest network needs; each network is laid into them anew. Nodes
+    are checked where they come in; all other indices are its own, and checking them would take a
+    fifth of the time.
     """
 
     cdef int64_t[::1] tail, head, room, cost, flow, supply
