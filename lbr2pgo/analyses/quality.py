@@ -18,7 +18,8 @@ from lbr2pgo.profiles.propeller.written import Clusters
 from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay.replay import Flow
+from lbr2pgo.replay.newest_runs import impute
+from lbr2pgo.replay.replay import Flow, replay
 from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.sums import exact_sum, sums_of_groups
 
@@ -99,7 +100,7 @@ def measure(
     return Quality(
         density=None if samples is None else sample_quality.density(samples),
         coverage=None if samples is None else sample_quality.coverage(samples),
-        conservation=None if profile.flow is None else conservation(profile.flow),
+        conservation=None if profile.flow is None else recorded_conservation(profile.flow, program),
         stale=_stale(profile, program) if build is None else _stale_in(profile, build),
         overlap=None if old is None else overlap(old, profile),
         bias=profile.bias,
@@ -167,6 +168,11 @@ def _branch_counts(fdata: Fdata) -> dict[tuple[str, int, str, int], int]:
             key = (names[0], from_offset, names[1], to_offset)
             found[key] = found.get(key, 0) + count
     return found
+
+
+def recorded_conservation(flow: Flow, program: Program) -> float | None:
+    """That of a recording with the fall-throughs behind newest branches, which no recorder sees."""
+    return conservation(replay(impute(flow.counts), program))
 
 
 def conservation(flow: Flow) -> float | None:

@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 from builders.elf import Function
 from builders.evidence import program as small_program
-from builders.recordings import NAMES, binary, recording
+from builders.recordings import NAMES, PIE, RECORDING, binary, recording
 
 from lbr2pgo.analyses import quality, staleness
+from lbr2pgo.analyses.accuracy_curves import _Shortened
 from lbr2pgo.conversion import ConvertOptions, convert
+from lbr2pgo.counting.count import CountingOptions, count_stack_source
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, aggregate
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import replay
+from lbr2pgo.sources import open_source
 
 
 def test_exact_counts_conserve_their_flow():
@@ -42,6 +45,15 @@ def test_recorded_flow_is_nearly_conserved(name):
     assert 0.95 < found.conservation < 1
     assert found.stale.share == 0
     assert found.density is None
+
+
+def test_what_no_recorder_sees_is_no_lost_flow():
+    """The fewer entries a stack has, the more fall-throughs are behind newest branches."""
+    program, source = Program.open(PIE), _Shortened(open_source(RECORDING), 4)
+    counts = count_stack_source(source, program.image.layout, CountingOptions()).counts
+    flow = replay(counts, program)
+    assert quality.conservation(flow) < 0.9
+    assert quality.recorded_conservation(flow, program) > 0.95
 
 
 def test_gates():
