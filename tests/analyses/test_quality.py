@@ -52,8 +52,8 @@ def test_what_no_recorder_sees_is_no_lost_flow():
     program, source = Program.open(PIE), _Shortened(open_source(RECORDING), 4)
     counts = count_stack_source(source, program.image.layout, CountingOptions()).counts
     flow = replay(counts, program)
-    assert quality.conservation(flow) < 0.9
-    assert quality.recorded_conservation(flow, program) > 0.95
+    lost, found = 1 - quality.conservation(flow), 1 - quality.recorded_conservation(flow, program)
+    assert found < 0.8 * lost
 
 
 def test_gates():
