@@ -55,21 +55,23 @@ off:
 """With static keys, one a jump and one a no-op, and an alternative that is a jump."""
 
 
-def compiled(target: Path, *flags: str, code: str = SOURCE) -> Path:
-    """The source made to a file by gcc."""
+def compiled(target: Path, *flags: str, code: str = SOURCE, compiler: str = "gcc") -> Path:
+    """The source made to a file."""
     source = target.with_suffix(".c")
     source.write_text(code)
-    command = ["gcc", *_FLAGS, *flags, "-Wl,--build-id", "-o", target, source]
+    command = [compiler, *_FLAGS, *flags, "-Wl,--build-id", "-o", target, source]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return target
 
 
-def kernel(target: Path, code: str = SOURCE) -> Path:
+def kernel(target: Path, *flags: str, code: str = SOURCE, compiler: str = "gcc") -> Path:
     """A kernel: linked where x86-64's is, with the symbols that perf places it by."""
     symbols = [f"-Wl,--defsym={name}={LINKED:#x}" for name in ("_text", "_stext")]
     place = (f"-Wl,-Ttext={LINKED:#x}", "-Wl,-e,count", "-Wl,-z,max-page-size=4096")
-    return compiled(target, "-static", "-no-pie", *place, *symbols, code=code)
+    return compiled(
+        target, "-static", "-no-pie", *place, *symbols, *flags, code=code, compiler=compiler
+    )
 
 
 def module(target: Path, *flags: str) -> Path:

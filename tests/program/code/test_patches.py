@@ -18,7 +18,7 @@ from lbr2pgo.program.program import Program
 
 @pytest.fixture(scope="module")
 def vmlinux(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return kernels.kernel(tmp_path_factory.mktemp("keyed") / "vmlinux", kernels.KEYED)
+    return kernels.kernel(tmp_path_factory.mktemp("keyed") / "vmlinux", code=kernels.KEYED)
 
 
 def test_static_keys_and_alternatives_are_conditional(vmlinux: Path) -> None:
