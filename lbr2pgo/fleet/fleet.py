@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from time import time
+from typing import Any
 
 from lbr2pgo.fleet.counting import (
     CountingPlan,
@@ -105,14 +107,33 @@ def run_fleet(options: FleetOptions, runner: Runner, watch: Watch | None = None)
 def _count(options: FleetOptions, runner: Runner, watch: Watch) -> list[FileOutcome]:
     """What became of each file, by name."""
     files = fleet_files(options.inputs)
-    done = []
+    done: list[FileOutcome] = []
+    known: dict[object, Any] = {}
+    now = int(time())
     try:
         for outcome in runner.each(partial(count_file, plan=options.plan), files):
             watch(outcome)
-            done.append(outcome)
+            done.append(_kept(outcome, now, known))
     finally:
         close_programs()
     return sorted(done, key=lambda each: each.file)
+
+
+def _kept(outcome: FileOutcome, now: int, known: dict[object, Any]) -> FileOutcome:
+    """As it is kept: what a million files have in common once, and none younger than now.
+
+    A file from the future is one of a wrong clock: beside it all others would be old.
+    """
+    file, notes = outcome.file, outcome.notes
+    if file.time > now + _DAY:
+        notes += ("was written in the future, by its time: it counts as if it were now",)
+    if file.time > now:
+        file = replace(file, time=now)
+    return replace(
+        outcome, file=file, notes=known.setdefault(notes, notes),
+        hosts=known.setdefault(outcome.hosts, outcome.hosts),
+        binaries=known.setdefault(outcome.binaries, outcome.binaries),
+    )  # fmt: skip
 
 
 def _sorted_out(
@@ -173,32 +194,31 @@ def _add_up(
     options: FleetOptions,
     runner: Runner,
 ) -> Merge:
-    """A sum of sums; what age makes of the counts is rounded in the last one."""
-    total: dict[Path, int] = {}
+    """A tree of sums; what age makes of the counts is rounded in the last one."""
+    total: dict[Path, Fraction] = {}
     for each in outcomes:
         path = saved_counts(options.plan, each.content or "")
-        total[path] = total.get(path, 0) + weights[each.file]
+        total[path] = total.get(path, Fraction(0)) + weights[each.file]
     whole = 1 if options.half_life is None else _FINE
-    groups = list(_groups(total, options.plan.store))
-    if len(groups) == 1:
-        exact = {path: Fraction(weight, whole) for path, weight in total.items()}
-        return merge_files(MergeOptions(tuple(total), options.output, exact, builds=options.builds))
-    parts = sorted(runner.each(_merge_group, groups))
+    parts: list[Path] = []
     try:
-        shares = {path: Fraction(1, whole) for path in parts}
-        return merge_files(
-            MergeOptions(tuple(parts), options.output, shares, builds=options.builds)
-        )
+        while len(total) > _GROUP:
+            groups = list(_groups(total, options.plan.store, len(parts)))
+            parts += (group.output for group in groups)
+            total = dict.fromkeys(sorted(runner.each(_merge_group, groups)), Fraction(1))
+        exact = {path: weight / whole for path, weight in total.items()}
+        return merge_files(MergeOptions(tuple(total), options.output, exact, builds=options.builds))
     finally:
         for path in parts:
             path.unlink(missing_ok=True)
 
 
-def _groups(total: Mapping[Path, int], store: Path) -> Iterator[_Group]:
+def _groups(total: Mapping[Path, Fraction], store: Path, first: int) -> Iterator[_Group]:
+    """What each task adds up; sums are numbered from the first one on."""
     paths = sorted(total)
-    for number, start in enumerate(range(0, len(paths), _GROUP)):
+    for number, start in enumerate(range(0, len(paths), _GROUP), first):
         chosen = tuple(paths[start : start + _GROUP])
-        weights = {path: Fraction(total[path]) for path in chosen}
+        weights = {path: total[path] for path in chosen}
         yield _Group(chosen, weights, store / f"part-{number:06}.parquet")
 
 

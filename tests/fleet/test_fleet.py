@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import signal
+import subprocess
+import sys
+import tracemalloc
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
+from time import time
 
 import pytest
 from builders.outputs import outputs
@@ -16,8 +22,8 @@ from builders.recordings import PIE, RECORDING, STATIC, STATIC_BUILD_ID, STATIC_
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.fleet import counting
 from lbr2pgo.fleet.counting import CountingPlan, FileOutcome
-from lbr2pgo.fleet.fleet import Fleet, FleetOptions, run_fleet
-from lbr2pgo.fleet.inputs import fleet_files
+from lbr2pgo.fleet.fleet import Fleet, FleetOptions, _count, run_fleet
+from lbr2pgo.fleet.inputs import FleetFile, fleet_files
 from lbr2pgo.fleet.runners import Threads, runner
 from lbr2pgo.profiles.formats import output
 from lbr2pgo.sources import open_source
@@ -121,13 +127,60 @@ def test_older_files_weigh_less(bucket: Path, tmp_path: Path) -> None:
     assert names(gone.too_old) == ["host1"]
 
 
+def test_a_clock_that_runs_ahead_makes_no_other_file_old(bucket: Path, tmp_path: Path) -> None:
+    week = options(tmp_path, bucket, half_life=Fraction(7))
+    now = int(time())
+    for number in range(3):
+        os.utime(bucket / f"host{number}" / "perf.data", (now, now - 2))
+    right = branches(run_fleet(week, Threads()))
+    ahead = now + 3650 * DAY
+    os.utime(bucket / "host1" / "perf.data", (ahead, ahead))
+    done = run_fleet(week, Threads())
+    assert branches(done) == right
+    assert not done.too_old
+    assert [any("future" in note for note in each.notes) for each in done.counted] == [
+        False, True, False
+    ]  # fmt: skip
+
+
+def test_a_million_files_take_a_few_hundred_bytes_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here 5,000; each has the same notes and programs, as those of one fleet have."""
+    for folder in range(5):
+        (tmp_path / f"{folder:04}").mkdir()
+        for number in range(1000):
+            (tmp_path / f"{folder:04}" / f"host-{number}.data").touch()
+
+    def done(file: FleetFile, plan: CountingPlan) -> FileOutcome:
+        told = [str(value) for value in (plan.store, PIE, "host")]
+        content = hashlib.sha256(file.name.encode()).hexdigest()
+        return FileOutcome(file, content, (told[2],), ((told[1], told[0]),), (told[0],))
+
+    monkeypatch.setattr("lbr2pgo.fleet.fleet.count_file", done)
+    wanted = options(tmp_path, *tmp_path.glob("0*"))
+    tracemalloc.start()
+    try:
+        outcomes = _count(wanted, Threads(), lambda _: None)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(outcomes) == 5_000
+    assert [each.file for each in outcomes] == sorted(each.file for each in outcomes)
+    assert peak < 5_000 * 800
+
+
 def test_sums_of_sums_are_the_same(
     bucket: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at_once = options(tmp_path, bucket, name="once", half_life=Fraction(7))
     os.utime(bucket / "host1" / "perf.data", (3 * DAY, 3 * DAY))
+    for number in range(3):  # five files: three sums, two sums of sums, and all
+        more = bucket / f"more{number}.data"
+        more.write_bytes(recorded([[STATIC_ENTRY] * (number + 4)]))
+        os.utime(more, (number * DAY, number * DAY))
     run_fleet(at_once, Threads())
-    monkeypatch.setattr("lbr2pgo.fleet.fleet._GROUP", 1)
+    monkeypatch.setattr("lbr2pgo.fleet.fleet._GROUP", 2)
     in_groups = options(tmp_path, bucket, name="groups", half_life=Fraction(7))
     run_fleet(in_groups, Threads())
     assert in_groups.output.read_bytes() == at_once.output.read_bytes()
@@ -152,7 +205,7 @@ def test_builds_are_chosen_by_how_their_ids_begin(
     shutil.copy(RECORDING, bucket / "other" / "perf.data")
     both = run_fleet(options(tmp_path, bucket), Threads())
     assert len(both.merge.builds) > 1
-    monkeypatch.setattr("lbr2pgo.fleet.fleet._GROUP", 1)
+    monkeypatch.setattr("lbr2pgo.fleet.fleet._GROUP", 2)
     one = run_fleet(options(tmp_path, bucket, builds=(STATIC_BUILD_ID[:6],)), Threads())
     assert branches(one) == {STATIC_BUILD_ID: branches(both)[STATIC_BUILD_ID]}
     with pytest.raises(InputError, match="hold no counts"):
@@ -230,6 +283,48 @@ def test_a_cluster_makes_the_same_bytes_though_a_worker_is_killed(cluster, tmp_p
     assert killed
     assert len(done.counted) == 24
     assert there.output.read_bytes() == here.output.read_bytes()
+
+
+_SCHEDULER = """
+from distributed import LocalCluster
+if __name__ == "__main__":
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+        print(cluster.scheduler_address, flush=True)
+        input()
+"""
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_goes_away_is_told_and_the_next_run_goes_on(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    bucket, script = tmp_path / "bucket", tmp_path / "scheduler.py"
+    bucket.mkdir()
+    for number in range(24):
+        recording = recorded([[STATIC_ENTRY] * (number % 5 + 1)] * (number + 1))
+        (bucket / f"{number:02}.data").write_bytes(recording)
+    script.write_text(_SCHEDULER)
+    cluster = subprocess.Popen(
+        [sys.executable, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+
+    def kill_all(_: object = None) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(cluster.pid, signal.SIGKILL)
+
+    try:
+        assert cluster.stdout is not None
+        address = cluster.stdout.readline().strip()
+        wanted = options(tmp_path, bucket)
+        with pytest.raises(InputError, match="went away"), runner(None, address) as where:
+            run_fleet(wanted, where, kill_all)
+    finally:
+        kill_all()
+        cluster.communicate()
+    assert not wanted.output.exists()
+    done = run_fleet(wanted, Threads())
+    assert len(done.counted) == 24
+    assert any(each.was_there for each in done.counted)
 
 
 def test_a_scheduler_that_does_not_answer_is_told() -> None:
