@@ -15,10 +15,12 @@ import numpy.typing as npt
 
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.flow_graph import FlowGraph, flow_graph, hottest_regions
+from lbr2pgo.analyses.intervals import wilson
 from lbr2pgo.evidence.path_counts import PATHS, ChainPlan, PathCounts
 from lbr2pgo.evidence.sample_runs import next_marked
 from lbr2pgo.program.code.cfg import EdgeKind
-from lbr2pgo.support.arrays import I64
+from lbr2pgo.support.arrays import F64, I64
+from lbr2pgo.support.tables import same_length, seal
 
 LIKELY = 0.5
 """Least part of a block's executions that must go on to the next block of the chain."""
@@ -36,29 +38,50 @@ class Chain:
 
 def chains(graph: FlowGraph) -> list[Chain]:
     """Chains of at least two blocks, from the hottest first block on; no block is in two."""
-    followers = _likeliest(graph)
-    leaders = {int(graph.cfg.edge_target[edge]): edge for edge in followers.values()}
-    free = {block for block in range(len(graph.cfg)) if graph.block_count[block]}
+    cfg, count = graph.cfg, graph.edge_count.astype(np.int64)
+    edges = Edges(cfg.edge_source, cfg.edge_target, count, graph.edge_share)
+    return grown(graph.block_count.astype(np.int64), edges)
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """Ways from block to block, by their numbers; columns of equal length m."""
+
+    source: I64
+    target: I64
+    count: I64
+    share: F64
+    """(m,): of all that left the source."""
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self)
+
+
+def grown(count: I64, edges: Edges) -> list[Chain]:
+    """Chains of at least two of the blocks that ran so often (n,), from the hottest on."""
+    followers = _likeliest(edges)
+    leaders = {int(edges.target[edge]): edge for edge in followers.values()}
+    free = set(np.flatnonzero(count).tolist())
     found = []
-    for seed in np.argsort(-graph.block_count.astype(np.int64), kind="stable").tolist():
+    for seed in np.argsort(-count, kind="stable").tolist():
         if seed in free:
-            chain = _grow(graph, seed, followers, leaders, free)
+            chain = _grow(edges, seed, followers, leaders, free)
             if len(chain.blocks) > 1:
                 found.append(chain)
     return found
 
 
-def _likeliest(graph: FlowGraph) -> dict[int, int]:
+def _likeliest(edges: Edges) -> dict[int, int]:
     """Of each block the edge to the block that mutually most likely follows it."""
-    cfg, count = graph.cfg, graph.edge_count.astype(np.int64)
-    is_loop = cfg.edge_source == cfg.edge_target
-    usable = np.flatnonzero((count > 0) & ~is_loop & (graph.edge_share >= LIKELY))
-    hottest_in = _hottest_by(cfg.edge_target, count, np.flatnonzero((count > 0) & ~is_loop))
-    hottest_out = _hottest_by(cfg.edge_source, count, usable)
+    is_way = (edges.count > 0) & (edges.source != edges.target)
+    usable = np.flatnonzero(is_way & (edges.share >= LIKELY))
+    hottest_in = _hottest_by(edges.target, edges.count, np.flatnonzero(is_way))
+    hottest_out = _hottest_by(edges.source, edges.count, usable)
     return {
         block: edge
         for block, edge in hottest_out.items()
-        if hottest_in[int(cfg.edge_target[edge])] == edge
+        if hottest_in[int(edges.target[edge])] == edge
     }
 
 
@@ -75,25 +98,24 @@ def _hottest_by(key: npt.NDArray[np.int64], count: I64, edges: I64) -> dict[int,
 
 
 def _grow(
-    graph: FlowGraph,
+    ways: Edges,
     seed: int,
     followers: dict[int, int],
     leaders: dict[int, int],
     free: set[int],
 ) -> Chain:
     """Take the chain around a free block out of the free ones."""
-    cfg = graph.cfg
     free.discard(seed)
     blocks, edges = [seed], []
     while (edge := followers.get(blocks[-1])) is not None:
-        following = int(cfg.edge_target[edge])
+        following = int(ways.target[edge])
         if following not in free:
             break
         free.discard(following)
         blocks.append(following)
         edges.append(edge)
     while (edge := leaders.get(blocks[0])) is not None:
-        before = int(cfg.edge_source[edge])
+        before = int(ways.source[edge])
         if before not in free:
             break
         free.discard(before)
@@ -156,10 +178,11 @@ def executed_chains(evidence: Evidence, graph: FlowGraph) -> list[Chain]:
     if paths is None:
         return found
     rows = evidence.flow.instructions.index_of(graph.cfg.block_start)
-    return [piece for chain in found for piece in _pieces(chain, rows[list(chain.blocks)], paths)]
+    return [piece for chain in found for piece in pieces(chain, rows[list(chain.blocks)], paths)]
 
 
-def _pieces(chain: Chain, rows: I64, paths: PathCounts) -> Iterator[Chain]:
+def pieces(chain: Chain, rows: I64, paths: PathCounts) -> Iterator[Chain]:
+    """A chain, of which these are the instructions (n,) that begin its blocks, cut by samples."""
     first = 0
     while first < len(rows) - 1:
         known, went_on = paths.along(rows[first:])
@@ -168,3 +191,22 @@ def _pieces(chain: Chain, rows: I64, paths: PathCounts) -> Iterator[Chain]:
         if last > first:
             yield Chain(chain.blocks[first : last + 1], chain.edges[first:last])
         first = last + 1
+
+
+Went = tuple[float | None, float | None, float | None, int | None]
+
+
+def went(paths: PathCounts | None, rows: I64) -> Went:
+    """Which part of the executions of a chain went to its end, its interval, and how many did.
+
+    Rows (n,) of the instruction table begin its blocks; None where nobody looked. The interval is
+    that of as many observations as the rarest step has, which is too wide rather than too narrow.
+    """
+    if paths is None or not len(paths.slot) or paths.slot[rows[0]] < 0:
+        return None, None, None, None
+    known, went_on = paths.along(rows)
+    if not known.all():
+        return None, None, None, 0  # no stack reaches so far
+    share = np.prod(went_on / known, keepdims=True)
+    low, high = wilson(share, known.min(keepdims=True).astype(np.float64))
+    return float(share[0]), float(low[0]), float(high[0]), int(went_on[-1])

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lbr2pgo.analyses.chains import executed_chains, plan_paths, saved_branches
+from lbr2pgo.analyses.chains import executed_chains, plan_paths, saved_branches, went
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.flow_graph import flow_graph, hottest_regions
-from lbr2pgo.analyses.intervals import wilson
 from lbr2pgo.analyses.table import Column, Table, Unit, Value, empty
 from lbr2pgo.evidence.collector import Finding
 from lbr2pgo.evidence.path_counts import PATHS, PathCounts, paths_along
-from lbr2pgo.support.addresses import ImageAddresses, in_file
+from lbr2pgo.support.addresses import in_file
 
 NAME = "hyperblocks"
 TITLE = "Hyperblocks"
@@ -36,6 +35,7 @@ _COLUMNS = (
     Column("line", "source line", Unit.LOCATION),
     Column("address", "address", Unit.ADDRESS),
     Column("chain", "blocks of the chain", Unit.TEXT),
+    Column("instructions", "instructions of each", Unit.TEXT),
 )
 _NOTE = (
     "Executions is how often the chain was entered at its first block; whole way is the part of "
@@ -85,7 +85,9 @@ def _rows(evidence: Evidence, region: int, function_share: float) -> Iterator[_R
         address = int(starts[0])
         share = float(weight[blocks].sum()) / total
         pieces = 1 + int((cfg.block_end[blocks[:-1]] != starts[1:]).sum())
-        *path, times = _paths(evidence, starts)
+        rows = evidence.flow.instructions.index_of(starts)
+        last = evidence.flow.instructions.index_of(cfg.block_last[blocks])
+        *path, times = went(evidence.found(PATHS), rows)
         values = (
             function_share,
             share,
@@ -101,23 +103,6 @@ def _rows(evidence: Evidence, region: int, function_share: float) -> Iterator[_R
             evidence.names.lines(starts[:1])[0],
             address,
             " ".join(f"{in_file(start):#x}" for start in starts.tolist()),
+            " ".join(map(str, (last - rows + 1).tolist())),
         )
         yield _Row(function_share * share, address, values)
-
-
-def _paths(evidence: Evidence, starts: ImageAddresses) -> tuple[Value, Value, Value, Value]:
-    """Which part of the executions of a chain went to its end, its interval, and how many did.
-
-    The interval is that of as many observations as the rarest step has, which is too wide rather
-    than too narrow.
-    """
-    rows = evidence.flow.instructions.index_of(starts)
-    paths = evidence.found(PATHS)
-    if paths is None or paths.slot[rows[0]] < 0:
-        return None, None, None, None
-    known, went_on = paths.along(rows)
-    if not known.all():
-        return None, None, None, 0  # no stack reaches so far
-    share = np.prod(went_on / known, keepdims=True)
-    low, high = wilson(share, known.min(keepdims=True).astype(np.float64))
-    return float(share[0]), float(low[0]), float(high[0]), int(went_on[-1])

@@ -21,6 +21,7 @@ from lbr2pgo.analyses import (
     latency,
     mispredictions,
     outcomes,
+    paths,
     stack_ends,
 )
 from lbr2pgo.analyses.evidence import Evidence
@@ -46,6 +47,11 @@ class Analysis:
     needs: Needs = ()
 
 
+def _hyperblocks(evidence: Evidence, top: int | None) -> tuple[Table, ...]:
+    """Paths in functions, and across their calls."""
+    return hyperblocks.hyperblocks(evidence, top), paths.paths_across_calls(evidence, top)
+
+
 ANALYSES = {
     hot_functions.NAME: Analysis(hot_functions.hot_functions, (DUPLICATES, CYCLES)),
     hot_branches.NAME: Analysis(hot_branches.hot_branches, (DUPLICATES,)),
@@ -53,7 +59,7 @@ ANALYSES = {
     latency.NAME: Analysis(latency.latency, (CYCLES, ITERATIONS)),
     outcomes.NAME: Analysis(outcomes.outcomes, (SINGLE_BRANCHES, SPREAD)),
     indirect_targets.NAME: Analysis(indirect_targets.indirect_targets),
-    hyperblocks.NAME: Analysis(hyperblocks.hyperblocks, (hyperblocks.paths_followed,)),
+    hyperblocks.NAME: Analysis(_hyperblocks, (hyperblocks.paths_followed, paths.paths_followed)),
     call_stacks.NAME: Analysis(call_stacks.call_stacks, (CALL_STACKS,)),
     callers.NAME: Analysis(callers.callers, (CALL_STACKS,)),
     call_edges.NAME: Analysis(call_edges.call_edges),

@@ -170,6 +170,27 @@ def test_a_chain_of_blocks_is_shown_in_the_control_flow(browser: Browser, record
     assert page.locator(".drawing .in-chain").count() == blocks
 
 
+def test_a_path_across_calls_is_shown_in_each_control_flow_with_its_instructions(
+    browser: Browser,
+) -> None:
+    only = ("hyperblocks", "function")
+    page = browser.open(
+        make_report(ReportOptions((RECORDING,), PIE, libraries=False, only=only, views=5))
+    )
+    page.locator("nav a[href='#t-hyperblocks-across-calls']").click()
+    section = page.locator("#t-hyperblocks-across-calls")
+    section.get_by_role("button", name="All about this row").first.click()
+    chain = section.locator("ol.chain").first
+    assert chain.locator("li strong").count() > 1
+    chain.locator("summary").first.click()
+    assert chain.locator("pre").first.inner_text()
+    pictures = section.get_by_role("button", name="Show in the control flow of")
+    for i in range(pictures.count()):
+        pictures.nth(i).click()
+    assert pictures.count() > 1
+    assert page.locator(".drawing:has(.in-chain)").count() == pictures.count()
+
+
 def test_search_finds_functions_rows_instructions_and_source(
     browser: Browser, recorded: Report
 ) -> None:

@@ -18,6 +18,14 @@ function lineOf(address) {
   return words ? `${place} ${words.trim()}` : place;
 }
 
+// The words of some instructions from an address on.
+function instructionsAt(view, address, count) {
+  const at = column(view.code, "address"), words = column(view.code, "instruction");
+  const rows = codeRows(view);
+  const first = rows.findIndex((row) => text(row[at]) === address);
+  return first < 0 ? [] : rows.slice(first, first + count).map((row) => text(row[words]));
+}
+
 function cells(table, row, largest) {
   const count = column(table, "count");
   return table.columns.map((each, i) => {

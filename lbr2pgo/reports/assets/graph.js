@@ -38,8 +38,11 @@ function drawGraph(place, content, chain) {
   const { width, height } = graph.graph();
   const number = `tip-${(pictures += 1)}`;
   const marker = draw("marker", { id: number, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 9, markerHeight: 9, markerUnits: "userSpaceOnUse", orient: "auto" }, draw("path", { d: "M0 0L8 4L0 8z" }));
-  const inChain = new Set(chain.map((address) => `#i-${address.slice(2)}`));
   const nodes = graph.nodes().map((name) => graph.node(name));
+  const starts = nodes.map((node) => BigInt(`0x${node.href.slice(3)}`)).sort((a, b) => (a < b ? -1 : 1));
+  // Paths across calls go on in the middle of a block.
+  const blockOf = (address) => starts.filter((start) => start <= BigInt(address)).at(-1);
+  const inChain = new Set(chain.map((address) => `#i-${(blockOf(address) ?? 0n).toString(16)}`));
   place.append(draw("svg", { width, height }, draw("defs", {}, marker),
     ...graph.edges().map((name) => drawEdge(graph, name, number)),
     ...nodes.map((node) => drawNode(node, inChain.has(node.href)))));

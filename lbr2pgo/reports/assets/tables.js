@@ -5,6 +5,8 @@ const PAGE = 15;
 const CHARACTER = 7.1, PADDING = 15; // of a cell, in pixels
 const LEAST_NAME = 24, MOST_NAME = 70; // characters
 
+const SIZES = "instructions"; // how many each block of a chain has
+
 class DataTable {
   constructor(table, place) {
     this.table = table;
@@ -34,7 +36,7 @@ class DataTable {
       return Math.max(word, ...sample.map((row) => shown(column, row[i]).length));
     });
     const least = (i) => PADDING + CHARACTER * (isNumber(columns[i]) ? this.natural[i] : Math.min(this.natural[i], LEAST_NAME));
-    let kept = columns.map((_, i) => i).filter((i) => columns[i].name !== "chain");
+    let kept = columns.map((_, i) => i).filter((i) => !["chain", SIZES].includes(columns[i].name));
     const spare = kept.filter((i) => isNumber(columns[i])).slice(1)
       .sort((a, b) => (columns[a].unit === "address") - (columns[b].unit === "address") || a - b);
     const needed = () => 40 + kept.reduce((sum, i) => sum + least(i), 0);
@@ -148,20 +150,31 @@ class DataTable {
     more.setAttribute("aria-expanded", String(!isOpen));
     more.textContent = isOpen ? "▸" : "▾";
     if (isOpen) { drawn.nextSibling.remove(); return; }
+    const sizes = this.table.columns.findIndex((column) => column.name === SIZES);
     const facts = this.table.columns.flatMap((column, i) => {
       const full = shown(column, row[i]);
-      const value = column.name === "chain" ? chainOf(full) : [linked(column, row[i], full)];
-      return full ? [make("dt", {}, column.title), make("dd", {}, ...value)] : [];
+      const value = column.name === "chain" ? chainOf(full, shown(this.table.columns[sizes], row[sizes])) : [linked(column, row[i], full)];
+      return full && i !== sizes ? [make("dt", {}, column.title), make("dd", {}, ...value)] : [];
     });
     drawn.after(make("tr", { class: "all" }, make("td", { colspan: this.kept.length + 1 }, make("dl", {}, ...facts))));
   }
 }
 
-// A chain of blocks: where each of them is, and the way to its picture.
-function chainOf(words) {
-  const blocks = words.split(" ");
-  const anchor = codeAnchors.get(blocks[0]);
-  const links = blocks.map((address) => make("li", {}, link(anchorAt(address), inFile(address)), " ", lineOf(address)));
-  const list = make("ol", { class: "chain" }, ...links);
-  return anchor ? [list, button("Show in the control flow", () => highlight(anchor, blocks))] : [list];
+// A chain of blocks: function, line and instructions of each, and the way to its picture.
+function chainOf(words, sizes) {
+  const blocks = words.split(" ").filter((word) => word.startsWith("0x")), counts = sizes.split(" ").map(Number);
+  const views = blocks.map((address) => data.functions.find((view) => view.anchor === codeAnchors.get(address)));
+  const items = blocks.map((address, i) => {
+    const name = views[i] && views[i] !== views[i - 1] ? make("strong", {}, shortened(text(views[i].name), 60), " ") : "";
+    const code = views[i] ? instructionsAt(views[i], address, counts[i]) : [];
+    const line = lineOf(address);
+    const more = code.length ? make("details", {}, make("summary", {}, line || "instructions"), make("pre", {}, code.join("\n"))) : line;
+    return make("li", {}, name, link(anchorAt(address), inFile(address)), " ", more);
+  });
+  const pictures = [...new Set(views.filter(Boolean))];
+  const buttons = pictures.map((view) => button(
+    pictures.length > 1 ? `Show in the control flow of ${shortened(text(view.name), 40)}` : "Show in the control flow",
+    () => highlight(view.anchor, blocks.filter((_, i) => views[i] === view)),
+  ));
+  return [make("ol", { class: "chain" }, ...items), ...buttons];
 }
