@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 
 from lbr2pgo.counting.count import Progress
@@ -78,6 +78,8 @@ def convert(
     """
     timings = timings or Timings()
     refuse_unwritable(options.paths)
+    if {each.uses_probes for each in options.outputs} - {None} == {False}:
+        options = replace(options, uses_probes=False)
     found = read(options, progress, timings)
     return write_outputs(found, options.outputs, options.compat, timings, options.optional)
 

@@ -18,15 +18,19 @@ from lbr2pgo.support.arrays import Bools
 from lbr2pgo.support.distinct import distinct
 
 
-def in_prologue_or_epilogue(addresses: ImageAddresses, program: Program, debug: DebugInfo) -> Bools:
+def in_prologue_or_epilogue(
+    addresses: ImageAddresses, program: Program, debug: DebugInfo, *, by_probes: bool = True
+) -> Bools:
     """Which image addresses (n,) are where llvm-profgen expects an incomplete frame.
 
     That is at a function's first two instructions, at a return, and at the one before it.
+    `by_probes` says that it looks at the program's pseudo probes, if there are any.
     """
     table = program.instructions_for(distinct(addresses))
     row = table.index_of(addresses)
     known = row >= 0
-    is_start = np.isin(table.address, _function_starts(addresses, program, debug))
+    starts = _function_starts(addresses, program, debug, by_probes=by_probes)
+    is_start = np.isin(table.address, starts)
     is_return = table.kind == Kind.RET
     is_next = table.end[:-1] == table.address[1:]
     marked = is_start | is_return
@@ -38,14 +42,14 @@ def in_prologue_or_epilogue(addresses: ImageAddresses, program: Program, debug: 
 
 
 def _function_starts(
-    addresses: ImageAddresses, program: Program, debug: DebugInfo
+    addresses: ImageAddresses, program: Program, debug: DebugInfo, *, by_probes: bool
 ) -> ImageAddresses:
-    """Where functions start; of programs with probes also those that only symbols know.
+    """Where functions start; where probes are looked at also those that only symbols know.
 
     LLVM 22: tools/llvm-profgen/ProfiledBinary.cpp, loadSymbolsFromSymtab.
     """
     described = debug.functions_for(distinct(addresses))
-    if not program.probes.present:
+    if not (by_probes and program.probes.present):
         return described.range_start
     symbols = program.probes.symbols
     starts = symbols.start[(symbols.kind == STT_FUNC) & (symbols.size > 0)]

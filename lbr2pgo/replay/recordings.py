@@ -69,6 +69,8 @@ class ReadingOptions:
     """Other images of the program's process, which count as parts of it."""
     mappings: Mapping[int, tuple[Mmap, ...]] = field(default_factory=dict)
     """Where those lie that no file shows, by their slots."""
+    uses_probes: bool = True
+    """With LLVM_PROFGEN, that it looks at the program's pseudo probes."""
     correct_runs: bool = False
     """Give the newest branch of each stack a fall-through, too (`replay.newest_runs`)."""
 
@@ -363,9 +365,12 @@ def counting_options(options: ReadingOptions, program: Program, source: Source) 
     counting = replace(counting, code_of_llvm=code_of_llvm(program))
     if not source.info.has_call_chains:
         return counting
-    debug = DebugInfo.open(program.image)
+    debug, by_probes = DebugInfo.open(program.image), options.uses_probes
     return replace(
-        counting, skips_leaf=lambda leaves: in_prologue_or_epilogue(leaves, program, debug)
+        counting,
+        skips_leaf=lambda leaves: in_prologue_or_epilogue(
+            leaves, program, debug, by_probes=by_probes
+        ),
     )
 
 

@@ -154,6 +154,11 @@ class Output(ABC):
     def next_step(self) -> str:
         """What to do with it: the words of a command that takes it."""
 
+    @property
+    def uses_probes(self) -> bool | None:
+        """Whether pseudo probes are looked at where the program has them; None: it is all one."""
+        return None
+
     @classmethod
     def options(cls) -> tuple[Option, ...]:
         """The fields, in their order."""

@@ -151,6 +151,11 @@ class LlvmOutput(Output):
             )
 
     @property
+    def uses_probes(self) -> bool:
+        """See `Output`."""
+        return self.probes != "off"
+
+    @property
     def next_step(self) -> str:
         """See `Output`."""
         return f"clang -O2 -g -fprofile-sample-use={shell_word(self.path)}"

@@ -36,7 +36,7 @@ _RUNS = Step(
     "runs_valid",
     {"no_symbol_before": _NO_SYMBOL_BEFORE},
 )
-_CONTEXT_RUNS = Step(
+CONTEXT_RUNS = Step(
     "unsymbolized_context_runs",
     "written as unsymbolized ranges by context",
     "fall-throughs",
@@ -73,6 +73,11 @@ class UnsymbolizedOutput(Output):
             "pseudo probes, by addresses (off)",
         ),
     )
+
+    @property
+    def uses_probes(self) -> bool:
+        """See `Output`."""
+        return self.contexts == "addresses"
 
     @property
     def next_step(self) -> str:
@@ -118,8 +123,8 @@ class UnsymbolizedOutput(Output):
         runs, read = int(seen.runs.count.sum()), every.tallies["context_runs"]
         tallies = {
             **every.tallies,
-            _CONTEXT_RUNS.key: runs,
-            f"{_CONTEXT_RUNS.key}/no_symbol_before": read - runs,
+            CONTEXT_RUNS.key: runs,
+            f"{CONTEXT_RUNS.key}/no_symbol_before": read - runs,
         }
         if not runs and not len(seen.branches.count):
             raise EmptyProfileError(tallies, what="no code with symbols ran")
@@ -158,5 +163,5 @@ FORMAT = OutputFormat(
         "LLVM: llvm/tools/llvm-profgen/ProfiledBinary.cpp disassemble",
     ),
     limitations=("no mispredictions", "calling contexts are not read back", "names no build"),
-    steps=(_RUNS, _BRANCHES, *UNWINDING, _CONTEXT_RUNS),
+    steps=(_RUNS, _BRANCHES, *UNWINDING, CONTEXT_RUNS),
 )

@@ -29,6 +29,7 @@ from lbr2pgo.profiles.formats import (
 from lbr2pgo.profiles.formats.base import Form, OutputFormat
 from lbr2pgo.profiles.formats.llvm import LlvmOutput
 from lbr2pgo.profiles.formats.llvm_contexts import STEPS as CONTEXTS
+from lbr2pgo.profiles.formats.unsymbolized import CONTEXT_RUNS
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.sources import open_source
 from lbr2pgo.support.errors import InputError
@@ -147,7 +148,7 @@ def test_an_output_tallies_its_steps(form: OutputFormat, each: Form, tmp_path: P
     taken = {row.step.key for row in waterfall_rows(done.tallies)}
     ours = {step.key for step in form.steps}
     assert (
-        ours - {step.key for step in CONTEXTS} - {"unsymbolized_context_runs"} <= taken
+        ours - {step.key for step in CONTEXTS} - {CONTEXT_RUNS.key} <= taken
     )  # there are no call stacks
     assert taken - ours <= {step.key for step in waterfall.STEPS}
 

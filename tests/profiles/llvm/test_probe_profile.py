@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from builders.binary_walks import walked
+from builders.hybrid import Hybrid, write_hybrid
 from builders.llvm_profiles import converted, profgen
 
 from lbr2pgo.conversion import ConvertOptions, convert
@@ -15,6 +16,9 @@ from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
 from lbr2pgo.profiles.formats import output
 from lbr2pgo.profiles.llvm import extbinary
 from lbr2pgo.profiles.llvm import text as llvm_text
+from lbr2pgo.program.code.instructions import Kind
+from lbr2pgo.program.program import Program
+from lbr2pgo.support.addresses import image_array
 
 Corpus = Callable[[str], Path]
 Tool = Callable[[str], str]
@@ -245,3 +249,24 @@ def test_probes_without_symbols_give_no_profile_and_say_why(
     recording.write_text(text.replace(str(whole), str(binary)))
     with pytest.raises(EmptyProfileError, match="in code that no symbol names"):
         converted(tmp_path, recording, binary)
+
+
+def test_functions_that_only_symbols_know_have_prologues_where_probes_are_looked_at(
+    built: Built, tool: Tool, tmp_path: Path
+) -> None:
+    """llvm-profgen drops the sample in the first instruction of `_start`, but not by lines."""
+    binary = built(*BUILDS["plain"])
+    program = Program.open(binary)
+    symbols = program.symbols
+    start, main = (int(symbols.start[symbols.names.index(name)]) for name in ("_start", "main"))
+    code = program.instructions_for(image_array((main,)))
+    leaving = code.address[(code.kind != Kind.OTHER) & (code.address > main)]
+    entries = [(int(leaving[0]), main), (0x7FFFF7C00000, main)]
+    recording = tmp_path / "start.perfscript"
+    recording.write_text(write_hybrid([Hybrid([leaf], entries) for leaf in (start, leaving[0])]))
+    found = []
+    for probes, options in ("on", ()), ("off", ("--use-dwarf-correlation",)):
+        expected = profgen(tool, tmp_path, recording, binary, *options)
+        assert converted(tmp_path, recording, binary, compat=True, probes=probes) == expected
+        found.append(read(tmp_path, expected).functions["main"].head)
+    assert 0 < found[0] < found[1]
