@@ -18,7 +18,7 @@ from lbr2pgo.counting.count import CountingOptions
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
 from lbr2pgo.profiles.bolt import derive_fdata as bolt
-from lbr2pgo.profiles.formats import formats, steps
+from lbr2pgo.profiles.formats import fdata, formats, steps
 from lbr2pgo.profiles.formats.llvm_contexts import STEPS as CONTEXTS
 from lbr2pgo.profiles.formats.unsymbolized import CONTEXT_RUNS
 from lbr2pgo.sources.text_lines import CHUNK_SIZE
@@ -45,7 +45,7 @@ def test_every_sample_branch_and_run_is_accounted_for(tmp_path: Path) -> None:
     asked = every_form(tmp_path)
     done = convert(ConvertOptions((STATIC_RECORDING,), STATIC, outputs=asked))
     # No sample has a call stack to be unwound, and nothing was asked to be inferred.
-    not_taken = (*CONTEXTS, CONTEXT_RUNS, *waterfall.INFERENCE_STEPS)
+    not_taken = (*CONTEXTS, CONTEXT_RUNS, *waterfall.INFERENCE_STEPS, *fdata.SAMPLES)
     kinds = tuple(map(type, asked))
     written = (step for form in formats() if form.output in kinds for step in form.steps)
     for step in (*waterfall.STEPS, *written):

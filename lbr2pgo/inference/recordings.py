@@ -78,8 +78,9 @@ def read_and_infer(
         flow = replay(inferred, program, judged_by)
     said = f"branches and fall-throughs are inferred from {samples.total:,} samples (--no-lbr)"
     return Replayed(
-        program, tuple(sources), counting, judged_by, flow, (*notes, said), (), is_inferred=True
-    )
+        program, tuple(sources), counting, judged_by, flow, (*notes, said), (), is_inferred=True,
+        samples=samples,
+    )  # fmt: skip
 
 
 def with_flow(

@@ -29,6 +29,7 @@ from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.branch_counts import FROM, TO, BranchCounts, no_counts
 from lbr2pgo.model.count_sums import merge
 from lbr2pgo.model.incomplete import EmptyProfileError
+from lbr2pgo.model.instruction_counts import InstructionCounts
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.address_translation import has_translation
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
@@ -112,6 +113,8 @@ class Replayed:
     """Where branches that leave the program went, and where those that reach it came from."""
     is_inferred: bool = False
     """The counts are not recorded branches, but a flow that was inferred from something else."""
+    samples: InstructionCounts | None = None
+    """What it was inferred from, where that is samples without branches."""
 
     @property
     def counts(self) -> BranchCounts:

@@ -19,6 +19,7 @@ from lbr2pgo.profiles.formats.base import (
     shell_word,
 )
 from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.errors import OutputError
 
 if TYPE_CHECKING:
     from lbr2pgo.profiles.bolt.fdata_tables import Fdata
@@ -85,12 +86,27 @@ STEPS = (
     ),
 )
 
+SAMPLES = (
+    Step(
+        "fdata_samples",
+        "samples written to fdata",
+        "samples",
+        "instructions_in_image",
+        {**_OUTSIDE, "line_break": _LINE_BREAK},
+    ),
+)
+"""Those of a file of samples, in place of `STEPS`."""
+
 
 @dataclass(frozen=True, slots=True)
 class FdataOutput(Output):
     """Branches between functions, for llvm-bolt."""
 
     path: Path = field(metadata=flag("--fdata", "profile for llvm-bolt -data"))
+    samples: bool = field(
+        default=False,
+        metadata=flag("--fdata-samples", "of --no-lbr the samples themselves, as perf2bolt -ba"),
+    )
 
     @property
     def next_step(self) -> str:
@@ -101,7 +117,7 @@ class FdataOutput(Output):
         """See `Output`."""
         from lbr2pgo.profiles.bolt import fdata
 
-        found = work.once(derived_fdata)
+        found = _sampled_fdata(work) if self.samples else work.once(derived_fdata)
         with work.writing("fdata"):
             fdata.write(found.rows, self.path)
         return Written(found.tallies)
@@ -131,6 +147,22 @@ def derived_fdata(work: Work) -> Derived:
     return Derived(rows, tallies)
 
 
+def _sampled_fdata(work: Work) -> Derived:
+    """The samples that a flow was inferred from; raises OutputError where there are none."""
+    from lbr2pgo.profiles.bolt.derive_samples import fdata_of_samples
+    from lbr2pgo.program.address_translation import has_translation
+
+    samples = work.found.samples
+    if samples is None:
+        what = "fdata of samples was not written: recorded branches tell more"
+        raise OutputError(what, cure="Leave out --fdata-samples, or give --no-lbr.")
+    if has_translation(work.program.image):
+        what = "fdata of samples was not written: llvm-bolt made this program"
+        raise OutputError(what, cure="Leave out --fdata-samples: branches are translated back.")
+    events = dict.fromkeys(e.name for source in work.found.sources for e in source.info.events)
+    return Derived(*fdata_of_samples(samples, work.program, tuple(events)))
+
+
 def _readers() -> tuple[Reader[Fdata], ...]:
     from lbr2pgo.profiles.bolt.written import READERS
 
@@ -141,12 +173,22 @@ FORMAT = OutputFormat(
     name="fdata",
     suffix=".fdata",
     output=FdataOutput,
-    forms=(Form("fdata", "BOLT fdata", "perf2bolt writes it", "llvm-bolt"),),
+    forms=(
+        Form("fdata", "BOLT fdata", "perf2bolt writes it", "llvm-bolt"),
+        Form(
+            "fdata_samples",
+            "BOLT fdata of samples (`no_lbr`)",
+            "perf2bolt -basic-events writes it",
+            "llvm-bolt",
+            {"samples": True},
+            needs="samples that --no-lbr counts",
+        ),
+    ),
     references=(
         "LLVM: bolt/lib/Profile/DataAggregator.cpp writeAggregatedFile",
         "LLVM: bolt/lib/Profile/DataReader.cpp",
     ),
     limitations=("needs a symbol table", "returns are left out, as by perf2bolt"),
-    steps=STEPS,
+    steps=(*STEPS, *SAMPLES),
     readers=_readers,
 )
