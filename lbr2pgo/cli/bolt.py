@@ -10,6 +10,7 @@ from pathlib import Path
 from lbr2pgo.build import MOST_MISSING, MOST_STALE, MUCH_STALE
 from lbr2pgo.cli.check import REFUSED, add_staleness_gates
 from lbr2pgo.cli.commands import COMMANDS
+from lbr2pgo.cli.messages import wrote
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -75,6 +76,7 @@ def _lay_out(args: argparse.Namespace, tool: str, profile: Path) -> None:
     said = bolt(tool, args.binary, profile, args.output, args.options, infers=infers)
     for line in profiled(said) if infers else ():
         print(printable(f"lbr2pgo: {profile}: {line}"))
+    wrote(args.output, f"lbr2pgo measure {args.binary} {args.output}")
 
 
 def _copy(args: argparse.Namespace, reason: str) -> int:

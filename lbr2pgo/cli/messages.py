@@ -61,10 +61,11 @@ def say(text: str) -> None:
         print(*map(printable, lines), sep="\n", file=sys.stderr, flush=True)
 
 
-def wrote(path: Path, next_step: str) -> None:
-    """Say that an output was written, how large it is, and what it is for."""
+def wrote(path: Path, next_step: str, holds: str = "") -> None:
+    """Say that an output was written, how large it is, what it holds, and what it is for."""
     if path.is_file():  # a stream or a device shows by itself what went there
-        say(f"wrote {path} ({_size(path.stat().st_size)}): {next_step}")
+        facts = ", ".join(filter(None, (_size(path.stat().st_size), holds)))
+        say(f"wrote {path} ({facts}): {next_step}")
 
 
 def _size(size: int) -> str:

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from lbr2pgo.support.resembling import did_you_mean
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -70,20 +72,6 @@ class Parser(argparse.ArgumentParser):
                 break
         print(f"{self.prog}: error: {message}\nSee `{self.prog} --help`.", file=sys.stderr)
         raise SystemExit(2)
-
-
-def did_you_mean(word: str, known: Collection[str]) -> str:
-    """`; did you mean …?`, or nothing where no known word resembles this one.
-
-    >>> did_you_mean("convrt", ["convert", "record"])
-    '; did you mean convert?'
-    >>> did_you_mean("frobnicate", ["convert", "record"])
-    ''
-    """
-    from difflib import get_close_matches
-
-    close = get_close_matches(word, known, n=1, cutoff=0.7)
-    return f"; did you mean {close[0]}?" if close else ""
 
 
 def names(text: str) -> list[str]:

@@ -9,15 +9,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lbr2pgo.cli import messages
 from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.messages import say
 from lbr2pgo.cli.parser import executable, names, numbers
 from lbr2pgo.support.errors import MissingToolError
 
 if TYPE_CHECKING:
+    from lbr2pgo.model.exact_counts import Totals
     from lbr2pgo.record.machine import Machine
     from lbr2pgo.record.options import RecordOptions
-    from lbr2pgo.record.software import RecordResult
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -228,22 +229,20 @@ def _record_software(options: RecordOptions) -> int:
     result = record_software(options, watch=watch)
     for warning in result.warnings:
         say(f"Warning: {warning}")
-    say(_summary(result, options.exact))
+    if result.samples:
+        next_step = f"lbr2pgo convert {result.output} --llvm OUT"
+        messages.wrote(result.output, next_step, f"{result.samples:,} samples")
+    if options.exact is not None:
+        _tell_exact(options.exact, result.totals)
     return result.exit_code
 
 
-def _summary(result: RecordResult, exact: Path | None) -> str:
-    totals = result.totals
-    lines = [f"{result.samples:,} samples in {result.output}"]
-    if exact is not None:
-        lines += [
-            f"Exact counts in {exact}:",
-            f"  {totals.instructions:,} instructions",
-            f"  {totals.taken:,} taken branches",
-            f"  {totals.not_taken:,} conditional branches not taken",
-            f"  {totals.mispredicted:,} mispredictions (simulated)",
-        ]
-    return "\n".join(lines)
+def _tell_exact(path: Path, totals: Totals) -> None:
+    messages.wrote(path, f"lbr2pgo convert {path} --binary ELF --llvm OUT", "exact counts")
+    say(f"  {totals.instructions:,} instructions")
+    say(f"  {totals.taken:,} taken branches")
+    say(f"  {totals.not_taken:,} conditional branches not taken")
+    say(f"  {totals.mispredicted:,} mispredictions (simulated)")
 
 
 def _print_command(command: tuple[str, ...]) -> None:

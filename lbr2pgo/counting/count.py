@@ -64,6 +64,7 @@ from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.read_ahead import read_ahead
+from lbr2pgo.support.resembling import did_you_mean
 from lbr2pgo.support.sums import LIMIT, TooManyError, exact_sum
 from lbr2pgo.support.threads import distribute, threads
 
@@ -257,10 +258,11 @@ class _Selection:
         events = source.info.events
         wanted = [is_wanted(event, options.event) for event in events]
         if options.event is not None and not any(wanted):
+            there = [event.name for event in events]
             raise InputError(
-                f"no event is called {options.event}",
+                f"no event is called {options.event}{did_you_mean(options.event, there)}",
                 where=source.info.path,
-                cure="Recorded were: " + (", ".join(e.name for e in events) or "nameless events"),
+                cure=f"Recorded were: {', '.join(there) or 'nameless events'}",
             )
         # One more place for samples that don't say their event (index -1).
         self._wanted = np.array([*wanted, options.event is None], dtype=np.bool_)

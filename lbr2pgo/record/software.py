@@ -133,8 +133,17 @@ def record_software(
         warnings=(
             *_hints(guest, exit_code(code)),
             *_warnings(streams),
-            *([f"Nothing was recorded: {options.output} is as it was."] if is_kept else []),
+            *([] if samples else [_nothing(options.output, is_kept=is_kept)]),
         ),
+    )
+
+
+def _nothing(output: Path, *, is_kept: bool) -> str:
+    """Why there are no samples, and what to do."""
+    before = f" ({output} is as it was)" if is_kept else ""
+    return (
+        f"Nothing was recorded{before}: the program ran for less than a period. "
+        "Let it work longer, or shorten the period with -c."
     )
 
 

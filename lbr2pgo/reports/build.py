@@ -37,6 +37,7 @@ from lbr2pgo.reports.summary import summary
 from lbr2pgo.support.addresses import image_array, in_file
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.resembling import did_you_mean
 
 CHARTS = 12
 """How many blocks, and how many loops, get a chart."""
@@ -74,8 +75,10 @@ class ReportOptions(ProcessInputs):
                 )
         for name in self.only:
             if name not in registry.NAMES:
+                meant = did_you_mean(name, registry.NAMES)
                 raise InputError(
-                    f"there is no analysis {name}", cure=f"There are: {', '.join(registry.NAMES)}."
+                    f"there is no analysis {name}{meant}",
+                    cure=f"There are: {', '.join(registry.NAMES)}.",
                 )
 
     def wants(self, name: str) -> bool:

@@ -93,11 +93,14 @@ _OTHER_KINDS = (
 
 def _unknown(head: bytes, where: str) -> InputError:
     what = "is no profile of a known format" if head else "is empty"
-    readable = "; ".join(f"{form.name} ({form.summary})" for form in formats())
-    cure = f"Readable are: {readable}."
     for magic, kind, advice in _OTHER_KINDS:
         if head.startswith(magic):
-            return InputError(f"{what}, but {kind}", where=where, cure=f"{advice} {cure}")
+            return InputError(f"{what}, but {kind}", where=where, cure=advice)
+    readable = ", ".join(form.name for form in formats())
+    cure = (
+        f"Readable are {readable}. Profiles for compilers and BOLT go to lbr2pgo check, merge "
+        "and dump profile."
+    )
     return InputError(what, where=where, cure=cure)
 
 

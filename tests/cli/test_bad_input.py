@@ -95,7 +95,7 @@ def test_a_file_that_is_no_profile(refused, tmp_path: Path, content: bytes, says
     path.write_bytes(content)
     message = refused(path, PIE)
     assert message.startswith(f"{path}: {says}\n")
-    for name in ("perf.data", "perf script", "BOLT pre-aggregated", "--counts"):
+    for name in ("perf.data", "perf script", "BOLT pre-aggregated", "lbr2pgo counts"):
         assert name in message
 
 
@@ -112,7 +112,9 @@ def test_a_file_that_is_taken_for_a_profile(
 ) -> None:
     path = tmp_path / "file"
     path.write_bytes(content)
-    assert f"{path}: is no profile of a known format, {says}" in refused(path, PIE)
+    answer = refused(path, PIE)
+    assert f"{path}: is no profile of a known format, {says}" in answer
+    assert "Readable" not in answer
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ def test_a_profile_that_fits_gives_an_optimised_program(command, fdata, tool, tm
     answer = command("bolt", PIE, "-o", tmp_path / "out", "--fdata", fdata)
     assert answer.code == 0
     assert answer.out == f"lbr2pgo: {fdata}: fits {PIE}\n"
+    assert answer.err.startswith(f"wrote {tmp_path / 'out'} (")
     assert not filecmp.cmp(PIE, tmp_path / "out", shallow=False)
     run = [
         subprocess.run([elf, "5"], capture_output=True, check=True).stdout

@@ -48,7 +48,22 @@ def test_the_exit_code_is_passed_on(tmp_path: Path, capfd: pytest.CaptureFixture
     assert run("--emulate", "-o", output, "sh", "-c", "echo out; exit 42") == 42
     captured = capfd.readouterr()
     assert captured.out == "out\n"
-    assert f"samples in {output}" in captured.err
+    facts = r"\([0-9.]+ kB, [0-9,]+ samples\)"
+    wrote = rf"wrote {output} {facts}: lbr2pgo convert {output} --llvm"
+    assert re.search(wrote, captured.err)
+
+
+def test_where_nothing_was_recorded_no_file_is_told(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "perf.data"
+    output.write_text("before")
+    assert run("--emulate", "-c", "999999999", "-o", output, "true") == 0
+    error = capfd.readouterr().err
+    assert f"Nothing was recorded ({output} is as it was)" in error
+    assert "-c" in error
+    assert "wrote" not in error
+    assert output.read_text() == "before"
 
 
 def test_a_recording_goes_to_standard_output_and_the_programs_words_elsewhere(
@@ -66,7 +81,7 @@ def test_duration_ends_a_program_that_would_go_on(
     output = tmp_path / "perf.data"
     spin = ("sh", "-c", "while :; do :; done")
     assert run("--emulate", "-o", output, "--duration", "1", "--", *spin) == 0
-    assert re.search(r"^[1-9][0-9,]* samples in", capfd.readouterr().err, re.MULTILINE)
+    assert re.search(r", [1-9][0-9,]* samples\): ", capfd.readouterr().err)
 
 
 def test_a_program_that_ends_before_its_duration_keeps_its_exit_code(tmp_path: Path) -> None:
@@ -97,6 +112,7 @@ def test_exact_counts_are_summed_up(tmp_path: Path, capfd: pytest.CaptureFixture
     error = capfd.readouterr().err
     totals = ExactCounts.load(exact).totals
     assert "exact counts can only be had from the software LBR" in error
+    assert f"wrote {exact} (" in error
     assert f"{totals.instructions:,} instructions" in error
     assert f"{totals.taken:,} taken branches" in error
     assert f"{totals.mispredicted:,} mispredictions (simulated)" in error
