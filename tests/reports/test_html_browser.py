@@ -11,6 +11,7 @@ import pytest
 from builders.pages import flame_report, hostile_report, toy_report
 from builders.recordings import PIE, RECORDING, TESTBINS
 
+from lbr2pgo.analyses.table import Column, Table, Unit
 from lbr2pgo.reports import html
 from lbr2pgo.reports.build import ReportOptions, make_report
 from lbr2pgo.reports.model import Report
@@ -270,6 +271,32 @@ def test_it_fits_the_screen_and_bars_nobody(
         for node in each["nodes"][:2]
     ]
     assert grave == []
+
+
+def test_where_each_place_has_a_file_the_numbers_still_have_room(browser: Browser) -> None:
+    """A table of branches of a process: six columns of names."""
+    ends = [f"{end}_{part}" for end in ("from", "to") for part in ("function", "file", "line")]
+    columns = (
+        Column("from_address", "from address", Unit.ADDRESS),
+        Column("share", "share", Unit.SHARE),
+        Column("count", "count", Unit.COUNT),
+        *(Column(name, name.replace("_", " "), Unit.TEXT) for name in ends),
+    )
+    row = (0x51D3E8, 0.5, 12_345, *(f"libthing.so.6+{name}_0x12345678_long" for name in ends))
+    table = Table("hot-branches", "Hot branches", columns, (row,) * 20)
+    page = browser.open(
+        Report("t", "a.out", None, ("p",), (), (), (table,)),
+        viewport={"width": 1280, "height": 900},
+    )
+    shown = page.locator("#t-hot-branches th")
+    assert {"share", "count", *ends} <= set(
+        shown.evaluate_all("all => all.map(each => each.dataset.column)")
+    )
+    place = page.locator("#t-hot-branches .body").bounding_box()
+    drawn = page.locator("#t-hot-branches table").bounding_box()
+    assert place is not None
+    assert drawn is not None
+    assert drawn["x"] + drawn["width"] <= place["x"] + place["width"] + 1
 
 
 def test_paper_shows_what_is_closed(browser: Browser) -> None:

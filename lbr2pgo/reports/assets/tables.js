@@ -2,9 +2,9 @@
 // Tables: sorted, filtered and paged from their rows; columns that don't fit stand in a row's details.
 
 const PAGE = 15;
-const CHARACTER = 7.1, PADDING = 15; // of a cell, in pixels
-const LEAST_NAME = 24, MOST_NAME = 70; // characters
-
+const CHARACTER = 7.1, FIXED_CHARACTER = 8, PADDING = 15; // of a cell, in pixels
+const LEAST_NAME = 24, LEAST_OF_MANY = 14, MOST_NAME = 70; // characters
+const MANY_NAMES = 5; // as where each place has a file
 const SIZES = "instructions"; // how many each block of a chain has
 
 class DataTable {
@@ -35,9 +35,13 @@ class DataTable {
       const word = Math.max(...column.title.split(" ").map((part) => part.length)) + 2;
       return Math.max(word, ...sample.map((row) => shown(column, row[i]).length));
     });
-    const least = (i) => PADDING + CHARACTER * (isNumber(columns[i]) ? this.natural[i] : Math.min(this.natural[i], LEAST_NAME));
     let kept = columns.map((_, i) => i).filter((i) => !["chain", SIZES].includes(columns[i].name));
-    const spare = kept.filter((i) => isNumber(columns[i])).slice(1)
+    const names = kept.filter((i) => !isNumber(columns[i]));
+    this.least = names.length < MANY_NAMES ? LEAST_NAME : LEAST_OF_MANY;
+    const least = (i) => PADDING + (columns[i].unit === "address" ? FIXED_CHARACTER : CHARACTER)
+      * (isNumber(columns[i]) ? this.natural[i] : Math.min(this.natural[i], this.least));
+    const first = kept.find((i) => isNumber(columns[i]) && columns[i].unit !== "address");
+    const spare = kept.filter((i) => isNumber(columns[i]) && i !== first)
       .sort((a, b) => (columns[a].unit === "address") - (columns[b].unit === "address") || a - b);
     const needed = () => 40 + kept.reduce((sum, i) => sum + least(i), 0);
     while (needed() > width && spare.length) {
@@ -51,7 +55,7 @@ class DataTable {
   // What numbers leave is for names; long ones give way first.
   share(free) {
     const names = this.kept.filter((i) => !this.table.columns[i].unit.match(/count|share|rate|cycles|address/));
-    this.longest = new Map(names.map((i) => [i, Math.min(this.natural[i], LEAST_NAME)]));
+    this.longest = new Map(names.map((i) => [i, Math.min(this.natural[i], this.least)]));
     let left = Math.floor(free / CHARACTER);
     for (let growing = names; left > 0 && growing.length;) {
       growing = growing.filter((i) => this.longest.get(i) < Math.min(this.natural[i], MOST_NAME));
