@@ -82,6 +82,7 @@ def test_the_whole_loop_says_each_step_and_measures_each_build(
     made = {path.name for path in Path("work").iterdir()}
     endings = ("before", "perf.data", "prof", "after", "bolt.perf.data", "fdata")
     assert made == {f"app.{ending}" for ending in endings}
+    assert {path.name for path in Path().iterdir()} == {"interp.c", "app", "app.bolt", "work"}
 
 
 def test_a_thin_profile_is_recorded_again_with_a_shorter_period(

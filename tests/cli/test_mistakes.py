@@ -44,7 +44,7 @@ MISTAKES = {
     "an option of the other format": (
         "convert perf.data --binary app --llvm x --md5", "Add --llvm-format extbinary",
     ),
-    "a mistyped event": ("convert perf.data --binary app --event cyclse", "Recorded were"),
+    "a mistyped event": ("convert perf.data --binary app --event cyclse", "did you mean cycles?"),
     "a name as process": ("convert perf.data --binary app --pid app", "no list of numbers"),
     "a mistyped analysis": (
         "report perf.data --binary app --only hot-branch", "did you mean hot-branches?",

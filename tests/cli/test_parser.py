@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import pytest
 
 from lbr2pgo.cli import _parser
-from lbr2pgo.cli.parser import Parser, leaves, names, numbers, some_of
+from lbr2pgo.cli.parser import Parser, executable, leaves, names, numbers, some_of
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,22 @@ def test_a_wrong_word_gets_the_right_one(command, words: list[str], says: str) -
 def test_an_option_of_the_recorded_program_is_none_of_ours() -> None:
     found = _parser().parse_args(["record", "--", "./app", "--binry", "convrt"])
     assert found.program == ["--", "./app", "--binry", "convrt"]
+
+
+def test_a_program_is_one_here_or_else_one_on_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("app", "other"):
+        (programs / name).touch(0o755)
+    (tmp_path / "app").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(programs))
+    assert executable("app") == Path("app")
+    assert executable("other") == programs / "other"
+    assert executable("./other") == Path("other")
+    assert executable("missing") == Path("missing")
 
 
 def test_lists_take_commas_and_repetition() -> None:

@@ -43,6 +43,18 @@ def test_a_dry_run_prints_the_command_and_runs_nothing(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_program_is_found_as_binary_finds_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy(TESTBINS / "x86-64" / "interp.static", tmp_path / "true")
+    monkeypatch.chdir(tmp_path)
+    assert run("--emulate", "--dry-run", "true") == 0
+    assert capsys.readouterr().out.endswith(" ./true\n")
+    Path("true").unlink()
+    assert run("--emulate", "--dry-run", "true") == 0
+    assert capsys.readouterr().out.endswith(f" {shutil.which('true')}\n")
+
+
 def test_the_exit_code_is_passed_on(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "perf.data"
     assert run("--emulate", "-o", output, "sh", "-c", "echo out; exit 42") == 42
