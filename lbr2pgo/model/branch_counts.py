@@ -179,7 +179,8 @@ def aggregate(
     """
     unknown = np.zeros_like(count) if prediction_unknown is None else prediction_unknown
     refuse_too_many(count, mispredicted, unknown)
-    rows = count > 0
+    counted = count > 0
+    rows = slice(None) if counted.all() else counted
     bits = known[rows]
     columns = [
         np.where(bits & bit != 0, column[rows], np.uint64(0))

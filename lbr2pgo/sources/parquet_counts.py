@@ -33,6 +33,7 @@ from lbr2pgo.model.count_sums import CountSums
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import Addresses, Sniff, SourceFormat, SourceInfo
 from lbr2pgo.support.addresses import image_addresses
+from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.extras import extra
 from lbr2pgo.support.sums import TooManyError
@@ -182,8 +183,9 @@ def _builds(table: Any, header: _Header) -> Iterator[tuple[BranchCounts, Weight]
     weight, weights = _coded(table, "weight", "1")
     factors = [_weight(each) * header.weight for each in weights]
     group = build * len(weights) + weight
-    for number in np.unique(group).tolist():
-        rows = group == number if len(weights) * len(build_ids) > 1 else slice(None)
+    there = distinct(group).tolist()
+    for number in there:
+        rows = group == number if len(there) > 1 else slice(None)
         build_id = build_ids[number // len(weights)]
         tally = header.tallies.pop(build_id or "", {})
         from_, to, end, known, count, wrong, unknown = (column[rows] for column in numbers)
