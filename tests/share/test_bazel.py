@@ -15,6 +15,8 @@ import starlark
 from builders.recordings import PIE, RECORDING, TESTBINS
 
 from lbr2pgo.cli.share import SHARE
+from lbr2pgo.record.options import RecordOptions
+from lbr2pgo.record.software import record_software
 
 FILE = SHARE / "bazel" / "lbr2pgo.bzl"
 
@@ -140,7 +142,8 @@ def test_a_recording_without_its_binary_makes_no_profile(evaluate) -> None:
 # Debian's Bazel 4 has no additional_compiler_inputs: data names the profile alike, and it is built
 # before what is compiled with it.
 WORKSPACE_BUILD = """
-load("//:lbr2pgo.bzl", "lbr2pgo_bolt", "lbr2pgo_profile")
+load("//:lbr2pgo.bzl", "lbr2pgo_bolt", "lbr2pgo_profile", "lbr2pgo_propeller")
+mapped = lbr2pgo_propeller(name = "no_layout", clusters = "none.cc", order = "none.ld")
 pgo = lbr2pgo_profile(
     name = "app_profile", recordings = ["perf.data"], recorded = "app.recorded",
 )
@@ -152,6 +155,15 @@ lbr2pgo_bolt(
     name = "app.bolt", binary = ":app", compiled_with = pgo, recordings = ["perf.data"],
     recorded = "app.recorded",
 )
+layout = lbr2pgo_propeller(
+    name = "app_layout", recordings = ["mapped.data"], recorded = "app.mapped",
+)
+cc_binary(
+    name = "app.laid_out", srcs = ["app.c"], data = layout.inputs, copts = layout.copts,
+    linkopts = layout.linkopts, linkstatic = True,
+)
+cc_binary(name = "app.with_map", srcs = ["app.c"], copts = mapped.copts,
+          linkopts = mapped.linkopts, linkstatic = True)
 plain = lbr2pgo_profile(name = "plain_profile", profile = "none.prof")
 cc_binary(name = "plain", srcs = ["app.c"], copts = plain.copts,
           linkopts = plain.linkopts + ["-fuse-ld=lld"])
@@ -240,3 +252,37 @@ def test_bazel_itself_builds_with_a_profile_and_lays_out(bazel: Bazel, tmp_path:
     assert trained.read_bytes() != programs[1].read_bytes()
     assert subprocess.run([trained, "1"], capture_output=True).stdout in outputs
     subprocess.run(["chmod", "-R", "u+w", tmp_path], check=True)  # Bazel's outputs are read-only
+
+
+@pytest.mark.slow
+def test_bazel_itself_builds_with_propeller_s_layout(
+    bazel: Bazel, tmp_path: Path, tool: Callable[[str], str]
+) -> None:
+    """The program with a map, recorded, and built again with what follows from that recording."""
+    tool("ld.lld-22")
+    workspace = tmp_path / "workspace"
+    done = bazel("//:app.with_map")
+    assert done.returncode == 0, done.stderr
+    shutil.copy(workspace / "bazel-bin" / "app.with_map", workspace / "app.mapped")
+    record_software(
+        RecordOptions(
+            output=workspace / "mapped.data",
+            command=(str(workspace / "app.mapped"), "1"),
+            period=1009,
+        )
+    )
+    done = bazel("//:app.laid_out")
+    assert done.returncode == 0, done.stderr
+    made = (workspace / "bazel-bin").resolve() / "app.laid_out"
+    plain, laid_out = (
+        subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout
+        for path in (workspace / "app.mapped", made)
+    )
+    assert ".cold" in laid_out
+    assert ".cold" not in plain
+    outputs = {
+        subprocess.run([path, "1"], capture_output=True, check=True).stdout
+        for path in (workspace / "app.mapped", made)
+    }
+    assert len(outputs) == 1
+    subprocess.run(["chmod", "-R", "u+w", tmp_path], check=True)
