@@ -118,10 +118,44 @@ def read(
     from lbr2pgo.inference.recordings import read_and_infer, with_flow
     from lbr2pgo.profiles.bolt.indirect_jumps import indirect_targets
 
+    if options.infer and are_fdata(options.profiles):
+        return _read_stale(options, timings)
     if options.infer:
         found = read_and_replay(options, progress, timings)
         return with_flow(found, indirect_targets, timings)
     return read_and_infer(options, indirect_targets, progress, timings, force=options.force)
+
+
+def are_fdata(paths: Sequence[Path]) -> bool:
+    """Whether files are fdata: profiles that were written, and no recordings."""
+    from lbr2pgo.profiles.bolt.fdata import is_fdata
+    from lbr2pgo.profiles.formats.base import HEAD_SIZE
+
+    def head(path: Path) -> bytes:
+        with path.open("rb") as stream:
+            return stream.read(HEAD_SIZE)
+
+    return all(path.is_file() and is_fdata(head(path)) for path in paths)
+
+
+def _read_stale(options: ConvertOptions, timings: Timings | None) -> Replayed:
+    """Fdata of an earlier build, laid over this one."""
+    from lbr2pgo.inference.recordings import with_stale
+    from lbr2pgo.profiles.bolt import fdata
+    from lbr2pgo.profiles.bolt.indirect_jumps import indirect_targets
+    from lbr2pgo.profiles.bolt.stale import stale_counts
+    from lbr2pgo.program.program import Program
+
+    path, *others = options.profiles
+    if options.binary is None or others:
+        raise InputError(
+            "stale fdata is one file, for one binary",
+            where=str(path),
+            cure="Give the build that it shall serve (--binary), and merge files by merge-fdata.",
+        )
+    program = Program.open(options.binary)
+    found = stale_counts(fdata.read(path), program)
+    return with_stale(found.counts, found.partial, program, options, indirect_targets, timings)
 
 
 @dataclass(slots=True)

@@ -70,7 +70,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--infer",
         action="store_true",
-        help="infer what ran between branches, where a filter or the recorder kept some alone",
+        help="infer what ran between branches, where a filter or the recorder kept some alone, or "
+        "fdata is of an earlier build",
     )
     parser.add_argument("--force", action="store_true", help="infer them from however few samples")
     parser.add_argument(

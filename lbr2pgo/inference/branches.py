@@ -8,7 +8,7 @@ Of whole stacks all branches and all that fell through are known, and a flow cha
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,13 +16,16 @@ from lbr2pgo.counting.count import filter_names, kind_of_stacks
 from lbr2pgo.inference.network import infer
 from lbr2pgo.inference.traces import counts_of_flow
 from lbr2pgo.inference.weights import UNKNOWN, Weights
+from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import BRANCH, FROM, BranchCounts, Branches, aggregate
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.code.code_graph import CodeGraph, IndirectTargets, code_graph
+from lbr2pgo.program.code.functions import Functions
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.sources.base import EventInfo
+from lbr2pgo.support.addresses import ImageAddresses, image_array
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.distinct import place_of
 
@@ -50,6 +53,8 @@ class Kept:
     """Branches of these kinds."""
     is_whole: bool
     """All branches, so that what fell through between them is known as well."""
+    partial: tuple[int, ...] = ()
+    """Starts of functions of which some counts were lost: 0 says nothing there."""
 
 
 def kept_by(events: Iterable[EventInfo]) -> Kept:
@@ -78,7 +83,11 @@ def counts_with_flow(
     """
     code = found.instructions
     graph = code_graph(code, program.regions, targets)
-    flow = infer(graph, branch_weights(graph, found, kept))
+    weights = branch_weights(graph, found, kept)
+    if kept.partial:
+        starts = image_array(kept.partial)
+        weights = _without_zeros(weights, graph, program.regions, starts)
+    flow = infer(graph, weights)
     inferred = counts_of_flow(graph, flow, code, found.counts.build_id, found.counts.tallies)
     return _joined(inferred, found, kept)
 
@@ -107,6 +116,17 @@ def branch_weights(graph: CodeGraph, found: Flow, kept: Kept) -> Weights:
         edge[falls] = past[last[falls]]
     node = _shown(graph, found, kept)
     return Weights(node, np.ones(len(node)), edge, np.ones(len(edge)))
+
+
+def _without_zeros(
+    weights: Weights, graph: CodeGraph, functions: Functions, starts: ImageAddresses
+) -> Weights:
+    """Weights that tell of nothing in some functions where no way on from a block was counted."""
+    counted = np.bincount(graph.source, np.maximum(weights.edge, 0), len(graph)) > 0
+    chosen = np.isin(graph.function, functions.parent[functions.containing(starts)]) & ~counted
+    node = np.where(chosen & (weights.node == 0), UNKNOWN, weights.node)
+    edge = np.where(chosen[graph.source] & (weights.edge == 0), UNKNOWN, weights.edge)
+    return replace(weights, node=node, edge=edge)
 
 
 def _are(code: InstructionTable, rows: I64, kinds: Iterable[Kind]) -> Bools:
@@ -154,6 +174,8 @@ def _joined(inferred: BranchCounts, found: Flow, kept: Kept) -> BranchCounts:
     others = (found.branch_from < 0) | ~_are(code, found.branch_from, _DIRECT)
     mispredicted, unknown = _predictions(inferred, recorded)
     nothing = np.zeros_like(recorded.from_[others])
+    told = inferred.count[rows & inferred.has(BRANCH)]
+    branches = int(told.sum() + recorded.count[others].sum())
     return aggregate(
         np.concatenate([inferred.from_[rows], recorded.from_[others]]),
         np.concatenate([inferred.to[rows], recorded.to[others]]),
@@ -162,7 +184,8 @@ def _joined(inferred: BranchCounts, found: Flow, kept: Kept) -> BranchCounts:
         np.concatenate([inferred.count[rows], recorded.count[others]]),
         np.concatenate([mispredicted[rows], recorded.mispredicted[others]]),
         np.concatenate([unknown[rows], recorded.prediction_unknown[others]]),
-        build_id=inferred.build_id, tallies=inferred.tallies,
+        build_id=inferred.build_id,
+        tallies=waterfall.of_inferred(inferred.tallies, branches),
     )  # fmt: skip
 
 

@@ -8,11 +8,13 @@ from dataclasses import replace
 from lbr2pgo.counting.count import Progress, is_wanted
 from lbr2pgo.counting.count_instructions import CountedInstructions, count_instructions
 from lbr2pgo.counting.find_image import refuse_other_machine
-from lbr2pgo.inference.branches import counts_with_flow, kept_by
+from lbr2pgo.inference.branches import Kept, counts_with_flow, kept_by
 from lbr2pgo.inference.instructions import counts_of_instructions
+from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
 from lbr2pgo.model.instruction_counts import InstructionCounts, merge
 from lbr2pgo.program.code.code_graph import IndirectTargets
+from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recordings import (
     Inputs,
@@ -96,16 +98,37 @@ def with_flow(
         counts = counts_with_flow(found.flow, found.program, kept, targets)
     with timings.stage("replay"):
         flow = replay(counts, found.program, found.judged_by)
-        flow = replace(flow, tallies={**flow.tallies, **_of_branches(found.flow.tallies)})
     said = "direct branches and fall-throughs are those of an inferred flow (--infer)"
     if kept.is_whole:
         said += "; these stacks are whole, so it has nothing to add"
     return replace(found, flow=flow, notes=(*found.notes, said), filters=(), is_inferred=True)
 
 
-def _of_branches(tallies: Mapping[str, int]) -> dict[str, int]:
-    """What became of the branches that were recorded, not of those that were inferred."""
-    return {key: count for key, count in tallies.items() if key.startswith("branches_made")}
+def with_stale(
+    counts: BranchCounts,
+    partial: ImageAddresses,
+    program: Program,
+    inputs: Inputs,
+    find_targets: FindTargets,
+    timings: Timings | None = None,
+) -> Replayed:
+    """Counts of an earlier build that this one has a place for, with what must lie between them.
+
+    Of functions in `partial`, by their starts, some counts were lost. Returns are in none.
+    """
+    if not len(counts):
+        raise EmptyProfileError(counts.tallies, (), "the profile holds no branches of this binary")
+    judged_by = replay_options(inputs)
+    flow = replay(counts, program, judged_by)
+    kept = Kept(frozenset(Kind) - {Kind.RET}, is_whole=True, partial=tuple(partial.tolist()))
+    targets = find_targets(program, flow.instructions.address)
+    with (timings or Timings()).stage("infer"):
+        inferred = replay(counts_with_flow(flow, program, kept, targets), program, judged_by)
+    said = f"counts are those of an earlier build; of {len(partial):,} functions some had no place"
+    return Replayed(
+        program, (), (), judged_by, inferred, (said,), (),
+        is_inferred=True,
+    )  # fmt: skip
 
 
 def refuse_thin(

@@ -59,6 +59,8 @@ STEPS = (
     Step("samples_mapped", "from processes that map the image", "samples", "samples_with_stack"),
     Step("samples_weighed", "after weights against bias", "samples", None),
     *INFERENCE_STEPS[:-1],
+    Step("entries_read", "branch entries in them", "branches", None),
+    Step("entries_in_image", "in this image, to infer from", "branches", "entries_read"),
     Step("branches_read", "branch entries in them", "branches", None),
     Step("branches_in_image", "in this image", "branches", "branches_read"),
     Step("branches_made", "made by the code at their source", "branches", "branches_in_image"),
@@ -72,7 +74,8 @@ STEPS = (
 
 _COUNTING = ("samples_read", "samples_selected", "samples_with_stack", "samples_mapped",
              "samples_weighed", "instructions_mapped", "instructions_in_image",
-             "instructions_sampled", "branches_read", "branches_in_image")  # fmt: skip
+             "instructions_sampled", "entries_read", "entries_in_image", "branches_read",
+             "branches_in_image")  # fmt: skip
 """Steps that are taken before there are counts."""
 _COUNTING_KEYS = (
     "runs_in_image/between_pieces",
@@ -110,6 +113,7 @@ REASONS = {
         "at the ends of stacks",
         "leave out --drop-newest, --drop-oldest and --correct-bias to count them",
     ),
+    "stale": Reason("that this build has no place for", "record this build"),
     "outside": Reason(
         "between addresses outside the image",
         "nothing: libraries and the kernel; convert them with their own --binary",
@@ -216,6 +220,20 @@ def weighed(tally: Mapping[str, Fraction | int], branches: int) -> dict[str, int
     for step in reversed(STEPS):
         if step.after in found and step.key in found:
             found[step.after] = found[step.key] + sum(losses_of(found, step.key).values())
+    return found
+
+
+def of_inferred(tally: Tally, branches: int) -> dict[str, int]:
+    """The tally of counts from which so many branches were inferred.
+
+    What was recorded has steps of its own then, without the files that hold the rest.
+    """
+    renamed = {"branches_read": "entries_read", "branches_in_image": "entries_in_image"}
+    found = {"branches_in_image": branches}
+    for key, count in tally.items():
+        step, bar, reason = key.partition("/")
+        if step != _OUTSIDE_IN:
+            found[renamed.get(step, step) + bar + reason] = count
     return found
 
 

@@ -17,7 +17,7 @@ from lbr2pgo.model.branch_counts import BRANCH, FROM, BranchCounts, aggregate
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 from lbr2pgo.model.waterfall import check
 from lbr2pgo.profiles.bolt.indirect_jumps import indirect_targets
-from lbr2pgo.profiles.formats import steps
+from lbr2pgo.profiles.formats import output, steps
 from lbr2pgo.program.code.code_graph import IndirectTargets
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
@@ -150,6 +150,16 @@ def test_infer_is_said_and_the_waterfall_adds_up() -> None:
     done = convert(ConvertOptions((RECORDING,), PIE, infer=True))
     check(done.tallies, steps())
     assert any("these stacks are whole" in note for note in done.notes)
+
+
+def test_every_profile_can_be_written_of_an_inferred_flow(tmp_path: Path) -> None:
+    kinds = ("llvm", "fdata", "preaggregated", "counts")
+    outputs = tuple(output(kind, tmp_path / kind) for kind in kinds)
+    done = convert(ConvertOptions((RECORDING,), PIE, outputs, infer=True))
+    check(done.tallies, steps())
+    assert done.tallies["entries_in_image"] > 0
+    again = convert(ConvertOptions((tmp_path / "counts",), PIE))
+    assert (again.counts.count == done.counts.count).all()
 
 
 def test_nothing_is_inferred_unasked() -> None:
