@@ -82,8 +82,9 @@ DEPENDENCIES = import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))
 
 # What the package needs is fetched while it is compiled.
 $(VENV)/.installed: pyproject.toml setup.py $(NATIVE) | compiler $(BIN)/python
+	@echo "compiling the loops, and fetching what the package needs: half a minute on two processors"
 	@$(PYTHON) -c '$(DEPENDENCIES)' >$(VENV)/dependencies.txt
-	$(PIP) install --quiet --editable . --no-deps & built=$$!; \
+	@$(PIP) install --quiet --editable . --no-deps & built=$$!; \
 	$(PIP) install --quiet --requirement $(VENV)/dependencies.txt; fetched=$$?; \
 	wait $$built && exit $$fetched
 	@touch $@
