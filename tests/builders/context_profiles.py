@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from builders.hybrid import read_hybrid
 from builders.unwound import unwound
 
 from lbr2pgo.counting.count import Reading
 from lbr2pgo.model.context_counts import ContextCounts
+from lbr2pgo.native.preinliner import SHOULD_BE_INLINED, WAS_INLINED
 from lbr2pgo.profiles.llvm import text_table
 from lbr2pgo.profiles.llvm.contexts.keys import ContextShape
 from lbr2pgo.profiles.llvm.contexts.lines import LineContexts
 from lbr2pgo.profiles.llvm.contexts.preinliner import preinlined
 from lbr2pgo.profiles.llvm.contexts.probes import ProbeContexts
 from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
-from lbr2pgo.profiles.llvm.profile_table import ProfileTable
+from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, ProfileTable
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.sources import open_source
@@ -75,3 +78,30 @@ def without_attributes(profile: str) -> str:
     """Of contexts that were inlined at times, the first one that llvm-profgen's hash table shows
     decides; we say that they were."""
     return re.sub(r"(?m)^ +!Attributes:.*\n", "", profile)
+
+
+def context_profile(
+    parents: list[int], *, has_samples: list[bool], was_inlined: Sequence[int] = ()
+) -> ContextProfile:
+    """Functions f0, f1 … with 10 samples each, called at line 1 of their parents 3 times.
+
+    All are to be inlined, some of them were inlined in the recorded program.
+    """
+    size, called = len(parents), [p for p in parents if p >= 0]
+    number, ones = np.arange(size), np.ones(size, np.int64)
+    parent = np.array(parents, np.int64)
+    callees = np.flatnonzero(parent >= 0)
+    samples = np.array(has_samples, np.bool_)
+    return ContextProfile(
+        ProfileTable(
+            tuple(f"f{i}" for i in range(size)),
+            Contexts(
+                parent, np.where(parent >= 0, 1, 0), np.zeros(size, np.int64), number,
+                np.full(size, 10, np.uint64), np.full(size, 3, np.uint64),
+            ),
+            Body(number, ones, np.zeros(size, np.int64), np.full(size, 4, np.uint64)),
+            CallTargets(np.array(called, np.int64), callees, np.full(len(called), 3, np.uint64)),
+        ),
+        samples,
+        np.where(np.isin(number, was_inlined), WAS_INLINED, 0).astype(np.uint8) | SHOULD_BE_INLINED,
+    )  # fmt: skip

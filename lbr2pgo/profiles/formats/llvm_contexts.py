@@ -151,11 +151,14 @@ def _nested(
     work: Work, profile: ContextProfile, contexts: LineContexts | ProbeContexts
 ) -> ProfileTable:
     from lbr2pgo.profiles.llvm.contexts.nesting import nested
+    from lbr2pgo.profiles.llvm.contexts.own_copies import with_own_copies
     from lbr2pgo.profiles.llvm.contexts.preinliner import preinlined
 
     as_llvm = work.found.judged_by.as_llvm
     with work.timings.stage("choose what is inlined"):
         left = preinlined(profile, contexts.sizes(), as_llvm=as_llvm)
+        if not as_llvm:
+            left = with_own_copies(left)
     return nested(left).without_ambiguous()
 
 

@@ -149,7 +149,7 @@ def test_contexts_are_nested_unless_asked_otherwise(
     walked: tuple[Path, Path], tmp_path: Path
 ) -> None:
     nested = done(walked, tmp_path).tallies
-    assert "!Attributes: 2" in (tmp_path / "out").read_text()
+    assert "!Attributes: 6" in (tmp_path / "out").read_text()
     assert {step.key for step in STEPS} <= nested.keys()
     off = done(walked, tmp_path, contexts="off").tallies
     assert "!Attributes" not in (tmp_path / "out").read_text()

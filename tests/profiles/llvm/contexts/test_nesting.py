@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
-from builders.context_profiles import HYBRID, LINES, as_text, inlined, line_contexts
+from builders.context_profiles import (
+    HYBRID,
+    LINES,
+    as_text,
+    context_profile,
+    inlined,
+    line_contexts,
+)
 from builders.llvm_profiles import profgen_of_contexts
 
-from lbr2pgo.native.preinliner import SHOULD_BE_INLINED
 from lbr2pgo.profiles.llvm.contexts.lines import LineContexts
 from lbr2pgo.profiles.llvm.contexts.nesting import nested
-from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
-from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, ProfileTable
 
 Tool = Callable[[str], str]
 Corpus = Callable[[str], Path]
@@ -38,27 +41,6 @@ def test_random_programs_have_llvm_profgens_profile(
 ) -> None:  # fmt: skip
     expected = profgen_of_contexts(tool, tmp_path, *walk(seed)[::-1], *LINES)
     assert as_text(nested(inlined(walked_contexts(seed)))) == expected
-
-
-def context_profile(parents: list[int], *, has_samples: list[bool]) -> ContextProfile:
-    """Functions f0, f1 … with 10 samples each, called at line 1 of their parents 3 times."""
-    size, called = len(parents), [p for p in parents if p >= 0]
-    number, ones = np.arange(size), np.ones(size, np.int64)
-    parent = np.array(parents, np.int64)
-    callees = np.flatnonzero(parent >= 0)
-    samples = np.array(has_samples, np.bool_)
-    return ContextProfile(
-        ProfileTable(
-            tuple(f"f{i}" for i in range(size)),
-            Contexts(
-                parent, np.where(parent >= 0, 1, 0), np.zeros(size, np.int64), number,
-                np.full(size, 10, np.uint64), np.full(size, 3, np.uint64),
-            ),
-            Body(number, ones, np.zeros(size, np.int64), np.full(size, 4, np.uint64)),
-            CallTargets(np.array(called, np.int64), callees, np.full(len(called), 3, np.uint64)),
-        ),
-        samples, np.full(size, SHOULD_BE_INLINED, np.uint8),
-    )  # fmt: skip
 
 
 def test_a_call_is_counted_where_it_went_or_as_a_call_but_not_twice() -> None:
