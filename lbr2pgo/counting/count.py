@@ -363,7 +363,7 @@ class Reading:
 
     def correct_bias(self, resolve: SymbolResolver | None = None) -> None:
         """Read once to find a bias, if that is asked for, so that `select` can correct it."""
-        if not self._options.corrects_bias:
+        if not self._options.corrects_bias or self._options.by_instruction:
             return
         uncorrected = replace(self._options, corrects_bias=False)
         first = Reading(self.source, self.layout, uncorrected)

@@ -62,11 +62,16 @@ def _count_samples(
     progress: Progress | None,
 ) -> CountedInstructions:
     reading, table = Reading(source, layout, options), KeyTable()
+    levels = [event.precise_ip for event in source.info.events]
+    is_precise, precise = np.array([*(bool(level) for level in levels), False]), 0
     with closing(reading.batches(resolve, progress)) as batches:
         for batch, spaces, _ in batches:
             _add(table, batch, spaces)
+            precise += int(batch.weight[(spaces >= 0) & is_precise[batch.event]].sum())
     counts = _counts(table, reading.spaces)
     tallies = reading.tally.as_instruction_tally(counts.total)
+    if any(level is not None for level in levels):
+        tallies["instructions_precise"] = precise
     return CountedInstructions(
         replace(counts, build_id=layout.build_id, tallies=tallies), reading.match
     )

@@ -46,6 +46,7 @@ class Step:
 
 INFERENCE_STEPS = (
     Step("instructions_mapped", "from processes that map the image", "samples", "samples_selected"),
+    Step("instructions_precise", "of precise events (precise_ip above 0)", "samples", None),
     Step("instructions_in_image", "in this image", "samples", "instructions_mapped"),
     Step("instructions_sampled", "at its instructions", "samples", "instructions_in_image"),
     Step("runs_corrected", "of them behind newest branches", "fall-throughs", None),
@@ -73,9 +74,9 @@ STEPS = (
 
 
 _COUNTING = ("samples_read", "samples_selected", "samples_with_stack", "samples_mapped",
-             "samples_weighed", "instructions_mapped", "instructions_in_image",
-             "instructions_sampled", "entries_read", "entries_in_image", "branches_read",
-             "branches_in_image")  # fmt: skip
+             "samples_weighed", "instructions_mapped", "instructions_precise",
+             "instructions_in_image", "instructions_sampled", "entries_read", "entries_in_image",
+             "branches_read", "branches_in_image")  # fmt: skip
 """Steps that are taken before there are counts."""
 _COUNTING_KEYS = (
     "runs_in_image/between_pieces",

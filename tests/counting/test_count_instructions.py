@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from builders.recordings import PIE, RECORDING, STATIC
+from builders.perf_data import SAMPLE_ID_ALL, Event
+from builders.recordings import PIE, RECORDING, STATIC, STATIC_ENTRY, recorded
 
 from lbr2pgo.counting.count import CountingOptions
 from lbr2pgo.counting.count_instructions import count_instructions
@@ -45,6 +46,23 @@ def test_each_sample_counts_where_it_interrupted_the_program(counted: Count) -> 
     counts = counted(sample(0x22A8DA), sample(0x22A8C0), sample(0x22A8DA))
     assert rows(counts) == [(0x22A8C0, 1), (0x22A8DA, 2)]
     assert counts.build_id == Image.open(STATIC).build_id
+
+
+@pytest.mark.parametrize("precise", [0, 2])
+def test_the_waterfall_says_how_many_samples_are_of_precise_events(
+    tmp_path: Path, precise: int
+) -> None:
+    path = tmp_path / "perf.data"
+    event = Event(flags=SAMPLE_ID_ALL | precise << 15)
+    path.write_bytes(recorded([[STATIC_ENTRY]] * 3, event=event))
+    found = count_instructions(open_source(path), Image.open(STATIC).layout).counts
+    assert found.tallies["instructions_precise"] == (3 if precise else 0)
+    assert found.tallies["instructions_mapped"] == 3
+    check(found.tallies)
+
+
+def test_text_does_not_say_how_precise_its_events_are(counted: Count) -> None:
+    assert "instructions_precise" not in counted(sample(0x22A8DA)).tallies
 
 
 def test_samples_elsewhere_are_lost_for_a_reason(counted: Count) -> None:
