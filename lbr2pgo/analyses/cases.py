@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from lbr2pgo.analyses.evidence import Evidence
-from lbr2pgo.profiles.bolt.context import idioms_of
-from lbr2pgo.profiles.bolt.indirect_jumps import switch_cases
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ImageAddresses, image_array
 
@@ -23,6 +21,8 @@ def case_values(
 
     None where the code does not tell them: other jumps, and tables that are not recognised.
     """
+    from lbr2pgo.profiles.bolt.indirect_jumps import switch_cases  # with much that few reports need
+
     known: dict[tuple[int, int], str] = {}
     for file, moved, own in _by_file(evidence, jumps):
         cases = switch_cases(file, own)
@@ -61,6 +61,8 @@ def conditions(evidence: Evidence, branches: ImageAddresses) -> list[str | None]
 
     None where that is with no number, or further ahead.
     """
+    from lbr2pgo.profiles.bolt.context import idioms_of
+
     code = evidence.flow.instructions
     found: list[str | None] = []
     for address, row in zip(branches.tolist(), code.index_of(branches).tolist(), strict=True):
