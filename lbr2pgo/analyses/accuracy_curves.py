@@ -7,7 +7,6 @@ for. Branch stacks are those of a recording, cut to fewer entries.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -27,6 +26,7 @@ from lbr2pgo.replay.newest_runs import impute
 from lbr2pgo.replay.replay import replay
 from lbr2pgo.sources.base import SourceInfo, StackSource, SymbolResolver
 from lbr2pgo.support.arrays import F64, I64, Bools
+from lbr2pgo.support.dataclass import dataclass
 
 SAMPLES = (1_000, 10_000, 100_000, 1_000_000)
 SKIDS = (0, 1, 2)

@@ -7,8 +7,6 @@ right as long as all calls of a function cost the same (Graham, Kessler, McKusic
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lbr2pgo.analyses.call_edges import called_regions
@@ -16,6 +14,7 @@ from lbr2pgo.analyses.call_stacks import ROOT, Node
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.hot_functions import function_totals
 from lbr2pgo.support.arrays import F64
+from lbr2pgo.support.dataclass import dataclass
 
 _SMALLEST = 0.0005
 """Parts of all instructions that are too small to be followed."""

@@ -8,7 +8,6 @@ likeliest to come before that one too (mutually most likely: W. W. Hwu et al., T
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +19,7 @@ from lbr2pgo.evidence.path_counts import PATHS, ChainPlan, PathCounts
 from lbr2pgo.evidence.sample_runs import next_marked
 from lbr2pgo.program.code.cfg import EdgeKind
 from lbr2pgo.support.arrays import F64, I64
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import same_length, seal
 
 LIKELY = 0.5

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from lbr2pgo.analyses.table import Column, Table, Unit, Value, build
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.support.addresses import ImageAddresses, image_array, slot_of
 from lbr2pgo.support.arrays import F64, I64
+from lbr2pgo.support.dataclass import dataclass
 
 _BUILD = re.compile(r"\.(?:llvm|__uniq)\.\d+")
 """Parts of names that hash a build's paths and contents."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +10,7 @@ from lbr2pgo.analyses.modes import mode_bounds
 from lbr2pgo.model.branch_counts import sum_by
 from lbr2pgo.model.branch_stacks import MISSING, SATURATED
 from lbr2pgo.support.arrays import F64, I64, U64
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import same_length, seal
 
 _LEFT_OUT = 100

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from lbr2pgo.analyses.costs import Costs, Pair
 from lbr2pgo.analyses.evidence import TOP
 from lbr2pgo.analyses.table import Column, Table, Unit, Value, build
 from lbr2pgo.model.exact_counts import Totals
+from lbr2pgo.support.dataclass import dataclass
 
 K = TypeVar("K", bound=Hashable)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lbr2pgo.analyses.evidence import Evidence
@@ -18,6 +16,7 @@ from lbr2pgo.program.code.cfg import EdgeKind
 from lbr2pgo.program.code.decode import text
 from lbr2pgo.support.addresses import ImageAddresses, image_array
 from lbr2pgo.support.arrays import U64
+from lbr2pgo.support.dataclass import dataclass
 
 NAME = "function"
 NEEDS = (SINGLE_BRANCHES, SPREAD, DUPLICATES, CYCLES)

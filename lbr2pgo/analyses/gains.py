@@ -6,7 +6,6 @@ be compared. They overlap: a jump over cold code is often one that had better be
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
@@ -17,6 +16,7 @@ from lbr2pgo.model.branch_counts import TO
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.dataclass import dataclass
 
 
 class GainKind(StrEnum):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,6 +30,7 @@ from lbr2pgo.model.branch_stacks import (
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, Bools
+from lbr2pgo.support.dataclass import dataclass
 
 NAME = "sort"
 NEEDS = (ENTRIES,)

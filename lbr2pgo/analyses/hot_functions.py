@@ -6,8 +6,6 @@ in its figures, what was inlined into it is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lbr2pgo.analyses.evidence import TOP, Evidence
@@ -17,6 +15,7 @@ from lbr2pgo.model.branch_counts import FROM
 from lbr2pgo.model.branch_stacks import MISSING, SATURATED
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import F64, I64, U64
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import same_length, seal
 
 NAME = "hot-functions"

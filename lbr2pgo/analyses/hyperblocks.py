@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from lbr2pgo.analyses.table import Column, Table, Unit, Value, empty
 from lbr2pgo.evidence.collector import Finding
 from lbr2pgo.evidence.path_counts import PATHS, PathCounts, paths_along
 from lbr2pgo.support.addresses import in_file
+from lbr2pgo.support.dataclass import dataclass
 
 NAME = "hyperblocks"
 TITLE = "Hyperblocks"

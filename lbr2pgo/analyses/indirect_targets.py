@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lbr2pgo.analyses.cases import case_values
@@ -14,6 +12,7 @@ from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.replay.replay import INDIRECT
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64
+from lbr2pgo.support.dataclass import dataclass
 
 NAME = "indirect-targets"
 TITLE = "Indirect jumps and calls"

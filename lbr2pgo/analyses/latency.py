@@ -7,7 +7,6 @@ time of the straight run in between.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.support.addresses import image_array
 from lbr2pgo.support.arrays import F64, I64, Bools
+from lbr2pgo.support.dataclass import dataclass
 
 NAME = "latency"
 TITLE = "Cycles of blocks"

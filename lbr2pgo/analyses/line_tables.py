@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from lbr2pgo.analyses.intervals import wilson
 from lbr2pgo.analyses.table import Column, Table, Unit, Value, build, empty
 from lbr2pgo.model.line_branches import LineBranches
 from lbr2pgo.support.arrays import I64
+from lbr2pgo.support.dataclass import dataclass
 
 _NO_ADDRESSES = (
     "The input holds branches by function and source line, and no addresses or stacks: branches of "

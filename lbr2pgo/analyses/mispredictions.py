@@ -6,7 +6,6 @@ A branch stack holds taken branches only: a branch that was mispredicted and not
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from lbr2pgo.analyses.table import Column, Table, Unit, Value, build, empty
 from lbr2pgo.model.branch_counts import FROM, Branches
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import F64, I64, U64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import taken
 
 NAME = "mispredictions"

@@ -8,12 +8,12 @@ are left are deeper than chance makes them; the width that leaves most modes say
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from lbr2pgo.support.arrays import F64, I64, U64
+from lbr2pgo.support.dataclass import dataclass
 
 # Places are asinh(cycles / _LINEAR): a kernel is some cycles wide below _LINEAR, and some part of
 # the place above.

@@ -6,8 +6,6 @@ oldest entry of a stack is left out: had that branch not been taken, the stack w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lbr2pgo.analyses.cases import conditions
@@ -20,6 +18,7 @@ from lbr2pgo.evidence.single_branches import SINGLE_BRANCHES
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import F64, I64, U64
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import same_length, seal, taken
 
 NAME = "outcomes"

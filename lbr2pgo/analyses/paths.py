@@ -8,7 +8,6 @@ chains of one function do (`chains`), and samples say how often all of one was g
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
@@ -25,6 +24,7 @@ from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.replay.replay import CALLS
 from lbr2pgo.support.addresses import in_file
 from lbr2pgo.support.arrays import I64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.intervals import last_at_or_below
 from lbr2pgo.support.tables import same_length, seal
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 import numpy as np
@@ -16,6 +15,7 @@ from lbr2pgo.program.process import Process
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import Bools
+from lbr2pgo.support.dataclass import dataclass
 
 OUTSIDE = "[outside]"
 """Stands for the function of an address in another image that is not known."""

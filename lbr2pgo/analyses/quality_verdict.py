@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 
 from lbr2pgo.analyses.quality import Quality
 from lbr2pgo.profiles.llvm.density import ENOUGH
+from lbr2pgo.support.dataclass import dataclass
 
 _WELL_COVERED, _POORLY_COVERED = 0.8, 0.5
 _WELL_KEPT, _POORLY_KEPT = 0.95, 0.8

@@ -6,7 +6,6 @@ To add one: write its module, and name it here, with what it has to ask the samp
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from lbr2pgo.analyses import (
@@ -33,6 +32,7 @@ from lbr2pgo.evidence.duplicates import DUPLICATES
 from lbr2pgo.evidence.effective_samples import SPREAD
 from lbr2pgo.evidence.single_branches import SINGLE_BRANCHES
 from lbr2pgo.evidence.stack_ends import STACK_ENDS
+from lbr2pgo.support.dataclass import dataclass
 
 Planned = Callable[[Evidence, int | None], Finding[Any]]
 """A finding that depends on which code ran, and on how many functions are to be looked at."""

@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from lbr2pgo.profiles.llvm.density import HOT
 from lbr2pgo.profiles.llvm.density import density as density_of
 from lbr2pgo.profiles.llvm.sample_names import Context, Frame, Key, guid
 from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
+from lbr2pgo.support.dataclass import dataclass
 
 _SCALE = 1_000_000
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from lbr2pgo.analyses.places import PlaceNames, short_paths
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, Bools
+from lbr2pgo.support.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

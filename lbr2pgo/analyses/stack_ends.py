@@ -8,8 +8,6 @@ neighbours in a stack depend on each other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lbr2pgo.analyses.evidence import TOP, Evidence
@@ -18,6 +16,7 @@ from lbr2pgo.evidence.stack_ends import STACK_ENDS, StackEnds
 from lbr2pgo.model.branch_counts import FROM, sum_by
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import F64, U64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import place_of
 from lbr2pgo.support.tables import same_length, seal
 

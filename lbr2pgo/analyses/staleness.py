@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow, replay
 from lbr2pgo.support.addresses import ByteRanges, image_addresses
 from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.sums import exact_sum
 
 _NAMED = 5

@@ -7,11 +7,12 @@ JSON type, so that scripts and pages need to know kinds only, and not analyses.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from lbr2pgo.support.addresses import in_file
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.extras import extra
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks, CallCh
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.support.addresses import RuntimeAddresses, runtime_addresses
 from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.intervals import numbers_in
 
 OUTSIDE = -1

@@ -10,8 +10,6 @@ variance, L. Kish, Survey Sampling, §8.2: n²/Σn²).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lbr2pgo.evidence.collector import Finding, Samples
@@ -20,6 +18,7 @@ from lbr2pgo.native.moments import MOMENTS, add_moments
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.support.arrays import F64
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import same_length, seal
 
 

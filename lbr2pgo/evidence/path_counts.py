@@ -10,13 +10,12 @@ product-limit estimator: E. L. Kaplan, P. Meier, JASA 53, 1958).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lbr2pgo.evidence.collector import Finding, Samples
 from lbr2pgo.native.chain_paths import ChainFollower
 from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import seal
 
 WAYS = 32

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces
@@ -16,6 +14,7 @@ from lbr2pgo.replay.fusion import next_branches
 from lbr2pgo.replay.replay import judge
 from lbr2pgo.support.addresses import runtime_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import same_length, seal
 
 

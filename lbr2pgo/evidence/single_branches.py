@@ -8,7 +8,6 @@ were not taken (perf: util/arm-spe.c, arm_spe__prep_branch_stack).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from lbr2pgo.model.branch_stacks import (
 from lbr2pgo.sources.base import EventInfo
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses, runtime_addresses
 from lbr2pgo.support.arrays import U64, Bools
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import same_length, seal
 
 _MOST_ENTRIES = 2

@@ -7,7 +7,6 @@ the run, laid down anywhere.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from lbr2pgo.model.branch_counts import sum_by
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses, runtime_addresses
 from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import same_length, seal
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from lbr2pgo.replay.replay import Flow
 from lbr2pgo.sources.base import SourceInfo, StackSource
 from lbr2pgo.support.addresses import RuntimeAddresses
 from lbr2pgo.support.arrays import I64
+from lbr2pgo.support.dataclass import dataclass
 
 _AMD = "AuthenticAMD"  # vendor in perf's cpuid (perf: tools/perf/arch/x86/util/header.c)
 

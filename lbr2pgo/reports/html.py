@@ -11,7 +11,6 @@ import base64
 import hashlib
 import json
 import os
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import BinaryIO
@@ -23,6 +22,7 @@ from lbr2pgo import __version__
 from lbr2pgo.reports import page
 from lbr2pgo.reports.model import Report
 from lbr2pgo.reports.values import without_unique_suffix
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.output import write_to
 from lbr2pgo.support.printable import printable
 

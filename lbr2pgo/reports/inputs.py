@@ -1,24 +1,30 @@
-"""What reports begin with: recordings, or profiles that BOLT reads, laid over their program."""
+"""What reports begin with: recordings, or profiles that BOLT reads, laid over their program.
+
+What reads profiles is loaded where an input may be one: it takes longer than a small report.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lbr2pgo.counting.count import Progress
 from lbr2pgo.model.branch_counts import BranchCounts
-from lbr2pgo.profiles.bolt.fdata_tables import Fdata
-from lbr2pgo.profiles.bolt.placed_counts import counts_of_fdata
-from lbr2pgo.profiles.bolt.placed_yaml import fdata_of_yaml
-from lbr2pgo.profiles.bolt.yaml_text import YamlProfile
-from lbr2pgo.profiles.formats import reader_of
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.processes import ProcessInputs, read_process
 from lbr2pgo.replay.recordings import Replayed, replay_sources
 from lbr2pgo.sources.base import Addresses, SourceInfo
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
+
+if TYPE_CHECKING:
+    from lbr2pgo.profiles.bolt.fdata_tables import Fdata
+    from lbr2pgo.profiles.bolt.yaml_text import YamlProfile
+
+_RECORDING = b"PERFILE2"
+"""What perf.data begins with, and no profile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +38,17 @@ class PlacedProfile:
     @property
     def info(self) -> SourceInfo:
         """The file's name and format."""
+        from lbr2pgo.profiles.bolt.fdata_tables import Fdata
+
         kind = "BOLT fdata" if isinstance(self.content, Fdata) else "BOLT YAML"
         return SourceInfo(str(self.path), kind, Addresses.IMAGE)
 
     def counts(self, layout: ImageLayout) -> BranchCounts:
         """The counts of the program, which is the one image that such a profile speaks of."""
+        from lbr2pgo.profiles.bolt.placed_counts import counts_of_fdata
+        from lbr2pgo.profiles.bolt.placed_yaml import fdata_of_yaml
+        from lbr2pgo.profiles.bolt.yaml_text import YamlProfile
+
         fdata = self.content
         if isinstance(fdata, YamlProfile):
             fdata = fdata_of_yaml(fdata, self.program, str(self.path))
@@ -49,8 +61,20 @@ class PlacedProfile:
 
 def is_for_bolt(path: Path) -> bool:
     """Whether a file is fdata or BOLT's YAML."""
-    reader = reader_of(path) if path.is_file() else None
+    if not path.is_file() or _is_recording(path):
+        return False
+    from lbr2pgo.profiles.formats import reader_of
+
+    reader = reader_of(path)
     return reader is not None and reader.merging is not None and reader.merging.name in _KINDS
+
+
+def _is_recording(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_RECORDING)) == _RECORDING
+    except OSError:
+        return False
 
 
 _KINDS = ("fdata", "BOLT YAML")
@@ -76,6 +100,10 @@ def read_inputs(inputs: ProcessInputs, progress: Progress | None = None) -> Repl
 
 
 def _content(path: Path) -> Fdata | YamlProfile:
+    from lbr2pgo.profiles.bolt.fdata_tables import Fdata
+    from lbr2pgo.profiles.bolt.yaml_text import YamlProfile
+    from lbr2pgo.profiles.formats import reader_of
+
     reader = reader_of(path)
     content = None if reader is None else reader.read(path)
     if not isinstance(content, Fdata | YamlProfile):

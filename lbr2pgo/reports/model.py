@@ -7,12 +7,12 @@ Functions have their linkage names; `readable.readable` gives C++ ones.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from lbr2pgo.analyses.code_profile import CodeProfile
 from lbr2pgo.analyses.distributions import Mode
 from lbr2pgo.analyses.table import Table
 from lbr2pgo.model import waterfall
+from lbr2pgo.support.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

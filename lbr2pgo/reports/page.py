@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from lbr2pgo.analyses.table import Column, Table, Unit, Value
 from lbr2pgo.reports.model import CallNode, FunctionView, Report, Timing
 from lbr2pgo.reports.values import FORMATS, HIDDEN, told
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.printable import printable
 
 Json = dict[str, object]

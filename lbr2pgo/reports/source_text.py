@@ -8,13 +8,13 @@ of debuginfod's client (elfutils: debuginfod-client.c, `BUILDID/source` and the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from lbr2pgo.analyses.places import short_paths
 from lbr2pgo.analyses.source_view import LineFigures
 from lbr2pgo.analyses.table import Column, Table, Unit, Value
 from lbr2pgo.program.elf.find import debuginfod_cache
+from lbr2pgo.support.dataclass import dataclass
 
 NAME = "source"
 _CONTEXT = 3

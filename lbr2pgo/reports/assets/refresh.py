@@ -12,9 +12,10 @@ import json
 import re
 import subprocess
 import tarfile
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from lbr2pgo.support.dataclass import dataclass
 
 HERE = Path(__file__).parent
 _SOURCE_MAP = re.compile(rb"\n//# sourceMappingURL=\S*\s*$")  # else a browser looks for it

@@ -6,11 +6,11 @@ To add one: write its module, and name it here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from lbr2pgo.reports import data
 from lbr2pgo.reports.exports import firefox, parquet, pprof, speedscope
 from lbr2pgo.reports.model import Report
+from lbr2pgo.support.dataclass import dataclass
 
 
 def _text(write: Callable[[Report], str]) -> Callable[[Report], bytes]:
