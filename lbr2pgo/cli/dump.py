@@ -24,8 +24,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "dump",
         help=COMMANDS["dump"],
         description="Show what a stage of the road holds: samples as they were recorded, counted "
-        "traces, instructions and graph of a function with their counts, pseudo probes, or a "
-        "written profile.",
+        "traces, instructions and graph of a function with their counts, pseudo probes, units of "
+        "debug information, or a written profile.",
         examples=(
             "lbr2pgo dump stacks perf.data --limit 5",
             "lbr2pgo dump disasm perf.data --binary ./app --function main",
@@ -39,6 +39,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     _add_disasm(stages)
     _add_cfg(stages)
     _add_probes(stages)
+    _add_units(stages)
     _add_profile(stages)
 
 
@@ -88,6 +89,12 @@ def _add_probes(stages: _Stages[argparse.ArgumentParser]) -> None:
     parser.add_argument("--binary", required=True, type=executable, metavar="ELF")
     parser.add_argument("--function", metavar="F", help="only those in this function's code")
     parser.set_defaults(run=run_probes)
+
+
+def _add_units(stages: _Stages[argparse.ArgumentParser]) -> None:
+    parser = stages.add_parser("units", help="units of debug information, and their compilers")
+    parser.add_argument("--binary", required=True, type=executable, metavar="ELF")
+    parser.set_defaults(run=run_units)
 
 
 def _add_profile(stages: _Stages[argparse.ArgumentParser]) -> None:
@@ -176,6 +183,16 @@ def run_probes(args: argparse.Namespace) -> int:
     function = None if args.function is None else find_function(program, args.function)
     _print(probes.lines(program, function))
     note(f"{number:,} {reason}" for reason, number in program.probes.health().items())
+    return 0
+
+
+def run_units(args: argparse.Namespace) -> int:
+    """Show units of debug information."""
+    from lbr2pgo.dumping import units
+    from lbr2pgo.program.dwarf.debug_info import DebugInfo
+    from lbr2pgo.program.program import Program
+
+    _print(units.lines(DebugInfo.open(Program.open(args.binary).image)))
     return 0
 
 

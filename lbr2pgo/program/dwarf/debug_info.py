@@ -73,8 +73,8 @@ class DebugInfo:
         return cls(image, directories)
 
     @cached_property
-    def _source(self) -> Image | None:
-        """The file that holds the DWARF."""
+    def source(self) -> Image | None:
+        """The file that holds the DWARF; None if none was found."""
         if has_dwarf(self.image):
             return self.image
         return separate_debug_file(self.image, self.directories, problems=self._problems)
@@ -82,7 +82,7 @@ class DebugInfo:
     @property
     def present(self) -> bool:
         """Whether there is debug information."""
-        return self._source is not None
+        return self.source is not None
 
     @property
     def missing_reason(self) -> str:
@@ -115,10 +115,10 @@ class DebugInfo:
         def read(image: Image, supplement: Dwarf | None = None) -> Dwarf:
             return Dwarf(image.path, SectionReader(image, self._problems), supplement=supplement)
 
-        assert self._source is not None
-        shared = supplementary_file(self._source, self.directories, self._problems)
+        assert self.source is not None
+        shared = supplementary_file(self.source, self.directories, self._problems)
         supplement = None if shared is None else read(shared)
-        return Symbolizer(read(self._source, supplement), self._problems)
+        return Symbolizer(read(self.source, supplement), self._problems)
 
     def release(self) -> None:
         """Give back the memory of what was read, which is much; it is read again where need be."""
