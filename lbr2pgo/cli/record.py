@@ -183,7 +183,20 @@ def _record_hardware(machine: Machine, options: RecordOptions) -> int:
     if options.dry_run:
         _print_command(build_commands(machine, options)[0])
         return 0
-    return record_hardware(machine, options, watch=watch)
+    before = _changed(options.output)
+    code = record_hardware(machine, options, watch=watch)
+    if _changed(options.output) != before:  # perf may fail, and an older file stay there
+        flag = "--no-lbr " if options.no_lbr else ""
+        messages.wrote(options.output, f"lbr2pgo convert {options.output} {flag}--llvm OUT")
+    return code
+
+
+def _changed(path: Path) -> int | None:
+    """When a file was last written to, in ns; None if there is none."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return None
 
 
 def _options(args: argparse.Namespace) -> RecordOptions:

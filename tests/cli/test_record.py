@@ -197,6 +197,18 @@ def test_perf_samples_instructions_where_there_are_no_branch_records(
     assert "Sampling instructions with perf, for convert --no-lbr: no branch recorder of" in said
 
 
+def test_what_perf_wrote_is_told_and_what_was_there_before_is_not(
+    with_events: Callable[[str], Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    recording = tmp_path / "x"
+    with_events('case "$*" in *trial*) ;; *) [ -e "$7" ] && exit 3; echo recorded > "$7";; esac')
+    assert run("-o", recording, "--", "true") == 0
+    told = f"wrote {recording} (9 bytes): lbr2pgo convert {recording} --no-lbr --llvm OUT"
+    assert told in capfd.readouterr().err.splitlines()
+    assert run("-o", recording, "--", "true") == 3
+    assert "wrote" not in capfd.readouterr().err
+
+
 def test_the_software_lbr_follows_where_the_kernel_cannot_count_the_events_it_shows(
     with_events: Callable[[str], Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
