@@ -48,7 +48,7 @@ def test_three_commands_lead_to_an_optimised_program(
     built = checkout / "build" / "mini"
     said = [
         run(built / name, checkout / "examples/interp-cmake/scripts/train.mini", "2").stdout
-        for name in ("mini-plain", "mini", "mini.bolt")
+        for name in ("mini-training", "mini", "mini.bolt")
     ]
     assert said[0] == said[1] == said[2] != ""
     sections = run("readelf", "-S", "-W", built / "mini.bolt").stdout
