@@ -29,7 +29,9 @@ def fail(stream):
 
 
 def run_python(code, *args, **options):
-    return subprocess.run([sys.executable, "-c", code, *args], capture_output=True, **options)
+    # -B: a module that Python compiles and keeps would be the first to meet a limit or a full disk.
+    command = [sys.executable, "-B", "-c", code, *args]
+    return subprocess.run(command, capture_output=True, **options)
 
 
 WRITE_ARGUMENT = """
