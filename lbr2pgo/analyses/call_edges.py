@@ -10,13 +10,12 @@ from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.places import file_column
 from lbr2pgo.analyses.table import Column, Table, Unit, Value, build
 from lbr2pgo.model.branch_counts import FROM, TO
-from lbr2pgo.program.code.instructions import Kind
+from lbr2pgo.program.code.instructions import CALLS, Kind
 from lbr2pgo.support.arrays import I64, Bools
 
 NAME = "call-edges"
 TITLE = "Call edges"
 
-_CALLS = (Kind.CALL, Kind.INDIRECT_CALL)
 _JUMPS = (Kind.COND, Kind.JUMP, Kind.INDIRECT_JUMP)
 _WARNING = (
     "Counts of call edges say how often a call was taken, and not how long it took: a function "
@@ -78,7 +77,7 @@ def _is_call(evidence: Evidence, caller: I64, callee: I64) -> Bools:
     starts = np.isin(flow.branches.to, regions.start) & (flow.branches.known & TO != 0)
     jumps = np.isin(kind, _JUMPS) & (caller != callee) & starts
     enters = (flow.branches.known & FROM == 0) & starts
-    found: Bools = np.isin(kind, _CALLS) | jumps | enters
+    found: Bools = np.isin(kind, CALLS) | jumps | enters
     return found
 
 

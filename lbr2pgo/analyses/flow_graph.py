@@ -6,8 +6,8 @@ import numpy as np
 
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.program.code.cfg import EdgeKind, FunctionCFG
+from lbr2pgo.program.code.instructions import CALLS
 from lbr2pgo.replay.block_counts import count_blocks
-from lbr2pgo.replay.replay import CALLS
 from lbr2pgo.support.arrays import F64, I64, U64
 from lbr2pgo.support.dataclass import dataclass
 

@@ -20,8 +20,7 @@ from lbr2pgo.evidence.collector import Finding
 from lbr2pgo.evidence.path_counts import ChainPlan, PathCollector, PathCounts
 from lbr2pgo.evidence.sample_runs import next_marked
 from lbr2pgo.model.branch_counts import FROM, TO
-from lbr2pgo.program.code.instructions import Kind
-from lbr2pgo.replay.replay import CALLS
+from lbr2pgo.program.code.instructions import CALLS, Kind
 from lbr2pgo.support.addresses import in_file
 from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.dataclass import dataclass

@@ -7,10 +7,10 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from lbr2pgo.program.code.decode import decode
-from lbr2pgo.program.code.instructions import InstructionTable, Kind
+from lbr2pgo.program.code.instructions import CALLS, InstructionTable, Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.llvm_code import disassembled_by_llvm
-from lbr2pgo.replay.replay import CALLS, ReplayOptions, line_ends
+from lbr2pgo.replay.replay import ReplayOptions, line_ends
 from lbr2pgo.support.addresses import ImageAddresses, image_array
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.distinct import among, distinct

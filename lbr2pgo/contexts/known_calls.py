@@ -9,8 +9,8 @@ from functools import cache, cached_property
 import numpy as np
 
 from lbr2pgo.contexts.code import TouchedCode
-from lbr2pgo.program.code.instructions import Kind
-from lbr2pgo.replay.replay import CALLS, INDIRECT
+from lbr2pgo.program.code.instructions import CALLS, Kind
+from lbr2pgo.replay.replay import INDIRECT
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses, image_array
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.distinct import distinct

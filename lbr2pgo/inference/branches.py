@@ -21,7 +21,7 @@ from lbr2pgo.model.branch_counts import BRANCH, FROM, BranchCounts, Branches, ag
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.code.code_graph import CodeGraph, IndirectTargets, code_graph
 from lbr2pgo.program.code.functions import Functions
-from lbr2pgo.program.code.instructions import InstructionTable, Kind
+from lbr2pgo.program.code.instructions import CALLS, InstructionTable, Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.sources.base import EventInfo
@@ -32,7 +32,7 @@ from lbr2pgo.support.distinct import place_of
 _ALL = frozenset(Kind)
 _KEPT = {
     "any": _ALL,
-    "any_call": {Kind.CALL, Kind.INDIRECT_CALL},
+    "any_call": set(CALLS),
     "call": {Kind.CALL},
     "ind_call": {Kind.INDIRECT_CALL},
     "any_ret": {Kind.RET},
@@ -111,7 +111,7 @@ def branch_weights(graph: CodeGraph, found: Flow, kept: Kept) -> Weights:
         edge[cases] = _arrived_by_tables(found)[graph.first[graph.target[cases]]]
     if kept.is_whole:
         past = (found.executed - found.ended).astype(np.int64)
-        calls = _are(found.instructions, last, {Kind.CALL, Kind.INDIRECT_CALL})
+        calls = _are(found.instructions, last, CALLS)
         falls = np.flatnonzero(graph.is_fall & ~calls)
         edge[falls] = past[last[falls]]
     node = _shown(graph, found, kept)

@@ -14,7 +14,7 @@ import numpy as np
 from lbr2pgo.inference.weights import GraphFlow
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
 from lbr2pgo.program.code.code_graph import CodeGraph
-from lbr2pgo.program.code.instructions import InstructionTable, Kind
+from lbr2pgo.program.code.instructions import CALLS, InstructionTable, Kind
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, U8, U64
 from lbr2pgo.support.distinct import place_of
@@ -22,8 +22,6 @@ from lbr2pgo.support.intervals import last_at_or_below
 
 Rows = tuple[ImageAddresses, ImageAddresses, ImageAddresses, U8, U64]
 """Columns as those of `BranchCounts`."""
-
-_CALLS = (Kind.CALL, Kind.INDIRECT_CALL)
 
 
 def counts_of_flow(
@@ -151,7 +149,7 @@ class _Instructions:
     def _borders(self) -> tuple[I64, I64]:
         """(r,) each: how many fall-throughs start, and end, at each instruction."""
         graph, flow, code, blocks = self._graph, self._flow, self._code, self._blocks
-        is_call = np.isin(code.kind, _CALLS)
+        is_call = np.isin(code.kind, CALLS)
         goes_on = np.flatnonzero(graph.is_fall)
         goes_on = goes_on[~is_call[graph.last[graph.source[goes_on]]]]
         into, out = np.zeros(len(graph), np.int64), np.zeros(len(graph), np.int64)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import END, FROM, TO, BranchCounts, Branches, Runs
-from lbr2pgo.program.code.instructions import InstructionTable, Kind
+from lbr2pgo.program.code.instructions import CALLS, InstructionTable, Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.astray import ended_astray, lead_astray
 from lbr2pgo.replay.fusion import FUSED, unfused
@@ -21,7 +21,6 @@ from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.tables import same_length, seal
 
-CALLS = (Kind.CALL, Kind.INDIRECT_CALL)
 # A recorder of all branches would have logged these; but a call may have been filtered out, and
 # an indirect jump may go to the next instruction, which some recorders take for no branch.
 SUSPICIOUS = (*CALLS, Kind.INDIRECT_JUMP)

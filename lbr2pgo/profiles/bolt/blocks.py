@@ -14,7 +14,7 @@ from lbr2pgo.profiles.bolt.disassembly import Disassembly
 from lbr2pgo.profiles.bolt.idioms import Idioms
 from lbr2pgo.profiles.bolt.jump_tables import find_jump_tables
 from lbr2pgo.profiles.bolt.references import CodeReferences
-from lbr2pgo.program.code.instructions import Kind
+from lbr2pgo.program.code.instructions import CALLS, Kind
 from lbr2pgo.program.elf.eh_frame import landing_pads
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ImageAddresses, image_array
@@ -169,7 +169,7 @@ def _exits(code: Disassembly) -> _Exits:
         is_local=direct & inside,
         ends=code.is_kind(*_ENDS),
         is_conditional_tail_call=tail & code.is_kind(Kind.COND),
-        is_call=code.is_kind(Kind.CALL, Kind.INDIRECT_CALL) | tail,
+        is_call=code.is_kind(*CALLS) | tail,
     )
 
 

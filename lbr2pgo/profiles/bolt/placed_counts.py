@@ -15,16 +15,12 @@ from lbr2pgo.model.count_sums import merge
 from lbr2pgo.profiles.bolt.context import BinaryContext, analyze
 from lbr2pgo.profiles.bolt.fdata_tables import NOT_A_SYMBOL, Fdata
 from lbr2pgo.profiles.bolt.functions import BinaryFunctions, discover
-from lbr2pgo.program.code.instructions import Kind
+from lbr2pgo.program.code.instructions import CALLS, ENDS_LINE
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I32, I64, U8, U64, Bools
 from lbr2pgo.support.distinct import distinct, place_of
 from lbr2pgo.support.intervals import last_at_or_below
-
-_CALLS = (Kind.CALL, Kind.INDIRECT_CALL)
-_LEAVES = (Kind.JUMP, Kind.INDIRECT_JUMP, Kind.RET, Kind.TRAP)
-"""Behind these control does not go on."""
 
 
 def counts_of_fdata(fdata: Fdata, program: Program) -> BranchCounts:
@@ -73,7 +69,7 @@ def _go_on(context: BinaryContext, from_: ImageAddresses, to: ImageAddresses) ->
     code = context.code
     row, place = code.at(from_), place_of(from_, context.blocks.last)
     is_next = to == from_ + code.size[row]
-    goes_on: Bools = (place >= 0) & (row >= 0) & is_next & ~code.is_kind(*_LEAVES)[row]
+    goes_on: Bools = (place >= 0) & (row >= 0) & is_next & ~code.is_kind(*ENDS_LINE)[row]
     return goes_on
 
 
@@ -90,14 +86,14 @@ def _borders(
     passed = _summed(place_of(from_, blocks.last), amount * passes, len(blocks))
     entered = _summed(place_of(to, blocks.start), amount * ~passes, len(blocks))
     row = code.at(from_)
-    jumps = ~passes & (row >= 0) & ~code.is_kind(*_CALLS)[row]
+    jumps = ~passes & (row >= 0) & ~code.is_kind(*CALLS)[row]
     left = _summed(last_at_or_below(blocks.start, from_), amount * jumps, len(blocks))
     into = np.concatenate([[0], passed[:-1]])
     ran = np.maximum(entered + into, left + passed)
     start, end = np.zeros(len(code), np.int64), np.zeros(len(code), np.int64)
     start[first], end[last] = ran - into, ran - passed
     block = last_at_or_below(first, np.arange(len(code)))
-    inner = np.flatnonzero(code.is_kind(*_CALLS))
+    inner = np.flatnonzero(code.is_kind(*CALLS))
     inner = inner[inner < last[block[inner]]]
     end[inner] = start[inner + 1] = ran[block[inner]]
     return start, end

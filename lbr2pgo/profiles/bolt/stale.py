@@ -21,14 +21,14 @@ import numpy as np
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
 from lbr2pgo.profiles.bolt.fdata_tables import NOT_A_SYMBOL, Fdata
 from lbr2pgo.profiles.bolt.functions import discover
-from lbr2pgo.program.code.instructions import InstructionTable, Kind
+from lbr2pgo.program.code.instructions import CALLS, InstructionTable, Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses, image_array
 from lbr2pgo.support.arrays import I64, U64, Bools
 
 _FEWEST, _MOST = 2, 8
 """Rows that must have a shift in common, and shifts of a function that are tried."""
-_DIRECT, _CALLS = (Kind.COND, Kind.JUMP, Kind.CALL), (Kind.CALL, Kind.INDIRECT_CALL)
+_DIRECT = (Kind.COND, Kind.JUMP, Kind.CALL)
 _BRANCHES = (*_DIRECT, Kind.INDIRECT_JUMP, Kind.INDIRECT_CALL)
 """Fdata holds no returns."""
 
@@ -199,4 +199,4 @@ def _are_falls(code: InstructionTable, source: I64, target: I64) -> Bools:
     """(n,): whether targets are the next instructions, and these run after the sources."""
     row = code.index_of(image_addresses(_u64(source)))
     found: Bools = (row >= 0) & (code.end[row] == _u64(target)) & ~code.ends_line[row]
-    return found & ~np.isin(code.kind[row], _CALLS)
+    return found & ~np.isin(code.kind[row], CALLS)

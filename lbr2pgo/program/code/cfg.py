@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lbr2pgo.program.code.functions import Functions
-from lbr2pgo.program.code.instructions import InstructionTable, Kind
+from lbr2pgo.program.code.instructions import CALLS, InstructionTable, Kind
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U8, Bools
 from lbr2pgo.support.dataclass import dataclass
@@ -223,7 +223,7 @@ _EDGE_KIND[[Kind.COND, Kind.JUMP, Kind.INDIRECT_JUMP]] = (
 
 
 def _calls(code: InstructionTable, block: I64) -> Transfers:
-    rows = np.flatnonzero(np.isin(code.kind, (Kind.CALL, Kind.INDIRECT_CALL)))
+    rows = np.flatnonzero(np.isin(code.kind, CALLS))
     return _transfers(code, block, rows, code.target[rows], code.has_target[rows])
 
 

@@ -36,7 +36,9 @@ class Kind(IntEnum):
     """Never goes on: ud2, int3, hlt, brk."""
 
 
-_ENDS_LINE = (Kind.JUMP, Kind.INDIRECT_JUMP, Kind.RET, Kind.TRAP)
+CALLS = (Kind.CALL, Kind.INDIRECT_CALL)
+ENDS_LINE = (Kind.JUMP, Kind.INDIRECT_JUMP, Kind.RET, Kind.TRAP)
+"""Behind these control does not go on."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class InstructionTable:
     @cached_property
     def ends_line(self) -> Bools:
         """Whether execution never goes on to the next instruction."""
-        return np.isin(self.kind, _ENDS_LINE)
+        return np.isin(self.kind, ENDS_LINE)
 
     @cached_property
     def run(self) -> I32:

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lbr2pgo.program.code.instructions import InstructionTable, Kind
+from lbr2pgo.program.code.instructions import CALLS, InstructionTable, Kind
 from lbr2pgo.program.dwarf.debug_info import DwarfFunctions
-from lbr2pgo.replay.replay import CALLS
 from lbr2pgo.support.addresses import ImageAddresses, image_array
 from lbr2pgo.support.arrays import I64, U64
 
