@@ -47,7 +47,7 @@ _NO_PATHS = "The input holds no samples, so how many went the whole way of a cha
 
 def paths_followed(known: Evidence, top: int | None = TOP) -> Finding[PathCounts]:
     """What this asks the samples for: how they went along the chains of the hottest functions."""
-    return paths_along(plan_paths(known, top))
+    return paths_along(plan_paths(known, top), PATHS)
 
 
 def hyperblocks(evidence: Evidence, top: int | None = TOP) -> Table:

@@ -17,7 +17,7 @@ from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.flow_graph import hottest_regions
 from lbr2pgo.analyses.table import Column, Table, Unit, Value, build, empty
 from lbr2pgo.evidence.collector import Finding
-from lbr2pgo.evidence.path_counts import ChainPlan, PathCollector, PathCounts
+from lbr2pgo.evidence.path_counts import CROSSING, ChainPlan, PathCounts, paths_along
 from lbr2pgo.evidence.sample_runs import next_marked
 from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.program.code.instructions import CALLS, Kind
@@ -155,16 +155,7 @@ def plan(evidence: Evidence, top: int | None = None) -> ChainPlan:
 
 def paths_followed(known: Evidence, top: int | None = TOP) -> Finding[PathCounts]:
     """What this asks the samples for."""
-    made = plan(known, top)
-    return Finding(CROSSING.name, lambda _: PathCollector(made))
-
-
-CROSSING = Finding("paths across calls", lambda known: PathCollector(_no_plan()))
-
-
-def _no_plan() -> ChainPlan:
-    none = np.zeros(0, np.int64)
-    return ChainPlan(1, 1, np.zeros(1, np.int64), none, none, np.zeros(0, np.bool_))
+    return paths_along(plan(known, top), CROSSING)
 
 
 def paths_across_calls(evidence: Evidence, top: int | None = TOP) -> Table:

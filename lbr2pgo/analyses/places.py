@@ -123,11 +123,11 @@ class PlaceNames:
 
         Line 0 means that the compiler merged code of several lines.
         """
-        return _lines(self._debug.lines(addresses))
+        return _lines(self.raw_lines(addresses))
 
     def columns(self, addresses: ImageAddresses) -> list[str | None]:
         """`file:line:column` of each address; as `lines` where no column is said."""
-        found = self._debug.lines(addresses)
+        found = self.raw_lines(addresses)
         return [
             f"{line}:{column}" if line and column else line
             for line, column in zip(_lines(found), found.column.tolist(), strict=True)

@@ -79,7 +79,7 @@ class Correction:
 
 def ends_of(batch: BranchStacks, spaces: I64, kinds: U8, mapping: AddressSpaces) -> Ends:
     """Of a batch's stacks of neighbours."""
-    rows = _judged(batch, spaces, kinds, SHORTEST)
+    rows = neighbours(batch, spaces, kinds)
     first, past = batch.offsets[:-1][rows], batch.offsets[1:][rows]
     at = (first, first + 1, past - 2, past - 1)
     keys = [_branches(batch.entries[place, 0], spaces[rows], mapping) for place in at]
@@ -87,8 +87,8 @@ def ends_of(batch: BranchStacks, spaces: I64, kinds: U8, mapping: AddressSpaces)
     return Ends(newest, second, inner, oldest, weight)
 
 
-def _judged(batch: BranchStacks, spaces: I64, kinds: U8, shortest: int) -> I64:
-    """Numbers of those stacks whose entries are neighbours, and as many as that."""
+def neighbours(batch: BranchStacks, spaces: I64, kinds: U8, shortest: int = SHORTEST) -> I64:
+    """Numbers of those counted stacks whose entries are neighbours, and as many as that."""
     long = np.diff(batch.offsets) >= shortest
     return np.flatnonzero((spaces >= 0) & (kinds == StackKind.CONSECUTIVE) & long)
 
@@ -168,7 +168,7 @@ class Weigher:
         """The weights (n,) of a batch's stacks."""
         if self._branch is None or self._factor is None:
             return batch.weight
-        rows = _judged(batch, spaces, kinds, SHORTEST - 1)  # the newest was left out
+        rows = neighbours(batch, spaces, kinds, SHORTEST - 1)  # the newest was left out
         newest = batch.entries[batch.offsets[:-1][rows], 0]
         place = place_of(_branches(newest, spaces[rows], self._mapping), self._branch)
         rows, place = rows[place >= 0], place[place >= 0]

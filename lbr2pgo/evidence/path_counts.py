@@ -109,9 +109,10 @@ class PathCollector:
         return PathCounts(self._slot, self._known, self._went_on)
 
 
-def paths_along(plan: ChainPlan) -> Finding[PathCounts]:
-    """`PATHS`, along a plan of the program at hand."""
-    return Finding(PATHS.name, lambda _: PathCollector(plan))
+def paths_along(plan: ChainPlan, finding: Finding[PathCounts]) -> Finding[PathCounts]:
+    """`PATHS` or `CROSSING`, along a plan of the program at hand."""
+    return Finding(finding.name, lambda _: PathCollector(plan))
 
 
 PATHS = Finding("paths", lambda _: PathCollector(_NO_PLAN))
+CROSSING = Finding("paths across calls", lambda _: PathCollector(_NO_PLAN))

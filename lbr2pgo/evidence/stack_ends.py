@@ -11,10 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
-from lbr2pgo.counting.bias import SHORTEST
+from lbr2pgo.counting.bias import neighbours
 from lbr2pgo.evidence.collector import Finding, Samples
 from lbr2pgo.model.branch_counts import sum_by
-from lbr2pgo.native.walk import StackKind
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses, runtime_addresses
 from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.dataclass import dataclass
@@ -49,9 +48,7 @@ class StackEndCollector:
     def add(self, samples: Samples) -> None:
         """Look at a batch."""
         batch, spaces = samples.batch, samples.spaces
-        chosen = (spaces >= 0) & (np.diff(batch.offsets) >= SHORTEST)
-        chosen &= samples.kinds == StackKind.CONSECUTIVE
-        rows = np.flatnonzero(chosen)
+        rows = neighbours(batch, spaces, samples.kinds)
         weight = batch.weight[rows]
         nothing = np.zeros_like(weight)
         for at, newest, oldest in (
