@@ -25,6 +25,7 @@ from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.sums import sums_at
 from lbr2pgo.support.tables import same_length, seal
 
 if TYPE_CHECKING:
@@ -196,9 +197,7 @@ def _sum_at(
     instructions: InstructionTable, address: ImageAddresses, count: U64, rows: Bools
 ) -> I64:
     place = np.where(rows, instructions.index_of(address), -1)
-    total = np.zeros(len(instructions), dtype=np.int64)
-    np.add.at(total, place[place >= 0], count[place >= 0].astype(np.int64))
-    return total
+    return sums_at(place, count.astype(np.int64), len(instructions))
 
 
 def _starts_line(instructions: InstructionTable) -> Bools:

@@ -229,9 +229,7 @@ def of_fdata(fdata: Fdata, program: Program) -> Staleness:
     """Of an fdata file: counts of branches or samples at names and offsets without code."""
     name, offset, is_symbol, count = _fdata_places(fdata)
     functions = discover(program.image, program.symbols)
-    names = functions.names_with_files if fdata.bolted else functions.names
-    number = {text: i for i, text in enumerate(names)}
-    at = np.array([number.get(text, -1) for text in fdata.names], dtype=np.int64)
+    at = functions.numbers_of(fdata.names, bolted=fdata.bolted)
     owner = np.where(is_symbol != NOT_A_SYMBOL, at[name], -1) if len(at) else name
     inside = is_symbol != NOT_A_SYMBOL
     placed = inside & (owner >= 0)

@@ -19,6 +19,7 @@ from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, U8, U64
 from lbr2pgo.support.distinct import place_of
 from lbr2pgo.support.intervals import last_at_or_below
+from lbr2pgo.support.sums import sums_at
 
 Rows = tuple[ImageAddresses, ImageAddresses, ImageAddresses, U8, U64]
 """Columns as those of `BranchCounts`."""
@@ -172,8 +173,7 @@ def _entries(
     address = code.address[graph.first[nodes]]
     seen = np.zeros(len(nodes), np.int64)
     for _, target, count in pairs[2:]:
-        place = place_of(target, address)
-        np.add.at(seen, place[place >= 0], count[place >= 0])
+        seen += sums_at(place_of(target, address), count, len(nodes))
     missing = np.maximum(flow.entered[nodes] - seen, 0)
     none = image_addresses(np.zeros(len(nodes), np.uint64))
     return none, address, none, np.full(len(nodes), BRANCH | TO, np.uint8), _u64(missing)

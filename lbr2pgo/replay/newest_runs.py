@@ -28,7 +28,7 @@ from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.distinct import distinct, place_of
 from lbr2pgo.support.intervals import numbers_in
-from lbr2pgo.support.sums import LARGEST
+from lbr2pgo.support.sums import LARGEST, sums_at
 
 CORRECTED = "runs_corrected"
 """Tally of the fall-throughs that were added."""
@@ -88,10 +88,7 @@ def _missing(counts: BranchCounts, runs: Runs, open_: I64) -> U64:
 
 def _sums_at(places: ImageAddresses, at: ImageAddresses, counts: U64) -> U64:
     """The sums of counts at each of some ascending places."""
-    sums = np.zeros(len(places), np.uint64)
-    place = place_of(at, places)
-    np.add.at(sums, place[place >= 0], counts[place >= 0])
-    return sums
+    return sums_at(place_of(at, places), counts, len(places))
 
 
 def _part(totals: U64, some: U64, all_: U64) -> U64:

@@ -8,12 +8,15 @@ Support/MathExtras.h, SaturatingAdd, SaturatingMultiply).
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 
 from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.intervals import last_at_or_below
 
+Count = TypeVar("Count", I64, U64)
 LARGEST = 2**64 - 1
 LIMIT = 2**63
 _HALF = np.uint64(32)
@@ -71,6 +74,19 @@ def add_at(sums: U64, rows: I64, counts: U64) -> None:
     np.add.at(high, rows, counts >> _HALF)
     high += low >> _HALF
     sums[:] = np.where(high > _LOW, np.uint64(LARGEST), high << _HALF | low & _LOW)
+
+
+def sums_at(places: I64, counts: Count, size: int) -> Count:
+    """The sums (size,) of counts (n,) at their places; those at a place below 0 are in none.
+
+    The sum of all must fit the counts' type, as those of a recording do.
+
+    >>> sums_at(np.array([1, -1, 1]), np.array([2, 3, 4], np.uint64), 3).tolist()
+    [0, 6, 0]
+    """
+    sums = np.zeros(size, counts.dtype)
+    np.add.at(sums, places[places >= 0], counts[places >= 0])
+    return sums
 
 
 def sums_of_groups(counts: U64, starts: I64) -> U64:

@@ -109,6 +109,14 @@ class BinaryFunctions:
                 names[at[row]] = name
         return tuple(names)
 
+    def numbers_of(self, names: Sequence[str], *, bolted: bool) -> I64:
+        """(n,): number of the function that fdata calls so, -1 for none.
+
+        `bolted`: in fdata of a program that BOLT made.
+        """
+        number = {name: i for i, name in enumerate(self.names_with_files if bolted else self.names)}
+        return np.array([number.get(name, -1) for name in names], np.int64)
+
     @cached_property
     def has_line_break(self) -> Bools:
         """Whether the name of each holds one, which fdata can't."""

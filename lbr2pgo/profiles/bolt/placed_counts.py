@@ -21,6 +21,7 @@ from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I32, I64, U8, U64, Bools
 from lbr2pgo.support.distinct import distinct, place_of
 from lbr2pgo.support.intervals import last_at_or_below
+from lbr2pgo.support.sums import sums_at
 
 
 def counts_of_fdata(fdata: Fdata, program: Program) -> BranchCounts:
@@ -53,9 +54,8 @@ def counts_of_fdata(fdata: Fdata, program: Program) -> BranchCounts:
 
 def _starts(fdata: Fdata, functions: BinaryFunctions) -> I64:
     """(names,): where each function begins, -1 for those that are not there."""
-    names = functions.names_with_files if fdata.bolted else functions.names
-    number = dict(zip(names, functions.start.tolist(), strict=True))
-    return np.array([number.get(name, -1) for name in fdata.names], np.int64)
+    at = functions.numbers_of(fdata.names, bolted=fdata.bolted)
+    return np.append(functions.start.astype(np.int64), -1)[at]
 
 
 def _places(starts: I64, kind: U8, name: I32, offset: U64) -> tuple[ImageAddresses, Bools]:
@@ -83,11 +83,11 @@ def _borders(
     code, blocks = context.code, context.blocks
     amount = count.astype(np.int64)
     first, last = code.at(blocks.start), code.at(blocks.last)
-    passed = _summed(place_of(from_, blocks.last), amount * passes, len(blocks))
-    entered = _summed(place_of(to, blocks.start), amount * ~passes, len(blocks))
+    passed = sums_at(place_of(from_, blocks.last), amount * passes, len(blocks))
+    entered = sums_at(place_of(to, blocks.start), amount * ~passes, len(blocks))
     row = code.at(from_)
     jumps = ~passes & (row >= 0) & ~code.is_kind(*CALLS)[row]
-    left = _summed(last_at_or_below(blocks.start, from_), amount * jumps, len(blocks))
+    left = sums_at(last_at_or_below(blocks.start, from_), amount * jumps, len(blocks))
     into = np.concatenate([[0], passed[:-1]])
     ran = np.maximum(entered + into, left + passed)
     start, end = np.zeros(len(code), np.int64), np.zeros(len(code), np.int64)
@@ -97,10 +97,3 @@ def _borders(
     inner = inner[inner < last[block[inner]]]
     end[inner] = start[inner + 1] = ran[block[inner]]
     return start, end
-
-
-def _summed(place: I64, count: I64, size: int) -> I64:
-    """Counts of each of so many places, of rows that are at one."""
-    total = np.zeros(size, np.int64)
-    np.add.at(total, place[place >= 0], count[place >= 0])
-    return total

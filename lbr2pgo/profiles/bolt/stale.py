@@ -98,10 +98,9 @@ class _Rows:
     @classmethod
     def of(cls, fdata: Fdata, program: Program) -> _Rows:
         functions = discover(program.image, program.symbols)
-        names = functions.names_with_files if fdata.bolted else functions.names
-        start = dict(zip(names, functions.start.tolist(), strict=True))
+        at = functions.numbers_of(fdata.names, bolted=fdata.bolted)
+        base = np.append(np.append(functions.start.astype(np.int64), -1)[at], -1)
         end = dict(zip(functions.start.tolist(), functions.max_size.tolist(), strict=True))
-        base = np.array([*(start.get(name, -1) for name in fdata.names), -1], np.int64)
         b = fdata.branches
         if b is None:
             no, none = np.zeros(0, np.int64), np.zeros(0, np.uint64)
