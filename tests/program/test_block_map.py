@@ -26,15 +26,36 @@ int main(int argc, char **) {
   return sum & 1;
 }
 """
-MAP = ("-O2", "-fuse-ld=lld", "-fbasic-block-address-map")
-BUILDS = {
-    "plain": MAP,
-    "sections": (*MAP, "-fbasic-block-sections=all"),
-    "hashes": (*MAP, "-mllvm", "-emit-bb-hash"),
-    "analysis": (*MAP, "-mllvm", "-pgo-analysis-map=all"),
-    "lto": (*MAP, "-flto=thin", "-Wl,--lto-basic-block-address-map"),
-    "packed": (*MAP, "-Wl,--compress-sections=.llvm_bb_addr_map=zstd"),
+PLAIN_SOURCE = """
+static int odd(int n) { return n % 3 ? n % 5 ? n / 7 : n * 5 : n % 11 ? n / 13 : n ^ 9; }
+int main(int argc, char **) {
+  int sum = 0;
+  for (int i = 0; i < 100 * argc; i++) sum += odd(i);
+  return sum & 1;
 }
+"""
+MAP = ("-O2", "-fuse-ld=lld", "-fbasic-block-address-map")
+AARCH64 = ("--target=aarch64-linux-gnu", "-fno-exceptions", "-nostdlib", "-static", "-Wl,-e,main")
+RANGES, CALL_SITE_ENDS, HASHES, ANALYSIS = 8, 32, 64, 7
+"""Features (LLVM: BBAddrMap::Features)."""
+BUILDS = {
+    "plain": ((*MAP,), CALL_SITE_ENDS),
+    "static": ((*MAP, "-static"), CALL_SITE_ENDS),
+    "fixed": ((*MAP, "-fno-pie", "-no-pie"), CALL_SITE_ENDS),
+    "gnu-linked": ((*MAP, "-fuse-ld=bfd"), CALL_SITE_ENDS),
+    "sections": ((*MAP, "-fbasic-block-sections=all"), RANGES | CALL_SITE_ENDS),
+    "hashes": ((*MAP, "-mllvm", "-emit-bb-hash"), CALL_SITE_ENDS | HASHES),
+    "analysis": ((*MAP, "-mllvm", "-pgo-analysis-map=all"), CALL_SITE_ENDS | ANALYSIS),
+    "lto": ((*MAP, "-flto", "-Wl,--lto-basic-block-address-map"), CALL_SITE_ENDS),
+    "thin-lto": ((*MAP, "-flto=thin", "-Wl,--lto-basic-block-address-map"), CALL_SITE_ENDS),
+    "packed": ((*MAP, "-Wl,--compress-sections=.llvm_bb_addr_map=zstd"), CALL_SITE_ENDS),
+}
+SAMPLES = """main:100000:1
+ 3: 1000 _ZL5weirdi:5000
+_ZL5weirdi:50000:5000
+ 1: 4000
+"""
+"""Of hot functions with blocks that never ran."""
 
 
 def read_by_llvm(path: Path, tool: Tool, run: Run) -> list[tuple[int, int, int, int]]:
@@ -69,13 +90,65 @@ def read_by_us(path: Path) -> list[tuple[int, int, int, int]]:
 def test_every_block_is_that_of_llvm_readobj(
     build: str, compiled: Callable[..., Path], tool: Tool, run: Run
 ) -> None:
-    program = compiled("clang++-22", SOURCE, *BUILDS[build])
+    flags, features = BUILDS[build]
+    program = compiled("clang++-22", SOURCE, *flags)
+    assert features_of(program) == features
+    assert_equal_to_llvm(program, tool, run)
+    assert open_block_map(Image.open(program)).hash.any() == bool(features & HASHES)
+
+
+def features_of(program: Path) -> int:
+    """Of all functions together."""
+    section = Image.open(program).section(".llvm_bb_addr_map")
+    assert section is not None
+    data = Image.open(program).unpacked(section)
+    assert data is not None
+    return int.from_bytes(data[1:3], "little")
+
+
+def assert_equal_to_llvm(program: Path, tool: Tool, run: Run) -> None:
     found = read_by_us(program)
-    assert len(found) > 12
+    assert len(found) > 8
     assert found == read_by_llvm(program, tool, run)
     blocks = open_block_map(Image.open(program))
     assert blocks.is_entry.sum() == len(blocks.entry)
-    assert blocks.hash.any() == (build == "hashes")
+
+
+def test_functions_that_clang_split_have_a_range_for_each_part(
+    compiled: Callable[..., Path], tool: Tool, run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "samples").write_text(SAMPLES)
+    use = f"-fprofile-sample-use={tmp_path / 'samples'}"
+    program = compiled("clang++-22", SOURCE, *MAP, "-g1", "-fsplit-machine-functions", use)
+    assert features_of(program) & RANGES
+    assert "weirdi.cold" in run(tool("llvm-nm-22"), program).stdout
+    assert_equal_to_llvm(program, tool, run)
+
+
+def test_maps_of_aarch64_programs_are_read(
+    compiled: Callable[..., Path], tool: Tool, run: Run
+) -> None:
+    program = compiled("clang++-22", PLAIN_SOURCE, *AARCH64, *MAP)
+    assert_equal_to_llvm(program, tool, run)
+
+
+def test_maps_of_objects_stand_behind_one_another(
+    compiled: Callable[..., Path], tool: Tool, run: Run, tmp_path: Path
+) -> None:
+    """One section of all, or one for each of them in what `ld -r` makes."""
+    objects = []
+    for name in ("one", "two", "three"):
+        source = tmp_path / f"{name}.cc"
+        source.write_text(SOURCE if name == "one" else PLAIN_SOURCE.replace("main", name))
+        objects.append(source.with_suffix(".o"))
+        run(tool("clang++-22"), *MAP, "-ffunction-sections", "-c", source, "-o", objects[-1])
+    together = tmp_path / "together.o"
+    run(tool("ld.lld-22"), "-r", *objects, "-o", together)
+    for given in (objects, [together]):
+        program = tmp_path / "program"
+        run(tool("clang++-22"), "-fuse-ld=lld", *given, "-o", program)
+        assert len(open_block_map(Image.open(program)).entry) >= 3
+        assert_equal_to_llvm(program, tool, run)
 
 
 def written(version: int, feature: int) -> str:
@@ -118,15 +191,69 @@ def made(tmp_path: Path, tool: Tool, run: Run) -> Callable[[int, int], Path]:
     return make
 
 
-@pytest.mark.parametrize("version", [2, 3, 4, 5])
-@pytest.mark.parametrize("feature", [0, 8, 32, 64])
+@pytest.mark.parametrize(
+    ("version", "feature"),
+    [(2, 0), (2, RANGES), (3, CALL_SITE_ENDS), (3, RANGES), (4, HASHES), (4, 0),
+     (5, RANGES | CALL_SITE_ENDS | HASHES), (5, 0)],
+)  # fmt: skip
 def test_older_versions_are_read_as_llvm_reads_them(
     version: int, feature: int, made: Callable[[int, int], Path], tool: Tool, run: Run
 ) -> None:
-    if (feature == 32 and version < 3) or (feature == 64 and version < 4):
-        pytest.skip("the version has no such feature")
+    """The second of their blocks has no instructions."""
     program = made(version, feature)
-    assert read_by_us(program) == read_by_llvm(program, tool, run)
+    found = read_by_us(program)
+    assert found == read_by_llvm(program, tool, run)
+    assert [size for _, _, size, _ in found].count(0) == (feature & CALL_SITE_ENDS == 0)
+
+
+def test_version_1_is_version_2_without_numbers(made: Callable[[int, int], Path]) -> None:
+    """LLVM 22 writes it, and reads none before version 2."""
+    older, newer = (read_by_us(made(version, 0)) for version in (1, 2))
+    assert sorted(row for _, row, *_ in older) == [0, 1, 2]
+    without = [sorted((start, *rest) for start, _, *rest in each) for each in (older, newer)]
+    assert without[0] == without[1]
+
+
+def test_version_0_is_read_as_llvm_14_reads_it(tool: Tool, run: Run, tmp_path: Path) -> None:
+    """Its section has a type of its own, and its offsets are from the function's start."""
+    source, program = tmp_path / "code.ll", tmp_path / "program"
+    source.write_text(IN_LLVM_14)
+    words = ("-relocation-model=pic", "--basic-block-sections=labels", "-filetype=obj")
+    run(tool("llc-14"), *words, source, "-o", program.with_suffix(".o"))
+    run(tool("clang-22"), "-fuse-ld=lld", program.with_suffix(".o"), "-o", program)
+    said = run(tool("llvm-readobj-14"), "--bb-addr-map", program).stdout
+    wanted = []
+    for each in said.split("At: ")[1:]:
+        offsets, sizes = (re.findall(rf"{key}: (0x\w+)", each) for key in ("Offset", "Size"))
+        rows = enumerate(zip(offsets, sizes, strict=True))
+        at = int(each.split()[0], 16)
+        wanted += [(at + int(offset, 16), row, int(size, 16)) for row, (offset, size) in rows]
+    assert len(wanted) == 6
+    assert [block[:3] for block in read_by_us(program)] == sorted(wanted)
+
+
+IN_LLVM_14 = """
+target triple = "x86_64-unknown-linux-gnu"
+define i32 @odd(i32 %n) noinline {
+  %is = icmp sgt i32 %n, 3
+  br i1 %is, label %more, label %less
+more:
+  %square = mul i32 %n, %n
+  ret i32 %square
+less:
+  ret i32 7
+}
+define i32 @main(i32 %n) {
+  %odd = call i32 @odd(i32 %n)
+  %is = icmp eq i32 %odd, 3
+  br i1 %is, label %yes, label %no
+yes:
+  %third = sdiv i32 %n, 3
+  ret i32 %third
+no:
+  ret i32 0
+}
+"""
 
 
 def damaged(path: Path, change: Callable[[bytearray, int], None]) -> Path:
