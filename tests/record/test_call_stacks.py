@@ -33,7 +33,11 @@ def whole_function(program: Program, symbol: str) -> int | None:
 
 
 def perf_shares(text: str, samples: int, program: Program) -> Shares:
-    """Samples with callees and samples itself of each function, by its address."""
+    """Samples with callees and samples itself of each function, by its address.
+
+    Those of None are of code without a symbol. perf has two rows for a sample in such code: one by
+    the offset of its instruction in the file, one by the address that its call stack ends in.
+    """
     shares: Shares = {}
     for m in filter(None, map(_SHARES.fullmatch, text.splitlines())):
         function = whole_function(program, m[4])
@@ -105,12 +109,12 @@ def test_the_call_tree_is_that_of_perf_report(
         total, own = shares.get(place, (0, 0))
         shares[place] = total + row["total"], own + row["own"]
     samples = sum(own for _, own in shares.values())
-    assert samples > 1000
+    assert 1000 < samples < 10_000  # so that perf's 0.01 % is less than a sample
     theirs = perf_shares(flat.stdout, samples, program)
-    assert shares.keys() == theirs.keys()
-    for function, (total, own) in shares.items():
-        assert own == theirs[function][1]
-        assert abs(total - theirs[function][0]) <= 1 + samples // 20_000  # perf rounds to 0.01 %
+    nameless, theirs_nameless = shares.pop(None, (0, 0)), theirs.pop(None, (0, 0))
+    assert nameless[1] == theirs_nameless[1]
+    assert nameless[0] <= theirs_nameless[0] <= sum(nameless)
+    assert shares == theirs
     ours = our_stacks(found)
     assert ours == perf_stacks(tree.stdout, program)
     assert max(map(len, ours)) > 8
