@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -144,15 +145,28 @@ def quick_compiler(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+class _TestFailedError(Exception):
+    """The traceback of a failed test holds on to what it had open."""
+
+
 @pytest.fixture
 def nothing_is_left(
-    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[None]:
-    """No command leaves a temporary or unfinished file, a process or an open file behind."""
+    """No command leaves a temporary or unfinished file, a process or an open file behind.
+
+    This is not asked of a test that failed otherwise.
+    """
     from builders.leaks import leaving_nothing
 
     spool = tmp_path_factory.mktemp("spool")
     monkeypatch.setenv("TMPDIR", str(spool))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    with leaving_nothing(spool, tmp_path):
+    failed = request.session.testsfailed
+    with suppress(_TestFailedError), leaving_nothing(spool, tmp_path):
         yield
+        if request.session.testsfailed > failed:
+            raise _TestFailedError
