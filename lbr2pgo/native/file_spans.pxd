@@ -13,6 +13,11 @@ cdef class FileSpans:
     cdef const uint64_t[:, ::1] spans
     cdef const int64_t[::1] files
     cdef uint64_t[::1] counts
+    # Where the address before was found: most are of the same loop. An empty span at first.
+    cdef int64_t last_view
+    cdef uint64_t last_start
+    cdef uint64_t last_end
+    cdef int64_t last_file
 
 
 cdef inline int note(
@@ -21,6 +26,9 @@ cdef inline int note(
     """Count an address that a sample has seen for the file that is mapped there."""
     cdef bint is_kernel = address >> 63
     cdef int64_t view = 0 if is_kernel else spans.views[sample]
+    if view == spans.last_view and spans.last_start <= address < spans.last_end:
+        spans.counts[spans.last_file] += weight
+        return 0
     cdef int64_t low = spans.offsets[view], first = low, past = spans.offsets[view + 1], middle
     cdef int64_t file = KERNEL if is_kernel else UNKNOWN
     while low < past:  # the first span that starts behind the address
@@ -31,5 +39,7 @@ cdef inline int note(
             past = middle
     if low > first and address < spans.spans[low - 1, 1]:
         file = spans.files[low - 1]
+        spans.last_view, spans.last_file = view, file
+        spans.last_start, spans.last_end = spans.spans[low - 1, 0], spans.spans[low - 1, 1]
     spans.counts[file] += weight
     return 0

@@ -16,3 +16,5 @@ cdef class FileSpans:
             raise ValueError("spans have two columns")
         self.views, self.offsets, self.spans = views, offsets, spans
         self.files, self.counts = files, counts
+        self.last_view = self.last_file = 0
+        self.last_start = self.last_end = 0

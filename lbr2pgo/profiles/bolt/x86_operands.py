@@ -96,6 +96,7 @@ _TEST_NOT_NEG = {0: _Sets.NONE, 2: _Sets.OTHER, 3: _Sets.OTHER}
 _BY_REGISTER = {
     **{opcode: {**dict.fromkeys(range(7), _Sets.OTHER), 7: _Sets.NONE} for opcode in _WITH_NUMBER},
     **{opcode: dict.fromkeys((0, 1, 2, 3, 4, 5, 7), _Sets.OTHER) for opcode in _SHIFTS},
+    0xFAE: dict.fromkeys(range(2, 8), _Sets.NONE),  # 0 and 1 read fs and gs, or save all
     0xC6: {0: _Sets.OTHER},
     0xC7: {0: _Sets.OTHER},
     0xF6: _TEST_NOT_NEG,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -19,7 +19,7 @@ from lbr2pgo.native.dwarf_units import (
 from lbr2pgo.program.dwarf.section import ABSENT, Section, Texts
 from lbr2pgo.support.arrays import I64, U64, Bools, Bytes, Records
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.distinct import distinct
+from lbr2pgo.support.distinct import among, distinct
 from lbr2pgo.support.intervals import interval_of
 
 GetSection = Callable[[str], Section]
@@ -99,7 +99,7 @@ class Dwarf:
             count += len(units)
             limit -= len(ranges)
             parts.append((units, ranges))
-        units, ranges = map(np.concatenate, zip(*parts, strict=True))
+        units, ranges = map(_joined, zip(*parts, strict=True))
         return units, ranges, position
 
     @property
@@ -149,7 +149,7 @@ class Dwarf:
         """What the units claim: in `.debug_aranges` if they are there, else in their root DIEs."""
         listed, claims = read_aranges(_whole(self._aranges))
         units, own, _ = self._read
-        own = own[~np.isin(units["offset"], listed)[own["owner"]]]
+        own = own[~among(units["offset"], np.sort(listed))[own["owner"]]]
         # LLVM compares units by their offset; by index is the same order.
         at = interval_of(units["offset"], units["end"], claims["owner"])
         claims, at = claims[at >= 0], at[at >= 0]
@@ -158,6 +158,12 @@ class Dwarf:
         order = np.argsort(starts, kind="stable")
         order = order[starts[order] < ends[order]]
         return Claims(starts[order], ends[order], owners[order])
+
+
+def _joined(parts: Sequence[Records]) -> Records:
+    """Parts of one table; NumPy itself would compare the names of their fields, part by part."""
+    joined: Records = np.concatenate([part.view(np.uint8) for part in parts]).view(parts[0].dtype)
+    return joined
 
 
 def _whole(section: Section) -> Bytes:
