@@ -18,6 +18,7 @@ from lbr2pgo.cli.selection import add_binaries, add_sysroot
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from lbr2pgo.fleet.counting import FileOutcome
     from lbr2pgo.fleet.fleet import Fleet, FleetOptions
 
 _KINDS = ("counted", "duplicates", "other_hosts", "too_old", "unreadable")
@@ -169,14 +170,14 @@ class _Watch:
     """Says now and then how many files are done."""
 
     def __init__(self) -> None:
-        self._files = self._there = 0
+        self._done = self._there = 0
         self._next = monotonic() + _PAUSE
 
-    def __call__(self, outcome: object) -> None:
-        self._files += 1
-        self._there += bool(getattr(outcome, "was_there", False))
+    def __call__(self, outcome: FileOutcome, files: int) -> None:
+        self._done += 1
+        self._there += outcome.was_there
         if monotonic() >= self._next:
-            messages.say(f"{self._files:,} files done, {self._there:,} counted before")
+            messages.say(f"{self._done:,} of {files:,} files done, {self._there:,} counted before")
             self._next = monotonic() + _PAUSE
 
 

@@ -70,7 +70,7 @@ class FileOutcome:
 
 def count_file(file: FleetFile, plan: CountingPlan) -> FileOutcome:
     """Count a file and save that, unless it is saved; what can't be read is told, not raised."""
-    content = None
+    path = Path(file.name)
     try:
         with file.here() as path:
             content = _content(path, plan)
@@ -88,7 +88,7 @@ def count_file(file: FleetFile, plan: CountingPlan) -> FileOutcome:
         return FileOutcome(file, content, hosts, found, notes, was_there=was_there)
     except (Lbr2pgoError, OSError) as error:
         problem = error.headline if isinstance(error, Lbr2pgoError) else str(error)
-        return FileOutcome(file, None, problem=problem)
+        return FileOutcome(file, None, problem=problem.removeprefix(f"{path}: "))
 
 
 def saved_counts(plan: CountingPlan, content: str) -> Path:

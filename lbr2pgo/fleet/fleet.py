@@ -39,8 +39,8 @@ _FINE = 1 << 16
 """Weights by age are multiples of one part of this: whole numbers on the way, divided once."""
 _DAY = 86400
 
-Watch = Callable[[FileOutcome], None]
-"""Called with each file that is done."""
+Watch = Callable[[FileOutcome, int], None]
+"""Called with each file that is done, and how many there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def run_fleet(options: FleetOptions, runner: Runner, watch: Watch | None = None)
     Raises InputError where nothing can be counted, and OutputError.
     """
     options.plan.store.mkdir(parents=True, exist_ok=True)
-    outcomes = _count(options, runner, watch or (lambda _: None))
+    outcomes = _count(options, runner, watch or (lambda *_: None))
     sorted_out = _sorted_out(outcomes, options)
     kept = sorted_out["counted"]
     if not kept:
@@ -112,7 +112,7 @@ def _count(options: FleetOptions, runner: Runner, watch: Watch) -> list[FileOutc
     now = int(time())
     try:
         for outcome in runner.each(partial(count_file, plan=options.plan), files):
-            watch(outcome)
+            watch(outcome, len(files))
             done.append(_kept(outcome, now, known))
     finally:
         close_programs()

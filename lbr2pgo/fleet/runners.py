@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol, TypeVar
 
 from lbr2pgo.support.errors import InputError
@@ -15,6 +15,8 @@ from lbr2pgo.support.threads import in_order, threads
 T = TypeVar("T")
 R = TypeVar("R")
 
+_PATIENCE = 10
+"""Seconds to wait for a scheduler."""
 _WINDOW = 8
 """Tasks that wait, for each that runs: a million files are no million tasks."""
 
@@ -27,7 +29,7 @@ class Runner(Protocol):
 
     @property
     def link(self) -> str | None:
-        """Where people can watch."""
+        """Where people can watch: Dask's dashboard, whose page says if it lacks Bokeh."""
 
 
 class Threads:
@@ -84,25 +86,25 @@ def runner(workers: int | None, scheduler: str | None) -> Iterator[Runner]:
         yield Threads()
         return
     distributed = extra("distributed", "fleet", "running on Dask")
-    try:
-        client = (
-            distributed.Client(scheduler, timeout=10)
-            if scheduler is not None
-            else distributed.Client(
-                n_workers=workers, threads_per_worker=1, dashboard_address=_dashboard(),
-                local_directory=os.environ.get("TMPDIR"),
-            )
-        )  # fmt: skip
-    except (OSError, TimeoutError, ValueError) as error:
-        raise InputError(
-            "does not answer", where=scheduler or "the local cluster", cure="Check the address."
-        ) from error
-    with client:
-        yield Dask(client)
+    own = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": "localhost:0"}
+    known = {"address": scheduler, "timeout": _PATIENCE}
+    with _scratch():
+        try:
+            client = distributed.Client(**(own if scheduler is None else known))
+        except (OSError, TimeoutError, ValueError) as error:
+            where = scheduler or "the local cluster"
+            raise InputError("does not answer", where=where, cure="Check the address.") from error
+        with client:
+            yield Dask(client)
 
 
-def _dashboard() -> str | None:
-    """A page to watch, on any free port of this machine, where Bokeh is installed."""
-    from importlib.util import find_spec
+@contextmanager
+def _scratch() -> Iterator[None]:
+    """A folder for what Dask would leave among temporary files."""
+    from dask import config
 
-    return "localhost:0" if find_spec("bokeh") else None
+    with (
+        TemporaryDirectory(prefix="lbr2pgo-dask-") as folder,
+        config.set({"temporary-directory": folder}),
+    ):
+        yield

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 import pytest
@@ -42,10 +43,33 @@ def test_an_unreadable_file_is_in_the_report_and_the_exit_code(
     assert [len(told["files"][kind]) for kind in ("counted", "unreadable")] == [2, 1]
     assert "no profile" in told["files"]["unreadable"][0]["problem"]
     assert told["builds"][0]["branches"] == 3
-    assert "not counted" in answer.err
+    assert f"not counted: {bucket / 'junk'}: is no profile" in answer.err
 
 
 def test_a_half_life_is_a_number_of_days(command, bucket: Path, tmp_path: Path) -> None:
     words = ("fleet", bucket, "-o", tmp_path / "all.parquet")
     assert command(*words, "--half-life", "soon").code == 2
     assert command(*words, "--half-life", "7").code == 0
+
+
+@pytest.fixture(scope="module")
+def _tracker() -> None:
+    """Python's own process that watches those it started: it ends with this one."""
+    resource_tracker.ensure_running()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_tracker")
+def test_a_worker_makes_the_same_bytes_with_a_link_and_progress(
+    command, bucket: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("lbr2pgo.cli.fleet._PAUSE", 0)
+    here, there = tmp_path / "here.parquet", tmp_path / "there.parquet"
+    assert command("fleet", bucket, "-o", here).code == 0
+    answer = command("fleet", bucket, "-o", there, "--workers", "1")
+    assert answer.code == 0
+    assert there.read_bytes() == here.read_bytes()
+    link, *told = answer.err.splitlines()
+    assert link.startswith("watch it at http://")
+    assert told[:2] == [f"{n} of 2 files done, 0 counted before" for n in (1, 2)]

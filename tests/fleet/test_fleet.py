@@ -14,6 +14,7 @@ from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from time import time
+from urllib.request import urlopen
 
 import pytest
 from builders.outputs import outputs
@@ -161,7 +162,7 @@ def test_a_million_files_take_a_few_hundred_bytes_each(
     wanted = options(tmp_path, *tmp_path.glob("0*"))
     tracemalloc.start()
     try:
-        outcomes = _count(wanted, Threads(), lambda _: None)
+        outcomes = _count(wanted, Threads(), lambda *_: None)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -254,7 +255,7 @@ def cluster() -> Iterator[object]:
     """Two worker processes under a real scheduler, which starts lost ones again."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None
+        n_workers=2, threads_per_worker=1, dashboard_address="localhost:0"
     ) as cluster:
         yield cluster
 
@@ -272,7 +273,7 @@ def test_a_cluster_makes_the_same_bytes_though_a_worker_is_killed(cluster, tmp_p
     there = options(tmp_path, bucket, name="there")
     killed: list[int] = []
 
-    def kill_one(_: FileOutcome) -> None:
+    def kill_one(*_: object) -> None:
         if not killed:
             worker = next(iter(cluster.workers.values()))
             killed.append(worker.process.pid)
@@ -283,6 +284,23 @@ def test_a_cluster_makes_the_same_bytes_though_a_worker_is_killed(cluster, tmp_p
     assert killed
     assert len(done.counted) == 24
     assert there.output.read_bytes() == here.output.read_bytes()
+
+
+@pytest.mark.slow
+def test_the_link_of_a_cluster_answers_while_files_are_counted(
+    cluster, bucket: Path, tmp_path: Path
+) -> None:
+    answers: list[tuple[int, int]] = []
+    with runner(None, cluster.scheduler_address) as where:
+        link = where.link
+        assert link is not None
+
+        def look(_: FileOutcome, files: int) -> None:
+            with urlopen(link) as page:
+                answers.append((page.status, files))
+
+        run_fleet(options(tmp_path, bucket), where, look)
+    assert answers == [(200, 3)] * 3
 
 
 _SCHEDULER = """
@@ -308,7 +326,7 @@ def test_a_scheduler_that_goes_away_is_told_and_the_next_run_goes_on(tmp_path: P
         stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
 
-    def kill_all(_: object = None) -> None:
+    def kill_all(*_: object) -> None:
         with suppress(ProcessLookupError):
             os.killpg(cluster.pid, signal.SIGKILL)
 
@@ -327,7 +345,8 @@ def test_a_scheduler_that_goes_away_is_told_and_the_next_run_goes_on(tmp_path: P
     assert any(each.was_there for each in done.counted)
 
 
-def test_a_scheduler_that_does_not_answer_is_told() -> None:
+def test_a_scheduler_that_does_not_answer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
+    monkeypatch.setattr("lbr2pgo.fleet.runners._PATIENCE", 1)
     with pytest.raises(InputError, match="does not answer"), runner(None, "tcp://127.0.0.1:9"):
         pass

@@ -5,18 +5,37 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import permutations
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
-from builders.recordings import PIE, RECORDING, STATIC, STATIC_BUILD_ID, STATIC_RECORDING
+from builders.recordings import (
+    PIE,
+    RECORDING,
+    STATIC,
+    STATIC_BUILD_ID,
+    STATIC_ENTRY,
+    STATIC_RECORDING,
+    recorded,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.fleet.merge import Merge, MergeOptions, merge_files
+from lbr2pgo.profiles.formats import output
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import BuildSource
 from lbr2pgo.support.errors import InputError, OutputError
 
 
-def merged(output: Path, *inputs: Path, **options: object) -> Merge:
-    return merge_files(MergeOptions(inputs, output, **options))  # type: ignore[arg-type]
+def counts_of(output_path: Path, *recordings: Path) -> Path:
+    """What a conversion of recordings of the static program counts."""
+    convert(ConvertOptions(recordings, STATIC, outputs=(output("counts", output_path),)))
+    return output_path
+
+
+def merged(target: Path, *inputs: Path, **options: object) -> Merge:
+    return merge_files(MergeOptions(inputs, target, **options))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("suffix", ["npz", "parquet"])
@@ -36,6 +55,38 @@ def test_a_merge_is_a_conversion_of_all_byte_for_byte(
     merged(out, converted("counts", "0.npz", hosts[0]), hosts[1], parts[2], binary=STATIC)
     if suffix == "npz":
         assert out.read_bytes() == whole
+
+
+LOOPS = [STATIC_ENTRY, (0x22A87D, 0x22A8C0, 1), (0x22A87D, 0x22A8C0, 2), (0x5550000, 0x22A8C0, 2)]
+
+stacks = st.lists(st.lists(st.sampled_from(LOOPS), min_size=1, max_size=4), min_size=1, max_size=3)
+forms = st.sampled_from(["recording", "npz", "parquet"])
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.lists(st.tuples(stacks, forms), min_size=2, max_size=5), st.data())
+def test_in_whatever_order_files_are_merged_it_is_a_conversion_of_all(
+    parts: list[tuple[list[list[tuple[int, int, int]]], str]], data: st.DataObject
+) -> None:
+    """Of recordings and counts in any mix and any tree: merging is associative and commutative."""
+    with TemporaryDirectory() as folder:
+        recordings, inputs = [], []
+        for number, (taken, form) in enumerate(parts):
+            path = Path(folder, f"{number}.data")
+            path.write_bytes(recorded(taken))
+            recordings.append(path)
+            inputs.append(
+                path if form == "recording" else counts_of(path.with_suffix(f".{form}"), path)
+            )
+        whole = counts_of(Path(folder, "whole.npz"), *recordings)
+        while len(inputs) > 1:
+            chosen = data.draw(st.permutations(inputs))[: data.draw(st.integers(2, len(inputs)))]
+            suffix = data.draw(st.sampled_from(["npz", "parquet"]))
+            sum_of = Path(folder, f"sum{len(inputs)}.{suffix}")
+            merged(sum_of, *chosen, binary=STATIC)
+            inputs = [each for each in inputs if each not in chosen] + [sum_of]
+        merged(Path(folder, "all.npz"), *inputs)
+        assert Path(folder, "all.npz").read_bytes() == whole.read_bytes()
 
 
 def test_builds_stay_apart(hosts: list[Path], converted, tmp_path: Path) -> None:
