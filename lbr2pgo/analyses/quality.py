@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
 from lbr2pgo.analyses import accuracy, sample_quality, staleness
 from lbr2pgo.analyses.sample_quality import ProfileOverlap
-from lbr2pgo.analyses.staleness import Staleness
+from lbr2pgo.analyses.staleness import Derive, Staleness
 from lbr2pgo.profiles.bolt.fdata_tables import UNKNOWN, Fdata
+from lbr2pgo.profiles.gcc.afdo import GccProfile
 from lbr2pgo.profiles.gcc.samples import gcc_samples
 from lbr2pgo.profiles.llvm.correlate import sample_profile
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
@@ -44,12 +46,19 @@ class Profile:
     samples: SampleProfile | None = None
     fdata: Fdata | None = None
     flow: Flow | None = None
-    gcc: SampleProfile | None = None
+    gcc: GccProfile | None = None
     """Samples as GCC keeps them: names and discriminators are others."""
     clusters: Clusters | None = None
     """Blocks laid out for Propeller."""
     bias: float | None = None
     """Of the positions in the recorded stacks (`stack_ends.position_bias`)."""
+
+    @property
+    def any_samples(self) -> SampleProfile | None:
+        """For whichever compiler they are."""
+        if self.samples is not None:
+            return self.samples
+        return None if self.gcc is None else self.gcc.samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +105,7 @@ def measure(
     profile: Profile, program: Program, old: Profile | None = None, build: Program | None = None
 ) -> Quality:
     """Measure a profile against its binary, another profile, and a later build, if there are."""
-    samples = profile.samples or profile.gcc
+    samples = profile.any_samples
     return Quality(
         density=None if samples is None else sample_quality.density(samples),
         coverage=None if samples is None else sample_quality.coverage(samples),
@@ -117,7 +126,7 @@ def _stale_in(profile: Profile, program: Program) -> Staleness | None:
     """What a profile says of code that a program lacks, which need not be the one recorded."""
     if profile.clusters is not None:
         return staleness.of_clusters(profile.clusters.functions, program)
-    samples = profile.samples or profile.gcc
+    samples = profile.any_samples
     if samples is None:
         return None if profile.fdata is None else staleness.of_fdata(profile.fdata, program)
     if samples.is_probe_based and program.probes.present:
@@ -125,7 +134,9 @@ def _stale_in(profile: Profile, program: Program) -> Staleness | None:
     debug = DebugInfo.open(program.image)
     if not debug.present:
         return None
-    derive = gcc_samples if profile.samples is None else sample_profile
+    derive: Derive = sample_profile
+    if profile.samples is None and profile.gcc is not None:
+        derive = partial(gcc_samples, version=profile.gcc.version)
     return staleness.of_sample_profile(samples, program, debug, derive)
 
 
@@ -134,7 +145,7 @@ def overlap(base: Profile, test: Profile) -> ProfileOverlap | None:
     if base.samples is not None and test.samples is not None:
         return sample_quality.compare(base.samples, test.samples)
     if base.gcc is not None and test.gcc is not None:
-        return sample_quality.compare(base.gcc, test.gcc)
+        return sample_quality.compare(base.gcc.samples, test.gcc.samples)
     if base.fdata is not None and test.fdata is not None:
         return _fdata_overlap(base.fdata, test.fdata)
     return None

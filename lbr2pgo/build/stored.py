@@ -40,7 +40,7 @@ def judge(profile: Path, binary: Path, *, for_gcc: bool = False) -> Usability:
     if isinstance(samples, SampleProfile) and not for_gcc:
         held = Profile(samples=samples)
     elif isinstance(samples, GccProfile) and for_gcc:
-        held = Profile(gcc=samples.samples)
+        held = Profile(gcc=samples)
     else:
         option = "--afdo" if for_gcc else "--llvm"
         raise InputError(

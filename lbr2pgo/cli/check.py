@@ -16,6 +16,7 @@ from lbr2pgo.cli.parser import executable
 if TYPE_CHECKING:
     from lbr2pgo.analyses.quality import Profile, Quality
     from lbr2pgo.analyses.staleness import Staleness
+    from lbr2pgo.profiles.gcc.afdo import GccProfile
     from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
     from lbr2pgo.program.program import Program
     from lbr2pgo.replay.recordings import Replayed
@@ -110,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
     gates = Gates({name: limit for name, limit in limits.items() if limit is not None})
     _refuse_without_old(args)
     program = Program.open(args.binary)
-    for_gcc = any(map(_is_for_gcc, (args.profile, args.against)))
+    for_gcc = _gcc_version(args.profile) or _gcc_version(args.against)
     profile = load(args.profile, program, for_gcc=for_gcc)
     old = None if args.against is None else load(args.against, program, for_gcc=for_gcc)
     build = None if args.new_build is None else Program.open(args.new_build)
@@ -139,19 +140,18 @@ def _refuse_without_old(args: argparse.Namespace) -> None:
         )
 
 
-def _is_for_gcc(path: str | None) -> bool:
+def _gcc_version(path: str | None) -> int | None:
     from lbr2pgo.profiles.formats import read_written
     from lbr2pgo.profiles.gcc.afdo import GccProfile
 
-    if path is None or path == "-":
-        return False
-    return isinstance(read_written(Path(path)), GccProfile)
+    written = None if path is None or path == "-" else read_written(Path(path))
+    return written.version if isinstance(written, GccProfile) else None
 
 
-def load(path: str, program: Program, *, for_gcc: bool = False) -> Profile:
+def load(path: str, program: Program, *, for_gcc: int | None = None) -> Profile:
     """Read a profile, and derive what can be derived of a recording.
 
-    `for_gcc` says to derive the samples that GCC reads too.
+    `for_gcc` says to derive the samples that GCC reads in this version of its format too.
     """
     from lbr2pgo.analyses.quality import Profile
     from lbr2pgo.profiles.bolt.fdata_tables import Fdata
@@ -170,13 +170,13 @@ def load(path: str, program: Program, *, for_gcc: bool = False) -> Profile:
     if isinstance(written, SampleProfile):
         return Profile(samples=written)
     if isinstance(written, GccProfile):
-        return Profile(gcc=written.samples)
+        return Profile(gcc=written)
     if isinstance(written, Clusters):
         return Profile(clusters=written)
     return _replayed(path, program, for_gcc=for_gcc)
 
 
-def _replayed(path: str, program: Program, *, for_gcc: bool) -> Profile:
+def _replayed(path: str, program: Program, *, for_gcc: int | None) -> Profile:
     from lbr2pgo.analyses import stack_ends
     from lbr2pgo.analyses.quality import Profile
     from lbr2pgo.profiles.bolt.derive_fdata import fdata_from_counts
@@ -188,7 +188,7 @@ def _replayed(path: str, program: Program, *, for_gcc: bool) -> Profile:
     fdata, _ = fdata_from_counts(found.counts, found.program)
     evidence = gather(found, analyses=(stack_ends.NAME,)).evidence
     return Profile(
-        _samples(found), fdata, found.flow, _gcc_samples(found) if for_gcc else None,
+        _samples(found), fdata, found.flow, _gcc_samples(found, for_gcc),
         bias=stack_ends.position_bias(evidence),
     )  # fmt: skip
 
@@ -205,13 +205,17 @@ def _samples(found: Replayed) -> SampleProfile | None:
     return sample_profile(found.flow, found.program, debug)[0] if debug.present else None
 
 
-def _gcc_samples(found: Replayed) -> SampleProfile | None:
-    """What `convert --afdo` would write; None if there can't be one."""
+def _gcc_samples(found: Replayed, version: int | None) -> GccProfile | None:
+    """What `convert --afdo` would write; None if there can't be one, or no version is asked for."""
+    from lbr2pgo.profiles.gcc.afdo import GccProfile
     from lbr2pgo.profiles.gcc.samples import gcc_samples
     from lbr2pgo.program.dwarf.debug_info import DebugInfo
 
     debug = DebugInfo.open(found.program.image)
-    return gcc_samples(found.flow, found.program, debug)[0] if debug.present else None
+    if version is None or not debug.present:
+        return None
+    samples, _ = gcc_samples(found.flow, found.program, debug, version)
+    return GccProfile(samples, version)
 
 
 def _print_json(quality: Quality, limits: Mapping[str, float], failed: list[str]) -> None:

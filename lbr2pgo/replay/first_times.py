@@ -21,7 +21,7 @@ from lbr2pgo.support.tables import same_length, seal
 
 @dataclass(frozen=True, slots=True)
 class FirstTimes:
-    """Branches and when each was first in a sample; columns of equal length, each branch once."""
+    """Ends of branches and when each was first in a sample; (n,) each, each address once."""
 
     address: ImageAddresses
     time: U64
@@ -33,7 +33,7 @@ class FirstTimes:
 
 
 def first_times(found: Replayed) -> FirstTimes:
-    """Of all branches of the program; nothing where the inputs hold counts."""
+    """Of all branches from and to the program; nothing where the inputs hold counts."""
     program = found.program
     parts = [FirstTimes(image_array(()), np.empty(0, np.uint64))]
     for source, options in zip(found.sources, found.counting, strict=True):
@@ -51,8 +51,9 @@ def _of_batch(batch: BranchStacks, spaces: I64, known: AddressSpaces) -> FirstTi
     parts = []
     for number, of_space in rows_by(space[chosen]):
         rows = chosen[of_space]
-        image, inside = known.to_image(number, batch.from_[rows])
-        parts.append(FirstTimes(image[inside], time[rows][inside]))
+        for end in (batch.from_[rows], batch.to[rows]):
+            image, inside = known.to_image(number, end)
+            parts.append(FirstTimes(image[inside], time[rows][inside]))
     return _earliest(parts) if parts else FirstTimes(image_array(()), np.empty(0, np.uint64))
 
 

@@ -1,4 +1,4 @@
-"""When branches were first in a sample."""
+"""When the ends of branches were first in a sample."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lbr2pgo.model.branch_counts import FROM
+from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.replay.first_times import first_times
 from lbr2pgo.replay.recordings import Inputs, read_and_replay
 
@@ -15,16 +15,19 @@ PROGRAM = TESTBINS / "x86-64" / "interp.pie"
 RECORDING = TESTBINS / "recordings" / "x86-64-interp.pie.perf.data"
 
 
-def test_every_branch_of_the_program_has_the_time_of_its_first_sample() -> None:
+def test_every_end_of_a_branch_has_the_time_of_its_first_sample() -> None:
     found = read_and_replay(Inputs(profiles=(RECORDING, RECORDING), binary=PROGRAM))
     times = first_times(found)
     branches = found.flow.branches
-    assert set(times.address.tolist()) == set(branches.from_[branches.known & FROM != 0].tolist())
+    ends = ((branches.from_, FROM), (branches.to, TO))
+    known = {each for end, bit in ends for each in end[branches.known & bit != 0].tolist()}
+    assert set(times.address.tolist()) == known
     first = {}
     for batch in found.sources[0].batches(None):
         place = np.repeat(np.arange(len(batch)), np.diff(batch.offsets))
-        for address, time in zip(batch.from_.tolist(), batch.time[place].tolist(), strict=True):
-            first[address] = min(first.get(address, time), time)
+        for end in (batch.from_, batch.to):
+            for address, time in zip(end.tolist(), batch.time[place].tolist(), strict=True):
+                first[address] = min(first.get(address, time), time)
     bias = {address - image for address in first for image in [times.address[0]]}
     moved = next(b for b in bias if {int(a) + int(b) for a in times.address} <= first.keys())
     wanted = [first[int(address) + int(moved)] for address in times.address]

@@ -74,7 +74,9 @@ class AfdoOutput(Output):
         from lbr2pgo.profiles.gcc.samples import gcc_samples
 
         with work.timings.stage("correlate for GCC"):
-            samples, is_located = gcc_samples(work.flow, work.program, work.debug)
+            samples, is_located = gcc_samples(
+                work.flow, work.program, work.debug, int(self.version)
+            )
             times = first_seen(work.found, work.debug) if self.version == "3" else {}
         located, lost = located_runs(work, is_located)
         tallies = {_RUNS.key: located, f"{_RUNS.key}/no_location": lost}

@@ -43,7 +43,7 @@ VERSIONS = (1, 2, 3)
 USUAL_VERSION = 2
 _LAST_OF_WORDS = 1
 """The last version whose strings are counted in words."""
-_FIRST_WITH_TIMES = 3
+FIRST_WITH_TIMES = 3
 """The first version with a summary, names of files, and times."""
 _SUMMARY, _STRINGS, _FUNCTIONS = 0xA8000000, 0xAA000000, 0xAC000000
 _MODULES, _WORKING_SETS = 0xAE000000, 0xAF000000
@@ -81,7 +81,7 @@ def _encoded(profile: GccProfile) -> bytes:
     names = sorted({name for each in functions for name in _names(each)} - {""}, key=order_key)
     index: dict[Name, int] = {name: i for i, name in enumerate(["", *names])}
     summary = summarize(profile.samples)
-    is_newer = profile.version >= _FIRST_WITH_TIMES
+    is_newer = profile.version >= FIRST_WITH_TIMES
     parts = [_words(MAGIC, profile.version, 0)]
     if is_newer:
         parts.append(_summary(summary))
@@ -129,7 +129,7 @@ def _summary(summary: Summary) -> bytes:
 
 
 def _strings(names: Sequence[str], version: int) -> bytes:
-    with_files = version >= _FIRST_WITH_TIMES
+    with_files = version >= FIRST_WITH_TIMES
     unit = _WORD.size if version <= _LAST_OF_WORDS else 1
     content = bytearray(_words(0) if with_files else b"")
     content += _words(len(names))
@@ -216,7 +216,7 @@ class _Decoder:
             known = ", ".join(map(str, VERSIONS))
             self.fail(f"version {self.version} of the format, known are {known}", 4)
         self.word()
-        if self.version >= _FIRST_WITH_TIMES:
+        if self.version >= FIRST_WITH_TIMES:
             self.pass_summary()
         self.tag(_STRINGS, "table of strings")
         self.word()
@@ -253,12 +253,12 @@ class _Decoder:
         return self.fail("the table of strings is broken", begin)
 
     def string_table(self, unit: int) -> Iterator[str]:
-        if self.version >= _FIRST_WITH_TIMES:
+        if self.version >= FIRST_WITH_TIMES:
             for _ in range(self.rows("files", 5)):
                 self.string(unit)
         for _ in range(self.rows("strings", 5)):
             yield self.string(unit)
-            if self.version >= _FIRST_WITH_TIMES:
+            if self.version >= FIRST_WITH_TIMES:
                 self.word()
 
     def string(self, unit: int) -> str:
@@ -271,7 +271,7 @@ class _Decoder:
 
     def function(self, samples: SampleProfile) -> None:
         head = self.counter()
-        time = self.counter() if self.version >= _FIRST_WITH_TIMES else 0
+        time = self.counter() if self.version >= FIRST_WITH_TIMES else 0
         name = self.name()
         function = samples.function(name)
         if time:

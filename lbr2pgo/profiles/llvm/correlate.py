@@ -14,6 +14,7 @@ What `llvm-profgen` computes (LLVM: tools/llvm-profgen/ProfileGenerator.cpp), in
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -57,29 +58,29 @@ def profile_table(
     debug: DebugInfo,
     *,
     as_llvm: bool = False,
-    for_gcc: bool = False,
+    for_gcc: Callable[[str], str] | None = None,
 ) -> tuple[ProfileTable, Bools]:
     """The sample profile of a replayed recording, in columns.
 
     Also returns, for each fall-through of `flow.judged`, whether its code has source locations.
-    With `as_llvm`, calls from outside the image are made at address EXTERNAL. `for_gcc` says that
-    discriminators are whole, that functions have the names of their symbols, and that calls don't
-    raise the count of their location.
+    With `as_llvm`, calls from outside the image are made at address EXTERNAL. `for_gcc` gives
+    the names of functions from those of their symbols; discriminators are whole then, and calls
+    don't raise the count of their location.
     """
     functions = debug.functions_for(starts(flow))
-    if for_gcc:
-        functions = by_symbol(functions, program.functions)
+    if for_gcc is not None:
+        functions = by_symbol(functions, program.functions, for_gcc)
     calls = calls_to_entries(flow, program.symbols, functions, as_llvm=as_llvm)
     code = counted_code(flow, program, functions, calls)
-    is_fs = for_gcc or uses_fs_discriminators(program)
+    is_fs = for_gcc is not None or uses_fs_discriminators(program)
     frames, place_of = debug.places(code.address)
     debug.release()
-    if for_gcc:
+    if for_gcc is not None:
         frames = outermost_by(frames, functions, code.address, place_of)
     places = places_of(frames, is_fs=is_fs)
     contexts = inline_contexts(places)
     table = _table(_executed(code, place_of), places, contexts, _placed(calls, code, place_of))
-    if not for_gcc:
+    if for_gcc is None:
         table.raise_to_calls()
     table = table.without_ambiguous().with_used_names()
     is_located = places.depth[place_of] > 0

@@ -5,26 +5,29 @@ GCC writes none for what is in an unnamed namespace, and looks it up under its s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
-from lbr2pgo.profiles.llvm.sample_names import canonical_name
 from lbr2pgo.program.code.functions import Functions
 from lbr2pgo.program.dwarf.debug_info import DwarfFunctions, InlineFrames
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64
 
 
-def by_symbol(functions: DwarfFunctions, known: Functions) -> DwarfFunctions:
+def by_symbol(
+    functions: DwarfFunctions, known: Functions, name_of: Callable[[str], str]
+) -> DwarfFunctions:
     """The same functions; ranges at whose start no symbol has the name take a symbol's name.
 
-    Names of symbols are cut at the first dot, so that what was split off a function is part of it.
+    `name_of` takes off a symbol's name what was split off a function has behind it, so that it is
+    part of that; "" for what is none.
     """
     place = known.containing(functions.range_start)
     numbers: dict[str, int] = {}
     function = [
-        numbers.setdefault(_name(functions.names[old], known, row, start), len(numbers))
+        numbers.setdefault(_name(functions.names[old], known, row, start, name_of), len(numbers))
         for old, row, start in zip(
             functions.function.tolist(), place.tolist(), functions.range_start.tolist(), strict=True
         )
@@ -32,10 +35,10 @@ def by_symbol(functions: DwarfFunctions, known: Functions) -> DwarfFunctions:
     return replace(functions, function=np.array(function, np.int32), names=tuple(numbers))
 
 
-def _name(name: str, known: Functions, row: int, start: int) -> str:
+def _name(name: str, known: Functions, row: int, start: int, name_of: Callable[[str], str]) -> str:
     if row < 0 or int(known.start[row]) != start:
         return name
-    symbols = [canonical_name(each, "all") for each in known.aliases(row)]
+    symbols = list(filter(None, map(name_of, known.aliases(row))))
     return symbols[0] if symbols and name not in symbols else name
 
 
