@@ -18,7 +18,7 @@ HAS_COMPILER = (command -v cc || command -v gcc || command -v clang) >/dev/null 
 
 SECONDS_EACH ?= 60
 
-.PHONY: help demo test test-pythons lint man docs toolchain compiler install setup bench dist fuzz clean
+.PHONY: help demo test test-pythons lint man docs toolchain compiler install setup bench bench-fleet dist fuzz clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -107,6 +107,9 @@ toolchain: ## install the tools that tests compare with (Debian, root); without 
 
 bench: setup ## measure against the tools that are installed, side by side
 	$(BIN)/python benchmarks/run.py
+
+bench-fleet: setup ## measure what a fleet costs, on an otherwise idle machine: 15 minutes, 6 GB
+	$(BIN)/python benchmarks/fleet.py
 
 dist: setup ## source archive and wheel in dist/, checked, and each tried in an empty environment
 	rm -rf dist

@@ -34,9 +34,9 @@ def cases(folder: Path) -> Iterator[Case]:
 
 
 def _sqlite_cases(folder: Path) -> Iterator[Case]:
-    binary = _unpacked(CORPUS / "sq.zst", folder / "sq")
+    binary = unpacked(CORPUS / "sq.zst", folder / "sq")
     binary.chmod(0o755)
-    recording = _unpacked(CORPUS / "sq.perf.data.zst", folder / "sq.perf.data")
+    recording = unpacked(CORPUS / "sq.perf.data.zst", folder / "sq.perf.data")
     times = (*TIMES, TIMES_IF_LARGE) if os.environ.get("BENCH_LARGE") == "1" else TIMES
     for count in times:
         tiled = folder / f"sq.{count}.perf.data"
@@ -49,7 +49,8 @@ def _sqlite_cases(folder: Path) -> Iterator[Case]:
             yield Case(f"SQLite, {count * SAMPLES:,} samples as text", text, binary, is_text=True)
 
 
-def _unpacked(source: Path, target: Path) -> Path:
+def unpacked(source: Path, target: Path) -> Path:
+    """A file of the corpus, unpacked if it is not there."""
     if not target.exists():
         subprocess.run(["zstd", "-dqf", source, "-o", target], check=True)
     return target
