@@ -84,7 +84,7 @@ def main() -> None:
     for seed in range(1, args.seeds + 1):
         for number, (name, recording, how) in enumerate(recordings(bench, plain, seed)):
             programs = optimized(bench, plain, f"{seed}.{number}", recording, how)
-            _, clang, bolt = bench.measure(plain, *programs)
+            _, clang, bolt = (each["ratios"] for each in bench.measure(plain, *programs))
             found[name].append((clang["instructions"], clang["taken"], bolt["taken"]))
     print("| recorded | clang: instructions | taken | BOLT: taken |\n| --- | --- | --- | --- |")
     for name, rows in found.items():

@@ -1,9 +1,10 @@
 """What each profile gains: a program built with each, and its exact counts as a table.
 
 ``python benchmarks/which_profile.py FOLDER SOURCE... [--flags=FLAGS] [--train=WORDS]
-[--arguments=WORDS]``
+[--arguments=WORDS] [--builds=PATTERN...]``
 
-The folder keeps the builds. It wants clang 22, lld 22, llvm-bolt 22 and GCC 12.
+The folder keeps builds and counts: what is there is not made again, and `shares.py` makes one
+table of several folders. It wants clang 22, lld 22, llvm-bolt 22 and GCC 12.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 
 LBR2PGO = (sys.executable, "-m", "lbr2pgo")
@@ -25,6 +27,21 @@ PROBES = "-fpseudo-probe-for-profiling"
 BOLT = ("-reorder-blocks=ext-tsp", "-reorder-functions=cdsort", "-split-functions",
         "-split-all-cold")  # fmt: skip
 PERIOD = 499
+
+KINDS = tuple(
+    f"{told_by}{training}"
+    for training in ("", "-O1", "-O1-fno-inline")
+    for told_by in ("lines", "probes", "contexts")
+)
+"""What profiles are told by, and the flags of the build that is recorded for them."""
+PLAIN, INSTRUMENTED = "plain", "instrumented"
+BUILDS = (
+    PLAIN, *KINDS, INSTRUMENTED,
+    *(f"{base}+bolt" for base in (PLAIN, "lines", "probes-O1", INSTRUMENTED)),
+    *(f"{base}+propeller" for base in (PLAIN, "lines", "lines-O1", INSTRUMENTED)),
+    "gcc", "gcc-afdo",
+)  # fmt: skip
+FIGURES = "figures.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,86 +65,119 @@ class Bench:
         call(compiler, *words, *self.sources, *self.flags, "-o", out)
         return out
 
-    def convert(self, program: Path, *outputs: object) -> None:
+    def convert(self, program: Path, *outputs: object, how: Sequence[str] = ()) -> None:
         """Record a run, and write profiles of it."""
-        recording = program.with_suffix(".data")
-        run = (*LBR2PGO, "record", "--emulate", "-c", PERIOD, "-o", recording, "--", program)
+        recording = self.folder / f"{program.name}{''.join(how)}.data"
+        run = (*LBR2PGO, "record", "--emulate", *how, "-c", PERIOD, "-o", recording, "--", program)
         call(*run, *self.training)
         call(*LBR2PGO, "convert", recording, "--binary", program, *outputs)
 
-    def measure(self, *programs: Path) -> list[dict[str, float]]:
-        """Instructions and taken branches of each, for one of the first."""
+    def measure(self, *programs: Path) -> list[dict[str, dict[str, float]]]:
+        """Counts of each, and ratios to the first."""
         words = ("measure", "--runs", 0, "--format", "json", *programs, "--", *self.arguments)
-        return [each["ratios"] for each in json.loads(call(*LBR2PGO, *words))["programs"]]
+        found: list[dict[str, dict[str, float]]] = json.loads(call(*LBR2PGO, *words))["programs"]
+        return found
 
 
-def call(*words: object) -> str:
-    """Run a command; what it prints."""
-    return subprocess.run(
-        list(map(str, words)), check=True, stdout=subprocess.PIPE, text=True
-    ).stdout
+def call(*words: object) -> bytes:
+    """Run a command; what it prints, which may be a compressor's."""
+    return subprocess.run(list(map(str, words)), check=True, stdout=subprocess.PIPE).stdout
 
 
-def laid_out(bench: Bench, base: Path, name: str, *words: str) -> tuple[Path, Path]:
-    """The build that Propeller makes of a build, and the one that BOLT does."""
-    cc, order, fdata = (base.with_suffix(end) for end in (".cc", ".ld", ".fdata"))
-    outputs = ("--propeller-cc", cc, "--propeller-ld", order, "--fdata", fdata)
-    bench.convert(base, *outputs)
-    use = f"-Wl,--no-warn-symbol-ordering,--symbol-ordering-file={order}"
-    flags = (flag for flag in CLANG if flag != "-fbasic-block-address-map")
-    propeller = bench.build(
-        f"{name}-propeller", *flags, f"-fbasic-block-sections=list={cc}", use, *words
-    )
-    bolted = bench.folder / f"{name}-bolt"
-    call("llvm-bolt-22", base, "-o", bolted, "-data", fdata, *BOLT)
-    return propeller, bolted
+class Builds:
+    """Builds of a program by their names, each made when it is asked for the first time."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench, self._folder = bench, bench.folder
+        self._file = bench.folder / FIGURES
+        self.figures: dict[str, list[float]] = {}
+        """Instructions and taken branches by build."""
+        if self._file.exists():
+            self.figures = json.loads(self._file.read_text())
+
+    def count(self, name: str) -> None:
+        """Build and measure, unless that was done."""
+        if name not in self.figures:
+            (found,) = self._bench.measure(self.get(name))
+            self.figures[name] = [found["counts"][each] for each in ("instructions", "taken")]
+            self._file.write_text(json.dumps(self.figures, indent=1))
+
+    def get(self, name: str) -> Path:
+        """The build."""
+        out = self._folder / name
+        if not out.exists():
+            self._make(name)
+        return out
+
+    def _make(self, name: str) -> None:
+        base, _, layout = name.partition("+")
+        if layout:
+            self._lay_out(base, layout)
+        elif name.startswith("gcc"):
+            self._bench.build(name, *GCC, *self._for_gcc(name))
+        else:
+            self._bench.build(name, *CLANG, *self._flags(name))
+
+    def _flags(self, name: str) -> tuple[str, ...]:
+        """What clang is given besides."""
+        if name == PLAIN:
+            return ()
+        if name == INSTRUMENTED:
+            return (f"-fprofile-use={self._counters()}",)
+        told_by, *training = name.split("-", 1)
+        probes = () if told_by == "lines" else (PROBES,)
+        profile = self._folder / f"{name}.prof"
+        if not profile.exists():
+            how = ("--call-graph",) if told_by == "contexts" else ()
+            recorded = self._recorded((*probes, *words_of(training)))
+            self._bench.convert(recorded, "--llvm", profile, how=how)
+        return (*probes, f"-fprofile-sample-use={profile}")
+
+    def _recorded(self, flags: Sequence[str]) -> Path:
+        if not flags:
+            return self.get(PLAIN)
+        name = f"recorded{''.join(flags)}"
+        out = self._folder / name
+        return out if out.exists() else self._bench.build(name, *CLANG, *flags)
+
+    def _counters(self) -> Path:
+        """A profile of counters in the program."""
+        raw, profile = self._folder / "counters", self._folder / "counters.profdata"
+        if not profile.exists():
+            counting = self._bench.build("counting", *CLANG, f"-fprofile-generate={raw}")
+            call(counting, *self._bench.training)
+            call("llvm-profdata-22", "merge", "-o", profile, raw)
+        return profile
+
+    def _for_gcc(self, name: str) -> tuple[str, ...]:
+        if name == "gcc":
+            return ()
+        profile = self._folder / "gcc.afdo"
+        self._bench.convert(self.get("gcc"), "--afdo", profile)
+        return (f"-fauto-profile={profile}",)
+
+    def _lay_out(self, base: str, layout: str) -> None:
+        """By llvm-bolt, or by Propeller, which compiles once more."""
+        built, stem = self.get(base), f"{self._folder / base}."
+        clusters, order, fdata = (Path(stem + end) for end in ("cc", "ld", "fdata"))
+        if layout == "bolt":
+            self._bench.convert(built, "--fdata", fdata)
+            call("llvm-bolt-22", built, "-o", f"{built}+bolt", "-data", fdata, *BOLT)
+            return
+        self._bench.convert(built, "--propeller-cc", clusters, "--propeller-ld", order)
+        flags = (flag for flag in CLANG if flag != "-fbasic-block-address-map")
+        use = f"-Wl,--no-warn-symbol-ordering,--symbol-ordering-file={order}"
+        sections = f"-fbasic-block-sections=list={clusters}"
+        self._bench.build(f"{base}+propeller", *flags, *self._flags(base), sections, use)
 
 
-def with_clang(bench: Bench) -> list[Path]:
-    """Builds by clang, the plain one first."""
-    plain = bench.build("clang-O2", *CLANG)
-    profile = bench.folder / "clang.prof"
-    bench.convert(plain, "--llvm", profile)
-    use = f"-fprofile-sample-use={profile}"
-    sampled = bench.build("clang-AutoFDO", *CLANG, use)
-    return [
-        plain, sampled, *trained_apart(bench), instrumented(bench),
-        *laid_out(bench, plain, "clang-O2"), *laid_out(bench, sampled, "clang-AutoFDO", use),
-    ]  # fmt: skip
+def words_of(training: Sequence[str]) -> list[str]:
+    """Flags of a kind's name.
 
-
-def trained_apart(bench: Bench) -> list[Path]:
-    """Builds with profiles of other builds than the plain one."""
-    return [
-        with_profile_of(bench, "probes", PROBES),
-        with_profile_of(bench, "lines-O1", "-O1"),
-        with_profile_of(bench, "probes-O1", PROBES, "-O1"),
-    ]
-
-
-def with_profile_of(bench: Bench, name: str, *flags: str) -> Path:
-    """The build with a profile of one that had these flags more."""
-    recorded = bench.build(f"clang-recorded-{name}", *CLANG, *flags)
-    profile = bench.folder / f"{name}.prof"
-    bench.convert(recorded, "--llvm", profile)
-    kept = [flag for flag in flags if flag == PROBES]
-    return bench.build(f"clang-{name}", *CLANG, *kept, f"-fprofile-sample-use={profile}")
-
-
-def instrumented(bench: Bench) -> Path:
-    """The build with a profile that counters in the program took."""
-    raw, profile = bench.folder / "counters", bench.folder / "counters.profdata"
-    counting = bench.build("clang-counting", *CLANG, f"-fprofile-generate={raw}")
-    call(counting, *bench.training)
-    call("llvm-profdata-22", "merge", "-o", profile, raw)
-    return bench.build("clang-instrumented", *CLANG, f"-fprofile-use={profile}")
-
-
-def with_gcc(bench: Bench) -> list[Path]:
-    """Builds by GCC, the plain one first."""
-    plain, profile = bench.build("gcc-O2", *GCC), bench.folder / "gcc.afdo"
-    bench.convert(plain, "--afdo", profile)
-    return [plain, bench.build("gcc-AutoFDO", *GCC, f"-fauto-profile={profile}")]
+    >>> words_of(["O1-fno-inline"]), words_of([])
+    (['-O1', '-fno-inline'], [])
+    """
+    return [f"-{word}" for text in training for word in text.split("-", 1)]
 
 
 def main() -> None:
@@ -137,16 +187,22 @@ def main() -> None:
     parser.add_argument("--flags", default="", help="of every build")
     parser.add_argument("--train", default="", help="arguments of the run to learn from")
     parser.add_argument("--arguments", help="of the run to measure (default: the same)")
+    parser.add_argument("--builds", nargs="+", default=["*"], help=f"of {', '.join(BUILDS)}")
     parser.add_argument("sources", nargs="+")
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
     measured = args.train if args.arguments is None else args.arguments
     words = map(shlex.split, (args.flags, args.train, measured))
-    bench = Bench(args.folder.resolve(), args.sources, *words)
+    builds = Builds(Bench(args.folder.resolve(), args.sources, *words))
     print("| build | instructions | taken branches |\n| --- | --- | --- |")
-    for programs in (with_clang(bench), with_gcc(bench)):
-        for program, ratios in zip(programs, bench.measure(*programs), strict=True):
-            print(f"| {program.name} | {ratios['instructions']:.3f} | {ratios['taken']:.3f} |")
+    for name in BUILDS:
+        base = "gcc" if name.startswith("gcc") else PLAIN
+        if name in (PLAIN, base) or any(fnmatch(name, pattern) for pattern in args.builds):
+            builds.count(name)
+            pairs = zip(builds.figures[name], builds.figures[base], strict=True)
+            print(
+                f"| {name} | {' | '.join(f'{cost / of:.3f}' for cost, of in pairs)} |", flush=True
+            )
 
 
 if __name__ == "__main__":

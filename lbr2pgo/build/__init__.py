@@ -1,9 +1,12 @@
 """Profiles into builds: the loop of building, training and rebuilding, and what it gained."""
 
 STEPS = (
-    "build", "training-build", "train", "convert", "rebuild", "propeller", "bolt", "measure",
+    "build", "training-build", "train", "convert", "rebuild", "again", "propeller", "bolt",
+    "measure",
 )  # fmt: skip
 """Of a loop, in their order; the second has work where the recorded build has its own flags."""
+NO_TRAINING_BUILD = "   Note: records the build without a profile, since "
+"""How the line begins that says why a training build is left out."""
 PROFILES = {"clang": "prof", "gcc": "afdo"}
 """What the files of a compiler's profiles end in."""
 COMPILERS = tuple(PROFILES)

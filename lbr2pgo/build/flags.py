@@ -72,6 +72,9 @@ class Wanted:
     training: tuple[str, ...] = ()
     """What else the compiler is given where a build is only recorded, behind all other flags."""
 
+    use: tuple[str, ...] = ()
+    """What else where the profile is used, behind all other flags."""
+
     @property
     def only_recorded(self) -> tuple[str, ...]:
         """Flags of the recorded build alone; with none, the plain build is recorded."""
@@ -111,7 +114,7 @@ def training_flags(wanted: Wanted) -> BuildFlags:
 def profile_flags(profile: Path, wanted: Wanted) -> BuildFlags:
     """Of the build that uses a sample profile; builds run anywhere, so its path is absolute."""
     use = f"{_COMPILERS[wanted.compiler].use_profile}={profile.resolve()}"
-    return BuildFlags((*_found(wanted), use), _linked(wanted))
+    return BuildFlags((*_found(wanted), use, *wanted.use), _linked(wanted))
 
 
 def with_remarks(flags: BuildFlags) -> BuildFlags:

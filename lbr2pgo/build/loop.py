@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import filecmp
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic, time
-from typing import Literal
 
-from lbr2pgo.analyses.sample_quality import density
-from lbr2pgo.build import PROFILES, STEPS
+from lbr2pgo.build import NO_TRAINING_BUILD, PROFILES, STEPS
 from lbr2pgo.build.cargo import ByRustflags
 from lbr2pgo.build.flags import (
     BuildFlags,
     Wanted,
-    afdo_version,
     layout_flags,
     plain_flags,
     profile_flags,
@@ -31,27 +27,14 @@ from lbr2pgo.build.remarks import keep_remarks
 from lbr2pgo.build.same_work import check_same_work
 from lbr2pgo.build.steps import Say, put, run_build
 from lbr2pgo.build.stored import Usability, judge, judge_layout
-from lbr2pgo.build.training import (
-    Training,
-    exact_beside,
-    make_profiles,
-    record_all,
-    recordings,
-    shorter_period,
-    walks_frame_pointers,
-)
+from lbr2pgo.build.trainer import Trainer
+from lbr2pgo.build.training import walks_frame_pointers
 from lbr2pgo.build.verdict import Built
 from lbr2pgo.build.workplace import Workplace, need
 from lbr2pgo.profiles.bolt.tool import find_bolt, needed_bolt
-from lbr2pgo.profiles.formats import read_written
-from lbr2pgo.profiles.formats.afdo import AfdoOutput
-from lbr2pgo.profiles.formats.base import Output
 from lbr2pgo.profiles.formats.fdata import FdataOutput
-from lbr2pgo.profiles.formats.llvm import LlvmOutput
 from lbr2pgo.profiles.formats.propeller import PropellerOutput
 from lbr2pgo.profiles.formats.propeller_order import PropellerOrderOutput
-from lbr2pgo.profiles.gcc.afdo import GccProfile
-from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.program.block_map import has_block_map
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.elf.image import Image
@@ -80,14 +63,13 @@ class Loop:
         self.builds: list[Built] = []
         """Those that were measured, the plain one first."""
         self._work = Workplace(options.work, options.binary, PROFILES[options.compiler])
-        self._training = options.train
-        self._say_time, self._watch = say_time, watch
+        self._say_time = say_time
+        self._trainer = Trainer(options, self._work, self._next, say, watch)
         self._way = ByRustflags() if options.cargo else way_for(options.build)
         if options.first != STEPS[0] and self._work.compilers.exists():  # had to go this way
             self._way = ByName(self._work.compilers)
         self._step, self._began = 0, monotonic()
         self._began_building = 0.0
-        self._period: int | None = None
 
     def run(self) -> list[Measured]:
         """Optimise the binary in its place; gives what each build costs, the plain one first.
@@ -102,7 +84,8 @@ class Loop:
         steps: dict[str, Callable[[], None]] = {
             "build": self._build_plain, "training-build": self._build_for_training,
             "train": self._train_for_compiler, "convert": self._convert, "rebuild": self._rebuild,
-            "propeller": self._lay_out_by_compiler, "bolt": self._lay_out,
+            "again": self._rebuild_again, "propeller": self._lay_out_by_compiler,
+            "bolt": self._lay_out,
         }  # fmt: skip
         for name in chosen:
             if name in steps:
@@ -164,10 +147,10 @@ class Loop:
             self._build_once_more()
             self._keep(self._work.training)
             works = self._work.plain, self._work.training
-            check_same_work(self._trains.commands, self.binary, *works)
+            check_same_work(self._trainer.training.commands, self.binary, *works)
         except InputError as error:
             self._work.training.unlink(missing_ok=True)
-            self._say(f"   Note: {error.headline}. Records the build without a profile instead.")
+            self._say(f"{NO_TRAINING_BUILD}{error.headline}")
 
     def _build_once_more(self) -> None:
         """Raises InputError if it fails, or changes nothing."""
@@ -194,7 +177,7 @@ class Loop:
         walks_frames = options.train is not None and walks_frame_pointers(options.train)
         return Wanted(
             options.compiler, options.bolt, options.propeller, options.probes, walks_frames,
-            options.training_flags,
+            options.training_flags, options.profile_flags,
         )  # fmt: skip
 
     @property
@@ -216,74 +199,34 @@ class Loop:
             return "block map"
         return None
 
-    @property
-    def _trains(self) -> Training:
-        assert self._training is not None  # LoopOptions checks it
-        return self._training
-
     def _train_for_compiler(self) -> None:
         if self.options.profile is None:
-            put(self._work.recorded, self.binary)
-            self._train(self._trains, self._work.recording)
+            self._trainer.record_for_compiler()
 
-    def _train(self, training: Training, recording: Path) -> None:
-        self._next("Train")
-        self._period = record_all(training, recording, self._say, self._watch)
-
-    def _train_newest(self, recording: Path) -> None:
-        """Layouts want a recording of the very code that they change."""
-        put(self._work.newest, self.binary)
-        self._train(replace(self._trains, call_graph=False), recording)
+    def _convert(self) -> None:
+        if self.options.profile is None:
+            self._trainer.convert_for_compiler()
 
     @property
     def _profile(self) -> Path:
         return self.options.profile or self._work.profile
 
-    def _make(self, recording: Path, *outputs: Output) -> None:
-        """Make profiles of recordings of the program in its place."""
-        inputs = recordings(self._trains, recording)
-        if self._trains.exact:
-            inputs = [exact_beside(each) for each in inputs]
-        found = [need(each, "train") for each in inputs]
-        make_profiles(found, self.binary, self._say, outputs)
-
-    def _convert(self) -> None:
-        if self.options.profile is not None:
-            return
-        put(self._work.recorded, self.binary)
-        self._convert_once()
-        is_open = self._trains.period is None and not self._trains.exact
-        if self._period is not None and is_open:
-            self._make_denser(self._period)
-
-    def _convert_once(self) -> None:
-        self._next("Convert for the compiler")
-        self._make(self._work.recording, self._compilers_profile())
-
-    def _compilers_profile(self) -> Output:
-        if self._is_gcc:
-            return AfdoOutput(self._profile, version=afdo_version(os.environ))
-        contexts: Literal["nested", "auto"] = "nested" if self._trains.call_graph else "auto"
-        return LlvmOutput(self._profile, contexts=contexts)
-
-    def _make_denser(self, period: int) -> None:
-        """Record once more, with a shorter period, if the profile is thin."""
-        written = read_written(self._profile)
-        samples = written.samples if isinstance(written, GccProfile) else written
-        assert isinstance(samples, SampleProfile)
-        shorter = shorter_period(period, density(samples))
-        if shorter is not None:
-            self._say(f"   Too few samples: trains again, with a period of {shorter:,}.")
-            self._training = replace(self._trains, period=shorter)
-            self._train(self._training, self._work.recording)
-            self._convert_once()
-
     def _rebuild(self) -> None:
         need(self._work.plain, "build")
         if self.options.profile is not None and not self._is_usable(self.options.profile):
             return
-        self._next("Build with the profile")
         need(self._profile, "convert")
+        self._build_with_profile()
+
+    def _rebuild_again(self) -> None:
+        """With a profile of the build that the first one went into."""
+        if self.options.again:
+            need(self._work.rebuilt, "rebuild")
+            self._trainer.take_second_generation()
+            self._build_with_profile()
+
+    def _build_with_profile(self) -> None:
+        self._next("Build with the profile")
         self._work.propelled.unlink(missing_ok=True)  # made of an earlier one
         self._build_anew(self._profile_flags, self._work.plain, self._work.rebuilt)
 
@@ -324,9 +267,11 @@ class Loop:
         if not self.options.propeller:
             return
         work, recording = self._work, self._work.propeller_recording
-        self._train_newest(recording)
+        self._trainer.record_newest(recording)
         self._next("Convert for Propeller")
-        self._make(recording, PropellerOutput(work.clusters), PropellerOrderOutput(work.order))
+        self._trainer.make(
+            recording, PropellerOutput(work.clusters), PropellerOrderOutput(work.order)
+        )
         self._next("Build with the layout")
         self._build_anew(self._layout_flags, work.newest, work.propelled)
         self._tell(judge_layout(work.newest, work.propelled))
@@ -337,9 +282,9 @@ class Loop:
         tool, stored = needed_bolt(), self.options.bolt_profile
         if stored is None:
             recording = self._work.bolt_recording
-            self._train_newest(recording)
+            self._trainer.record_newest(recording)
             self._next("Convert for BOLT")
-            self._make(recording, FdataOutput(self._work.fdata))
+            self._trainer.make(recording, FdataOutput(self._work.fdata))
         self._next("Optimise after the link")
         self._say(f"   {' '.join(self._bolt_command(tool))}")
         profile = stored or self._work.fdata

@@ -37,6 +37,12 @@ class LoopOptions:
     """Directory for the recordings, the profiles and the builds."""
     training_flags: tuple[str, ...] = ()
     """What the compiler is given besides where a build is only recorded for its profile."""
+    profile_flags: tuple[str, ...] = ()
+    """What it is given besides where the profile is used."""
+    both: bool = False
+    """Record the plain build beside the training build, and merge the profiles."""
+    again: bool = False
+    """Record the build with the profile, and build once more with the profile of that."""
     compiler: str = COMPILERS[0]
     """Of `COMPILERS`: whose flags and profiles."""
     propeller: bool = False
@@ -71,7 +77,19 @@ class LoopOptions:
             raise InputError(
                 f"{self.last} comes before {self.first}", cure=f"In order: {', '.join(STEPS)}."
             )
+        self._check_recorded()
         self._check_compiler()
+
+    def _check_recorded(self) -> None:
+        records = self.train is not None and self.profile is None
+        chains = self.train is not None and self.train.call_graph
+        for option, is_given, can, why in (
+            ("--both", self.both, records and self.training_flags, "there is no training build"),
+            ("--again", self.again, records, "nothing is recorded for the compiler"),
+            ("--again", self.again, not chains, "contexts are recorded of a build for training"),
+        ):
+            if is_given and not can:
+                raise InputError(f"{option}: {why}", cure=f"Leave out {option}.")
 
     def _check_compiler(self) -> None:
         compiler = "rustc" if self.cargo else self.compiler
@@ -81,6 +99,7 @@ class LoopOptions:
             ("--contexts", ("clang", "rustc"), wants_contexts),
             ("--propeller", ("clang",), self.propeller),
             ("--training-flags", ("clang", "gcc"), self.training_flags),
+            ("--profile-flags", ("clang", "gcc"), self.profile_flags),
             ("--remarks", ("clang",), self.remarks),
             ("--compiler", ("clang", "gcc"), self.cargo and self.compiler != COMPILERS[0]),
         ):

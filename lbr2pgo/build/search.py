@@ -2,7 +2,8 @@
 
 Every kind is one `lbr2pgo pgo` of its own, which stops before it measures; what came out is counted
 here, exactly, on the commands that judge. Kinds whose plain sibling is far behind are not tried,
-and only the best are laid out anew. What was counted is kept, for a search that was cut off.
+the best one is refined, and only the best are laid out anew. What was counted is kept, for a search
+that was cut off.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ class Search:
         self._build_plain()
         trees = Trees(Path.cwd(), self._copies, self.options.jobs)
         with ThreadPoolExecutor(self.options.jobs) as pool:
-            for stage in (self._shipped, self._trained, self._laid_out):
+            for stage in (self._shipped, self._trained, self._refined, self._laid_out):
                 for done in [pool.submit(self._go_through, each, trees) for each in stage()]:
                     done.result()
         best = self.best(self.options.judges)
@@ -119,7 +120,10 @@ class Search:
     def _flags(self, kind: Kind) -> BuildFlags:
         """Of the build that is shipped; llvm-bolt comes behind it."""
         work, is_bolted = self.variants.place(kind), kind.layout == "bolt"
-        wanted = Wanted(self.options.loop.compiler, bolt=is_bolted, probes=kind.has_probes)
+        wanted = Wanted(
+            self.options.loop.compiler, bolt=is_bolted, probes=kind.has_probes,
+            use=kind.profile_flags,
+        )  # fmt: skip
         flags = profile_flags(work.profile, wanted)
         if kind.layout == "propeller":
             return layout_flags(flags, work.clusters, work.order)
@@ -150,6 +154,7 @@ class Search:
         """All that are ever tried, by their names, what is simplest first."""
         told = list(self.options.kinds)
         told += [replace(each, training=TRAINING_FLAGS) for each in told]
+        told += [refined for each in told for refined in each.refinements()]
         laid_out = (replace(each, layout=self.options.loop.layout) for each in told)
         return {each.name: each for each in (*told, *laid_out)}
 
@@ -177,15 +182,23 @@ class Search:
         for told in (self.options.kinds[:1], self.options.kinds[1:]):
             yield [replace(each, training=TRAINING_FLAGS) for each in told if each in near]
 
+    def _refined(self) -> Iterator[Chain]:
+        """By whatever pays in some programs, the best kind; GCC knows none of it."""
+        best = [each for each in self._compiled() if not each.refined][:1]
+        for each in best if self.options.loop.compiler == "clang" else ():
+            yield from ([refined] for refined in each.refinements())
+
     def _laid_out(self) -> Iterator[Chain]:
         """Anew, the best that the compiler made."""
-        kinds = self._kinds()
-        ranked = (kinds[name] for name in self.results.ranked(self.options.judges) if name in kinds)
         layout = self.options.loop.layout
-        can = (each for each in ranked if goes_with_probes(layout) or not each.has_probes)
-        best = [each for each in can if not each.layout][:_LAID_OUT]
-        for each in best if layout else ():
+        can = (e for e in self._compiled() if goes_with_probes(layout) or not e.has_probes)
+        for each in list(can)[:_LAID_OUT] if layout else ():
             yield [replace(each, layout=layout)]
+
+    def _compiled(self) -> list[Kind]:
+        """What the compiler made so far, the best first."""
+        kinds, ranked = self._kinds(), self.results.ranked(self.options.judges)
+        return [kinds[name] for name in ranked if name in kinds and not kinds[name].layout]
 
     def _go_through(self, chain: Chain, trees: Trees) -> None:
         for kind in chain:

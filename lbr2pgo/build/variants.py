@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
-from lbr2pgo.build import PROFILES
+from lbr2pgo.build import NO_TRAINING_BUILD, PROFILES
 from lbr2pgo.build.kinds import SHIPPED, Kind
 from lbr2pgo.build.limited import run_limited
 from lbr2pgo.build.options import LoopOptions
@@ -56,7 +56,13 @@ class Variants:
             made = in_tree.laid_out if kind.layout == "bolt" else work.propelled
             put(made, self.build_of(kind))
         else:
-            self._pgo(kind, tree, self._seed(kind), "rebuild")
+            first = self._seed(kind)
+            if first == "training-build":
+                self._pgo(kind, tree, first, first)
+                first = "train"
+            if kind.training and not kind.refined:
+                self._check_training_build(kind)
+            self._pgo(kind, tree, first, "again" if kind.refined else "rebuild")
 
     def command(self, kind: Kind) -> str:
         """Words of the `lbr2pgo pgo` that does the same alone."""
@@ -70,6 +76,8 @@ class Variants:
         """Copy what another kind has built alike; gives the first step that is left."""
         if kind == SHIPPED[0]:
             return "train"
+        if kind.refined:
+            return self._seed_refined(kind)
         if kind.told_by == "contexts":
             other = Kind("probes", kind.training)
             self._copy(other, kind, "before", "training")
@@ -79,6 +87,20 @@ class Variants:
             self._copy(Kind(kind.told_by), kind, "before")
             return "training-build"
         return "build"
+
+    def _check_training_build(self, kind: Kind) -> None:
+        """A loop goes on without one; in a search, that kind was tried already."""
+        if not self.place(kind).training.exists():
+            log = self.log(kind).read_text(errors="replace") if self.log(kind).exists() else ""
+            notes = [line for line in log.splitlines() if line.startswith(NO_TRAINING_BUILD)]
+            said = notes[-1].removeprefix(NO_TRAINING_BUILD) if notes else "as without contexts"
+            raise InputError(f"there is no training build: {said}", where=str(self.log(kind)))
+
+    def _seed_refined(self, kind: Kind) -> str:
+        shared = {"both": ("train", "training"), "again": ("again", "after")}
+        first, last = shared.get(kind.refined, ("rebuild", PROFILES[self._loop.compiler]))
+        self._copy(replace(kind, refined=""), kind, "before", last)
+        return first
 
     def _copy(self, source: Kind, target: Kind, *endings: str) -> None:
         old, new = self.place(source), self.place(target)

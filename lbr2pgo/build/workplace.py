@@ -52,6 +52,16 @@ class Workplace:
         return self.file("perf.data")
 
     @property
+    def plain_recording(self) -> Path:
+        """Of the plain build, where that is recorded besides."""
+        return self.file("plain.perf.data")
+
+    @property
+    def second_recording(self) -> Path:
+        """Of the build that the profile went into, for another profile."""
+        return self.file("second.perf.data")
+
+    @property
     def profile(self) -> Path:
         """For the compiler."""
         return self.file(self.suffix)

@@ -84,6 +84,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="record a build of its own for the compiler, with these flags behind all others "
         "(default with clang: --training-flags=-O1; --training-flags= records the plain build)",
     )  # fmt: skip
+    _add_refinements(parser)
     parser.add_argument("--bolt", action="store_true", help="optimise with llvm-bolt as well")
     parser.add_argument(
         "--bolt-profile", type=Path, metavar="YAML",
@@ -121,6 +122,22 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     _add_search(parser)
     _add_explain(parser)
     parser.set_defaults(run=run)
+
+
+def _add_refinements(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--both", action="store_true",
+        help="record the plain build beside the training build, and merge both profiles",
+    )  # fmt: skip
+    parser.add_argument(
+        "--again", action="store_true",
+        help="record the build with the profile, and build once more with the profile of that",
+    )  # fmt: skip
+    parser.add_argument(
+        "--profile-flags", type=_words, default=(), metavar="FLAGS",
+        help="give these flags to the build with the profile, behind all others, such as "
+        "-mllvm=-profile-summary-cutoff-cold=999900",
+    )  # fmt: skip
 
 
 def _add_explain(parser: argparse.ArgumentParser) -> None:
@@ -218,6 +235,9 @@ def _options(args: argparse.Namespace) -> LoopOptions:
         bolt=args.bolt,
         bolt_profile=args.bolt_profile,
         training_flags=usual.training if args.training_flags is None else args.training_flags,
+        profile_flags=args.profile_flags,
+        both=args.both,
+        again=args.again,
         measure=args.measure,
         runs=args.runs,
         # Not beside the binary: builds that start from scratch remove that directory.

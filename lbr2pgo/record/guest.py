@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import shutil
 import struct
@@ -48,6 +49,10 @@ EMULATED = {
 EMULATORS = {name: f"qemu-{registry.named(name).uname[0]}" for name in EMULATED}
 """QEMU's user-mode emulators for them."""
 
+SHADOWED = {b"__asan_init\0": "Address", b"__tsan_init\0": "Thread", b"__msan_init\0": "Memory"}
+"""What runtimes define that keep shadow memory, terabytes that QEMU would have to fill, and which
+(LLVM's compiler-rt, GCC's libsanitizer)."""
+
 _CURE = f"The software LBR emulates {' and '.join(EMULATED)} programs."
 
 
@@ -87,6 +92,19 @@ def find_guest(
     foreign = (host or os.uname().machine) not in architecture.uname
     sysroot = _find_sysroot(architecture, interpreter, environment) if foreign else None
     return Guest(architecture, emulator, sysroot, path, arguments)
+
+
+def refuse_shadow_memory(guest: Guest) -> None:
+    """Raises InputError for a sanitised program that would take all of this machine's memory."""
+    with _opened(guest.path) as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as content:
+        for symbol, name in SHADOWED.items():
+            if content.find(symbol) >= 0:
+                raise InputError(
+                    f"the program has {name}Sanitizer, whose shadow memory can't be emulated",
+                    where=guest.path,
+                    cure="Record it on hardware, or a build without it. "
+                    "-fsanitize=undefined can be emulated.",
+                )
 
 
 def _find_program(name: str, environment: Mapping[str, str]) -> str:

@@ -30,7 +30,7 @@ from lbr2pgo.record.emulation import (
 )
 from lbr2pgo.record.exact_streams import Images, exact_counts, sum_totals
 from lbr2pgo.record.foreground import Ending, run_foreground
-from lbr2pgo.record.guest import EMULATOR_CURE, Guest, find_guest
+from lbr2pgo.record.guest import EMULATOR_CURE, Guest, find_guest, refuse_shadow_memory
 from lbr2pgo.record.hardware import exit_code
 from lbr2pgo.record.options import KIND_FILTERS, RecordOptions, Watch
 from lbr2pgo.record.perf_data_writer import (
@@ -105,6 +105,7 @@ def record_software(
     emulated, OutputError where the files can't be written.
     """
     guest = find_guest(options.command, environment)
+    refuse_shadow_memory(guest)
     plugin = built_plugin(environment)
     for path in (options.output, options.exact):
         if path is not None and not is_standard_output(path):

@@ -1,15 +1,15 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from builders.loops import BUILD, MakeLoop, is_recorded, steps
 
+from lbr2pgo.build import NO_TRAINING_BUILD
 from lbr2pgo.build.loop import Loop
-from lbr2pgo.build.options import LoopOptions
 from lbr2pgo.build.training import Training
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.profiles.formats import output, read_written
@@ -23,47 +23,6 @@ from lbr2pgo.sources.perf_data.reader import PerfData
 from lbr2pgo.support.errors import InputError, MissingToolError
 
 TESTBINS = Path(__file__).parents[2] / "testbins"
-BUILD = "clang-22 $CFLAGS interp.c -fuse-ld=lld $LDFLAGS -o app"
-
-MakeLoop = Callable[..., Loop]
-
-
-@pytest.fixture
-def said() -> list[str]:
-    """What the loop has said."""
-    return []
-
-
-@pytest.fixture
-def loop(
-    tmp_path: Path, tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, said: list[str]
-) -> MakeLoop:
-    """`loop(bolt=True, …)`: over the interpreter, in a directory of its own."""
-    tool("clang-22"), tool("ld.lld-22"), tool("qemu-x86_64")
-    shutil.copy(TESTBINS / "src" / "interp.c", tmp_path)
-    monkeypatch.chdir(tmp_path)
-    for name in ("CFLAGS", "CXXFLAGS", "LDFLAGS"):
-        monkeypatch.delenv(name, raising=False)
-
-    def make(**changes: Any) -> Loop:
-        plain: dict[str, Any] = {
-            "build": BUILD, "binary": Path("app"), "train": Training(("./app 2",), 1009, True),
-            "profile": None, "probes": False, "bolt": False, "measure": None, "runs": 0,
-            "work": Path("work"),
-        }  # fmt: skip
-        return Loop(LoopOptions(**{**plain, **changes}), said.append)
-
-    return make
-
-
-def steps(said: list[str]) -> list[str]:
-    return [line.split(". ", 1)[1] for line in said if line[0].isdigit()]
-
-
-def is_recorded(image: Image) -> bool:
-    """Whether the recording for the compiler names this very build."""
-    assert image.build_id is not None
-    return bytes.fromhex(image.build_id) in Path("work/app.perf.data").read_bytes()
 
 
 def test_the_whole_loop_says_each_step_and_measures_each_build(
@@ -147,9 +106,7 @@ def test_training_flags_reach_a_build_whose_own_flags_win(loop: MakeLoop, said: 
 def test_training_flags_that_change_nothing_are_told(loop: MakeLoop, said: list[str]) -> None:
     loop(training_flags=("-O2",), last="training-build").run()
     (note,) = (line for line in said if "Note" in line)
-    assert note == (
-        "   Note: it is the same with -O2. Records the build without a profile instead."
-    )
+    assert note == f"{NO_TRAINING_BUILD}it is the same with -O2"
     assert not Path("work/app.training").exists()
 
 

@@ -26,6 +26,7 @@ TRAINING = Training(("./app 1",), 1009, True)
 pytestmark = pytest.mark.slow
 
 SIX = {"lines", "probes", "contexts", "lines-O1", "probes-O1", "contexts-O1"}
+REFINED = {"both", "again", "hot", "cold", "accurate"}
 
 
 def options(**changes: object) -> SearchOptions:
@@ -63,11 +64,22 @@ Searched = tuple[Path, Search, Kind | None, list[str]]
 def test_every_kind_is_counted_and_the_best_two_are_laid_out(searched: Searched) -> None:
     _, search, _, said = searched
     laid_out = {name for name in search.results.costs if name.endswith("+bolt")}
-    tried = set(search.results.costs) - laid_out - {PLAIN}
+    refined = {name for name in search.results.costs if name.rpartition("-")[2] in REFINED}
+    tried = set(search.results.costs) - laid_out - refined - {PLAIN}
     assert {"lines", "probes", "contexts"} <= tried <= SIX
     assert len(laid_out) == 2
     assert search.left_out == {}
-    assert len(said) == len(tried) + 2
+    assert len(said) == len(tried) + len(refined) + 2
+
+
+def test_the_best_kind_is_refined_in_every_way(searched: Searched) -> None:
+    _, search, _, _ = searched
+    unrefined = [name for name in search.results.ranked(["./app 2"]) if name in SIX]
+    ways = REFINED - ({"again"} if "contexts" in unrefined[0] else set())
+    ways -= set() if "-O1" in unrefined[0] else {"both"}
+    found = {name for name in search.results.costs if name.rpartition("-")[2] in REFINED}
+    assert found == {f"{unrefined[0]}-{way}" for way in ways}
+    assert all(search.results.behaves(name) for name in found)
 
 
 def test_the_winner_is_in_place_and_costs_what_it_is_said_to(searched: Searched) -> None:
@@ -148,6 +160,55 @@ def test_a_kind_whose_build_fails_is_left_out_with_its_reason(
     assert "exit code 1" in search.left_out["probes"]
     assert set(search.results.costs) >= {PLAIN, "lines"}
     assert best is None or best.told_by == "lines"
+
+
+TAKES_PROFILES = "$(echo $CFLAGS | grep -o -- '-fp[^ ]*')"
+"""A build that takes no flags but these."""
+BREAKS_RESTRICT = """
+#include <stdio.h>
+__attribute__((noinline)) static int next(int *from, int *restrict to, int n) {
+  for (int i = 0; i < n; i++) to[i] = from[i] + 1;
+  return from[n];
+}
+int main(int argc, char **argv) {
+  int data[64] = {argc}, sum = 0;
+  for (int i = 0; i < 2000; i++) sum += next(data, data + 1, 62);
+  printf("%d\\n", sum);
+#ifdef FAILS
+  return 3;
+#endif
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("compiler", "reason"),
+    [
+        ("clang-22 -O2 $CFLAGS", "does not do the same as the build without a profile"),
+        (f"/usr/bin/clang-22 -O2 -g {TAKES_PROFILES} -Wl,--build-id", "it is the same with -O1"),
+    ],
+    ids=["undefined behaviour at -O1", "flags that reach nothing"],
+)
+def test_kinds_that_fail_are_left_out_with_their_reasons_and_the_rest_is_tried(
+    tmp_path: Path,
+    tool: Callable[[str], str],
+    monkeypatch: pytest.MonkeyPatch,
+    compiler: str,
+    reason: str,
+) -> None:
+    tool("clang-22"), tool("qemu-x86_64")
+    monkeypatch.chdir(tmp_path)
+    Path("app.c").write_text(BREAKS_RESTRICT)
+    fails = 'case "$CFLAGS" in *pseudo-probe*) FAILS=-DFAILS;; esac'
+    build = f"{fails}; {compiler} $FAILS app.c $LDFLAGS -o app"
+    given = options(build=build, tests=("./app 1 2",))
+    search = Search(given, lambda line: None)
+    search.run()
+    failed = search.left_out
+    assert reason in failed.pop("lines-O1")
+    assert failed.keys() == {"probes", "contexts"}
+    assert all("the training run failed with exit code 3" in why for why in failed.values())
+    assert {PLAIN, "lines", "lines-cold"} <= set(search.results.costs)
 
 
 @pytest.mark.parametrize(

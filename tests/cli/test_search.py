@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,36 @@ def test_a_time_without_a_number_is_refused(command):
     answer = command("pgo", "--search", "--budget", "soon")
     assert answer.code == 2
     assert "--budget" in answer.err
+
+
+MISLED = """
+#include <stdio.h>
+static unsigned letter(unsigned h) { h ^= h >> 3; h *= 7; h ^= h << 5; return h + 1; }
+static unsigned digit(unsigned h) { h ^= h << 7; h *= 9; h ^= h >> 9; return h - 1; }
+int main(int argc, char **argv) {
+  unsigned h = 1;
+  for (int i = 0; i < 20000; i++)
+    h = argv[1][i % 8] > '9' ? letter(h) : digit(h);
+  printf("%u\\n", h);
+}
+"""
+
+
+@pytest.mark.slow
+def test_a_training_that_is_not_like_the_tests_is_warned_of(command, tool):
+    tool("clang-22"), tool("qemu-x86_64")
+    Path("app.c").write_text(MISLED)
+    answer = command(
+        "pgo", "--search", "--build", "clang-22 $CFLAGS app.c -o app $LDFLAGS", "--binary", "app",
+        "--train", "./app letters.", "--test", "./app 12345678", "--runs", "0", "--emulate",
+    )  # fmt: skip
+    assert answer.code == 0
+    (warning,) = (line for line in answer.out.splitlines() if line.startswith("Warning: "))
+    found = re.fullmatch(
+        r"Warning: by the training alone (\S+) would win, and cost ([0-9.]+)% more in the tests: "
+        "is the training like what the program is used for[?]", warning,
+    )  # fmt: skip
+    assert found is not None
+    assert found[1] != "plain"
+    assert float(found[2]) > 1
+    assert "Verdict: no profile is better than none." in answer.out

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lbr2pgo.record.guest import find_guest
+from lbr2pgo.record.guest import find_guest, refuse_shadow_memory
 from lbr2pgo.support.errors import InputError, MissingToolError
 
 Environment = dict[str, str]
@@ -158,3 +158,25 @@ def test_a_real_program(tool: Callable[[str], str]) -> None:
     assert shell is not None
     guest = find_guest(("sh", "-c", "true"), host="x86_64")
     assert guest.arguments == ("sh", "-c", "true")
+
+
+@pytest.mark.parametrize(
+    ("compiler", "kind", "name"),
+    [
+        ("clang-22", "address", "Address"),
+        ("clang-22", "thread", "Thread"),
+        ("clang-22", "memory", "Memory"),
+        ("gcc", "address", "Address"),
+    ],
+)
+def test_shadow_memory_is_refused(
+    compiled: Callable[..., Path], compiler: str, kind: str, name: str
+) -> None:
+    program = compiled(compiler, "int main(void) { return 0; }", f"-fsanitize={kind}")
+    with pytest.raises(InputError, match=f"has {name}Sanitizer"):
+        refuse_shadow_memory(find_guest((str(program),)))
+
+
+def test_a_sanitiser_without_shadow_memory_passes(compiled: Callable[..., Path]) -> None:
+    program = compiled("clang-22", "int main(void) { return 0; }", "-fsanitize=undefined")
+    refuse_shadow_memory(find_guest((str(program),)))

@@ -1,0 +1,83 @@
+"""What share of the gain of instrumented PGO each kind of profile has, over several programs.
+
+``python benchmarks/shares.py FOLDER...`` reads what ``which_profile.py`` counted in each folder.
+A share is of what instrumented PGO takes away from the build without a profile, of instructions
+and of taken branches; where that is less than a hundredth, there is nothing to have a share of. A
+kind that was laid out is compared with the instrumented build that was laid out by the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import mean
+
+from which_profile import BUILDS, FIGURES, INSTRUMENTED, KINDS, PLAIN
+
+LEAST_GAIN = 0.01
+SEARCH = "the best for each"
+
+Figures = Mapping[str, Sequence[float]]
+"""Instructions and taken branches by build."""
+Shares = tuple[float | None, float | None]
+
+
+def shares_of(name: str, figures: Figures) -> Shares | None:
+    """Of both gains; None where the build is not known."""
+    _, plus, layout = name.partition("+")
+    reference = f"{INSTRUMENTED}{plus}{layout}"
+    if name not in figures or reference not in figures:
+        return None
+    rows = zip(figures[PLAIN], figures[reference], figures[name], strict=True)
+    found = [
+        None if base - best < LEAST_GAIN * base else (base - cost) / (base - best)
+        for base, best, cost in rows
+    ]
+    return found[0], found[1]
+
+
+def best_of(figures: Figures) -> str:
+    """What a search takes: the least product of instructions and taken branches."""
+    return min((name for name in KINDS if name in figures), key=lambda n: math.prod(figures[n]))
+
+
+def rows(folders: Sequence[Path]) -> Iterator[list[str]]:
+    """Cells of the table, the means last."""
+    programs = [json.loads((folder / FIGURES).read_text()) for folder in folders]
+    names = [name for name in BUILDS if not name.startswith("gcc") and INSTRUMENTED not in name]
+    for name in [*names[1:], SEARCH]:
+        found = [shares_of(best_of(each) if name == SEARCH else name, each) for each in programs]
+        if any(found):
+            known = [each for each in found if each is not None]
+            yield [name, *map(cell, found), cell(tuple(map(mean_of, zip(*known, strict=True))))]
+
+
+def mean_of(shares: Sequence[float | None]) -> float | None:
+    """Of those that there are."""
+    known = [share for share in shares if share is not None]
+    return mean(known) if known else None
+
+
+def cell(shares: Sequence[float | None] | None) -> str:
+    """Two shares in per cent."""
+    if shares is None:
+        return ""
+    return " / ".join("-" if share is None else f"{share:.0%}" for share in shares)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folders", nargs="+", type=Path)
+    folders = parser.parse_args().folders
+    print(f"| profile | {' | '.join(folder.name for folder in folders)} | mean |")
+    print(f"| --- {'| --- ' * len(folders)}| --- |")
+    for row in rows(folders):
+        print(f"| {' | '.join(row)} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""Training in a loop: what is recorded of which build, and the profiles made of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from lbr2pgo.analyses.sample_quality import density
+from lbr2pgo.build.flags import afdo_version
+from lbr2pgo.build.options import LoopOptions
+from lbr2pgo.build.steps import Say, put
+from lbr2pgo.build.training import (
+    Training,
+    exact_beside,
+    make_profiles,
+    record_all,
+    recordings,
+    shorter_period,
+)
+from lbr2pgo.build.workplace import Workplace, need
+from lbr2pgo.fleet.merge import MergeOptions, merge_files
+from lbr2pgo.profiles.formats import read_written
+from lbr2pgo.profiles.formats.afdo import AfdoOutput
+from lbr2pgo.profiles.formats.base import Output
+from lbr2pgo.profiles.formats.llvm import LlvmOutput
+from lbr2pgo.profiles.gcc.afdo import GccProfile
+from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+from lbr2pgo.record.options import Watch
+
+Recorded = Sequence[tuple[Path, Path]]
+"""Builds and their recordings."""
+
+
+class Trainer:
+    """Records builds in the binary's place; `begin` takes the name of each step, `say` the rest.
+
+    `watch` is entered while a training command runs.
+    """
+
+    def __init__(
+        self, options: LoopOptions, work: Workplace, begin: Say, say: Say, watch: Watch | None
+    ) -> None:
+        self._options, self._work = options, work
+        self._begin, self._say, self._watch = begin, say, watch
+        self._training = options.train
+        self._period: int | None = None
+
+    @property
+    def training(self) -> Training:
+        """How to train."""
+        assert self._training is not None  # LoopOptions checks it
+        return self._training
+
+    def record_for_compiler(self) -> None:
+        """Record the build that the compiler's profile is told by, and with `both` the plain one.
+
+        What is recorded first is in the binary's place afterwards.
+        """
+        for build, recording in reversed(self._recorded()):
+            put(build, self._options.binary)
+            self._record(self.training, recording)
+
+    def convert_for_compiler(self) -> None:
+        """Make the compiler's profile; if it is thin, of more samples, unless a period is given."""
+        self._convert(self._recorded(), self.record_for_compiler)
+
+    def record_newest(self, recording: Path) -> None:
+        """Layouts want a recording of the very code that they change."""
+        put(self._work.newest, self._options.binary)
+        self._record(replace(self.training, call_graph=False), recording)
+
+    def take_second_generation(self) -> None:
+        """Record the build that the profile went into, for the profile to be made of that."""
+        recording = self._work.second_recording
+        record = partial(self.record_newest, recording)
+        record()
+        self._convert([(self._work.newest, recording)], record)
+
+    def make(self, recording: Path, *outputs: Output) -> None:
+        """Make profiles of recordings of the program in its place."""
+        inputs = recordings(self.training, recording)
+        if self.training.exact:
+            inputs = [exact_beside(each) for each in inputs]
+        found = [need(each, "train") for each in inputs]
+        make_profiles(found, self._options.binary, self._say, outputs)
+
+    def _recorded(self) -> Recorded:
+        work = self._work
+        first = (work.recorded, work.recording)
+        if not self._options.both or work.recorded == work.plain:
+            return [first]
+        return [first, (work.plain, work.plain_recording)]
+
+    def _record(self, training: Training, recording: Path) -> None:
+        self._begin("Train")
+        self._period = record_all(training, recording, self._say, self._watch)
+
+    def _convert(self, recorded: Recorded, record: Callable[[], None]) -> None:
+        """Convert, and record once more, with a shorter period, if the profile is thin."""
+        self._convert_once(recorded)
+        is_open = self.training.period is None and not self.training.exact
+        if self._period is None or not is_open:
+            return
+        shorter = shorter_period(self._period, self._density())
+        if shorter is not None:
+            self._say(f"   Too few samples: trains again, with a period of {shorter:,}.")
+            self._training = replace(self.training, period=shorter)
+            record()
+            self._convert_once(recorded)
+
+    def _convert_once(self, recorded: Recorded) -> None:
+        profile, parts = self._work.profile, []
+        for build, recording in reversed(recorded):
+            self._begin("Convert for the compiler")
+            put(build, self._options.binary)
+            parts.append(recording.with_suffix(profile.suffix) if len(recorded) > 1 else profile)
+            self.make(recording, self._output(parts[-1]))
+        if len(parts) > 1:
+            self._say(f"   lbr2pgo merge -o {profile} {' '.join(map(str, parts))}")
+            merge_files(MergeOptions(tuple(parts), profile))
+
+    def _output(self, profile: Path) -> Output:
+        if self._options.compiler == "gcc":
+            return AfdoOutput(profile, version=afdo_version(os.environ))
+        contexts: Literal["nested", "auto"] = "nested" if self.training.call_graph else "auto"
+        return LlvmOutput(profile, contexts=contexts)
+
+    def _density(self) -> float:
+        written = read_written(self._work.profile)
+        samples = written.samples if isinstance(written, GccProfile) else written
+        assert isinstance(samples, SampleProfile)
+        return density(samples)
