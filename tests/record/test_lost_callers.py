@@ -38,8 +38,11 @@ BUILDS = {
     "gcc": ("gcc", "interp.c"),
     "aarch64": ("aarch64-linux-gnu-gcc", "-static", "interp.c"),
 }
-LACKING = {"clang": 0, "gcc": 0.005, "aarch64": 0.03}
-"""In the recordings of each build; functions of AArch64 that call nothing make no frames."""
+LACKING = {"clang": 0, "gcc": 0.008, "aarch64": 0.025}
+"""In the recordings of each build; functions of AArch64 that call nothing make no frames. Over 14
+seeds and environments it was 0; 0.0019 to 0.0053, with a standard deviation of 0.0009; and 0.0118
+to 0.0184 with one of 0.0017.
+"""
 KINDS = {
     Kind.CALL: "call", Kind.INDIRECT_CALL: "call", Kind.RET: "return", Kind.JUMP: "jump",
     Kind.INDIRECT_JUMP: "jump", Kind.TRAP: "jump",

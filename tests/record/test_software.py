@@ -267,6 +267,7 @@ def test_neither_the_environment_nor_the_path_decides_the_samples(
 def test_periods_jitter_around_their_mean(record: Record) -> None:
     recording = record(testbin("x86-64/interp.static"), 10, period=997)
     expected = recording.result.totals.taken / 997
+    # Over 12 seeds it was 0.002 at most.
     assert abs(recording.result.samples / expected - 1) < 0.01
 
 
@@ -294,6 +295,7 @@ def test_filters(filters: tuple[str, ...], kinds: set[str], record: Record) -> N
     assert kinds <= seen
     assert seen <= kinds | ({"IND_CALL"} if "COND" in kinds and len(kinds) > 2 else set())
     expected = recording.result.totals.taken / 1009
+    # Over 12 seeds it was 3 of 577 samples at most.
     assert abs(recording.result.samples - expected) < 0.05 * expected
 
 
