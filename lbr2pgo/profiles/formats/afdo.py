@@ -71,16 +71,17 @@ class AfdoOutput(Output):
     def _profile(self, work: Work) -> tuple[GccProfile, dict[str, int]]:
         from lbr2pgo.profiles.gcc.afdo import GccProfile
         from lbr2pgo.profiles.gcc.first_seen import first_seen
-        from lbr2pgo.profiles.gcc.samples import gcc_samples
+        from lbr2pgo.profiles.gcc.functions import gcc_functions
+        from lbr2pgo.profiles.gcc.samples import samples_of
 
         with work.timings.stage("correlate for GCC"):
-            samples, is_located = gcc_samples(
-                work.flow, work.program, work.debug, int(self.version)
-            )
-            times = first_seen(work.found, work.debug) if self.version == "3" else {}
+            given, version = (work.flow, work.program, work.debug), int(self.version)
+            named = gcc_functions(*given, version)
+            samples, is_located = samples_of(named, *given, version)
+            times = first_seen(work.found, named.functions) if self.version == "3" else {}
         located, lost = located_runs(work, is_located)
         tallies = {_RUNS.key: located, f"{_RUNS.key}/no_location": lost}
-        return GccProfile(samples, int(self.version), times), tallies
+        return GccProfile(samples, version, times, named.files), tallies
 
 
 def _readers() -> tuple[Reader[GccProfile], ...]:
@@ -115,6 +116,7 @@ FORMAT = OutputFormat(
         "needs debug information",
         "needs all branches, without a filter by type",
         "lines more than 65,535 behind their function's first wrap around, as in GCC",
+        "functions of several files that share a name are one before version 3",
     ),
     steps=(_RUNS,),
     readers=_readers,

@@ -66,6 +66,8 @@ class GccProfile:
     version: int = USUAL_VERSION
     first_seen: dict[Name, int] = field(default_factory=dict)
     """When functions were first sampled, in nanoseconds; version 3 keeps it."""
+    files: dict[Name, str] = field(default_factory=dict)
+    """The source files of functions, where they are known; version 3 keeps them."""
 
 
 # ---------------------------------------------------------------------------- writing
@@ -85,7 +87,7 @@ def _encoded(profile: GccProfile) -> bytes:
     parts = [_words(MAGIC, profile.version, 0)]
     if is_newer:
         parts.append(_summary(summary))
-    parts.append(_section(_STRINGS, _strings([*map(str, index)], profile.version)))
+    parts.append(_section(_STRINGS, _strings([*map(str, index)], profile)))
     body = bytearray(_words(len(functions)))
     for each in functions:
         body += _counter(each.head)
@@ -128,18 +130,23 @@ def _summary(summary: Summary) -> bytes:
     return b"".join((_words(_SUMMARY), *map(_counter, totals), *map(_counter, sizes), *rows))
 
 
-def _strings(names: Sequence[str], version: int) -> bytes:
-    with_files = version >= FIRST_WITH_TIMES
-    unit = _WORD.size if version <= _LAST_OF_WORDS else 1
-    content = bytearray(_words(0) if with_files else b"")
-    content += _words(len(names))
-    for name in names:
-        encoded = os.fsencode(name) + b"\0"
-        units = -(-len(encoded) // unit)
-        content += _words(units) + encoded.ljust(units * unit, b"\0")
-        if with_files:
-            content += _words(_NO_FILE)
-    return bytes(content)
+def _strings(names: Sequence[str], profile: GccProfile) -> bytes:
+    if profile.version < FIRST_WITH_TIMES:
+        unit = _WORD.size if profile.version <= _LAST_OF_WORDS else 1
+        return _words(len(names)) + b"".join(_string(name, unit) for name in names)
+    files = sorted({profile.files[name] for name in names if name in profile.files})
+    index = {file: i for i, file in enumerate(files)}
+    rows = (
+        _string(name) + _words(index.get(profile.files.get(name, ""), _NO_FILE)) for name in names
+    )
+    return b"".join((_words(len(files)), *map(_string, files), _words(len(names)), *rows))
+
+
+def _string(text: str, unit: int = 1) -> bytes:
+    """Its length counts units of so many bytes."""
+    encoded = os.fsencode(text) + b"\0"
+    units = -(-len(encoded) // unit)
+    return _words(units) + encoded.ljust(units * unit, b"\0")
 
 
 def _add_instance(body: bytearray, function: FunctionSamples, index: dict[Name, int]) -> None:
@@ -207,6 +214,7 @@ class _Decoder:
         self.version = 0
         self.names: list[str] = []
         self.first_seen: dict[Name, int] = {}
+        self.files: dict[Name, str] = {}
 
     def profile(self) -> GccProfile:
         if self.word() != MAGIC:
@@ -226,7 +234,7 @@ class _Decoder:
         samples = SampleProfile()
         for _ in range(self.rows("functions")):
             self.function(samples)
-        return GccProfile(samples, self.version, self.first_seen)
+        return GccProfile(samples, self.version, self.first_seen, self.files)
 
     def pass_summary(self) -> None:
         self.tag(_SUMMARY, "summary")
@@ -253,13 +261,14 @@ class _Decoder:
         return self.fail("the table of strings is broken", begin)
 
     def string_table(self, unit: int) -> Iterator[str]:
-        if self.version >= FIRST_WITH_TIMES:
-            for _ in range(self.rows("files", 5)):
-                self.string(unit)
+        is_newer = self.version >= FIRST_WITH_TIMES
+        files = [self.string(unit) for _ in range(self.rows("files", 5))] if is_newer else []
         for _ in range(self.rows("strings", 5)):
-            yield self.string(unit)
-            if self.version >= FIRST_WITH_TIMES:
-                self.word()
+            name = self.string(unit)
+            file = self.word() if is_newer else _NO_FILE
+            if file < len(files):
+                self.files[name] = files[file]
+            yield name
 
     def string(self, unit: int) -> str:
         size = self.word() * unit

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from lbr2pgo.profiles.gcc.afdo import FIRST_WITH_TIMES
-from lbr2pgo.profiles.gcc.names import gcc_name, symbol_name
-from lbr2pgo.profiles.llvm.counted_code import starts
+from lbr2pgo.profiles.gcc.names import gcc_name
 from lbr2pgo.profiles.llvm.sample_names import Name
-from lbr2pgo.profiles.llvm.symbol_names import by_symbol
-from lbr2pgo.program.dwarf.debug_info import DebugInfo
+from lbr2pgo.program.dwarf.function import DwarfFunctions
 from lbr2pgo.replay.first_times import first_times
 from lbr2pgo.replay.recordings import Replayed
 
 
-def first_seen(found: Replayed, debug: DebugInfo) -> dict[Name, int]:
+def first_seen(found: Replayed, functions: DwarfFunctions) -> dict[Name, int]:
     """When a branch from or to each function was first in a sample, by the name that GCC knows.
 
     Inputs that hold counts have no times, and text without them has none that mean anything.
     """
     times = first_times(found)
-    name_of = partial(symbol_name, version=FIRST_WITH_TIMES)
-    known = debug.functions_for(starts(found.flow))
-    functions = by_symbol(known, found.program.functions, name_of)
     place = functions.containing(times.address)
     seen: dict[Name, int] = {}
     rows = np.flatnonzero(place >= 0)

@@ -3,7 +3,8 @@
 Clones (`.isra.0`, `.part.0`, `.constprop.0`, `.cold`) are one with what they were made of: up to
 version 2 of the format a name ends at its first dot, from version 3 on only those suffixes are
 taken off, so that the bodies of OpenMP's loops (`._omp_fn.0`) and C's nested functions (`.0`) stand
-by themselves. Constructors and destructors have the name of their base variant.
+by themselves; GCC itself sees to what LTO appends to names of statics (`.lto_priv.0`). Constructors
+and destructors have the name of their base variant.
 
 GCC: auto-profile.cc, get_original_name and string_table::get_index_by_decl; bug 64346.
 """
@@ -15,7 +16,7 @@ import re
 from lbr2pgo.profiles.gcc.afdo import USUAL_VERSION
 from lbr2pgo.profiles.llvm.sample_names import Name, canonical_name
 
-_CLONE = re.compile(r"(?:\.(?:isra|constprop|lto_priv|part|cold|localalias)(?:\.[0-9]+)*)+")
+_CLONE = re.compile(r"(?:\.(?:isra|constprop|part|cold|localalias)(?:\.[0-9]+)*)+")
 _TOKEN = re.compile(
     r"L[a-z]n?[0-9]+E|S[0-9A-Z]*_|[TA][0-9]*_|[CD]4(?=[EI])|U[lt]|D[tT]|[0-9]+|.", re.DOTALL
 )

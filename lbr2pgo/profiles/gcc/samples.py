@@ -10,7 +10,8 @@ from collections.abc import Callable
 from functools import cache, partial
 
 from lbr2pgo.profiles.gcc.afdo import USUAL_VERSION
-from lbr2pgo.profiles.gcc.names import gcc_name, symbol_name
+from lbr2pgo.profiles.gcc.functions import GccFunctions, gcc_functions
+from lbr2pgo.profiles.gcc.names import gcc_name
 from lbr2pgo.profiles.llvm.correlate import profile_table
 from lbr2pgo.profiles.llvm.sample_names import Name
 from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
@@ -27,14 +28,28 @@ def gcc_samples(
 
     Also returns, for each fall-through of `flow.judged`, whether its code has source locations.
     """
-    of_symbol = partial(symbol_name, version=version)
-    table, is_located = profile_table(flow, program, debug, for_gcc=of_symbol)
+    return samples_of(gcc_functions(flow, program, debug, version), flow, program, debug, version)
+
+
+def samples_of(
+    named: GccFunctions, flow: Flow, program: Program, debug: DebugInfo, version: int
+) -> tuple[SampleProfile, Bools]:
+    """As `gcc_samples`, of functions that have their names already."""
+    table, is_located = profile_table(flow, program, debug, for_gcc=named.functions)
     name_of = cache(partial(gcc_name, version=version))
     found = SampleProfile()
     for each in table.tree().functions.values():
-        if name_of(each.name):
-            _merge(found.function(name_of(each.name)), each, name_of)
+        name = name_of(each.name)
+        if name:
+            _merge(found.function(name), each, _within(named, name, name_of))
     return found, is_located
+
+
+def _within(
+    named: GccFunctions, caller: str, name_of: Callable[[Name], str]
+) -> Callable[[Name], str]:
+    """Names of what is inlined into a function."""
+    return lambda name: named.called_in(caller, name_of(name)) if named.files else name_of(name)
 
 
 def _merge(into: FunctionSamples, other: FunctionSamples, name_of: Callable[[Name], str]) -> int:
@@ -43,12 +58,12 @@ def _merge(into: FunctionSamples, other: FunctionSamples, name_of: Callable[[Nam
     for location, count in other.body.items():
         into.add_body(location, count)
     for location, targets in other.call_targets.items():
-        for name, count in targets.items():
-            if name_of(name):
-                into.add_call(location, name_of(name), count)
+        for called, count in targets.items():
+            if name := name_of(called):
+                into.add_call(location, name, count)
     added = sum(other.body.values())
     for location, callee in other.inlined():
-        if name_of(callee.name):
-            added += _merge(into.callee(location, name_of(callee.name)), callee, name_of)
+        if name := name_of(callee.name):
+            added += _merge(into.callee(location, name), callee, name_of)
     into.total += added
     return added

@@ -13,9 +13,11 @@ from lbr2pgo.support.errors import InputError
 
 
 def lines(profile: GccProfile) -> Iterator[str]:
-    """As of a sample profile; before them, when functions were first sampled."""
+    """As of a sample profile; before them, when functions were first sampled, and their files."""
     for name, time in sorted(profile.first_seen.items(), key=lambda item: (item[1], str(item[0]))):
         yield f"# first sampled at {time} ns: {name}"
+    for name, file in sorted(profile.files.items(), key=str):
+        yield f"# of {file}: {name}"
     yield from written.lines(profile.samples)
 
 
@@ -43,6 +45,7 @@ def merged(profiles: Iterable[tuple[GccProfile, int]]) -> Merged[GccProfile]:
                 cure="Convert them all with the same --afdo-version.",
             )
         total.samples.merge(profile.samples, weight)
+        total.files |= profile.files
         for name, time in profile.first_seen.items():
             total.first_seen[name] = min(total.first_seen.get(name, time), time)
     return Merged(total)

@@ -14,7 +14,6 @@ What `llvm-profgen` computes (LLVM: tools/llvm-profgen/ProfileGenerator.cpp), in
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -32,8 +31,9 @@ from lbr2pgo.profiles.llvm.places import (
 )
 from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, ProfileTable
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
-from lbr2pgo.profiles.llvm.symbol_names import by_symbol, outermost_by
+from lbr2pgo.profiles.llvm.symbol_names import outermost_by
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
+from lbr2pgo.program.dwarf.function import DwarfFunctions
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.arrays import I64, U64, Bools
@@ -58,18 +58,16 @@ def profile_table(
     debug: DebugInfo,
     *,
     as_llvm: bool = False,
-    for_gcc: Callable[[str], str] | None = None,
+    for_gcc: DwarfFunctions | None = None,
 ) -> tuple[ProfileTable, Bools]:
     """The sample profile of a replayed recording, in columns.
 
     Also returns, for each fall-through of `flow.judged`, whether its code has source locations.
-    With `as_llvm`, calls from outside the image are made at address EXTERNAL. `for_gcc` gives
-    the names of functions from those of their symbols; discriminators are whole then, and calls
-    don't raise the count of their location.
+    With `as_llvm`, calls from outside the image are made at address EXTERNAL. `for_gcc` are the
+    functions by GCC's names; discriminators are whole then, and calls don't raise the count of
+    their location.
     """
-    functions = debug.functions_for(starts(flow))
-    if for_gcc is not None:
-        functions = by_symbol(functions, program.functions, for_gcc)
+    functions = debug.functions_for(starts(flow)) if for_gcc is None else for_gcc
     calls = calls_to_entries(flow, program.symbols, functions, as_llvm=as_llvm)
     code = counted_code(flow, program, functions, calls)
     is_fs = for_gcc is not None or uses_fs_discriminators(program)

@@ -31,7 +31,9 @@ def profile(version: int = 2) -> GccProfile:
     deeper = inner.callee((1, 2), "naïve")
     deeper.body, deeper.total = {(3, 0): 4}, 4
     samples.function("f").head = 2**63
-    return GccProfile(samples, version, {"main": 123456789012} if version == 3 else {})
+    if version < 3:
+        return GccProfile(samples, version)
+    return GccProfile(samples, version, {"main": 123456789012}, {"f": "a.c", "naïve": "b.c"})
 
 
 def encoded(of: GccProfile) -> bytes:

@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
     [
         ("f.constprop.0.isra.0", "f", "f"),
         ("f.part.0.cold", "f", "f"),
-        ("f.lto_priv.12", "f", "f"),
+        ("f.lto_priv.12", "f", "f.lto_priv.12"),
         ("f._omp_fn.0", "f", "f._omp_fn.0"),
         ("f._omp_fn.1.cold", "f", "f._omp_fn.1"),
         ("inner.0", "inner", "inner.0"),

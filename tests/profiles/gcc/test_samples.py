@@ -179,6 +179,66 @@ def test_gcc_16_finds_bodies_of_parallel_loops_by_their_own_names(run: Run, tmp_
     run(sys.executable, "-m", "lbr2pgo", *check)
 
 
+STEPS = {
+    "one.c": "static __attribute__((noinline)) long step(long n) {\n"
+    "  return n % 7 ? n / 2 : n * 5; }\n"
+    "long other(long n);\n"
+    "int main(void) { long s = 0;\n"
+    "  for (long i = 0; i < 20000; i++) s += step(i) ^ other(i);\n"
+    "  return s == 42; }\n",
+    "two.c": "static __attribute__((noinline)) long step(long n) {\n"
+    "  long s = 0;\n"
+    "  for (long i = 0; i < (n & 31); i++)\n"
+    "    if (i % 5) s += i; else s ^= n;\n"
+    "  return s; }\n"
+    "long other(long n) { return step(n) + step(n + 1); }\n",
+}
+
+
+@pytest.fixture(scope="module")
+def steps(tmp_path_factory: pytest.TempPathFactory, tool: Tool, run: Run) -> Recorded:
+    """Two files with a static function of one name."""
+    folder = tmp_path_factory.mktemp("steps")
+    for name, text in STEPS.items():
+        (folder / name).write_text(text)
+    binary, recording = folder / "steps", folder / "steps.data"
+    run(tool("gcc-12"), "-O2", "-g", *STEPS, "-o", binary, cwd=folder)
+    words = ("record", "--emulate", "-c", 101, "-o", recording, "--", binary)
+    run(sys.executable, "-m", "lbr2pgo", *words)
+    return Recorded(folder / "one.c", "gcc-12", binary, recording)
+
+
+def test_version_3_tells_statics_of_one_name_apart_by_their_files(
+    steps: Recorded, run: Run
+) -> None:
+    older = afdo.read(converted(steps, run))
+    newer = afdo.read(converted(steps, run, "--afdo-version", 3))
+    (one, first), (two, second) = sorted(newer.files.items(), key=lambda item: item[1])
+    assert (first, second) == ("one.c", "two.c")
+    both = [newer.samples.functions[name] for name in (one, two)]
+    assert max(line for line, _ in both[0].body) == 1
+    assert max(line for line, _ in both[1].body) == 4
+    whole = older.samples.functions["step"]
+    assert whole.head == sum(each.head for each in both)
+    assert "step" not in newer.samples.functions
+    calls = newer.samples.functions["other"].call_targets.values()
+    assert {name for targets in calls for name in targets} == {two}
+
+
+def test_gcc_16_finds_each_of_them(steps: Recorded, run: Run) -> None:
+    compiler, folder = shutil.which("gcc-16"), steps.binary.parent
+    if compiler is None:
+        pytest.skip("gcc-16 is not installed")
+    path = converted(steps, run, "--afdo-version", 3)
+    profile = afdo.read(path)
+    for name, file in profile.files.items():
+        dump = folder / f"{file}.dump"
+        use = (f"-fauto-profile={path}", f"-fdump-ipa-afdo-details={dump}")
+        run(compiler, "-O2", "-g", *use, "-c", folder / file, "-o", folder / "step.o")
+        said = dump.read_text().partition("Annotating BB profile of step/")[2]
+        assert f"step total:{profile.samples.functions[str(name)].total} " in said
+
+
 FOUR = ("f1", "f2", "f3", "f4")
 
 
