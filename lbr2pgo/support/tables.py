@@ -65,8 +65,9 @@ def same_length(table: Any, *names: str, rows: int | None = None) -> None:
 
 def ascending(table: Any, *names: str) -> None:
     """Check that each row is above the one before it, compared by these columns in turn."""
-    above, equal = _compared(*(getattr(table, name) for name in names))
-    if not above.all():
+    columns = [getattr(table, name) for name in names]
+    if not is_ascending(*columns):
+        above, equal = _compared(*columns)
         row = int(np.argmin(above)) + 1
         how = "the same as" if equal[row - 1] else "below"
         raise ValueError(f"{_what(table, *names)}: row {row} is {how} the one before it")
@@ -89,7 +90,10 @@ def is_ascending(*columns: npt.NDArray[Any]) -> bool:
     >>> is_ascending(np.array([1, 1, 2]), np.array([5, 6, 0])), is_ascending(np.array([1, 1]))
     (True, False)
     """
-    return bool(_compared(*columns)[0].all())
+    first, *others = columns
+    if others:
+        return bool(_compared(*columns)[0].all())
+    return bool((first[1:] > first[:-1]).all())
 
 
 def _compared(*columns: npt.NDArray[Any]) -> tuple[Bools, Bools]:
