@@ -117,9 +117,14 @@ class Program:
             return self._decoded
         return self._decoded.within(self.regions.ranges.take(regions))
 
-    def decode_at(self, addresses: ImageAddresses) -> None:
-        """Decode what `instructions_for` would, all at once."""
-        self._decode(self._families_of(addresses))
+    def instructions_once(self, addresses: ImageAddresses) -> InstructionTable:
+        """The same, but what is decoded for it is not kept."""
+        regions = self._families_of(addresses)
+        known = self._is_decoded[regions]
+        if known.all():
+            return self.instructions_for(addresses)
+        kept = self._decoded.within(self.regions.ranges.take(regions[known]))
+        return kept.merged(self._decode_new(regions[~known]))
 
     def _families_of(self, addresses: ImageAddresses) -> I64:
         found = distinct(self.regions.containing(addresses))

@@ -56,5 +56,7 @@ def place_of(values: npt.NDArray[Integer], ordered: npt.NDArray[Integer]) -> I64
     """
     if not len(ordered):
         return np.full(len(values), -1)
-    place = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
-    return np.where(ordered[place] == values, place, -1)
+    place = np.searchsorted(ordered, values)
+    np.minimum(place, len(ordered) - 1, out=place)
+    place[ordered[place] != values] = -1
+    return place

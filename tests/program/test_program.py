@@ -51,6 +51,15 @@ def test_only_what_holds_an_address_is_decoded(link: Link) -> None:
     assert program.instructions_for(u64(start + 1)).address.tolist() == [start, start + 1]
 
 
+def test_what_is_decoded_once_joins_what_is_kept(link: Link) -> None:
+    program = Program.open(link(ASSEMBLY))
+    start, two = program.functions.start.tolist()
+    kept = program.instructions_for(u64(two))
+    assert program.instructions_once(u64(start, two)).address.tolist() == [start, start + 1, two]
+    assert program.instructions_once(u64(two)) is kept
+    assert program.instructions_for(u64(two)) is kept
+
+
 def test_code_without_a_symbol_is_not_lost(link: Link) -> None:
     program = Program.open(link(ASSEMBLY, "-e", "_start"))
     far = program.image.section(".far")

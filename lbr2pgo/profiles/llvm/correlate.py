@@ -106,9 +106,9 @@ def _executed(code: CountedCode, place: I64) -> _Executed:
     """Instructions of a place stand together."""
     first = np.flatnonzero(np.diff(place, prepend=-1))
     if not len(first):
-        return _Executed(code.weight, code.count, code.is_body)
+        return _Executed(code.weight(), code.count, code.is_body)
     return _Executed(
-        weight=sums_of_groups(code.weight, first),
+        weight=sums_of_groups(code.weight(), first),
         count=np.maximum.reduceat(code.count, first),
         is_body=np.logical_or.reduceat(code.is_body, first),
     )

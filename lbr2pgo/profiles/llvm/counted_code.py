@@ -9,7 +9,7 @@ from lbr2pgo.program.dwarf.debug_info import DwarfFunctions
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses
-from lbr2pgo.support.arrays import U64, Bools
+from lbr2pgo.support.arrays import U8, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import among, distinct
 from lbr2pgo.support.sums import multiplied
@@ -27,8 +27,8 @@ class CountedCode:
     """Instructions that the profile speaks of, ordered by address; columns of equal length."""
 
     address: ImageAddresses
-    weight: U64
-    """Count times bytes of the instruction."""
+    size: U8
+    """Bytes."""
     count: U64
     is_body: Bools
     """False for instructions that are only the place of a call."""
@@ -36,6 +36,10 @@ class CountedCode:
     def __post_init__(self) -> None:
         seal(self)
         same_length(self)
+
+    def weight(self) -> U64:
+        """Counts times bytes."""
+        return multiplied(self.count, self.size.astype(np.uint64))
 
 
 def counted_code(
@@ -48,15 +52,14 @@ def counted_code(
     ranges = functions.ranges.take(rows_of_owners)
     sources = calls.source[calls.has_source]
     named = np.concatenate((flow.instructions.address[flow.executed > 0], ranges.start, sources))
-    table = program.instructions_for(distinct(named))
+    table = program.instructions_once(distinct(named))
     count = np.zeros(len(table), dtype=np.uint64)
     place = table.index_of(flow.instructions.address)
     count[place[place >= 0]] = flow.executed[place >= 0]
     is_body = (count > 0) | _in_ranges(table.address, ranges)
     is_call = among(table.address, np.sort(sources))
     rows = is_body | is_call
-    weight = multiplied(count, table.size.astype(np.uint64))
-    code = CountedCode(table.address[rows], weight[rows], count[rows], is_body[rows])
+    code = CountedCode(table.address[rows], table.size[rows], count[rows], is_body[rows])
     return _with_external(code) if EXTERNAL in sources else code
 
 
@@ -64,7 +67,7 @@ def _with_external(code: CountedCode) -> CountedCode:
     """The same with a place for calls from outside, below all code."""
     return CountedCode(
         address=np.append(EXTERNAL, code.address),
-        weight=np.append(np.uint64(0), code.weight),
+        size=np.append(np.uint8(0), code.size),
         count=np.append(np.uint64(0), code.count),
         is_body=np.append(False, code.is_body),
     )
@@ -72,10 +75,10 @@ def _with_external(code: CountedCode) -> CountedCode:
 
 def _in_ranges(addresses: ImageAddresses, ranges: ByteRanges) -> Bools:
     """Which ascending addresses lie in any of the ranges, which may overlap."""
-    depth = np.zeros(len(addresses) + 1, dtype=np.int64)
+    depth = np.zeros(len(addresses) + 1, dtype=np.int32)
     np.add.at(depth, np.searchsorted(addresses, ranges.start), 1)
     np.add.at(depth, np.searchsorted(addresses, ranges.end), -1)
-    return np.cumsum(depth[:-1]) > 0
+    return np.cumsum(depth[:-1], dtype=np.int32) > 0
 
 
 def located(flow: Flow, addresses: ImageAddresses) -> Bools:
@@ -83,7 +86,13 @@ def located(flow: Flow, addresses: ImageAddresses) -> Bools:
     is_located = np.zeros(len(flow.instructions), dtype=np.bool_)
     place = flow.instructions.index_of(addresses)
     is_located[place[place >= 0]] = True
-    before = np.concatenate(([0], np.cumsum(is_located)))
+    return covering_any(flow, is_located)
+
+
+def covering_any(flow: Flow, is_meant: Bools) -> Bools:
+    """Which runs cover at least one of the flow's instructions that are meant."""
+    before = np.zeros(len(is_meant) + 1, np.int32)
+    np.cumsum(is_meant, out=before[1:])
     judged = flow.judged
     known = judged.valid
     found = np.zeros(len(known), dtype=np.bool_)

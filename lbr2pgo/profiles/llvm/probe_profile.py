@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lbr2pgo.profiles.llvm.counted_code import counted_code, located, starts
+from lbr2pgo.profiles.llvm.counted_code import CountedCode, counted_code, covering_any, starts
 from lbr2pgo.profiles.llvm.entry_calls import Calls, calls_to_entries
 from lbr2pgo.profiles.llvm.places import distinct_rows, pair
 from lbr2pgo.profiles.llvm.probe_functions import names_by_probes, probed_functions, probes_of
@@ -35,8 +35,7 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
-from lbr2pgo.support.distinct import distinct
-from lbr2pgo.support.intervals import numbers_in
+from lbr2pgo.support.distinct import distinct, place_of
 from lbr2pgo.support.sums import add_at
 
 
@@ -57,10 +56,10 @@ def probe_profile(
     is_called = np.zeros(len(calls.names), np.bool_)
     is_called[calls.callee] = True
     calls = replace(calls, names=names_by_probes(calls.names, is_called, known, table))
-    code = counted_code(flow, program, known.functions, calls)
-    counted = _counted(table, code.address[code.is_body], code.count[code.is_body])
+    counted = _counted(table, counted_code(flow, program, known.functions, calls))
     profile = _profile(table, counted, calls)
-    return profile, located(flow, _probed_code(known.functions, table, code.address))
+    is_probed = _is_probed(known.functions, table, flow.instructions.address)
+    return profile, covering_any(flow, is_probed)
 
 
 def _reached(flow: Flow) -> ImageAddresses:
@@ -72,16 +71,14 @@ def _reached(flow: Flow) -> ImageAddresses:
 # ---------------------------------------------------------------------------- probes
 
 
-def _probed_code(
-    functions: DwarfFunctions, table: ProbeTable, addresses: ImageAddresses
-) -> ImageAddresses:
+def _is_probed(functions: DwarfFunctions, table: ProbeTable, addresses: ImageAddresses) -> Bools:
     """Which of these addresses are in functions with probes."""
     function_of = np.append(functions.function, -1)  # the last one: of no function
     has_probes = np.zeros(len(functions.names) + 1, np.bool_)
     has_probes[function_of[functions.containing(table.address)]] = True
     has_probes[-1] = False
-    probed: ImageAddresses = addresses[has_probes[function_of[functions.containing(addresses)]]]
-    return probed
+    is_probed: Bools = has_probes[function_of[functions.containing(addresses)]]
+    return is_probed
 
 
 # ---------------------------------------------------------------------------- counts
@@ -96,10 +93,11 @@ class _Counted:
     count: U64
 
 
-def _counted(table: ProbeTable, addresses: ImageAddresses, counts: U64) -> _Counted:
-    """The probes at these instructions."""
-    first, past = table.at(addresses)
-    return _Counted(numbers_in(first, past), np.repeat(counts, past - first))
+def _counted(table: ProbeTable, code: CountedCode) -> _Counted:
+    """The probes at instructions of functions that ran."""
+    place = place_of(table.address, code.address)
+    row = np.flatnonzero((place >= 0) & code.is_body[place])
+    return _Counted(row, code.count[place[row]])
 
 
 @dataclass(frozen=True, slots=True)

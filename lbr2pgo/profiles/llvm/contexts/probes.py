@@ -98,8 +98,6 @@ class ProbeContexts:
         place = functions.containing(self._touched)
         touched = distinct(functions.function[place[place >= 0]].astype(np.int64))
         found, sizes = self._probed_functions()
-        # What is decoded part by part would be put into its place among the rest each time.
-        self._program.decode_at(self._touched)
         for part in np.array_split(touched, len(touched) // _AT_ONCE + 1):
             inlined, size = self._sizes_of(part)
             found, sizes = _joined(inlined, found), np.concatenate((size, sizes))
@@ -111,7 +109,7 @@ class ProbeContexts:
         functions = self._known.functions
         is_asked = np.zeros(len(functions.names) + 1, np.bool_)  # the last one: of no function
         is_asked[numbers] = True
-        code = self._program.instructions_for(functions.range_start[is_asked[functions.function]])
+        code = self._program.instructions_once(functions.range_start[is_asked[functions.function]])
         owner = np.append(functions.function, -1)[functions.containing(code.address)]
         found, place = self._debug.places(code.address)
         places = places_of(found, is_fs=False)
