@@ -164,8 +164,8 @@ def precision_notes(info: SourceInfo) -> Iterator[str]:
 
 
 _MEANING = (
-    "samples may be of instructions behind the one that counted, so peaks behind slow ones were "
-    "cut; record a precise event (instructions:upp) where there is one",
+    "samples may be of instructions behind the one that counted, so those behind slow ones were "
+    "left out or cut; record a precise event (instructions:upp) where there is one",
     "samples may be of the instruction behind the one that counted",
     "samples were asked to be of the instruction that counted",
     "samples are of the instruction that counted",

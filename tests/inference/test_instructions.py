@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
 import pytest
 from builders.recordings import PIE, RECORDING
 
 from lbr2pgo.analyses.accuracy import executions, measure
 from lbr2pgo.cli.accuracy import exact_edges_of
-from lbr2pgo.inference.instructions import counts_of_instructions
+from lbr2pgo.inference.instructions import UNIT, counts_of_instructions
 from lbr2pgo.model.instruction_counts import InstructionCounts, aggregate
 from lbr2pgo.profiles.bolt.indirect_jumps import indirect_targets
 from lbr2pgo.program.program import Program
@@ -37,6 +40,31 @@ def overlap(slow: float, *, is_imprecise: bool) -> float:
 @pytest.mark.parametrize("slow", [5.0, 10.0])
 def test_imprecise_samples_lose_the_peaks_behind_slow_instructions(slow: float) -> None:
     assert overlap(slow, is_imprecise=True) > overlap(slow, is_imprecise=False) + 0.02
+
+
+DIVIDING = """
+    .globl _start
+_start:
+    movl $9, %ecx
+1:  divl %esi
+    addl %eax, %edi
+    xorl %edx, %edx
+    decl %ecx
+    jnz 1b
+    ret
+"""
+
+
+@pytest.mark.parametrize("waiting", [100, 300, 5000])
+def test_what_waits_for_a_division_tells_nothing(link: Callable[..., Path], waiting: int) -> None:
+    program = Program.open(link(DIVIDING))
+    code = program.instructions_for(program.regions.start)
+    count = np.array([10, 100, waiting, 100, 100, 100, 10], np.uint64)
+    inferred = counts_of_instructions(
+        aggregate(code.address, count), program, is_imprecise=True
+    ).branches()
+    (loop,) = inferred.count[inferred.to == code.address[1]]
+    assert loop == pytest.approx(90 * UNIT, rel=0.02)
 
 
 def test_samples_without_peaks_lose_little() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from lbr2pgo.program.code.architecture import Architecture, ControlFlow, MachineCode, Relocations
 from lbr2pgo.program.code.instructions import Kind
-from lbr2pgo.support.arrays import I64, U8, U32
+from lbr2pgo.support.arrays import I64, U8, U32, Bools
 from lbr2pgo.support.dataclass import dataclass
 
 _SIZE = 4
@@ -58,6 +58,21 @@ _CLASSES = (
     _Class(0xFFFF_0000, 0x0000_0000, Kind.TRAP),  # udf
 )
 
+_SLOW = (
+    (0x7FE0_F800, 0x1AC0_0800),  # udiv, sdiv
+    (0xFF20_FC00, 0x1E20_1800),  # fdiv of scalars, vectors, and vectors of halves
+    (0xBFA0_FC00, 0x2E20_FC00),
+    (0xBFE0_FC00, 0x2E40_3C00),
+    (0xFF3F_FC00, 0x1E21_C000),  # fsqrt of the same
+    (0xBFBF_FC00, 0x2EA1_F800),
+    (0xBFFF_FC00, 0x2EF9_F800),
+    (0x3F00_0000, 0x0800_0000),  # exclusive and ordered loads and stores, compare and swap
+    (0x3B20_0C00, 0x3820_0000),  # atomic operations on memory
+    (0xFFFF_F01F, 0xD503_301F),  # barriers
+)
+"""Masks and values, as in C4.1 of the Arm ARM; which ones take long is said by the Arm Neoverse N2
+Software Optimization Guide, section 3."""
+
 
 def sweep(data: U8, bounds: list[int]) -> tuple[I64, U8]:
     """Offsets and sizes of the instructions in each piece of `data` between two bounds."""
@@ -68,7 +83,7 @@ def sweep(data: U8, bounds: list[int]) -> tuple[I64, U8]:
 
 def control_flow(code: MachineCode) -> ControlFlow:
     """Kinds and targets, from the instructions' words."""
-    word = code.data[code.offset[:, np.newaxis] + np.arange(_SIZE)].view("<u4")[:, 0]
+    word = _words(code)
     kind = np.zeros(len(word), np.uint8)
     distance = np.zeros(len(word), np.int64)
     for c in _CLASSES:
@@ -79,6 +94,19 @@ def control_flow(code: MachineCode) -> ControlFlow:
     has_target = np.isin(kind, (Kind.JUMP, Kind.CALL, Kind.COND))
     target = np.where(has_target, code.address + distance.view(np.uint64), np.uint64(0))
     return ControlFlow(kind, target, has_target)
+
+
+def are_slow(code: MachineCode) -> Bools:
+    """Which instructions divide, take roots, or order accesses to memory."""
+    word, slow = _words(code), np.zeros(len(code.offset), np.bool_)
+    for mask, value in _SLOW:
+        slow |= (word & np.uint32(mask)) == value
+    return slow
+
+
+def _words(code: MachineCode) -> U32:
+    word: U32 = code.data[code.offset[:, np.newaxis] + np.arange(_SIZE)].view("<u4")[:, 0]
+    return word
 
 
 def writer() -> Callable[[bytes, int], str]:
@@ -124,6 +152,7 @@ AARCH64 = Architecture(
     uname=("aarch64", "arm64"),
     sweep=sweep,
     control_flow=control_flow,
+    are_slow=are_slow,
     writer=writer,
     plt_slots=plt_slots,
     # AAELF64: R_AARCH64_RELATIVE, _IRELATIVE; _ABS64, _ABS32, _PREL64, _PREL32

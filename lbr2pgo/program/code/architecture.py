@@ -68,6 +68,8 @@ class Architecture:
     """Offsets and sizes of the instructions in each piece of some bytes between two bounds."""
     control_flow: Callable[[MachineCode], ControlFlow]
     """What instructions do to control flow."""
+    are_slow: Callable[[MachineCode], Bools]
+    """Which instructions take tens of cycles, so that what follows waits for them."""
     writer: Callable[[], Callable[[bytes, int], str]]
     """Makes a function that writes one instruction at an address as text."""
     plt_slots: Callable[[bytes, int, int], Iterator[tuple[int, int]]]

@@ -10,7 +10,8 @@ from lbr2pgo.program.code.architecture import PADDING, MachineCode
 from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_addresses
-from lbr2pgo.support.arrays import U8
+from lbr2pgo.support.arrays import U8, Bools
+from lbr2pgo.support.distinct import begins
 from lbr2pgo.support.intervals import last_at_or_below
 
 _AT_ONCE = 1 << 22
@@ -48,6 +49,17 @@ def _decoded(image: Image, ranges: ByteRanges) -> InstructionTable:
     address = image_addresses(starts[piece] + inside)
     flow = architecture.control_flow(MachineCode(data, offset, size, address))
     return InstructionTable(address, size, flow.kind, flow.target, flow.has_target)
+
+
+def are_slow(image: Image, code: InstructionTable) -> Bools:
+    """(n,): which instructions take so long that what follows waits for them."""
+    starts = begins(code.run)
+    bounds = np.append(np.flatnonzero(starts), len(code))
+    ranges = ByteRanges(code.address[bounds[:-1]], code.end[bounds[1:] - 1])
+    data, offsets, _ = gather(image, ranges)
+    run = np.cumsum(starts) - 1
+    offset = np.array(offsets)[run] + (code.address - ranges.start[run]).astype(np.int64)
+    return image.architecture.are_slow(MachineCode(data, offset, code.size, code.address))
 
 
 def text(image: Image, start: int, end: int) -> Iterator[tuple[int, bytes, str]]:

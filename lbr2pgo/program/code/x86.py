@@ -12,6 +12,7 @@ import numpy as np
 from lbr2pgo.program.code.architecture import Architecture, ControlFlow, MachineCode, Relocations
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.code.x86_lengths import sweep
+from lbr2pgo.program.code.x86_slow import take_long
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, U8, Bools
 
@@ -67,6 +68,11 @@ def control_flow(code: MachineCode) -> ControlFlow:
     target = _relative_targets(code, has_target, at)
     target[absolute] = _numbers(code, at[absolute] + 1, 8).view(np.uint64)
     return ControlFlow(kind, target, has_target)
+
+
+def are_slow(code: MachineCode) -> Bools:
+    """Which instructions take tens of cycles."""
+    return take_long(code, _opcode_offset(code))
 
 
 def writer() -> Callable[[bytes, int], str]:
@@ -160,6 +166,7 @@ X86_64 = Architecture(
     uname=("x86_64", "amd64"),
     sweep=sweep,
     control_flow=control_flow,
+    are_slow=are_slow,
     writer=writer,
     plt_slots=plt_slots,
     # psABI: R_X86_64_RELATIVE, _IRELATIVE; _64, _32, _32S; _PC32, _PLT32, _PC16, _PC8, _PC64
