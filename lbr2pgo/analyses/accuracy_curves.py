@@ -61,21 +61,22 @@ class InstructionCurve:
     def __init__(
         self, exact: Edges, program: Program, targets: IndirectTargets | None = None
     ) -> None:
+        """`graph` is of the `code` that ran, each instruction as often as `ran` says."""
         inside = exact.target[exact.known & TO != 0], exact.source[exact.known & FROM != 0]
-        self._code = program.instructions_for(np.concatenate(inside))
+        self.code = program.instructions_for(np.concatenate(inside))
         self._exact = exact
-        self._ran = executions(exact, self._code)
-        self._graph = code_graph(self._code, program.regions, targets)
-        self._calls = Calls.of(self._graph, self._code)
+        self.ran = executions(exact, self.code)
+        self.graph = code_graph(self.code, program.regions, targets)
+        self.calls = Calls.of(self.graph, self.code)
 
     def points(
         self, samples: Sequence[int] = SAMPLES, skids: Sequence[int] = SKIDS
     ) -> Iterator[Point]:
         """Two points for each number of samples and each skid."""
         for skid in skids:
-            late = self._ran.astype(np.float64)
+            late = self.ran.astype(np.float64)
             for _ in range(skid):
-                late = self._later(late)
+                late = self.later(late)
             for number in samples:
                 random = np.random.default_rng(1)
                 drawn = random.multinomial(number, late / late.sum()).astype(np.int64)
@@ -83,32 +84,30 @@ class InstructionCurve:
                 yield self._judged(drawn, skid, corrected=True)
 
     def _judged(self, drawn: I64, skid: int, *, corrected: bool) -> Point:
-        graph, weights = self._graph, instruction_weights(self._graph, drawn)
+        graph, weights = self.graph, instruction_weights(self.graph, drawn)
         node, edge = weights.node, _split(graph, weights.node)
         if corrected:
-            flow = infer(graph, weights, self._calls)
+            flow = infer(graph, weights, self.calls)
             node, edge = flow.node, flow.edge
-        blocks, rows = ~graph.is_hub, self._is_conditional
+        blocks, rows = ~graph.is_hub, self.is_conditional
         return Point(
             "instructions", int(drawn.sum()), None, skid, corrected, None,
-            overlap(self._edge[rows], edge[rows]),
-            overlap(self._ran[graph.first[blocks]], node[blocks]),
-            _wrong_ways(graph.source[rows], self._edge[rows], edge[rows]),
+            overlap(self.edge[rows], edge[rows]),
+            overlap(self.ran[graph.first[blocks]], node[blocks]),
+            _wrong_ways(graph.source[rows], self.edge[rows], edge[rows]),
         )  # fmt: skip
 
     @cached_property
-    def _is_conditional(self) -> Bools:
+    def is_conditional(self) -> Bools:
         """(m,): edges of the graph whose source ends with a conditional branch."""
-        kind = self._code.kind[self._graph.last]
-        found: Bools = (kind == Kind.COND)[self._graph.source] & ~self._graph.is_hub[
-            self._graph.source
-        ]
+        graph, kind = self.graph, self.code.kind[self.graph.last]
+        found: Bools = ((kind == Kind.COND) & ~graph.is_hub)[graph.source]
         return found
 
     @cached_property
-    def _edge(self) -> I64:
+    def edge(self) -> I64:
         """(m,): how often each edge of the graph ran."""
-        code, graph, exact = self._code, self._graph, self._exact
+        code, graph, exact = self.code, self.graph, self._exact
         source, target = code.index_of(exact.source), code.index_of(exact.target)
         ran: dict[tuple[int, int], int] = {}
         for pair, count in zip(
@@ -120,15 +119,15 @@ class InstructionCurve:
         )
         return np.array([ran.get(pair, 0) for pair in pairs], np.int64)
 
-    def _later(self, samples: F64) -> F64:
+    def later(self, samples: F64) -> F64:
         """Samples (r,) of instructions, one instruction later in the run."""
-        code, exact = self._code, self._exact
+        code, exact = self.code, self._exact
         source, target = code.index_of(exact.source), code.index_of(exact.target)
         rows = (source >= 0) & (target >= 0) & exact.inside
         source, target, count = source[rows], target[rows], exact.count[rows]
-        share = samples / np.maximum(self._ran, np.uint64(1))
+        share = samples / np.maximum(self.ran, np.uint64(1))
         left = np.bincount(source, count, len(code))
-        straight = np.maximum(self._ran - left, 0.0) * share
+        straight = np.maximum(self.ran - left, 0.0) * share
         moved: F64 = np.bincount(target, count * share[source], len(code)).astype(np.float64)
         moved[1:] += np.where(code.ends_line[:-1], 0.0, straight[:-1])
         return moved

@@ -54,7 +54,7 @@ def test_a_skid_moves_samples_along_the_run_and_loses_few(program: Program) -> N
     exact = exact_edges_of(EXACT, program)
     code = program.instructions_for(exact.source[exact.source > 0])
     ran = executions(exact, code).astype(np.float64)
-    moved = InstructionCurve(exact, program)._later(ran)
+    moved = InstructionCurve(exact, program).later(ran)
     # What ran before each instruction ran as often as the instruction itself, but at the borders.
     assert abs(moved.sum() / ran.sum() - 1) < 0.01
     assert np.abs(moved - ran).sum() / ran.sum() < 0.02
