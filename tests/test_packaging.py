@@ -78,6 +78,16 @@ def test_a_wheel_holds_compiled_loops_with_their_types(wheel: Path) -> None:
     assert typed == {f"lbr2pgo/native/{path.stem}" for path in folder.glob("*.pyi")}
 
 
+def test_no_loop_swallows_an_index_out_of_bounds(wheel: Path, source: Path) -> None:
+    """Cython prints what a `noexcept` function raises, and goes on: none checks an index."""
+    made = list((source / "build" / "cython").rglob("*.c"))
+    assert {path.stem for path in made} >= {
+        path.stem for path in (ROOT / "lbr2pgo" / "native").glob("*.pyx")
+    }
+    assert any("__Pyx_RaiseBufferIndexErrorNogil" in path.read_text() for path in made)
+    assert [path.stem for path in made if '__Pyx_WriteUnraisable("' in path.read_text()] == []
+
+
 def test_installing_without_a_compiler_ends_with_one_line(source: Path, tmp_path: Path) -> None:
     environment = {k: v for k, v in os.environ.items() if k not in ("CC", "CFLAGS")}
     only_git = tmp_path / "bin"

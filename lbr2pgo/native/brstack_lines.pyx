@@ -17,6 +17,7 @@ stack is read from its firm points: the time, the colon after the event, and the
 address (17 columns, blanks counted); an entry from its flags, which hold none of them.
 """
 
+import cython
 import numpy as np
 
 from libc.string cimport memchr, memset
@@ -92,8 +93,9 @@ cdef uint64_t _word_flags(const uint8_t *text, Py_ssize_t place, Py_ssize_t end)
         return 0
     wanted = hash_text(text, place, end)
     for i in range(WORD_HASHES.shape[0]):
-        if WORD_HASHES[i] == wanted:
-            return WORD_FLAGS[i]
+        with cython.boundscheck(False):  # both tables have an entry for each word
+            if WORD_HASHES[i] == wanted:
+                return WORD_FLAGS[i]
     return 0
 
 

@@ -5,6 +5,7 @@ read is 0. So a chain of reads needs one check, behind the last. Little-endian o
 images that get here (x86-64, AArch64).
 """
 
+cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint64_t, uintptr_t
 from libc.string cimport memchr
 
@@ -37,7 +38,10 @@ cdef inline Bytes bytes_of(const uint8_t[::1] section) noexcept nogil:
 cdef inline Bytes part_of(const uint8_t[::1] part, int64_t start, int64_t size) noexcept nogil:
     """A part of a section of `size` bytes; valid as long as the part's owner is."""
     cdef Bytes section
-    cdef const uint8_t *data = &part[0] if part.shape[0] else NULL
+    cdef const uint8_t *data = NULL
+    if part.shape[0]:
+        with cython.boundscheck(False):
+            data = &part[0]
     # Not a pointer's arithmetic: there may be nothing at the origin.
     section.origin = <const uint8_t *>(<uintptr_t>data - <uintptr_t>start)
     section.start, section.end, section.size = start, start + part.shape[0], size

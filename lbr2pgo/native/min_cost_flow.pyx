@@ -333,7 +333,7 @@ def merged(Py_ssize_t size, const int64_t[::1] a, const int64_t[::1] b):
     return labels
 
 
-cdef inline int64_t _root(int64_t[::1] root, int64_t node) noexcept nogil:
+cdef inline int64_t _root(int64_t[::1] root, int64_t node) except -1 nogil:
     while root[node] != node:
         root[node] = root[root[node]]
         node = root[node]

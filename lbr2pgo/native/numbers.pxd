@@ -20,8 +20,7 @@ cdef struct Reader:
 
 
 # The line before each access checks it; as `noexcept`, which is what makes a number cheap, these
-# could not raise.
-@cython.boundscheck(False)
+# could not raise. (Decorators of inline functions in a .pxd are of no effect.)
 cdef inline uint64_t fixed(const uint8_t[::1] data, Reader *r, int size) noexcept nogil:
     """An unsigned number of `size` bytes, at most 8."""
     cdef uint64_t value = 0
@@ -30,13 +29,13 @@ cdef inline uint64_t fixed(const uint8_t[::1] data, Reader *r, int size) noexcep
         r.problem = CUT_NUMBER
     if r.problem != FINE_NUMBER:
         return 0
-    for i in range(size):
-        value |= <uint64_t>data[r.at + i] << (8 * i)
+    with cython.boundscheck(False):
+        for i in range(size):
+            value |= <uint64_t>data[r.at + i] << (8 * i)
     r.at += size
     return value
 
 
-@cython.boundscheck(False)
 cdef inline uint64_t leb(
     const uint8_t[::1] data, Reader *r, bint is_signed=False
 ) noexcept nogil:
@@ -51,7 +50,8 @@ cdef inline uint64_t leb(
             r.problem = LARGE_NUMBER
         if r.problem != FINE_NUMBER:
             return 0
-        byte = data[r.at]
+        with cython.boundscheck(False):
+            byte = data[r.at]
         r.at += 1
         value |= <uint64_t>(byte & 0x7F) << shift
         shift += 7

@@ -396,7 +396,7 @@ cdef class ContextTrie:
         self.first_child[self.used - 1] = NONE
         return self.used - 1
 
-    cdef bint _is_inside(self, int64_t node, int64_t outer) noexcept nogil:
+    cdef int _is_inside(self, int64_t node, int64_t outer) except -1 nogil:
         while node > ROOT and node != outer:
             node = self.parent[node]
         return node == outer
@@ -411,7 +411,7 @@ cdef class ContextTrie:
             child = self.next_sibling[child]
         return found
 
-    cdef uint64_t _hash(self, int64_t node) noexcept nogil:
+    cdef uint64_t _hash(self, int64_t node) except? 0 nogil:
         return self.guids[self.function[node]] + (self.location[node] << 5) + self.location[node]
 
     # Samples.

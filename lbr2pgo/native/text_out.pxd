@@ -1,5 +1,6 @@
 """Text that is put into bytes, piece by piece, as far as there is room."""
 
+cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
@@ -17,7 +18,11 @@ cdef struct Out:
 cdef inline Out out_into(uint8_t[::1] room) noexcept nogil:
     """Valid as long as the room's owner is."""
     cdef Out out
-    out.start = out.at = &room[0] if room.shape[0] else NULL
+    out.start = NULL
+    if room.shape[0]:
+        with cython.boundscheck(False):
+            out.start = &room[0]
+    out.at = out.start
     out.stop = out.at + room.shape[0]
     return out
 
