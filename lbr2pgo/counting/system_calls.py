@@ -1,9 +1,9 @@
-"""System calls of AArch64, whose records name the instruction behind them.
+"""System calls, whose records may name the instruction behind them.
 
-BRBE records for an exception where the program goes on after it, the preferred return address. SVC,
-HVC and SMC have been executed by then, so that this is the instruction behind them (Arm ARM, Branch
-Record Buffer Extension, and "preferred exception return address"; Linux: drivers/perf/arm_brbe.c,
-BRBINFx_EL1_TYPE_CALL, which perf calls SYSCALL).
+Arm's BRBE records for an exception where the program goes on after it, the preferred return
+address. SVC, HVC and SMC have been executed by then, so that this is the instruction behind them
+(Arm ARM, Branch Record Buffer Extension, and "preferred exception return address"; Linux:
+drivers/perf/arm_brbe.c, BRBINFx_EL1_TYPE_CALL, which perf calls SYSCALL).
 
 >>> from lbr2pgo.model.branch_stacks import BRANCH_TYPES, TYPE_SHIFT, from_lists
 >>> svc = BRANCH_TYPES.index("SYSCALL") << TYPE_SHIFT
@@ -29,6 +29,7 @@ from lbr2pgo.model.branch_stacks import (
     type_of,
 )
 from lbr2pgo.model.perf_abi import SIMULATED_CPU
+from lbr2pgo.program.code import registry
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import SourceInfo
 
@@ -38,7 +39,8 @@ _INSTRUCTION = np.uint64(4)
 
 def are_recorded_behind(info: SourceInfo, layout: ImageLayout) -> bool:
     """Whether the recorder names the instruction behind a system call; the software LBR doesn't."""
-    return layout.machine == "aarch64" and info.details.get("cpuid") != SIMULATED_CPU
+    is_simulated = info.details.get("cpuid") == SIMULATED_CPU
+    return registry.named(layout.machine).records_behind_calls and not is_simulated
 
 
 def at_their_instructions(batch: BranchStacks) -> BranchStacks:

@@ -361,7 +361,7 @@ def counting_options(options: ReadingOptions, program: Program, source: Source) 
         for part in options.beside
     )
     counting = replace(options.counting, branches=lambda: _branches(program), beside=beside)
-    if PERF2BOLT in options.compat and program.image.machine == "x86-64":
+    if PERF2BOLT in options.compat and program.image.architecture.repeats_newest:
         counting = replace(counting, doubts_full_stacks=has_translation(program.image))
     if LLVM_PROFGEN not in options.compat:
         return counting

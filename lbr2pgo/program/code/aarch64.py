@@ -160,5 +160,6 @@ AARCH64 = Architecture(
     frame_pointer=29,
     # GCC goes on to find the frame by sp behind this; Arm ARM, C6.2: ADD (immediate) of x29 and sp
     makes_frame=(0xFF8003FF, 0x910003FD),
+    records_behind_calls=True,  # `counting.system_calls`
     mapping_symbols=(b"$x\0", b"$x.", b"$d\0", b"$d."),
 )

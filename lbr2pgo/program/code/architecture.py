@@ -81,5 +81,9 @@ class Architecture:
     makes_frame: tuple[int, int] | None = None
     """Mask and value of the instruction that points this register to the new frame, where call
     frame information may not say so; None where it does."""
+    repeats_newest: bool = False
+    """Whether some of its branch recorders record the newest branch twice."""
+    records_behind_calls: bool = False
+    """Whether its branch recorder names, for a system call, the instruction behind it."""
     mapping_symbols: tuple[bytes, ...] = ()
     """How symbols begin that only say whether code or data follows; a NUL is the name's end."""

@@ -174,4 +174,5 @@ X86_64 = Architecture(
         relative=8, irelative=37, references=(1, 10, 11), jump_tables=(2, 4, 13, 15, 24)
     ),
     frame_pointer=6,  # psABI, "DWARF Register Number Mapping": rbp
+    repeats_newest=True,  # `model.quirks`: repeated newest entry
 )
