@@ -62,9 +62,12 @@ class _Names:
         names = {row: base_name(regions.label(row)) if row >= 0 else "" for row in set(rows)}
         return [names[row] or NO_FUNCTION for row in rows]
 
-    def source(self, addresses: ImageAddresses) -> list[str]:
-        """The function that the code at each address was written in, else the one it lies in."""
-        linked = self.linked(addresses)
+    def source(self, addresses: ImageAddresses, linked: list[str] | None = None) -> list[str]:
+        """The function that the code at each address was written in, else the one it lies in.
+
+        That is `linked`, where it is known already.
+        """
+        linked = self.linked(addresses) if linked is None else linked
         if not self._in_source:
             return linked
         frames = self._program.debug_info().frames(addresses)
@@ -120,13 +123,14 @@ def _add_transfers(
     # What is left is the function of the call, which ends where the return goes.
     called_from = _inside_or(names.source(_before(target)), outside, is_inside)
     is_indirect = np.isin(kind, _INDIRECT)
+    linked = names.linked(source)
     columns = (
-        names.source(source), names.linked(source), entered, called_from,
+        names.source(source, linked), linked, entered, called_from,
         comes_back.tolist(), is_call.tolist(), is_indirect.tolist(), count.tolist(),
     )  # fmt: skip
-    for here, linked, callee, caller, back, call, indirect, times in zip(*columns, strict=True):
+    for here, frame, callee, caller, back, call, indirect, times in zip(*columns, strict=True):
         if back:
-            found.returns[linked, caller] += times
+            found.returns[frame, caller] += times
         elif call:
             (found.indirect_calls if indirect else found.calls)[callee, here] += times
         else:
