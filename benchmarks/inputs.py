@@ -18,6 +18,7 @@ SAMPLES = 72_674
 TIMES = (1, 10)
 TIMES_IF_LARGE = 69
 ROUNDS = "270"
+IS_LARGE = os.environ.get("BENCH_LARGE") == "1"
 
 
 def cases(folder: Path) -> Iterator[Case]:
@@ -28,7 +29,13 @@ def cases(folder: Path) -> Iterator[Case]:
     else:
         print("no SQLite corpus: its cases are left out", file=sys.stderr)
     if all(map(shutil.which, ("clang++-22", "ld.lld-22", "qemu-x86_64"))):
-        yield _many_functions(folder / "large")
+        program = many_functions.build(folder / "large")
+        yield Case("large C++ program", _recorded(program), program)
+        if IS_LARGE:
+            files = many_functions.FILES_OF_500_MB
+            program = many_functions.build(folder / "full", files, "-g")
+            size = f"{program.stat().st_size / 1e6:.0f} MB"
+            yield Case(f"C++ program of {size}, full DWARF 5", _recorded(program), program)
     else:
         print("no clang-22, lld-22 or QEMU: no large program", file=sys.stderr)
 
@@ -37,7 +44,7 @@ def _sqlite_cases(folder: Path) -> Iterator[Case]:
     binary = unpacked(CORPUS / "sq.zst", folder / "sq")
     binary.chmod(0o755)
     recording = unpacked(CORPUS / "sq.perf.data.zst", folder / "sq.perf.data")
-    times = (*TIMES, TIMES_IF_LARGE) if os.environ.get("BENCH_LARGE") == "1" else TIMES
+    times = (*TIMES, TIMES_IF_LARGE) if IS_LARGE else TIMES
     for count in times:
         tiled = folder / f"sq.{count}.perf.data"
         if not tiled.exists():
@@ -65,13 +72,12 @@ def _as_text(recording: Path) -> Path:
     return text
 
 
-def _many_functions(folder: Path) -> Case:
-    program = many_functions.build(folder)
-    recording = folder / "perf.data"
+def _recorded(program: Path) -> Path:
+    recording = program.with_name("perf.data")
     if not recording.exists():
         command = [
             sys.executable, "-m", "lbr2pgo", "record", "--emulate", "-c", "1009",
             "-o", str(recording), "--", str(program), ROUNDS,
         ]  # fmt: skip
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return Case("large C++ program", recording, program)
+    return recording

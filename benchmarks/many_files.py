@@ -18,15 +18,21 @@ def build(
         return program
     program.parent.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(2) as pool:
-        objects = list(pool.map(lambda part: _compile(program.parent, *part, flags), sources))
-    command = [CXX, "-fuse-ld=lld", "-Wl,--build-id", *linking, *objects, "-o", str(program)]
-    subprocess.run(command, check=True)
+        objects = list(pool.map(lambda part: compiled(program.parent, *part, flags), sources))
+    link(program, objects, linking)
     return program
 
 
-def _compile(folder: Path, name: str, text: str, flags: Sequence[str]) -> str:
+def compiled(folder: Path, name: str, text: str, flags: Sequence[str]) -> Path:
+    """The object of a source file, made if it is not there."""
     target = folder / f"{name}.o"
     if not target.exists():
         (folder / name).write_text(text)
         subprocess.run([CXX, *flags, "-c", name, "-o", target.name], cwd=folder, check=True)
-    return str(target)
+    return target
+
+
+def link(program: Path, objects: Iterable[Path], linking: Sequence[str]) -> None:
+    """A program of these objects."""
+    command = [CXX, "-fuse-ld=lld", "-Wl,--build-id", *linking, *map(str, objects)]
+    subprocess.run([*command, "-o", str(program)], check=True)

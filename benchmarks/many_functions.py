@@ -1,23 +1,24 @@
 """A C++ program with very many functions, as large services have them.
 
-Each source file makes its own types, so that the templates of the standard library are compiled
-into it once more, and its own functions, which are called across files. Some functions of every
-file run, most don't.
+Each file has its own types, with the templates of the standard library made of them once more, and
+its own functions, which are called across files. Some functions of every file run, most don't. One
+file is compiled, and the others are its object with other names, as long as its own: compiling all
+of them would take twenty minutes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import many_files
 
 FILES, TYPES = 32, 24
 ONE_RUNS_OF = 4
+FILES_OF_500_MB = 46
+"""With all that there is to know of debugging (`-g`)."""
 FLAGS = (
     "-w",
     "-O2",
-    "-g1",
     "-fdebug-info-for-profiling",
     "-std=c++17",
     "-fPIE",
@@ -56,28 +57,48 @@ long run{f}_{t}(long n) {{
 """
 
 
-def _sources() -> Iterator[tuple[str, str]]:
-    """Name and text of each file."""
-    for f in range(FILES):
-        types = "".join(
-            _TYPE.format(f=f, t=t, p=3 + 2 * (f * TYPES + t) % 89) for t in range(TYPES)
-        )
-        yield f"part{f}.cc", _HEAD + types
-    names = [f"run{f}_{t}" for f in range(FILES) for t in range(TYPES)]
-    declared = "".join(f"long {name}(long);\n" for name in names)
+def _file(number: int) -> str:
+    return f"part{number:02}.cc"
+
+
+def _part() -> str:
+    """The text of the first file."""
+    return _HEAD + "".join(_TYPE.format(f="00", t=t, p=3 + 2 * t) for t in range(TYPES))
+
+
+def _renamed(first: bytes, number: int) -> bytes:
+    """The object of another file, made of the first one's."""
+    for name in (b"T%02d_", b"run%02d_", b"part%02d.cc"):
+        first = first.replace(name % 0, name % number)
+    return first
+
+
+def _main(files: int) -> str:
+    names = [f"run{f:02}_{t}" for f in range(files) for t in range(TYPES)]
     table = ", ".join(names)
-    yield (
-        "main.cc",
-        (
-            f"#include <cstdlib>\n{declared}static long (*const all[])(long) = {{{table}}};\n"
-            "int main(int, char **argv) {\n  long sum = 0, rounds = std::atol(argv[1]);\n"
-            "  for (long r = 0; r < rounds; r++)\n"
-            f"    for (int i = 0; i < {len(names)}; i += {ONE_RUNS_OF})\n"
-            "      sum = sum / 3 + all[i](std::labs(sum % 1000) + r + i);\n  return sum == 42;\n}\n"
-        ),
+    declared = "".join(f"long {name}(long);\n" for name in names)
+    return (
+        f"#include <cstdlib>\n{declared}static long (*const all[])(long) = {{{table}}};\n"
+        "int main(int, char **argv) {\n  long sum = 0, rounds = std::atol(argv[1]);\n"
+        "  for (long r = 0; r < rounds; r++)\n"
+        f"    for (int i = 0; i < {len(names)}; i += {ONE_RUNS_OF})\n"
+        "      sum = sum / 3 + all[i](std::labs(sum % 1000) + r + i);\n  return sum == 42;\n}\n"
     )
 
 
-def build(folder: Path) -> Path:
+def build(folder: Path, files: int = FILES, debug: str = "-g1") -> Path:
     """The program, built if it is not there; needs clang-22 and lld-22."""
-    return many_files.build(folder / "many", _sources(), FLAGS, ["-pie", "-Wl,--emit-relocs"])
+    program, flags = folder / "many", [*FLAGS, debug]
+    if program.exists():
+        return program
+    folder.mkdir(parents=True, exist_ok=True)
+    objects = [
+        many_files.compiled(folder, "main.cc", _main(files), flags),
+        many_files.compiled(folder, _file(0), _part(), flags),
+    ]
+    first = objects[-1].read_bytes()
+    for number in range(1, files):
+        objects.append(folder / f"{_file(number)}.o")
+        objects[-1].write_bytes(_renamed(first, number))
+    many_files.link(program, objects, ["-pie", "-Wl,--emit-relocs"])
+    return program

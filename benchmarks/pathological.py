@@ -1,18 +1,23 @@
-"""Inputs that no program makes, and a file that is larger than the memory there is.
+"""Inputs that no program makes, and files that are larger than the memory there is.
 
-Every branch another one; a function of a million branches; a unit of a million lines. Called with
-the folder of the inputs that `run.py` made.
+Every branch another one; a function of a million branches; a unit of a million lines; a program of
+3 GB; a recording of 10 GB, which is written to the folder and deleted. Called with the folder of
+the inputs that `run.py` made.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import measure
 import numpy as np
+from tiling import tile
 from tools import OURS, Case, commands
 
 from lbr2pgo.model.address_space_events import Mmap
@@ -27,6 +32,10 @@ FUNCTIONS, STATEMENTS = 50_000, 20
 PROFILING = "-fdebug-info-for-profiling"
 ADDRESS_SPACE = 700 * 10**6
 """Bytes; the libraries alone take half of it."""
+SPARSE = 3 << 30
+"""Bytes of a program."""
+LARGE_RECORDING = 10**10
+"""Bytes at least."""
 
 
 def unique_branches(binary: Path, out: Path) -> None:
@@ -87,6 +96,19 @@ def giant_unit(folder: Path) -> tuple[Path, Path]:
     return program, _dump(folder / "unit.txt", code.address, code.address + 4)  # push; mov; mov
 
 
+def sparse_program(program: Path, target: Path) -> Path:
+    """A copy with a hole behind its last section, which only its size tells of."""
+    shutil.copy(program, target)
+    os.truncate(target, SPARSE)
+    return target
+
+
+def large_recording(recording: Path, target: Path) -> Path:
+    """One whose samples come again and again."""
+    tile(recording, -(-LARGE_RECORDING // recording.stat().st_size), target)
+    return target
+
+
 def _code(program: Path) -> Segment:
     return next(s for s in Image.open(program).layout.segments if s.executable)
 
@@ -97,35 +119,38 @@ def _dump(path: Path, first: int, last: int) -> Path:
     return path
 
 
-def _report(name: str, tool: str, command: list[str]) -> None:
-    cost = measure.run(command)
-    print(f"{name}: {tool} {cost.cpu:.1f} s CPU, {cost.peak:.0f} MB")
-
-
 def _convert(profile: Path, binary: Path, *outputs: str) -> list[str]:
     inputs = [str(profile), "--binary", str(binary)]
     return [sys.executable, "-m", "lbr2pgo", "convert", *inputs, *outputs]
 
 
+def inputs(folder: Path, out: Path) -> Iterator[tuple[str, str, list[str]]]:
+    """What each is called, a tool, and its command; made when it is asked for."""
+    case = Case("", folder / "unique.perf.data", folder / "sq")
+    fdata, profile = f"--fdata={out}/fdata", f"--llvm={out}/profile"
+    unique_branches(case.binary, case.profile)
+    for tool, command in commands(case, out).items():
+        yield f"{SAMPLES * DEPTH:,} different branches", tool, command
+    program, dump = giant_function(folder)
+    yield f"a function of {BRANCHES:,} branches", OURS, _convert(dump, program, fdata)
+    program, dump = giant_unit(folder)
+    yield f"a unit of {FUNCTIONS * STATEMENTS:,} lines", OURS, _convert(dump, program, profile)
+    recording, program = folder / "sq.1.perf.data", sparse_program(case.binary, out / "sparse")
+    yield f"a program of {SPARSE:,} bytes", OURS, _convert(recording, program, profile, fdata)
+    large = large_recording(recording, out / "large.perf.data")
+    size = f"{large.stat().st_size:,} bytes of perf.data"
+    yield size, OURS, _convert(large, case.binary, profile, fdata)
+    limited = ["prlimit", f"--as={ADDRESS_SPACE}", *_convert(large, case.binary, profile, fdata)]
+    yield f"{size} in {ADDRESS_SPACE:,} bytes of address space", OURS, limited
+
+
 def main() -> None:
     """Print what each costs lbr2pgo and, where they take it, its peers."""
     folder = Path(sys.argv[1])
-    case = Case("", folder / "unique.perf.data", folder / "sq")
-    unique_branches(case.binary, case.profile)
-    with tempfile.TemporaryDirectory() as out:
-        for tool, command in commands(case, Path(out)).items():
-            _report(f"{SAMPLES * DEPTH:,} different branches", tool, command)
-        fdata, profile = f"--fdata={out}/fdata", f"--llvm={out}/profile"
-        program, dump = giant_function(folder)
-        command = _convert(dump, program, fdata)
-        _report(f"a function of {BRANCHES:,} branches", OURS, command)
-        program, dump = giant_unit(folder)
-        command = _convert(dump, program, profile)
-        _report(f"a unit of {FUNCTIONS * STATEMENTS:,} lines", OURS, command)
-        large = max(folder.glob("sq.*.perf.data"), key=lambda path: path.stat().st_size)
-        limited = ["prlimit", f"--as={ADDRESS_SPACE}", *_convert(large, folder / "sq", profile)]
-        sizes = f"{large.stat().st_size:,} bytes in {ADDRESS_SPACE:,} bytes of address space"
-        _report(sizes, OURS, limited)
+    with tempfile.TemporaryDirectory(dir=folder) as out:
+        for name, tool, command in inputs(folder, Path(out)):
+            cost = measure.run(command)
+            print(f"{name}: {tool} {cost.cpu:.1f} s CPU, {cost.peak:.0f} MB", flush=True)
 
 
 if __name__ == "__main__":
