@@ -102,7 +102,10 @@ def hosts(wanted: Wanted) -> None:
 
 
 def workers(wanted: Wanted) -> None:
-    """Recordings counted in a loop, by one worker, and by two."""
+    """Recordings counted in a loop, by one worker, and by two.
+
+    The CPU is without that of the workers, which are children of a process that Dask has for them.
+    """
     program, recording = _sqlite(wanted.folder)
     folder = _copies(recording, wanted.folder / "recordings", wanted.recordings)
     out = wanted.folder / "counted"
