@@ -72,6 +72,8 @@ class Wanted:
     training: tuple[str, ...] = ()
     """What else the compiler is given where a build is only recorded, behind all other flags."""
 
+    copy_of: Path | None = None
+    """The working directory is a copy of this one, whose paths are to be in the code."""
     use: tuple[str, ...] = ()
     """What else where the profile is used, behind all other flags."""
 
@@ -142,7 +144,17 @@ def _found(wanted: Wanted) -> tuple[str, ...]:
         *(PROBES if wanted.probes else ()),
         *(_COMPILERS[wanted.compiler].before_bolt if wanted.bolt else ()),
         *(_BLOCK_MAP if wanted.propeller else ()),
+        *(_paths_of(wanted.copy_of) if wanted.copy_of is not None else ()),
     )
+
+
+def _paths_of(original: Path) -> tuple[str, ...]:
+    """So that static functions have the same names as there: with probes, clang adds a hash.
+
+    It is of the source's path, after this map (clang/lib/CodeGen/CodeGenModule.cpp,
+    UniqueInternalLinkageNames).
+    """
+    return (f"-fmacro-prefix-map={Path.cwd()}={original.absolute()}",)
 
 
 def _linked(wanted: Wanted) -> tuple[str, ...]:

@@ -177,7 +177,7 @@ class Loop:
         walks_frames = options.train is not None and walks_frame_pointers(options.train)
         return Wanted(
             options.compiler, options.bolt, options.propeller, options.probes, walks_frames,
-            options.training_flags, options.profile_flags,
+            options.training_flags, options.copy_of, options.profile_flags,
         )  # fmt: skip
 
     @property

@@ -51,6 +51,8 @@ class LoopOptions:
     """BOLT's YAML of an older build, in place of training for llvm-bolt."""
     cargo: bool = False
     """Flags are rustc's, and go through Cargo."""
+    copy_of: Path | None = None
+    """The working directory is a copy of this one: code is to name its files."""
     remarks: bool = False
     """Keep what the compiler says of inlining, beside each build, for `--explain`."""
     first: str = STEPS[0]
@@ -100,6 +102,7 @@ class LoopOptions:
             ("--propeller", ("clang",), self.propeller),
             ("--training-flags", ("clang", "gcc"), self.training_flags),
             ("--profile-flags", ("clang", "gcc"), self.profile_flags),
+            ("--copy-of", ("clang", "gcc"), self.copy_of is not None),
             ("--remarks", ("clang",), self.remarks),
             ("--compiler", ("clang", "gcc"), self.cargo and self.compiler != COMPILERS[0]),
         ):

@@ -113,7 +113,8 @@ class Variants:
 
     def _pgo(self, kind: Kind, tree: Path, first: str, last: str) -> None:
         self.place(kind).directory.mkdir(parents=True, exist_ok=True)
-        words = [*self._words(kind), "--from-step", first, "--to-step", last]
+        copied = [] if tree == Path.cwd() else ["--copy-of", str(Path.cwd())]
+        words = [*self._words(kind), *copied, "--from-step", first, "--to-step", last]
         command = [sys.executable, "-m", "lbr2pgo", "pgo", *words]
         seconds = None if self._ends is None else self._ends - monotonic()
         code = run_limited(command, tree, self.log(kind), seconds)

@@ -85,6 +85,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "(default with clang: --training-flags=-O1; --training-flags= records the plain build)",
     )  # fmt: skip
     _add_refinements(parser)
+    parser.add_argument(
+        "--copy-of", type=Path, metavar="DIR",
+        help="the working directory is a copy of this one: paths in the code, by which clang names "
+        "static functions where there are probes, are to be those of DIR",
+    )  # fmt: skip
     parser.add_argument("--bolt", action="store_true", help="optimise with llvm-bolt as well")
     parser.add_argument(
         "--bolt-profile", type=Path, metavar="YAML",
@@ -245,6 +250,7 @@ def _options(args: argparse.Namespace) -> LoopOptions:
         compiler=args.compiler,
         propeller=args.propeller,
         cargo=args.cargo,
+        copy_of=args.copy_of,
         remarks=args.remarks,
         first=args.from_step,
         last=args.to_step,

@@ -54,7 +54,9 @@ def searched(
         patch.chdir(folder)
         for name in ("CFLAGS", "CXXFLAGS", "LDFLAGS"):
             patch.delenv(name, raising=False)
-        search = Search(options(jobs=2, bolt=True), said.append)
+        # Named by its whole path, as CMake and Meson do.
+        build = BUILD.replace("interp.c", "$PWD/interp.c")
+        search = Search(options(build=build, jobs=2, bolt=True), said.append)
         yield folder, search, search.run(), said
 
 
@@ -94,13 +96,45 @@ def test_the_winner_is_in_place_and_costs_what_it_is_said_to(searched: Searched)
     assert search.results.ratio(best.name, ["./app 2"]) <= least * 1.001
 
 
-def test_clang_reads_the_winners_flags_from_a_file(searched: Searched) -> None:
+BUILD_SYSTEMS = {
+    "clang": ("", "clang-22 --config={config} -O2 -fuse-ld=lld -Werror {source} -o {folder}/app"),
+    "make": (
+        "{folder}/app: {source}; $(CC) -O2 -fuse-ld=lld -Werror $< -o $@",
+        "make -f {folder}/Makefile CC='clang-22 --config={config}'",
+    ),
+    "cmake": (
+        "cmake_minimum_required(VERSION 3.16)\nproject(app C)\nadd_executable(app {source})",
+        "cmake -S {folder} -B {folder} -DCMAKE_C_COMPILER=clang-22 "
+        "'-DCMAKE_C_FLAGS=--config={config} -O2 -fuse-ld=lld' && cmake --build {folder}",
+    ),
+    "meson": (
+        "project('app', 'c')\nexecutable('app', '{source}')",
+        "CC=clang-22 {meson} setup {folder}/out {folder} --buildtype=plain "
+        "-Dc_link_args=-fuse-ld=lld -Dc_args='--config={config} -O2' && ninja -C {folder}/out "
+        "&& cp {folder}/out/app {folder}/app",
+    ),
+}
+"""A build file, and the command that hands the flags over, as docs/builds.md says."""
+BUILD_FILES = {"cmake": "CMakeLists.txt", "meson": "meson.build"}
+
+
+@pytest.mark.parametrize("build_system", BUILD_SYSTEMS)
+def test_any_build_reads_the_winners_flags_from_a_file(
+    searched: Searched, build_system: str
+) -> None:
     _, search, best, _ = searched
     assert best is not None
-    command = ["clang-22", f"--config={search.config}", "-O2", "-fuse-ld=lld", "-Werror",
-               "interp.c", "-o", "by-config"]  # fmt: skip
-    subprocess.run(command, check=True)
-    (measured,) = measure([candidate_of("./by-config 2", Path("by-config"), Path("by-config"))], 0)
+    folder = Path(build_system)
+    folder.mkdir()
+    where = {
+        "config": search.config, "folder": folder, "source": Path("interp.c").absolute(),
+        "meson": f"{sys.executable} -m mesonbuild.mesonmain",
+    }  # fmt: skip
+    source, command = (text.format(**where) for text in BUILD_SYSTEMS[build_system])
+    (folder / BUILD_FILES.get(build_system, "Makefile")).write_text(f"{source}\n")
+    subprocess.run(command, shell=True, check=True)
+    app = folder / "app"
+    (measured,) = measure([candidate_of(f"./{app} 2", app, app)], 0)
     made = search.results.costs[best.unlaid.name]["./app 2"]
     assert measured.counted.totals.taken == pytest.approx(made.taken, rel=0.001)
 
@@ -122,7 +156,8 @@ def test_what_was_counted_is_not_done_again(
 ) -> None:
     _, search, best, _ = searched
     said: list[str] = []
-    again = Search(options(bolt=True), said.append)
+    build = BUILD.replace("interp.c", "$PWD/interp.c")
+    again = Search(options(build=build, bolt=True), said.append)
     assert again.run() == best
     assert said == ["   goes on with what an earlier search has counted"]
     assert again.results.costs == search.results.costs
