@@ -103,8 +103,7 @@ def _settings() -> Iterator[None]:
     """How Dask runs workers here; what it would leave among temporary files is left nowhere.
 
     Dask has workers give freed memory back at once. Counting takes the same arrays again and again:
-    a recording of 60 MB cost 0.39 s of CPU that way, and 0.28 s without. Workers are forked from
-    one process that has loaded Dask, which the others would load for 0.7 s each.
+    a recording of 60 MB cost 0.39 s of CPU that way, and 0.28 s without.
     """
     from dask import config
 
@@ -112,7 +111,6 @@ def _settings() -> Iterator[None]:
         own = {
             "temporary-directory": folder,
             "distributed.nanny.pre-spawn-environ": {"OPENBLAS_NUM_THREADS": "1"},
-            "distributed.worker.multiprocessing-method": "forkserver",
         }
         with config.set(own):
             yield

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from multiprocessing import forkserver
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 import pytest
@@ -53,13 +53,13 @@ def test_a_half_life_is_a_number_of_days(command, bucket: Path, tmp_path: Path) 
 
 
 @pytest.fixture(scope="module")
-def _helpers() -> None:
-    """Python's own processes that start others and watch them: they end with this one."""
-    forkserver.ensure_running()
+def _tracker() -> None:
+    """Python's own process that watches those it started: it ends with this one."""
+    resource_tracker.ensure_running()
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("_helpers")
+@pytest.mark.usefixtures("_tracker")
 def test_a_worker_makes_the_same_bytes_with_a_link_and_progress(
     command, bucket: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
