@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from lbr2pgo.program.code.functions import code_ranges
 from lbr2pgo.program.dwarf.loader import DEBUG_DIRECTORIES, separate_debug_file
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.symbols import STT_NOTYPE, Symbols, read_symbols
@@ -210,16 +211,20 @@ class Records:
         return taken(self, rows)
 
     def touching(self, ranges: ByteRanges) -> Records:
-        """Those with probes between the first and the last in any of these ranges.
+        """Those that touch any of these ranges."""
+        return self.take(self.touch(ranges))
+
+    def touch(self, ranges: ByteRanges) -> Bools:
+        """(r,): whether any code from the first probe to the last one is in these ranges.
 
         The ranges are ordered and disjoint.
         """
         if not len(ranges):
-            return self.take(np.zeros(len(self), np.bool_))
+            return np.zeros(len(self), np.bool_)
         # The first range that ends above the lowest probe.
         at = np.searchsorted(ranges.end, self.low, side="right")
         start = ranges.start[np.minimum(at, len(ranges) - 1)]
-        return self.take((at < len(ranges)) & (self.probes > 0) & (start <= self.high))
+        return (at < len(ranges)) & (self.probes > 0) & (start <= self.high)
 
 
 class PseudoProbes:
@@ -229,15 +234,20 @@ class PseudoProbes:
     """
 
     def __init__(
-        self, image: Image, symbols: Symbols, problems: Mapping[str, int] | None = None
+        self,
+        image: Image,
+        symbols: Symbols,
+        code: ByteRanges,
+        problems: Mapping[str, int] | None = None,
     ) -> None:
-        """Of a file that holds the sections, with the symbols of its code.
+        """Of a file that holds the sections, with the symbols of its code, and where that is.
 
         `problems` are those of finding both: a reason in words, and how many.
         """
         self._data = _bytes_of(image, PROBES)
         self._described = _bytes_of(image, DESCRIPTORS)
         self.symbols = symbols
+        self._code = code
         self._health = dict(problems or {})
 
     @property
@@ -282,7 +292,10 @@ class PseudoProbes:
         records = Records(
             survey.offset, survey.guid, start, low, high, survey.nodes, survey.probes, survey.depth
         )
-        return records.take(kept)
+        records = records.take(kept)
+        is_outside = (records.probes > 0) & ~records.touch(self._code)
+        self._lose("that lie outside all code", records.probes[is_outside])
+        return records.take(~is_outside)
 
     def _lose(self, why: str, probes: I64) -> None:
         self._health[f"pseudo probes {why}"] = int(probes.sum())
@@ -420,5 +433,6 @@ def open_probes(
             image, directories, lambda file: not file.is_stripped, without_symbols
         )
         symbols = symbols if named is None else read_symbols(named)
+    holder = image if holder is None else holder
     problems = without_probes | without_symbols  # one file may be refused for both
-    return PseudoProbes(image if holder is None else holder, symbols, problems)
+    return PseudoProbes(holder, symbols, code_ranges(image), problems)

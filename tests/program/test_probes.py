@@ -17,9 +17,11 @@ from builders.pseudo_probes import (
 )
 
 from lbr2pgo.dumping import probes as dump
+from lbr2pgo.program.code.functions import code_ranges
 from lbr2pgo.program.elf.symbols import Symbols, read_symbols
 from lbr2pgo.program.probes import DEEPEST_INLINING, ProbeTable, PseudoProbes, guid, open_probes
 from lbr2pgo.program.program import Program
+from lbr2pgo.support.addresses import ByteRanges
 
 REPOSITORY = Path(__file__).parents[2]
 PROBED = "-fpseudo-probe-for-profiling"
@@ -161,6 +163,9 @@ def test_probes_of_some_code_are_those_of_all_that_are_there(probed) -> None:
 # ---------------------------------------------------------------------------- by hand
 
 
+ANYWHERE = ByteRanges.of([(0, 2**64 - 1)])
+
+
 class File:
     """What `PseudoProbes` asks of an image."""
 
@@ -181,7 +186,7 @@ def probes_of(
     described = descriptors or b"".join(
         descriptor(guid(name), 7, name) for name in (b"f", b"g", b"main")
     )
-    return PseudoProbes(File(encoder.data, described), symbols)
+    return PseudoProbes(File(encoder.data, described), symbols, ANYWHERE)
 
 
 @pytest.fixture(scope="module")
@@ -245,6 +250,19 @@ def test_addresses_that_need_no_symbol_are_taken_as_they_are(symbols: Symbols) -
     assert not probes.health()
 
 
+def test_probes_outside_all_code_are_lost_and_counted(link) -> None:
+    """As of a section that was relocated otherwise than the code."""
+    program = Program.open(link(".globl _start\n_start: nop\nnop\n"))
+    ((start, end),), encoder = code_ranges(program.image).pairs(), Encoder()
+    for at, index in ((start, 1), (end - 1, 2), (end, 3), (start - 2, 4), (start + (1 << 32), 5)):
+        probes = [Probe(index, at), Probe(index, at + 1)]
+        encoder.record(Function(guid(b"gone"), probes), 0, is_absolute=True)
+    file = File(encoder.data, descriptor(guid(b"gone"), 7, b"gone"))
+    probes = PseudoProbes(file, program.symbols, code_ranges(program.image))
+    assert sorted(set(probes.table().index.tolist())) == [1, 2]
+    assert probes.health() == {"pseudo probes that lie outside all code": 6}
+
+
 def test_a_copy_that_the_linker_dropped_is_lost(symbols: Symbols) -> None:
     here = start_of(symbols, "f")
     copies = [(Function(guid(b"f"), [Probe(index, here)]), here) for index in (1, 2)]
@@ -269,7 +287,7 @@ def test_functions_that_nest_too_deep_are_lost_and_counted(symbols: Symbols) -> 
 
 def test_a_record_of_neither_encoding_is_lost_and_counted(symbols: Symbols) -> None:
     data = guid(b"f").to_bytes(8, "little") + b"\2\0" + b"\1\x80\4" + b"\1\x00" + bytes(8)
-    probes = PseudoProbes(File(data, descriptor(guid(b"f"), 7, b"f")), symbols)
+    probes = PseudoProbes(File(data, descriptor(guid(b"f"), 7, b"f")), symbols, ANYWHERE)
     assert len(probes.table()) == 0
     assert probes.health() == {"pseudo probes that are encoded in no known way": 2}
 
@@ -279,7 +297,7 @@ def test_damage_loses_what_is_behind_it(symbols: Symbols) -> None:
     encoder = Encoder()
     encoder.record(Function(guid(b"f"), [Probe(1, here)]), here)
     described = descriptor(guid(b"f"), 7, b"f")
-    probes = PseudoProbes(File(encoder.data + bytes(9), described + bytes(5)), symbols)
+    probes = PseudoProbes(File(encoder.data + bytes(9), described + bytes(5)), symbols, ANYWHERE)
     assert len(probes.table()) == 1
     assert probes.health() == {
         "bytes of .pseudo_probe that make no sense": 9,

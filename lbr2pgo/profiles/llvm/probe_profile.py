@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -37,6 +38,7 @@ from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
 from lbr2pgo.support.distinct import distinct, place_of
 from lbr2pgo.support.sums import add_at
+from lbr2pgo.support.tables import taken
 
 
 def probe_profile(
@@ -57,8 +59,12 @@ def probe_profile(
     is_called[calls.callee] = True
     calls = replace(calls, names=names_by_probes(calls.names, is_called, known, table))
     counted = _counted(table, counted_code(flow, program, known.functions, calls))
-    profile = _profile(table, counted, calls)
-    is_probed = _is_probed(known.functions, table, flow.instructions.address)
+    made = _made(table, calls)
+    contexts = _contexts(table.tree, table.node[np.concatenate((counted.row, made.row))])
+    counted, made = _of_known(contexts, table, counted), _of_known(contexts, table, made)
+    profile = _profile(table, contexts, counted, made, calls.names)
+    probed = table.address[counted.row]
+    is_probed = _is_probed(known.functions, probed, flow.instructions.address)
     return profile, covering_any(flow, is_probed)
 
 
@@ -71,11 +77,13 @@ def _reached(flow: Flow) -> ImageAddresses:
 # ---------------------------------------------------------------------------- probes
 
 
-def _is_probed(functions: DwarfFunctions, table: ProbeTable, addresses: ImageAddresses) -> Bools:
-    """Which of these addresses are in functions with probes."""
+def _is_probed(
+    functions: DwarfFunctions, probed: ImageAddresses, addresses: ImageAddresses
+) -> Bools:
+    """Which of these addresses are in functions with probes at others."""
     function_of = np.append(functions.function, -1)  # the last one: of no function
     has_probes = np.zeros(len(functions.names) + 1, np.bool_)
-    has_probes[function_of[functions.containing(table.address)]] = True
+    has_probes[function_of[functions.containing(probed)]] = True
     has_probes[-1] = False
     is_probed: Bools = has_probes[function_of[functions.containing(addresses)]]
     return is_probed
@@ -110,6 +118,9 @@ class _Made:
     count: U64
 
 
+Rows = TypeVar("Rows", _Counted, _Made)
+
+
 def _made(table: ProbeTable, calls: Calls) -> _Made:
     row = np.full(len(calls.source), -1)
     row[calls.has_source] = table.call_at(calls.source[calls.has_source])
@@ -117,15 +128,20 @@ def _made(table: ProbeTable, calls: Calls) -> _Made:
     return _Made(row[at_probe], calls.callee[at_probe], calls.count[at_probe])
 
 
-def _profile(table: ProbeTable, counted: _Counted, calls: Calls) -> ProfileTable:
+def _of_known(contexts: _ProbeContexts, table: ProbeTable, rows: Rows) -> Rows:
+    """Those at probes of functions that have a descriptor."""
+    return taken(rows, contexts.of_node[table.node[rows.row]] >= 0)
+
+
+def _profile(
+    table: ProbeTable,
+    contexts: _ProbeContexts,
+    counted: _Counted,
+    made: _Made,
+    callees: Sequence[str],
+) -> ProfileTable:
     """Counted probes and calls, each in the context that it is of."""
-    made = _made(table, calls)
-    contexts = _contexts(table.tree, table.node[np.concatenate((counted.row, made.row))])
-    known = contexts.of_node[table.node[counted.row]] >= 0
-    counted = _Counted(counted.row[known], counted.count[known])
-    known = contexts.of_node[table.node[made.row]] >= 0
-    made = _Made(made.row[known], made.callee[known], made.count[known])
-    names, name_of, callee_of = _names(table.tree, contexts.function, calls.names)
+    names, name_of, callee_of = _names(table.tree, contexts.function, callees)
     body, targets = _body(table, contexts, counted, replace(made, callee=callee_of[made.callee]))
     total, head = _totals(table, contexts, counted)
     profile = ProfileTable(

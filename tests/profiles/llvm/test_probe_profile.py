@@ -7,13 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from builders.binary_walks import walked
+from builders.binary_walks import BinaryWalk, walked
 from builders.hybrid import Hybrid, write_hybrid
 from builders.llvm_profiles import converted, profgen
 
 from lbr2pgo.conversion import ConvertOptions, convert
+from lbr2pgo.model import waterfall
 from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
-from lbr2pgo.profiles.formats import output
+from lbr2pgo.profiles.formats import output, steps
 from lbr2pgo.profiles.llvm import extbinary
 from lbr2pgo.profiles.llvm import text as llvm_text
 from lbr2pgo.program.code.instructions import Kind
@@ -236,6 +237,48 @@ def test_functions_without_probes_are_lost_and_counted(built: Built, tool: Tool,
     assert done.tallies["runs_located/no_probes"] > 100
     assert done.tallies["runs_located"] == done.tallies["llvm_runs"] > 100
     assert (tmp_path / "ours").read_text() == profgen(tool, tmp_path, recording, binary)
+
+
+def with_section(
+    where: Path, binary: Path, name: str, change: Callable[[bytes], bytes], tool: Tool
+) -> Path:
+    """The program with other bytes in a section."""
+    section, damaged = where / "section", where / "damaged"
+    view = Program.open(binary).image.section_view(name)
+    assert view is not None
+    section.write_bytes(change(bytes(view)))
+    words = (f"--update-section={name}={section}", binary, damaged)
+    subprocess.run([tool("llvm-objcopy-22"), *words], check=True)
+    return damaged
+
+
+CUT = {
+    "probes": (".pseudo_probe", lambda data: data[: len(data) // 2]),
+    "descriptors": (".pseudo_probe_desc", lambda data: data[: len(data) // 2 - 3]),
+    "noise": (".pseudo_probe", lambda data: data[: len(data) // 2] + bytes(range(256)) * 8),
+}
+
+
+@pytest.mark.parametrize("contexts", ["off", "nested"])
+@pytest.mark.parametrize("damage", CUT)
+def test_what_damage_of_a_section_leaves_is_used_and_the_rest_counted(
+    damage: str, contexts: str, built: Built, tool: Tool, tmp_path: Path
+) -> None:
+    whole = built(*BUILDS["plain"])
+    binary = with_section(tmp_path, whole, *CUT[damage], tool)
+    recording = tmp_path / "hybrid.perfscript"
+    recording.write_text(write_hybrid([w.sample for w in BinaryWalk(whole, 1).hybrid(300)]))
+    kept, lost = {}, {}
+    for program in whole, binary:
+        made = (output("llvm", tmp_path / "out", contexts=contexts),)
+        done = convert(ConvertOptions((recording,), program, outputs=made))
+        waterfall.check(done.tallies, steps())
+        kept[program] = set(read(tmp_path, (tmp_path / "out").read_text()).functions)
+        step = "runs_located" if contexts == "off" else "context_located"
+        lost[program] = done.tallies[f"{step}/no_probes"]
+    assert 0 < len(kept[binary]) < len(kept[whole])
+    assert lost[binary] > lost[whole]
+    assert any(f"bytes of {CUT[damage][0]} that make no sense" in note for note in done.notes)
 
 
 def test_probes_without_symbols_give_no_profile_and_say_why(

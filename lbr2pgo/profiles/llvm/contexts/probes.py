@@ -90,7 +90,8 @@ class ProbeContexts:
         first, _ = self._table.at(runs.start)
         _, past = self._table.at(runs.end)
         is_unknown = self._table.call_at(callers.call) < 0
-        return first == past, lack_callers(callers, is_unknown)[runs.node]
+        named = np.cumsum(np.append(False, self._is_named[self._table.node]))
+        return named[first] == named[past], lack_callers(callers, is_unknown)[runs.node]
 
     def sizes(self) -> FunctionSizes:
         """How large the functions are; those of which only probes are left have no bytes."""
