@@ -218,16 +218,14 @@ class _SampleTally:
             "samples_selected": self.selected,
         }
 
-    def as_instruction_tally(self, inside: int) -> dict[str, int]:
-        """Where samples are counted by their instruction, so many of them in the image."""
+    def as_instruction_tally(self, inside: int, in_kernel: int) -> dict[str, int]:
+        """Where samples are counted by their instruction, so many in the image or the kernel."""
         mapped = self.selected - self.no_stack - self.not_mapped
         return {
             **self._as_selected(),
             "instructions_mapped/no_ip": self.no_stack,
             "instructions_mapped/not_mapped": self.not_mapped,
-            "instructions_mapped": mapped,
-            "instructions_in_image/elsewhere": mapped - inside,
-            "instructions_in_image": inside,
+            **waterfall.of_instructions(mapped, inside, in_kernel),
         }
 
     def as_tally(self, reasons: U64, outside: int) -> dict[str, int]:

@@ -16,7 +16,7 @@ from lbr2pgo.native.key_table import KeyTable
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import InstructionSource, Source, StackSource, SymbolResolver
 from lbr2pgo.support import headway
-from lbr2pgo.support.addresses import image_addresses, runtime_addresses
+from lbr2pgo.support.addresses import are_of_kernel, image_addresses, runtime_addresses
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.errors import InputError
 
@@ -68,8 +68,8 @@ def _count_samples(
         for batch, spaces, _ in batches:
             _add(table, batch, spaces)
             precise += int(batch.weight[(spaces >= 0) & is_precise[batch.event]].sum())
-    counts = _counts(table, reading.spaces)
-    tallies = reading.tally.as_instruction_tally(counts.total)
+    counts, in_kernel = _counts(table, reading.spaces)
+    tallies = reading.tally.as_instruction_tally(counts.total, in_kernel)
     if any(level is not None for level in levels):
         tallies["instructions_precise"] = precise
     return CountedInstructions(
@@ -86,10 +86,12 @@ def _add(table: KeyTable, batch: BranchStacks, spaces: I64) -> None:
     table.add(keys, sums)
 
 
-def _counts(table: KeyTable, mapping: AddressSpaces) -> InstructionCounts:
+def _counts(table: KeyTable, mapping: AddressSpaces) -> tuple[InstructionCounts, int]:
+    """Samples of the image, and how many are of the kernel, if that is another one."""
     keys, sums = table.rows()
     image, count = np.zeros(len(keys), np.uint64), np.zeros(len(keys), np.uint64)
     for space, rows in rows_by(keys[:, 3].astype(np.int64) - 1):
         image[rows], inside = mapping.to_image(space, runtime_addresses(keys[rows, 0]))
         count[rows] = sums[rows, 0] * inside
-    return aggregate(image_addresses(image), count)
+    in_kernel = (count == 0) & are_of_kernel(keys[:, 0])
+    return aggregate(image_addresses(image), count), int(sums[in_kernel, 0].sum())

@@ -136,8 +136,9 @@ def refuse_thin(
 ) -> None:
     """Raise IncompleteError where samples are too few to infer from."""
     if samples < FEWEST and not force:
+        said = "1 sample is" if samples == 1 else f"{samples:,} samples are"
         raise IncompleteError(
-            f"{samples:,} samples are too few to infer a flow from",
+            f"{said} too few to infer a flow from",
             tallies,
             notes,
             f"Record more than {FEWEST:,} (a longer run, a shorter period), or give --force.",

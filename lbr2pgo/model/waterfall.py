@@ -100,11 +100,18 @@ REASONS = {
     ),
     "elsewhere": Reason(
         "outside the image",
-        "nothing: libraries and the kernel; convert them with their own --binary",
+        "nothing: libraries; convert them with their own --binary (a few on the page behind the "
+        "code are an imprecise event's, under a hypervisor above all: record a precise one)",
+    ),
+    "in_kernel": Reason(
+        "in the kernel",
+        "nothing, where others are not; else the event counts nothing in user space: record one "
+        "that does (instructions:upp)",
     ),
     "no_instruction": Reason(
         "inside an instruction, or outside of all code",
-        "check that the binary is the one that was recorded",
+        "check that the binary is the one that was recorded; a few are an imprecise event's: "
+        "record a precise one (instructions:upp)",
     ),
     "not_mapped": Reason(
         "from a process that did not map the image",
@@ -163,6 +170,16 @@ REASONS = {
         "leave out --compat: their branch stacks are whole",
     ),
 }
+
+
+def of_instructions(mapped: int, inside: int, in_kernel: int) -> dict[str, int]:
+    """A tally of samples by where they are, in the image or else in the kernel."""
+    return {
+        "instructions_mapped": mapped,
+        "instructions_in_image/in_kernel": in_kernel,
+        "instructions_in_image/elsewhere": mapped - inside - in_kernel,
+        "instructions_in_image": inside,
+    }
 
 
 _OUTSIDE_IN = "outside_in"

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import (
     BRANCH,
     END,
@@ -44,7 +45,7 @@ from lbr2pgo.sources.base import (
 from lbr2pgo.sources.code_addresses import are_code
 from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader
 from lbr2pgo.support import headway
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses
+from lbr2pgo.support.addresses import ImageAddresses, are_of_kernel, image_addresses
 from lbr2pgo.support.arrays import U8, U64, Bools
 from lbr2pgo.support.distinct import begins
 from lbr2pgo.support.sums import exact_sum, refuse_too_many
@@ -167,21 +168,18 @@ class Preaggregated:
     def _sample_counts(self, layout: ImageLayout, own: U64) -> InstructionCounts:
         self._health = Counter()
         parts = [aggregate_samples(*np.zeros((2, 0), np.uint64))]
-        read = 0
+        read = in_kernel = 0
         for text, _ in self._reader.chunks():
             piece = self._read(text)
             rows = _letters(piece, "S")
             address, count = image_addresses(piece.address[rows, 0]), piece.amount[rows]
             inside = are_code(layout, address) & np.isin(piece.image[rows, 0], own)
             read += exact_sum(count)
+            in_kernel += exact_sum(count[~inside & are_of_kernel(address)])
             parts.append(aggregate_samples(address[inside], count[inside]))
             self._health["rows of branches, where samples were asked for"] += int((~rows).sum())
         counts = merge_samples(parts)
-        tallies = {
-            "instructions_mapped": read,
-            "instructions_in_image/elsewhere": read - counts.total,
-            "instructions_in_image": counts.total,
-        }
+        tallies = waterfall.of_instructions(read, counts.total, in_kernel)
         return replace(counts, build_id=layout.build_id, tallies=tallies)
 
     def _select(self, piece: Rows, rows: _Traces) -> _Traces:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NewType, cast
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo.support.arrays import I64
+from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.intervals import interval_of
 from lbr2pgo.support.tables import same_length, seal
@@ -88,6 +88,16 @@ def in_file(address: int) -> int:
 def image_array(numbers: Iterable[int]) -> ImageAddresses:
     """Image addresses (n,) of numbers."""
     return image_addresses(np.array(list(numbers), dtype=np.uint64))
+
+
+def are_of_kernel(addresses: U64 | ImageAddresses | RuntimeAddresses) -> Bools:
+    """Which lie in the upper half, where x86-64 and AArch64 have the kernel.
+
+    >>> are_of_kernel(np.array([0x401000, 0xFFFFFFFF81000000], np.uint64)).tolist()
+    [False, True]
+    """
+    upper: Bools = (addresses >> np.uint64(63)).astype(np.bool_)
+    return upper
 
 
 @dataclass(frozen=True, slots=True)

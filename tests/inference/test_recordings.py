@@ -15,8 +15,9 @@ from lbr2pgo.cli.accuracy import exact_edges_of
 from lbr2pgo.conversion import Conversion, ConvertOptions, convert
 from lbr2pgo.inference.recordings import precision_notes
 from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
-from lbr2pgo.model.waterfall import check
+from lbr2pgo.model.waterfall import check, rows
 from lbr2pgo.profiles.formats import output, steps
+from lbr2pgo.program.code.functions import code_ranges
 from lbr2pgo.program.program import Program
 from lbr2pgo.sources.base import Addresses, EventInfo, SourceInfo
 
@@ -131,17 +132,33 @@ def written(path: Path, text: str) -> Path:
 def test_one_sample_is_too_thin(tmp_path: Path) -> None:
     start = int(Program.open(PIE).functions.start[5])
     path = written(tmp_path / "one", f"E cycles\nS {start:x} 1\n")
-    with pytest.raises(IncompleteError, match="too few") as refused:
+    with pytest.raises(IncompleteError, match="1 sample is too few") as refused:
         converted(path)
     assert "a longer run" in (refused.value.cure or "")
 
 
-def test_samples_of_the_kernel_alone_are_an_empty_profile_with_a_cure(tmp_path: Path) -> None:
-    # An event that counts nothing in user space.
-    path = written(tmp_path / "kernel", "E cycles:k\nS ffffffff81000010 5000\n")
+SAMPLE = "interp 10 1.{:06d}:          1 {}:  {:x} f+0x0 ({})\n"
+
+
+@pytest.mark.parametrize("as_text", [True, False])
+def test_an_event_that_counts_nothing_in_user_space_is_said(tmp_path: Path, as_text: bool) -> None:
+    at = 0xFFFFFFFF81000010
+    lines = (SAMPLE.format(i, "cycles:k", at, "[kernel.kallsyms]") for i in range(3000))
+    text = "".join(lines) if as_text else f"E cycles:k\nS {at:x} 3000\n"
     with pytest.raises(EmptyProfileError, match="in this image") as refused:
-        converted(path)
-    assert "kernel" in (refused.value.cure or "")
+        converted(written(tmp_path / "kernel", text))
+    assert "counts nothing in user space: record one that does" in (refused.value.cure or "")
+    assert refused.value.tallies["instructions_in_image/in_kernel"] == 3000
+
+
+def test_samples_in_libraries_alone_are_said(tmp_path: Path) -> None:
+    at, library = 0x7F0000001010, "/usr/lib/libc.so.6"
+    text = "".join(SAMPLE.format(i, "cycles:u", at, library) for i in range(3000))
+    with pytest.raises(EmptyProfileError, match="in this image") as refused:
+        converted(written(tmp_path / "libraries.txt", text))
+    assert "libraries" in (refused.value.cure or "")
+    assert refused.value.tallies["instructions_in_image/elsewhere"] == 3000
+    assert refused.value.tallies["instructions_in_image/in_kernel"] == 0
 
 
 def test_call_chains_alone_count_by_their_innermost_frame(tmp_path: Path) -> None:
@@ -164,3 +181,22 @@ def test_samples_that_skid_off_the_code_are_counted_as_lost(tmp_path: Path) -> N
     done = converted(path)
     assert done.tallies["instructions_sampled/no_instruction"] == 7
     check(done.tallies, steps())
+
+
+def test_samples_that_skid_to_the_page_behind_the_code_are_counted_and_the_cure_says_so(
+    tmp_path: Path,
+) -> None:
+    program = Program.open(PIE)
+    last = max(end for _, end in code_ranges(program.image).pairs())
+    start = int(program.functions.start[5])
+    text = f"E cycles\nS {start:x} 3000\nS {last:x} 7\nS {last + 0x1000:x} 2\n"
+    done = converted(written(tmp_path / "page", text))
+    check(done.tallies, steps())
+    lost = [
+        (reason.cure, count)
+        for row in rows(done.tallies, steps())
+        for reason, count in row.losses
+        if row.step.key.startswith("instructions")
+    ]
+    assert sum(count for _, count in lost) == 9
+    assert any("hypervisor" in cure for cure, _ in lost)

@@ -14,6 +14,7 @@ import numpy as np
 
 from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
 from lbr2pgo.model.branch_stacks import CallChains
+from lbr2pgo.support.addresses import are_of_kernel
 from lbr2pgo.support.arrays import U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.intervals import last_at_or_below
@@ -22,7 +23,6 @@ _FEWEST = 1000
 """Frames that can tell: code that a program makes itself is in no file either."""
 _FEW = 0.01
 """The share of frames in mappings is far above this where they are addresses."""
-_KERNEL = np.uint64(1 << 63)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class MappedCode:
 
 def are_offsets(chains: CallChains, mapped: MappedCode) -> bool:
     """Whether call stacks can't be addresses."""
-    user = chains.frames[chains.frames < _KERNEL]
+    user = chains.frames[~are_of_kernel(chains.frames)]
     if len(mapped.start) == 0 or len(user) < _FEWEST:
         return False
     return int(mapped.holds(user).sum()) < _FEW * len(user)
