@@ -8,6 +8,9 @@ from libc.stdlib cimport calloc, free
 cdef enum:
     FIRST_SLOTS = 1 << 12
 
+# A prime beyond any number of rows: its multiples go through all of them, far from one to the next.
+cdef uint64_t STRIDE = 2654435761
+
 
 cdef class KeyTable:
     def __cinit__(self):
@@ -40,10 +43,13 @@ cdef class KeyTable:
         return 0
 
     def add(self, const uint64_t[:, ::1] keys, const uint64_t[:, ::1] sums):
-        cdef Py_ssize_t i
-        if keys.shape[0] != sums.shape[0]:
-            raise ValueError(f"{keys.shape[0]} keys with {sums.shape[0]} sums")
-        for i in range(keys.shape[0]):
+        cdef Py_ssize_t n, i, count = keys.shape[0]
+        if count != sums.shape[0]:
+            raise ValueError(f"{count} keys with {sums.shape[0]} sums")
+        for n in range(count):
+            # The rows of another table come in the order of their slots. So they would fill a smaller
+            # table from its front, where searches would go on and on before it grows.
+            i = <uint64_t>n * STRIDE % <uint64_t>count
             if keys[i, 3] == 0:
                 raise ValueError(f"key {i} ends with 0")
             add(

@@ -92,6 +92,22 @@ def test_addresses_in_rows_spread_over_the_table() -> None:
     assert took[1] < 20 * took[0]
 
 
+def test_rows_of_another_table_make_no_long_searches() -> None:
+    """They come in the order of the hash, and would fill a table from its front."""
+    n = 5 << 16  # three fifths of the slots there are
+    mine, others = np.random.default_rng(6).integers(1, 1 << 63, (2, n, 4), np.uint64)
+    other, sums = KeyTable(), np.ones((n, 3), np.uint64)
+    other.add(others, sums)
+    took = []
+    for keys in (others, other.rows()[0]):
+        table = KeyTable()
+        table.add(mine, sums)
+        start = time.thread_time()
+        table.add(keys, sums)
+        took.append(time.thread_time() - start)
+    assert took[1] < 10 * took[0]  # as they are; 36 times in the order of the slots
+
+
 @pytest.mark.parametrize("keys", [[(1, 2, 3, 0)], [(1, 1, 1, 1), (0, 0, 0, 0)]])
 def test_a_key_that_would_look_like_a_free_place_is_refused(keys: list[Key]) -> None:
     with pytest.raises(ValueError, match="ends with 0"):
