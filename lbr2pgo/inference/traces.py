@@ -16,7 +16,7 @@ from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, agg
 from lbr2pgo.program.code.code_graph import CodeGraph
 from lbr2pgo.program.code.instructions import CALLS, InstructionTable, Kind
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
-from lbr2pgo.support.arrays import I64, U8, U64
+from lbr2pgo.support.arrays import F64, I64, U8, U64
 from lbr2pgo.support.distinct import place_of
 from lbr2pgo.support.intervals import last_at_or_below
 from lbr2pgo.support.sums import sums_at
@@ -99,7 +99,22 @@ def shared_out(rows: I64, columns: I64) -> I64:
     share = np.concatenate([[0], np.cumsum(columns)])[np.newaxis, :] / total
     corners = np.rint(ends * share).astype(np.int64)
     table: I64 = np.diff(np.diff(corners, axis=0), axis=1)
-    return np.maximum(table, 0)
+    if (table < 0).any():
+        _lift(table, np.outer(rows, columns / total))
+    return table
+
+
+def _lift(table: I64, wanted: F64) -> None:
+    """Make negative numbers 0 at the cost of others in their rows and columns; sums stay.
+
+    Where a number is too low, another one of its row is too high, and so is one of its column.
+    """
+    for i, j in np.argwhere(table < 0).tolist():
+        while table[i, j] < 0:
+            k = int(np.argmax(table[i] - wanted[i]))
+            other = int(np.argmax(table[:, j] - wanted[:, j]))
+            table[[i, other], [j, k]] += 1
+            table[[i, other], [k, j]] -= 1
 
 
 def runs_between(start: I64, end: I64, address: ImageAddresses) -> Rows:

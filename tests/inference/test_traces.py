@@ -78,6 +78,13 @@ def test_no_branch_says_whether_it_was_predicted(case: Case) -> None:
     assert counts.has(BRANCH | FROM | TO).any()
 
 
+def test_shares_are_not_negative() -> None:
+    """Rounded corners alone would take one from the middle."""
+    assert shared_out(np.array([3, 1, 16]), np.array([8, 9, 3])).tolist() == [
+        [1, 2, 0], [1, 0, 0], [6, 7, 3],
+    ]  # fmt: skip
+
+
 @given(st.lists(st.integers(0, 90), min_size=1, max_size=6), st.data())
 def test_shares_have_the_sums_of_rows_and_columns(rows: list[int], data: st.DataObject) -> None:
     total = sum(rows)
