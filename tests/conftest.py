@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 REPOSITORY = Path(__file__).parent.parent
 CORPUS = REPOSITORY.parent / "shared" / "corpus"
@@ -26,6 +27,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("random", deadline=None)
 settings.load_profile("same")
+# It would also try the numbers in those modules of ours that happen to be loaded by then: other
+# ones for each order of the tests, and each split among workers.
+providers._get_local_constants = lambda: providers._local_constants
 
 # Thousands of programs under test import the package: where the environment forbids them to keep
 # what they compile, each compiles all of it.

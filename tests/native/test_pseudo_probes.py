@@ -17,7 +17,7 @@ from lbr2pgo.native.pseudo_probes import (
 )
 
 GUIDS = st.integers(0, 2**64 - 1)
-ADDRESSES = st.integers(0x1000, 0x4000) | st.integers(0, 2**63)
+ADDRESSES = st.integers(0x1000, 0x4000) | st.integers(0, 2**63 - 1)
 PROBES = st.builds(
     Probe,
     index=st.integers(1, 300) | st.just(2**32 - 1),
