@@ -45,14 +45,15 @@ def best_of(figures: Figures) -> str:
 
 
 def rows(folders: Sequence[Path]) -> Iterator[list[str]]:
-    """Cells of the table, the means last."""
+    """Cells of the table, last the means of what all programs were built with."""
     programs = [json.loads((folder / FIGURES).read_text()) for folder in folders]
     names = [name for name in BUILDS if not name.startswith("gcc") and INSTRUMENTED not in name]
     for name in [*names[1:], SEARCH]:
         found = [shares_of(best_of(each) if name == SEARCH else name, each) for each in programs]
-        if any(found):
-            known = [each for each in found if each is not None]
-            yield [name, *map(cell, found), cell(tuple(map(mean_of, zip(*known, strict=True))))]
+        known = [each for each in found if each is not None]
+        if known:
+            of_all = tuple(map(mean_of, zip(*known, strict=True)))
+            yield [name, *map(cell, found), cell(of_all if len(known) == len(found) else None)]
 
 
 def mean_of(shares: Sequence[float | None]) -> float | None:

@@ -196,8 +196,9 @@ def main() -> None:
     builds = Builds(Bench(args.folder.resolve(), args.sources, *words))
     print("| build | instructions | taken branches |\n| --- | --- | --- |")
     for name in BUILDS:
-        base = "gcc" if name.startswith("gcc") else PLAIN
-        if name in (PLAIN, base) or any(fnmatch(name, pattern) for pattern in args.builds):
+        if name == PLAIN or any(fnmatch(name, pattern) for pattern in args.builds):
+            base = "gcc" if name.startswith("gcc") else PLAIN
+            builds.count(base)
             builds.count(name)
             pairs = zip(builds.figures[name], builds.figures[base], strict=True)
             print(
