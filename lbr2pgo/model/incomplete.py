@@ -31,7 +31,7 @@ class EmptyProfileError(IncompleteError):
         what: str | None = None,
         steps: Sequence[waterfall.Step] = waterfall.STEPS,
     ) -> None:
-        row = next((row for row in waterfall.rows(tallies, steps) if not row.count), None)
+        row = _emptied(waterfall.rows(tallies, steps))
         if row is not None:
             step = row.step
             what = f"the profile would be empty: no {step.unit} left at the step “{step.title}”"
@@ -40,3 +40,10 @@ class EmptyProfileError(IncompleteError):
             reason, _ = row.losses[0]
             cure = f"{reason.title}: {reason.cure}."
         super().__init__(what or "no count is left to write", tallies, notes, cure)
+
+
+def _emptied(rows: Sequence[waterfall.Row]) -> waterfall.Row | None:
+    """The last step that left nothing of what there was before it, else the first with nothing."""
+    empty = [row for row in rows if not row.count]
+    lost = [row for row in empty if row.before]
+    return (*lost[-1:], *empty[:1], None)[0]

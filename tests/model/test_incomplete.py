@@ -4,7 +4,7 @@ from lbr2pgo.model import waterfall
 from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
 
 
-def test_the_first_step_at_which_nothing_is_left_is_named_with_its_largest_loss() -> None:
+def test_the_step_that_left_nothing_is_named_with_its_largest_loss() -> None:
     steps = (
         waterfall.Step("read", "read", "samples", None),
         waterfall.Step(
@@ -23,6 +23,18 @@ def test_the_first_step_at_which_nothing_is_left_is_named_with_its_largest_loss(
     )
     assert error.cure == "of another process: leave out --pid."
     assert (error.tallies, error.notes) == (tallies, ("a note",))
+
+
+def test_a_step_that_had_nothing_to_begin_with_is_not_named() -> None:
+    steps = (
+        waterfall.Step("mended", "that were mended", "samples", None),
+        waterfall.Step("read", "read", "runs", None),
+        waterfall.Step("whole", "that are whole", "runs", "read"),
+        waterfall.Step("located", "with a location", "runs", "read"),
+        waterfall.Step("written", "written", "runs", "located"),
+    )
+    tallies = {"mended": 0, "read": 3, "whole": 0, "located": 0, "written": 0}
+    assert "step “with a location”" in EmptyProfileError(tallies, steps=steps).what
 
 
 def test_without_a_step_that_is_empty_it_says_what_it_is_told() -> None:

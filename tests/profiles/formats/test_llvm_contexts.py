@@ -20,7 +20,7 @@ from builders.recordings import PIE, RECORDING
 
 from lbr2pgo.conversion import Conversion, ConvertOptions, convert
 from lbr2pgo.model import waterfall
-from lbr2pgo.model.incomplete import IncompleteError
+from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
 from lbr2pgo.model.waterfall import losses_of
 from lbr2pgo.profiles.formats import output, read_written, steps
 from lbr2pgo.profiles.formats.llvm_contexts import STEPS
@@ -73,9 +73,9 @@ def walked(tmp_path_factory: pytest.TempPathFactory, tool: Tool) -> tuple[Path, 
     return walk_of(CProgram(1).compile(where, compiler=tool("clang-22")))
 
 
-def walk_of(binary: Path) -> tuple[Path, Path]:
+def walk_of(binary: Path, only: str | None = None) -> tuple[Path, Path]:
     recording = binary.with_suffix(".perfscript")
-    walk = BinaryWalk(binary, 1)
+    walk = BinaryWalk(binary, 1, only)
     recording.write_text(walk.hybrid_script(walk.hybrid(2000, HybridPlan(lost_callers=0.3))))
     return recording, binary
 
@@ -210,6 +210,24 @@ def test_call_stacks_that_hold_nothing_make_no_contexts(
     bare = tmp_path / "bare.perfscript"
     bare.write_text(f"{head}\n\n{write_hybrid(samples)}")
     assert "llvm_runs" in done((bare, binary), tmp_path).tallies
+
+
+@pytest.mark.parametrize("contexts", OURS)
+@pytest.mark.parametrize("compat", [(), ("llvm-profgen",)])
+def test_what_ran_without_debug_information_is_told(
+    compat: tuple[str, ...], contexts: str, tmp_path: Path, tool: Tool
+) -> None:
+    """Only a function that did not run has some."""
+    known = tmp_path / "known.o"
+    source = tmp_path / "known.c"
+    source.write_text("int known(void) { return 1; }\n")
+    subprocess.run([tool("clang-22"), "-g", "-c", source, "-o", known], check=True)
+    binary = CProgram(1).compile(tmp_path / "p", "-g0", known.name, compiler=tool("clang-22"))
+    recording, _ = walk_of(binary, "f")
+    made = (output("llvm", tmp_path / "out", contexts=contexts),)
+    with pytest.raises(EmptyProfileError, match="attributed to a source location") as raised:
+        convert(ConvertOptions((recording,), binary, outputs=made, compat=frozenset(compat)))
+    assert "build with -g" in str(raised.value.cure)
 
 
 def with_frames(case: tuple[Path, Path], where: Path, frames: list[int], tail: str = "") -> Path:

@@ -225,7 +225,8 @@ class _Finder:
         inline, inlined = self.source.inline, self.source.inlined
         what = inline[np.newaxis]
         if self.as_llvm:
-            what = np.stack((inlined.parent, inlined.line, inlined.discriminator))[:, inline]
+            columns = (inlined.parent, inlined.line, inlined.discriminator)
+            what = np.stack([np.append(column, -1)[inline] for column in columns])
         begins = np.ones(len(inline), np.bool_)
         begins[1:] = (what[:, 1:] != what[:, :-1]).any(axis=0)
         begins[1:] |= (inline[1:] < 0) | (inline[:-1] < 0)
