@@ -74,10 +74,15 @@ def as_text(profile: ContextProfile | ProfileTable) -> str:
     return out.getvalue().decode()
 
 
-def without_attributes(profile: str) -> str:
+def without_was_inlined(profile: str) -> str:
     """Of contexts that were inlined at times, the first one that llvm-profgen's hash table shows
     decides; we say that they were."""
-    return re.sub(r"(?m)^ +!Attributes:.*\n", "", profile)
+
+    def cleared(line: re.Match[str]) -> str:
+        kept = int(line[2]) & ~WAS_INLINED
+        return f"{line[1]}{kept}\n" if kept else ""
+
+    return re.sub(r"(?m)^( +!Attributes: )(\d+)\n", cleared, profile)
 
 
 def context_profile(

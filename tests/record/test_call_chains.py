@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from builders.context_profiles import FULL
+from builders.context_profiles import FULL, without_was_inlined
 from builders.hybrid import text_of
 from builders.llvm_profiles import converted, profgen_of_contexts
 from builders.recordings import TESTBINS
@@ -204,6 +204,12 @@ FLAGS = {
     "probes": ("-g1", "-fpseudo-probe-for-profiling"),
 }
 MODES: dict[str, tuple[str, ...]] = {"nested": (), "full": FULL}
+CHANCE = {("nested", "probes", "interp.c"), ("nested", "probes", "shapes.cpp"),
+          ("nested", "lines", "shapes.cpp")}  # fmt: skip
+"""What agrees in most recordings only. llvm-profgen reads a size that it has not found of static
+functions, and whether these are inlined differs then; in one of five recordings by lines, another
+function of the standard library's chain of copies was inlined.
+"""
 
 
 @pytest.mark.slow
@@ -221,14 +227,12 @@ def test_contexts_of_recordings_are_those_of_llvm_profgen(
     run(compiler, "-O2", *FLAGS[kind], "-no-pie", "-w", source, "-o", path)
     recording = record(path, 3, period=53, call_graph=True)
     text.write_text(text_of(recording.stacks()))
-    # llvm-profgen reads a size that it has not found of static functions: whether these are inlined
-    # differs in some recordings. The two programs of TESTBINS have such functions.
-    is_chance = kind == "probes" and source != CALLS
-    modes = {k: v for k, v in MODES.items() if not (k == "nested" and is_chance)}
+    modes = {k: v for k, v in MODES.items() if (k, kind, source.name) not in CHANCE}
     for contexts, words in modes.items():
         ours = converted(tmp_path, recording.path, path, compat=True, contexts=contexts)
         theirs = profgen_of_contexts(tool, tmp_path, text, path, *words)
-        assert sorted(ours.splitlines()) == sorted(theirs.splitlines())
+        lines, wanted = (sorted(without_was_inlined(each).splitlines()) for each in (ours, theirs))
+        assert lines == wanted
 
 
 def test_functions_have_their_size_where_line_tables_shorten_names(

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from builders.binary_walks import BinaryWalk, HybridPlan
 from builders.c_programs import CProgram
-from builders.context_profiles import FULL, HYBRID, LINES, without_attributes
+from builders.context_profiles import FULL, HYBRID, LINES, without_was_inlined
 from builders.hybrid import read_hybrid, write_hybrid
 from builders.llvm_profiles import converted, profgen_of_contexts
 from builders.recordings import PIE, RECORDING
@@ -47,7 +47,7 @@ def test_the_cases_of_llvm(
     expected = profgen_of_contexts(tool, tmp_path, *case(corpus, name), *LINES, *OURS[contexts])
     found = converted(tmp_path, *case(corpus, name), compat=True, probes="off", contexts=contexts)
     if contexts == "full":
-        expected, found = without_attributes(expected), without_attributes(found)
+        expected, found = without_was_inlined(expected), without_was_inlined(found)
     assert found == expected
 
 

@@ -85,7 +85,7 @@ def test_clang_and_lld_put_functions_in_the_order_asked_for(
     said = run(tool("llvm-nm-22"), "-n", out).stdout
     placed = [line.split()[-1] for line in said.splitlines() if len(line.split()) == 3]
     wanted = recorded.with_suffix(".ld").read_text().split()
-    assert len(wanted) > 5
+    assert len(wanted) > 3
     assert [name for name in placed if name in wanted] == wanted
     assert run(out).stdout == run(recorded).stdout
 
