@@ -77,7 +77,21 @@ def same_build_id(recorded: str | None, wanted: str | None) -> bool:
     """Compare build-ids; perf pads short ones with zeros to 20 bytes."""
     if recorded is None or wanted is None:
         return False
-    return recorded.lower().rstrip("0") == wanted.lower().rstrip("0")
+    return plain_build_id(recorded) == plain_build_id(wanted)
+
+
+def plain_build_id(build_id: str) -> str:
+    """Equal for build-ids that are the same."""
+    return build_id.lower().rstrip("0")
+
+
+def paths_by_build(mapped: Mapping[str, frozenset[str]]) -> dict[str, dict[str, frozenset[str]]]:
+    """What `mapped_build_ids` found, under each of the build-ids (`plain_build_id`)."""
+    found: dict[str, dict[str, frozenset[str]]] = {}
+    for path, known in mapped.items():
+        for build_id in known:
+            found.setdefault(plain_build_id(build_id), {})[path] = known
+    return found
 
 
 def match_image(

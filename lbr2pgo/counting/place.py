@@ -7,7 +7,17 @@ from dataclasses import replace
 
 from lbr2pgo.counting.address_spaces import AddressSpaces, Others, Pieces, moved, pieces_of
 from lbr2pgo.counting.find_by_branches import CodeBranches, Fit, edges_of, find_load, fit_of
-from lbr2pgo.counting.find_image import ImageMatch, assumption, match_image, not_mapped
+from lbr2pgo.counting.find_image import (
+    ImageMatch,
+    assumption,
+    executable_mmaps,
+    mapped_build_ids,
+    match_image,
+    not_mapped,
+    of_build,
+    paths_by_build,
+    plain_build_id,
+)
 from lbr2pgo.counting.kernel import kernel_pieces, match_kernel
 from lbr2pgo.counting.made_code import with_made_code
 from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
@@ -85,8 +95,13 @@ def place_images(
     events = of_code(source.space_events())
     found = list(_matched(beside, events, source))
 
+    by_path: dict[str, list[tuple[Beside, ImageMatch]]] = {}
+    for each, other in found:
+        for path in dict.fromkeys(other.paths):
+            by_path.setdefault(path, []).append((each, other))
+
     def pieces(event: Mmap) -> Pieces:
-        for each, other in found:
+        for each, other in by_path.get(event.path, ()):
             if other.shows(event):
                 return moved(pieces_of(event, each.layout), each.slot)
         return ()
@@ -104,9 +119,13 @@ def _matched(
     beside: Sequence[Beside], events: Sequence[SpaceEvent], source: StackSource
 ) -> Iterator[tuple[Beside, ImageMatch]]:
     """Those that a source knows, with how; raises InputError for named ones that it does not."""
+    mapped = mapped_build_ids(executable_mmaps(events), source.info.build_ids)
+    by_build = paths_by_build(mapped)  # a process may have made thousands of images
     for each in beside:
+        wanted = each.layout.build_id
+        same = by_build.get(plain_build_id(wanted), {}) if wanted else {}
         try:
-            match = _match_beside(each, events, source)
+            match = of_build(same, wanted) or _match_beside(each, events, source)
         except InputError:
             if each.is_named:
                 raise

@@ -7,7 +7,7 @@ from dataclasses import field, replace
 from pathlib import Path
 
 from lbr2pgo.counting.count import Progress
-from lbr2pgo.counting.find_image import same_build_id
+from lbr2pgo.counting.find_image import plain_build_id
 from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.waterfall import counts_outside
 from lbr2pgo.program.elf.find import ImagePlaces
@@ -98,21 +98,21 @@ def _parts(
     program: Program, named: Sequence[tuple[Path, str]], found: Sequence[tuple[Path, str]]
 ) -> tuple[Part, ...]:
     """The others, each once; those that are linked where no slot has room are left out."""
-    known = [program]
-    parts = []
+    known = _names_of(program.image)
+    parts: list[Part] = []
     for i, (path, name) in enumerate([*named, *found]):
         each = Program.open(path)
-        is_known = any(_is_same(each.image, other.image) for other in known)
-        if not is_known and _fits(each.image) and _fits(program.image):
-            parts.append(Part(each, len(known), name, is_named=i < len(named)))
-            known.append(each)
+        names = _names_of(each.image)
+        if known.isdisjoint(names) and _fits(each.image) and _fits(program.image):
+            parts.append(Part(each, len(parts) + 1, name, is_named=i < len(named)))
+            known |= names
     return tuple(parts)
 
 
-def _is_same(one: Image, other: Image) -> bool:
-    return same_build_id(one.build_id, other.build_id) or (
-        Path(one.path).resolve() == Path(other.path).resolve()
-    )
+def _names_of(image: Image) -> set[Path | str]:
+    """By which it is known to be the same as another one: its path and its build-id."""
+    build_id = plain_build_id(image.build_id or "")
+    return {Path(image.path).resolve(), *([build_id] if build_id else [])}
 
 
 def _fits(image: Image) -> bool:
