@@ -33,18 +33,24 @@ Tool = Callable[[str], str]
 Corpus = Callable[[str], Path]
 
 OURS = {"nested": (), "full": FULL}
+MODES = {**OURS, "off": ("--ignore-stack-samples",)}
+
+
+BINARIES = {"invalid-range": "noinline-cs-pseudoprobe"}
+"""Of recordings that have none of their own."""
 
 
 def case(corpus: Corpus, name: str) -> tuple[Path, Path]:
-    return corpus(f"llvm-profgen/{name}.perfscript"), corpus(f"llvm-profgen/{name}.perfbin")
+    binary = BINARIES.get(name, name)
+    return corpus(f"llvm-profgen/{name}.perfscript"), corpus(f"llvm-profgen/{binary}.perfbin")
 
 
-@pytest.mark.parametrize("contexts", OURS)
-@pytest.mark.parametrize("name", HYBRID)
+@pytest.mark.parametrize("contexts", MODES)
+@pytest.mark.parametrize("name", [*HYBRID, *BINARIES])
 def test_the_cases_of_llvm(
     name: str, contexts: str, corpus: Corpus, tool: Tool, tmp_path: Path
 ) -> None:
-    expected = profgen_of_contexts(tool, tmp_path, *case(corpus, name), *LINES, *OURS[contexts])
+    expected = profgen_of_contexts(tool, tmp_path, *case(corpus, name), *LINES, *MODES[contexts])
     found = converted(tmp_path, *case(corpus, name), compat=True, probes="off", contexts=contexts)
     if contexts == "full":
         expected, found = without_was_inlined(expected), without_was_inlined(found)
@@ -52,15 +58,15 @@ def test_the_cases_of_llvm(
 
 
 PROBES = "-fpseudo-probe-for-profiling"
-PROBED = ("noinline-cs-pseudoprobe", "recursion-compression-pseudoprobe")
+PROBED = ("noinline-cs-pseudoprobe", "recursion-compression-pseudoprobe", "invalid-range")
 
 
-@pytest.mark.parametrize("contexts", OURS)
+@pytest.mark.parametrize("contexts", MODES)
 @pytest.mark.parametrize("name", PROBED)
 def test_the_cases_of_llvm_with_probes(
     name: str, contexts: str, corpus: Corpus, tool: Tool, tmp_path: Path
 ) -> None:
-    expected = profgen_of_contexts(tool, tmp_path, *case(corpus, name), *OURS[contexts])
+    expected = profgen_of_contexts(tool, tmp_path, *case(corpus, name), *MODES[contexts])
     found = converted(tmp_path, *case(corpus, name), compat=True, contexts=contexts)
     assert "!CFGChecksum" in found
     assert found == expected

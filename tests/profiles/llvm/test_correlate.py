@@ -11,15 +11,19 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from builders import llvm_profiles as profiles
 from builders.binary_walks import walked
+from builders.hybrid import Hybrid, write_hybrid
 from builders.outputs import outputs
 
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.model import waterfall
+from lbr2pgo.model.waterfall import losses_of
 from lbr2pgo.profiles.formats import output, steps
 from lbr2pgo.profiles.llvm.discriminators import duplication_factor
+from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 
@@ -206,6 +210,35 @@ def test_folded_code_gets_calls_from_outside_on_demand(
 
 
 RECORDINGS = sorted(path.name for path in (TESTBINS / "recordings").glob("*.perf.data"))
+
+
+OVER_LOCK = r"""int x;
+int main(void) {
+  for (int i = 0; i < 9; i++)
+    __asm__ volatile("cmpl $7, %0\n je 1f\n .byte 0xf0\n 1: incl %0" : "+m"(x) : : "cc");
+  return 0;
+}
+"""
+
+
+def test_a_jump_over_a_lock_prefix_leads_into_an_instruction(tool: Tool, tmp_path: Path) -> None:
+    """llvm-profgen takes the prefix for an instruction."""
+    source, binary = tmp_path / "lock.c", tmp_path / "lock"
+    source.write_text(OVER_LOCK)
+    command = [tool("clang-22"), "-O1", "-g", "-no-pie", source, "-o", binary]
+    subprocess.run(command, check=True)
+    program = Program.open(binary)
+    start = program.symbols.start[[program.symbols.names.index("main")]]
+    code = program.instructions_for(start)
+    rows = np.flatnonzero(code.has_target & (code.kind == Kind.COND) & (code.address >= start))
+    over, back = rows[code.index_of(code.target[rows]) < 0][0], rows[-1]
+    entries = [(int(code.address[row]), int(code.target[row])) for row in (back, over)] * 2
+    recording = tmp_path / "lock.perfscript"
+    recording.write_text(write_hybrid([Hybrid([], entries)]))
+    made = (output("llvm", tmp_path / "ours", contexts="off"),)
+    done = convert(ConvertOptions((recording,), binary, outputs=made))
+    assert losses_of(done.tallies, "runs_valid") == {"not_an_instruction": 2}
+    assert (tmp_path / "ours").read_text() != profgen(tool, tmp_path, recording, binary)
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
