@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from builders.recordings import PIE, RECORDING
+from builders.recordings import PIE, RECORDING, TESTBINS
 
 from lbr2pgo.analyses.accuracy import executions
 from lbr2pgo.analyses.accuracy_curves import InstructionCurve, Point, depth_points
@@ -16,6 +16,9 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import StackSource
 
+SHIPPED = sorted(
+    path.name.removesuffix(".perf.data") for path in (TESTBINS / "recordings").glob("*.perf.data")
+)
 EXACT = Path(str(RECORDING).replace(".perf.data", ".exact.npz"))
 
 
@@ -69,3 +72,18 @@ def test_deeper_stacks_are_nearer_and_correcting_helps_the_shallow_ones(program:
     ]  # fmt: skip
     edges = [point.edges or 0.0 for point in found]
     assert edges[0] < edges[1] < edges[2] < edges[3]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_correcting_harms_no_recording_beyond_chance(name: str) -> None:
+    machine = "aarch64" if name.startswith("aarch64") else "x86-64"
+    program = Program.open(TESTBINS / machine / name.removeprefix(f"{machine}-"))
+    recording = TESTBINS / "recordings" / f"{name}.perf.data"
+    source = open_source(recording)
+    assert isinstance(source, StackSource)
+    exact = exact_edges_of(recording.with_name(f"{name}.exact.npz"), program)
+    found = list(depth_points(source, exact, program, (8, 16, 32)))
+    raw, corrected = np.array([point.edges or 0.0 for point in found]).reshape(-1, 2).T
+    assert len(raw) == 3
+    # Fewer than 200 samples: what each of them adds is ten times as much.
+    assert (corrected > raw - 0.0015).all()

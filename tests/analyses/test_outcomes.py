@@ -1,19 +1,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from builders.evidence import evidence, gather, with_limits
+from builders.evidence import evidence, gather, gather_sources, with_limits
 from builders.recordings import TESTBINS
 from builders.sources import Sample
 
 from lbr2pgo.analyses.outcomes import estimate, outcomes
 from lbr2pgo.counting.count import Reading
+from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.model.exact_counts import ExactCounts
+from lbr2pgo.program.program import Program
 from lbr2pgo.sources import open_source
+from lbr2pgo.sources.base import StackSource
 
 BACK, LONG, SHORT = (0x1016, 0x1005), (0x1012, 0x1015), (0x1009, 0x1015)
 FORWARD = (0x1006, 0x1010)
@@ -141,6 +145,34 @@ def test_intervals_hold_the_exact_probability_as_often_as_they_promise(
     ]
     assert len(inside) >= 20
     assert sum(inside) >= 0.95 * len(inside)
+
+
+@dataclass
+class _Shallow:
+    """A source whose stacks keep so many of their newest entries."""
+
+    source: StackSource
+    depth: int
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.source, name)
+
+    def batches(self, resolve: object = None) -> Iterator[BranchStacks]:
+        for batch in self.source.batches(resolve):
+            yield batch.cut(self.depth)
+
+
+@pytest.mark.parametrize("depth", [4, 8, 16, 32])
+@pytest.mark.parametrize("name", ["interp.pie", "shapes.pie"])
+def test_intervals_hold_at_any_depth(depth: int, name: str) -> None:
+    recording = TESTBINS / "recordings" / f"x86-64-{name}.perf.data"
+    source = _Shallow(open_source(recording), depth)
+    program = Program.open(TESTBINS / "x86-64" / name)
+    found = estimate(gather_sources([source], program).evidence)
+    exact = _exact(Path(str(recording).replace(".perf.data", ".exact.npz")), name)
+    truth = np.array([exact[address] for address in found.address.tolist()])
+    inside = (found.low - 1e-9 <= truth) & (truth <= found.high + 1e-9)
+    assert inside.mean() >= 0.95, (inside.sum(), len(inside))
 
 
 def _exact(path: Path, name: str) -> dict[int, float]:
