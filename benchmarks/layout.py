@@ -78,7 +78,7 @@ def conversions(folder: Path) -> list[tuple[str, Cost]]:
     program = many_files.build(folder / "parts", _sources(), FLAGS, LINKING)
     recording = folder / "parts.data"
     if not recording.exists():
-        run([*LBR2PGO, "record", "--emulate", "-c", "997", "-o", str(recording), "--",
+        run([*LBR2PGO, "record", "--emulate", "-c", "97", "-o", str(recording), "--",
              str(program), "20"])  # fmt: skip
     convert = [*LBR2PGO, "convert", str(recording), "--binary", str(program)]
     cc, order = f"--propeller-cc={folder / 'cc'}", f"--propeller-ld={folder / 'ld'}"

@@ -249,7 +249,7 @@ class _Decoder:
         """The table in whichever of the two encodings ends where the functions begin."""
         begin = self.at
         for unit in (1, _WORD.size):
-            self.at = begin
+            self.at, self.files = begin, {}
             try:
                 names = [*self.string_table(unit)]
                 end = self.at
