@@ -23,7 +23,7 @@ from lbr2pgo.support.errors import InputError, OutputError
 
 if TYPE_CHECKING:
     from lbr2pgo.profiles.formats.base import Reader
-    from lbr2pgo.profiles.propeller.block_flow import BlockFlow
+    from lbr2pgo.profiles.propeller.block_flow import BlockFlow, Fit
     from lbr2pgo.profiles.propeller.files import Cluster
     from lbr2pgo.profiles.propeller.layout import Layout
     from lbr2pgo.profiles.propeller.names import Named
@@ -134,9 +134,11 @@ def laid_out(work: Work) -> LaidOut:
         except InputError as error:
             raise _nothing(error.what, error.where, error.cure) from error
         found = block_flow(work.flow, blocks)
-        if found.jumps_at_blocks < _FEWEST_AT_BLOCKS * found.jumps:
+        if found.fit.to_starts < _FEWEST_AT_BLOCKS * found.fit.jumps:
             cure = "Give the binary that was recorded, as the linker left it."
-            raise _nothing(f"the block map is of another build: {_fit(found)}", blocks.origin, cure)
+            raise _nothing(
+                f"the block map is of another build: {_said(found.fit)}", blocks.origin, cure
+            )
         layout = lay_out(work.flow, blocks, found)
         entries = blocks.entry[layout.function].tolist()
         names, lost = compiler_names(entries, work.program.symbols, work.debug)
@@ -145,16 +147,20 @@ def laid_out(work: Work) -> LaidOut:
     tallies |= {f"{FUNCTIONS.key}/{why}": number for why, number in lost.items()}
     if not tallies[FUNCTIONS.key]:
         raise EmptyProfileError(tallies, what="no function with a block map and a name ran")
-    return LaidOut(layout, blocks, names, found, tallies, _fit(found))
+    return LaidOut(layout, blocks, names, found, tallies, _said(found.fit))
 
 
 def _nothing(why: str, where: str | None, cure: str | None) -> OutputError:
     return OutputError(f"nothing was written for Propeller: {why}", where=where, cure=cure)
 
 
-def _fit(found: BlockFlow) -> str:
-    share = found.jumps_at_blocks / found.jumps if found.jumps else 1.0
-    return f"{share:.2%} of {found.jumps:,} jumps within functions lead to the start of a block"
+def _said(fit: Fit) -> str:
+    """A run starts where a jump leads to, and ends with one."""
+    starts, ends = (each / fit.jumps if fit.jumps else 1.0 for each in (fit.to_starts, fit.at_ends))
+    return (
+        f"{starts:.2%} of {fit.jumps:,} jumps within functions lead to the start of a block, "
+        f"{ends:.2%} stand at the end of one"
+    )
 
 
 def _readers() -> tuple[Reader[Clusters], ...]:

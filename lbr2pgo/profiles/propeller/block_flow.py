@@ -47,16 +47,24 @@ class BlockFlow:
     count: U64
     """(b,): runs over each block of the map, or edges into it where these are more."""
     edges: BlockEdges
-    jumps_at_blocks: int
-    """Jumps within a function that led to the start of a block."""
+    fit: Fit
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Jumps within functions that have a map, and how many of them are where it has borders."""
+
     jumps: int
-    """All jumps within a function that has a map."""
+    at_ends: int
+    """That stand at the end of a block, with nothing but jumps behind them there."""
+    to_starts: int
+    """That lead to the start of one."""
 
 
 def block_flow(flow: Flow, blocks: BlockMap) -> BlockFlow:
     """Lay counts over the blocks of a map."""
     covered, fell = _runs(flow, blocks)
-    jumped, at_blocks, jumps = _jumps(flow, blocks)
+    jumped, fit = _jumps(flow, blocks)
     returned, rows = _returns(flow, blocks), np.flatnonzero(fell)
     edges = _summed(
         np.concatenate((jumped.source, returned.source, rows)),
@@ -65,7 +73,7 @@ def block_flow(flow: Flow, blocks: BlockMap) -> BlockFlow:
     )
     entered = np.zeros(len(blocks), np.uint64)
     add_at(entered, edges.target, edges.count)
-    return BlockFlow(np.maximum(covered, entered), edges, at_blocks, jumps)
+    return BlockFlow(np.maximum(covered, entered), edges, fit)
 
 
 def containing(addresses: ImageAddresses, blocks: BlockMap) -> I64:
@@ -104,8 +112,8 @@ def _runs(flow: Flow, blocks: BlockMap) -> tuple[U64, U64]:
     return covered[:-1].astype(np.uint64), past
 
 
-def _jumps(flow: Flow, blocks: BlockMap) -> tuple[BlockEdges, int, int]:
-    """Edges that jumps make; how many of all jumps within functions do."""
+def _jumps(flow: Flow, blocks: BlockMap) -> tuple[BlockEdges, Fit]:
+    """Edges that jumps make, and how well all jumps within functions fit the map."""
     branches = flow.branches
     inside = (flow.branch_from >= 0) & (branches.known & TO != 0)
     inside[inside] = np.isin(flow.instructions.kind[flow.branch_from[inside]], JUMPS)
@@ -121,7 +129,17 @@ def _jumps(flow: Flow, blocks: BlockMap) -> tuple[BlockEdges, int, int]:
     count = branches.count[rows]
     made = leads & ~blocks.is_entry[target]
     edges = _summed(source[made], target[made], count[made])
-    return edges, int(count[leads].sum()), int(count.sum())
+    at_end = _only_jumps_follow(flow, flow.branch_from[rows], blocks.end[source])
+    return edges, Fit(*(int(each.sum()) for each in (count, count[at_end], count[leads])))
+
+
+def _only_jumps_follow(flow: Flow, rows: I64, end: U64) -> Bools:
+    """Whether there is nothing else between an instruction and the end of its block; (n,) each."""
+    instructions = flow.instructions
+    last = np.searchsorted(instructions.address, end, side="left") - 1
+    others = np.cumsum(~np.isin(instructions.kind, JUMPS))
+    found: Bools = (others[last] == others[rows]) & (instructions.end[last] == end)
+    return found
 
 
 def _returns(flow: Flow, blocks: BlockMap) -> BlockEdges:
