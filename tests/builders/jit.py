@@ -7,7 +7,7 @@ package.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from builders import perf_data as build
@@ -53,12 +53,14 @@ def recording(
     dump: Path | None,
     stacks: Sequence[tuple[int, Sequence[tuple[int, int]]]],
     memory: str = "//anon",
+    event: Event | None = None,
+    features: Mapping[int, bytes] | None = None,
 ) -> Path:
     """Of a program with memory that it may run; stacks with their times, newest branch first.
 
     The program maps its jitdump, if there is one.
     """
-    event = Event()
+    event = event or Event()
 
     def mapped(start: int, path: str, length: int = 0x3000) -> bytes:
         trailer = event.trailer(PID, PID, 10, 1)
@@ -68,8 +70,10 @@ def recording(
     if dump is not None:
         space += mapped(MEMORY + 0x10_0000, str(dump), 0x1000)
     samples = b"".join(
-        Sample(tuple((*pair, 2) for pair in stack), pid=PID, tid=PID, time=time).encode(event)
+        Sample(
+            tuple((*pair, 2) for pair in stack), ip=stack[0][0], pid=PID, tid=PID, time=time
+        ).encode(event)
         for time, stack in stacks
     )
-    target.write_bytes(build.file_form([event], space + samples))
+    target.write_bytes(build.file_form([event], space + samples, features))
     return target

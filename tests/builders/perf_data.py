@@ -20,6 +20,7 @@ REGS_USER, STACK_USER, WEIGHT, DATA_SRC = 1 << 12, 1 << 13, 1 << 14, 1 << 15
 HW_INDEX, COUNTERS = 1 << 17, 1 << 19
 FORMAT_GROUP = 8
 SAMPLE_ID_ALL = 1 << 18
+USE_CLOCKID = 1 << 25
 
 Entry = tuple[int, int, int]
 
@@ -37,12 +38,15 @@ class Event:
     flags: int = SAMPLE_ID_ALL
     size: int = 112
     name: str = "an event"
+    clock: int | None = None
+    """That of its times, as `clock_gettime` numbers them."""
 
     def attr(self) -> bytes:
         known = struct.pack(
             "<IIQQQQQIIQQQ", self.type, self.size, self.config, 1009, self.sample_type,
-            self.read_format, self.flags, 0, 0, 0, 0, self.branch_sample_type,
-        )  # fmt: skip
+            self.read_format, self.flags | USE_CLOCKID * (self.clock is not None), 0, 0, 0, 0,
+            self.branch_sample_type,
+        ) + struct.pack("<QIi", 0, 0, self.clock or 0)  # fmt: skip
         return known.ljust(self.size, b"\0")[: self.size]
 
     def trailer(self, pid: int = 0, tid: int = 0, time: int = 0, sample_id: int = 0) -> bytes:

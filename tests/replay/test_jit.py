@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,12 +23,14 @@ from builders.jit import (
     record,
     recording,
 )
+from builders.perf_data import Event, build_id_record
 from builders.processes import CALL, RETURN, in_program
-from builders.recordings import PIE
+from builders.recordings import FEATURE_BUILD_ID, PIE
 from pythons import find
 
 from lbr2pgo.analyses.table import Table
 from lbr2pgo.program.elf.find import ImagePlaces
+from lbr2pgo.program.elf.image import Image
 from lbr2pgo.reports.build import ReportOptions, make_report
 from lbr2pgo.reports.model import Report
 from lbr2pgo.sources.base import StackSource
@@ -83,6 +86,19 @@ def test_a_mapped_jitdump_is_found_and_its_code_read(tmp_path: Path, memory: str
     }
     said = report(recorded, "hot-branches").notes
     assert f"{dump}: 1 functions that process {PID} made" in said
+
+
+def test_images_that_perf_makes_of_a_jitdump_are_read(tmp_path: Path, tool, run) -> None:
+    dump = dump_at(tmp_path / f"jit-{PID}.dump", load(MEMORY, "loop", LOOP, time=50))
+    by_clock = Event(clock=time.CLOCK_MONOTONIC)
+    build_id = bytes.fromhex(Image.open(PIE).build_id or "")
+    features = {FEATURE_BUILD_ID: build_id_record(str(PIE), build_id)}
+    recorded = recording(tmp_path / "perf.data", dump, STACKS, event=by_clock, features=features)
+    injected = tmp_path / "injected.data"
+    run(tool("perf"), "inject", "--jit", "-i", recorded, "-o", injected)
+    assert list(tmp_path.glob(f"jitted-{PID}-*.so"))
+    dump.unlink()
+    assert ends(injected) == IN_CODE
 
 
 def test_names_alone_tell_branches_blocks_and_outcomes(tmp_path: Path) -> None:
