@@ -106,6 +106,7 @@ def test_rust_programs_take_fewer_branches(tmp_path: Path, tool: Tool, run: Run)
     samples, fdata = profile(plain, run)
     optimised = build(f"-Zprofile-sample-use={samples}", tmp_path / "optimised")
     _, with_samples, with_bolt = taken(run, plain, optimised, bolted(plain, fdata, bolt, run))
+    # Over 4 seeds 0.691 and 0.594, each time.
     assert with_samples < 0.75
     assert with_bolt < 0.65
 
@@ -117,7 +118,7 @@ def test_bolt_lays_out_what_gcc_compiled(tmp_path: Path, tool: Tool, run: Run) -
     run(tool("g++"), *flags, TESTBINS / "src" / "shapes.cpp", "-o", program)
     _, fdata = profile(program, run, 20)
     _, ratio = taken(run, program, bolted(program, fdata, bolt, run), arguments=(20,))
-    assert ratio < 0.96
+    assert ratio < 0.96  # over 4 seeds 0.928 to 0.937
 
 
 def test_text_without_mappings_is_taken_as_linked(tmp_path: Path, tool: Tool, run: Run) -> None:
