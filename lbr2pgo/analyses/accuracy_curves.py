@@ -48,7 +48,8 @@ class Point:
     skid: int | None
     corrected: bool
     """Whether a flow was inferred, or fall-throughs behind newest branches were added."""
-    edges: float | None
+    edges: float
+    """Of all; of samples of instructions, of those within functions with known targets."""
     conditional: float
     blocks: float
     wrong: float | None
@@ -91,7 +92,8 @@ class InstructionCurve:
             node, edge = flow.node, flow.edge
         blocks, rows = ~graph.is_hub, self.is_conditional
         return Point(
-            "instructions", int(drawn.sum()), None, skid, corrected, None,
+            "instructions", int(drawn.sum()), None, skid, corrected,
+            overlap(self.edge[self._is_branch], edge[self._is_branch]),
             overlap(self.edge[rows], edge[rows]),
             overlap(self.ran[graph.first[blocks]], node[blocks]),
             _wrong_ways(graph.source[rows], self.edge[rows], edge[rows]),
@@ -102,6 +104,14 @@ class InstructionCurve:
         """(m,): edges of the graph whose source ends with a conditional branch."""
         graph, kind = self.graph, self.code.kind[self.graph.last]
         found: Bools = ((kind == Kind.COND) & ~graph.is_hub)[graph.source]
+        return found
+
+    @cached_property
+    def _is_branch(self) -> Bools:
+        """(m,): conditional edges, and jumps to known targets."""
+        graph = self.graph
+        jumps = ~(graph.is_fall | graph.is_hub[graph.source] | graph.is_hub[graph.target])
+        found: Bools = self.is_conditional | jumps
         return found
 
     @cached_property

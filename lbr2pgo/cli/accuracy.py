@@ -122,6 +122,9 @@ def exact_edges_of(path: Path, program: Program) -> Edges:
     )
 
 
+_WIDTH_OF_CURVES = 96
+
+
 def _print_curves(points: list[Point]) -> None:
     from rich.console import Console
     from rich.table import Table
@@ -139,7 +142,8 @@ def _print_curves(points: list[Point]) -> None:
             "yes" if point.corrected else "no",
             *("" if share is None else f"{share:.4f}" for share in shares),
         )
-    Console(highlight=False).print(table)
+    # No figure is cut off for a narrow terminal, or a pipe.
+    Console(highlight=False, width=max(Console().width, _WIDTH_OF_CURVES)).print(table)
 
 
 def _print_table(accuracy: Accuracy) -> None:

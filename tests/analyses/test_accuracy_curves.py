@@ -43,6 +43,7 @@ def test_a_flow_is_nearer_than_the_samples_alone(
 ) -> None:
     alone, inferred = points[samples, skid, False], points[samples, skid, True]
     assert inferred.conditional > alone.conditional + 0.05
+    assert inferred.edges > alone.edges + 0.05
     assert inferred.blocks > alone.blocks
     assert (inferred.wrong or 0.0) < (alone.wrong or 0.0)
 
@@ -70,7 +71,7 @@ def test_deeper_stacks_are_nearer_and_correcting_helps_the_shallow_ones(program:
     assert [(point.depth, point.corrected) for point in found] == [
         (4, False), (4, True), (32, False), (32, True),
     ]  # fmt: skip
-    edges = [point.edges or 0.0 for point in found]
+    edges = [point.edges for point in found]
     assert edges[0] < edges[1] < edges[2] < edges[3]
 
 
@@ -83,7 +84,7 @@ def test_correcting_harms_no_recording_beyond_chance(name: str) -> None:
     assert isinstance(source, StackSource)
     exact = exact_edges_of(recording.with_name(f"{name}.exact.npz"), program)
     found = list(depth_points(source, exact, program, (8, 16, 32)))
-    raw, corrected = np.array([point.edges or 0.0 for point in found]).reshape(-1, 2).T
+    raw, corrected = np.array([point.edges for point in found]).reshape(-1, 2).T
     assert len(raw) == 3
     # Fewer than 200 samples: what each of them adds is ten times as much.
     assert (corrected > raw - 0.0015).all()

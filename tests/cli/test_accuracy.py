@@ -113,3 +113,11 @@ def test_the_error_shrinks_with_the_period(
     # Over 3 seeds and environments 0.984 at least.
     assert edges[1] >= 0.97
     assert blocks[1] >= 0.97
+
+
+def test_no_figure_of_the_curves_is_cut_off(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(*arguments("x86-64/interp.pie"), "--curves") == 0
+    printed = capsys.readouterr().out
+    assert "wrong ways" in printed.splitlines()[0]
+    assert printed.count("\n") == 1 + 2 * 4 + 2 * 3 * 4
+    assert "…" not in printed
