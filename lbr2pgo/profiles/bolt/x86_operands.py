@@ -112,7 +112,11 @@ class Reader:
 
     def read(self, code: bytes) -> Instruction:
         """The instruction that some bytes are; of an unusual one only what it sets is told."""
-        return read_usual(code) or Instruction(UNUSUAL, False, None, None, self._written(code))
+        try:
+            usual = read_usual(code)
+        except IndexError:  # the bytes end inside of the instruction: they are data among code
+            usual = None
+        return usual or Instruction(UNUSUAL, False, None, None, self._written(code))
 
     def _written(self, code: bytes) -> frozenset[int]:
         for instruction in self._disassembler.disasm(code, 0, 1):

@@ -103,3 +103,9 @@ def test_of_an_unusual_instruction_is_told_what_it_sets(code: str) -> None:
 
 def test_what_is_no_instruction_sets_nothing() -> None:
     assert Reader().read(b"\x06").written == frozenset()
+
+
+@pytest.mark.parametrize("code", [b"", b"\x66", b"\x48", b"\x0f", b"\x66\x48\x0f", b"\x8b"])
+def test_data_among_code_that_begins_as_an_instruction_sets_nothing(code: bytes) -> None:
+    found = Reader().read(code)
+    assert (found.opcode, found.written) == (UNUSUAL, frozenset())
