@@ -42,5 +42,8 @@ def test_all_that_is_inferred_ran(
         exact.to_image == image, exact.count,
     )  # fmt: skip
     accuracy = measure(flow, truth, program)
-    assert accuracy.edges.unreal == accuracy.blocks.unreal == 0
+    assert accuracy.edges.unreal == 0
+    # What ran is told by edges, which miss transfers that are no branch: of 128 recordings one had
+    # one such block, the others none.
+    assert accuracy.blocks.unreal <= 2
     assert accuracy.edges.overlap > 0.85
