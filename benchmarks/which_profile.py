@@ -26,7 +26,6 @@ GCC = ("-O2", "-g")
 PROBES = "-fpseudo-probe-for-profiling"
 BOLT = ("-reorder-blocks=ext-tsp", "-reorder-functions=cdsort", "-split-functions",
         "-split-all-cold")  # fmt: skip
-PERIOD = 499
 
 KINDS = tuple(
     f"{told_by}{training}"
@@ -41,6 +40,7 @@ BUILDS = (
     *(f"{base}+propeller" for base in (PLAIN, "lines", "lines-O1", INSTRUMENTED)),
     "gcc", "gcc-afdo",
 )  # fmt: skip
+PERIOD = 499
 FIGURES = "figures.json"
 
 
@@ -55,6 +55,8 @@ class Bench:
     """Arguments of the run that profiles are made of."""
     arguments: Sequence[str]
     """Those of the run that is measured."""
+    period: int = PERIOD
+    """Taken branches from sample to sample."""
 
     def build(self, name: str, *words: str) -> Path:
         """Compile and link with these options."""
@@ -68,8 +70,8 @@ class Bench:
     def convert(self, program: Path, *outputs: object, how: Sequence[str] = ()) -> None:
         """Record a run, and write profiles of it."""
         recording = self.folder / f"{program.name}{''.join(how)}.data"
-        run = (*LBR2PGO, "record", "--emulate", *how, "-c", PERIOD, "-o", recording, "--", program)
-        call(*run, *self.training)
+        run = (*LBR2PGO, "record", "--emulate", *how, "-c", self.period, "-o", recording)
+        call(*run, "--", program, *self.training)
         call(*LBR2PGO, "convert", recording, "--binary", program, *outputs)
 
     def measure(self, *programs: Path) -> list[dict[str, dict[str, float]]]:
@@ -187,13 +189,14 @@ def main() -> None:
     parser.add_argument("--flags", default="", help="of every build")
     parser.add_argument("--train", default="", help="arguments of the run to learn from")
     parser.add_argument("--arguments", help="of the run to measure (default: the same)")
+    parser.add_argument("--period", type=int, default=PERIOD, help="of recordings")
     parser.add_argument("--builds", nargs="+", default=["*"], help=f"of {', '.join(BUILDS)}")
     parser.add_argument("sources", nargs="+")
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
     measured = args.train if args.arguments is None else args.arguments
     words = map(shlex.split, (args.flags, args.train, measured))
-    builds = Builds(Bench(args.folder.resolve(), args.sources, *words))
+    builds = Builds(Bench(args.folder.resolve(), args.sources, *words, args.period))
     print("| build | instructions | taken branches |\n| --- | --- | --- |")
     for name in BUILDS:
         if name == PLAIN or any(fnmatch(name, pattern) for pattern in args.builds):
