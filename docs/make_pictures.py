@@ -10,6 +10,7 @@ import math
 import os
 import shutil
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +18,11 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 from rich.text import Text
 
-from lbr2pgo.analyses.accuracy_curves import SAMPLES, InstructionCurve
+from lbr2pgo.analyses.accuracy_curves import (
+    InstructionCurve,
+    Point,
+    depth_points,
+)
 from lbr2pgo.cli.accuracy import exact_edges_of
 from lbr2pgo.cli.waterfall import print_waterfall
 from lbr2pgo.conversion import ConvertOptions, convert
@@ -27,6 +32,8 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.reports import html
 from lbr2pgo.reports.build import ReportOptions, make_report
 from lbr2pgo.reports.readable import readable
+from lbr2pgo.sources import open_source
+from lbr2pgo.sources.base import StackSource
 
 ROOT = Path(__file__).parent.parent
 RECORDING = ROOT / "testbins" / "recordings" / "x86-64-shapes.pie.perf.data"
@@ -83,20 +90,44 @@ CURVES = (
     ("instructions, inferred", "#36c", lambda p: p.skid == 0 and p.corrected),
     ("inferred, skid of 2", "#9bd", lambda p: p.skid == 2 and p.corrected),
 )
+DEPTH_CURVES = (
+    ("as recorded", "#c96", lambda p: not p.corrected),
+    ("with fall-throughs added", "#36c", lambda p: p.corrected),
+)
 _LEFT, _TOP, _WIDTH, _HEIGHT, _LOWEST = 60, 20, 480, 260, 0.5
 
+Curves = Sequence[tuple[str, str, Callable[[Point], bool]]]
+"""Label, colour, and which points are on it."""
 
-def picture_of_curves() -> str:
-    """Overlap of conditional edges by the number of samples, of a shipped run, as SVG."""
+
+def pictures_of_curves() -> tuple[str, str]:
+    """Overlap of conditional edges of a shipped run, as SVG.
+
+    One is by the number of samples of instructions, the other by the depth of branch stacks.
+    """
     name = "x86-64-interp.pie"
     program = Program.open(ROOT / "testbins" / "x86-64" / "interp.pie")
     exact = exact_edges_of(RECORDING.with_name(f"{name}.exact.npz"), program)
     targets = indirect_targets(program, exact.source[exact.source > 0])
-    points = list(InstructionCurve(exact, program, targets).points())
-    lines = [_axes()]
-    for i, (label, colour, chosen) in enumerate(CURVES):
-        at = [(_x(p.samples), _y(p.conditional)) for p in points if chosen(p)]
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
+    sampled = list(InstructionCurve(exact, program, targets).points())
+    source = open_source(RECORDING.with_name(f"{name}.perf.data"))
+    assert isinstance(source, StackSource)
+    stacks = list(depth_points(source, exact, program))
+    return (
+        _plot(CURVES, [(p.samples, p) for p in sampled]),
+        _plot(DEPTH_CURVES, [(p.depth or 0, p) for p in stacks]),
+    )
+
+
+def _plot(curves: Curves, points: Sequence[tuple[int, Point]]) -> str:
+    """Curves through points, by the logarithm of their samples or depth."""
+    numbers = sorted({number for number, _ in points})
+    width = math.log(numbers[-1] / numbers[0])
+    across = {number: math.log(number / numbers[0]) / width for number in numbers}
+    lines = [_axes(across)]
+    for i, (label, colour, chosen) in enumerate(curves):
+        at = [(across[number], p.conditional) for number, p in points if chosen(p)]
+        path = " ".join(f"{_x(share):.1f},{_y(overlap):.1f}" for share, overlap in at)
         lines.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
         y = _TOP + _HEIGHT - 60 + 18 * i
         lines.append(f'<text x="{_LEFT + 300}" y="{y}" fill="{colour}">{label}</text>')
@@ -107,17 +138,20 @@ def picture_of_curves() -> str:
     )
 
 
-def _x(samples: int) -> float:
-    return _LEFT + _WIDTH * (math.log10(samples) - 3) / 3
+def _x(share: float) -> float:
+    return _LEFT + _WIDTH * share
 
 
 def _y(overlap: float) -> float:
     return _TOP + _HEIGHT * (1 - (overlap - _LOWEST) / (1 - _LOWEST))
 
 
-def _axes() -> str:
-    marks = [f'<text x="{_x(n):.0f}" y="{_TOP + _HEIGHT + 18}" text-anchor="middle">{n:,}</text>'
-             for n in SAMPLES]  # fmt: skip
+def _axes(across: Mapping[int, float]) -> str:
+    below = _TOP + _HEIGHT + 18
+    marks = [
+        f'<text x="{_x(share):.0f}" y="{below}" text-anchor="middle">{n:,}</text>'
+        for n, share in across.items()
+    ]
     for share in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0):
         y = _y(share)
         marks.append(f'<text x="{_LEFT - 8}" y="{y + 4:.0f}" text-anchor="end">{share}</text>')
@@ -130,7 +164,8 @@ def main(directory: Path) -> None:
     os.environ["TERM"] = "xterm-256color"
     with TemporaryDirectory() as scratch:
         (directory / "convert.svg").write_text(picture_of_convert(Path(scratch)))
-        (directory / "accuracy.svg").write_text(picture_of_curves())
+        for name, picture in zip(("accuracy", "depths"), pictures_of_curves(), strict=True):
+            (directory / f"{name}.svg").write_text(picture)
         picture_of_report(Path(scratch), directory / "report.png")
 
 

@@ -362,6 +362,7 @@ def test_pictures_of_the_documentation_can_be_made_again(
     run(sys.executable, TESTBINS.parent / "docs" / "make_pictures.py", tmp_path)
     assert ">valid&#160;fall-throughs" in (tmp_path / "convert.svg").read_text()
     assert (tmp_path / "accuracy.svg").read_text().count("<polyline") == 3
+    assert (tmp_path / "depths.svg").read_text().count("<polyline") == 2
     picture = (tmp_path / "report.png").read_bytes()
     assert picture[:8] == b"\x89PNG\r\n\x1a\n"
     assert struct.unpack(">II", picture[16:24]) == (1280, 900)
