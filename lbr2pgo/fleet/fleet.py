@@ -8,6 +8,7 @@ run that was interrupted goes on, and a file that comes twice is counted once.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from fnmatch import fnmatchcase
@@ -183,9 +184,10 @@ class _Group:
     output: Path = Path()
 
 
-def _merge_group(group: _Group) -> Path:
-    merge_files(MergeOptions(group.saved, group.output, group.weights))
-    return group.output
+def _merge_group(group: _Group) -> tuple[Path, Counter[str | None]]:
+    """The sum, and how many of the files had counts of each build."""
+    merge = merge_files(MergeOptions(group.saved, group.output, group.weights))
+    return group.output, Counter({each.counts.build_id: each.files for each in merge.builds})
 
 
 def _add_up(
@@ -201,16 +203,25 @@ def _add_up(
         total[path] = total.get(path, Fraction(0)) + weights[each.file]
     whole = 1 if options.half_life is None else _FINE
     parts: list[Path] = []
+    files = Counter[str | None]()
     try:
         while len(total) > _GROUP:
             groups = list(_groups(total, options.plan.store, len(parts)))
             parts += (group.output for group in groups)
-            total = dict.fromkeys(sorted(runner.each(_merge_group, groups)), Fraction(1))
+            merged = dict(runner.each(_merge_group, groups))
+            files = files or sum(merged.values(), files)  # further on, it is sums that are added up
+            total = dict.fromkeys(sorted(merged), Fraction(1))
         exact = {path: weight / whole for path, weight in total.items()}
-        return merge_files(MergeOptions(tuple(total), options.output, exact, builds=options.builds))
+        merge = merge_files(
+            MergeOptions(tuple(total), options.output, exact, builds=options.builds)
+        )
     finally:
         for path in parts:
             path.unlink(missing_ok=True)
+    if not files:
+        return merge
+    builds = (replace(each, files=files[each.counts.build_id]) for each in merge.builds)
+    return replace(merge, builds=tuple(builds))
 
 
 def _groups(total: Mapping[Path, Fraction], store: Path, first: int) -> Iterator[_Group]:

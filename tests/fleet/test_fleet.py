@@ -180,10 +180,12 @@ def test_sums_of_sums_are_the_same(
         more = bucket / f"more{number}.data"
         more.write_bytes(recorded([[STATIC_ENTRY] * (number + 4)]))
         os.utime(more, (number * DAY, number * DAY))
-    run_fleet(at_once, Threads())
+    wanted = run_fleet(at_once, Threads()).merge
     monkeypatch.setattr("lbr2pgo.fleet.fleet._GROUP", 2)
     in_groups = options(tmp_path, bucket, name="groups", half_life=Fraction(7))
-    run_fleet(in_groups, Threads())
+    merge = run_fleet(in_groups, Threads()).merge
+    assert [each.files for each in merge.builds] == [each.files for each in wanted.builds]
+    assert max(each.files for each in merge.builds) > 2
     assert in_groups.output.read_bytes() == at_once.output.read_bytes()
     assert not list((tmp_path / "store").glob("part-*"))
 
