@@ -18,7 +18,6 @@ from lbr2pgo.analyses.accuracy_curves import InstructionCurve
 from lbr2pgo.cli.accuracy import exact_edges_of
 from lbr2pgo.inference.instructions import instruction_weights
 from lbr2pgo.inference.network import infer
-from lbr2pgo.profiles.bolt.indirect_jumps import indirect_targets
 from lbr2pgo.program.program import Program
 
 FUNCTIONS, SAMPLES, ROUNDS = 50_000, (190_000, 3_800_000), 3
@@ -32,8 +31,7 @@ def main() -> None:
     args = parser.parse_args()
     program = Program.open(args.program)
     exact = exact_edges_of(args.exact, program)
-    targets = indirect_targets(program, exact.source[exact.source > 0])
-    curve = InstructionCurve(exact, program, targets)
+    curve = InstructionCurve.of(exact, program)
     part = len(np.unique(curve.graph.function)) / FUNCTIONS
     for samples in SAMPLES:
         chances = curve.ran / curve.ran.sum()

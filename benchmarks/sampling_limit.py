@@ -24,7 +24,6 @@ from lbr2pgo.analyses.accuracy_curves import InstructionCurve
 from lbr2pgo.cli.accuracy import exact_edges_of
 from lbr2pgo.inference.instructions import instruction_weights
 from lbr2pgo.inference.network import infer
-from lbr2pgo.profiles.bolt.indirect_jumps import indirect_targets
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.arrays import F64, I64
@@ -128,8 +127,7 @@ def main() -> None:
     args = parser.parse_args()
     program = Program.open(args.program)
     exact = exact_edges_of(args.exact, program)
-    targets = indirect_targets(program, exact.source[exact.source > 0])
-    curve = InstructionCurve(exact, program, targets)
+    curve = InstructionCurve.of(exact, program)
     limit = Limit(curve, args.samples)
     print(f"conditional edges of {args.samples:,} samples of instructions")
     print(f"inferred                    {inferred(curve, args.samples):.4f}")

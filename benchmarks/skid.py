@@ -23,7 +23,6 @@ from lbr2pgo.cli.accuracy import exact_edges_of
 from lbr2pgo.inference.instructions import behind_slow, instruction_weights, without_peaks
 from lbr2pgo.inference.network import infer
 from lbr2pgo.inference.weights import GraphFlow, Weights
-from lbr2pgo.profiles.bolt.indirect_jumps import indirect_targets
 from lbr2pgo.program.code.decode import are_slow
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.arrays import F64, I64
@@ -39,8 +38,7 @@ class Bench:
     def __init__(self, exact_path: Path, path: Path) -> None:
         program = Program.open(path)
         exact = exact_edges_of(exact_path, program)
-        targets = indirect_targets(program, exact.source[exact.source > 0])
-        self.curve = InstructionCurve(exact, program, targets)
+        self.curve = InstructionCurve.of(exact, program)
         code = self.curve.code
         self._slow, self._tells = are_slow(program.image, code), ~behind_slow(program, code)
 

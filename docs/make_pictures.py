@@ -26,7 +26,6 @@ from lbr2pgo.analyses.accuracy_curves import (
 from lbr2pgo.cli.accuracy import exact_edges_of
 from lbr2pgo.cli.waterfall import print_waterfall
 from lbr2pgo.conversion import ConvertOptions, convert
-from lbr2pgo.profiles.bolt.indirect_jumps import indirect_targets
 from lbr2pgo.profiles.formats import output
 from lbr2pgo.program.program import Program
 from lbr2pgo.reports import html
@@ -108,8 +107,7 @@ def pictures_of_curves() -> tuple[str, str]:
     name = "x86-64-interp.pie"
     program = Program.open(ROOT / "testbins" / "x86-64" / "interp.pie")
     exact = exact_edges_of(RECORDING.with_name(f"{name}.exact.npz"), program)
-    targets = indirect_targets(program, exact.source[exact.source > 0])
-    sampled = list(InstructionCurve(exact, program, targets).points())
+    sampled = list(InstructionCurve.of(exact, program).points())
     source = open_source(RECORDING.with_name(f"{name}.perf.data"))
     assert isinstance(source, StackSource)
     stacks = list(depth_points(source, exact, program))

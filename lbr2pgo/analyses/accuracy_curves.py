@@ -19,6 +19,7 @@ from lbr2pgo.inference.network import infer
 from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.model.branch_stacks import BranchStacks
+from lbr2pgo.profiles.bolt.indirect_jumps import indirect_targets
 from lbr2pgo.program.code.code_graph import CodeGraph, IndirectTargets, code_graph
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
@@ -69,6 +70,11 @@ class InstructionCurve:
         self.ran = executions(exact, self.code)
         self.graph = code_graph(self.code, program.regions, targets)
         self.calls = Calls.of(self.graph, self.code)
+
+    @classmethod
+    def of(cls, exact: Edges, program: Program) -> InstructionCurve:
+        """With the targets that the jump tables of functions that ran have."""
+        return cls(exact, program, indirect_targets(program, exact.source[exact.source > 0]))
 
     def points(
         self, samples: Sequence[int] = SAMPLES, skids: Sequence[int] = SKIDS

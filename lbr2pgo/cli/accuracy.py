@@ -90,7 +90,6 @@ def _judged(args: argparse.Namespace, exact: Edges, program: Program) -> Accurac
 
 def _curves(path: Path, exact: Edges, program: Program) -> list[Point]:
     from lbr2pgo.analyses.accuracy_curves import InstructionCurve, depth_points
-    from lbr2pgo.profiles.bolt.indirect_jumps import indirect_targets
     from lbr2pgo.sources import open_source
     from lbr2pgo.sources.base import StackSource
 
@@ -99,8 +98,7 @@ def _curves(path: Path, exact: Edges, program: Program) -> list[Point]:
         raise InputError(
             "holds no samples", where=str(path), cure="Give the recording, or leave out --curves."
         )
-    targets = indirect_targets(program, exact.source[exact.source > 0])
-    instructions = InstructionCurve(exact, program, targets)
+    instructions = InstructionCurve.of(exact, program)
     return [*depth_points(source, exact, program), *instructions.points()]
 
 

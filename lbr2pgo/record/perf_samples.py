@@ -14,6 +14,7 @@ import numpy.typing as npt
 from lbr2pgo.model import branch_stacks
 from lbr2pgo.model import perf_abi as abi
 from lbr2pgo.model.branch_stacks import BranchStacks
+from lbr2pgo.support.addresses import are_of_kernel
 from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.intervals import numbers_in
 
@@ -114,7 +115,7 @@ def _interleave(kinds: U64, groups: list[_Group]) -> U64:
 
 def _kinds(ip: U64) -> U64:
     """Type and misc of each sample's header; upper-half addresses are the kernel's."""
-    mode = np.where(ip >> np.uint64(63), abi.MISC_KERNEL, abi.MISC_USER).astype(np.uint64)
+    mode = np.where(are_of_kernel(ip), abi.MISC_KERNEL, abi.MISC_USER).astype(np.uint64)
     return np.uint64(abi.RECORD_SAMPLE) | mode << np.uint64(32)
 
 

@@ -11,7 +11,6 @@ from builders.recordings import PIE, RECORDING, TESTBINS
 from lbr2pgo.analyses.accuracy import executions
 from lbr2pgo.analyses.accuracy_curves import InstructionCurve, Point, depth_points
 from lbr2pgo.cli.accuracy import exact_edges_of
-from lbr2pgo.profiles.bolt.indirect_jumps import indirect_targets
 from lbr2pgo.program.program import Program
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import StackSource
@@ -30,8 +29,7 @@ def program() -> Program:
 @pytest.fixture(scope="module")
 def points(program: Program) -> dict[tuple[int, int | None, bool], Point]:
     exact = exact_edges_of(EXACT, program)
-    targets = indirect_targets(program, exact.source[exact.source > 0])
-    curve = InstructionCurve(exact, program, targets)
+    curve = InstructionCurve.of(exact, program)
     found = curve.points((1_000, 100_000), (0, 2))
     return {(point.samples, point.skid, point.corrected): point for point in found}
 

@@ -117,6 +117,14 @@ class BinaryFunctions:
         number = {name: i for i, name in enumerate(self.names_with_files if bolted else self.names)}
         return np.array([number.get(name, -1) for name in names], np.int64)
 
+    def starts_of(self, names: Sequence[str], *, bolted: bool) -> I64:
+        """(n + 1,): where each of `numbers_of` begins, -1 for none and in the last row.
+
+        So row -1, which a place without a name has, is told as unknown too.
+        """
+        starts = np.append(self.start.astype(np.int64), -1)
+        return np.append(starts[self.numbers_of(names, bolted=bolted)], -1)
+
     @cached_property
     def has_line_break(self) -> Bools:
         """Whether the name of each holds one, which fdata can't."""

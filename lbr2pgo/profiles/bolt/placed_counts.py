@@ -14,7 +14,7 @@ from lbr2pgo.model.branch_counts import BRANCH, FROM, TO, BranchCounts, aggregat
 from lbr2pgo.model.count_sums import merge
 from lbr2pgo.profiles.bolt.context import BinaryContext, analyze
 from lbr2pgo.profiles.bolt.fdata_tables import NOT_A_SYMBOL, Fdata
-from lbr2pgo.profiles.bolt.functions import BinaryFunctions, discover
+from lbr2pgo.profiles.bolt.functions import discover
 from lbr2pgo.program.code.instructions import CALLS, ENDS_LINE
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
@@ -29,7 +29,8 @@ def counts_of_fdata(fdata: Fdata, program: Program) -> BranchCounts:
     branches, build_id = fdata.branches, program.image.build_id
     if branches is None or not len(branches):
         return no_counts(build_id)
-    starts = _starts(fdata, discover(program.image, program.symbols))
+    functions = discover(program.image, program.symbols)
+    starts = functions.starts_of(fdata.names, bolted=fdata.bolted)
     from_, has_from = _places(
         starts, branches.from_is_symbol, branches.from_name, branches.from_offset
     )
@@ -50,12 +51,6 @@ def counts_of_fdata(fdata: Fdata, program: Program) -> BranchCounts:
     runs = runs_between(start, end, context.code.address)
     straight = aggregate(*runs, np.zeros(len(runs[0]), np.uint64), build_id=build_id)
     return merge([taken, straight])
-
-
-def _starts(fdata: Fdata, functions: BinaryFunctions) -> I64:
-    """(names,): where each function begins, -1 for those that are not there."""
-    at = functions.numbers_of(fdata.names, bolted=fdata.bolted)
-    return np.append(functions.start.astype(np.int64), -1)[at]
 
 
 def _places(starts: I64, kind: U8, name: I32, offset: U64) -> tuple[ImageAddresses, Bools]:

@@ -98,8 +98,7 @@ class _Rows:
     @classmethod
     def of(cls, fdata: Fdata, program: Program) -> _Rows:
         functions = discover(program.image, program.symbols)
-        at = functions.numbers_of(fdata.names, bolted=fdata.bolted)
-        base = np.append(np.append(functions.start.astype(np.int64), -1)[at], -1)
+        base = functions.starts_of(fdata.names, bolted=fdata.bolted)
         end = dict(zip(functions.start.tolist(), functions.max_size.tolist(), strict=True))
         b = fdata.branches
         if b is None:

@@ -125,10 +125,25 @@ def test_older_and_newer_gcc_read_the_version_that_is_theirs(
         assert re.search(r"\bcount:? [1-9]", dump), "no count found its place"
 
 
-def test_gcc_16_orders_functions_by_when_they_were_first_seen(run: Run, tmp_path: Path) -> None:
-    compiler = shutil.which("gcc-16")
-    if compiler is None:
+@pytest.fixture
+def gcc_16() -> str:
+    found = shutil.which("gcc-16")
+    if found is None:
         pytest.skip("gcc-16 is not installed")
+    return found
+
+
+def recording_of(binary: Path, run: Run) -> Path:
+    """One of a run of it, beside it."""
+    recording = binary.with_suffix(".data")
+    words = ("record", "--emulate", "-c", 101, "-o", recording, "--", binary)
+    run(sys.executable, "-m", "lbr2pgo", *words)
+    return recording
+
+
+def test_gcc_16_orders_functions_by_when_they_were_first_seen(
+    gcc_16: str, run: Run, tmp_path: Path
+) -> None:
     source, binary = tmp_path / "order.c", tmp_path / "order"
     source.write_text(
         "#define F(n) __attribute__((noinline)) static long f##n(long s) { \\\n"
@@ -136,23 +151,20 @@ def test_gcc_16_orders_functions_by_when_they_were_first_seen(run: Run, tmp_path
         "F(1) F(2) F(3) F(4)\n"
         "int main(void) { return f3(f1(f4(f2(1)))) == 1; }\n"
     )
-    run(compiler, "-O2", "-g", source, "-o", binary)
-    recording = tmp_path / "order.data"
-    words = ("record", "--emulate", "-c", 101, "-o", recording, "--", binary)
-    run(sys.executable, "-m", "lbr2pgo", *words)
-    path = converted(Recorded(source, compiler, binary, recording), run, "--afdo-version", 3)
+    run(gcc_16, "-O2", "-g", source, "-o", binary)
+    given = Recorded(source, gcc_16, binary, recording_of(binary, run))
+    path = converted(given, run, "--afdo-version", 3)
     use = (f"-fauto-profile={path}", "-fprofile-reorder-functions")
-    run(compiler, "-O2", "-g", *use, source, "-o", binary)
+    run(gcc_16, "-O2", "-g", *use, source, "-o", binary)
     symbols = [
         line.split()[-1].partition(".")[0] for line in run("nm", "-n", binary).stdout.splitlines()
     ]
     assert [name for name in symbols if name in FOUR] == ["f2", "f4", "f1", "f3"]
 
 
-def test_gcc_16_finds_bodies_of_parallel_loops_by_their_own_names(run: Run, tmp_path: Path) -> None:
-    compiler = shutil.which("gcc-16")
-    if compiler is None:
-        pytest.skip("gcc-16 is not installed")
+def test_gcc_16_finds_bodies_of_parallel_loops_by_their_own_names(
+    gcc_16: str, run: Run, tmp_path: Path
+) -> None:
     source, binary = tmp_path / "parallel.c", tmp_path / "parallel"
     source.write_text(
         "__attribute__((noinline)) static long sum(long n) {\n"
@@ -163,20 +175,17 @@ def test_gcc_16_finds_bodies_of_parallel_loops_by_their_own_names(run: Run, tmp_
         "int main(void) { return sum(30000) == 1; }\n"
     )
     flags = ("-O2", "-g", "-fopenmp")
-    run(compiler, *flags, source, "-o", binary)
-    recording = tmp_path / "parallel.data"
-    words = ("record", "--emulate", "-c", 101, "-o", recording, "--", binary)
-    run(sys.executable, "-m", "lbr2pgo", *words)
-    given = Recorded(source, compiler, binary, recording)
+    run(gcc_16, *flags, source, "-o", binary)
+    given = Recorded(source, gcc_16, binary, recording_of(binary, run))
     older = afdo.read(converted(given, run)).samples.functions
     assert "sum._omp_fn.0" not in older
     path = converted(given, run, "--afdo-version", 3)
     assert afdo.read(path).samples.functions["sum._omp_fn.0"].total > 1000
     use = (f"-fauto-profile={path}", f"-fdump-ipa-afdo-details={tmp_path}/dump")
-    run(compiler, *flags, *use, "-c", source, "-o", tmp_path / "parallel.o")
+    run(gcc_16, *flags, *use, "-c", source, "-o", tmp_path / "parallel.o")
     assert "Annotating BB profile of sum._omp_fn.0" in (tmp_path / "dump").read_text()
-    check = ("check", recording, "--binary", binary, "--against", path, "--min-overlap", 0.999999)
-    run(sys.executable, "-m", "lbr2pgo", *check)
+    check = ("check", given.recording, "--binary", binary, "--against", path)
+    run(sys.executable, "-m", "lbr2pgo", *check, "--min-overlap", 0.999999)
 
 
 STEPS = {
@@ -201,11 +210,9 @@ def steps(tmp_path_factory: pytest.TempPathFactory, tool: Tool, run: Run) -> Rec
     folder = tmp_path_factory.mktemp("steps")
     for name, text in STEPS.items():
         (folder / name).write_text(text)
-    binary, recording = folder / "steps", folder / "steps.data"
+    binary = folder / "steps"
     run(tool("gcc-12"), "-O2", "-g", *STEPS, "-o", binary, cwd=folder)
-    words = ("record", "--emulate", "-c", 101, "-o", recording, "--", binary)
-    run(sys.executable, "-m", "lbr2pgo", *words)
-    return Recorded(folder / "one.c", "gcc-12", binary, recording)
+    return Recorded(folder / "one.c", "gcc-12", binary, recording_of(binary, run))
 
 
 def test_version_3_tells_statics_of_one_name_apart_by_their_files(
@@ -225,16 +232,14 @@ def test_version_3_tells_statics_of_one_name_apart_by_their_files(
     assert {name for targets in calls for name in targets} == {two}
 
 
-def test_gcc_16_finds_each_of_them(steps: Recorded, run: Run) -> None:
-    compiler, folder = shutil.which("gcc-16"), steps.binary.parent
-    if compiler is None:
-        pytest.skip("gcc-16 is not installed")
+def test_gcc_16_finds_each_of_them(gcc_16: str, steps: Recorded, run: Run) -> None:
+    folder = steps.binary.parent
     path = converted(steps, run, "--afdo-version", 3)
     profile = afdo.read(path)
     for name, file in profile.files.items():
         dump = folder / f"{file}.dump"
         use = (f"-fauto-profile={path}", f"-fdump-ipa-afdo-details={dump}")
-        run(compiler, "-O2", "-g", *use, "-c", folder / file, "-o", folder / "step.o")
+        run(gcc_16, "-O2", "-g", *use, "-c", folder / file, "-o", folder / "step.o")
         said = dump.read_text().partition("Annotating BB profile of step/")[2]
         assert f"step total:{profile.samples.functions[str(name)].total} " in said
 
