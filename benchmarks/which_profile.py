@@ -33,11 +33,21 @@ KINDS = tuple(
     for told_by in ("lines", "probes", "contexts")
 )
 """What profiles are told by, and the flags of the build that is recorded for them."""
+REFINED = {
+    "unprobed": ("-mllvm=-sample-profile-remove-probe",),
+    "eager": ("-mllvm=-sample-profile-prioritized-inline=false",),
+    "ext-tsp": ("-mllvm=-enable-ext-tsp-block-placement",),
+}
+"""How some of their profiles are used: the end of a build's name, and its flags."""
+REFINEMENTS = (
+    "probes-O1-unprobed", "probes-O1-eager", "probes-O1-eager-unprobed", "contexts-O1-unprobed",
+    "lines-O1-ext-tsp",
+)  # fmt: skip
 PLAIN, INSTRUMENTED = "plain", "instrumented"
 BUILDS = (
-    PLAIN, *KINDS, INSTRUMENTED,
-    *(f"{base}+bolt" for base in (PLAIN, "lines", "probes-O1", INSTRUMENTED)),
-    *(f"{base}+propeller" for base in (PLAIN, "lines", "lines-O1", INSTRUMENTED)),
+    PLAIN, *KINDS, *REFINEMENTS, INSTRUMENTED,
+    *(f"{base}+bolt" for base in (PLAIN, "lines", "probes-O1", *REFINEMENTS, INSTRUMENTED)),
+    *(f"{base}+propeller" for base in (PLAIN, "lines", "lines-O1", *REFINEMENTS, INSTRUMENTED)),
     "gcc", "gcc-afdo",
 )  # fmt: skip
 PERIOD = 499
@@ -126,14 +136,16 @@ class Builds:
             return ()
         if name == INSTRUMENTED:
             return (f"-fprofile-use={self._counters()}",)
-        told_by, *training = name.split("-", 1)
+        kind, *refined = unrefined(name)
+        told_by, *training = kind.split("-", 1)
         probes = () if told_by == "lines" else (PROBES,)
-        profile = self._folder / f"{name}.prof"
+        profile = self._folder / f"{kind}.prof"
         if not profile.exists():
             how = ("--call-graph",) if told_by == "contexts" else ()
             recorded = self._recorded((*probes, *words_of(training)))
             self._bench.convert(recorded, "--llvm", profile, how=how)
-        return (*probes, f"-fprofile-sample-use={profile}")
+        use = [flag for each in refined for flag in REFINED[each]]
+        return (*probes, f"-fprofile-sample-use={profile}", *use)
 
     def _recorded(self, flags: Sequence[str]) -> Path:
         if not flags:
@@ -171,6 +183,20 @@ class Builds:
         use = f"-Wl,--no-warn-symbol-ordering,--symbol-ordering-file={order}"
         sections = f"-fbasic-block-sections=list={clusters}"
         self._bench.build(f"{base}+propeller", *flags, *self._flags(base), sections, use)
+
+
+def unrefined(name: str) -> list[str]:
+    """The kind of a profile that a build uses, and what is at the end of its name.
+
+    >>> unrefined("probes-O1-eager-unprobed"), unrefined("lines-O1-fno-inline")
+    (['probes-O1', 'unprobed', 'eager'], ['lines-O1-fno-inline'])
+    """
+    found = []
+    for end in REFINED:
+        if f"-{end}" in name:
+            found.append(end)
+            name = name.replace(f"-{end}", "")
+    return [name, *found]
 
 
 def words_of(training: Sequence[str]) -> list[str]:

@@ -37,6 +37,13 @@ _COMPILERS = dict(zip(COMPILERS, (_CLANG, _GCC), strict=True))
 
 PROBES = ("-fpseudo-probe-for-profiling",)
 """So that samples find the blocks that they were compiled from (the same; both builds need it)."""
+UNPROBED = ("-mllvm=-sample-profile-remove-probe",)
+"""So that none are left once the profile is read; nothing can be told by them afterwards.
+
+What is split has to do without them: clang 22 can't write probes of blocks that have sections of
+their own. With LTO the profile is read once more when the program is linked, and lld warns that
+there are no probes any more: such a build is worse than by lines.
+"""
 FRAME_POINTERS = (
     "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-fno-optimize-sibling-calls",
 )  # fmt: skip
@@ -116,7 +123,8 @@ def training_flags(wanted: Wanted) -> BuildFlags:
 def profile_flags(profile: Path, wanted: Wanted) -> BuildFlags:
     """Of the build that uses a sample profile; builds run anywhere, so its path is absolute."""
     use = f"{_COMPILERS[wanted.compiler].use_profile}={profile.resolve()}"
-    return BuildFlags((*_found(wanted), use, *wanted.use), _linked(wanted))
+    dropped = UNPROBED if wanted.probes and wanted.propeller else ()
+    return BuildFlags((*_found(wanted), use, *dropped, *wanted.use), _linked(wanted))
 
 
 def with_remarks(flags: BuildFlags) -> BuildFlags:

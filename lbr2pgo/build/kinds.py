@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
+
+from lbr2pgo.build.flags import UNPROBED
 
 ToldBy = Literal["lines", "probes", "contexts"]
 """Source lines, pseudo probes, or these by calling context."""
 
-
 Layout = Literal["", "bolt", "propeller"]
-Refined = Literal["", "both", "again", "hot", "cold", "accurate"]
+Recorded = Literal["both", "again"]
+Used = Literal["hot", "cold", "accurate", "unprobed", "eager", "ext-tsp"]
+Refined = Recorded | Used
 
-_PROFILE_FLAGS: dict[Refined, tuple[str, ...]] = {
-    "both": (),
-    "again": (),
+_RECORDED: tuple[Recorded, ...] = ("both", "again")
+_USED: dict[Used, tuple[str, ...]] = {
     "hot": ("-mllvm=-profile-summary-cutoff-hot=950000",),
     "cold": ("-mllvm=-profile-summary-cutoff-cold=999900",),
     "accurate": ("-fprofile-sample-accurate",),
+    "unprobed": UNPROBED,
+    "eager": ("-mllvm=-sample-profile-prioritized-inline=false",),
+    "ext-tsp": ("-mllvm=-enable-ext-tsp-block-placement",),
 }
-"""What pays in some programs: other recordings, or flags; figures in docs/which-profile.md."""
+"""What pays in some programs: other recordings, or flags; figures in docs/which-profile.md.
+
+Of the last three, LLVM takes one way for profiles of probes, and another one for lines
+(llvm/lib/Transforms/IPO/SampleProfile.cpp, SampleProfileLoader::doInitialization).
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +41,17 @@ class Kind:
     """Flags of a build that is only recorded; with none, the plain build is."""
     layout: Layout = ""
     """What lays the build out afterwards."""
-    refined: Refined = ""
+    refined: tuple[Refined, ...] = ()
     """Made of both builds' recordings, of a second generation, or used with other flags."""
 
     @property
     def name(self) -> str:
         """Fit for a file.
 
-        >>> Kind("lines", layout="bolt").name, Kind("probes", ("-O1",), refined="cold").name
+        >>> Kind("lines", layout="bolt").name, Kind("probes", ("-O1",), refined=("cold",)).name
         ('lines+bolt', 'probes-O1-cold')
         """
-        refined = f"-{self.refined}" if self.refined else ""
+        refined = "".join(f"-{each}" for each in self.refined)
         layout = f"+{self.layout}" if self.layout else ""
         return f"{self.told_by}{''.join(self.training)}{refined}{layout}"
 
@@ -58,26 +68,49 @@ class Kind:
     @property
     def profile_flags(self) -> tuple[str, ...]:
         """Flags of the build that uses the profile, besides."""
-        return _PROFILE_FLAGS.get(self.refined, ())
+        used = [each for each in _USED if each in self.refined]
+        return tuple(flag for each in used for flag in _USED[each])
 
-    def refinements(self) -> list[Kind]:
-        """The same kind by whatever may refine it."""
+    def refinements(self, layout: Layout = "") -> list[Kind]:
+        """The same kind by whatever may refine it, where that is to be laid out so.
+
+        >>> [each.name for each in Kind("probes").refinements("propeller")]
+        ['probes-hot', 'probes-cold', 'probes-accurate', 'probes-eager']
+        """
         cant = set[Refined]()
         if not self.training:
             cant.add("both")
         if self.told_by == "contexts":
-            cant.add("again")
-        return [replace(self, refined=each) for each in _PROFILE_FLAGS if each not in cant]
+            cant |= {"again", "eager"}
+        if self.has_probes:
+            cant.add("ext-tsp")
+            if not goes_with_probes(layout):
+                cant |= {"again", "unprobed"}
+        else:
+            cant |= {"unprobed", "eager"}
+        ways = (*_RECORDED, *_USED)
+        return [replace(self, refined=(each,)) for each in ways if each not in cant]
+
+    def together(self, others: Iterable[Kind]) -> Kind | None:
+        """The same kind with the flags of all its refinements; None where it is one of them.
+
+        >>> kind = Kind("lines", ("-O1",))
+        >>> (both,) = [kind.together(kind.refinements()[-2:])]
+        >>> both.name, kind.together(kind.refinements()[:3])
+        ('lines-O1-accurate-ext-tsp', None)
+        """
+        flags = {way for other in others for way in other.refined} & set(_USED)
+        both = replace(self, refined=tuple(way for way in _USED if way in flags))
+        return both if len(flags) > 1 else None
 
     def options(self) -> list[str]:
         """Options of `lbr2pgo pgo` for it."""
         told_by = ["--probes"] if self.has_probes else ["--lines"]
         contexts = ["--contexts"] if self.told_by == "contexts" else []
         training = [f"--training-flags={' '.join(self.training)}"]
-        refined = [f"--{self.refined}"] if self.refined else []
-        if self.profile_flags:
-            refined = [f"--profile-flags={' '.join(self.profile_flags)}"]
-        return [*told_by, *contexts, *training, *refined]
+        recorded = [f"--{each}" for each in _RECORDED if each in self.refined]
+        used = [f"--profile-flags={' '.join(self.profile_flags)}"] if self.profile_flags else []
+        return [*told_by, *contexts, *training, *recorded, *used]
 
 
 SHIPPED = Kind("lines"), Kind("probes"), Kind("contexts")
@@ -94,5 +127,5 @@ def usual_kind(compiler: str, layout: Layout = "") -> Kind:
 
 
 def goes_with_probes(layout: Layout) -> bool:
-    """Whether a build with probes can be laid out so: clang 22 writes none in split functions."""
+    """Whether what is laid out so can keep its probes; else they are dropped, see `UNPROBED`."""
     return layout != "propeller"

@@ -85,10 +85,12 @@ class LoopOptions:
     def _check_recorded(self) -> None:
         records = self.train is not None and self.profile is None
         chains = self.train is not None and self.train.call_graph
+        loses_probes = self.propeller and self.probes
         for option, is_given, can, why in (
             ("--both", self.both, records and self.training_flags, "there is no training build"),
             ("--again", self.again, records, "nothing is recorded for the compiler"),
             ("--again", self.again, not chains, "contexts are recorded of a build for training"),
+            ("--again", self.again, not loses_probes, "what Propeller lays out has no probes"),
         ):
             if is_given and not can:
                 raise InputError(f"{option}: {why}", cure=f"Leave out {option}.")

@@ -2,8 +2,8 @@
 
 Every kind is one `lbr2pgo pgo` of its own, which stops before it measures; what came out is counted
 here, exactly, on the commands that judge. Kinds whose plain sibling is far behind are not tried,
-the best one is refined, and only the best are laid out anew. What was counted is kept, for a search
-that was cut off.
+the best one is refined, and again by all at once that helped, and only the best are laid out anew.
+What was counted is kept, for a search that was cut off.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Lock
 
 from lbr2pgo.build.flags import BuildFlags, Wanted, config_file, layout_flags, profile_flags
-from lbr2pgo.build.kinds import SHIPPED, TRAINING_FLAGS, Kind, goes_with_probes
+from lbr2pgo.build.kinds import SHIPPED, TRAINING_FLAGS, Kind
 from lbr2pgo.build.measure import Measured, candidate_of, measure
 from lbr2pgo.build.options import LoopOptions
 from lbr2pgo.build.results import PLAIN, Cost, Results
@@ -99,6 +99,8 @@ class Search:
         self.config = work / "best.cfg"
         """Flags of the best build, as clang reads them from a file."""
         self._copies, self._counting = work / "trees", Lock()
+        self._kinds: dict[str, Kind] = {}
+        """All that were to be tried, by their names, what is simplest first."""
 
     def run(self) -> Kind | None:
         """Search; gives the best kind, None for the plain build, and puts it in the binary's place.
@@ -108,8 +110,8 @@ class Search:
         self._build_plain()
         trees = Trees(Path.cwd(), self._copies, self.options.jobs)
         with ThreadPoolExecutor(self.options.jobs) as pool:
-            for stage in (self._shipped, self._trained, self._refined, self._laid_out):
-                for done in [pool.submit(self._go_through, each, trees) for each in stage()]:
+            for stage in self._stages():
+                for done in [pool.submit(self._go_through, chain, trees) for chain in stage]:
                     done.result()
         best = self.best(self.options.judges)
         put(self._build_of(best), self._place)
@@ -119,13 +121,14 @@ class Search:
 
     def _flags(self, kind: Kind) -> BuildFlags:
         """Of the build that is shipped; llvm-bolt comes behind it."""
-        work, is_bolted = self.variants.place(kind), kind.layout == "bolt"
+        work = self.variants.place(kind)
+        is_bolted, is_propelled = (kind.layout == each for each in ("bolt", "propeller"))
         wanted = Wanted(
-            self.options.loop.compiler, bolt=is_bolted, probes=kind.has_probes,
-            use=kind.profile_flags,
+            self.options.loop.compiler, bolt=is_bolted, propeller=is_propelled,
+            probes=kind.has_probes, use=kind.profile_flags,
         )  # fmt: skip
         flags = profile_flags(work.profile, wanted)
-        if kind.layout == "propeller":
+        if is_propelled:
             return layout_flags(flags, work.clusters, work.order)
         return flags
 
@@ -134,11 +137,11 @@ class Search:
 
         Of those that hardly differ, the one that asks least of the builds to come.
         """
-        ranked, kinds = self.results.ranked(commands), self._kinds()
+        ranked = self.results.ranked(commands, self._counted())
         most = self.results.ratio(ranked[0], commands) * _NO_MATTER
-        simplest = [PLAIN, *kinds]
+        simplest = [PLAIN, *self._kinds]
         near = (name for name in ranked if self.results.ratio(name, commands) <= most)
-        return kinds.get(min(near, key=simplest.index))
+        return self._kinds.get(min(near, key=simplest.index))
 
     def timed(self, best: Kind | None) -> list[Measured]:
         """The plain build and the best one by the first command that judges, with their times."""
@@ -150,13 +153,16 @@ class Search:
     def _build_of(self, kind: Kind | None) -> Path:
         return self.variants.plain if kind is None else self.variants.build_of(kind)
 
-    def _kinds(self) -> dict[str, Kind]:
-        """All that are ever tried, by their names, what is simplest first."""
-        told = list(self.options.kinds)
-        told += [replace(each, training=TRAINING_FLAGS) for each in told]
-        told += [refined for each in told for refined in each.refinements()]
-        laid_out = (replace(each, layout=self.options.loop.layout) for each in told)
-        return {each.name: each for each in (*told, *laid_out)}
+    def _counted(self) -> list[str]:
+        """Builds that this search has met: an earlier one may have had other options."""
+        return [PLAIN, *(name for name in self._kinds if name in self.results.costs)]
+
+    def _stages(self) -> Iterator[list[Chain]]:
+        """What to try at once; each stage depends on what those before have found."""
+        for stage in (self._shipped, self._trained, self._refined, self._combined, self._laid_out):
+            chains = list(stage())
+            self._kinds.update((kind.name, kind) for chain in chains for kind in chain)
+            yield chains
 
     def _build_plain(self) -> None:
         self.variants.build_plain(Path.cwd())
@@ -184,21 +190,33 @@ class Search:
 
     def _refined(self) -> Iterator[Chain]:
         """By whatever pays in some programs, the best kind; GCC knows none of it."""
-        best = [each for each in self._compiled() if not each.refined][:1]
-        for each in best if self.options.loop.compiler == "clang" else ():
-            yield from ([refined] for refined in each.refinements())
+        for each in self._unrefined() if self.options.loop.compiler == "clang" else ():
+            yield from ([refined] for refined in each.refinements(self.options.loop.layout))
+
+    def _combined(self) -> Iterator[Chain]:
+        """With all flags at once that made it better one by one."""
+        for each in self._unrefined():
+            ranked = self._compiled()
+            better = ranked[: ranked.index(each)]
+            together = each.together(e for e in better if replace(e, refined=()) == each)
+            if together is not None:
+                yield [together]
+
+    def _unrefined(self) -> list[Kind]:
+        """The best kind as it is made first."""
+        return [each for each in self._compiled() if not each.refined][:1]
 
     def _laid_out(self) -> Iterator[Chain]:
         """Anew, the best that the compiler made."""
         layout = self.options.loop.layout
-        can = (e for e in self._compiled() if goes_with_probes(layout) or not e.has_probes)
-        for each in list(can)[:_LAID_OUT] if layout else ():
+        for each in self._compiled()[:_LAID_OUT] if layout else ():
             yield [replace(each, layout=layout)]
 
     def _compiled(self) -> list[Kind]:
         """What the compiler made so far, the best first."""
-        kinds, ranked = self._kinds(), self.results.ranked(self.options.judges)
-        return [kinds[name] for name in ranked if name in kinds and not kinds[name].layout]
+        ranked = self.results.ranked(self.options.judges, self._counted())
+        kinds = (self._kinds[name] for name in ranked if name != PLAIN)
+        return [kind for kind in kinds if not kind.layout]
 
     def _go_through(self, chain: Chain, trees: Trees) -> None:
         for kind in chain:

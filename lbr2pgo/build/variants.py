@@ -97,9 +97,12 @@ class Variants:
             raise InputError(f"there is no training build: {said}", where=str(self.log(kind)))
 
     def _seed_refined(self, kind: Kind) -> str:
-        shared = {"both": ("train", "training"), "again": ("again", "after")}
-        first, last = shared.get(kind.refined, ("rebuild", PROFILES[self._loop.compiler]))
-        self._copy(replace(kind, refined=""), kind, "before", last)
+        first, last = "rebuild", PROFILES[self._loop.compiler]
+        if "both" in kind.refined:
+            first, last = "train", "training"
+        elif "again" in kind.refined:
+            first, last = "again", "after"
+        self._copy(replace(kind, refined=()), kind, "before", last)
         return first
 
     def _copy(self, source: Kind, target: Kind, *endings: str) -> None:

@@ -232,10 +232,11 @@ def test_exact_counts_are_the_profile_for_compiler_and_bolt(
     assert {"app.perf.exact", "2.app.perf.exact", "app.bolt.perf.exact"} <= made
 
 
+@pytest.mark.parametrize("probes", [False, True], ids=["lines", "probes"])
 def test_propeller_lays_out_what_the_profile_was_compiled_into(
-    loop: MakeLoop, said: list[str]
+    loop: MakeLoop, said: list[str], probes: bool
 ) -> None:
-    made = loop(propeller=True)
+    made = loop(propeller=True, probes=probes)
     measured = made.run()
     assert steps(said) == [
         "Build what is to be recorded", "Train", "Convert for the compiler",
@@ -318,6 +319,7 @@ def test_a_stored_profile_for_gcc_is_judged_before_it_is_used(
         ({"cargo": True, "propeller": True}, "rustc can do nothing with --propeller"),
         ({"cargo": True, "compiler": "gcc"}, "rustc can do nothing with --compiler"),
         ({"bolt": True, "propeller": True}, "Propeller and BOLT do the same work"),
+        ({"again": True, "propeller": True, "probes": True}, "what Propeller lays out has no p"),
     ],
 )
 def test_what_does_not_go_together_is_refused(

@@ -26,7 +26,6 @@ TRAINING = Training(("./app 1",), 1009, True)
 pytestmark = pytest.mark.slow
 
 SIX = {"lines", "probes", "contexts", "lines-O1", "probes-O1", "contexts-O1"}
-REFINED = {"both", "again", "hot", "cold", "accurate"}
 
 
 def options(**changes: object) -> SearchOptions:
@@ -63,25 +62,36 @@ def searched(
 Searched = tuple[Path, Search, Kind | None, list[str]]
 
 
+def refined(search: Search) -> dict[str, Kind]:
+    """What was counted by refined profiles, before it was laid out."""
+    kinds = {name: search._kinds[name] for name in search.results.costs if name != PLAIN}
+    return {name: kind for name, kind in kinds.items() if kind.refined and not kind.layout}
+
+
 def test_every_kind_is_counted_and_the_best_two_are_laid_out(searched: Searched) -> None:
     _, search, _, said = searched
     laid_out = {name for name in search.results.costs if name.endswith("+bolt")}
-    refined = {name for name in search.results.costs if name.rpartition("-")[2] in REFINED}
-    tried = set(search.results.costs) - laid_out - refined - {PLAIN}
+    tried = set(search.results.costs) - laid_out - set(refined(search)) - {PLAIN}
     assert {"lines", "probes", "contexts"} <= tried <= SIX
     assert len(laid_out) == 2
     assert search.left_out == {}
-    assert len(said) == len(tried) + len(refined) + 2
+    assert len(said) == len(tried) + len(refined(search)) + 2
 
 
 def test_the_best_kind_is_refined_in_every_way(searched: Searched) -> None:
     _, search, _, _ = searched
-    unrefined = [name for name in search.results.ranked(["./app 2"]) if name in SIX]
-    ways = REFINED - ({"again"} if "contexts" in unrefined[0] else set())
-    ways -= set() if "-O1" in unrefined[0] else {"both"}
-    found = {name for name in search.results.costs if name.rpartition("-")[2] in REFINED}
-    assert found == {f"{unrefined[0]}-{way}" for way in ways}
+    best = next(name for name in search.results.ranked(["./app 2"]) if name in SIX)
+    found = refined(search)
+    singly = {kind.name: kind for kind in search._kinds[best].refinements()}
+    assert {name for name, kind in found.items() if len(kind.refined) == 1} == set(singly)
     assert all(search.results.behaves(name) for name in found)
+    costs = {name: search.results.ratio(name, ["./app 2"]) for name in (best, *found)}
+    helped = {
+        singly[name].refined[0] for name in singly
+        if costs[name] < costs[best] and singly[name].profile_flags
+    }  # fmt: skip
+    together = [set(kind.refined) for name, kind in found.items() if name not in singly]
+    assert together == ([helped] if len(helped) > 1 else [])
 
 
 def test_the_winner_is_in_place_and_costs_what_it_is_said_to(searched: Searched) -> None:
