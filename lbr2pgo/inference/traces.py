@@ -1,8 +1,9 @@
 """A flow over a graph as the branches and fall-throughs that make it up.
 
 They are counted as a recorder of all branches would have: a call ends a fall-through, and the
-return behind it starts the next one. Which fall-through goes with which branch is not known, and
-neither is where calls through a pointer lead.
+return behind it starts the next one, which is known to be a return's: where a block ends in the
+call, only that says how often control passed to the next one. Which fall-through goes with which
+other branch is not known, and neither is where calls through a pointer lead.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from lbr2pgo.inference.weights import GraphFlow
-from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
+from lbr2pgo.model.branch_counts import BRANCH, END, FROM, RETURN, TO, BranchCounts, aggregate
 from lbr2pgo.program.code.code_graph import CodeGraph
 from lbr2pgo.program.code.instructions import CALLS, InstructionTable, Kind
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
@@ -117,21 +118,25 @@ def _lift(table: I64, wanted: F64) -> None:
             table[[i, other], [k, j]] -= 1
 
 
-def runs_between(start: I64, end: I64, address: ImageAddresses) -> Rows:
+def runs_between(
+    start: I64, end: I64, address: ImageAddresses, returned: I64 | None = None
+) -> Rows:
     """Fall-throughs by how many start, and end, at each of the instructions at these addresses.
 
-    Of those that run over a place, the first to start is the first to end.
+    Of those that run over a place, the first to start is the first to end; of those that start at
+    one place, returns (r,) are the first.
     """
-    starts, ends = np.cumsum(start), np.cumsum(end)
+    back = np.zeros_like(start) if returned is None else returned
+    starts, ends = np.cumsum(np.column_stack([back, start - back])), np.cumsum(end)
     marks = np.unique(np.concatenate([starts, ends]))
     begin = np.concatenate([[0], marks])[:-1]
-    first = np.searchsorted(starts, begin, side="right")
+    first, is_other = np.divmod(np.searchsorted(starts, begin, side="right"), 2)
     last = np.searchsorted(ends, begin, side="right")
     count = marks - begin
     some = count > 0
-    first, last, count = first[some], last[some], count[some]
+    first, last, count, is_return = first[some], last[some], count[some], is_other[some] == 0
     nowhere = image_addresses(np.zeros(len(first), np.uint64))
-    known = np.full(len(first), TO | END, np.uint8)
+    known = (TO | END | np.where(is_return, RETURN, 0)).astype(np.uint8)
     return nowhere, address[first], address[last], known, _u64(count)
 
 
@@ -160,23 +165,27 @@ class _Instructions:
 
     def runs(self) -> Rows:
         """Fall-throughs."""
-        return runs_between(*self._borders(), self._code.address)
+        start, end, returned = self._borders()
+        return runs_between(start, end, self._code.address, returned)
 
-    def _borders(self) -> tuple[I64, I64]:
-        """(r,) each: how many fall-throughs start, and end, at each instruction."""
+    def _borders(self) -> tuple[I64, I64, I64]:
+        """(r,) each: how many fall-throughs start, and end, at each instruction, and returns."""
         graph, flow, code, blocks = self._graph, self._flow, self._code, self._blocks
         is_call = np.isin(code.kind, CALLS)
         goes_on = np.flatnonzero(graph.is_fall)
-        goes_on = goes_on[~is_call[graph.last[graph.source[goes_on]]]]
+        called = is_call[graph.last[graph.source[goes_on]]]
         into, out = np.zeros(len(graph), np.int64), np.zeros(len(graph), np.int64)
+        returned = np.zeros(len(code), np.int64)
+        returned[graph.first[graph.target[goes_on[called]]]] = flow.edge[goes_on[called]]
+        goes_on = goes_on[~called]
         into[graph.target[goes_on]] = out[graph.source[goes_on]] = flow.edge[goes_on]
         start, end = np.zeros(len(code), np.int64), np.zeros(len(code), np.int64)
         start[graph.first[blocks]] = (flow.node - into)[blocks]
         end[graph.last[blocks]] = (flow.node - out)[blocks]
         inner = np.flatnonzero(is_call)
         inner = inner[inner < graph.last[self._block[inner]]]
-        end[inner] = start[inner + 1] = flow.node[self._block[inner]]
-        return start, end
+        end[inner] = start[inner + 1] = returned[inner + 1] = flow.node[self._block[inner]]
+        return start, end, returned
 
 
 def _entries(

@@ -12,9 +12,9 @@ from lbr2pgo.inference.instructions import instruction_weights
 from lbr2pgo.inference.network import infer
 from lbr2pgo.inference.traces import counts_of_flow, shared_out
 from lbr2pgo.inference.weights import GraphFlow
-from lbr2pgo.model.branch_counts import BRANCH, FROM, TO, BranchCounts
+from lbr2pgo.model.branch_counts import BRANCH, FROM, RETURN, TO, BranchCounts
 from lbr2pgo.program.code.code_graph import CodeGraph, code_graph
-from lbr2pgo.program.code.instructions import InstructionTable, Kind
+from lbr2pgo.program.code.instructions import CALLS, InstructionTable, Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import replay
 
@@ -46,6 +46,22 @@ def test_every_fall_through_is_valid_and_none_runs_over_a_call(case: Case) -> No
     tallies = replay(counts, program).tallies
     assert tallies["runs_valid"] == tallies["runs_in_image"] > 0
     assert tallies["runs_suspicious"] == 0
+
+
+def test_what_goes_on_behind_a_call_is_known_to_have_returned(case: Case) -> None:
+    _, code, graph, flow, counts = case
+    rows = counts.has(RETURN)
+    behind = code.index_of(counts.to[rows])
+    assert np.isin(code.kind[behind - 1], CALLS).all()
+    ran = np.zeros(len(code), np.int64)
+    np.add.at(ran, behind, counts.count[rows].astype(np.int64))
+    node = graph.nodes_of(np.arange(len(code)))
+    inner = np.flatnonzero(np.isin(code.kind, CALLS))
+    inner = inner[inner < graph.last[node[inner]]]
+    assert (ran[inner + 1] == flow.node[node[inner]]).all()
+    at_ends = graph.is_fall & np.isin(code.kind[graph.last[graph.source]], CALLS)
+    assert (ran[graph.first[graph.target[at_ends]]] == flow.edge[at_ends]).all()
+    assert flow.edge[at_ends].any()
 
 
 def test_edges_have_the_counts_of_the_flow(case: Case) -> None:

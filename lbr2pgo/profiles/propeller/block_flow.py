@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lbr2pgo.model.branch_counts import TO
+from lbr2pgo.model.branch_counts import BRANCH, RETURN, TO
 from lbr2pgo.program.block_map import BlockMap
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.replay.replay import Flow
@@ -66,10 +66,11 @@ def block_flow(flow: Flow, blocks: BlockMap) -> BlockFlow:
     covered, fell = _runs(flow, blocks)
     jumped, fit = _jumps(flow, blocks)
     returned, rows = _returns(flow, blocks), np.flatnonzero(fell)
+    after = np.flatnonzero(returned)
     edges = _summed(
-        np.concatenate((jumped.source, returned.source, rows)),
-        np.concatenate((jumped.target, returned.target, rows + 1)),
-        np.concatenate((jumped.count, returned.count, fell[rows])),
+        np.concatenate((jumped.source, after - 1, rows)),
+        np.concatenate((jumped.target, after, rows + 1)),
+        np.concatenate((jumped.count, returned[after], fell[rows])),
     )
     entered = np.zeros(len(blocks), np.uint64)
     add_at(entered, edges.target, edges.count)
@@ -142,25 +143,35 @@ def _only_jumps_follow(flow: Flow, rows: I64, end: U64) -> Bools:
     return found
 
 
-def _returns(flow: Flow, blocks: BlockMap) -> BlockEdges:
-    """Edges from blocks that end with a call to the next ones, where it returned to.
+def _returns(flow: Flow, blocks: BlockMap) -> U64:
+    """(n,): how often control came to each block from the one before, which ends with a call.
 
-    What comes from outside the image is a return, unless the unwinder led to a landing pad.
+    What comes from outside the image is a return, unless the unwinder led to a landing pad. Where
+    a flow was inferred, returns are known by the fall-throughs behind them.
     """
-    branches = flow.branches
-    is_return = branches.known & TO != 0
+    branches, counts = flow.branches, flow.counts
     kind = np.append(flow.instructions.kind, Kind.RET)[flow.branch_from]
-    rows = np.flatnonzero(is_return & (kind == Kind.RET))
-    target = _entered(branches.to[rows], blocks)
+    rows = (branches.known & TO != 0) & (kind == Kind.RET)
+    bare = counts.has(RETURN) & ~counts.has(BRANCH)
+    seen = _landed(branches.to[rows], branches.count[rows], blocks)
+    told = _landed(counts.to[bare], counts.count[bare], blocks)
+    return np.maximum(seen, told)
+
+
+def _landed(to: ImageAddresses, count: U64, blocks: BlockMap) -> U64:
+    """(n,): how many returns led to the start of each block, behind a call."""
+    target = _entered(to, blocks)
     made = target > 0
     before, after = target[made] - 1, target[made]
     made[made] = (
-        (blocks.start[after] == branches.to[rows[made]])
+        (blocks.start[after] == to[made])
         & (blocks.end[before] == blocks.start[after])
         & (blocks.function[before] == blocks.function[after])
         & (blocks.metadata[after] & _LANDING_PAD == 0)
     )
-    return _summed(target[made] - 1, target[made], branches.count[rows[made]])
+    landed = np.zeros(len(blocks), np.uint64)
+    add_at(landed, target[made], count[made])
+    return landed
 
 
 def _summed(source: I64, target: I64, count: U64) -> BlockEdges:
