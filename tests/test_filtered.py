@@ -10,7 +10,9 @@ from builders.outputs import outputs
 from builders.perf_data import Event
 from builders.recordings import STATIC, STATIC_RECORDING, recorded
 
+from lbr2pgo.analyses.accuracy import measure
 from lbr2pgo.cli import main
+from lbr2pgo.cli.accuracy import exact_edges_of
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 from lbr2pgo.program.code.instructions import Kind
@@ -127,3 +129,31 @@ def test_with_a_flow_a_filtered_recording_gives_a_sample_profile(
     assert "was filtered (user,cond)" in said
     assert "those of an inferred flow (--infer)" in said
     assert out.stat().st_size > 0
+
+
+def stacks_with_gaps(part: float) -> list[list[tuple[int, int, int]]]:
+    """Before so many of the entries the recorder has lost some, of which neither end is known."""
+    (batch,) = PerfData(STATIC_RECORDING).batches()
+    lost, bounds = np.random.default_rng(1).random(len(batch.entries)) < part, batch.offsets
+    found = []
+    for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        entries = [tuple(batch.entries[i].tolist()) for i in range(first, last)]
+        gaps = [[(0, 0, 0)] if lost[i] else [] for i in range(first, last)]
+        found.append([e for gap, entry in zip(gaps, entries, strict=True) for e in (*gap, entry)])
+    return found
+
+
+@pytest.mark.parametrize("part", [0.5, 0.9, 1.0])
+def test_a_flow_fills_gaps_in_stacks(tmp_path: Path, part: float) -> None:
+    """Up to stacks without any two neighbours, of which all is known that whole ones tell."""
+    path, program = tmp_path / "perf.data", Program.open(STATIC)
+    path.write_bytes(recorded(stacks_with_gaps(part)))
+    exact = exact_edges_of(Path(str(STATIC_RECORDING).replace("perf.data", "exact.npz")), program)
+
+    def conditional(path: Path, *, infer: bool) -> float:
+        flow = convert(ConvertOptions((path,), STATIC, infer=infer)).flow
+        return measure(flow, exact, program).conditional.overlap
+
+    whole = conditional(STATIC_RECORDING, infer=False)
+    assert conditional(path, infer=False) < whole - 0.02
+    assert conditional(path, infer=True) > whole - 0.01

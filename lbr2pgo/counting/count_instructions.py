@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
@@ -14,7 +15,7 @@ from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.model.instruction_counts import InstructionCounts, aggregate
 from lbr2pgo.native.key_table import KeyTable
 from lbr2pgo.program.elf.layout import ImageLayout
-from lbr2pgo.sources.base import InstructionSource, Source, StackSource, SymbolResolver
+from lbr2pgo.sources.base import EventInfo, InstructionSource, Source, StackSource, SymbolResolver
 from lbr2pgo.support import headway
 from lbr2pgo.support.addresses import are_of_kernel, image_addresses, runtime_addresses
 from lbr2pgo.support.arrays import I64
@@ -61,6 +62,7 @@ def _count_samples(
     resolve: SymbolResolver | None,
     progress: Progress | None,
 ) -> CountedInstructions:
+    options = replace(options, event=options.event or _one_of_a_trace(source.info.events))
     reading, table = Reading(source, layout, options), KeyTable()
     levels = [event.precise_ip for event in source.info.events]
     is_precise, precise = np.array([*(bool(level) for level in levels), False]), 0
@@ -75,6 +77,16 @@ def _count_samples(
     return CountedInstructions(
         replace(counts, build_id=layout.build_id, tallies=tallies), reading.match
     )
+
+
+def _one_of_a_trace(events: Sequence[EventInfo]) -> str | None:
+    """The event that has each record of a trace once; None for all events.
+
+    perf inject makes several samples of a record of Arm SPE, one for each event that it fits
+    (tools/perf/util/arm-spe.c, arm_spe_synth_events).
+    """
+    made = [event.name.split(":")[0] for event in events if event.records_single_branches]
+    return "instructions" if "instructions" in made else None
 
 
 def _add(table: KeyTable, batch: BranchStacks, spaces: I64) -> None:

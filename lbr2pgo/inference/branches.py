@@ -3,6 +3,8 @@
 Recorders that keep some kinds of branches, or single ones, tell how often these were taken, and
 nothing of the rest. As much flow leaves a block as enters it, so known edges tell of unknown ones.
 Of whole stacks all branches and all that fell through are known, and a flow changes them little.
+Where stacks have gaps, as BRBE's at prohibited regions, fall-throughs are fewer than branches: each
+of these gets the ends that others have from its target, and where there are none, is silent.
 """
 
 from __future__ import annotations
@@ -17,13 +19,14 @@ from lbr2pgo.inference.network import infer
 from lbr2pgo.inference.traces import counts_of_flow
 from lbr2pgo.inference.weights import UNKNOWN, Weights
 from lbr2pgo.model import waterfall
-from lbr2pgo.model.branch_counts import BRANCH, FROM, BranchCounts, Branches, aggregate
+from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, Branches, aggregate
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.code.code_graph import CodeGraph, IndirectTargets, code_graph
 from lbr2pgo.program.code.functions import Functions
 from lbr2pgo.program.code.instructions import CALLS, InstructionTable, Kind
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay.replay import Flow
+from lbr2pgo.replay.newest_runs import impute
+from lbr2pgo.replay.replay import Flow, replay
 from lbr2pgo.sources.base import EventInfo
 from lbr2pgo.support.addresses import ImageAddresses, image_array
 from lbr2pgo.support.arrays import I64, U64, Bools
@@ -83,7 +86,8 @@ def counts_with_flow(
     """
     code = found.instructions
     graph = code_graph(code, program.regions, targets)
-    weights = branch_weights(graph, found, kept)
+    told = replay(impute(found.counts), program) if kept.is_whole else found
+    weights = branch_weights(graph, told, kept)
     if kept.partial:
         starts = image_array(kept.partial)
         weights = _without_zeros(weights, graph, program.regions, starts)
@@ -113,7 +117,8 @@ def branch_weights(graph: CodeGraph, found: Flow, kept: Kept) -> Weights:
         past = (found.executed - found.ended).astype(np.int64)
         calls = _are(found.instructions, last, CALLS)
         falls = np.flatnonzero(graph.is_fall & ~calls)
-        edge[falls] = past[last[falls]]
+        some = past[last[falls]]
+        edge[falls] = np.where((some == 0) & _are_silent(found)[last[falls]], UNKNOWN, some)
     node = _shown(graph, found, kept)
     return Weights(node, np.ones(len(node)), edge, np.ones(len(edge)))
 
@@ -152,6 +157,26 @@ def _arrived_by_tables(found: Flow) -> I64:
     arrived = np.zeros(len(found.instructions), np.int64)
     np.add.at(arrived, found.branch_to[inside], found.branches.count[inside].astype(np.int64))
     return arrived
+
+
+def _are_silent(found: Flow) -> Bools:
+    """(r,): instructions that may have run behind a branch behind which no run was recorded."""
+    code, counts = found.instructions, found.counts
+    arrived = code.index_of(counts.to[counts.has(BRANCH | TO) & ~counts.has(END)])
+    arrived = arrived[arrived >= 0]
+    starts = np.zeros(len(code), np.bool_)
+    starts[found.judged.first[found.judged.valid]] = True
+    arrived = np.unique(arrived[~starts[arrived]])
+    ends = np.ones(len(code), np.bool_)
+    ends[:-1] = code.ends_line[:-1] | (code.run[1:] != code.run[:-1])
+    ends |= np.isin(code.kind, CALLS)
+    place = np.flatnonzero(ends)
+    past = place[np.searchsorted(place, arrived)] + 1 if len(arrived) else arrived
+    change = np.zeros(len(code) + 1, np.int64)
+    np.add.at(change, arrived, 1)
+    np.add.at(change, past, -1)
+    silent: Bools = np.cumsum(change)[:-1] > 0
+    return silent
 
 
 def _shown(graph: CodeGraph, found: Flow, kept: Kept) -> I64:

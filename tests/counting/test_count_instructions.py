@@ -6,7 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from builders.perf_data import SAMPLE_ID_ALL, Event
+from builders.perf_data import (
+    IDENTIFIER,
+    IP,
+    SAMPLE_ID_ALL,
+    TID,
+    TIME,
+    Event,
+    Sample,
+    event_desc,
+    file_form,
+    mmap2,
+)  # fmt: skip
 from builders.recordings import PIE, RECORDING, STATIC, STATIC_ENTRY, recorded
 
 from lbr2pgo.counting.count import CountingOptions
@@ -80,6 +91,35 @@ def test_samples_are_chosen_by_event_and_process(counted: Count) -> None:
     assert rows(chosen) == []
     check(chosen.tallies)
     assert chosen.tallies["samples_selected/other_process"] == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "event", "expected"),
+    [
+        ("arm_spe_0//", None, [(0x22A8C0, 1), (0x22A8DA, 1)]),
+        ("arm_spe_0//", "branch", [(0x22A8DA, 1)]),
+        ("cycles:u", None, [(0x22A8C0, 1), (0x22A8DA, 2)]),
+    ],
+)
+def test_each_record_of_arm_spe_counts_once(
+    tmp_path: Path, name: str, event: str | None, expected: list[tuple[int, int]]
+) -> None:
+    """perf inject makes a sample of a record for each event that it fits."""
+    kind = IDENTIFIER | IP | TID | TIME
+    names = (name, "instructions", "branch")
+    events = [Event(kind, 0, ids=(i,), name=each) for i, each in enumerate(names, 1)]
+    trailer = events[0].trailer(10, 10, 1, 1)
+    space = mmap2(10, 0x202000, 0xA0000, "/elsewhere/interp.static", trailer)
+    samples = b"".join(
+        Sample(ip=ip, pid=10, tid=10, time=100, sample_id=i).encode(events[i - 1])
+        for ip, i in ((0x22A8C0, 2), (0x22A8DA, 2), (0x22A8DA, 3))
+    )
+    path = tmp_path / "perf.data"
+    path.write_bytes(file_form(events, space + samples, {12: event_desc(events)}))
+    layout, chosen = Image.open(STATIC).layout, CountingOptions(event=event)
+    counts = count_instructions(open_source(path), layout, chosen).counts
+    assert rows(counts) == expected
+    check(counts.tallies)
 
 
 def test_stacks_of_branches_make_no_difference() -> None:
