@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -93,6 +92,8 @@ def _shares(images: Sequence[ConvertedImage]) -> Iterator[str]:
 
 
 def _write_summary(done: Images, summary: str) -> None:
+    import json
+
     from lbr2pgo.model.waterfall import row_as_json
     from lbr2pgo.profiles.formats import waterfall_rows
     from lbr2pgo.support.output import write_pieces

@@ -19,6 +19,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -209,7 +210,7 @@ class _Reader:
 
     def _take_rows(self, lines: bytes) -> None:
         assert self.current is not None
-        rows = _PATTERNS[self.current].findall(lines)
+        rows = self._pattern.findall(lines)
         if len(rows) != lines.count(b"\n"):
             self._complain(lines)
         if rows:
@@ -220,6 +221,11 @@ class _Reader:
                 self._complain(lines)
             self.parts.setdefault(self.current, []).append(made)
         self.line += len(rows)
+
+    @property
+    def _pattern(self) -> re.Pattern[bytes]:
+        assert self.current is not None
+        return _pattern(self.current.form, self.current.first_kind)
 
     def _column(self, letter: str, texts: Sequence[bytes]) -> Column:
         if letter == "k":
@@ -236,7 +242,7 @@ class _Reader:
         """Raise InputError for the first line that is wrong."""
         assert self.current is not None
         for number, line in enumerate(lines.split(b"\n"), self.line):
-            row = _PATTERNS[self.current].match(line + b"\n")
+            row = self._pattern.match(line + b"\n")
             if row is None or _is_out_of_range(self.current.form, row.groups()):
                 raise InputError(
                     f"expected {self.current.looks}, found {_shortened(line)}",
@@ -270,21 +276,17 @@ def _first_load(lines: bytes) -> int:
     return min([i + 1 for i in found if i >= 0], default=len(lines))
 
 
-def _pattern(table: type[FdataTable]) -> re.Pattern[bytes]:
-    """One whole line; fields may be parted, and the line ended, by several blanks."""
-    low = table.first_kind
+@cache
+def _pattern(form: str, first_kind: int) -> re.Pattern[bytes]:
+    """One whole line of a table; fields may be parted, and the line ended, by several blanks."""
     parts = {
-        "k": f"([{low}-{low + LOCAL_SYMBOL}])",
+        "k": f"([{first_kind}-{first_kind + LOCAL_SYMBOL}])",
         "n": r"((?:[^ \n\\]++|\\.)++)",
         "x": "([0-9a-fA-F]{1,16})",
         "d": "([0-9]{1,19})",
     }
-    line = "^" + " +".join(parts[letter] for letter in table.form) + " *\n"
+    line = "^" + " +".join(parts[letter] for letter in form) + " *\n"
     return re.compile(line.encode(), re.MULTILINE)
-
-
-_TABLES: tuple[type[FdataTable], ...] = (FdataBranches, FdataSamples, FdataLoads)
-_PATTERNS = {table: _pattern(table) for table in _TABLES}
 
 
 def _is_out_of_range(form: str, texts: Sequence[bytes]) -> bool:
