@@ -46,7 +46,7 @@ REFINEMENTS = (
 PLAIN, INSTRUMENTED = "plain", "instrumented"
 BUILDS = (
     PLAIN, *KINDS, *REFINEMENTS, INSTRUMENTED,
-    *(f"{base}+bolt" for base in (PLAIN, "lines", "probes-O1", *REFINEMENTS, INSTRUMENTED)),
+    *(f"{base}+bolt" for base in (PLAIN, *KINDS[:6], *REFINEMENTS, INSTRUMENTED)),
     *(f"{base}+propeller" for base in (PLAIN, "lines", "lines-O1", *REFINEMENTS, INSTRUMENTED)),
     "gcc", "gcc-afdo",
 )  # fmt: skip

@@ -9,6 +9,8 @@ NO_TRAINING_BUILD = "   Note: records the build without a profile, since "
 """How the line begins that says why a training build is left out."""
 PROFILES = {"clang": "prof", "gcc": "afdo"}
 """What the files of a compiler's profiles end in."""
+COUNTERS = "profdata"
+"""The same of what counters in the program have counted."""
 COMPILERS = tuple(PROFILES)
 """Whose profiles a loop makes, the usual one first."""
 

@@ -58,6 +58,7 @@ _BLOCK_MAP = ("-fbasic-block-address-map", "-ffunction-sections")
 _LAY_OUT = "-fbasic-block-sections=list="
 _BLOCK_MAP_LINKED = ("-fuse-ld=lld", "-Wl,--lto-basic-block-address-map")
 """Without LTO, lld passes over what is for LTO."""
+_COUNT, _USE_COUNTS = "-fprofile-generate", "-fprofile-use"
 _VARIABLES = {"CC": ("cc", "c"), "CXX": ("c++", "c++")}
 """Variable, what is used where it is unset, and the language."""
 
@@ -83,11 +84,19 @@ class Wanted:
     """The working directory is a copy of this one, whose paths are to be in the code."""
     use: tuple[str, ...] = ()
     """What else where the profile is used, behind all other flags."""
+    counts: Path | None = None
+    """Where the program itself counts, in place of samples: the directory of its counts."""
 
     @property
     def only_recorded(self) -> tuple[str, ...]:
         """Flags of the recorded build alone; with none, the plain build is recorded."""
-        return (*(FRAME_POINTERS if self.frame_pointers else ()), *self.training)
+        frames = FRAME_POINTERS if self.frame_pointers else ()
+        return (*frames, *self.counting, *self.training)
+
+    @property
+    def counting(self) -> tuple[str, ...]:
+        """What compiler and linker are given where the program counts (UsersManual.rst)."""
+        return () if self.counts is None else (f"{_COUNT}={self.counts.resolve()}",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +126,14 @@ def plain_flags(wanted: Wanted) -> BuildFlags:
 
 def training_flags(wanted: Wanted) -> BuildFlags:
     """Of the build that is recorded for the compiler."""
-    return BuildFlags((*_found(wanted), *wanted.only_recorded), _linked(wanted))
+    linked = (*_linked(wanted), *wanted.counting)
+    return BuildFlags((*_found(wanted), *wanted.only_recorded), linked)
 
 
 def profile_flags(profile: Path, wanted: Wanted) -> BuildFlags:
-    """Of the build that uses a sample profile; builds run anywhere, so its path is absolute."""
-    use = f"{_COMPILERS[wanted.compiler].use_profile}={profile.resolve()}"
+    """Of the build that uses a profile; builds run anywhere, so its path is absolute."""
+    option = _USE_COUNTS if wanted.counts else _COMPILERS[wanted.compiler].use_profile
+    use = f"{option}={profile.resolve()}"
     dropped = UNPROBED if wanted.probes and wanted.propeller else ()
     return BuildFlags((*_found(wanted), use, *dropped, *wanted.use), _linked(wanted))
 

@@ -8,15 +8,15 @@ from typing import Literal
 
 from lbr2pgo.build.flags import UNPROBED
 
-ToldBy = Literal["lines", "probes", "contexts"]
-"""Source lines, pseudo probes, or these by calling context."""
+ToldBy = Literal["lines", "probes", "contexts", "instrumented"]
+"""Source lines, pseudo probes, or these by calling context; or counters in the program."""
 
 Layout = Literal["", "bolt", "propeller"]
-Recorded = Literal["both", "again"]
+Recorded = Literal["exact", "both", "again"]
 Used = Literal["hot", "cold", "accurate", "unprobed", "eager", "ext-tsp"]
 Refined = Recorded | Used
 
-_RECORDED: tuple[Recorded, ...] = ("both", "again")
+_RECORDED: tuple[Recorded, ...] = ("exact", "both", "again")
 _USED: dict[Used, tuple[str, ...]] = {
     "hot": ("-mllvm=-profile-summary-cutoff-hot=950000",),
     "cold": ("-mllvm=-profile-summary-cutoff-cold=999900",),
@@ -58,7 +58,12 @@ class Kind:
     @property
     def has_probes(self) -> bool:
         """Whether every build of it needs pseudo probes."""
-        return self.told_by != "lines"
+        return self.told_by in ("probes", "contexts")
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether branches were recorded for it."""
+        return self.told_by != "instrumented"
 
     @property
     def unlaid(self) -> Kind:
@@ -75,13 +80,13 @@ class Kind:
         """The same kind by whatever may refine it, where that is to be laid out so.
 
         >>> [each.name for each in Kind("probes").refinements("propeller")]
-        ['probes-hot', 'probes-cold', 'probes-accurate', 'probes-eager']
+        ['probes-exact', 'probes-hot', 'probes-cold', 'probes-accurate', 'probes-eager']
         """
         cant = set[Refined]()
         if not self.training:
             cant.add("both")
         if self.told_by == "contexts":
-            cant |= {"again", "eager"}
+            cant |= {"exact", "again", "eager"}
         if self.has_probes:
             cant.add("ext-tsp")
             if not goes_with_probes(layout):
@@ -92,19 +97,22 @@ class Kind:
         return [replace(self, refined=(each,)) for each in ways if each not in cant]
 
     def together(self, others: Iterable[Kind]) -> Kind | None:
-        """The same kind with the flags of all its refinements; None where it is one of them.
+        """The same kind by all its refinements; None where it is one of them.
+
+        Merged recordings and second generations are left out: what refines them is another matter.
 
         >>> kind = Kind("lines", ("-O1",))
-        >>> (both,) = [kind.together(kind.refinements()[-2:])]
-        >>> both.name, kind.together(kind.refinements()[:3])
-        ('lines-O1-accurate-ext-tsp', None)
+        >>> kind.together(kind.refinements()).name, kind.together(kind.refinements()[:3])
+        ('lines-O1-exact-hot-cold-accurate-ext-tsp', None)
         """
-        flags = {way for other in others for way in other.refined} & set(_USED)
-        both = replace(self, refined=tuple(way for way in _USED if way in flags))
-        return both if len(flags) > 1 else None
+        found = {way for other in others for way in other.refined}
+        joined = tuple(way for way in ("exact", *_USED) if way in found)
+        return replace(self, refined=joined) if len(joined) > 1 else None
 
     def options(self) -> list[str]:
         """Options of `lbr2pgo pgo` for it."""
+        if not self.is_sampled:
+            return ["--instrumented"]
         told_by = ["--probes"] if self.has_probes else ["--lines"]
         contexts = ["--contexts"] if self.told_by == "contexts" else []
         training = [f"--training-flags={' '.join(self.training)}"]
@@ -115,6 +123,8 @@ class Kind:
 
 SHIPPED = Kind("lines"), Kind("probes"), Kind("contexts")
 """Recorded as it is shipped."""
+INSTRUMENTED = Kind("instrumented")
+"""What the others are compared with: the program counts, in another build of it."""
 TRAINING_FLAGS = ("-O1",)
 """What keeps code near to its source at a bearable price; figures in docs/which-profile.md."""
 

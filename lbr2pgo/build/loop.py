@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from time import monotonic, time
 
-from lbr2pgo.build import NO_TRAINING_BUILD, PROFILES, STEPS
+from lbr2pgo.build import COUNTERS, NO_TRAINING_BUILD, PROFILES, STEPS
 from lbr2pgo.build.cargo import ByRustflags
 from lbr2pgo.build.flags import (
     BuildFlags,
@@ -62,7 +62,8 @@ class Loop:
         self.options, self.binary, self._say = options, options.binary, say
         self.builds: list[Built] = []
         """Those that were measured, the plain one first."""
-        self._work = Workplace(options.work, options.binary, PROFILES[options.compiler])
+        suffix = COUNTERS if options.instrumented else PROFILES[options.compiler]
+        self._work = Workplace(options.work, options.binary, suffix)
         self._say_time = say_time
         self._trainer = Trainer(options, self._work, self._next, say, watch)
         self._way = ByRustflags() if options.cargo else way_for(options.build)
@@ -149,6 +150,8 @@ class Loop:
             works = self._work.plain, self._work.training
             check_same_work(self._trainer.training.commands, self.binary, *works)
         except InputError as error:
+            if self.options.instrumented:  # without it there is nothing to go on with
+                raise
             self._work.training.unlink(missing_ok=True)
             self._say(f"{NO_TRAINING_BUILD}{error.headline}")
 
@@ -178,6 +181,7 @@ class Loop:
         return Wanted(
             options.compiler, options.bolt, options.propeller, options.probes, walks_frames,
             options.training_flags, options.copy_of, options.profile_flags,
+            self._work.counts if options.instrumented else None,
         )  # fmt: skip
 
     @property

@@ -49,6 +49,8 @@ class LoopOptions:
     """Have clang and lld lay the program out."""
     bolt_profile: Path | None = None
     """BOLT's YAML of an older build, in place of training for llvm-bolt."""
+    instrumented: bool = False
+    """Train with counters in the program, in place of samples."""
     cargo: bool = False
     """Flags are rustc's, and go through Cargo."""
     copy_of: Path | None = None
@@ -79,8 +81,26 @@ class LoopOptions:
             raise InputError(
                 f"{self.last} comes before {self.first}", cure=f"In order: {', '.join(STEPS)}."
             )
+        self._check_counted()
         self._check_recorded()
         self._check_compiler()
+
+    def _check_counted(self) -> None:
+        """Counters know neither samples nor what these are told by."""
+        train = self.train
+        for option, is_given in (
+            ("--profile", self.profile is not None),
+            ("--probes", self.probes),
+            ("--contexts", train is not None and train.call_graph),
+            ("--exact", train is not None and train.exact),
+            ("--both", self.both),
+            ("--again", self.again),
+        ):
+            if self.instrumented and is_given:
+                raise InputError(
+                    f"{option} is for profiles of samples, --instrumented counts in the program",
+                    cure=f"Leave out {option}.",
+                )
 
     def _check_recorded(self) -> None:
         records = self.train is not None and self.profile is None
@@ -106,6 +126,7 @@ class LoopOptions:
             ("--profile-flags", ("clang", "gcc"), self.profile_flags),
             ("--copy-of", ("clang", "gcc"), self.copy_of is not None),
             ("--remarks", ("clang",), self.remarks),
+            ("--instrumented", ("clang",), self.instrumented),
             ("--compiler", ("clang", "gcc"), self.cargo and self.compiler != COMPILERS[0]),
         ):
             if is_given and compiler not in knows:

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from lbr2pgo.profiles.bolt.tool import last_lines
+from lbr2pgo.profiles.llvm_tools import last_lines
 from lbr2pgo.support.errors import OutputError
 
 BOLT_OPTIONS = (

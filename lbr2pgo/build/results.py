@@ -12,6 +12,8 @@ from lbr2pgo.support.output import write_pieces
 
 PLAIN = "plain"
 """The build that the others are compared with."""
+_LEAST_SAVED = 0.01
+"""Who saves so little is not to be compared with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,24 @@ class Results:
         """Of both together, the geometric mean over some commands."""
         factors = [math.prod(self.ratios(name, command)) for command in commands]
         return math.prod(factors) ** (1 / len(factors))
+
+    def shares(
+        self, name: str, of: str, commands: Sequence[str]
+    ) -> tuple[float | None, float | None]:
+        """What of another build's savings one has, of instructions and of taken branches.
+
+        None where the other one saves less than a hundredth of what the plain build needs.
+        """
+        plain, other, own = (self._sums(each, commands) for each in (PLAIN, of, name))
+        instructions, taken = (
+            None if base - least < _LEAST_SAVED * base else (base - cost) / (base - least)
+            for base, least, cost in zip(plain, other, own, strict=True)
+        )
+        return instructions, taken
+
+    def _sums(self, name: str, commands: Sequence[str]) -> tuple[int, int]:
+        costs = [self.costs[name][command] for command in commands]
+        return sum(each.instructions for each in costs), sum(each.taken for each in costs)
 
     def behaves(self, name: str) -> bool:
         """Whether it ends and writes as the plain build does, with every command."""

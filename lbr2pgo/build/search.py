@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Lock
 
 from lbr2pgo.build.flags import BuildFlags, Wanted, config_file, layout_flags, profile_flags
-from lbr2pgo.build.kinds import SHIPPED, TRAINING_FLAGS, Kind
+from lbr2pgo.build.kinds import INSTRUMENTED, SHIPPED, TRAINING_FLAGS, Kind
 from lbr2pgo.build.measure import Measured, candidate_of, measure
 from lbr2pgo.build.options import LoopOptions
 from lbr2pgo.build.results import PLAIN, Cost, Results
@@ -43,7 +43,10 @@ class SearchOptions:
     """One search; raises InputError on construction where nothing can be tried."""
 
     loop: LoopOptions
-    """Its kind of profile is left to the search; `bolt` or `propeller` allow to lay out."""
+    """Its kind of profile is left to the search; `bolt` or `propeller` allow to lay out.
+
+    `instrumented` has counters in the program beside, to compare with; they are not chosen.
+    """
     tests: tuple[str, ...]
     """Commands that judge; with none, those of the training do."""
     budget: float | None
@@ -154,8 +157,16 @@ class Search:
         return self.variants.plain if kind is None else self.variants.build_of(kind)
 
     def _counted(self) -> list[str]:
-        """Builds that this search has met: an earlier one may have had other options."""
-        return [PLAIN, *(name for name in self._kinds if name in self.results.costs)]
+        """What may be chosen of what this search has met: an earlier one had other options."""
+        sampled = (name for name, kind in self._kinds.items() if kind.is_sampled)
+        return [PLAIN, *(name for name in sampled if name in self.results.costs)]
+
+    def yardstick(self, kind: Kind) -> Kind | None:
+        """The instrumented build that a kind is compared with, laid out alike; None for none."""
+        for each in (replace(INSTRUMENTED, layout=kind.layout), INSTRUMENTED):
+            if each.name in self._kinds and each.name in self.results.costs:
+                return each
+        return None
 
     def _stages(self) -> Iterator[list[Chain]]:
         """What to try at once; each stage depends on what those before have found."""
@@ -176,6 +187,8 @@ class Search:
     def _shipped(self) -> Iterator[Chain]:
         yield self.options.kinds[:1]
         yield self.options.kinds[1:]
+        if self.options.loop.instrumented:
+            yield [INSTRUMENTED]
 
     def _trained(self) -> Iterator[Chain]:
         """With training flags, what is not hopeless without them."""
@@ -209,7 +222,10 @@ class Search:
     def _laid_out(self) -> Iterator[Chain]:
         """Anew, the best that the compiler made."""
         layout = self.options.loop.layout
-        for each in self._compiled()[:_LAID_OUT] if layout else ():
+        found = self._compiled()[:_LAID_OUT]
+        if INSTRUMENTED.name in self._kinds and INSTRUMENTED.name in self.results.costs:
+            found.append(INSTRUMENTED)
+        for each in found if layout else ():
             yield [replace(each, layout=layout)]
 
     def _compiled(self) -> list[Kind]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from lbr2pgo.analyses.sample_quality import density
+from lbr2pgo.build.counters import count, merge_counts
 from lbr2pgo.build.flags import afdo_version
 from lbr2pgo.build.options import LoopOptions
 from lbr2pgo.build.steps import Say, put
@@ -60,12 +61,21 @@ class Trainer:
 
         What is recorded first is in the binary's place afterwards.
         """
+        if self._options.instrumented:
+            self._begin("Train")
+            put(need(self._work.training, "training-build"), self._options.binary)
+            count(self.training.commands, self._work.counts, self._say)
+            return
         for build, recording in reversed(self._recorded()):
             put(build, self._options.binary)
             self._record(self.training, recording)
 
     def convert_for_compiler(self) -> None:
         """Make the compiler's profile; if it is thin, of more samples, unless a period is given."""
+        if self._options.instrumented:
+            self._begin("Convert for the compiler")
+            merge_counts(self._work.counts, self._work.profile, self._say)
+            return
         self._convert(self._recorded(), self.record_for_compiler)
 
     def record_newest(self, recording: Path) -> None:

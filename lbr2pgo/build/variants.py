@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
-from lbr2pgo.build import NO_TRAINING_BUILD, PROFILES
-from lbr2pgo.build.kinds import SHIPPED, Kind
+from lbr2pgo.build import COUNTERS, NO_TRAINING_BUILD, PROFILES
+from lbr2pgo.build.kinds import INSTRUMENTED, SHIPPED, Kind
 from lbr2pgo.build.limited import run_limited
 from lbr2pgo.build.options import LoopOptions
 from lbr2pgo.build.steps import put
@@ -30,7 +30,7 @@ class Variants:
 
     def place(self, kind: Kind) -> Workplace:
         """Where the files of a kind lie."""
-        suffix = PROFILES[self._loop.compiler]
+        suffix = PROFILES[self._loop.compiler] if kind.is_sampled else COUNTERS
         return Workplace(self._directory / kind.unlaid.name, self._loop.binary, suffix)
 
     @property
@@ -78,6 +78,9 @@ class Variants:
             return "train"
         if kind.refined:
             return self._seed_refined(kind)
+        if kind == INSTRUMENTED:
+            self._copy(SHIPPED[0], kind, "before")
+            return "training-build"
         if kind.told_by == "contexts":
             other = Kind("probes", kind.training)
             self._copy(other, kind, "before", "training")
@@ -98,7 +101,7 @@ class Variants:
 
     def _seed_refined(self, kind: Kind) -> str:
         first, last = "rebuild", PROFILES[self._loop.compiler]
-        if "both" in kind.refined:
+        if {"exact", "both"} & set(kind.refined):
             first, last = "train", "training"
         elif "again" in kind.refined:
             first, last = "again", "after"

@@ -62,6 +62,11 @@ class Workplace:
         return self.file("second.perf.data")
 
     @property
+    def counts(self) -> Path:
+        """Directory of what a program that counts has written."""
+        return self.file("profraw")
+
+    @property
     def profile(self) -> Path:
         """For the compiler."""
         return self.file(self.suffix)

@@ -80,6 +80,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="record call chains, for a profile by calling context",
     )
     parser.add_argument(
+        "--instrumented", action="store_true",
+        help="train with clang's counters in the program (-fprofile-generate) in place of samples; "
+        "in a search, to compare the others with",
+    )  # fmt: skip
+    parser.add_argument(
         "--training-flags", type=_words, metavar="FLAGS",
         help="record a build of its own for the compiler, with these flags behind all others "
         "(default with clang: --training-flags=-O1; --training-flags= records the plain build)",
@@ -222,13 +227,15 @@ def _say_time(seconds: float) -> None:
 
 
 def _options(args: argparse.Namespace) -> LoopOptions:
-    from lbr2pgo.build.kinds import usual_kind
+    from lbr2pgo.build.kinds import INSTRUMENTED, usual_kind
     from lbr2pgo.build.options import LoopOptions
     from lbr2pgo.build.training import Training
 
     build, binary = _target(args)
     compiler = "rustc" if args.cargo else args.compiler
     usual = usual_kind(compiler, "propeller" if args.propeller else "")
+    if args.instrumented:
+        usual = INSTRUMENTED
     is_stored = args.profile is not None
     how = args.period, args.emulate, args.contexts, args.exact
     return LoopOptions(
@@ -249,6 +256,7 @@ def _options(args: argparse.Namespace) -> LoopOptions:
         work=args.work or Path(f"{binary.name}.lbr2pgo"),
         compiler=args.compiler,
         propeller=args.propeller,
+        instrumented=args.instrumented,
         cargo=args.cargo,
         copy_of=args.copy_of,
         remarks=args.remarks,

@@ -66,6 +66,7 @@ def _verdict(search: Search, best: Kind | None) -> Iterator[str]:
         yield "Verdict: no profile is better than none."
         return
     yield f"Verdict: {best.name} costs least. {options.loop.binary} is that build: ship it."
+    yield from _beside(search, best)
     if best.training:
         yield f"Its training build has {' '.join(best.training)} behind all other flags."
     work = search.variants.place(best)
@@ -76,6 +77,27 @@ def _verdict(search: Search, best: Kind | None) -> Iterator[str]:
         command = bolt_command("llvm-bolt", work.rebuilt, work.fdata, work.laid_out)
         yield f"Keep as the last step: {shlex.join(command)}"
     yield f"The same alone: lbr2pgo pgo {search.variants.command(best)}"
+
+
+def _beside(search: Search, best: Kind) -> Iterator[str]:
+    """How far the winner gets of what counters in the program gain, if they were tried."""
+    other = search.yardstick(best)
+    if other is None:
+        return
+    found = search.results.shares(best.name, other.name, search.options.judges)
+    words = zip(found, ("instructions", "taken branches"), strict=True)
+    said = [f"{share:.0%} of the {what}" for share, what in words if share is not None]
+    yield (
+        f"It saves {' and '.join(said)} that {other.name} saves."
+        if said
+        else f"There is nothing to compare it with: {other.name} saves less than 1%."
+    )
+    ratios = [search.results.ratio(each.name, search.options.judges) for each in (other, best)]
+    if ratios[0] < ratios[1]:
+        yield (
+            f"Note: {other.name}, which is not chosen, costs {1 - ratios[0] / ratios[1]:.1%} less: "
+            f"lbr2pgo pgo {search.variants.command(other)}"
+        )
 
 
 def _overfitting(search: Search, best: Kind | None) -> Iterator[str]:

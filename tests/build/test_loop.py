@@ -263,6 +263,29 @@ def test_propeller_reaches_the_code_that_lto_makes(loop: MakeLoop, lto: str) -> 
     assert "run.cold" in Program.open(Path("app")).symbols.names
 
 
+def test_counters_in_the_program_may_take_the_place_of_samples(
+    loop: MakeLoop, said: list[str], tool: Callable[[str], str]
+) -> None:
+    tool("llvm-profdata-22")
+    made = loop(
+        instrumented=True, propeller=True, train=Training(("./app 1", "./app 2"), 499, True)
+    )
+    plain, rebuilt, laid_out = (each.counted.totals.taken for each in made.run())
+    assert steps(said) == [
+        "Build without a profile", "Build what is to be recorded", "Train",
+        "Convert for the compiler", "Build with the profile", "Train", "Convert for Propeller",
+        "Build with the layout", "Measure",
+    ]  # fmt: skip
+    assert laid_out <= rebuilt < plain
+    assert made.builds[1].reads == (Path("work/app.profdata"),)
+
+
+def test_without_a_build_that_counts_there_is_nothing_to_go_on_with(loop: MakeLoop) -> None:
+    refuses = f'case "$CFLAGS" in *generate*) exit 3; esac; {BUILD}'
+    with pytest.raises(InputError, match="the build failed with exit code 3"):
+        loop(instrumented=True, build=refuses).run()
+
+
 def test_a_layout_of_blocks_that_came_out_otherwise_is_refused(loop: MakeLoop) -> None:
     other = "$(test -e work/app.propeller-cc && echo -fno-inline -O1)"
     with pytest.raises(InputError, match="by numbers of other blocks: 3 of 5 functions"):
@@ -319,6 +342,8 @@ def test_a_stored_profile_for_gcc_is_judged_before_it_is_used(
         ({"cargo": True, "propeller": True}, "rustc can do nothing with --propeller"),
         ({"cargo": True, "compiler": "gcc"}, "rustc can do nothing with --compiler"),
         ({"bolt": True, "propeller": True}, "Propeller and BOLT do the same work"),
+        ({"instrumented": True, "probes": True}, "--probes is for profiles of samples"),
+        ({"instrumented": True, "compiler": "gcc"}, "gcc can do nothing with --instrumented"),
         ({"again": True, "propeller": True, "probes": True}, "what Propeller lays out has no p"),
     ],
 )

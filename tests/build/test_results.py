@@ -28,6 +28,14 @@ def test_ratios_are_to_the_plain_build_and_rank_by_both_together(results: Result
     assert results.ranked(["run"]) == ["a", "b", "c", PLAIN]
 
 
+def test_shares_are_of_what_another_build_saves_over_all_commands(results: Results) -> None:
+    assert results.shares("b", "a", ["run"]) == (0.2, 5.0)
+    for name, other in ((PLAIN, (1000, 100)), ("a", (995, 50)), ("b", (900, 75))):
+        results.add(name, {**results.costs[name], "other": Cost(*other, 0, "")})
+    assert results.shares("b", "a", ["other"]) == (None, 0.5)
+    assert results.shares("b", "a", ["run", "other"]) == (200 / 505, 75 / 60)
+
+
 def test_the_mean_over_commands_is_geometric(results: Results) -> None:
     for name, other in ((PLAIN, Cost(10, 10, 0, "")), ("b", Cost(20, 10, 0, ""))):
         results.add(name, {**results.costs[name], "other": other})

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lbr2pgo.build.kinds import Kind
+from lbr2pgo.build.kinds import INSTRUMENTED, Kind
 from lbr2pgo.build.measure import candidate_of, measure
 from lbr2pgo.build.options import LoopOptions
 from lbr2pgo.build.results import PLAIN
@@ -32,7 +32,7 @@ def options(**changes: object) -> SearchOptions:
     loop = LoopOptions(
         build=str(changes.pop("build", BUILD)), binary=Path("app"), train=TRAINING, profile=None,
         probes=False, bolt=bool(changes.pop("bolt", False)), measure=None, runs=0,
-        work=Path("work"),
+        work=Path("work"), instrumented=bool(changes.pop("instrumented", False)),
     )  # fmt: skip
     plain = {"tests": ("./app 2",), "budget": None, "jobs": 1}
     return SearchOptions(loop, **{**plain, **changes})  # type: ignore[arg-type]
@@ -43,7 +43,7 @@ def searched(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[Path, Search, Kind | None, list[str]]]:
     """Where, the search over two trees, its winner, and what it said."""
-    for name in ("clang-22", "ld.lld-22", "qemu-x86_64", "llvm-bolt-22"):
+    for name in ("clang-22", "ld.lld-22", "qemu-x86_64", "llvm-bolt-22", "llvm-profdata-22"):
         if shutil.which(name) is None:
             pytest.skip(f"no {name}")
     folder = tmp_path_factory.mktemp("search")
@@ -55,7 +55,7 @@ def searched(
             patch.delenv(name, raising=False)
         # Named by its whole path, as CMake and Meson do.
         build = BUILD.replace("interp.c", "$PWD/interp.c")
-        search = Search(options(build=build, jobs=2, bolt=True), said.append)
+        search = Search(options(build=build, jobs=2, bolt=True, instrumented=True), said.append)
         yield folder, search, search.run(), said
 
 
@@ -71,11 +71,37 @@ def refined(search: Search) -> dict[str, Kind]:
 def test_every_kind_is_counted_and_the_best_two_are_laid_out(searched: Searched) -> None:
     _, search, _, said = searched
     laid_out = {name for name in search.results.costs if name.endswith("+bolt")}
-    tried = set(search.results.costs) - laid_out - set(refined(search)) - {PLAIN}
+    tried = set(search.results.costs) - laid_out - set(refined(search)) - {PLAIN, INSTRUMENTED.name}
     assert {"lines", "probes", "contexts"} <= tried <= SIX
-    assert len(laid_out) == 2
+    assert "instrumented+bolt" in laid_out
+    assert len(laid_out) == 3
     assert search.left_out == {}
-    assert len(said) == len(tried) + len(refined(search)) + 2
+    assert len(said) == len(tried) + len(refined(search)) + 4
+
+
+def test_the_instrumented_build_is_what_others_are_compared_with(searched: Searched) -> None:
+    _, search, best, _ = searched
+    assert best is not None
+    assert best.is_sampled
+    other = search.yardstick(best)
+    assert other is not None
+    assert (other.told_by, other.layout) == ("instrumented", best.layout)
+    # Without a yardstick of its own layout, the unlaid one does.
+    assert search.yardstick(replace(best, layout="propeller")) == INSTRUMENTED
+    build = search.variants.build_of(INSTRUMENTED)
+    (measured,) = measure([candidate_of("./app 2", Path("app"), build)], 0)
+    kept = search.results.costs["instrumented"]["./app 2"]
+    assert measured.counted.totals.taken == pytest.approx(kept.taken, rel=1e-3)
+    assert kept.taken < 0.99 * search.results.costs[PLAIN]["./app 2"].taken
+    # Were it the cheapest of all, it would still not be taken.
+    costs = search.results.costs
+    try:
+        search.results.costs = {**costs, "instrumented": costs["instrumented"] | {
+            "./app 2": replace(kept, instructions=1, taken=1)
+        }}  # fmt: skip
+        assert search.best(["./app 2"]) == best
+    finally:
+        search.results.costs = costs
 
 
 def test_the_best_kind_is_refined_in_every_way(searched: Searched) -> None:
@@ -88,7 +114,7 @@ def test_the_best_kind_is_refined_in_every_way(searched: Searched) -> None:
     costs = {name: search.results.ratio(name, ["./app 2"]) for name in (best, *found)}
     helped = {
         singly[name].refined[0] for name in singly
-        if costs[name] < costs[best] and singly[name].profile_flags
+        if costs[name] < costs[best] and singly[name].refined[0] not in ("both", "again")
     }  # fmt: skip
     together = [set(kind.refined) for name, kind in found.items() if name not in singly]
     assert together == ([helped] if len(helped) > 1 else [])
@@ -169,6 +195,8 @@ def test_what_was_counted_is_not_done_again(
     build = BUILD.replace("interp.c", "$PWD/interp.c")
     again = Search(options(build=build, bolt=True), said.append)
     assert again.run() == best
+    assert best is not None
+    assert again.yardstick(best) is None  # it was not asked for this time
     assert said == ["   goes on with what an earlier search has counted"]
     assert again.results.costs == search.results.costs
 

@@ -20,10 +20,11 @@ def _leaves_nothing(nothing_is_left, monkeypatch, tmp_path):
 
 @pytest.mark.slow
 def test_a_table_names_every_kind_and_the_verdict_what_to_keep(command, tool):
-    tool("clang-22"), tool("qemu-x86_64")
+    tool("clang-22"), tool("qemu-x86_64"), tool("llvm-profdata-22")
     answer = command(
         "pgo", "--search", "--build", f"clang-22 $CFLAGS {SOURCE} -o app $LDFLAGS", "--binary",
         "app", "--train", "./app 1", "--test", "./app 2", "-c", "1009", "--runs", "0", "--emulate",
+        "--instrumented",
     )  # fmt: skip
     assert answer.code == 0
     header, *rows = answer.out.splitlines()
@@ -36,6 +37,9 @@ def test_a_table_names_every_kind_and_the_verdict_what_to_keep(command, tool):
     config = Path("app.lbr2pgo/best.cfg").absolute()
     assert f"Keep {config}: with --config={config}, clang has all of its flags." in rows
     assert os.access("app", os.X_OK)
+    assert "instrumented" in names[:verdict]
+    beside = re.compile(r"It saves .*\d+% of the taken branches that instrumented saves[.]")
+    assert any(map(beside.fullmatch, rows))
 
 
 def test_without_a_training_command_it_says_what_to_give(command):

@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from lbr2pgo.profiles.llvm_tools import last_lines, llvm_tools
 from lbr2pgo.support.errors import MissingToolError, OutputError
-
-_NAME = re.compile(r"llvm-bolt-([0-9]+)")
-_LAST_LINES = 5
 
 
 def find_bolt() -> str | None:
-    """Path of llvm-bolt: `LLVM_BOLT` if that is set, else by name, else the newest llvm-bolt-N.
-
-    None if there is none. Debian has only names with a version.
-    """
-    plain = shutil.which(os.environ.get("LLVM_BOLT") or "llvm-bolt")
-    if plain is not None or os.environ.get("LLVM_BOLT"):
-        return plain
-    folders = [Path(folder) for folder in os.get_exec_path() if Path(folder).is_dir()]
-    names = {path.name for folder in folders for path in folder.glob("llvm-bolt-*")}
-    numbered = [(int(match[1]), match[0]) for match in map(_NAME.fullmatch, names) if match]
-    return shutil.which(max(numbered)[1]) if numbered else None
+    """Path of llvm-bolt, see `llvm_tools`; None if there is none."""
+    return next(iter(llvm_tools("llvm-bolt")), None)
 
 
 def needed_bolt() -> str:
@@ -39,12 +26,6 @@ def needed_bolt() -> str:
             cure="Install it (Debian: apt-get install bolt-22), or name it in LLVM_BOLT.",
         )
     return tool
-
-
-def last_lines(said: str) -> str:
-    """The end of what a tool said, for an error."""
-    lines = [line for line in said.splitlines() if line.strip()]
-    return " / ".join(lines[-_LAST_LINES:]) or "it said nothing"
 
 
 def as_yaml(tool: str, binary: str, fdata: Path) -> bytes:
