@@ -7,6 +7,7 @@ compare line by line; a call belongs to the function that makes it, and to the o
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,25 @@ class Costs:
     """Through pointers."""
     returns: Counter[Pair] = field(default_factory=Counter)
     """From either."""
+
+    @property
+    def functions(self) -> set[str]:
+        """All that are named."""
+        pairs = (*self.calls, *self.indirect_calls, *self.returns)
+        return {*self.instructions, *self.jumps, *(name for pair in pairs for name in pair)}
+
+    def renamed(self, names: Mapping[str, str]) -> Costs:
+        """The same with other names for some functions."""
+        new = {name: names.get(name, name) for name in self.functions}
+
+        def pairs(counts: Counter[Pair]) -> Counter[Pair]:
+            return Counter({(new[callee], new[by]): n for (callee, by), n in counts.items()})
+
+        return Costs(
+            Counter({new[name]: count for name, count in self.instructions.items()}),
+            Counter({new[name]: count for name, count in self.jumps.items()}),
+            pairs(self.calls), pairs(self.indirect_calls), pairs(self.returns),
+        )  # fmt: skip
 
 
 class _Names:

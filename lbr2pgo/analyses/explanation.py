@@ -7,8 +7,10 @@ turns calls through pointers into others, layout makes jumps fall through.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from lbr2pgo.analyses.costs import Costs, Pair
@@ -20,6 +22,8 @@ from lbr2pgo.support.dataclass import dataclass
 K = TypeVar("K", bound=Hashable)
 
 OTHER_FILES = "[other files]"
+_STATIC = re.compile(r"_ZL([0-9]{1,4})(\w+)")
+"""Itanium C++ ABI, 5.1: the length of a name, the name and its parameters' types."""
 _NO_REMARKS = (
     "What the compiler says of these calls is not known: build with --remarks to have it kept."
 )
@@ -38,6 +42,7 @@ class Build:
 
 def explain(a: Build, b: Build, top: int | None = TOP) -> tuple[Table, ...]:
     """Tables of what makes the difference, its largest parts first."""
+    a, b = _by_names_of(a, b), _by_names_of(b, a)
     return (
         _causes(a, b),
         _functions(a, b, top),
@@ -45,6 +50,31 @@ def explain(a: Build, b: Build, top: int | None = TOP) -> tuple[Table, ...]:
         _promoted(a, b, top),
         _layout(a, b, top),
     )
+
+
+def _by_names_of(build: Build, other: Build) -> Build:
+    """A build with static functions of C by the names that the other has, if only that has them.
+
+    Where a build has pseudo probes, clang mangles these as C++ does, to make them unique.
+    """
+    own, others = build.costs.functions, other.costs.functions
+    unlike = {name: plain for name in own - others if (plain := _plain_name(name)) is not None}
+    names = {name: plain for name, plain in unlike.items() if plain in others - own}
+    said = {(names.get(f, f), names.get(by, by)): text for (f, by), text in build.remarks.items()}
+    return replace(build, costs=build.costs.renamed(names), remarks=said)
+
+
+def _plain_name(function: str) -> str | None:
+    """What C calls a static function that clang has mangled; None for any other.
+
+    >>> _plain_name("_ZL5twicei"), _plain_name("_ZL5twice"), _plain_name("_ZN1a5twiceEi")
+    ('twice', None, None)
+    """
+    match = _STATIC.fullmatch(function)
+    if match is None:
+        return None
+    name, parameters = match[2][: int(match[1])], match[2][int(match[1]) :]
+    return name if parameters else None
 
 
 def _causes(a: Build, b: Build) -> Table:

@@ -51,6 +51,19 @@ def saved(explained: Explained, table: str) -> dict[object, object]:
     return dict(zip(found.column("function"), found.column("saved"), strict=True))
 
 
+def test_static_functions_that_probes_make_unique_are_the_same_ones(
+    compiled: Callable[..., Path],
+) -> None:
+    a = compiled("a", "noinline", "-g1")
+    b = compiled("b", "noinline", "-g1", "-fpseudo-probe-for-profiling")
+    shutil.copy(a, "app")
+    for first, second in ((a, b), (b, a)):
+        explained = explain_builds(first, second, Path("app"), "sh -c ./a*p")
+        # It does the same in both, and only what differs is told.
+        for table in ("explain-functions", "explain-calls"):
+            assert not [name for name in saved(explained, table) if "twice" in str(name)]
+
+
 def test_a_function_that_is_inlined_makes_the_difference(compiled: Callable[..., Path]) -> None:
     a, b = compiled("a", "noinline", "-g1"), compiled("b", "always_inline", "-g1")
     shutil.copy(a, "app")
