@@ -33,14 +33,16 @@ KINDS = tuple(
     for told_by in ("lines", "probes", "contexts")
 )
 """What profiles are told by, and the flags of the build that is recorded for them."""
-REFINED = {
+REFINED: dict[str, tuple[str, ...]] = {
+    "exact": (),
     "unprobed": ("-mllvm=-sample-profile-remove-probe",),
     "eager": ("-mllvm=-sample-profile-prioritized-inline=false",),
     "ext-tsp": ("-mllvm=-enable-ext-tsp-block-placement",),
 }
-"""How some of their profiles are used: the end of a build's name, and its flags."""
+"""How some of their profiles are made or used: the end of a build's name, and its flags."""
 REFINEMENTS = (
     "probes-O1-unprobed", "probes-O1-eager", "probes-O1-eager-unprobed", "contexts-O1-unprobed",
+    "probes-O1-exact", "probes-O1-exact-eager", "probes-O1-exact-eager-unprobed",
     "lines-O1-ext-tsp",
 )  # fmt: skip
 PLAIN, INSTRUMENTED = "plain", "instrumented"
@@ -77,12 +79,16 @@ class Bench:
         call(compiler, *words, *self.sources, *self.flags, "-o", out)
         return out
 
-    def convert(self, program: Path, *outputs: object, how: Sequence[str] = ()) -> None:
-        """Record a run, and write profiles of it."""
+    def convert(
+        self, program: Path, *outputs: object, how: Sequence[str] = (), exact: bool = False
+    ) -> None:
+        """Record a run, and write profiles of its samples, or of all branches."""
         recording = self.folder / f"{program.name}{''.join(how)}.data"
+        counts = recording.with_suffix(".exact")
+        how = (*how, "--exact", str(counts)) if exact else how
         run = (*LBR2PGO, "record", "--emulate", *how, "-c", self.period, "-o", recording)
         call(*run, "--", program, *self.training)
-        call(*LBR2PGO, "convert", recording, "--binary", program, *outputs)
+        call(*LBR2PGO, "convert", counts if exact else recording, "--binary", program, *outputs)
 
     def measure(self, *programs: Path) -> list[dict[str, dict[str, float]]]:
         """Counts of each, and ratios to the first."""
@@ -139,11 +145,12 @@ class Builds:
         kind, *refined = unrefined(name)
         told_by, *training = kind.split("-", 1)
         probes = () if told_by == "lines" else (PROBES,)
-        profile = self._folder / f"{kind}.prof"
+        is_exact = "exact" in refined
+        profile = self._folder / f"{kind}{'-exact' if is_exact else ''}.prof"
         if not profile.exists():
             how = ("--call-graph",) if told_by == "contexts" else ()
             recorded = self._recorded((*probes, *words_of(training)))
-            self._bench.convert(recorded, "--llvm", profile, how=how)
+            self._bench.convert(recorded, "--llvm", profile, how=how, exact=is_exact)
         use = [flag for each in refined for flag in REFINED[each]]
         return (*probes, f"-fprofile-sample-use={profile}", *use)
 

@@ -8,6 +8,7 @@ What was counted is kept, for a search that was cut off.
 
 from __future__ import annotations
 
+import filecmp
 import hashlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -146,6 +147,18 @@ class Search:
         near = (name for name in ranked if self.results.ratio(name, commands) <= most)
         return self._kinds.get(min(near, key=simplest.index))
 
+    def loss_by_training(self) -> tuple[Kind | None, float]:
+        """What the training alone would choose, and what share more that costs in the tests."""
+        trained, best = (
+            self.best(each) for each in (self.options.training.commands, self.options.tests)
+        )
+        costs = [
+            self.results.ratio(each.name if each else PLAIN, self.options.tests)
+            for each in (trained, best)
+        ]
+        loss = costs[0] / costs[1] - 1
+        return trained, loss if loss > _NO_MATTER - 1 else 0.0
+
     def timed(self, best: Kind | None) -> list[Measured]:
         """The plain build and the best one by the first command that judges, with their times."""
         builds = dict.fromkeys((self._build_of(None), self._build_of(best)))
@@ -220,13 +233,19 @@ class Search:
         return [each for each in self._compiled() if not each.refined][:1]
 
     def _laid_out(self) -> Iterator[Chain]:
-        """Anew, the best that the compiler made."""
-        layout = self.options.loop.layout
-        found = self._compiled()[:_LAID_OUT]
+        """Anew, the best that the compiler made, each once: flags may have changed nothing."""
+        layout, found = self.options.loop.layout, list[Kind]()
+        for kind in self._compiled():
+            build = self._build_of(kind)
+            if len(found) < _LAID_OUT and not any(self._is_same(build, each) for each in found):
+                found.append(kind)
         if INSTRUMENTED.name in self._kinds and INSTRUMENTED.name in self.results.costs:
             found.append(INSTRUMENTED)
         for each in found if layout else ():
             yield [replace(each, layout=layout)]
+
+    def _is_same(self, build: Path, kind: Kind) -> bool:
+        return filecmp.cmp(build, self._build_of(kind), shallow=False)
 
     def _compiled(self) -> list[Kind]:
         """What the compiler made so far, the best first."""

@@ -61,7 +61,7 @@ def _verdict(search: Search, best: Kind | None) -> Iterator[str]:
         yield f"Left out: {name} does not end or write as the plain build does."
     for name, why in sorted(search.left_out.items()):
         yield f"Left out: {name}: {why}"
-    yield from _overfitting(search, best)
+    yield from _overfitting(search)
     if best is None:
         yield "Verdict: no profile is better than none."
         return
@@ -100,20 +100,16 @@ def _beside(search: Search, best: Kind) -> Iterator[str]:
         )
 
 
-def _overfitting(search: Search, best: Kind | None) -> Iterator[str]:
+def _overfitting(search: Search) -> Iterator[str]:
     if not search.options.tests:
         yield "Note: judged by what it was trained with; --test CMD gives other inputs."
         return
-    trained = search.best(search.options.training.commands)
-    if trained == best:
-        return
-    tests = search.options.tests
-    names = [each.name if each else "plain" for each in (trained, best)]
-    loss = search.results.ratio(names[0], tests) / search.results.ratio(names[1], tests) - 1
-    yield (
-        f"Warning: by the training alone {names[0]} would win, and cost {loss:.1%} more in the "
-        "tests: is the training like what the program is used for?"
-    )
+    trained, loss = search.loss_by_training()
+    if loss:
+        yield (
+            f"Warning: by the training alone {trained.name if trained else 'plain'} would win, and "
+            f"cost {loss:.1%} more in the tests: is the training like what the program is used for?"
+        )
 
 
 def seconds(text: str) -> float:

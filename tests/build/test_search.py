@@ -14,7 +14,7 @@ import pytest
 from lbr2pgo.build.kinds import INSTRUMENTED, Kind
 from lbr2pgo.build.measure import candidate_of, measure
 from lbr2pgo.build.options import LoopOptions
-from lbr2pgo.build.results import PLAIN
+from lbr2pgo.build.results import PLAIN, Cost
 from lbr2pgo.build.search import Search, SearchOptions
 from lbr2pgo.build.training import Training
 from lbr2pgo.build.trees import Trees
@@ -74,6 +74,9 @@ def test_every_kind_is_counted_and_the_best_two_are_laid_out(searched: Searched)
     tried = set(search.results.costs) - laid_out - set(refined(search)) - {PLAIN, INSTRUMENTED.name}
     assert {"lines", "probes", "contexts"} <= tried <= SIX
     assert "instrumented+bolt" in laid_out
+    # Of builds that flags have not changed, one is enough.
+    kinds = (search._kinds[name] for name in laid_out)
+    assert len({search.variants.build_of(kind.unlaid).read_bytes() for kind in kinds}) == 3
     assert len(laid_out) == 3
     assert search.left_out == {}
     assert len(said) == len(tried) + len(refined(search)) + 4
@@ -130,6 +133,21 @@ def test_the_winner_is_in_place_and_costs_what_it_is_said_to(searched: Searched)
     assert measured.counted.totals.instructions == pytest.approx(kept.instructions, rel=1e-4)
     least = min(search.results.ratio(each, ["./app 2"]) for each in search.results.costs)
     assert search.results.ratio(best.name, ["./app 2"]) <= least * 1.001
+
+
+@pytest.mark.parametrize(("more", "loss"), [(1.0005, 0.0), (1.01, 0.01)])
+def test_what_the_training_would_choose_is_told_if_it_costs_more(
+    searched: Searched, monkeypatch: pytest.MonkeyPatch, more: float, loss: float
+) -> None:
+    _, search, _, _ = searched
+    plain = Cost(10**6, 10**6, 0, "")
+    one = {"./app 1": replace(plain, taken=1), "./app 2": replace(plain, taken=round(10000 * more))}
+    other = {"./app 1": replace(plain, taken=2), "./app 2": replace(plain, taken=10000)}
+    costs = {PLAIN: dict.fromkeys(one, plain), "probes": one, "lines": other}
+    monkeypatch.setattr(search.results, "costs", costs)
+    trained, found = search.loss_by_training()
+    assert trained == Kind("probes")
+    assert found == pytest.approx(loss, abs=1e-9)
 
 
 BUILD_SYSTEMS = {
