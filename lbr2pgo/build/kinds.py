@@ -133,7 +133,7 @@ def usual_kind(compiler: str, layout: Layout = "") -> Kind:
     """What a loop takes that is told nothing, by the compiler (clang, gcc or rustc)."""
     if compiler != "clang":
         return Kind("lines")
-    return Kind("probes" if goes_with_probes(layout) else "lines", TRAINING_FLAGS)
+    return Kind("contexts" if goes_with_probes(layout) else "lines", TRAINING_FLAGS)
 
 
 def goes_with_probes(layout: Layout) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 from lbr2pgo.analyses.sample_quality import density
 from lbr2pgo.build.counters import count, merge_counts
@@ -21,6 +20,7 @@ from lbr2pgo.build.training import (
     record_all,
     recordings,
     shorter_period,
+    walks_frame_pointers,
 )
 from lbr2pgo.build.workplace import Workplace, need
 from lbr2pgo.fleet.merge import MergeOptions, merge_files
@@ -68,7 +68,14 @@ class Trainer:
             return
         for build, recording in reversed(self._recorded()):
             put(build, self._options.binary)
-            self._record(self.training, recording)
+            self._record(self._training_of(build), recording)
+
+    def _training_of(self, build: Path) -> Training:
+        """Call chains are by frame pointers on hardware, which a build to be shipped has not."""
+        if build != self._work.plain or not walks_frame_pointers(self.training):
+            return self.training
+        self._say("   Note: records no call chains, for which this build lacks frame pointers")
+        return replace(self.training, call_graph=False)
 
     def convert_for_compiler(self) -> None:
         """Make the compiler's profile; if it is thin, of more samples, unless a period is given."""
@@ -136,8 +143,7 @@ class Trainer:
     def _output(self, profile: Path) -> Output:
         if self._options.compiler == "gcc":
             return AfdoOutput(profile, version=afdo_version(os.environ))
-        contexts: Literal["nested", "auto"] = "nested" if self.training.call_graph else "auto"
-        return LlvmOutput(profile, contexts=contexts)
+        return LlvmOutput(profile)
 
     def _density(self) -> float:
         written = read_written(self._work.profile)

@@ -68,7 +68,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     told_by = parser.add_mutually_exclusive_group()
     told_by.add_argument(
         "--probes", action="store_true",
-        help="build with pseudo probes, for a profile of these (default with clang)",
+        help="build with pseudo probes, for a profile of these (with clang the default, by calling "
+        "context)",
     )  # fmt: skip
     told_by.add_argument(
         "--lines", action="store_true",
@@ -77,7 +78,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--contexts",
         action="store_true",
-        help="record call chains, for a profile by calling context",
+        help="record call chains, for a profile by calling context (with clang the default, where "
+        "there is a training build)",
     )
     parser.add_argument(
         "--instrumented", action="store_true",
@@ -237,7 +239,8 @@ def _options(args: argparse.Namespace) -> LoopOptions:
     if args.instrumented:
         usual = INSTRUMENTED
     is_stored = args.profile is not None
-    how = args.period, args.emulate, args.contexts, args.exact
+    contexts = args.contexts or (usual.told_by == "contexts" and not _leaves_contexts(args))
+    how = args.period, args.emulate, contexts, args.exact
     return LoopOptions(
         build=build,
         binary=binary,
@@ -263,6 +266,12 @@ def _options(args: argparse.Namespace) -> LoopOptions:
         first=args.from_step,
         last=args.to_step,
     )
+
+
+def _leaves_contexts(args: argparse.Namespace) -> bool:
+    """Whether something is asked for that has none; a build to be shipped has no frame pointers."""
+    asked = args.lines, args.probes, args.exact, args.again, args.profile is not None
+    return any(asked) or args.training_flags == ()
 
 
 def _target(args: argparse.Namespace) -> tuple[str, Path]:

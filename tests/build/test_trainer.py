@@ -7,10 +7,14 @@ from pathlib import Path
 import pytest
 from builders.loops import BUILD, MakeLoop, is_recorded, steps
 
+from lbr2pgo.build import training as module
 from lbr2pgo.build.training import Training
 from lbr2pgo.profiles.formats import read_written
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.program.elf.image import Image
+from lbr2pgo.record.hardware import Choice
+from lbr2pgo.record.options import RecordOptions
+from lbr2pgo.record.software import record_software
 from lbr2pgo.support.errors import InputError
 
 pytestmark = pytest.mark.slow
@@ -57,6 +61,43 @@ def test_flags_for_the_profile_reach_that_build_alone(loop: MakeLoop, said: list
     loop(training_flags=("-O1",), profile_flags=(flag,), last="rebuild").run()
     builds = [line for line in said if "CFLAGS=" in line]
     assert [flag in line for line in builds] == [False, False, True]
+
+
+@pytest.fixture
+def recorded_with_chains(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """A machine with hardware, which the software LBR stands for; whether it was asked for them."""
+    asked: list[bool] = []
+
+    def record_hardware(_machine: object, options: RecordOptions, watch: object) -> int:
+        asked.append(options.call_graph)
+        return record_software(options).exit_code
+
+    monkeypatch.setattr(module, "choose_recorder", lambda *_: Choice(True, "this machine has LBR"))
+    monkeypatch.setattr(module, "record_hardware", record_hardware)
+    return asked
+
+
+CONTEXTS = Training(("./app 1",), 1009, False, call_graph=True)
+
+
+def test_hardware_tells_contexts_of_a_build_with_frame_pointers(
+    loop: MakeLoop, said: list[str], recorded_with_chains: list[bool]
+) -> None:
+    loop(training_flags=("-O1",), train=CONTEXTS, last="convert").run()
+    assert recorded_with_chains == [True]
+    (built,) = (line for line in said if " -O1" in line)
+    assert "-fno-omit-frame-pointer" in built
+    assert any(each.attributes for each in profile_of("prof").functions.values())
+
+
+def test_hardware_tells_none_of_a_build_that_is_shipped(
+    loop: MakeLoop, said: list[str], recorded_with_chains: list[bool]
+) -> None:
+    failing = f'case "$CFLAGS" in *-O1*) exit 1;; esac; {BUILD}'
+    loop(training_flags=("-O1",), train=CONTEXTS, build=failing, last="convert").run()
+    assert recorded_with_chains == [False]
+    assert any("records no call chains, for which this build lacks" in line for line in said)
+    assert not any(each.attributes for each in profile_of("prof").functions.values())
 
 
 @pytest.mark.parametrize(

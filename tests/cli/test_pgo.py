@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from lbr2pgo.cli import _parser
+from lbr2pgo.cli.pgo import _options
+
 SOURCE = Path(__file__).parents[2] / "testbins" / "src" / "interp.c"
 
 
@@ -34,7 +37,31 @@ def test_a_program_is_built_trained_rebuilt_and_measured(command):
     assert "Ship app." in answer.out
     assert "samples for each location of hot functions" in answer.err
     assert "-fprofile-sample-use=" in answer.err
-    assert "!CFGChecksum" in Path("app.lbr2pgo/app.prof").read_text()
+    profile = Path("app.lbr2pgo/app.prof").read_text()
+    assert "!CFGChecksum" in profile
+    assert "!Attributes" in profile
+
+
+@pytest.mark.parametrize(
+    ("words", "has_contexts"),
+    [
+        ((), True),
+        (("--bolt", "--both", "--training-flags=-Og"), True),
+        (("--contexts", "--training-flags="), True),
+        (("--contexts", "--lines"), True),
+        (("--probes",), False),
+        (("--lines",), False),
+        (("--exact",), False),
+        (("--again",), False),
+        (("--training-flags=",), False),
+        (("--propeller",), False),
+        (("--compiler=gcc",), False),
+    ],
+)
+def test_contexts_are_told_where_nothing_else_is_asked_for(words, has_contexts):
+    needed = ("pgo", "--build", "make", "--binary", "app", "--train", "./app")
+    asked = _options(_parser("pgo").parse_args([*needed, *words]))
+    assert asked.train.call_graph is has_contexts
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import pytest
 import starlark
 from builders.recordings import PIE, RECORDING, TESTBINS
 
+from lbr2pgo.build.flags import FRAME_POINTERS
 from lbr2pgo.cli.share import SHARE
 from lbr2pgo.record.options import RecordOptions
 from lbr2pgo.record.software import record_software
@@ -101,7 +102,7 @@ def test_gcc_is_given_flags_of_its_own(evaluate) -> None:
 
 def test_a_training_build_uses_no_profile_and_has_flags_of_its_own(evaluate) -> None:
     pgo, _, _ = evaluate("app.prof", probes=True, training=True)
-    assert pgo["copts"][-2:] == ["-fpseudo-probe-for-profiling", "-O1"]
+    assert pgo["copts"][-5:] == ["-fpseudo-probe-for-profiling", *FRAME_POINTERS, "-O1"]
     pgo, _, _ = evaluate("app.prof", compiler="gcc", training=True)
     assert pgo["copts"] == ["-g1"]
 

@@ -6,6 +6,7 @@ import filecmp
 import os
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -77,6 +78,11 @@ def test_from_no_profile_to_a_good_one_to_another_program_s(project, build_syste
     assert app.build().code != 0
 
 
+def framed_functions(program: Path) -> int:
+    """How many begin with `push rbp; mov rbp, rsp`."""
+    return (Image.open(program).section_data(".text") or b"").count(bytes.fromhex("554889e5"))
+
+
 @pytest.mark.parametrize("build_system", BUILD_SYSTEMS)
 def test_a_training_build_lies_apart_and_its_profile_is_used(project, build_system, tmp_path):
     app = project(build_system, probes=True)
@@ -84,16 +90,18 @@ def test_a_training_build_lies_apart_and_its_profile_is_used(project, build_syst
     plain, result = app.app.read_bytes(), checksum(app.app)
     app.put("shapes.prof", "app.prof")  # another program's: a training build asks for none
     app.put("shapes.fdata", "app.fdata")
-    training = app.build_for_training()
-    assert training.code == 0, training.text
+    built = app.build_for_training()
+    assert built.code == 0, built.text
     assert app.app.read_bytes() == plain
     assert checksum(app.trained) == result
-    sizes = [len(Image.open(each).section_data(".text") or b"") for each in (app.app, app.trained)]
-    assert sizes[0] != sizes[1]
+    frames = [framed_functions(each) for each in (app.app, app.trained)]
+    assert frames[0] < frames[1]
     (app.folder / "app.fdata").unlink()
     recording = tmp_path / "training.data"
-    record_all(Training((f"{app.trained} 2",), 1009, emulate=True), recording, print)
+    training = Training((f"{app.trained} 2",), 1009, emulate=True, call_graph=True)
+    record_all(training, recording, print)
     make_profiles([recording], app.trained, print, [LlvmOutput(app.folder / "app.prof")])
+    assert "!Attributes" in (app.folder / "app.prof").read_text()
     done = app.build(again=True)
     assert done.code == 0, done.text
     assert any(": fits " in line for line in done.said("app.prof"))

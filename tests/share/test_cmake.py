@@ -97,3 +97,15 @@ def test_a_profile_is_found_in_a_directory_of_any_name(configure, folder: Path, 
 def test_a_name_with_a_star_is_no_pattern(configure, folder: Path) -> None:
     (folder / "other-1.prof").write_text("other:1:1\n 1: 1\n")
     assert "yet" in configure("lbr2pgo_profile(TARGET helper PROFILE other-*.prof)")
+
+
+@pytest.mark.parametrize("probes", ["", " PROBES"])
+def test_a_training_run_with_probes_is_recorded_with_call_chains(
+    configure, folder: Path, tool, run, probes: str
+) -> None:
+    assert configure(f"lbr2pgo_profile(TARGET app{probes} TRAIN 1)") == ""
+    build = (tool("cmake"), "--build", folder / "out", "--target")
+    run(*build, "app-training")
+    done = run(*build, "app-profile", "--", "-n")
+    (recorded,) = (line for line in done.stdout.splitlines() if " record " in line)
+    assert ("--call-graph" in recorded) == bool(probes)

@@ -22,7 +22,7 @@ Or have clang and lld lay it out, and add `layout`'s to each of these, and `layo
 
 With `--define=lbr2pgo=training`, and `--platform_suffix=-training` for a folder of its own, Bazel
 builds a program that is recorded and not shipped: no profile is used, and clang is given
-`training_flags` of `lbr2pgo_profile` behind its other flags.
+frame pointers, for call chains, and `training_flags` of `lbr2pgo_profile` behind its other flags.
 
 Instead of files, all take `recordings` and `recorded`, the binary that was recorded. A file that
 isn't there yet gives a plain build and a line of warning. A stale profile is used, and how stale it
@@ -31,6 +31,12 @@ actions: `--action_env=PATH`. See docs/builds.md.
 """
 
 _GATES = ["--max-stale", "0.5", "--max-missing", "0.5"]
+
+_FRAME_POINTERS = [
+    "-fno-omit-frame-pointer",
+    "-mno-omit-leaf-frame-pointer",
+    "-fno-optimize-sibling-calls",
+]
 
 _ENDINGS = {
     "--llvm": ".prof",
@@ -148,7 +154,7 @@ def lbr2pgo_profile(name, profile = None, recordings = [], recorded = None, prob
       recorded: the binary that was recorded, a file of this package.
       probes: compile with pseudo probes (docs/probes.md).
       compiler: "clang" or "gcc": macros can't see it.
-      training_flags: of clang with --define=lbr2pgo=training.
+      training_flags: of clang with --define=lbr2pgo=training, behind frame pointers for call chains.
 
     Returns:
       A struct: `copts`, `linkopts` and `inputs` (additional_compiler_inputs) of cc rules, and
@@ -164,7 +170,7 @@ def lbr2pgo_profile(name, profile = None, recordings = [], recorded = None, prob
     native.config_setting(name = training, define_values = {"lbr2pgo": "training"})
     return struct(
         copts = lines + numbered + select({
-            training: [] if is_gcc else training_flags,
+            training: [] if is_gcc else _FRAME_POINTERS + training_flags,
             "//conditions:default": use,
         }),
         inputs = [found] if found else [],

@@ -17,7 +17,8 @@
 # lbr2pgo_profile also takes PROBES: compile the target with pseudo probes (docs/probes.md).
 #
 # With -DLBR2PGO_TRAINING=ON, a build directory is for programs that are recorded, not shipped: no
-# profile is used, and LBR2PGO_TRAINING_FLAGS go to clang behind all others. So is what TRAIN runs.
+# profile is used, and LBR2PGO_TRAINING_FLAGS go to clang behind all others, with frame pointers
+# before them, for call chains. So is what TRAIN runs; with PROBES, it is recorded with call chains.
 #
 # A file that isn't there yet gives a plain build and a line of warning; CMake runs again by itself
 # once it is. A stale profile is used, and how stale it is stands in the log; another program's
@@ -252,8 +253,11 @@ function(_lbr2pgo_find_profile result form trained name)
         set(inputs ${trained})
         set(binary "$<TARGET_FILE:${trained}>")
         set(recordings "${output}.perf.data")
-        set(record "${LBR2PGO_EXECUTABLE}" record ${LBR2PGO_RECORD_OPTIONS} -o "${recordings}")
-        list(APPEND record -- "${binary}" ${arg_TRAIN})
+        set(record "${LBR2PGO_EXECUTABLE}" record ${LBR2PGO_RECORD_OPTIONS})
+        if(arg_PROBES)
+            list(APPEND record --call-graph)
+        endif()
+        list(APPEND record -o "${recordings}" -- "${binary}" ${arg_TRAIN})
     else()
         _lbr2pgo_existing(inputs ${arg_PROFILE} ${recordings} ${binary})
         if(NOT inputs OR arg_MODE STREQUAL "PROFILE")
@@ -328,7 +332,12 @@ endfunction()
 function(_lbr2pgo_train_options target)
     if(ending STREQUAL "prof")
         set(arg_TARGET ${target})
-        _lbr2pgo_compile_options(${LBR2PGO_TRAINING_FLAGS})
+        _lbr2pgo_compile_options(
+            -fno-omit-frame-pointer
+            -mno-omit-leaf-frame-pointer
+            -fno-optimize-sibling-calls
+            ${LBR2PGO_TRAINING_FLAGS}
+        )
     endif()
 endfunction()
 

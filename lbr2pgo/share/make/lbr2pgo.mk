@@ -22,8 +22,9 @@
 # With LBR2PGO_PROBES = 1 before the include, code is compiled with pseudo probes: see docs/probes.md.
 #
 # `make LBR2PGO_TRAINING=1` is for a program that is recorded and not shipped: it uses no profile, and
-# gives clang LBR2PGO_TRAINING_FLAGS behind all others. $(LBR2PGO_SUFFIX) is then `.training`, else
-# empty: put it behind the names of the program and its objects, and both builds lie side by side.
+# gives clang frame pointers, for call chains, and LBR2PGO_TRAINING_FLAGS behind all others.
+# $(LBR2PGO_SUFFIX) is then `.training`, else empty: put it behind the names of the program and its
+# objects, and both builds lie side by side.
 #
 # A file that isn't there yet gives a plain build and a line of warning. A stale profile is used, and
 # how stale it is stands in the log, from 20 % on as a warning; one that is more than half stale, or
@@ -113,9 +114,10 @@ $(warning lbr2pgo: warning: $(LBR2PGO_COMPILER) takes no $(_lbr2pgo-debug): a pl
 _lbr2pgo-debug :=
 endif
 
-# What clang is given in a training build.
+# What clang is given in a training build: frame pointers too, for call chains.
+_lbr2pgo-frames := -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -fno-optimize-sibling-calls
 _lbr2pgo-train := $(if $(LBR2PGO_TRAINING),$(if $(filter --llvm,$(_lbr2pgo-form)),$(if \
-    $(_lbr2pgo-debug),$(LBR2PGO_TRAINING_FLAGS))))
+    $(_lbr2pgo-debug),$(_lbr2pgo-frames) $(LBR2PGO_TRAINING_FLAGS))))
 
 # The rule that converts recordings, if there are any.
 define _lbr2pgo-rule
