@@ -137,14 +137,14 @@ def test_the_formatter_takes_fewer_branches_and_runs_fewer_instructions(
 
 @pytest.mark.parametrize("name", ["interp", "formatter"])
 def test_the_documented_gains_are_what_is_gained(name: str, request: pytest.FixtureRequest) -> None:
-    """To 0.02 of the plain build's.
+    """To 0.04 of the plain build's.
 
-    Measured in three directories and environments: the interpreter's instructions 0.692, its taken
-    branches 0.516; the formatter's 0.967, and 0.680 to 0.683.
+    Measured in three directories and environments: the interpreter's instructions 0.455, its taken
+    branches 0.285 to 0.295; the formatter's 0.956 to 0.958, and 0.661 to 0.688.
     """
     example = request.getfixturevalue(name)
     text = (ROOT / "docs" / "builds.md").read_text()
     tables = re.findall(r"^program .*\n(?:\S.*\n)+", text, re.MULTILINE)
     (documented,) = (t for t in tables if example.table.split("\n")[2].split()[0] in t)
     for row, expected in zip(ratios_of(documented), example.ratios(), strict=True):
-        assert row[:2] == pytest.approx(expected[:2], abs=0.02)
+        assert row[:2] == pytest.approx(expected[:2], abs=0.04)
