@@ -1,6 +1,7 @@
 """What share of the gain of instrumented PGO each kind of profile has, over several programs.
 
-``python benchmarks/shares.py FOLDER...`` reads what ``which_profile.py`` counted in each folder.
+``python benchmarks/shares.py FOLDER... [--builds PATTERN...]`` reads what ``which_profile.py``
+counted in each folder.
 A share is of what instrumented PGO takes away from the build without a profile, of instructions
 and of taken branches; where that is less than a hundredth, there is nothing to have a share of. A
 kind that was laid out is compared with the instrumented build that was laid out by the same.
@@ -12,6 +13,7 @@ import argparse
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 from statistics import mean
 
@@ -39,17 +41,22 @@ def shares_of(name: str, figures: Figures) -> Shares | None:
     return found[0], found[1]
 
 
-def best_of(figures: Figures) -> str:
+def best_of(names: Sequence[str], figures: Figures) -> str:
     """What a search takes: the least product of instructions and taken branches."""
-    return min((name for name in KINDS if name in figures), key=lambda n: math.prod(figures[n]))
+    return min((name for name in names if name in figures), key=lambda n: math.prod(figures[n]))
 
 
-def rows(folders: Sequence[Path]) -> Iterator[list[str]]:
+def rows(folders: Sequence[Path], patterns: Sequence[str]) -> Iterator[list[str]]:
     """Cells of the table, last the means of what all programs were built with."""
     programs = [json.loads((folder / FIGURES).read_text()) for folder in folders]
-    names = [name for name in BUILDS if not name.startswith("gcc") and INSTRUMENTED not in name]
-    for name in [*names[1:], SEARCH]:
-        found = [shares_of(best_of(each) if name == SEARCH else name, each) for each in programs]
+    others = PLAIN, INSTRUMENTED, "gcc"
+    shown = [name for name in BUILDS if any(fnmatch(name, each) for each in patterns)]
+    names = [name for name in shown if not name.startswith(others)]
+    choices = [name for name in names if "+" not in name] or names
+    for name in [*names, SEARCH]:
+        found = [
+            shares_of(best_of(choices, each) if name == SEARCH else name, each) for each in programs
+        ]
         known = [each for each in found if each is not None]
         if known:
             of_all = tuple(map(mean_of, zip(*known, strict=True)))
@@ -73,10 +80,12 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="+", type=Path)
-    folders = parser.parse_args().folders
+    parser.add_argument("--builds", nargs="+", default=[*KINDS, "*+bolt"], help="rows: patterns")
+    args = parser.parse_args()
+    folders = args.folders
     print(f"| profile | {' | '.join(folder.name for folder in folders)} | mean |")
     print(f"| --- {'| --- ' * len(folders)}| --- |")
-    for row in rows(folders):
+    for row in rows(folders, args.builds):
         print(f"| {' | '.join(row)} |")
 
 
