@@ -412,7 +412,9 @@ cdef class ContextTrie:
         return found
 
     cdef uint64_t _hash(self, int64_t node) except? 0 nogil:
-        return self.guids[self.function[node]] + (self.location[node] << 5) + self.location[node]
+        """As `trees.call_hashes`."""
+        cdef uint64_t location = self.location[node]
+        return self.guids[self.function[node]] + (location << 32 | location >> 32) * 33
 
     # Samples.
 

@@ -98,7 +98,7 @@ class ProbeContexts:
         functions = self._known.functions
         place = functions.containing(self._touched)
         touched = distinct(functions.function[place[place >= 0]].astype(np.int64))
-        found, sizes = self._probed_functions()
+        found, sizes = self._probed_functions(touched)
         for part in np.array_split(touched, len(touched) // _AT_ONCE + 1):
             inlined, size = self._sizes_of(part)
             found, sizes = _joined(inlined, found), np.concatenate((size, sizes))
@@ -141,10 +141,17 @@ class ProbeContexts:
         probed = names_by_probes(described, is_called, self._known, self._table)
         return dict(zip(described, probed, strict=True))
 
-    def _probed_functions(self) -> tuple[InlineContexts, I64]:
-        """Functions as probes nest them, and no bytes of those that have probes, else -1."""
+    def _probed_functions(self, touched: I64) -> tuple[InlineContexts, I64]:
+        """Functions as probes nest them, and no bytes of those that have probes, else -1.
+
+        LLVM looks for what was left of a function by the name that debug information has.
+        """
         tree = self._table.tree
         has_probes = np.bincount(self._table.node, minlength=len(tree)) > 0
+        if self._as_llvm:
+            described = self._known.functions.names
+            number = self._names.add([described[each] for each in touched.tolist()])
+            has_probes &= np.isin(self._names.of_node[self._outermost], number)
         zeros = np.zeros(len(tree), np.int64)
         nested = InlineContexts(
             tree.parent.astype(np.int64), tree.site.astype(np.int64), zeros, self._names.of_node, ()
@@ -152,6 +159,16 @@ class ProbeContexts:
         return nested, np.where(has_probes & self._is_named, 0, -1)
 
     # What was counted.
+
+    @cached_property
+    def _outermost(self) -> I64:
+        """(nodes,): what each function of the tree was inlined into at last, or the function."""
+        parent = self._table.tree.parent.astype(np.int64)
+        found = np.arange(len(parent))
+        for rows in levels(parent):
+            inner = rows[parent[rows] >= 0]
+            found[inner] = found[parent[inner]]
+        return found
 
     @cached_property
     def _is_named(self) -> Bools:

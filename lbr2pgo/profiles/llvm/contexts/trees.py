@@ -13,7 +13,7 @@ from lbr2pgo.support.arrays import I64, U64, Bools
 if TYPE_CHECKING:
     from lbr2pgo.model.context_counts import Callers
 
-_FIVE = np.uint64(5)
+_HALF, _FACTOR = np.uint64(32), np.uint64(33)
 
 
 def levels(parent: I64) -> Iterator[I64]:
@@ -34,8 +34,14 @@ def lack_callers(callers: Callers, is_unknown: Bools) -> Bools:
 
 
 def call_hashes(function: I64, location: U64, guids: U64) -> U64:
-    """What LLVM orders the callees of one caller by (LLVM: FunctionSamples::getCallSiteHash)."""
-    return guids[function] + (location << _FIVE) + location
+    """What LLVM orders the callees of one caller by; `location` is that of `location_of`.
+
+    There the discriminator is the upper half (LLVM: SampleProf.h, LineLocation::getHashCode and
+    SampleContextFrame::getHashCode).
+    """
+    swapped: U64 = location << _HALF | location >> _HALF
+    hashes: U64 = guids[function] + swapped * _FACTOR
+    return hashes
 
 
 def breadth_first(parent: I64, key: U64) -> I64:

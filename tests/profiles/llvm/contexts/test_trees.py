@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lbr2pgo.profiles.llvm.contexts.trees import breadth_first, levels
+from lbr2pgo.profiles.llvm.contexts.columns import location_of
+from lbr2pgo.profiles.llvm.contexts.trees import breadth_first, call_hashes, levels
 
 PARENTS = st.lists(st.integers(0, 100)).map(
     lambda drawn: np.array([drawn[i] % (i + 1) - 1 for i in range(len(drawn))], np.int64)
@@ -37,3 +38,19 @@ def test_callers_come_first_and_callees_by_their_key(
         expected += children
         waiting += children
     assert breadth_first(parent, key).tolist() == expected
+
+
+@given(
+    st.lists(st.tuples(*[st.integers(0, 2**16 - 1)] * 2), min_size=1),
+    st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=1),
+)
+def test_callees_are_ordered_by_discriminator_then_line(
+    places: list[tuple[int, int]], guids: list[int]
+) -> None:
+    """LLVM 22: SampleProf.h, getHashCode of LineLocation and SampleContextFrame."""
+    line, discriminator = np.array(places, np.int64).T
+    found = call_hashes(
+        np.zeros(len(places), np.int64), location_of(line, discriminator), np.array(guids, "u8")
+    )
+    expected = [(guids[0] + (d << 32 | at) * 33) % 2**64 for at, d in places]
+    assert found.tolist() == expected
