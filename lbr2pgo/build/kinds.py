@@ -6,14 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from lbr2pgo.build.flags import UNPROBED
-
 ToldBy = Literal["lines", "probes", "contexts", "instrumented"]
 """Source lines, pseudo probes, or these by calling context; or counters in the program."""
 
 Layout = Literal["", "bolt", "propeller"]
 Recorded = Literal["exact", "both", "again"]
-Used = Literal["hot", "cold", "accurate", "unprobed", "eager", "ext-tsp"]
+Used = Literal["hot", "cold", "accurate", "eager", "ext-tsp"]
 Refined = Recorded | Used
 
 _RECORDED: tuple[Recorded, ...] = ("exact", "both", "again")
@@ -21,13 +19,12 @@ _USED: dict[Used, tuple[str, ...]] = {
     "hot": ("-mllvm=-profile-summary-cutoff-hot=950000",),
     "cold": ("-mllvm=-profile-summary-cutoff-cold=999900",),
     "accurate": ("-fprofile-sample-accurate",),
-    "unprobed": UNPROBED,
     "eager": ("-mllvm=-sample-profile-prioritized-inline=false",),
     "ext-tsp": ("-mllvm=-enable-ext-tsp-block-placement",),
 }
 """What pays in some programs: other recordings, or flags; figures in docs/which-profile.md.
 
-Of the last three, LLVM takes one way for profiles of probes, and another one for lines
+Of the last two, LLVM takes one way for profiles of probes, and another one for lines
 (llvm/lib/Transforms/IPO/SampleProfile.cpp, SampleProfileLoader::doInitialization).
 """
 
@@ -90,9 +87,9 @@ class Kind:
         if self.has_probes:
             cant.add("ext-tsp")
             if not goes_with_probes(layout):
-                cant |= {"again", "unprobed"}
+                cant.add("again")
         else:
-            cant |= {"unprobed", "eager"}
+            cant.add("eager")
         ways = (*_RECORDED, *_USED)
         return [replace(self, refined=(each,)) for each in ways if each not in cant]
 
@@ -137,5 +134,5 @@ def usual_kind(compiler: str, layout: Layout = "") -> Kind:
 
 
 def goes_with_probes(layout: Layout) -> bool:
-    """Whether what is laid out so can keep its probes; else they are dropped, see `UNPROBED`."""
+    """Whether what is laid out so can keep its probes; else they are dropped, see `flags`."""
     return layout != "propeller"
