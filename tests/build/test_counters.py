@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -45,6 +46,22 @@ def test_runs_of_several_commands_add_up_and_earlier_ones_are_forgotten(
     assert "Block counts: [5, 2]" in shown
     assert said[:2] == ["   ./app 1 2", "   ./app 1"]
     assert said[2].endswith("merge -o app.profdata raw")
+
+
+def test_of_several_tools_that_one_is_taken_which_reads_the_counts(
+    place: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw = place("-fprofile-generate=raw")
+    count(["./app"], raw, print)
+    other = tmp_path / "bin" / "llvm-profdata"
+    other.parent.mkdir()
+    other.write_text("#!/bin/sh\necho of another version >&2; exit 1\n")
+    other.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{other.parent}:{os.environ['PATH']}")
+    said = list[str]()
+    merge_counts(raw, Path("app.profdata"), said.append)
+    assert Path("app.profdata").stat().st_size > 0
+    assert str(other) not in said[0]
 
 
 def test_a_run_that_fails_or_does_not_count_is_told(place: Callable[[str], Path]) -> None:
