@@ -68,7 +68,7 @@ def test_walks_are_unwound_to_where_they_went(programs: list[Path]) -> None:
     deepest = 0
     for seed, path in enumerate(programs):
         program = Program.open(path)
-        walk = BinaryWalk(path, seed + 6).hybrid(4000, HybridPlan(most_frames=10**6))
+        walk = BinaryWalk(path, seed + 6).hybrid(2000, HybridPlan(most_frames=10**6))
         truth = Truth(program).records(walk)
         assert records(unwound(program, (w.sample for w in walk))) == truth
         deepest = max(deepest, *(len(callers) for callers, *_ in truth))
