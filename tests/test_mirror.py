@@ -66,7 +66,6 @@ TESTED_AS_A_WHOLE = {
     "profiles/llvm/counted_code.py": "profiles/llvm/test_correlate.py",
     "profiles/llvm/extbinary_reader.py": "profiles/llvm/test_extbinary.py",
     "profiles/llvm/extbinary_writer.py": "profiles/llvm/test_extbinary.py",
-    "profiles/llvm/places.py": "profiles/llvm/test_correlate.py",
     "profiles/llvm/probe_functions.py": "profiles/llvm/test_probe_profile.py",
     "profiles/llvm/symbol_names.py": "profiles/gcc/test_samples.py",
     "profiles/parquet_counts.py": "sources/test_parquet_counts.py",

@@ -118,12 +118,18 @@ def pair(high: I64, low: I64) -> I64:
 
 
 def distinct_rows(*keys: I64 | U64) -> tuple[I64, I64]:
-    """Where each distinct row of the keys stands, in their order, and the number of each row."""
-    order = np.lexsort(keys[::-1])
-    is_first = begins(*(key[order] for key in keys))
-    inverse = np.empty(len(order), dtype=np.int64)
-    inverse[order] = np.cumsum(is_first) - 1
-    return order[is_first], inverse
+    """Where each distinct row of the keys first stands, in their order, and the number of each row.
+
+    >>> distinct_rows(np.array([3, 3, 1, 3]), np.array([0, 0, 5, 0]))
+    (array([2, 0]), array([1, 1, 0, 1]))
+    """
+    differs = begins(*keys)  # from its neighbour: code that stands together is often of one place
+    row = np.flatnonzero(differs)
+    order = np.lexsort([key[row] for key in keys[::-1]])
+    is_first = begins(*(key[row[order]] for key in keys))
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = np.cumsum(is_first) - 1
+    return row[order[is_first]], number[np.cumsum(differs) - 1]
 
 
 def leaf_contexts(places: Places, contexts: InlineContexts) -> I64:
