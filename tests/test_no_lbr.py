@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from builders.binary_walks import BinaryWalk
 from builders.instruction_samples import preaggregated
@@ -108,6 +109,21 @@ def test_blocks_that_end_in_a_call_lead_on_as_often(
         assert len(stacked) >= 6
         for edge, count in stacked.items():
             assert sampled[edge] / UNIT == pytest.approx(count, rel=0.15)
+
+
+def test_perf2bolt_makes_the_same_of_the_traces(
+    compiled: Callable[..., Path], tool: Callable[[str], str], run: Run, tmp_path: Path
+) -> None:
+    program = compiled("clang-22", CALLS_AT_ENDS, "-O1", "-Wl,-q")
+    code = Program.open(program).branches
+    samples, ours, theirs = (tmp_path / name for name in ("samples.preagg", "ours", "theirs"))
+    samples.write_text(
+        preaggregated(code.address, np.arange(100, 100 + len(code), dtype=np.uint64))
+    )
+    outputs = output("fdata", ours), output("preaggregated", tmp_path / "traces")
+    convert(ConvertOptions((samples,), program, outputs, no_lbr=True))
+    run(tool("perf2bolt-22"), program, "-p", tmp_path / "traces", "--pa", "-o", theirs)
+    assert sorted(ours.read_text().splitlines()) == sorted(theirs.read_text().splitlines())
 
 
 def test_that_of_probes_is_one_of_probes(written: Written) -> None:
