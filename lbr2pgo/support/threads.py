@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
-from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING, TypeVar, TypeVarTuple, Unpack
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
+from threading import Event, Lock
+from typing import TypeVar, TypeVarTuple, Unpack
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -34,7 +32,6 @@ def distribute(
     20
     """
     waiting, lock, stopped = iter(items), Lock(), Event()
-    problems: list[BaseException] = []
 
     def work(worker: Callable[[Unpack[Ts]], object]) -> None:
         try:
@@ -44,30 +41,17 @@ def distribute(
                 if item is None:
                     return
                 worker(*item)
-        except BaseException as problem:
+        except BaseException:
             stopped.set()
-            problems.append(problem)
+            raise
 
-    running: list[Thread] = []
-    try:
-        for worker in workers:
-            thread = Thread(target=work, args=(worker,), name="lbr2pgo-worker")
-            thread.start()
-            running.append(thread)
-        _join(running)
-    finally:
-        stopped.set()
-        _join(running)
-    try:
-        if problems:
-            raise problems[0]
-    finally:
-        problems.clear()  # this frame, which the error holds, must not hold the error
-
-
-def _join(threads: Sequence[Thread]) -> None:
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(len(workers), "lbr2pgo-worker") as pool:
+        tasks = [pool.submit(work, worker) for worker in workers]
+        try:
+            for task in tasks:
+                task.result()
+        finally:
+            stopped.set()
 
 
 def in_order(
@@ -81,8 +65,6 @@ def in_order(
     >>> list(in_order([(2, 3), (4, 5)], [lambda a, b: a * b]))
     [6, 20]
     """
-    from concurrent.futures import ThreadPoolExecutor  # 5 ms, which only text takes
-
     idle: SimpleQueue[Callable[[Unpack[Ts]], T]] = SimpleQueue()
     for worker in workers:
         idle.put(worker)

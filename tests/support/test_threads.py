@@ -1,11 +1,8 @@
 from __future__ import annotations
 
-import gc
 import threading
 import time
-import weakref
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import partial
 
 import pytest
@@ -46,25 +43,6 @@ def test_what_a_worker_raises_ends_the_work() -> None:
     with pytest.raises(ValueError, match="item"):
         distribute(endless(made), [work, work])
     assert not [t for t in threading.enumerate() if t.name.startswith("lbr2pgo-worker")]
-
-
-def test_what_a_worker_raised_is_held_by_nobody_else() -> None:
-    gone: list[weakref.ref[HeldError]] = []
-
-    class HeldError(Exception):
-        def __init__(self) -> None:
-            gone.append(weakref.ref(self))
-
-    def work(_item: int) -> None:
-        raise HeldError
-
-    gc.disable()
-    try:
-        with suppress(HeldError):
-            distribute([(1,)], [work])
-        assert [each() for each in gone] == [None]
-    finally:
-        gc.enable()
 
 
 def test_what_making_items_raises_comes_after_the_work_on_those_before() -> None:
