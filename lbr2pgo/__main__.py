@@ -1,6 +1,5 @@
 """`python -m lbr2pgo` is the command `lbr2pgo`."""
 
-import gc
 import sys
 from typing import NoReturn
 
@@ -11,10 +10,7 @@ def command() -> NoReturn:
         from lbr2pgo.cli import main  # Ctrl-C may come meanwhile
     except KeyboardInterrupt:
         sys.exit(130)
-    code = main()
-    # The process ends: to look for cycles among all that is left is a twentieth of a short run.
-    gc.freeze()
-    sys.exit(code)
+    sys.exit(main())
 
 
 if __name__ == "__main__":
