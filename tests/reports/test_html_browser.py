@@ -143,7 +143,7 @@ def test_a_branch_leads_to_its_code_and_source_lines_hold_their_instructions(
     section = page.locator("#t-hot-functions")
     section.locator(f"a[href='#f-{view.start:x}']").first.click()
     details = page.locator(f"#f-{view.start:x}")
-    assert details.get_attribute("open") is not None
+    playwright.expect(details).to_have_attribute("open", "")
     source = details.locator("table.source")
     row = source.locator("tr", has_text="interp.c:115").first
     row.get_by_role("button").click()
@@ -156,8 +156,8 @@ def test_a_branch_leads_to_its_code_and_source_lines_hold_their_instructions(
     assert graph.locator(".edge").count() > 0
     graph.locator(".node").first.focus()
     page.keyboard.press("Enter")
-    page.wait_for_function("location.hash.startsWith('#i-')")
-    assert code.locator("tr.target").count() == 1
+    playwright.expect(code.locator("tr.target")).to_have_count(1)
+    assert page.evaluate("location.hash").startswith("#i-")
 
 
 def test_a_chain_of_blocks_is_shown_in_the_control_flow(browser: Browser, recorded: Report) -> None:
@@ -168,7 +168,7 @@ def test_a_chain_of_blocks_is_shown_in_the_control_flow(browser: Browser, record
     blocks = section.locator("ol.chain li").count()
     assert blocks > 1
     section.get_by_role("button", name="Show in the control flow").click()
-    assert page.locator(".drawing .in-chain").count() == blocks
+    playwright.expect(page.locator(".drawing .in-chain")).to_have_count(blocks)
 
 
 def test_a_path_across_calls_is_shown_in_each_control_flow_with_its_instructions(
@@ -189,7 +189,8 @@ def test_a_path_across_calls_is_shown_in_each_control_flow_with_its_instructions
     for i in range(pictures.count()):
         pictures.nth(i).click()
     assert pictures.count() > 1
-    assert page.locator(".drawing:has(.in-chain)").count() == pictures.count()
+    drawings = page.locator(".drawing:has(.in-chain)")
+    playwright.expect(drawings).to_have_count(pictures.count())
 
 
 def test_search_finds_functions_rows_instructions_and_source(
@@ -223,7 +224,8 @@ def test_the_flame_graph_zooms_searches_and_turns(browser: Browser) -> None:
     page = browser.open(flame_report())
     page.locator("nav a[href='#flame']").click()
     frames = page.locator("g.frame")
-    assert frames.count() == 6  # all, main, dispatch with g and h below it, and g
+    # all, main, dispatch with g and h below it, and g
+    playwright.expect(frames).to_have_count(6)
     page.locator("#flame-search").fill("dispatch")
     assert page.locator("#flame-found").inner_text() == "66.7% of samples"
     frame = page.locator("g.frame[aria-label^=dispatch]")
@@ -239,7 +241,9 @@ def test_the_flame_graph_zooms_searches_and_turns(browser: Browser) -> None:
 def test_calls_make_a_flame_graph_without_call_stacks(browser: Browser, recorded: Report) -> None:
     page = browser.open(recorded)
     page.locator("nav a[href='#flame']").click()
-    labels = page.locator("g.frame").evaluate_all("all => all.map(each => each.textContent)")
+    frames = page.locator("g.frame")
+    frames.first.wait_for()
+    labels = frames.evaluate_all("all => all.map(each => each.textContent)")
     assert any(label.startswith("run: ") for label in labels)
 
 
