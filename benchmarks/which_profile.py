@@ -36,6 +36,7 @@ KINDS = tuple(
 REFINED: dict[str, tuple[str, ...]] = {
     "exact": (),
     "unprobed": ("-mllvm=-sample-profile-remove-probe",),
+    "late": ("-mllvm=-disable-sample-loader-inlining",),
     "eager": ("-mllvm=-sample-profile-prioritized-inline=false",),
     "ext-tsp": ("-mllvm=-enable-ext-tsp-block-placement",),
 }
@@ -43,7 +44,7 @@ REFINED: dict[str, tuple[str, ...]] = {
 REFINEMENTS = (
     "probes-O1-unprobed", "probes-O1-eager", "probes-O1-eager-unprobed", "contexts-O1-unprobed",
     "probes-O1-exact", "probes-O1-exact-eager", "probes-O1-exact-eager-unprobed",
-    "lines-O1-ext-tsp",
+    "lines-O1-ext-tsp", "contexts-O1-late",
 )  # fmt: skip
 PLAIN, INSTRUMENTED = "plain", "instrumented"
 BUILDS = (

@@ -11,7 +11,7 @@ ToldBy = Literal["lines", "probes", "contexts", "instrumented"]
 
 Layout = Literal["", "bolt", "propeller"]
 Recorded = Literal["exact", "both", "again"]
-Used = Literal["hot", "cold", "accurate", "eager", "ext-tsp"]
+Used = Literal["hot", "cold", "accurate", "late", "eager", "ext-tsp"]
 Refined = Recorded | Used
 
 _RECORDED: tuple[Recorded, ...] = ("exact", "both", "again")
@@ -19,12 +19,14 @@ _USED: dict[Used, tuple[str, ...]] = {
     "hot": ("-mllvm=-profile-summary-cutoff-hot=950000",),
     "cold": ("-mllvm=-profile-summary-cutoff-cold=999900",),
     "accurate": ("-fprofile-sample-accurate",),
+    "late": ("-mllvm=-disable-sample-loader-inlining",),
     "eager": ("-mllvm=-sample-profile-prioritized-inline=false",),
     "ext-tsp": ("-mllvm=-enable-ext-tsp-block-placement",),
 }
 """What pays in some programs: other recordings, or flags; figures in docs/which-profile.md.
 
-Of the last two, LLVM takes one way for profiles of probes, and another one for lines
+Where nothing is inlined by the profile as it is read, clang's inliner does it later, of simplified
+code. Of the last two, LLVM takes one way for profiles of probes, and another one for lines
 (llvm/lib/Transforms/IPO/SampleProfile.cpp, SampleProfileLoader::doInitialization).
 """
 
@@ -76,8 +78,8 @@ class Kind:
     def refinements(self, layout: Layout = "") -> list[Kind]:
         """The same kind by whatever may refine it, where that is to be laid out so.
 
-        >>> [each.name for each in Kind("probes").refinements("propeller")]
-        ['probes-exact', 'probes-hot', 'probes-cold', 'probes-accurate', 'probes-eager']
+        >>> ["".join(each.refined) for each in Kind("probes").refinements("propeller")]
+        ['exact', 'hot', 'cold', 'accurate', 'late', 'eager']
         """
         cant = set[Refined]()
         if not self.training:
@@ -100,7 +102,7 @@ class Kind:
 
         >>> kind = Kind("lines", ("-O1",))
         >>> kind.together(kind.refinements()).name, kind.together(kind.refinements()[:3])
-        ('lines-O1-exact-hot-cold-accurate-ext-tsp', None)
+        ('lines-O1-exact-hot-cold-accurate-late-ext-tsp', None)
         """
         found = {way for other in others for way in other.refined}
         joined = tuple(way for way in ("exact", *_USED) if way in found)
