@@ -19,7 +19,8 @@ from statistics import mean
 
 from which_profile import BUILDS, FIGURES, INSTRUMENTED, KINDS, PLAIN
 
-LEAST_GAIN = 0.01
+from lbr2pgo.build.results import share_saved
+
 SEARCH = "the best for each"
 
 Figures = Mapping[str, Sequence[float]]
@@ -33,12 +34,8 @@ def shares_of(name: str, figures: Figures) -> Shares | None:
     reference = f"{INSTRUMENTED}{plus}{layout}"
     if name not in figures or reference not in figures:
         return None
-    rows = zip(figures[PLAIN], figures[reference], figures[name], strict=True)
-    found = [
-        None if base - best < LEAST_GAIN * base else (base - cost) / (base - best)
-        for base, best, cost in rows
-    ]
-    return found[0], found[1]
+    instructions, taken = map(share_saved, figures[PLAIN], figures[reference], figures[name])
+    return instructions, taken
 
 
 def best_of(names: Sequence[str], figures: Figures) -> str:

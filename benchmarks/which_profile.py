@@ -19,11 +19,13 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
+from lbr2pgo.build.flags import PROBES, UNPROBED
+from lbr2pgo.build.kinds import USED
+
 LBR2PGO = (sys.executable, "-m", "lbr2pgo")
 CLANG = ("-O2", "-g1", "-fdebug-info-for-profiling", "-ffunction-sections", "-fuse-ld=lld",
          "-Wl,--emit-relocs,--build-id", "-fbasic-block-address-map")  # fmt: skip
 GCC = ("-O2", "-g")
-PROBES = "-fpseudo-probe-for-profiling"
 BOLT = ("-reorder-blocks=ext-tsp", "-reorder-functions=cdsort", "-split-functions",
         "-split-all-cold")  # fmt: skip
 
@@ -35,10 +37,8 @@ KINDS = tuple(
 """What profiles are told by, and the flags of the build that is recorded for them."""
 REFINED: dict[str, tuple[str, ...]] = {
     "exact": (),
-    "unprobed": ("-mllvm=-sample-profile-remove-probe",),
-    "late": ("-mllvm=-disable-sample-loader-inlining",),
-    "eager": ("-mllvm=-sample-profile-prioritized-inline=false",),
-    "ext-tsp": ("-mllvm=-enable-ext-tsp-block-placement",),
+    "unprobed": UNPROBED,
+    **USED,
 }
 """How some of their profiles are made or used: the end of a build's name, and its flags."""
 REFINEMENTS = (
@@ -145,7 +145,7 @@ class Builds:
             return (f"-fprofile-use={self._counters()}",)
         kind, *refined = unrefined(name)
         told_by, *training = kind.split("-", 1)
-        probes = () if told_by == "lines" else (PROBES,)
+        probes = () if told_by == "lines" else PROBES
         is_exact = "exact" in refined
         profile = self._folder / f"{kind}{'-exact' if is_exact else ''}.prof"
         if not profile.exists():

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lbr2pgo.build.steps import Say, command_words
+from lbr2pgo.build.training import check_trained
 from lbr2pgo.profiles.llvm_tools import last_lines, llvm_tools
 from lbr2pgo.support.errors import InputError, MissingToolError, OutputError
 
@@ -25,13 +26,8 @@ def count(commands: Sequence[str], directory: Path, say: Say) -> None:
     shutil.rmtree(directory, ignore_errors=True)
     for command in commands:
         say(f"   {command}")
-        code = subprocess.run(command_words(command), stdin=subprocess.DEVNULL).returncode
-        if code:
-            raise InputError(
-                f"the training run failed with exit code {code}",
-                where=command,
-                cure="A profile of a run that fails is of little use.",
-            )
+        done = subprocess.run(command_words(command), stdin=subprocess.DEVNULL)
+        check_trained(done.returncode, command)
     if not any(directory.glob("*.profraw")):
         raise InputError(
             "the training run has written no counts",

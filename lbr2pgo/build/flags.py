@@ -37,7 +37,7 @@ _COMPILERS = dict(zip(COMPILERS, (_CLANG, _GCC), strict=True))
 
 PROBES = ("-fpseudo-probe-for-profiling",)
 """So that samples find the blocks that they were compiled from (the same; both builds need it)."""
-_UNPROBED = ("-mllvm=-sample-profile-remove-probe",)
+UNPROBED = ("-mllvm=-sample-profile-remove-probe",)
 """So that none are left once the profile is read; nothing can be told by them afterwards.
 
 What is split has to do without them: clang 22 can't write probes of blocks that have sections of
@@ -134,7 +134,7 @@ def profile_flags(profile: Path, wanted: Wanted) -> BuildFlags:
     """Of the build that uses a profile; builds run anywhere, so its path is absolute."""
     option = _USE_COUNTS if wanted.counts else _COMPILERS[wanted.compiler].use_profile
     use = f"{option}={profile.resolve()}"
-    dropped = _UNPROBED if wanted.probes and wanted.propeller else ()
+    dropped = UNPROBED if wanted.probes and wanted.propeller else ()
     return BuildFlags((*_found(wanted), use, *dropped, *wanted.use), _linked(wanted))
 
 

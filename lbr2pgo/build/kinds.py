@@ -15,7 +15,7 @@ Used = Literal["hot", "cold", "accurate", "late", "eager", "ext-tsp"]
 Refined = Recorded | Used
 
 _RECORDED: tuple[Recorded, ...] = ("exact", "both", "again")
-_USED: dict[Used, tuple[str, ...]] = {
+USED: dict[Used, tuple[str, ...]] = {
     "hot": ("-mllvm=-profile-summary-cutoff-hot=950000",),
     "cold": ("-mllvm=-profile-summary-cutoff-cold=999900",),
     "accurate": ("-fprofile-sample-accurate",),
@@ -72,8 +72,8 @@ class Kind:
     @property
     def profile_flags(self) -> tuple[str, ...]:
         """Flags of the build that uses the profile, besides."""
-        used = [each for each in _USED if each in self.refined]
-        return tuple(flag for each in used for flag in _USED[each])
+        used = [each for each in USED if each in self.refined]
+        return tuple(flag for each in used for flag in USED[each])
 
     def refinements(self, layout: Layout = "") -> list[Kind]:
         """The same kind by whatever may refine it, where that is to be laid out so.
@@ -88,11 +88,11 @@ class Kind:
             cant |= {"exact", "again", "eager"}
         if self.has_probes:
             cant.add("ext-tsp")
-            if not goes_with_probes(layout):
+            if not keeps_probes(layout):
                 cant.add("again")
         else:
             cant.add("eager")
-        ways = (*_RECORDED, *_USED)
+        ways = (*_RECORDED, *USED)
         return [replace(self, refined=(each,)) for each in ways if each not in cant]
 
     def together(self, others: Iterable[Kind]) -> Kind | None:
@@ -105,7 +105,7 @@ class Kind:
         ('lines-O1-exact-hot-cold-accurate-late-ext-tsp', None)
         """
         found = {way for other in others for way in other.refined}
-        joined = tuple(way for way in ("exact", *_USED) if way in found)
+        joined = tuple(way for way in ("exact", *USED) if way in found)
         return replace(self, refined=joined) if len(joined) > 1 else None
 
     def options(self) -> list[str]:
@@ -132,9 +132,9 @@ def usual_kind(compiler: str, layout: Layout = "") -> Kind:
     """What a loop takes that is told nothing, by the compiler (clang, gcc or rustc)."""
     if compiler != "clang":
         return Kind("lines")
-    return Kind("contexts" if goes_with_probes(layout) else "lines", TRAINING_FLAGS)
+    return Kind("contexts" if keeps_probes(layout) else "lines", TRAINING_FLAGS)
 
 
-def goes_with_probes(layout: Layout) -> bool:
-    """Whether what is laid out so can keep its probes; else they are dropped, see `flags`."""
+def keeps_probes(layout: Layout) -> bool:
+    """Whether builds that are laid out so do; else probes are dropped once read, see `flags`."""
     return layout != "propeller"

@@ -16,6 +16,17 @@ _LEAST_SAVED = 0.01
 """Who saves so little is not to be compared with."""
 
 
+def share_saved(plain: float, other: float, own: float) -> float | None:
+    """What of the savings at another cost are had at one's own.
+
+    None where the other one saves less than a hundredth of the plain cost.
+
+    >>> share_saved(100, 80, 90), share_saved(100, 99.5, 90)
+    (0.5, None)
+    """
+    return None if plain - other < _LEAST_SAVED * plain else (plain - own) / (plain - other)
+
+
 @dataclass(frozen=True, slots=True)
 class Cost:
     """One counted run."""
@@ -81,13 +92,10 @@ class Results:
     ) -> tuple[float | None, float | None]:
         """What of another build's savings one has, of instructions and of taken branches.
 
-        None where the other one saves less than a hundredth of what the plain build needs.
+        None as for `share_saved`.
         """
         plain, other, own = (self._sums(each, commands) for each in (PLAIN, of, name))
-        instructions, taken = (
-            None if base - least < _LEAST_SAVED * base else (base - cost) / (base - least)
-            for base, least, cost in zip(plain, other, own, strict=True)
-        )
+        instructions, taken = map(share_saved, plain, other, own)
         return instructions, taken
 
     def _sums(self, name: str, commands: Sequence[str]) -> tuple[int, int]:

@@ -169,17 +169,19 @@ class Search:
     def _build_of(self, kind: Kind | None) -> Path:
         return self.variants.plain if kind is None else self.variants.build_of(kind)
 
+    def _is_counted(self, kind: Kind) -> bool:
+        """Whether this search has met it: an earlier one had other options."""
+        return kind.name in self._kinds and kind.name in self.results.costs
+
     def _counted(self) -> list[str]:
-        """What may be chosen of what this search has met: an earlier one had other options."""
-        sampled = (name for name, kind in self._kinds.items() if kind.is_sampled)
-        return [PLAIN, *(name for name in sampled if name in self.results.costs)]
+        """What may be chosen."""
+        sampled = (kind for kind in self._kinds.values() if kind.is_sampled)
+        return [PLAIN, *(kind.name for kind in sampled if self._is_counted(kind))]
 
     def yardstick(self, kind: Kind) -> Kind | None:
         """The instrumented build that a kind is compared with, laid out alike; None for none."""
-        for each in (replace(INSTRUMENTED, layout=kind.layout), INSTRUMENTED):
-            if each.name in self._kinds and each.name in self.results.costs:
-                return each
-        return None
+        alike = replace(INSTRUMENTED, layout=kind.layout), INSTRUMENTED
+        return next(filter(self._is_counted, alike), None)
 
     def _stages(self) -> Iterator[list[Chain]]:
         """What to try at once; each stage depends on what those before have found."""
@@ -239,7 +241,7 @@ class Search:
             build = self._build_of(kind)
             if len(found) < _LAID_OUT and not any(self._is_same(build, each) for each in found):
                 found.append(kind)
-        if INSTRUMENTED.name in self._kinds and INSTRUMENTED.name in self.results.costs:
+        if self._is_counted(INSTRUMENTED):
             found.append(INSTRUMENTED)
         for each in found if layout else ():
             yield [replace(each, layout=layout)]

@@ -112,13 +112,18 @@ def record(
         code = result.exit_code
         for warning in result.warnings:
             say(f"   Warning: {warning}")
+    check_trained(code, command)
+    return None if choice.hardware else options.period or DEFAULT_PERIOD
+
+
+def check_trained(code: int, command: str) -> None:
+    """Raise InputError if a training run failed."""
     if code:
         raise InputError(
             f"the training run failed with exit code {code}",
             where=command,
             cure="A profile of a run that fails is of little use.",
         )
-    return None if choice.hardware else options.period or DEFAULT_PERIOD
 
 
 def shorter_period(period: int, density: float) -> int | None:
