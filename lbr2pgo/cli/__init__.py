@@ -129,17 +129,26 @@ def _insist(dropped: sys.UnraisableHookArgs) -> None:
         return
     number = stop.number if isinstance(stop, Stopped) else signal.SIGINT
 
-    def again(*_: object) -> None:
-        signal.signal(number, signal.SIG_IGN)
-        raise stop
+    def send(delay: float) -> None:
+        """To the main thread, which runs handlers, and has left the callback by then."""
 
-    if not sys.is_finalizing():
+        def again(_: int, frame: FrameType | None) -> None:
+            while frame is not None and frame.f_code is not _insist.__code__:
+                frame = frame.f_back
+            if frame is not None:  # on a busy machine: still here, where it would be dropped again
+                send(2 * delay)
+                return
+            signal.signal(number, signal.SIG_IGN)
+            raise stop
+
         signal.signal(number, again)
-        # To the main thread, which runs handlers, and has left the callback by then.
         main_thread = threading.main_thread().ident
-        later = threading.Timer(0.01, signal.pthread_kill, (main_thread, number))
+        later = threading.Timer(delay, signal.pthread_kill, (main_thread, number))
         later.daemon = True
         later.start()
+
+    if not sys.is_finalizing():
+        send(0.01)
 
 
 def _prepare_streams() -> None:

@@ -245,8 +245,15 @@ def test_a_signal_whose_exception_a_library_swallows_still_ends_the_run_quietly(
 
 
 DROPPED = """
-import os, signal, sys, time
+import os, signal, sys, threading, time
 import lbr2pgo.cli as cli
+
+class Timer(threading.Timer):
+    def start(self):
+        super().start()
+        time.sleep({busy})
+
+threading.Timer = Timer
 
 class Callback:
     def __del__(self):
@@ -262,8 +269,11 @@ sys.exit(cli.main([]))
 """
 
 
+@pytest.mark.parametrize("busy", [0, 0.1], ids=["idle machine", "busy machine"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_a_signal_that_comes_where_python_lets_nothing_out_ends_the_run(number: int) -> None:
-    code = DROPPED.format(number=int(number))
+def test_a_signal_that_comes_where_python_lets_nothing_out_ends_the_run(
+    number: int, busy: float
+) -> None:
+    code = DROPPED.format(number=int(number), busy=busy)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=15)
     assert (done.returncode, done.stderr) == (128 + number, "")
