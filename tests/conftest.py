@@ -140,15 +140,6 @@ def compiled(
     return build
 
 
-@pytest.fixture(scope="session")
-def quick_compiler(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The C compiler without optimising, for builds of the package that need not be fast."""
-    path = tmp_path_factory.mktemp("compiler") / "cc"
-    path.write_text('#!/bin/sh\nexec cc "$@" -O0\n')
-    path.chmod(0o755)
-    return path
-
-
 class _TestFailedError(Exception):
     """The traceback of a failed test holds on to what it had open."""
 

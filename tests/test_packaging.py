@@ -1,11 +1,16 @@
-"""What `pip install` makes: a wheel that needs no compiler, and one line where none is found."""
+"""What `pip install` makes: a wheel that needs no compiler, and one line where none is found.
+
+With the README's way from a checkout to an optimised program, which begins with it.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -38,9 +43,20 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def wheel(source: Path, quick_compiler: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Without flags of the user's, and with a compiler that does not optimise: that is quicker."""
+    compiler = tmp_path_factory.mktemp("compiler") / "cc"
+    compiler.write_text('#!/bin/sh\nexec cc "$@" -O0\n')
+    compiler.chmod(0o755)
+    plain = {k: v for k, v in os.environ.items() if k not in ("CFLAGS", "CXXFLAGS", "LDFLAGS")}
+    return {**plain, "CC": str(compiler)}
+
+
+@pytest.fixture(scope="module")
+def wheel(
+    source: Path, environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    environment = {**os.environ, "CC": str(quick_compiler)}
     done = pip("wheel", "--no-deps", "--wheel-dir", folder, source, env=environment)
     assert done.returncode == 0, done.stderr
     (path,) = folder.glob("*.whl")
@@ -66,6 +82,46 @@ def test_a_wheel_converts_in_an_empty_environment_without_a_compiler(
     )  # fmt: skip
     assert done.returncode == 0
     assert all(output.stat().st_size for output in outputs)
+
+
+README = re.compile(r"<!-- tests/test_packaging.py runs these -->\n```sh\n(.*?)```", re.DOTALL)
+
+
+@pytest.mark.usefixtures("wheel")  # what was compiled for it is not compiled once more
+def test_the_readme_s_three_commands_lead_to_an_optimised_program(
+    source: Path, environment: dict[str, str], tmp_path: Path, tool: Callable[[str], str], run: Run
+) -> None:
+    """In a new environment, which sees the packages of this one, to install only what is new.
+
+    That has what the package is built with, too. pip would fetch it anew, and Cython translates
+    whatever is older than its own files.
+    """
+    for name in ("cmake", "clang++-22", "llvm-bolt-22", "qemu-x86_64"):
+        tool(name)
+    run(sys.executable, "-m", "venv", tmp_path / "venv")
+    pip_there = (tmp_path / "venv" / "bin" / "python", "-m", "pip")
+    run(*pip_there, "uninstall", "--quiet", "--yes", "setuptools")  # Python 3.11's is too old
+    (packages,) = (tmp_path / "venv").glob("lib/python*/site-packages")
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    found = README.search((source / "README.md").read_text())
+    assert found is not None
+    first, *others = found[1].splitlines()
+    assert first.startswith("pip install ")
+    assert len(others) == 2
+    path = f"{tmp_path / 'venv' / 'bin'}:{environment['PATH']}"
+    not_alone = {"PIP_NO_BUILD_ISOLATION": "0"}  # as pip reads it, no isolation
+    run("sh", "-c", first, cwd=source, env={**environment, **not_alone, "PATH": path})
+    users = {**environment, "CC": os.environ.get("CC", "cc")}
+    for command in others:
+        run("sh", "-c", command, cwd=source, env={**users, "PATH": path})
+    built = source / "build" / "mini"
+    said = [
+        run(built / name, source / "examples/interp-cmake/scripts/train.mini", "2").stdout
+        for name in ("mini-training", "mini", "mini.bolt")
+    ]
+    assert said[0] == said[1] == said[2] != ""
+    sections = run("readelf", "-S", "-W", built / "mini.bolt").stdout
+    assert ".note.bolt_info" in sections
 
 
 def test_a_wheel_holds_compiled_loops_with_their_types(wheel: Path) -> None:

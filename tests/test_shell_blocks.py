@@ -25,7 +25,7 @@ _BLOCK = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
 RUN_ELSEWHERE = {
     "make demo": ".ci/run and the other targets of the Makefile",
     "pip install": "tests/test_packaging.py",
-    "cmake -S examples/interp-cmake": "tests/test_readme.py",
+    "cmake -S examples/interp-cmake": "tests/test_packaging.py",
     "cmake -S . -B build -D": "tests/share/test_build_systems.py",
     "--build 'cmake --fresh": "tests/test_examples.py",
     "--train 'build/json": "tests/test_examples.py",

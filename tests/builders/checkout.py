@@ -9,17 +9,12 @@ ROOT = Path(__file__).parents[2]
 
 
 def check_out(target: Path, *, without: tuple[str, ...] = ()) -> Path:
-    """What git tracks, as it is in the work tree, but for paths that begin so.
-
-    With the C that Cython made of the loops there: it is newer than they are, so Cython, which
-    takes a quarter of a minute, leaves it as it is.
-    """
+    """What git tracks, as it is in the work tree, but for paths that begin so."""
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout.split("\0")
     tracked = [name for name in listed if name and not name.startswith(without or "/")]
-    made = (path.relative_to(ROOT) for path in (ROOT / "build" / "cython").rglob("*.c"))
-    for name in [*tracked, *map(str, made)]:
+    for name in tracked:
         if (ROOT / name).is_file():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             (target / name).write_bytes((ROOT / name).read_bytes())
