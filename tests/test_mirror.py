@@ -67,7 +67,6 @@ TESTED_AS_A_WHOLE = {
     "profiles/llvm/extbinary_reader.py": "profiles/llvm/test_extbinary.py",
     "profiles/llvm/extbinary_writer.py": "profiles/llvm/test_extbinary.py",
     "profiles/llvm/probe_functions.py": "profiles/llvm/test_probe_profile.py",
-    "profiles/llvm/symbol_names.py": "profiles/gcc/test_samples.py",
     "profiles/parquet_counts.py": "sources/test_parquet_counts.py",
     "profiles/propeller/layout.py": "profiles/propeller/test_files.py",
     "program/code/aarch64.py": "program/code/test_instructions.py",

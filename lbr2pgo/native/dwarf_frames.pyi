@@ -1,4 +1,4 @@
-from lbr2pgo.support.arrays import I32, I64, U32, Records
+from lbr2pgo.support.arrays import I32, I64, U32, Bools, Records
 
 def chain_offsets(leaves: I64, dies: Records, most: int) -> tuple[I64, int]:
     """Frames above and at each of (n,) leaf rows: (offsets (n + 1,), how many chains were cut).
@@ -9,6 +9,14 @@ def chain_offsets(leaves: I64, dies: Records, most: int) -> tuple[I64, int]:
 
 def chains(leaves: I64, dies: Records, offsets: I64) -> I32:
     """Rows of each leaf's chain, outermost first: (m,), `offsets` being those of the chains."""
+
+def scopes(leaves: I64, dies: Records, most: int) -> tuple[Bools, I32, I32, int]:
+    """The functions around (n,) leaf rows, each once: chains as a forest.
+
+    Which DIEs they are, and, by the number of each among these, its parent (-1 where a chain ends)
+    and the function of each leaf (n,): -1 for a leaf of -1, and for one of which a chain would have
+    more than `most` frames. Also how many such there are.
+    """
 
 def fill_frames(
     offsets: I64, die: I32, leaf: Records, described: Records

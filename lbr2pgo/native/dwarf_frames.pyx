@@ -1,8 +1,9 @@
-"""Inline frames: chains of the functions around addresses, and what each frame shows.
+"""Inline frames: the functions around addresses, and what each frame shows.
 
 Source: LLVM: DWARFContext.cpp getInliningInfoForAddress.
 """
 
+cimport cython
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint32_t
@@ -44,6 +45,47 @@ def chains(const int64_t[::1] leaves, const Die[::1] dies, const int64_t[::1] of
                 out[at] = row
                 row = _outer(&dies[row])
     return rows
+
+
+def scopes(const int64_t[::1] leaves, const Die[::1] dies, Py_ssize_t most):
+    is_around = np.zeros(dies.shape[0], np.bool_)
+    numbers = np.full(dies.shape[0], -1, np.int32)
+    leaf_numbers = np.full(leaves.shape[0], -1, np.int32)
+    cdef cython.uchar[::1] around = is_around.view(np.uint8)
+    cdef int32_t[::1] number = numbers, leaf_number = leaf_numbers
+    cdef int32_t[::1] depth = np.empty(dies.shape[0], np.int32)
+    cdef Py_ssize_t i, cut = 0, count = 0
+    cdef int64_t row
+    with nogil:
+        for i in range(dies.shape[0]):  # outer ones stand before inner ones
+            row = _outer(&dies[i])
+            depth[i] = depth[row] + 1 if row >= 0 else 1
+        for i in range(leaves.shape[0]):
+            row = leaves[i]
+            if row >= 0 and depth[row] > most:
+                cut += 1
+            elif row >= 0:
+                around[row] = True
+        for i in range(dies.shape[0] - 1, -1, -1):
+            row = _outer(&dies[i])
+            if around[i] and row >= 0:
+                around[row] = True
+        for i in range(dies.shape[0]):
+            if around[i]:
+                number[i] = count
+                count += 1
+        for i in range(leaves.shape[0]):
+            row = leaves[i]
+            if row >= 0 and depth[row] <= most:
+                leaf_number[i] = number[row]
+    parents = np.empty(count, np.int32)
+    cdef int32_t[::1] parent = parents
+    with nogil:
+        for i in range(dies.shape[0]):
+            if around[i]:
+                row = _outer(&dies[i])
+                parent[number[i]] = number[row] if row >= 0 else -1
+    return is_around, parents, leaf_numbers, cut
 
 
 def fill_frames(

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lbr2pgo.native.dwarf_frames import chain_offsets, fill_frames
+from lbr2pgo.native.dwarf_frames import chain_offsets, fill_frames, scopes
 from lbr2pgo.native.dwarf_frames import chains as native_chains
 from lbr2pgo.native.dwarf_functions import DESCRIPTION, DIE
 from lbr2pgo.native.dwarf_lines import FOUND
@@ -39,6 +39,32 @@ def test_chains_end_at_the_first_function_around() -> None:
 def test_chains_too_deep_are_cut_at_the_outer_end_and_counted() -> None:
     rows = dies(-1, 0, 1, 2)
     assert chains(rows, [3, 1, 0], limit=2) == ([[2, 3], [0, 1], [0]], 1)
+
+
+some_dies = st.lists(st.tuples(st.integers(-1, 7), st.booleans()), min_size=1, max_size=8)
+
+
+@given(some_dies, st.lists(st.integers(-1, 7), max_size=9), st.integers(1, 5))
+def test_scopes_are_the_chains_with_each_function_once(
+    some: list[tuple[int, bool]], leaves: list[int], limit: int
+) -> None:
+    rows = dies(*(min(parent, i - 1) for i, (parent, _) in enumerate(some)), subprograms=())
+    rows["is_subprogram"] = [is_subprogram for _, is_subprogram in some]
+    leaves = [min(leaf, len(some) - 1) for leaf in leaves]
+    whole, _ = chains(rows, leaves, limit=len(some))
+    kept = [chain if len(chain) <= limit else [] for chain in whole] if leaves else []
+    is_around, parent, scope, cut = scopes(np.array(leaves, np.int64), rows, limit)
+    around = np.flatnonzero(is_around).tolist()
+    assert cut == sum(len(chain) > limit for chain in whole)
+    assert around == sorted({row for chain in kept for row in chain})
+    found = []
+    for at in scope.tolist():
+        chain = []
+        while at >= 0:
+            chain.insert(0, around[at])
+            at = int(parent[at])
+        found.append(chain)
+    assert found == kept
 
 
 DIES = 6

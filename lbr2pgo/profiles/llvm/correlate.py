@@ -18,6 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from lbr2pgo.profiles.llvm.contexts.trees import levels
 from lbr2pgo.profiles.llvm.counted_code import CountedCode, counted_code, located, starts
 from lbr2pgo.profiles.llvm.entry_calls import Calls, calls_to_entries
 from lbr2pgo.profiles.llvm.places import (
@@ -25,7 +26,6 @@ from lbr2pgo.profiles.llvm.places import (
     Places,
     distinct_rows,
     inline_contexts,
-    leaf_contexts,
     pair,
     places_of,
 )
@@ -71,17 +71,16 @@ def profile_table(
     calls = calls_to_entries(flow, program.symbols, functions, as_llvm=as_llvm)
     code = counted_code(flow, program, functions, calls)
     is_fs = for_gcc is not None or uses_fs_discriminators(program)
-    frames, place_of = debug.places(code.address)
+    found, place_of = debug.places(code.address)
     debug.release()
     if for_gcc is not None:
-        frames = outermost_by(frames, functions, code.address, place_of)
-    places = places_of(frames, is_fs=is_fs)
-    contexts = inline_contexts(places)
-    table = _table(_executed(code, place_of), places, contexts, _placed(calls, code, place_of))
+        found = outermost_by(found, functions, code.address, place_of)
+    places = places_of(found, is_fs=is_fs)
+    table = _table(_executed(code, place_of), places, _placed(calls, code, place_of))
     if for_gcc is None:
         table.raise_to_calls()
     table = table.without_ambiguous().with_used_names()
-    is_located = places.depth[place_of] > 0
+    is_located = places.scope[place_of] >= 0
     return replace(table, is_fs=is_fs), located(flow, code.address[is_located])
 
 
@@ -131,22 +130,22 @@ def _placed(calls: Calls, code: CountedCode, place_of: I64) -> _PlacedCalls:
     return _PlacedCalls(place, calls.callee, calls.count, calls.names)
 
 
-def _table(
-    executed: _Executed, places: Places, contexts: InlineContexts, calls: _PlacedCalls
-) -> ProfileTable:
+def _table(executed: _Executed, places: Places, calls: _PlacedCalls) -> ProfileTable:
     names = {name: number for number, name in enumerate(places.names)}
     callees = np.array([names.setdefault(name, len(names)) for name in calls.names], np.int64)
     calls = replace(calls, callee=callees[calls.callee], names=tuple(names))
-    leaf = leaf_contexts(places, contexts)
-    body, targets = _body(executed, places, leaf, calls)
-    made = _with_heads(_with_totals(executed, contexts), calls)
+    contexts, innermost = inline_contexts(places)
+    body, targets = _body(executed, places, innermost, calls)
+    made = _with_heads(_with_totals(executed, contexts, innermost), calls)
     return ProfileTable(calls.names, made, body, targets)
 
 
-def _with_totals(executed: _Executed, contexts: InlineContexts) -> Contexts:
+def _with_totals(executed: _Executed, contexts: InlineContexts, innermost: I64) -> Contexts:
     totals = np.zeros(len(contexts.parent), dtype=np.uint64)
-    for rows, context in contexts.levels:
-        add_at(totals, context, executed.weight[rows])
+    known = innermost >= 0
+    add_at(totals, innermost[known], executed.weight[known])
+    for rows in list(levels(contexts.parent))[:0:-1]:
+        add_at(totals, contexts.parent[rows], totals[rows])
     return Contexts(
         parent=contexts.parent,
         line=contexts.line,
@@ -179,17 +178,16 @@ def _with_heads(contexts: Contexts, calls: _PlacedCalls) -> Contexts:
 
 
 def _body(
-    executed: _Executed, places: Places, leaf: I64, calls: _PlacedCalls
+    executed: _Executed, places: Places, innermost: I64, calls: _PlacedCalls
 ) -> tuple[Body, CallTargets]:
     """Counts of locations, and the calls from them; a location that only calls has a zero."""
     is_known = calls.place >= 0
-    is_known[is_known] = leaf[calls.place[is_known]] >= 0
-    bodies = np.flatnonzero(executed.is_body & (leaf >= 0))
+    is_known[is_known] = innermost[calls.place[is_known]] >= 0
+    bodies = np.flatnonzero(executed.is_body & (innermost >= 0))
     rows = np.concatenate((bodies, calls.place[is_known]))
-    frame = places.leaf[rows]
-    value = multiplied(executed.count[rows], places.factor(frame))
+    value = multiplied(executed.count[rows], places.factor(rows))
     value[len(bodies) :] = 0
-    columns = (leaf[rows], *places.location(frame))
+    columns = (innermost[rows], *places.location(rows))
     first, row = distinct_rows(columns[0], pair(*columns[1:]))
     count = np.zeros(len(first), np.uint64)
     np.maximum.at(count, row, value)

@@ -2,81 +2,108 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from lbr2pgo.profiles.llvm.contexts.trees import levels
 from lbr2pgo.profiles.llvm.discriminators import base_discriminator, duplication_factor
 from lbr2pgo.profiles.llvm.sample_profile import LARGEST_LINE
-from lbr2pgo.program.dwarf.debug_info import InlineFrames
+from lbr2pgo.program.dwarf.debug_info import ScopedPlaces
 from lbr2pgo.support.arrays import I32, I64, U32, U64
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import begins
-from lbr2pgo.support.intervals import last_at_or_below
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """Frames of every place, outermost first, with LLVM's locations (see `InlineFrames`)."""
+class Locations:
+    """Where in a function something is, as LLVM says it; columns of equal length."""
 
-    first: I64
-    """Number of each place's outermost frame."""
-    depth: I64
-    """How many frames each place has; 0 without debug information."""
-    function: I32
     line: U32
     discriminator: U32
     words: U32
     """What DWARF calls the discriminator, in which LLVM packs more."""
+
+    @classmethod
+    def of(cls, line: U32, start_line: U32, words: U32, *, is_fs: bool) -> Locations:
+        """From what DWARF says; `is_fs` says that discriminators are not packed."""
+        return cls(
+            (line - start_line) & np.uint32(LARGEST_LINE),
+            words if is_fs else base_discriminator(words),
+            words,
+        )
+
+    def at(self, rows: I64) -> tuple[I64, I64]:
+        """Line and discriminator of these rows."""
+        return self.line[rows].astype(np.int64), self.discriminator[rows].astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Places in the source and the functions around them (see `ScopedPlaces`)."""
+
+    scope: I32
+    """(p,): row of the function around each, -1 without debug information."""
+    locations: Locations
+    """Of the places in these."""
+    parent: I64
+    """(s,): row of the function that each function is inlined into, -1 for none."""
+    function: I32
+    """(s,): index into the names."""
+    calls: Locations
+    """Of the functions in their parents."""
     is_fs: bool
     names: tuple[str, ...]
 
-    @property
-    def leaf(self) -> I64:
-        """Number of each place's innermost frame; meaningless at depth 0."""
-        return self.first + self.depth - 1
+    def location(self, places: I64) -> tuple[I64, I64]:
+        """Line and discriminator of these places."""
+        return self.locations.at(places)
 
-    def location(self, frames: I64) -> tuple[I64, I64]:
-        """Line and discriminator in these frames."""
-        return self.line[frames].astype(np.int64), self.discriminator[frames].astype(np.int64)
-
-    def factor(self, frames: I64) -> U64:
-        """Copies that the optimizer made of the code in these frames."""
-        words = self.words[frames]
+    def factor(self, places: I64) -> U64:
+        """Copies that the optimizer made of the code at these places."""
+        words = self.locations.words[places]
         return (np.ones_like(words) if self.is_fs else duplication_factor(words)).astype(np.uint64)
 
+    def function_at(self, places: I64) -> I64:
+        """Index into the names of the function around each of these places, which all have one."""
+        return self.function[self.scope[places]].astype(np.int64)
 
-def places_of(frames: InlineFrames, *, is_fs: bool) -> Places:
-    """The places that these are the frames of; `is_fs` says that discriminators are not packed."""
-    words = frames.discriminator
+
+def places_of(found: ScopedPlaces, *, is_fs: bool) -> Places:
+    """The same as LLVM names them; `is_fs` says that discriminators are not packed."""
+    found = _named(found)
+    scopes = found.scopes
+    start_line = np.append(scopes.start_line, np.uint32(0))  # the last one for a row of -1
     return Places(
-        first=frames.offsets[:-1],
-        depth=_named_depth(frames),
-        function=frames.function,
-        line=(frames.line - frames.start_line) & np.uint32(LARGEST_LINE),
-        discriminator=words if is_fs else base_discriminator(words),
-        words=words,
-        is_fs=is_fs,
-        names=frames.names,
+        found.scope,
+        Locations.of(found.line, start_line[found.scope], found.discriminator, is_fs=is_fs),
+        scopes.parent.astype(np.int64),
+        scopes.function,
+        Locations.of(scopes.line, start_line[scopes.parent], scopes.discriminator, is_fs=is_fs),
+        is_fs,
+        found.names,
     )
 
 
-def _named_depth(frames: InlineFrames) -> I64:
-    """Frames of each address from the outermost down to the last one before a nameless one."""
-    depth = np.diff(frames.offsets)
-    is_nameless = np.array([not name for name in frames.names], dtype=np.bool_)
+def _named(found: ScopedPlaces) -> ScopedPlaces:
+    """The same without functions that have no name: what is in them is at their call."""
+    scopes = found.scopes
+    is_nameless = np.array([not name for name in found.names], np.bool_)[scopes.function]
     if not is_nameless.any():
-        return depth
-    nameless = np.flatnonzero(is_nameless[frames.function])
-    owner = last_at_or_below(frames.offsets, nameless)
-    np.minimum.at(depth, owner, nameless - frames.offsets[owner])
-    return depth
+        return found
+    nameless = scopes.passed_on(np.where(is_nameless, np.arange(len(scopes)), -1))
+    hidden = np.append(nameless, -1)[found.scope]
+    rows, outer = np.flatnonzero(hidden >= 0), hidden[hidden >= 0]
+    scope, line, discriminator = found.scope.copy(), found.line.copy(), found.discriminator.copy()
+    scope[rows], line[rows] = scopes.parent[outer], scopes.line[outer]
+    discriminator[rows] = scopes.discriminator[outer]
+    found = replace(found, scope=scope, line=line, discriminator=discriminator)
+    return found.with_scopes(nameless < 0)
 
 
 @dataclass(frozen=True, slots=True)
 class InlineContexts:
-    """A forest of contexts, parents before children; columns of equal length.
-
-    `levels[k]` gives, for each place deeper than k, its context at depth k.
-    """
+    """A forest of contexts, parents before children; columns of equal length."""
 
     parent: I64
     """-1 for functions that stand alone."""
@@ -84,32 +111,28 @@ class InlineContexts:
     discriminator: I64
     """Location in the parent at which it was inlined."""
     function: I64
-    levels: tuple[tuple[I64, I64], ...]
-    """Per depth: numbers of places, and the context of each."""
 
 
-def inline_contexts(places: Places) -> InlineContexts:
-    """Number the contexts, depth by depth: each is told apart by its parent and call."""
+def inline_contexts(places: Places) -> tuple[InlineContexts, I64]:
+    """Number the contexts, depth by depth: each is told apart by its parent and call.
+
+    Also returns the innermost context of each place, -1 without debug information.
+    """
     parts = [np.empty((4, 0), np.int64)]
-    levels: list[tuple[I64, I64]] = []
-    current = np.full(len(places.depth), -1, dtype=np.int64)
+    context = np.full(len(places.parent) + 1, -1)  # the last one for a row of -1
     size = 0
-    for depth in range(int(places.depth.max(initial=0))):
-        rows = np.flatnonzero(places.depth > depth)
-        frame = places.first[rows] + depth
-        call = frame - 1 if depth else frame
-        line, discriminator = places.location(call)
-        if not depth:  # stands alone
+    for rows in levels(places.parent):
+        parent, function = context[places.parent[rows]], places.function[rows].astype(np.int64)
+        line, discriminator = places.calls.at(rows)
+        if not size:  # stands alone
             line, discriminator = np.zeros_like(line), np.zeros_like(line)
-        parent, function = current[rows], places.function[frame].astype(np.int64)
         columns = (parent, line, discriminator, function)
         first, inverse = distinct_rows(pair(parent, function), pair(line, discriminator))
         parts.append(np.stack([column[first] for column in columns]))
-        current[rows] = size + inverse
+        context[rows] = size + inverse
         size += len(first)
-        levels.append((rows, current[rows]))
     parent, line, discriminator, function = np.concatenate(parts, axis=1)
-    return InlineContexts(parent, line, discriminator, function, tuple(levels))
+    return InlineContexts(parent, line, discriminator, function), context[places.scope]
 
 
 def pair(high: I64, low: I64) -> I64:
@@ -130,11 +153,3 @@ def distinct_rows(*keys: I64 | U64) -> tuple[I64, I64]:
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.cumsum(is_first) - 1
     return row[order[is_first]], number[np.cumsum(differs) - 1]
-
-
-def leaf_contexts(places: Places, contexts: InlineContexts) -> I64:
-    """The innermost context of each place, -1 without debug information."""
-    leaf = np.full(len(places.depth), -1, dtype=np.int64)
-    for rows, context in contexts.levels:
-        leaf[rows] = context
-    return leaf

@@ -10,10 +10,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from lbr2pgo.profiles.llvm.places import pair
 from lbr2pgo.program.code.functions import Functions
-from lbr2pgo.program.dwarf.debug_info import DwarfFunctions, InlineFrames
+from lbr2pgo.program.dwarf.debug_info import DwarfFunctions, ScopedPlaces, Scopes
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64
+from lbr2pgo.support.tables import taken
 
 
 def by_symbol(
@@ -43,18 +45,37 @@ def _name(name: str, known: Functions, row: int, start: int, name_of: Callable[[
 
 
 def outermost_by(
-    frames: InlineFrames, functions: DwarfFunctions, addresses: ImageAddresses, place_of: I64
-) -> InlineFrames:
-    """The same frames, the outermost ones with the names that these functions have.
+    found: ScopedPlaces, functions: DwarfFunctions, addresses: ImageAddresses, place_of: I64
+) -> ScopedPlaces:
+    """The same places, with the names that these functions have for those that are not inlined.
 
-    `place_of` numbers the frames of each address; addresses of a place stand together.
+    `place_of` numbers the places of addresses; addresses of a place stand together. A function
+    whose parts have several names becomes several.
     """
-    names = {name: number for number, name in enumerate(frames.names)}
-    number = np.array([names.setdefault(each, len(names)) for each in functions.names], np.int32)
+    numbers = {name: number for number, name in enumerate(found.names)}
+    number = np.array([numbers.setdefault(n, len(numbers)) for n in functions.names], np.int32)
     first = np.flatnonzero(np.diff(place_of, prepend=-1))
-    range_ = functions.containing(addresses[first])
-    place = place_of[first]
-    named = (range_ >= 0) & (np.diff(frames.offsets)[place] > 0)
-    function = frames.function.copy()
-    function[frames.offsets[place[named]]] = number[functions.function[range_[named]]]
-    return replace(frames, function=function, names=tuple(names))
+    first = first[found.scope[place_of[first]] >= 0]
+    place, range_ = place_of[first], functions.containing(addresses[first])
+    outermost = found.scopes.outermost()[found.scope[place]]
+    name = found.scopes.function[outermost].astype(np.int64)
+    name[range_ >= 0] = number[functions.function[range_[range_ >= 0]]]
+    key, at = np.unique(pair(outermost, name), return_inverse=True)
+    outermost, name = key >> 32, key & 0xFFFFFFFF
+    copy = np.arange(len(outermost)) - np.searchsorted(outermost, outermost)
+    scopes, size = _copies(found.scopes, int(copy.max(initial=0)) + 1), len(found.scopes)
+    function, scope = scopes.function.copy(), found.scope.copy()
+    function[outermost + copy * size] = name
+    scope[place] += copy[at] * size
+    found = replace(
+        found, scope=scope, scopes=replace(scopes, function=function), names=tuple(numbers)
+    )
+    return found.with_scopes(found.is_used())
+
+
+def _copies(scopes: Scopes, count: int) -> Scopes:
+    """The same forest several times, one behind the other."""
+    rows = np.tile(np.arange(len(scopes)), count)
+    many = taken(scopes, rows)
+    parent = np.where(many.parent < 0, -1, many.parent + np.arange(len(rows)) - rows)
+    return replace(many, parent=parent.astype(np.int32))

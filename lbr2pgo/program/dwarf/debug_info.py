@@ -27,13 +27,23 @@ from lbr2pgo.program.dwarf.loader import (
     supplementary_file,
 )
 from lbr2pgo.program.dwarf.lookup import Symbolizer
+from lbr2pgo.program.dwarf.scope import ScopedPlaces, Scopes
 from lbr2pgo.program.dwarf.unit import Dwarf
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.dataclass import dataclass
 
-__all__ = ["DEBUG_DIRECTORIES", "CodeInfo", "DebugInfo", "DwarfFunctions", "InlineFrames", "Lines"]
+__all__ = [
+    "DEBUG_DIRECTORIES",
+    "CodeInfo",
+    "DebugInfo",
+    "DwarfFunctions",
+    "InlineFrames",
+    "Lines",
+    "ScopedPlaces",
+    "Scopes",
+]
 
 
 class CodeInfo(Protocol):
@@ -131,14 +141,15 @@ class DebugInfo:
             return InlineFrames.none(len(addresses))
         return self._symbolizer.frames(np.ascontiguousarray(addresses, np.uint64))
 
-    def places(self, addresses: ImageAddresses) -> tuple[InlineFrames, I64]:
-        """Frames of p places in the source, and the place of each of (n,) image addresses.
+    def places(self, addresses: ImageAddresses) -> tuple[ScopedPlaces, I64]:
+        """Places in the source with the functions around them, and that of each of (n,) addresses.
 
         Neighbouring instructions are often of one inlined call and one line: asking for those
-        once takes a fraction of the time. Paths of files, which take more, are left unknown.
+        once takes a fraction of the time. Of files nothing is said, and of places that are inlined
+        deeper than can be kept, no function.
         """
         if not self.present:
-            return InlineFrames.none(len(addresses)), np.arange(len(addresses))
+            return ScopedPlaces.none(len(addresses)), np.arange(len(addresses))
         return self._symbolizer.places(np.ascontiguousarray(addresses, np.uint64))
 
     def lines(self, addresses: ImageAddresses) -> Lines:

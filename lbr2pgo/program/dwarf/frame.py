@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 
 from lbr2pgo.native.dwarf_frames import fill_frames
-from lbr2pgo.native.dwarf_functions import DESCRIPTION
 from lbr2pgo.native.dwarf_lines import FOUND
-from lbr2pgo.program.dwarf.function import NumberedTexts, name_all
+from lbr2pgo.program.dwarf.function import NumberedTexts, describe_all
 from lbr2pgo.program.dwarf.line import LineTable
 from lbr2pgo.program.dwarf.unit import Dwarf
 from lbr2pgo.support.arrays import I32, I64, U32, Records
@@ -87,7 +85,7 @@ def assemble(groups: Sequence[Group], count: int, table_of: TableOf | None) -> I
     offsets, leaf, unit = _addresses(groups, count)
     die = _dies(groups, offsets)
     names = NumberedTexts()
-    name, described = _described(groups, names)
+    name, described = describe_all([(group.dwarf, group.described) for group in groups], names)
     number, line, discriminator, start_line = fill_frames(offsets, die, leaf, described)
     # One more at the end, for the -1 of frames without a DIE, and of DIEs without a name.
     nameless = names.numbers([""])
@@ -126,17 +124,6 @@ def _dies(groups: Sequence[Group], offsets: I64) -> I32:
         die[frames] = np.where(group.die < 0, -1, group.die + before)
         before += len(group.described)
     return die
-
-
-def _described(groups: Sequence[Group], names: NumberedTexts) -> tuple[I32, Records]:
-    """Name and `DESCRIPTION` of the DIEs of all groups, group after group."""
-    parts = [(np.zeros(0, np.int32), np.zeros(0, DESCRIPTION))]
-    for _, same in groupby(groups, key=lambda group: id(group.dwarf)):
-        together = list(same)
-        rows = np.concatenate([group.described for group in together])
-        parts.append((name_all(together[0].dwarf, rows, names), rows))
-    name, described = map(np.concatenate, zip(*parts, strict=True))
-    return name, described
 
 
 def name_files(units: I32, numbers: U32, table_of: TableOf) -> tuple[I32, tuple[str, ...]]:

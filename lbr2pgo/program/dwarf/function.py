@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 
 from lbr2pgo.native import dwarf_functions as native
-from lbr2pgo.native.dwarf_frames import chain_offsets, chains
+from lbr2pgo.native.dwarf_frames import chain_offsets, chains, scopes
 from lbr2pgo.native.dwarf_units import Sections
 from lbr2pgo.program.dwarf.section import Texts
-from lbr2pgo.program.dwarf.unit import Dwarf
+from lbr2pgo.program.dwarf.unit import Dwarf, joined
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_array
-from lbr2pgo.support.arrays import I32, I64, U64, Records
+from lbr2pgo.support.arrays import I32, I64, U64, Bools, Records
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import interval_of
@@ -110,6 +111,10 @@ class Around(NamedTuple):
         offsets, cut = chain_offsets(leaves, self.dies, _DEEPEST)
         return offsets, chains(leaves, self.dies, offsets), cut
 
+    def scopes(self, leaves: I64) -> tuple[Bools, I32, I32, int]:
+        """DIEs around the leaves: (which (n,), parent of each, that of each leaf, leaves cut)."""
+        return scopes(leaves, self.dies, _DEEPEST)
+
 
 def functions_around(dwarf: Dwarf, unit: int, sections: Sections, addresses: U64) -> Around:
     """Decode the functions that hold some of (k,) ascending addresses."""
@@ -133,6 +138,18 @@ def subprogram_ranges(dwarf: Dwarf, unit: int, sections: Sections) -> tuple[Reco
 def describe(dwarf: Dwarf, unit: int, sections: Sections, offsets: I64) -> Records:
     """What the DIEs at (n,) offsets of .debug_info say, all in one unit: rows of `DESCRIPTION`."""
     return native.describe(sections, dwarf.units, unit, dwarf.abbreviations, offsets)
+
+
+def describe_all(
+    parts: Sequence[tuple[Dwarf, Records]], names: NumberedTexts
+) -> tuple[I32, Records]:
+    """Number of the name, -1 for none, and `DESCRIPTION` of what each file describes, in order."""
+    named, rows = [np.zeros(0, np.int32)], [np.zeros(0, native.DESCRIPTION)]
+    for _, same in groupby(parts, key=lambda part: id(part[0])):
+        together = list(same)
+        rows.append(joined([described for _, described in together]))
+        named.append(name_all(together[0][0], rows[-1], names))
+    return np.concatenate(named), joined(rows)
 
 
 def name_all(dwarf: Dwarf, rows: Records, names: NumberedTexts, ways: int = _LONGEST_WAY) -> I32:

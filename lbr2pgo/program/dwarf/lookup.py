@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from threading import Lock
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from lbr2pgo.native.dwarf_units import RANGE
 from lbr2pgo.program.dwarf.frame import Group, InlineFrames, assemble, name_files
 from lbr2pgo.program.dwarf.function import (
     ENDINGS,
+    Around,
     DwarfFunctions,
     NumberedTexts,
     describe,
@@ -29,12 +31,15 @@ from lbr2pgo.program.dwarf.function import (
 )
 from lbr2pgo.program.dwarf.line import Lines, LineTable, read_line_table
 from lbr2pgo.program.dwarf.loader import SplitUnits
+from lbr2pgo.program.dwarf.scope import ScopedPlaces, ScopeGroup, assemble_places
 from lbr2pgo.program.dwarf.unit import Claims, Dwarf
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools, Records
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.intervals import numbers_in
 from lbr2pgo.support.threads import distribute, threads
+
+GroupT = TypeVar("GroupT")
 
 
 @dataclass(frozen=True)
@@ -142,68 +147,82 @@ class Symbolizer:
     def frames(self, addresses: ImageAddresses) -> InlineFrames:
         """See `DebugInfo.frames`."""
         ascending, rows = _in_order(addresses)
-        groups = self._groups(ascending, lambda unit, _: self.line_table(unit), _each)
+        groups = self._groups(ascending, lambda unit, _: self.line_table(unit), self._framed)
         groups = [group._replace(rows=rows[group.rows]) for group in groups]
         return assemble(groups, len(addresses), self.line_table)
 
-    def places(self, addresses: ImageAddresses) -> tuple[InlineFrames, I64]:
+    def places(self, addresses: ImageAddresses) -> tuple[ScopedPlaces, I64]:
         """See `DebugInfo.places`.
 
         What was read of a large program would be most of the memory, so nothing is kept: this
         is asked once, of all that ran.
         """
         ascending, rows = _in_order(addresses)
-        groups = self._groups(ascending, self._read_line_table, _first_at_place)
         is_first = np.ones(len(addresses), np.bool_)
-        for _, covered in self._cover.by_unit(ascending):
-            is_first[covered] = False
-        for group in groups:
-            is_first[group.rows] = True
+
+        def scoped(read: _Read) -> ScopeGroup:
+            is_first[read.rows] = kept = _are_first_at_place(read)
+            return self._scoped(read, kept)
+
+        groups = self._groups(ascending, self._read_line_table, scoped)
         place = np.cumsum(is_first) - 1
         groups = [group._replace(rows=place[group.rows]) for group in groups]
-        frames = assemble(groups, int(is_first.sum()), None)
+        found = assemble_places(groups, int(is_first.sum()))
         place[rows] = place.copy()
-        return frames, place
+        return found, place
 
     def _groups(
-        self, addresses: U64, table_of: Callable[[int, U64], LineTable | None], chosen: _Choice
-    ) -> list[Group]:
-        """The frames of those ascending addresses that `chosen` chooses, unit by unit."""
+        self,
+        addresses: U64,
+        table_of: Callable[[int, U64], LineTable | None],
+        group_of: Callable[[_Read], GroupT],
+    ) -> list[GroupT]:
+        """What is made of ascending addresses, unit by unit."""
         by_unit = list(self._cover.by_unit(addresses))
         self._prepare([unit for unit, _ in by_unit])
-        groups: dict[int, Group] = {}
+        groups: dict[int, GroupT] = {}
 
         def read(unit: int, rows: I64) -> None:
             there = addresses[rows]
             found = _look_up(table_of(unit, there), there)
-            groups[unit] = self._group(unit, rows, there, found, chosen)
+            groups[unit] = group_of(self._read(unit, rows, there, found))
 
         distribute(by_unit, [read] * threads())
         return [groups[unit] for unit, _ in by_unit]
 
-    def _group(
-        self, unit: int, rows: I64, addresses: U64, found: Records, chosen: _Choice
-    ) -> Group:
-        """The frames of the chosen of (k,) addresses, of which `found` says the lines."""
+    def _read(self, unit: int, rows: I64, addresses: U64, found: Records) -> _Read:
         dwarf, at = self._homes[unit]
         sections = dwarf.with_dies(at)
         around = functions_around(dwarf, at, sections, addresses)
         self._note_ending(unit, around.ending)
-        kept = chosen(rows, around.leaves, found)
-        rows, found = rows[kept], found[kept]
-        offsets, chain, cut = around.chains(around.leaves[kept])
-        if cut:
-            self._note("addresses inlined deeper than can be kept", cut)
+        return _Read(unit, rows, found, dwarf, around, partial(describe, dwarf, at, sections))
+
+    def _framed(self, read: _Read) -> Group:
+        """The frames of addresses."""
+        around = read.around
+        offsets, chain, cut = around.chains(around.leaves)
+        self._note_cut(cut)
         # An address without a function, but with a line, has one frame without a name.
-        lonely = (found["is_there"] != 0) & (np.diff(offsets) == 0)
+        lonely = (read.found["is_there"] != 0) & (np.diff(offsets) == 0)
         lengths = np.where(lonely, 1, np.diff(offsets))
         is_used = np.zeros(len(around.dies), np.bool_)
         is_used[chain] = True
         die = np.full(int(lengths.sum()), -1, np.int32)
         die[np.repeat(~lonely, lengths)] = (np.cumsum(is_used, dtype=np.int32) - 1)[chain]
-        dies = around.dies["offset"][is_used]
-        described = describe(dwarf, at, sections, dies)
-        return Group(rows, unit, dwarf, lengths, described, die, found)
+        described = read.describe(around.dies["offset"][is_used])
+        return Group(read.rows, read.unit, read.dwarf, lengths, described, die, read.found)
+
+    def _scoped(self, read: _Read, kept: Bools) -> ScopeGroup:
+        """Some of the addresses, and the functions around them."""
+        around = read.around
+        is_around, parent, scope, cut = around.scopes(around.leaves[kept])
+        self._note_cut(cut)
+        described = read.describe(around.dies["offset"][is_around])
+        return ScopeGroup(read.rows[kept], scope, read.found[kept], read.dwarf, parent, described)
+
+    def _note_cut(self, cut: int) -> None:
+        if cut:
+            self._note("addresses inlined deeper than can be kept", cut)
 
     def lines(self, addresses: ImageAddresses) -> Lines:
         """See `DebugInfo.lines`."""
@@ -292,16 +311,24 @@ def _look_up(table: LineTable | None, addresses: U64) -> Records:
     return np.zeros(len(addresses), FOUND) if table is None else table.look_up(addresses)
 
 
-_Choice = Callable[[I64, I64, Records], Bools]
-"""Which addresses to keep, by their rows, leaves and lines."""
+class _Read(NamedTuple):
+    """What was read of a unit for the addresses that it covers."""
+
+    unit: int
+    rows: I64
+    """(k,): which of the addresses."""
+    found: Records
+    """(k,) rows of `FOUND`."""
+    dwarf: Dwarf
+    """Where the DIEs are."""
+    around: Around
+    describe: Callable[[I64], Records]
+    """What DIEs say, by their offsets."""
 
 
-def _each(rows: I64, _leaves: I64, _found: Records) -> Bools:
-    return np.ones(len(rows), np.bool_)
-
-
-def _first_at_place(rows: I64, leaves: I64, found: Records) -> Bools:
-    """Those that differ from the address before them, or don't stand right behind it."""
-    is_first = np.ones(len(rows), np.bool_)
-    is_first[1:] = (np.diff(rows) != 1) | (np.diff(leaves) != 0) | (found[1:] != found[:-1])
+def _are_first_at_place(read: _Read) -> Bools:
+    """(k,): those that differ from the address before them, or don't stand right behind it."""
+    is_first = np.ones(len(read.rows), np.bool_)
+    is_first[1:] = (np.diff(read.rows) != 1) | (np.diff(read.around.leaves) != 0)
+    is_first[1:] |= read.found[1:] != read.found[:-1]
     return is_first

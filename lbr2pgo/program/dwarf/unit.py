@@ -99,7 +99,7 @@ class Dwarf:
             count += len(units)
             limit -= len(ranges)
             parts.append((units, ranges))
-        units, ranges = map(_joined, zip(*parts, strict=True))
+        units, ranges = map(joined, zip(*parts, strict=True))
         return units, ranges, position
 
     @property
@@ -160,10 +160,12 @@ class Dwarf:
         return Claims(starts[order], ends[order], owners[order])
 
 
-def _joined(parts: Sequence[Records]) -> Records:
+def joined(parts: Sequence[Records]) -> Records:
     """Parts of one table; NumPy itself would compare the names of their fields, part by part."""
-    joined: Records = np.concatenate([part.view(np.uint8) for part in parts]).view(parts[0].dtype)
-    return joined
+    if len(parts) == 1:
+        return parts[0]
+    rows: Records = np.concatenate([part.view(np.uint8) for part in parts]).view(parts[0].dtype)
+    return rows
 
 
 def _whole(section: Section) -> Bytes:

@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 from builders.elf import Function
 from builders.flows import Trace, flow_of
+from builders.frames import PlainFrame, places_with
 
 from lbr2pgo.profiles.llvm import text as llvm_text
 from lbr2pgo.profiles.llvm.correlate import sample_profile
-from lbr2pgo.program.dwarf.debug_info import DwarfFunctions, InlineFrames
+from lbr2pgo.program.dwarf.debug_info import DwarfFunctions, ScopedPlaces
 from lbr2pgo.support.arrays import U64
 
 BASE = 0x2000
@@ -27,9 +28,7 @@ CODE = bytes.fromhex(
     "c3"  # 200c ret           h, line 31
 )
 F, H = Function("f", BASE, 0xB), Function("h", BASE + 0xB, 2)
-Frame = tuple[str, int, int, int]
-"""Name, line, line of declaration, discriminator; outermost frames first."""
-PLACES: dict[int, list[Frame]] = {
+PLACES: dict[int, list[PlainFrame]] = {
     0x0: [("f", 11, 10, 0), ("g", 25, 20, 0)],
     0x1: [("f", 11, 10, 0)],
     0x3: [("f", 12, 10, 0)],
@@ -44,26 +43,12 @@ PLACES: dict[int, list[Frame]] = {
 class Debug:
     """Debug information of the code above, in which a test may move things."""
 
-    frames_at: Mapping[int, Sequence[Frame]]
+    frames_at: Mapping[int, Sequence[PlainFrame]]
     ranges: Sequence[tuple[int, int, str]] = ((0, 0xB, "f"), (0xB, 0xD, "h"))
 
-    def places(self, addresses: U64) -> tuple[InlineFrames, np.ndarray]:
-        return self.frames(addresses), np.arange(len(addresses))
-
-    def frames(self, addresses: U64) -> InlineFrames:
+    def places(self, addresses: U64) -> tuple[ScopedPlaces, np.ndarray]:
         found = [self.frames_at.get(int(address) - BASE, ()) for address in addresses]
-        rows = [frame for frames in found for frame in frames]
-        names = tuple(sorted({row[0] for row in rows}))
-
-        def column(i: int) -> np.ndarray:
-            return np.array([row[i] for row in rows], np.uint32)
-
-        return InlineFrames(
-            offsets=np.cumsum([0, *(len(frames) for frames in found)], dtype=np.int64),
-            function=np.array([names.index(row[0]) for row in rows], np.int32),
-            line=column(1), start_line=column(2), discriminator=column(3),
-            file=np.zeros(len(rows), np.int32), names=names, files=("f.c",),
-        )  # fmt: skip
+        return places_with(found), np.arange(len(addresses))
 
     def functions_for(self, addresses: U64) -> DwarfFunctions:
         starts, ends, names = zip(*self.ranges, strict=True)

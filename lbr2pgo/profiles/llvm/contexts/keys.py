@@ -10,7 +10,7 @@ from lbr2pgo.model.context_counts import Callers
 from lbr2pgo.native.context_keys import NO_LIMIT, ContextKeys
 from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.profiles.llvm.contexts.columns import location_of
-from lbr2pgo.profiles.llvm.places import InlineContexts, Places, leaf_contexts
+from lbr2pgo.profiles.llvm.places import InlineContexts, Places
 from lbr2pgo.support.arrays import I64, U64
 
 MOST_FRAMES = 1 << 16
@@ -45,6 +45,7 @@ class ContextFrames:
 def line_keys(
     callers: Callers,
     call_places: I64,
+    innermost: I64,
     places: Places,
     inlined: InlineContexts,
     shape: ContextShape,
@@ -52,8 +53,9 @@ def line_keys(
 ) -> ContextKeys:
     """Contexts of functions by source line.
 
-    `call_places` (n,): the place of each node's call, -1 where it has none; `is_cut` says that
-    contexts begin behind such a node, else there is none.
+    `call_places` (n,): the place of each node's call, -1 where it has none; `innermost` (p,): the
+    inlined function of each place, -1 likewise; `is_cut` says that contexts begin behind such a
+    node, else there is none.
     """
     frames = ContextFrames()
     outer = inlined.parent
@@ -62,13 +64,11 @@ def line_keys(
     )
     known = np.flatnonzero(call_places >= 0)
     inline = np.full(len(callers), -1)
-    inline[known] = leaf_contexts(places, inlined)[call_places[known]]
+    inline[known] = innermost[call_places[known]]
     known = np.flatnonzero(inline >= 0)
     frame = np.zeros(len(callers), np.int64)
-    leaf = places.leaf[call_places[known]]
-    frame[known] = frames.number(
-        places.function[leaf].astype(np.int64), location_of(*places.location(leaf))
-    )
+    place = call_places[known]
+    frame[known] = frames.number(places.function_at(place), location_of(*places.location(place)))
     return ContextKeys(
         np.stack((callers.parent, inline, frame), axis=1),
         np.stack((outer, outer_frame, inlined.function), axis=1),

@@ -24,13 +24,7 @@ from lbr2pgo.profiles.llvm.contexts.sizes import function_sizes, inlined_sizes
 from lbr2pgo.profiles.llvm.contexts.trees import lack_callers
 from lbr2pgo.profiles.llvm.correlate import uses_fs_discriminators
 from lbr2pgo.profiles.llvm.entry_calls import entries_at
-from lbr2pgo.profiles.llvm.places import (
-    InlineContexts,
-    Places,
-    inline_contexts,
-    leaf_contexts,
-    places_of,
-)
+from lbr2pgo.profiles.llvm.places import InlineContexts, Places, inline_contexts, places_of
 from lbr2pgo.profiles.llvm.sample_names import guid
 from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
@@ -67,8 +61,9 @@ class LineContexts:
         source, callers = self._source, self._counts.callers
         calls = source.place_at(callers.call)
         keys = line_keys(
-            callers, calls, source.places, source.inlined, shape, is_cut=not self._as_llvm
-        )
+            callers, calls, source.innermost, source.places, source.inlined, shape,
+            is_cut=not self._as_llvm,
+        )  # fmt: skip
         return _Finder(source, keys, self._as_llvm)
 
     def named(self) -> NamedContexts:
@@ -99,7 +94,8 @@ class LineContexts:
         source = self._source
         places = source.places
         if self._as_llvm:
-            places = replace(places, discriminator=places.words)
+            calls = replace(places.calls, discriminator=places.calls.words)
+            places = replace(places, calls=calls)
         place = np.where(source.is_profiled, source.place, -1)
         inlined, size = inlined_sizes(places, place, source.code.size)
         guids = np.array([guid(name) for name in self.names], np.uint64)
@@ -117,12 +113,12 @@ class LineContexts:
         is_wanted |= _covered(code, runs)
         rows = np.flatnonzero(is_wanted)
         code = code.take(rows)
-        frames, place_of = debug.places(code.address)
-        places = places_of(frames, is_fs=uses_fs_discriminators(self._program))
-        inlined = inline_contexts(places)
-        leaf = leaf_contexts(places, inlined)[place_of]
-        place = np.where(leaf >= 0, place_of, -1)
-        return _Source(code, is_profiled[rows], place, leaf, places, inlined)
+        found, place_of = debug.places(code.address)
+        places = places_of(found, is_fs=uses_fs_discriminators(self._program))
+        inlined, innermost = inline_contexts(places)
+        inline = innermost[place_of]
+        place = np.where(inline >= 0, place_of, -1)
+        return _Source(code, is_profiled[rows], place, inline, places, inlined, innermost)
 
     def _is_profiled(self, addresses: ImageAddresses) -> Bools:
         """(m,): which instructions are in functions that samples touched."""
@@ -167,6 +163,8 @@ class _Source:
     """(m,): the function inlined there, -1 likewise."""
     places: Places
     inlined: InlineContexts
+    innermost: I64
+    """(p,): the function inlined at each of the places, -1 likewise."""
 
     def place_at(self, addresses: ImageAddresses) -> I64:
         """The place at each address, -1 where there is none."""
@@ -196,10 +194,10 @@ class _Finder:
         context, row, _ = ran.rows().astype(np.int64).T
         place, count = source.place[row], ran.counts()
         known = np.flatnonzero(place >= 0)
-        context, count, leaf = context[known], count[known], source.places.leaf[place[known]]
+        context, count, place = context[known], count[known], place[known]
         samples.add_totals(context, count)
-        location = location_of(*source.places.location(leaf))
-        samples.lines.add(*_largest(context, location, count * source.places.factor(leaf)))
+        location = location_of(*source.places.location(place))
+        samples.lines.add(*_largest(context, location, count * source.places.factor(place)))
 
     def located_runs(self, runs: ContextRuns) -> ContextRuns:
         """Runs cut where another inlined function begins; contexts in place of nodes, 0 for none.
@@ -256,15 +254,16 @@ class _Finder:
         context = self.contexts(branches.node, self.inline_at(branches), samples)
         location = np.zeros(len(row), np.uint64)
         caller = np.flatnonzero((callee >= 0) & (context > 0))
-        leaf = places.leaf[source.place[row[caller]]]
-        location[caller] = location_of(*places.location(leaf))
+        place = source.place[row[caller]]
+        location[caller] = location_of(*places.location(place))
         samples.lines.add_calls(
             context[caller], location[caller], callee[caller], branches.count[caller]
         )
         if self.as_llvm:
             # llvm-profgen looks for the callee at the whole word that DWARF has there.
-            words = places.words[leaf].astype(np.int64)
-            location[caller] = location_of(places.line[leaf].astype(np.int64), words)
+            line, _ = places.location(place)
+            words = places.locations.words[place].astype(np.int64)
+            location[caller] = location_of(line, words)
         calls = np.flatnonzero(callee >= 0)
         samples.add_heads(context[calls], location[calls], callee[calls], branches.count[calls])
 

@@ -114,8 +114,9 @@ class ProbeContexts:
         owner = np.append(functions.function, -1)[functions.containing(code.address)]
         found, place = self._debug.places(code.address)
         places = places_of(found, is_fs=False)
-        number = probe_number(places.words)
-        places = replace(places, line=number, discriminator=np.zeros_like(number))
+        number = probe_number(places.calls.words)
+        calls = replace(places.calls, line=number, discriminator=np.zeros_like(number))
+        places = replace(places, calls=calls)
         inlined, size = inlined_sizes(places, np.where(is_asked[owner], place, -1), code.size)
         return replace(inlined, function=self._named(inlined, places.names)), size
 
@@ -154,7 +155,7 @@ class ProbeContexts:
             has_probes &= np.isin(self._names.of_node[self._outermost], number)
         zeros = np.zeros(len(tree), np.int64)
         nested = InlineContexts(
-            tree.parent.astype(np.int64), tree.site.astype(np.int64), zeros, self._names.of_node, ()
+            tree.parent.astype(np.int64), tree.site.astype(np.int64), zeros, self._names.of_node
         )
         return nested, np.where(has_probes & self._is_named, 0, -1)
 
@@ -378,7 +379,7 @@ def _places(sites: ImageAddresses, addresses: ImageAddresses) -> U64:
 
 
 def _joined(one: InlineContexts, other: InlineContexts) -> InlineContexts:
-    """Two forests as one, without their levels."""
+    """Two forests as one."""
     size = len(one.parent)
     parent = np.where(other.parent >= 0, other.parent + size, -1)
     return InlineContexts(
@@ -386,5 +387,4 @@ def _joined(one: InlineContexts, other: InlineContexts) -> InlineContexts:
         np.concatenate((one.line, other.line)),
         np.concatenate((one.discriminator, other.discriminator)),
         np.concatenate((one.function, other.function)),
-        (),
     )

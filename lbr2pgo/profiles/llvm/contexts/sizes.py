@@ -8,12 +8,7 @@ from lbr2pgo.native.preinliner import FunctionSizes
 from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.profiles.llvm.contexts.columns import location_of
 from lbr2pgo.profiles.llvm.contexts.trees import call_hashes
-from lbr2pgo.profiles.llvm.places import (
-    InlineContexts,
-    Places,
-    inline_contexts,
-    leaf_contexts,
-)
+from lbr2pgo.profiles.llvm.places import InlineContexts, Places, inline_contexts
 from lbr2pgo.support.arrays import I64, U8, U64
 
 
@@ -22,8 +17,8 @@ def inlined_sizes(places: Places, place: I64, size: U8) -> tuple[InlineContexts,
 
     Of instructions (m,) their place, -1 for those that don't count, and their bytes.
     """
-    inlined = inline_contexts(places)
-    inline = np.append(leaf_contexts(places, inlined), -1)[place]
+    inlined, innermost = inline_contexts(places)
+    inline = np.append(innermost, -1)[place]
     known = np.flatnonzero(inline >= 0)
     total = np.full(len(inlined.parent), -1)
     total[inline[known]] = 0
