@@ -26,7 +26,6 @@ from lbr2pgo.profiles.llvm.places import (
     Places,
     distinct_rows,
     inline_contexts,
-    pair,
     places_of,
 )
 from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, ProfileTable
@@ -188,11 +187,11 @@ def _body(
     value = multiplied(executed.count[rows], places.factor(rows))
     value[len(bodies) :] = 0
     columns = (innermost[rows], *places.location(rows))
-    first, row = distinct_rows(columns[0], pair(*columns[1:]))
+    first, row = distinct_rows(*columns)
     count = np.zeros(len(first), np.uint64)
     np.maximum.at(count, row, value)
     callee = calls.callee[is_known]
-    first_call, call = distinct_rows(pair(row[len(bodies) :], callee))
+    first_call, call = distinct_rows(row[len(bodies) :], callee)
     called = np.zeros(len(first_call), np.uint64)
     np.add.at(called, call, calls.count[is_known])
     context, line, discriminator = (column[first] for column in columns)

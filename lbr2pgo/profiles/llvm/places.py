@@ -127,7 +127,7 @@ def inline_contexts(places: Places) -> tuple[InlineContexts, I64]:
         if not size:  # stands alone
             line, discriminator = np.zeros_like(line), np.zeros_like(line)
         columns = (parent, line, discriminator, function)
-        first, inverse = distinct_rows(pair(parent, function), pair(line, discriminator))
+        first, inverse = distinct_rows(parent, function, line, discriminator)
         parts.append(np.stack([column[first] for column in columns]))
         context[rows] = size + inverse
         size += len(first)
@@ -140,16 +140,29 @@ def pair(high: I64, low: I64) -> I64:
     return (high << 32) | low
 
 
-def distinct_rows(*keys: I64 | U64) -> tuple[I64, I64]:
+def distinct_rows(*keys: I64) -> tuple[I64, I64]:
     """Where each distinct row of the keys first stands, in their order, and the number of each row.
+
+    Only the first key may be below 0.
 
     >>> distinct_rows(np.array([3, 3, 1, 3]), np.array([0, 0, 5, 0]))
     (array([2, 0]), array([1, 1, 0, 1]))
     """
     differs = begins(*keys)  # from its neighbour: code that stands together is often of one place
     row = np.flatnonzero(differs)
-    order = np.lexsort([key[row] for key in keys[::-1]])
+    order = _order(*(key[row] for key in keys))
     is_first = begins(*(key[row[order]] for key in keys))
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.cumsum(is_first) - 1
     return row[order[is_first]], number[np.cumsum(differs) - 1]
+
+
+def _order(*keys: I64) -> I64:
+    """As `np.lexsort`, the first key first; in a tenth of the time where all fit one number."""
+    bits = [int(key.max(initial=0)).bit_length() for key in keys]
+    if sum(bits) >= np.iinfo(np.int64).bits:
+        return np.lexsort(keys[::-1])
+    packed, *others = keys
+    for key, size in zip(others, bits[1:], strict=True):
+        packed = packed << size | key
+    return np.argsort(packed, kind="stable")

@@ -21,7 +21,7 @@ import numpy as np
 
 from lbr2pgo.profiles.llvm.counted_code import CountedCode, counted_code, covering_any, starts
 from lbr2pgo.profiles.llvm.entry_calls import Calls, calls_to_entries
-from lbr2pgo.profiles.llvm.places import distinct_rows, pair
+from lbr2pgo.profiles.llvm.places import distinct_rows
 from lbr2pgo.profiles.llvm.probe_functions import names_by_probes, probed_functions, probes_of
 from lbr2pgo.profiles.llvm.profile_table import (
     Body,
@@ -187,7 +187,7 @@ def _contexts(tree: InlineTree, nodes: I32) -> _ProbeContexts:
         rows = rows[(tree.function[rows] >= 0) & ((level == 0) | (of_node[caller[rows]] >= 0))]
         parent, function = of_node[caller[rows]], tree.function[rows]
         site = tree.site[rows].astype(np.int64) * (level > 0)
-        first, inverse = distinct_rows(parent, pair(function, site))
+        first, inverse = distinct_rows(parent, function, site)
         of_node[rows] = size + inverse
         parts.append(np.stack((parent[first], site[first], function[first])))
         size += len(first)
@@ -225,19 +225,18 @@ def _body(
     """Counts of probes, and the calls from them; a probe that only calls has a zero."""
     rows = np.concatenate((counted.row, made.row))
     context = contexts.of_node[table.node[rows]]
-    index, discriminator = table.index[rows], table.discriminator[rows]
+    index, discriminator = (
+        column[rows].astype(np.int64) for column in (table.index, table.discriminator)
+    )
     discriminator[len(counted.row) :] = 0  # whichever copy of the call it was
-    place = index.astype(np.uint64) << np.uint64(32) | discriminator
-    first, row = distinct_rows(context, place)
+    first, row = distinct_rows(context, index, discriminator)
     count = np.zeros(len(first), np.uint64)
     add_at(count, row[: len(counted.row)], counted.count)
     at_row = row[len(counted.row) :]
-    first_call, call = distinct_rows(pair(at_row, made.callee))
+    first_call, call = distinct_rows(at_row, made.callee)
     called = np.zeros(len(first_call), np.uint64)
     np.add.at(called, call, made.count)
-    body = Body(
-        context[first], index[first].astype(np.int64), discriminator[first].astype(np.int64), count
-    )
+    body = Body(context[first], index[first], discriminator[first], count)
     return body, CallTargets(at_row[first_call], made.callee[first_call], called)
 
 
