@@ -145,8 +145,8 @@ class DebugInfo:
         """Places in the source with the functions around them, and that of each of (n,) addresses.
 
         Neighbouring instructions are often of one inlined call and one line: asking for those
-        once takes a fraction of the time. Of files nothing is said, and of places that are inlined
-        deeper than can be kept, no function.
+        once takes a fraction of the time. Of files nothing is said, and what is inlined deeper than
+        can be kept is as code without a function.
         """
         if not self.present:
             return ScopedPlaces.none(len(addresses)), np.arange(len(addresses))

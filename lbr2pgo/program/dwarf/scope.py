@@ -67,7 +67,8 @@ class ScopedPlaces:
     """p places in the source, and what is around them."""
 
     scope: I32
-    """(p,): row of the innermost function around each, -1 where none is known."""
+    """(p,): row of the innermost function around each, -1 where nothing is known. Code that has a
+    line, but no function, is in a function of its own without a name."""
     line: U32
     """(p,): of the instruction; 0 if not known."""
     discriminator: U32
@@ -129,22 +130,28 @@ def assemble_places(groups: Sequence[ScopeGroup], count: int) -> ScopedPlaces:
     """`count` places, of which each group holds some."""
     scope = np.full(count, -1, np.int32)
     line, discriminator = np.zeros(count, np.uint32), np.zeros(count, np.uint32)
+    is_there = np.zeros(count, np.bool_)
     parents, before = [np.zeros(0, np.int32)], 0
     for group in groups:
         scope[group.rows] = _moved(group.scope, before)
         line[group.rows] = group.leaf["line"]
         discriminator[group.rows] = group.leaf["discriminator"]
+        is_there[group.rows] = group.leaf["is_there"] != 0
         parents.append(_moved(group.parent, before))
         before += len(group.parent)
     names = NumberedTexts()
     name, described = describe_all([(group.dwarf, group.described) for group in groups], names)
     (nameless,) = names.numbers([""])
+    lonely = np.flatnonzero(is_there & (scope < 0))
+    scope[lonely] = before + np.arange(len(lonely))
+    zeros = np.zeros(len(lonely), np.uint32)
     scopes = Scopes(
-        np.concatenate(parents),
-        np.where(name < 0, nameless, name),
-        described["decl_line"].copy(),
-        described["call_line"].copy(),
-        described["discriminator"].copy(),
+        np.concatenate([*parents, np.full(len(lonely), -1, np.int32)]),
+        np.append(np.where(name < 0, nameless, name), np.full(len(lonely), nameless)),
+        *(
+            np.concatenate([described[column], zeros])
+            for column in ("decl_line", "call_line", "discriminator")
+        ),
     )
     return ScopedPlaces(scope, line, discriminator, scopes, names.texts)
 

@@ -34,6 +34,12 @@ def test_a_function_whose_parts_have_several_names_becomes_several() -> None:
     assert named.is_used().all()
 
 
+def test_code_with_a_line_but_without_a_function_is_in_that_of_its_range() -> None:
+    found = places_with([[("", 25, 0, 2)], [("", 26, 0, 0)]])
+    named = outermost_by(found, FUNCTIONS, np.array([0x10, 0x48], np.uint64), np.array([0, 1]))
+    assert list(frames_of(named)) == [[("f_symbol", 25, 0, 2)], [("", 26, 0, 0)]]
+
+
 def test_places_without_functions_have_no_name() -> None:
     found = places_with([[], []])
     named = outermost_by(found, FUNCTIONS, np.array([0x10, 0x20], np.uint64), np.array([0, 1]))
