@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -193,8 +193,18 @@ def write_stub(folder: Path, names: tuple[str, ...]) -> None:
 Bazel = Callable[..., subprocess.CompletedProcess[str]]
 
 
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where Bazel unpacks itself, and keeps what it makes."""
+    folder = tmp_path_factory.mktemp("bazel")
+    yield folder
+    subprocess.run(["chmod", "-R", "u+w", folder], check=True)  # its outputs are read-only
+
+
 @pytest.fixture
-def bazel(tmp_path: Path, tool: Callable[[str], str], command_path: Mapping[str, str]) -> Bazel:
+def bazel(
+    tmp_path: Path, installed: Path, tool: Callable[[str], str], command_path: Mapping[str, str]
+) -> Iterator[Bazel]:
     """Run Bazel in a workspace of one program and a recording of it."""
     program = tool("bazel")
     tool("clang-22"), tool("llvm-bolt-22")
@@ -214,15 +224,18 @@ def bazel(tmp_path: Path, tool: Callable[[str], str], command_path: Mapping[str,
         overrides.append(f"--override_repository={repository}={tmp_path / repository}")
     environment = {**os.environ, **command_path, "CC": "clang-22"}
 
-    def run(*targets: str) -> subprocess.CompletedProcess[str]:
-        root = f"--output_user_root={tmp_path / 'root'}"
-        options = ["-c", "opt", "--action_env=PATH", "--spawn_strategy=local", *overrides]
+    # Its server ends before it would pay to compile much of it well.
+    start = [f"--output_user_root={installed}", "--host_jvm_args=-XX:TieredStopAtLevel=1"]
+
+    def call(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [program, "--batch", "--nohome_rc", root, "build", *options, *targets],
+            [program, "--nohome_rc", *start, *words],
             cwd=workspace, env=environment, capture_output=True, text=True,
         )  # fmt: skip
 
-    return run
+    options = ["-c", "opt", "--action_env=PATH", "--spawn_strategy=local", *overrides]
+    yield lambda *targets: call("build", *options, *targets)
+    call("shutdown")
 
 
 @pytest.fixture
@@ -252,7 +265,6 @@ def test_bazel_itself_builds_with_a_profile_and_lays_out(bazel: Bazel, tmp_path:
     (trained,) = made.parents[1].glob("*-training*/bin/app")
     assert trained.read_bytes() != programs[1].read_bytes()
     assert subprocess.run([trained, "1"], capture_output=True).stdout in outputs
-    subprocess.run(["chmod", "-R", "u+w", tmp_path], check=True)  # Bazel's outputs are read-only
 
 
 @pytest.mark.slow
@@ -286,4 +298,3 @@ def test_bazel_itself_builds_with_propeller_s_layout(
         for path in (workspace / "app.mapped", made)
     }
     assert len(outputs) == 1
-    subprocess.run(["chmod", "-R", "u+w", tmp_path], check=True)
