@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
-from threading import Event, Lock
-from typing import TypeVar, TypeVarTuple, Unpack
+from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING, TypeVar, TypeVarTuple, Unpack
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -31,27 +33,53 @@ def distribute(
     6
     20
     """
-    waiting, lock, stopped = iter(items), Lock(), Event()
+    waiting, lock, begin, stopped = iter(items), Lock(), Event(), Event()
+    problems: list[BaseException] = []
 
-    def work(worker: Callable[[Unpack[Ts]], object]) -> None:
+    def work(worker: Callable[[Unpack[Ts]], object], ended: Event) -> None:
         try:
+            begin.wait()  # a signal that comes before leaves nothing to wait for
             while not stopped.is_set():
                 with lock:
                     item = next(waiting, None)
                 if item is None:
                     return
                 worker(*item)
-        except BaseException:
+        except BaseException as problem:
+            problems.append(problem)
             stopped.set()
-            raise
-
-    with ThreadPoolExecutor(len(workers), "lbr2pgo-worker") as pool:
-        tasks = [pool.submit(work, worker) for worker in workers]
-        try:
-            for task in tasks:
-                task.result()
         finally:
-            stopped.set()
+            ended.set()
+
+    begun: list[tuple[Thread, Event]] = []
+    try:
+        for worker in workers:
+            ended = Event()
+            thread = Thread(target=work, args=(worker, ended), name="lbr2pgo-worker")
+            thread.start()
+            begun.append((thread, ended))
+        begin.set()
+        _wait(begun)
+    finally:
+        stopped.set()
+        begin.set()
+        _wait(begun)
+    try:
+        if problems:
+            raise problems[0]
+    finally:
+        problems.clear()  # this frame, which the error holds, must not hold the error
+
+
+def _wait(begun: Iterable[tuple[Thread, Event]]) -> None:
+    """Wait for the work of threads, and then for them.
+
+    A thread that is joined while it works seems to have ended if a signal comes then (Python 3.11,
+    threading.Thread._wait_for_tstate_lock).
+    """
+    for thread, ended in begun:
+        ended.wait()
+        thread.join()
 
 
 def in_order(
@@ -65,6 +93,8 @@ def in_order(
     >>> list(in_order([(2, 3), (4, 5)], [lambda a, b: a * b]))
     [6, 20]
     """
+    from concurrent.futures import ThreadPoolExecutor  # loads logging, which little else needs
+
     idle: SimpleQueue[Callable[[Unpack[Ts]], T]] = SimpleQueue()
     for worker in workers:
         idle.put(worker)
