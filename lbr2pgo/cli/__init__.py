@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from importlib import import_module
 from types import FrameType
 
@@ -90,7 +90,9 @@ def _parse(words: list[str]) -> argparse.Namespace:
         _complete()
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
-    return _parser(_command(words)).parse_args(words)
+    # Behind a command nothing asks for the names of the others.
+    listed = words[:1] if words and words[0] in COMMANDS else COMMANDS
+    return _parser(_command(words), listed).parse_args(words)
 
 
 def _command(words: Sequence[str]) -> list[str]:
@@ -162,8 +164,10 @@ def _prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _parser(commands: Collection[str] = COMMANDS.keys()) -> argparse.ArgumentParser:
-    """Understands the words of these commands, and only the names of the others.
+def _parser(
+    commands: Collection[str] = COMMANDS.keys(), listed: Iterable[str] = COMMANDS
+) -> argparse.ArgumentParser:
+    """Understands the words of these commands, and only the names of the others that are listed.
 
     Loading the modules of all commands takes several times as long as that of one.
     """
@@ -180,13 +184,13 @@ def _parser(commands: Collection[str] = COMMANDS.keys()) -> argparse.ArgumentPar
     )
     parser.add_argument("--version", action="version", version=f"lbr2pgo {__version__}")
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name, purpose in COMMANDS.items():
+    for name in listed:
         if name in commands:
             import_module(f"lbr2pgo.cli.{name}").add_parser(subparsers)
             for each in leaves(subparsers.choices[name]):
                 messages.add_options(each)
         else:
-            subparsers.add_parser(name, help=purpose)
+            subparsers.add_parser(name, help=COMMANDS[name])
     return parser
 
 

@@ -406,13 +406,13 @@ def _of_each(
 ) -> Generator[tuple[Selected, ...], None, None]:
     """Each batch of the one source that all are of, for each of them."""
     source = readings[0].source
+    sized = source if isinstance(source, SizedSource) else None
     for reading in readings:
         reading.correct_bias(resolve)
     for batch in read_ahead(source.batches(resolve)):
         yield tuple(reading.select(batch) for reading in readings)
         if progress is not None:
-            share = source.share_read if isinstance(source, SizedSource) else None
-            progress(len(batch), share)
+            progress(len(batch), None if sized is None else sized.share_read)
 
 
 def count_together(

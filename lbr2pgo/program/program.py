@@ -1,4 +1,7 @@
-"""`Program`: everything known of one ELF file, each part worked out when it is asked for."""
+"""`Program`: everything known of one ELF file, each part worked out when it is asked for.
+
+What few ask for is also loaded then.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo.program.code.cfg import FunctionCFG, build_cfg
 from lbr2pgo.program.code.decode import decode
 from lbr2pgo.program.code.functions import Functions, build_functions, code_ranges, cut
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.code.patches import Patches, read_patches
-from lbr2pgo.program.elf.call_frames import FrameRanges, read_frame_ranges
 from lbr2pgo.program.elf.eh_frame import read_frames
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.kernel import anchored
@@ -27,7 +28,9 @@ from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.distinct import distinct
 
 if TYPE_CHECKING:
+    from lbr2pgo.program.code.cfg import FunctionCFG
     from lbr2pgo.program.dwarf.debug_info import CodeInfo
+    from lbr2pgo.program.elf.call_frames import FrameRanges
 
 _AT_ONCE = 4096
 """Regions that are decoded together: of a large program the instructions would take gigabytes."""
@@ -47,7 +50,7 @@ class Program:
 
     def debug_info(self) -> CodeInfo:
         """The program's debug information, of which nothing is decoded yet."""
-        from lbr2pgo.program.dwarf.debug_info import DebugInfo  # not all need it
+        from lbr2pgo.program.dwarf.debug_info import DebugInfo
 
         return DebugInfo.open(self.image)
 
@@ -104,6 +107,8 @@ class Program:
     @cached_property
     def frame_ranges(self) -> FrameRanges:
         """Where the frame pointer points to the running function's frame."""
+        from lbr2pgo.program.elf.call_frames import read_frame_ranges
+
         return read_frame_ranges(self.image)
 
     def instructions_for(self, addresses: ImageAddresses) -> InstructionTable:
@@ -144,6 +149,8 @@ class Program:
         self, region: int, indirect_targets: Mapping[int, Sequence[int]] | None = None
     ) -> FunctionCFG:
         """Control-flow graph of `regions[region]`, see `build_cfg`."""
+        from lbr2pgo.program.code.cfg import build_cfg
+
         family = self.regions.families(np.array([region]))
         known = self._is_decoded[family].all()
         instructions = self._decoded if known else self._decode_new(family)

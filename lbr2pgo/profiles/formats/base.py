@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import Field, field, fields
+from functools import cache
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -160,6 +161,7 @@ class Output(ABC):
         return None
 
     @classmethod
+    @cache
     def options(cls) -> tuple[Option, ...]:
         """The fields, in their order."""
         kinds = get_type_hints(cls)
