@@ -137,9 +137,16 @@ cdef class Survey:
             self._begins_with_stack |= not self._has_lines
         if prefix.has_event and self.event_index(&prefix) == NO_EVENT:
             with gil:
-                name = text[prefix.event_start:prefix.event_end]
-                self._add_event(prefix.event, name.decode("utf-8", "replace"))
+                self._name_event(text, &prefix)
         return 0
+
+    cdef int _name_event(self, const uint8_t *text, const Prefix *prefix) except -1:
+        """Number the event that a prefix names.
+
+        Apart, since a function with a Python object takes the GIL to give it up, each time.
+        """
+        name = text[prefix.event_start:prefix.event_end]
+        return self._add_event(prefix.event, name.decode("utf-8", "replace"))
 
     cdef void _note_call_stack(self) noexcept nogil:
         """Note that the line before a stack belongs to it: a frame, even if it is a lone number."""

@@ -455,11 +455,17 @@ cdef class ContextTrie:
             return 0
         if row >= self.next_call.shape[0]:
             with gil:
-                longer = np.full(2 * self.next_call.shape[0], NONE, np.int64)
-                longer[:row] = self.next_call
-                self.next_call = longer
+                self._grow_calls()
         self.next_call[row] = self.first_call[samples]
         self.first_call[samples] = row
+        return 0
+
+    cdef int _grow_calls(self) except -1:
+        """Have room for twice as many calls; apart, since `_add_call` would take the GIL each time."""
+        cdef Py_ssize_t size = self.next_call.shape[0]
+        longer = np.full(2 * size, NONE, np.int64)
+        longer[:size] = self.next_call
+        self.next_call = longer
         return 0
 
     cdef uint64_t _entries(self, int64_t samples) except? 0 nogil:

@@ -16,3 +16,4 @@ cdef class RowSums:
     cdef Py_ssize_t add(
         self, uint64_t a, uint64_t b, uint64_t c, uint64_t count
     ) except -1 nogil
+    cdef int _grow(self) except -1

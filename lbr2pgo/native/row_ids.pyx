@@ -146,8 +146,14 @@ cdef class RowSums:
         cdef Py_ssize_t row = self.ids.number(a, b, c)
         if row >= self.sums.shape[0]:
             with gil:
-                sums = np.zeros(2 * self.sums.shape[0], np.uint64)
-                sums[:row] = self.sums
-                self.sums = sums
+                self._grow()
         self.sums[row] = saturating(self.sums[row], count)
         return row
+
+    cdef int _grow(self) except -1:
+        """Have room for twice as many; apart, since `add` would take the GIL each time."""
+        cdef Py_ssize_t size = self.sums.shape[0]
+        sums = np.zeros(2 * size, np.uint64)
+        sums[:size] = self.sums
+        self.sums = sums
+        return 0
