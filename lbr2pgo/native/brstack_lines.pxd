@@ -59,6 +59,11 @@ cdef Py_ssize_t read_entry(
     const uint8_t *text, Py_ssize_t place, Py_ssize_t end, EntryForm form, Entry *entry
 ) noexcept nogil
 
+cdef Py_ssize_t read_entries(
+    const uint8_t *text, Py_ssize_t place, Py_ssize_t end, EntryForm form,
+    Entry *entries, Py_ssize_t room, Py_ssize_t *count,
+) noexcept nogil
+
 cdef Py_ssize_t read_symbols(
     const uint8_t *text, Py_ssize_t place, Py_ssize_t end, SymbolEntry *entry
 ) noexcept nogil

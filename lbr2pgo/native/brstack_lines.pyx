@@ -110,7 +110,7 @@ cdef inline Py_ssize_t _field_end(
     return place
 
 
-cdef inline Py_ssize_t _read_words(
+cdef Py_ssize_t _read_words(
     const uint8_t *text, Py_ssize_t place, Py_ssize_t end, uint64_t *flags
 ) noexcept nogil:
     """Read `/TYPE/SPEC/…` up to the next blank, and add to the flags."""
@@ -153,20 +153,14 @@ cdef Py_ssize_t _read_letter(
     return after + 1
 
 
-cdef inline Py_ssize_t _read_letters(
+cdef Py_ssize_t _read_letters(
     const uint8_t *text, Py_ssize_t place, Py_ssize_t end, uint64_t *flags
 ) noexcept nogil:
     """Read `/EVENT/INTX/ABORT/`, up to the digits of CYCLES; NO_ENTRY if that is not here."""
     cdef Py_ssize_t after
     cdef int fields = 0
     flags[0] = 0
-    if starts_with(text, place + 2, end, b"/-/-/", 5) and text[place + 1] in b"PM":
-        # What nearly all look like, at once.
-        flags[0] = _letter_flags(text[place + 1])
-        place += 7
-        fields = 3
-    else:
-        place += 1
+    place += 1
     while place < end and not is_digit(text[place]) and fields < MOST_FLAGS:
         after = _read_letter(text, place, end, flags)
         if after == place:
@@ -184,13 +178,22 @@ cdef inline Py_ssize_t _read_flags(
     cdef uint64_t cycles
     if place >= end or text[place] != b"/":
         return NO_ENTRY
-    place = _read_letters(text, place, end, flags)
-    if place == NO_ENTRY:
-        return NO_ENTRY
+    if (
+        starts_with(text, place + 2, end, b"/-/-/", 5) and text[place + 1] in b"PM"
+        and place + 7 < end and is_digit(text[place + 7])
+    ):  # what nearly all look like, at once
+        flags[0] = PREDICTED if text[place + 1] == b"P" else MISPREDICTED
+        place += 7
+    else:
+        place = _read_letters(text, place, end, flags)
+        if place == NO_ENTRY:
+            return NO_ENTRY
     after = read_decimal(text, place, end, &cycles)
     if after == place:
         return NO_ENTRY
     flags[0] |= min(cycles, <uint64_t>CYCLES_MASK) << CYCLES_SHIFT
+    if after + 1 < end and text[after] == b"/" and is_blank(text[after + 1]):
+        return after + 1  # nothing but the slash, as of perf 6.1
     return _read_words(text, after, end, flags)
 
 
@@ -262,6 +265,25 @@ cdef inline Py_ssize_t read_entry(
         entry.flags = 0
         return after
     return _read_flags(text, after, end, &entry.flags)
+
+
+cdef Py_ssize_t read_entries(
+    const uint8_t *text, Py_ssize_t place, Py_ssize_t end, EntryForm form,
+    Entry *entries, Py_ssize_t room, Py_ssize_t *count,
+) noexcept nogil:
+    """Read entries with addresses, for which there is `room`; where they end.
+
+    That may be at one that can't be read.
+    """
+    cdef Py_ssize_t after, n = 0
+    while place < end and n < room:
+        after = read_entry(text, place, end, form, &entries[n])
+        if after == NO_ENTRY:
+            break
+        n += 1
+        place = skip_blanks(text, after, end)
+    count[0] = n
+    return place
 
 
 # Entries with symbols

@@ -14,7 +14,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from lbr2pgo.native.brstack_lines cimport (
     COMMENT, COUNT, FEWEST_BYTES, FLAGGED, FLAGGED_OR_BARE, NO_ENTRY, NOTHING, PREFIX, RECORD,
     STACK, SYMBOLS, Entry, EntryForm, LineKind, Prefix, Symbol, SymbolEntry, classify,
-    read_entry, read_prefix, read_symbols,
+    read_entries, read_entry, read_prefix, read_symbols,
 )
 from lbr2pgo.native.text cimport hash_text, line_end, read_decimal, skip_blanks
 
@@ -390,16 +390,13 @@ cdef class SampleReader:
         What follows the stack on the line starts differently; an entry that can't be read ends the
         stack, because what comes after it does not follow on.
         """
-        cdef Py_ssize_t after
-        cdef Entry *entry  # a row has its columns
-        while place < end:
-            entry = <Entry *>&self._entries[self._entry_count, 0]
-            after = read_entry(text, place, end, self._survey._form, entry)
-            if after == NO_ENTRY:
-                self._losses.entries += text[place] == b"0"
-                break
-            self._entry_count += 1
-            place = skip_blanks(text, after, end)
+        cdef Py_ssize_t found, first = self._entry_count
+        cdef Entry *rows = <Entry *>&self._entries[first, 0]  # with its columns
+        place = read_entries(
+            text, place, end, self._survey._form, rows, self._entries.shape[0] - first, &found
+        )
+        self._entry_count += found
+        self._losses.entries += place < end and text[place] == b"0"
         return 0
 
     cdef int _read_symbols(

@@ -74,30 +74,22 @@ cdef inline bint is_hex_digit(uint8_t byte) noexcept nogil:
     return HEX_DIGITS[byte] != 0
 
 
-cdef inline bint _are_hex_digits(uint64_t word) noexcept nogil:
-    """Whether all of eight bytes are hexadecimal digits.
+cdef inline bint _are_digits(uint64_t word, uint64_t *digits) noexcept nogil:
+    """Whether all of eight bytes are hexadecimal digits, letters small ones; each one's value.
 
-    With its top bit set, no byte borrows from the next when another below 128 is subtracted, and
-    it keeps the bit if it was not less.
+    Letters differ from 0 to 9 in the bit that is shifted down, and follow on them once what lies
+    between is taken away. A value is less than 16, and with 6 more it is not if it is a letter's.
     """
-    cdef uint64_t ones = 0x0101010101010101ULL, tops = 0x80 * ones
-    cdef uint64_t low = word & ~tops, letter = low | 0x20 * ones
-    cdef uint64_t are_digits = ((low | tops) - 0x30 * ones) & ((0x39 * ones | tops) - low)
-    cdef uint64_t are_letters = ((letter | tops) - 0x61 * ones) & ((0x66 * ones | tops) - letter)
-    return (are_digits | are_letters) & ~word & tops == tops
+    cdef uint64_t ones = 0x0101010101010101ULL, letters = (word >> 6) & ones
+    digits[0] = (word - 0x27 * letters) ^ (0x30 * ones)
+    return (digits[0] | ((digits[0] + 6 * ones) ^ (letters << 4))) & (0xF0 * ones) == 0
 
 
-cdef inline uint64_t _hex_value(uint64_t word) noexcept nogil:
-    """The number that eight hexadecimal digits make.
-
-    A product is a sum of shifted words: neighbours come to stand beside each other, first digits,
-    then pairs of them, then fours.
-    """
-    cdef uint64_t ones = 0x0101010101010101ULL
-    word = (word & 0x0F * ones) + ((word >> 6) & ones) * 9
-    word = (word * 0x1001) >> 8 & 0x00FF00FF00FF00FFULL
-    word = (word * 0x1000001) >> 16 & 0x0000FFFF0000FFFFULL
-    return (word * 0x1000000000001ULL) >> 32
+cdef inline uint64_t _number(uint64_t digits) noexcept nogil:
+    """The number that eight digits make: neighbours are joined, then pairs of them, then fours."""
+    digits = (digits << 12 | digits) >> 8 & 0x00FF00FF00FF00FFULL
+    digits = (digits << 24 | digits) >> 16 & 0x0000FFFF0000FFFFULL
+    return (digits << 48 | digits) >> 32
 
 
 cdef inline Py_ssize_t read_hex(
@@ -107,18 +99,19 @@ cdef inline Py_ssize_t read_hex(
 
     Most of a text are addresses of more than eight digits, and the first eight are read at once.
     """
-    cdef uint64_t word, number = 0
+    cdef uint64_t digits, digit, number = 0
     cdef Py_ssize_t here = place
     value[0] = 0
-    if end - here >= WORD:
-        word = word_at(text + here)
-        if _are_hex_digits(word):
-            number = _hex_value(word)
-            here += WORD
-    while here < end and is_hex_digit(text[here]):
+    if end - here >= WORD and _are_digits(word_at(text + here), &digits):
+        number = _number(digits)
+        here += WORD
+    while here < end:
+        digit = HEX_DIGITS[text[here]]
+        if digit == 0:
+            break
         if number >> 60:
             return place
-        number = number << 4 | <uint64_t>(HEX_DIGITS[text[here]] - 1)
+        number = (number << 4) + digit - 1
         here += 1
     value[0] = number
     return here
