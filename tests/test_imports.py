@@ -174,7 +174,6 @@ def test_a_whole_conversion_imports_only_what_it_needs(tmp_path: Path) -> None:
         "hashlib",
         "tempfile",
         "capstone",
-        "logging",
     }
     assert not needless & set(done.stdout.split())
 

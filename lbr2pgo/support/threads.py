@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
-from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING, TypeVar, TypeVarTuple, Unpack
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
+from threading import Event, Lock
+from typing import TypeVar, TypeVarTuple, Unpack
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -33,53 +31,27 @@ def distribute(
     6
     20
     """
-    waiting, lock, begin, stopped = iter(items), Lock(), Event(), Event()
-    problems: list[BaseException] = []
+    waiting, lock, stopped = iter(items), Lock(), Event()
 
-    def work(worker: Callable[[Unpack[Ts]], object], ended: Event) -> None:
+    def work(worker: Callable[[Unpack[Ts]], object]) -> None:
         try:
-            begin.wait()  # a signal that comes before leaves nothing to wait for
             while not stopped.is_set():
                 with lock:
                     item = next(waiting, None)
                 if item is None:
                     return
                 worker(*item)
-        except BaseException as problem:
-            problems.append(problem)
+        except BaseException:
             stopped.set()
+            raise
+
+    with ThreadPoolExecutor(len(workers), "lbr2pgo-worker") as pool:
+        tasks = [pool.submit(work, worker) for worker in workers]
+        try:
+            for task in tasks:
+                task.result()
         finally:
-            ended.set()
-
-    begun: list[tuple[Thread, Event]] = []
-    try:
-        for worker in workers:
-            ended = Event()
-            thread = Thread(target=work, args=(worker, ended), name="lbr2pgo-worker")
-            thread.start()
-            begun.append((thread, ended))
-        begin.set()
-        _wait(begun)
-    finally:
-        stopped.set()
-        begin.set()
-        _wait(begun)
-    try:
-        if problems:
-            raise problems[0]
-    finally:
-        problems.clear()  # this frame, which the error holds, must not hold the error
-
-
-def _wait(begun: Iterable[tuple[Thread, Event]]) -> None:
-    """Wait for the work of threads, and then for them.
-
-    A thread that is joined while it works seems to have ended if a signal comes then (Python 3.11,
-    threading.Thread._wait_for_tstate_lock).
-    """
-    for thread, ended in begun:
-        ended.wait()
-        thread.join()
+            stopped.set()
 
 
 def in_order(
@@ -93,8 +65,6 @@ def in_order(
     >>> list(in_order([(2, 3), (4, 5)], [lambda a, b: a * b]))
     [6, 20]
     """
-    from concurrent.futures import ThreadPoolExecutor  # loads logging, which little else needs
-
     idle: SimpleQueue[Callable[[Unpack[Ts]], T]] = SimpleQueue()
     for worker in workers:
         idle.put(worker)

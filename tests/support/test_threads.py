@@ -1,12 +1,8 @@
 from __future__ import annotations
 
-import gc
-import signal
 import threading
 import time
-import weakref
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import partial
 
 import pytest
@@ -47,58 +43,6 @@ def test_what_a_worker_raises_ends_the_work() -> None:
     with pytest.raises(ValueError, match="item"):
         distribute(endless(made), [work, work])
     assert not [t for t in threading.enumerate() if t.name.startswith("lbr2pgo-worker")]
-
-
-def test_what_a_worker_raised_is_held_by_nobody_else() -> None:
-    gone: list[weakref.ref[HeldError]] = []
-
-    class HeldError(Exception):
-        def __init__(self) -> None:
-            gone.append(weakref.ref(self))
-
-    def work(_item: int) -> None:
-        raise HeldError
-
-    gc.disable()
-    try:
-        with suppress(HeldError):
-            distribute([(1,)], [work])
-        assert [each() for each in gone] == [None]
-    finally:
-        gc.enable()
-
-
-def test_a_signal_in_the_middle_of_the_work_is_raised_when_it_has_ended() -> None:
-    done: list[int] = []
-
-    def work(item: int) -> None:
-        if item == 0:
-            signal.raise_signal(signal.SIGINT)
-        time.sleep(0.1)
-        done.append(item)
-
-    with pytest.raises(KeyboardInterrupt):
-        distribute([(0,), (1,)], [work, work])
-    ended = len(done)
-    time.sleep(0.2)
-    assert len(done) == ended >= 1
-
-
-def test_a_signal_before_all_have_begun_leaves_nobody_at_work(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    done: list[int] = []
-    start = threading.Thread.start
-
-    def interrupted(thread: threading.Thread) -> None:
-        start(thread)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(threading.Thread, "start", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        distribute([(0,), (1,)], [done.append, done.append])
-    time.sleep(0.1)
-    assert not done
 
 
 def test_what_making_items_raises_comes_after_the_work_on_those_before() -> None:
