@@ -282,8 +282,10 @@ def test_the_real_node(recorded_run, tool, tmp_path: Path) -> None:
             assert all(row[name] == guessed[address][name] for name in ("taken", "not_taken"))
         else:
             assert not row["taken"]
-    shares = {share_of(row) for row in outcomes.values() if row["line"] == "hot.js:5"}
-    assert any(0.3 < share < 0.7 for share in shares)  # every other i is odd
+    # Every other i is odd. Line 5 alone has no more than the loop's first round, a dozen samples.
+    often = [row for row in outcomes.values() if row["taken"] + row["not_taken"] > 200]
+    shares = {share_of(row) for row in often if row["line"] in ("hot.js:5", "hot.js:6")}
+    assert any(0.4 < share < 0.6 for share in shares)
     for name in SHOWN[1:]:
         own, other = rows_of(by_code, name), rows_of(by_name, name)
         assert own.keys() == other.keys(), name
