@@ -140,8 +140,8 @@ def test_a_recording_without_its_binary_makes_no_profile(evaluate) -> None:
     assert len(calls) == 1
 
 
-# Debian's Bazel 4 has no additional_compiler_inputs: data names the profile alike, and it is built
-# before what is compiled with it.
+# Debian's Bazel 4 has no additional_compiler_inputs: data names the profile alike. That need not be
+# there when what is compiled with it is, so tests ask for the profile first.
 WORKSPACE_BUILD = """
 load("//:lbr2pgo.bzl", "lbr2pgo_bolt", "lbr2pgo_profile", "lbr2pgo_propeller")
 mapped = lbr2pgo_propeller(name = "no_layout", clusters = "none.cc", order = "none.ld")
@@ -204,7 +204,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture
 def bazel(
     tmp_path: Path, installed: Path, tool: Callable[[str], str], command_path: Mapping[str, str]
-) -> Iterator[Bazel]:
+) -> Bazel:
     """Run Bazel in a workspace of one program and a recording of it."""
     program = tool("bazel")
     tool("clang-22"), tool("llvm-bolt-22")
@@ -224,18 +224,17 @@ def bazel(
         overrides.append(f"--override_repository={repository}={tmp_path / repository}")
     environment = {**os.environ, **command_path, "CC": "clang-22"}
 
-    # Its server ends before it would pay to compile much of it well.
+    # It ends before it would pay to compile much of it well.
     start = [f"--output_user_root={installed}", "--host_jvm_args=-XX:TieredStopAtLevel=1"]
+    options = ["-c", "opt", "--action_env=PATH", "--spawn_strategy=local", *overrides]
 
-    def call(*words: str) -> subprocess.CompletedProcess[str]:
+    def run(*targets: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [program, "--nohome_rc", *start, *words],
+            [program, "--batch", "--nohome_rc", *start, "build", *options, *targets],
             cwd=workspace, env=environment, capture_output=True, text=True,
         )  # fmt: skip
 
-    options = ["-c", "opt", "--action_env=PATH", "--spawn_strategy=local", *overrides]
-    yield lambda *targets: call("build", *options, *targets)
-    call("shutdown")
+    return run
 
 
 @pytest.fixture
@@ -284,6 +283,8 @@ def test_bazel_itself_builds_with_propeller_s_layout(
             period=1009,
         )
     )
+    inputs = bazel("//:app_layout.propeller-cc", "//:app_layout.propeller-ld")
+    assert inputs.returncode == 0, inputs.stderr
     done = bazel("//:app.laid_out")
     assert done.returncode == 0, done.stderr
     made = (workspace / "bazel-bin").resolve() / "app.laid_out"
