@@ -34,8 +34,16 @@ def leaving_nothing(spool: Path, folder: Path) -> Iterator[None]:
 def _children() -> set[str]:
     """Processes whose parent this is, less those that have ended."""
     tasks = Path("/proc/self/task").glob("*/children")
-    pids = {pid for task in tasks for pid in task.read_text().split()}
+    pids = {pid for task in tasks for pid in _listed(task)}
     return {pid for pid in pids if not _has_ended(pid)}
+
+
+def _listed(children: Path) -> list[str]:
+    """Those of a thread; none if it has ended since it was found."""
+    try:
+        return children.read_text().split()
+    except OSError:
+        return []
 
 
 def _has_ended(pid: str) -> bool:
