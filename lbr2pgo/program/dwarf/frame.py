@@ -77,11 +77,8 @@ class Group(NamedTuple):
     """(k,) rows of `FOUND`."""
 
 
-def assemble(groups: Sequence[Group], count: int, table_of: TableOf | None) -> InlineFrames:
-    """The frames of `count` addresses, of which each group holds some.
-
-    Without line tables to look in, all files stay unknown.
-    """
+def assemble(groups: Sequence[Group], count: int, table_of: TableOf) -> InlineFrames:
+    """The frames of `count` addresses, of which each group holds some."""
     offsets, leaf, unit = _addresses(groups, count)
     die = _dies(groups, offsets)
     names = NumberedTexts()
@@ -90,10 +87,7 @@ def assemble(groups: Sequence[Group], count: int, table_of: TableOf | None) -> I
     # One more at the end, for the -1 of frames without a DIE, and of DIEs without a name.
     nameless = names.numbers([""])
     name = np.append(np.where(name < 0, nameless, name), nameless)
-    file: I32 = np.zeros(len(die), np.int32)
-    files: tuple[str, ...] = ("",)
-    if table_of is not None:
-        file, files = name_files(np.repeat(unit, np.diff(offsets)), number, table_of)
+    file, files = name_files(np.repeat(unit, np.diff(offsets)), number, table_of)
     return InlineFrames(
         offsets, name[die], line, start_line, discriminator, file, names.texts, files
     )
