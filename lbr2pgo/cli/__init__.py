@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Collection, Iterable, Sequence
 from importlib import import_module
-from types import FrameType
+from types import FrameType, TracebackType
 
 from lbr2pgo.cli import messages
 from lbr2pgo.cli.commands import COMMANDS
@@ -62,6 +62,8 @@ def _main(arguments: Sequence[str] | None) -> int:
     _stop_tidily()
     if sys.unraisablehook is sys.__unraisablehook__:
         sys.unraisablehook = _insist
+    if sys.excepthook is sys.__excepthook__:
+        sys.excepthook = _tell_unless_told_to_end
     # Millions of small objects are made and hardly one of them in a cycle: a sixth of a short
     # run would go into looking for those.
     gc.set_threshold(1_000_000, 20, 20)
@@ -151,6 +153,17 @@ def _insist(dropped: sys.UnraisableHookArgs) -> None:
 
     if not sys.is_finalizing():
         send(0.01)
+
+
+def _tell_unless_told_to_end(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Print what C code wants to see printed, but not the stop that interrupted it.
+
+    NumPy's modules print what keeps them from loading before they make an ImportError of it.
+    """
+    if not _received:
+        sys.__excepthook__(kind, error, trace)
 
 
 def _prepare_streams() -> None:

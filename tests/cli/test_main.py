@@ -220,14 +220,21 @@ def test_the_manual_page_is_made_of_the_help(tmp_path: Path, run, tool) -> None:
 
 
 SWALLOWED = """
-import os, signal, sys
+import ctypes, os, signal, sys
 import lbr2pgo.cli as cli
 
-def swallow(args):
+def in_python():
     try:
         os.kill(os.getpid(), {number})
     except BaseException:
-        raise ImportError("as NumPy makes of it") from None
+        pass
+
+def in_c():
+    ctypes.pythonapi.PyRun_SimpleString(b"import os; os.kill(os.getpid(), {number})")  # prints it
+
+def swallow(args):
+    {where}()
+    raise ImportError("as NumPy makes of it")
 
 cli._parse = lambda words: type("Args", (), {{"run": staticmethod(swallow)}})
 cli.messages.configure = lambda args: None
@@ -235,11 +242,12 @@ sys.exit(cli.main([]))
 """
 
 
+@pytest.mark.parametrize("where", ["in_python", "in_c"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_whose_exception_a_library_swallows_still_ends_the_run_quietly(
-    number: int,
+    number: int, where: str
 ) -> None:
-    code = SWALLOWED.format(number=int(number))
+    code = SWALLOWED.format(number=int(number), where=where)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (128 + number, "")
 
