@@ -1,7 +1,7 @@
 """What an installation takes on disk, and whether the first conversion costs more than others.
 
 Makes a new environment in a folder, installs this checkout there with pip, and converts a
-shipped recording again and again.
+shipped recording again and again, with what was installed (`-P`), not with the checkout.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def install(folder: Path) -> Path:
 
 def sizes(python: Path) -> Iterator[tuple[str, float]]:
     """What was installed, the largest first, and its megabytes."""
-    found = subprocess.run([python, "-c", _SIZES], capture_output=True, text=True, check=True)
+    found = subprocess.run([python, "-Pc", _SIZES], capture_output=True, text=True, check=True)
     rows = [line.split() for line in found.stdout.splitlines()]
     for name, size in sorted(rows, key=lambda row: -int(row[1])):
         if name not in WITH_EVERY_ENVIRONMENT:
@@ -48,7 +48,7 @@ def sizes(python: Path) -> Iterator[tuple[str, float]]:
 def conversion(python: Path, folder: Path) -> measure.Cost:
     """What one costs."""
     outputs = ["--llvm", str(folder / "profile"), "--fdata", str(folder / "fdata")]
-    command = [python, "-m", "lbr2pgo", "convert", RECORDING, "--binary", PROGRAM, *outputs]
+    command = [python, "-Pm", "lbr2pgo", "convert", RECORDING, "--binary", PROGRAM, *outputs]
     return measure.run(list(map(str, command)))
 
 
