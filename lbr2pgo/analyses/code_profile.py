@@ -118,7 +118,7 @@ def code_profile(evidence: Evidence) -> CodeProfile:
     address = ran if sites is None else _with_sites(ran, sites)
     at = place_of(ran, address)
 
-    def spread(values: U64) -> U64:
+    def on_addresses(values: U64) -> U64:
         found = np.zeros(len(address), np.uint64)
         found[at] = values[rows]
         return found
@@ -131,10 +131,10 @@ def code_profile(evidence: Evidence) -> CodeProfile:
     ]
     return CodeProfile(
         address,
-        spread(flow.executed),
-        spread(flow.taken),
-        spread(flow.mispredicted),
-        spread(cycles),
+        on_addresses(flow.executed),
+        on_addresses(flow.taken),
+        on_addresses(flow.mispredicted),
+        on_addresses(cycles),
         tuple(frames),
         tuple(stacks),
         np.array(stack, np.int64),

@@ -119,8 +119,8 @@ def _cycles(evidence: Evidence) -> F64:
     part = cycles.cycles.astype(np.float64) * cycles.count / (last - first + 1)
     begins = _sums(part, first, len(code) + 1)
     ends = _sums(part, last + 1, len(code) + 1)
-    spread: F64 = np.cumsum(begins - ends)[:-1]
-    return np.where(spread > 1e-6, spread, 0.0)  # sums of floats leave crumbs
+    at_each: F64 = np.cumsum(begins - ends)[:-1]
+    return np.where(at_each > 1e-6, at_each, 0.0)  # sums of floats leave crumbs
 
 
 def _first_file(evidence: Evidence, region: int, rows: I64, file: I64) -> int:
