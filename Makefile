@@ -76,12 +76,12 @@ $(BIN)/python:
 	@if $(HAS_PIP); then without=--without-pip; fi; $(PYTHON) -m venv $$without $(VENV) || \
 	    { [ "$$(id -u)" = 0 ] && $(APT) update && $(APT) install -y python3-venv && $(PYTHON) -m venv $(VENV); }
 
-NATIVE = $(wildcard lbr2pgo/native/*.p*)
+LOOPS = $(foreach depth,* */* */*/*,$(wildcard lbr2pgo/$(depth)/*.p[yx][xd]))
 
 DEPENDENCIES = import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")
 
 # What the package needs is fetched while it is compiled.
-$(VENV)/.installed: pyproject.toml setup.py $(NATIVE) | compiler $(BIN)/python
+$(VENV)/.installed: pyproject.toml setup.py $(LOOPS) | compiler $(BIN)/python
 	@echo "compiling the loops, and fetching what the package needs: half a minute on two processors"
 	@$(PYTHON) -c '$(DEPENDENCIES)' >$(VENV)/dependencies.txt
 	@$(PIP) install --quiet --editable . --no-deps & built=$$!; \
@@ -89,7 +89,7 @@ $(VENV)/.installed: pyproject.toml setup.py $(NATIVE) | compiler $(BIN)/python
 	wait $$built && exit $$fetched
 	@touch $@
 
-$(VENV)/.developed: pyproject.toml setup.py $(NATIVE) | compiler $(BIN)/python
+$(VENV)/.developed: pyproject.toml setup.py $(LOOPS) | compiler $(BIN)/python
 	$(PIP) install --quiet pip --editable '.[dev]'
 	@touch $(VENV)/.installed $@
 
@@ -127,4 +127,5 @@ fuzz: setup ## fuzz every reader for SECONDS_EACH seconds
 	$(BIN)/python tests/fuzz/run.py --seconds $(SECONDS_EACH)
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) build lbr2pgo/native/*.so .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache
+	find lbr2pgo -name "*.so" -delete

@@ -1,4 +1,4 @@
-"""Builds the extension modules of lbr2pgo/native; all the rest stands in pyproject.toml."""
+"""Builds the extension modules, one for each .pyx file; all the rest stands in pyproject.toml."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 
-NATIVE = Path("lbr2pgo/native")
 SHARED = "lbr2pgo.native._memoryviews"
 """Cython's own code for memoryviews, compiled once for all modules."""
 
@@ -28,8 +27,8 @@ DIRECTIVES = {
     "emit_code_comments": False,  # a quarter of the C
 }
 PER_SAMPLE = {
-    "brstack_lines", "brstack_samples", "chain_paths", "file_spans", "iterations", "key_table",
-    "perf_records", "preaggregated_text", "row_ids", "runs", "traces", "walk",
+    "_brstack_lines", "_brstack_samples", "_chain_paths", "_file_spans", "_iterations",
+    "_perf_records", "_preaggregated", "_runs", "_traces", "key_table", "row_ids", "walk",
 }  # fmt: skip
 """Modules whose loops go over every sample. At -O2 GCC leaves the walk along a stack out of line,
 which makes counting half as slow again; everywhere else -O1 takes half the time to compile. (-Og
@@ -58,10 +57,15 @@ def extensions() -> list[Extension]:
 
     gc.disable()  # looking for cycles would take Cython half as long again
     modules = [
-        _extension(f"lbr2pgo.native.{path.stem}", path, "-O3" if path.stem in PER_SAMPLE else "-O1")
-        for path in sorted(NATIVE.glob("*.pyx"))
+        _extension(
+            ".".join(path.with_suffix("").parts),
+            path,
+            "-O3" if path.stem in PER_SAMPLE else "-O1",
+        )
+        for path in sorted(Path("lbr2pgo").rglob("*.pyx"))
     ]
-    shared = _extension(SHARED, NATIVE / "_memoryviews.c", "-O0")  # no loop calls it
+    memoryviews = Path("lbr2pgo/native/_memoryviews.c")
+    shared = _extension(SHARED, memoryviews, "-O0")  # no loop calls it
     return cythonize(
         [*modules, shared],
         compiler_directives=DIRECTIVES,

@@ -21,9 +21,9 @@ import numpy as np
 from inputs import CORPUS, unpacked
 
 from lbr2pgo.fleet.counting import CountingPlan, count_file
-from lbr2pgo.fleet.inputs import fleet_files
+from lbr2pgo.fleet.fleet_files import fleet_files
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, aggregate
-from lbr2pgo.profiles import parquet_counts
+from lbr2pgo.profiles.counts import parquet_counts
 from lbr2pgo.support.addresses import image_addresses
 
 HERE = Path(__file__).parent

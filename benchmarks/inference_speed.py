@@ -16,9 +16,9 @@ import numpy as np
 
 from lbr2pgo.analyses.accuracy_curves import InstructionCurve
 from lbr2pgo.cli.accuracy import exact_edges_of
-from lbr2pgo.inference.instructions import instruction_weights
-from lbr2pgo.inference.network import infer
 from lbr2pgo.program.program import Program
+from lbr2pgo.replay.inference.from_instructions import instruction_weights
+from lbr2pgo.replay.inference.network import infer
 
 FUNCTIONS, SAMPLES, ROUNDS = 50_000, (190_000, 3_800_000), 3
 

@@ -16,7 +16,7 @@ import many_files
 import numpy as np
 from measure import Cost, medians, run
 
-from lbr2pgo.native.ext_tsp import layout
+from lbr2pgo.profiles.propeller._ext_tsp import layout
 
 FILES, METHODS = 50, 1000
 TIMES = 5

@@ -19,7 +19,7 @@ from statistics import mean
 
 from which_profile import BUILDS, FIGURES, INSTRUMENTED, KINDS, PLAIN
 
-from lbr2pgo.build.results import share_saved
+from lbr2pgo.pgo.results import share_saved
 
 SEARCH = "the best for each"
 

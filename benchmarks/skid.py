@@ -20,11 +20,15 @@ import numpy as np
 from lbr2pgo.analyses.accuracy import overlap
 from lbr2pgo.analyses.accuracy_curves import InstructionCurve
 from lbr2pgo.cli.accuracy import exact_edges_of
-from lbr2pgo.inference.instructions import behind_slow, instruction_weights, without_peaks
-from lbr2pgo.inference.network import infer
-from lbr2pgo.inference.weights import GraphFlow, Weights
 from lbr2pgo.program.code.decode import are_slow
 from lbr2pgo.program.program import Program
+from lbr2pgo.replay.inference.from_instructions import (
+    behind_slow,
+    instruction_weights,
+    without_peaks,
+)
+from lbr2pgo.replay.inference.graph_weights import GraphFlow, Weights
+from lbr2pgo.replay.inference.network import infer
 from lbr2pgo.support.arrays import F64, I64
 
 SAMPLES, DRAWS = 20_000, 2

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
-from lbr2pgo.build.flags import PROBES, UNPROBED
-from lbr2pgo.build.kinds import USED
+from lbr2pgo.pgo.flags import PROBES, UNPROBED
+from lbr2pgo.pgo.kinds import USED
 
 LBR2PGO = (sys.executable, "-m", "lbr2pgo")
 CLANG = ("-O2", "-g1", "-fdebug-info-for-profiling", "-ffunction-sections", "-fuse-ld=lld",

@@ -26,7 +26,7 @@ from lbr2pgo.analyses.accuracy_curves import (
 from lbr2pgo.cli.accuracy import exact_edges_of
 from lbr2pgo.cli.waterfall import print_waterfall
 from lbr2pgo.conversion import ConvertOptions, convert
-from lbr2pgo.profiles.formats import output
+from lbr2pgo.profiles.registry import output
 from lbr2pgo.program.program import Program
 from lbr2pgo.reports import html
 from lbr2pgo.reports.build import ReportOptions, make_report

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from lbr2pgo.model.branch_stacks import BranchStacks
     from lbr2pgo.model.count_sums import merge
     from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
-    from lbr2pgo.profiles.formats import output, waterfall_rows
-    from lbr2pgo.profiles.formats.base import Output
+    from lbr2pgo.profiles.base import Output
+    from lbr2pgo.profiles.registry import output, waterfall_rows
     from lbr2pgo.program.dwarf.debug_info import DebugInfo
     from lbr2pgo.program.program import Program
     from lbr2pgo.replay.replay import Flow, ReplayOptions
@@ -53,9 +53,9 @@ _HOMES = {
     "Flow": "replay.replay",
     "ReplayOptions": "replay.replay",
     "BranchStacks": "model.branch_stacks",
-    "Output": "profiles.formats.base",
-    "output": "profiles.formats",
-    "waterfall_rows": "profiles.formats",
+    "Output": "profiles.base",
+    "output": "profiles.registry",
+    "waterfall_rows": "profiles.registry",
 }
 
 __all__ = [

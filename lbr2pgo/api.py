@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from lbr2pgo.conversion import Conversion, ConvertOptions
 from lbr2pgo.conversion import convert as _convert
 from lbr2pgo.counting.count import CountingOptions
-from lbr2pgo.profiles.formats import output
-from lbr2pgo.profiles.formats.base import Output
+from lbr2pgo.profiles.base import Output
+from lbr2pgo.profiles.registry import output
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import Source
 from lbr2pgo.support.file_names import expanded

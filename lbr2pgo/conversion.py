@@ -10,8 +10,8 @@ from lbr2pgo.counting.count import Progress
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
-from lbr2pgo.profiles.formats import steps
-from lbr2pgo.profiles.formats.base import Output, Work
+from lbr2pgo.profiles.base import Output, Work
+from lbr2pgo.profiles.registry import steps
 from lbr2pgo.replay.recordings import Inputs, Replayed, read_and_replay
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.dataclass import dataclass
@@ -115,8 +115,8 @@ def read(
     """The first half of `convert`: what the recordings come to, recorded or inferred."""
     if not (options.no_lbr or options.infer):
         return read_and_replay(options, progress, timings)
-    from lbr2pgo.inference.recordings import read_and_infer, with_flow
-    from lbr2pgo.profiles.bolt.indirect_jumps import indirect_targets
+    from lbr2pgo.program.blocks.indirect_jumps import indirect_targets
+    from lbr2pgo.replay.inference.recordings import read_and_infer, with_flow
 
     if options.infer and are_fdata(options.profiles):
         return _read_stale(options, timings)
@@ -128,8 +128,8 @@ def read(
 
 def are_fdata(paths: Sequence[Path]) -> bool:
     """Whether files are fdata: profiles that were written, and no recordings."""
-    from lbr2pgo.profiles.bolt.fdata import is_fdata
-    from lbr2pgo.profiles.formats.base import HEAD_SIZE
+    from lbr2pgo.profiles.base import HEAD_SIZE
+    from lbr2pgo.profiles.bolt.fdata.fdata_text import is_fdata
 
     def head(path: Path) -> bytes:
         with path.open("rb") as stream:
@@ -140,11 +140,11 @@ def are_fdata(paths: Sequence[Path]) -> bool:
 
 def _read_stale(options: ConvertOptions, timings: Timings | None) -> Replayed:
     """Fdata of an earlier build, laid over this one."""
-    from lbr2pgo.inference.recordings import with_stale
-    from lbr2pgo.profiles.bolt import fdata
-    from lbr2pgo.profiles.bolt.indirect_jumps import indirect_targets
-    from lbr2pgo.profiles.bolt.stale import stale_counts
+    from lbr2pgo.profiles.bolt.fdata import fdata_text
+    from lbr2pgo.profiles.bolt.fdata.stale_fdata import stale_counts
+    from lbr2pgo.program.blocks.indirect_jumps import indirect_targets
     from lbr2pgo.program.program import Program
+    from lbr2pgo.replay.inference.recordings import with_stale
 
     path, *others = options.profiles
     if options.binary is None or others:
@@ -154,7 +154,7 @@ def _read_stale(options: ConvertOptions, timings: Timings | None) -> Replayed:
             cure="Give the build that it shall serve (--binary), and merge files by merge-fdata.",
         )
     program = Program.open(options.binary)
-    found = stale_counts(fdata.read(path), program)
+    found = stale_counts(fdata_text.read(path), program)
     return with_stale(found.counts, found.partial, program, options, indirect_targets, timings)
 
 

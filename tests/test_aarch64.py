@@ -1,7 +1,7 @@
 """AArch64 from end to end: BRBE's forms in, and what LLVM's tools make of our files.
 
 That the profiles equal llvm-profgen's and perf2bolt's is tested with those of x86-64, in
-tests/profiles/llvm/test_correlate.py and tests/profiles/bolt/test_derive_fdata.py.
+tests/profiles/llvm/test_correlate.py and tests/profiles/bolt/fdata/test_derive_fdata.py.
 """
 
 from __future__ import annotations

@@ -17,10 +17,11 @@ from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.counting.count import CountingOptions
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
-from lbr2pgo.profiles.bolt import derive_fdata as bolt
-from lbr2pgo.profiles.formats import fdata, formats, steps
-from lbr2pgo.profiles.formats.llvm_contexts import STEPS as CONTEXTS
-from lbr2pgo.profiles.formats.unsymbolized import CONTEXT_RUNS
+from lbr2pgo.profiles.bolt.fdata import derive_fdata as bolt
+from lbr2pgo.profiles.bolt.fdata.format import SAMPLES
+from lbr2pgo.profiles.llvm.context_forms import STEPS as CONTEXTS
+from lbr2pgo.profiles.registry import formats, steps
+from lbr2pgo.profiles.unsymbolized.format import CONTEXT_RUNS
 from lbr2pgo.sources.text_lines import CHUNK_SIZE
 from lbr2pgo.support.errors import InputError, OutputError
 from lbr2pgo.support.timings import Timings
@@ -45,7 +46,7 @@ def test_every_sample_branch_and_run_is_accounted_for(tmp_path: Path) -> None:
     asked = every_form(tmp_path)
     done = convert(ConvertOptions((STATIC_RECORDING,), STATIC, outputs=asked))
     # No sample has a call stack to be unwound, and nothing was asked to be inferred or weighed.
-    steps_not_taken = (*CONTEXTS, CONTEXT_RUNS, *waterfall.INFERENCE_STEPS, *fdata.SAMPLES)
+    steps_not_taken = (*CONTEXTS, CONTEXT_RUNS, *waterfall.INFERENCE_STEPS, *SAMPLES)
     not_taken = {step.key for step in steps_not_taken}
     not_taken |= {"samples_weighed", "entries_read", "entries_in_image"}
     kinds = tuple(map(type, asked))

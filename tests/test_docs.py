@@ -16,8 +16,8 @@ from builders.outputs import forms
 import lbr2pgo
 from lbr2pgo import cli
 from lbr2pgo.cli.commands import COMMANDS
-from lbr2pgo.profiles.formats import formats as written_formats
-from lbr2pgo.profiles.formats import output
+from lbr2pgo.profiles.registry import formats as written_formats
+from lbr2pgo.profiles.registry import output
 from lbr2pgo.sources import formats
 
 ROOT = Path(__file__).parent.parent
@@ -52,7 +52,7 @@ def test_the_table_of_written_formats_is_made_from_their_registry() -> None:
             "; ".join(form.references),
         )  # fmt: skip
         expected.append(f"| {' | '.join(cells)} |")
-    assert table("formats.md", "lbr2pgo.profiles.formats.formats()") == expected
+    assert table("formats.md", "lbr2pgo.profiles.registry.formats()") == expected
 
 
 def test_the_table_of_options_is_made_from_the_registry() -> None:

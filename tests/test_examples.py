@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from lbr2pgo.build.flags import Wanted, profile_flags
-from lbr2pgo.build.post_link import bolt
+from lbr2pgo.pgo.flags import Wanted, profile_flags
+from lbr2pgo.pgo.post_link import bolt
 
 ROOT = Path(__file__).parents[1]
 ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,17 +27,15 @@ ORDER = (
     "sources",
     "counting",
     "replay",
-    "inference",
-    "contexts",
-    "profiles",
     "evidence",
+    "profiles",
     "conversion",
     "fleet",
     "record",
     "analyses",
     "reports",
     "dumping",
-    "build",
+    "pgo",
     "api",
     "",
     "cli",
@@ -60,6 +59,10 @@ KNOWS_ONLY = {
     # A recorder knows what it writes; its accuracy is an analysis.
     "record": {"support", "model", "native", "program/elf/image", *ARCHITECTURE},
 }
+
+
+_ENDINGS = (".py", ".pyx", ".pxd", "")
+"""Of modules in Python and of loops, and of folders."""
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:
@@ -88,21 +91,55 @@ def imported(tree: ast.Module) -> Iterator[str]:
                 yield _module_of(name.removeprefix("lbr2pgo").lstrip(".").replace(".", "/"))
 
 
+def every_import() -> Iterator[tuple[str, set[str]]]:
+    """Each module in Python, and what it imports."""
+    return ((module, set(imported(tree))) for module, tree in modules())
+
+
+def every_cimport() -> Iterator[tuple[str, set[str]]]:
+    """Each module of loops, and what it cimports or imports."""
+    for path in sorted((*PACKAGE.rglob("*.pyx"), *PACKAGE.rglob("*.pxd"))):
+        module = path.relative_to(PACKAGE).with_suffix("").as_posix()
+        names = re.findall(r"^\s*from lbr2pgo\.([\w.]+) c?import", path.read_text(), re.MULTILINE)
+        yield module, {_module_of(name.replace(".", "/")) for name in names}
+
+
 def _module_of(name: str) -> str:
     """The module that holds what is imported: the name itself, or what it is a part of."""
-    while name and not (PACKAGE / f"{name}.py").exists() and not (PACKAGE / name).is_dir():
+    while name and not any((PACKAGE / f"{name}{end}").exists() for end in _ENDINGS):
         name = name.rpartition("/")[0]
     return name
 
 
-@pytest.mark.parametrize(
-    ("module", "tree"), list(modules()), ids=[module or "lbr2pgo" for module, _ in modules()]
-)
-def test_a_module_imports_from_rooms_to_its_left(module: str, tree: ast.Module) -> None:
-    room = room_of(module)
-    allowed = KNOWS_ONLY.get(room, set(ORDER[: ORDER.index(room)])) | {room}
-    astray = {name for name in imported(tree) if not {name, room_of(name)} & allowed}
-    assert not astray, f"{module} must not import {sorted(astray)}"
+def test_modules_import_from_rooms_to_their_left() -> None:
+    found = {}
+    for module, names in (*every_import(), *every_cimport()):
+        room = room_of(module)
+        allowed = KNOWS_ONLY.get(room, set(ORDER[: ORDER.index(room)])) | {room}
+        found[module] = sorted(name for name in names if not {name, room_of(name)} & allowed)
+    assert {module: names for module, names in found.items() if names} == {}
+
+
+def test_loops_of_a_subject_are_imported_in_its_room_alone() -> None:
+    """`_name.pyx` stands beside the Python that calls it; what several rooms call is in `native`."""
+    found = [
+        (module, name)
+        for module, names in (*every_import(), *every_cimport())
+        for name in names
+        if name.rpartition("/")[2].startswith("_") and room_of(name) != room_of(module)
+    ]
+    assert found == []
+
+
+def test_native_holds_what_several_rooms_use() -> None:
+    users: dict[str, set[str]] = {}
+    for module, names in (*every_import(), *every_cimport()):
+        for name in names - {module}:
+            if room_of(name) == "native":
+                users.setdefault(name, set()).add(room_of(module))
+    assert {
+        name for name, rooms in users.items() if rooms != {"native"} and len(rooms) < 2
+    } == set()
 
 
 def test_profiles_know_of_no_source_but_three_formats_that_they_share() -> None:

@@ -77,7 +77,7 @@ FAST = ("anonymous memory", "forks")
 @pytest.mark.parametrize(
     "case", [pytest.param(name, marks=() if name in FAST else pytest.mark.long) for name in CASES]
 )
-def test_a_million_take_half_a_gigabyte_and_20_seconds_at_most(case: str, tmp_path: Path) -> None:
+def test_a_million_take_half_a_gigabyte_and_a_minute_at_most(case: str, tmp_path: Path) -> None:
     space = build.mmap2(10, 0x202000, 0xA0000, PATH, EVENT.trailer(10, 10, 1))
     samples = b"".join(
         Sample(STACK, pid=10, tid=10, time=10**6 + i).encode(EVENT) for i in range(500)
@@ -94,6 +94,6 @@ def test_a_million_take_half_a_gigabyte_and_20_seconds_at_most(case: str, tmp_pa
         code, megabytes, seconds = done.stdout.splitlines()[-1].split()
         assert code == "0", done.stderr
         assert int(megabytes) <= 500
-        assert float(seconds) <= 20
+        assert float(seconds) <= 60
         outputs.append(out.read_bytes())
     assert outputs[0] == outputs[1] != b""

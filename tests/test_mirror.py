@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[1]
 PACKAGE, TESTS = ROOT / "lbr2pgo", Path(__file__).parent
 
@@ -15,7 +13,7 @@ NOTHING_TO_TEST = {
     "native/bits.pyx": "numbers that loops and modules share",
     "native/perf_abi.pyx": "the same",
     "profiles/llvm/extbinary_layout.py": "numbers of the format",
-    "profiles/bolt/edges.py": "columns of a table",
+    "profiles/bolt/fdata/edges.py": "columns of a table",
     "program/code/architecture.py": "records of what an architecture is",
     "reports/assets/refresh.py": "run by hand when a library's version is to change",
     "support/arrays.py": "names of types",
@@ -27,64 +25,64 @@ TESTED_AS_A_WHOLE = {
     "analyses/code_profile.py": "reports/exports/test_exports.py",
     "analyses/evidence.py": "reports/test_gather.py",
     "analyses/flow_graph.py": "analyses/test_chains.py",
-    "build/options.py": "build/test_loop.py",
-    "build/post_link.py": "test_examples.py",
-    "build/variants.py": "build/test_search.py",
-    "build/workplace.py": "build/test_loop.py",
+    "pgo/loop_options.py": "pgo/test_loop.py",
+    "pgo/post_link.py": "test_examples.py",
+    "pgo/variants.py": "pgo/test_search.py",
+    "pgo/workplace.py": "pgo/test_loop.py",
     "cli/reporting.py": "cli/test_report.py",
-    "contexts/code.py": "contexts/test_unwind.py",
-    "contexts/recordings.py": "profiles/formats/test_llvm_contexts.py",
+    "evidence/contexts/unwound_code.py": "evidence/contexts/test_unwind.py",
+    "evidence/contexts/recordings.py": "profiles/llvm/test_context_forms.py",
     "evidence/collector.py": "reports/test_gather.py",
     "fleet/counting.py": "fleet/test_fleet.py",
-    "fleet/inputs.py": "fleet/test_fleet.py",
+    "fleet/fleet_files.py": "fleet/test_fleet.py",
     "fleet/runners.py": "fleet/test_fleet.py",
-    "native/brstack_lines.pyx": "native/test_brstack_samples.py",
-    "native/context_samples.pyx": "profiles/llvm/contexts/test_lines.py",
-    "profiles/bolt/context.py": "profiles/bolt/test_blocks.py",
-    "profiles/bolt/fdata_sums.py": "profiles/bolt/test_fdata.py",
-    "profiles/bolt/fdata_tables.py": "profiles/bolt/test_fdata.py",
-    "profiles/bolt/idioms.py": "profiles/bolt/test_x86_idioms.py",
-    "profiles/bolt/symbols.py": "profiles/bolt/test_functions.py",
-    "profiles/formats/afdo.py": "profiles/formats/test_formats.py",
-    "profiles/formats/bolt_yaml.py": "profiles/bolt/test_tool.py",
-    "profiles/formats/call_graph_order.py": "profiles/test_linker_lists.py",
-    "profiles/formats/counts.py": "profiles/formats/test_formats.py",
-    "profiles/formats/fdata.py": "profiles/formats/test_formats.py",
-    "profiles/formats/llvm.py": "profiles/formats/test_formats.py",
-    "profiles/formats/preaggregated.py": "profiles/formats/test_formats.py",
-    "profiles/formats/propeller.py": "profiles/formats/test_formats.py",
-    "profiles/formats/propeller_order.py": "profiles/formats/test_formats.py",
-    "profiles/formats/symbol_order.py": "profiles/test_linker_lists.py",
-    "profiles/formats/unsymbolized.py": "profiles/formats/test_formats.py",
-    "profiles/gcc/functions.py": "profiles/gcc/test_samples.py",
-    "profiles/gcc/first_seen.py": "profiles/gcc/test_samples.py",
-    "profiles/gcc/written.py": "profiles/gcc/test_afdo.py",
-    "profiles/llvm/contexts/keys.py": "profiles/llvm/contexts/test_lines.py",
-    "profiles/llvm/contexts/profile.py": "profiles/llvm/contexts/test_nesting.py",
-    "profiles/llvm/contexts/samples.py": "profiles/llvm/contexts/test_lines.py",
+    "sources/perf_script/_brstack_lines.pyx": "sources/perf_script/test__brstack_samples.py",
+    "profiles/llvm/contexts/_context_samples.pyx": "profiles/llvm/contexts/test_line_contexts.py",
+    "program/blocks/binary_context.py": "program/blocks/test_basic_blocks.py",
+    "profiles/bolt/fdata/fdata_sums.py": "profiles/bolt/fdata/test_fdata_text.py",
+    "profiles/bolt/fdata/fdata_tables.py": "profiles/bolt/fdata/test_fdata_text.py",
+    "program/blocks/idioms.py": "program/blocks/test_x86_idioms.py",
+    "program/blocks/code_symbols.py": "program/blocks/test_binary_functions.py",
+    "profiles/afdo/format.py": "profiles/test_registry.py",
+    "profiles/bolt/yaml/format.py": "profiles/bolt/test_tool.py",
+    "profiles/linker/call_graph_order.py": "profiles/linker/test_linker_lists.py",
+    "profiles/counts/format.py": "profiles/test_registry.py",
+    "profiles/bolt/fdata/format.py": "profiles/test_registry.py",
+    "profiles/llvm/format.py": "profiles/test_registry.py",
+    "profiles/preaggregated/format.py": "profiles/test_registry.py",
+    "profiles/propeller/format.py": "profiles/test_registry.py",
+    "profiles/propeller/order_format.py": "profiles/test_registry.py",
+    "profiles/linker/symbol_order.py": "profiles/linker/test_linker_lists.py",
+    "profiles/unsymbolized/format.py": "profiles/test_registry.py",
+    "profiles/afdo/gcc_functions.py": "profiles/afdo/test_gcc_samples.py",
+    "profiles/afdo/first_seen.py": "profiles/afdo/test_gcc_samples.py",
+    "profiles/afdo/written.py": "profiles/afdo/test_afdo.py",
+    "profiles/llvm/contexts/keys.py": "profiles/llvm/contexts/test_line_contexts.py",
+    "profiles/llvm/contexts/context_profile.py": "profiles/llvm/contexts/test_nesting.py",
+    "profiles/llvm/contexts/context_samples.py": "profiles/llvm/contexts/test_line_contexts.py",
     "profiles/llvm/contexts/sizes.py": "profiles/llvm/contexts/test_preinliner.py",
     "profiles/llvm/counted_code.py": "profiles/llvm/test_correlate.py",
     "profiles/llvm/extbinary_reader.py": "profiles/llvm/test_extbinary.py",
     "profiles/llvm/extbinary_writer.py": "profiles/llvm/test_extbinary.py",
     "profiles/llvm/probe_functions.py": "profiles/llvm/test_probe_profile.py",
-    "profiles/parquet_counts.py": "sources/test_parquet_counts.py",
-    "profiles/propeller/layout.py": "profiles/propeller/test_files.py",
+    "profiles/counts/parquet_counts.py": "sources/test_parquet_counts.py",
+    "profiles/propeller/block_layout.py": "profiles/propeller/test_files.py",
     "program/code/aarch64.py": "program/code/test_instructions.py",
     "program/code/x86.py": "program/code/test_instructions.py",
-    "program/code/x86_lengths.py": "native/test_x86_lengths.py",
+    "program/code/x86_lengths.py": "program/code/test__x86_lengths.py",
     "program/dwarf/frame.py": "program/dwarf/test_debug_info.py",
     "program/dwarf/function.py": "program/dwarf/test_debug_info.py",
     "program/dwarf/line.py": "program/dwarf/test_debug_info.py",
-    "program/dwarf/unit.py": "native/test_dwarf_units.py",
-    "program/elf/call_frames.py": "native/test_call_frames.py",
-    "program/jit/program.py": "replay/test_jit.py",
+    "program/dwarf/unit.py": "program/dwarf/test__units.py",
+    "program/elf/call_frames.py": "program/elf/test__call_frames.py",
+    "program/jit/jit_program.py": "replay/test_jit.py",
     "record/exact_streams.py": "record/test_plugin_flow.py",
     "record/perf_data_features.py": "record/test_perf_data_writer.py",
-    "reports/exports/code.py": "reports/exports/test_exports.py",
+    "reports/exports/code_frames.py": "reports/exports/test_exports.py",
     "reports/exports/firefox.py": "reports/exports/test_exports.py",
     "reports/exports/parquet.py": "reports/exports/test_exports.py",
     "reports/exports/speedscope.py": "reports/exports/test_exports.py",
-    "reports/lines.py": "cli/test_report.py",
+    "reports/line_report.py": "cli/test_report.py",
     "reports/model.py": "reports/test_terminal.py",
     "reports/page.py": "reports/test_html.py",
     "sources/registers/dump_source.py": "sources/registers/test_intel_msr.py",
@@ -112,11 +110,13 @@ def own_test(module: str) -> Path:
     return path.with_name(f"test_{path.stem}.py")
 
 
-@pytest.mark.parametrize("module", modules())
-def test_a_module_has_tests_of_its_own_or_a_reason(module: str) -> None:
-    has_own = own_test(module).exists() or has_doctest(module)
-    listed = (module in NOTHING_TO_TEST) + (module in TESTED_AS_A_WHOLE)
-    assert has_own + listed == 1, f"give it {own_test(module).relative_to(ROOT)}, or a reason here"
+def test_modules_have_tests_of_their_own_or_a_reason() -> None:
+    wrong = []
+    for module in modules():
+        has_own = own_test(module).exists() or has_doctest(module)
+        if has_own + (module in NOTHING_TO_TEST) + (module in TESTED_AS_A_WHOLE) != 1:
+            wrong.append(f"{module}: {own_test(module).relative_to(ROOT)}, or a reason here")
+    assert wrong == []
 
 
 def test_the_lists_name_what_is_there() -> None:

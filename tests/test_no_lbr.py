@@ -18,15 +18,15 @@ from builders.recordings import TESTBINS
 
 from lbr2pgo.analyses import quality
 from lbr2pgo.conversion import ConvertOptions, convert
-from lbr2pgo.inference.instructions import UNIT
-from lbr2pgo.profiles.bolt.fdata_tables import Fdata
-from lbr2pgo.profiles.formats import output, read_written
-from lbr2pgo.profiles.gcc.afdo import GccProfile
+from lbr2pgo.profiles.afdo.afdo import GccProfile
+from lbr2pgo.profiles.bolt.fdata.fdata_tables import Fdata
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.profiles.propeller.block_flow import block_flow
 from lbr2pgo.profiles.propeller.written import Clusters
+from lbr2pgo.profiles.registry import output, read_written
 from lbr2pgo.program.block_map import open_block_map
 from lbr2pgo.program.program import Program
+from lbr2pgo.replay.inference.from_instructions import UNIT
 
 SOURCE = TESTBINS / "src" / "shapes.cpp"
 FLAGS = ("-O2", "-g", "-fpseudo-probe-for-profiling", "-fbasic-block-address-map", "-fuse-ld=lld")

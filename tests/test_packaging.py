@@ -128,18 +128,20 @@ def test_a_wheel_holds_compiled_loops_with_their_types(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     compiled = {name.split(".")[0] for name in names if name.endswith(".so")}
     typed = {name.split(".")[0] for name in names if name.endswith(".pyi")}
-    folder = ROOT / "lbr2pgo" / "native"
-    sources = {f"lbr2pgo/native/{path.stem}" for path in folder.glob("*.pyx")}
-    assert compiled == sources | {"lbr2pgo/native/_memoryviews"}
-    assert typed == {f"lbr2pgo/native/{path.stem}" for path in folder.glob("*.pyi")}
+    assert compiled == _named("*.pyx") | {"lbr2pgo/native/_memoryviews"}
+    assert typed == _named("*.pyi")
+
+
+def _named(pattern: str) -> set[str]:
+    """Files of the package, as paths without an ending."""
+    found = (ROOT / "lbr2pgo").rglob(pattern)
+    return {path.relative_to(ROOT).with_suffix("").as_posix() for path in found}
 
 
 def test_no_loop_swallows_an_index_out_of_bounds(wheel: Path, source: Path) -> None:
     """Cython prints what a `noexcept` function raises, and goes on: none checks an index."""
     made = list((source / "build" / "cython").rglob("*.c"))
-    assert {path.stem for path in made} >= {
-        path.stem for path in (ROOT / "lbr2pgo" / "native").glob("*.pyx")
-    }
+    assert {path.stem for path in made} >= {Path(name).stem for name in _named("*.pyx")}
     assert any("__Pyx_RaiseBufferIndexErrorNogil" in path.read_text() for path in made)
     assert [path.stem for path in made if '__Pyx_WriteUnraisable("' in path.read_text()] == []
 

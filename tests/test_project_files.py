@@ -14,7 +14,7 @@ import yaml
 
 import lbr2pgo
 from lbr2pgo.analyses import registry
-from lbr2pgo.profiles.formats import base
+from lbr2pgo.profiles import base
 from lbr2pgo.support import output
 
 ROOT = Path(__file__).parent.parent

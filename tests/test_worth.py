@@ -10,10 +10,10 @@ import pytest
 from builders.hybrid import text_of
 from builders.recordings import TESTBINS
 
-from lbr2pgo.build.measure import Candidate, measure
-from lbr2pgo.build.training import Training, make_profiles, record_all
 from lbr2pgo.model.exact_counts import Totals
-from lbr2pgo.profiles.formats.llvm import LlvmOutput
+from lbr2pgo.pgo.measure import Candidate, measure
+from lbr2pgo.pgo.training import Training, make_profiles, record_all
+from lbr2pgo.profiles.llvm.format import LlvmOutput
 from lbr2pgo.sources.perf_data.reader import PerfData
 
 pytestmark = pytest.mark.slow

@@ -29,7 +29,7 @@ from lbr2pgo.support.sums import sums_at
 from lbr2pgo.support.tables import same_length, seal
 
 if TYPE_CHECKING:
-    from lbr2pgo.program.code.functions import Functions
+    from lbr2pgo.program.code.regions import Functions
     from lbr2pgo.program.program import Program
     from lbr2pgo.replay.replay import Flow
 

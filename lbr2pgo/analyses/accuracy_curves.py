@@ -13,16 +13,16 @@ import numpy as np
 
 from lbr2pgo.analyses.accuracy import Edges, executions, measure, overlap
 from lbr2pgo.counting.count import CountingOptions, count_stack_source
-from lbr2pgo.inference.calls import Calls
-from lbr2pgo.inference.instructions import instruction_weights
-from lbr2pgo.inference.network import infer
 from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.model.branch_stacks import BranchStacks
-from lbr2pgo.profiles.bolt.indirect_jumps import indirect_targets
+from lbr2pgo.program.blocks.indirect_jumps import indirect_targets
 from lbr2pgo.program.code.code_graph import CodeGraph, IndirectTargets, code_graph
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
+from lbr2pgo.replay.inference.call_evidence import Calls
+from lbr2pgo.replay.inference.from_instructions import instruction_weights
+from lbr2pgo.replay.inference.network import infer
 from lbr2pgo.replay.newest_runs import impute
 from lbr2pgo.replay.replay import replay
 from lbr2pgo.sources.base import SourceInfo, StackSource, SymbolResolver

@@ -21,7 +21,9 @@ def case_values(
 
     None where the code does not tell them: other jumps, and tables that are not recognised.
     """
-    from lbr2pgo.profiles.bolt.indirect_jumps import switch_cases  # with much that few reports need
+    from lbr2pgo.program.blocks.indirect_jumps import (
+        switch_cases,  # with much that few reports need
+    )
 
     known: dict[tuple[int, int], str] = {}
     for file, moved, own in _by_file(evidence, jumps):
@@ -61,7 +63,7 @@ def conditions(evidence: Evidence, branches: ImageAddresses) -> list[str | None]
 
     None where that is with no number, or further ahead.
     """
-    from lbr2pgo.profiles.bolt.context import idioms_of
+    from lbr2pgo.program.blocks.binary_context import idioms_of
 
     code = evidence.flow.instructions
     found: list[str | None] = []

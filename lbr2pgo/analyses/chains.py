@@ -12,9 +12,9 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from lbr2pgo.analyses.confidence import wilson
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.flow_graph import FlowGraph, flow_graph, hottest_regions
-from lbr2pgo.analyses.intervals import wilson
 from lbr2pgo.evidence.path_counts import PATHS, ChainPlan, PathCounts
 from lbr2pgo.evidence.sample_runs import next_marked
 from lbr2pgo.program.code.cfg import EdgeKind

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from lbr2pgo.analyses import hot_functions, latency, mispredictions, outcomes
+from lbr2pgo.analyses.confidence import difference, wilson
 from lbr2pgo.analyses.evidence import TOP, Evidence
-from lbr2pgo.analyses.intervals import difference, wilson
 from lbr2pgo.analyses.latency import TimedRun
 from lbr2pgo.analyses.table import Column, Table, Unit, Value, build
 from lbr2pgo.program.code.instructions import Kind

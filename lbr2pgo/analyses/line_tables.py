@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from lbr2pgo.analyses import call_edges, hot_branches, mispredictions
+from lbr2pgo.analyses.confidence import wilson
 from lbr2pgo.analyses.evidence import TOP
-from lbr2pgo.analyses.intervals import wilson
 from lbr2pgo.analyses.table import Column, Table, Unit, Value, build, empty
 from lbr2pgo.model.line_branches import LineBranches
 from lbr2pgo.support.arrays import I64

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from lbr2pgo.analyses.confidence import wilson
 from lbr2pgo.analyses.evidence import TOP, Evidence
-from lbr2pgo.analyses.intervals import wilson
 from lbr2pgo.analyses.source_lines import SourceLines
 from lbr2pgo.analyses.table import Column, Table, Unit, Value, build, empty
 from lbr2pgo.model.branch_counts import FROM, Branches

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from lbr2pgo.analyses.cases import conditions
+from lbr2pgo.analyses.confidence import wilson
 from lbr2pgo.analyses.evidence import TOP, Evidence
-from lbr2pgo.analyses.intervals import wilson
 from lbr2pgo.analyses.places import file_column
 from lbr2pgo.analyses.source_lines import SourceLines
 from lbr2pgo.analyses.table import Column, Table, Unit, Value, build

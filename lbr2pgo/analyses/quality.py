@@ -11,9 +11,9 @@ import numpy as np
 from lbr2pgo.analyses import accuracy, sample_quality, staleness
 from lbr2pgo.analyses.sample_quality import ProfileOverlap
 from lbr2pgo.analyses.staleness import Derive, Staleness
-from lbr2pgo.profiles.bolt.fdata_tables import UNKNOWN, Fdata
-from lbr2pgo.profiles.gcc.afdo import GccProfile
-from lbr2pgo.profiles.gcc.samples import gcc_samples
+from lbr2pgo.profiles.afdo.afdo import GccProfile
+from lbr2pgo.profiles.afdo.gcc_samples import gcc_samples
+from lbr2pgo.profiles.bolt.fdata.fdata_tables import UNKNOWN, Fdata
 from lbr2pgo.profiles.llvm.correlate import sample_profile
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.profiles.propeller.written import Clusters

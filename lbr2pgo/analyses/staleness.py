@@ -8,16 +8,16 @@ from dataclasses import replace
 import numpy as np
 
 from lbr2pgo.model.branch_counts import END, TO, BranchCounts, aggregate
-from lbr2pgo.profiles.bolt.fdata_tables import NOT_A_SYMBOL, Fdata
-from lbr2pgo.profiles.bolt.functions import discover
+from lbr2pgo.profiles.bolt.fdata.fdata_tables import NOT_A_SYMBOL, Fdata
 from lbr2pgo.profiles.llvm.correlate import sample_profile
 from lbr2pgo.profiles.llvm.sample_names import Location, canonical_name, guid
 from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
 from lbr2pgo.profiles.propeller.written import Laid
 from lbr2pgo.program.block_map import open_block_map
+from lbr2pgo.program.blocks.binary_functions import discover
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
-from lbr2pgo.program.probes import Descriptors
 from lbr2pgo.program.program import Program
+from lbr2pgo.program.pseudo_probes import Descriptors
 from lbr2pgo.replay.replay import Flow, replay
 from lbr2pgo.support.addresses import ByteRanges, image_addresses
 from lbr2pgo.support.arrays import I64, U64, Bools

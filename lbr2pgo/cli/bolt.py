@@ -7,10 +7,10 @@ import shutil
 import sys
 from pathlib import Path
 
-from lbr2pgo.build import MOST_MISSING, MOST_STALE, MUCH_STALE
 from lbr2pgo.cli.check import REFUSED, add_staleness_gates
 from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.messages import wrote
+from lbr2pgo.pgo import MOST_MISSING, MOST_STALE, MUCH_STALE
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _lay_out(args: argparse.Namespace, tool: str, profile: Path) -> None:
-    from lbr2pgo.build.post_link import bolt, profiled
+    from lbr2pgo.pgo.post_link import bolt, profiled
     from lbr2pgo.support.printable import printable
 
     infers = profile == args.yaml

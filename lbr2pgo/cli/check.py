@@ -9,14 +9,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lbr2pgo.build import MOST_STALE, MUCH_STALE
 from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.parser import executable
+from lbr2pgo.pgo import MOST_STALE, MUCH_STALE
 
 if TYPE_CHECKING:
     from lbr2pgo.analyses.quality import Profile, Quality
     from lbr2pgo.analyses.staleness import Staleness
-    from lbr2pgo.profiles.gcc.afdo import GccProfile
+    from lbr2pgo.profiles.afdo.afdo import GccProfile
     from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
     from lbr2pgo.program.program import Program
     from lbr2pgo.replay.recordings import Replayed
@@ -141,8 +141,8 @@ def _refuse_without_old(args: argparse.Namespace) -> None:
 
 
 def _gcc_version(path: str | None) -> int | None:
-    from lbr2pgo.profiles.formats import read_written
-    from lbr2pgo.profiles.gcc.afdo import GccProfile
+    from lbr2pgo.profiles.afdo.afdo import GccProfile
+    from lbr2pgo.profiles.registry import read_written
 
     written = None if path is None or path == "-" else read_written(Path(path))
     return written.version if isinstance(written, GccProfile) else None
@@ -154,13 +154,13 @@ def load(path: str, program: Program, *, for_gcc: int | None = None) -> Profile:
     `for_gcc` says to derive the samples that GCC reads in this version of its format too.
     """
     from lbr2pgo.analyses.quality import Profile
-    from lbr2pgo.profiles.bolt.fdata_tables import Fdata
-    from lbr2pgo.profiles.bolt.placed_yaml import fdata_of_yaml
-    from lbr2pgo.profiles.bolt.yaml_text import YamlProfile
-    from lbr2pgo.profiles.formats import read_written
-    from lbr2pgo.profiles.gcc.afdo import GccProfile
+    from lbr2pgo.profiles.afdo.afdo import GccProfile
+    from lbr2pgo.profiles.bolt.fdata.fdata_tables import Fdata
+    from lbr2pgo.profiles.bolt.yaml.placed_yaml import fdata_of_yaml
+    from lbr2pgo.profiles.bolt.yaml.yaml_text import YamlProfile
     from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
     from lbr2pgo.profiles.propeller.written import Clusters
+    from lbr2pgo.profiles.registry import read_written
 
     written = None if path == "-" else read_written(Path(path))
     if isinstance(written, Fdata):
@@ -179,7 +179,7 @@ def load(path: str, program: Program, *, for_gcc: int | None = None) -> Profile:
 def _replayed(path: str, program: Program, *, for_gcc: int | None) -> Profile:
     from lbr2pgo.analyses import stack_ends
     from lbr2pgo.analyses.quality import Profile
-    from lbr2pgo.profiles.bolt.derive_fdata import fdata_from_counts
+    from lbr2pgo.profiles.bolt.fdata.derive_fdata import fdata_from_counts
     from lbr2pgo.replay.recordings import Inputs, read_and_replay
     from lbr2pgo.reports.gather import gather
 
@@ -207,8 +207,8 @@ def _samples(found: Replayed) -> SampleProfile | None:
 
 def _gcc_samples(found: Replayed, version: int | None) -> GccProfile | None:
     """What `convert --afdo` would write; None if there can't be one, or no version is asked for."""
-    from lbr2pgo.profiles.gcc.afdo import GccProfile
-    from lbr2pgo.profiles.gcc.samples import gcc_samples
+    from lbr2pgo.profiles.afdo.afdo import GccProfile
+    from lbr2pgo.profiles.afdo.gcc_samples import gcc_samples
     from lbr2pgo.program.dwarf.debug_info import DebugInfo
 
     debug = DebugInfo.open(found.program.image)

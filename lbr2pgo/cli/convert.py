@@ -20,7 +20,7 @@ from lbr2pgo.support.file_names import expanded
 if TYPE_CHECKING:
     from lbr2pgo.conversion import ConvertOptions
     from lbr2pgo.fleet.images import ImagesOptions
-    from lbr2pgo.profiles.formats.base import Option, Output
+    from lbr2pgo.profiles.base import Option, Output
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -81,7 +81,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _add_outputs(parser: argparse.ArgumentParser) -> None:
-    from lbr2pgo.profiles.formats import formats
+    from lbr2pgo.profiles.registry import formats
 
     outputs = parser.add_argument_group("outputs")
     for form in formats():
@@ -114,7 +114,7 @@ def _place(output: str, option: Option) -> str:
 
 def _outputs(args: argparse.Namespace) -> Iterator[Output]:
     """Those whose path is given; raises InputError where only another option is."""
-    from lbr2pgo.profiles.formats import formats, output
+    from lbr2pgo.profiles.registry import formats, output
 
     for form in formats():
         path, *others = form.output.options()
@@ -137,7 +137,7 @@ def _outputs(args: argparse.Namespace) -> Iterator[Output]:
 
 def _options(args: argparse.Namespace) -> ConvertOptions:
     from lbr2pgo.conversion import ConvertOptions
-    from lbr2pgo.profiles.formats import every_output
+    from lbr2pgo.profiles.registry import every_output
 
     binary = only_binary(args.binaries)
     return ConvertOptions(
@@ -223,7 +223,7 @@ def _show(
     """Write the JSON and print the table: to stderr where an output goes to standard output."""
     from lbr2pgo.cli.waterfall import show_losses
     from lbr2pgo.model.waterfall import row_as_json
-    from lbr2pgo.profiles.formats import waterfall_rows
+    from lbr2pgo.profiles.registry import waterfall_rows
     from lbr2pgo.support.output import is_standard_output, write_pieces
 
     if summary is not None:

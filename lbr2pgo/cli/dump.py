@@ -142,7 +142,7 @@ def run_stacks(args: argparse.Namespace) -> int:
 def run_counts(args: argparse.Namespace) -> int:
     """Show traces with their verdicts."""
     from lbr2pgo.dumping import counts
-    from lbr2pgo.program.code.lookup import find_function
+    from lbr2pgo.program.code.named_functions import find_function
     from lbr2pgo.replay.replay import ReplayOptions
 
     found = _replayed(args)
@@ -176,7 +176,7 @@ def run_cfg(args: argparse.Namespace) -> int:
 def run_probes(args: argparse.Namespace) -> int:
     """Show pseudo probes."""
     from lbr2pgo.dumping import probes
-    from lbr2pgo.program.code.lookup import find_function
+    from lbr2pgo.program.code.named_functions import find_function
     from lbr2pgo.program.program import Program
 
     program = Program.open(args.binary)
@@ -206,7 +206,7 @@ def run_profile(args: argparse.Namespace) -> int:
 
 def _function(args: argparse.Namespace) -> tuple[Program, int, Replayed | None]:
     """The program, the function asked for, and what was recorded of it, if a profile is given."""
-    from lbr2pgo.program.code.lookup import find_function
+    from lbr2pgo.program.code.named_functions import find_function
     from lbr2pgo.program.program import Program
     from lbr2pgo.support.errors import InputError
 

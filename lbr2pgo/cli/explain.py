@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lbr2pgo.build.explain import Explained
+    from lbr2pgo.pgo.explain import Explained
 
 
 def run_explain(args: Namespace, binary: Path) -> int:
     """Run the command with both builds, and print what makes the difference."""
-    from lbr2pgo.build.explain import explain_builds, find_build
-    from lbr2pgo.build.training import Training
+    from lbr2pgo.pgo.explain import explain_builds, find_build
+    from lbr2pgo.pgo.training import Training
     from lbr2pgo.reports.readable import readable_table
     from lbr2pgo.reports.terminal import make_console, show_table
     from lbr2pgo.reports.values import told

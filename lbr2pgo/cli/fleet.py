@@ -101,7 +101,7 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
 
 
 def _days(text: str) -> Fraction:
-    from lbr2pgo.support.weights import weight_of
+    from lbr2pgo.support.file_weights import weight_of
 
     try:
         return weight_of(text)
@@ -112,7 +112,7 @@ def _days(text: str) -> Fraction:
 def _options(args: argparse.Namespace) -> FleetOptions:
     from lbr2pgo.fleet.counting import CountingPlan
     from lbr2pgo.fleet.fleet import FleetOptions
-    from lbr2pgo.profiles.formats import output
+    from lbr2pgo.profiles.registry import output
 
     store = args.store or args.output.with_name(f"{args.output.name}.counts")
     plan = CountingPlan(
@@ -133,7 +133,7 @@ def run(args: argparse.Namespace) -> int:
     from lbr2pgo.cli.merge import shares
     from lbr2pgo.fleet.fleet import run_fleet
     from lbr2pgo.fleet.runners import runner
-    from lbr2pgo.profiles.formats.counts import CountsOutput
+    from lbr2pgo.profiles.counts.format import CountsOutput
     from lbr2pgo.support.output import refuse_unwritable
 
     options = _options(args)

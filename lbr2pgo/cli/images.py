@@ -95,7 +95,7 @@ def _write_summary(done: Images, summary: str) -> None:
     import json
 
     from lbr2pgo.model.waterfall import row_as_json
-    from lbr2pgo.profiles.formats import waterfall_rows
+    from lbr2pgo.profiles.registry import waterfall_rows
     from lbr2pgo.support.output import write_pieces
 
     images = [

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lbr2pgo.cli.commands import COMMANDS
 
 if TYPE_CHECKING:
-    from lbr2pgo.build.measure import Interval, Measured
+    from lbr2pgo.pgo.measure import Interval, Measured
 
 DEFAULT_RUNS = 15
 _WIDTH = 120  # a table of figures is not folded to fit a narrow pipe
@@ -46,7 +46,7 @@ def add_runs(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure and print."""
-    from lbr2pgo.build.measure import Candidate, measure
+    from lbr2pgo.pgo.measure import Candidate, measure
     from lbr2pgo.support.errors import InputError
 
     binaries, arguments = _split(args.words)
@@ -72,7 +72,7 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _notes(measured: Sequence[Measured]) -> list[str]:
-    from lbr2pgo.build.measure import differing_outputs
+    from lbr2pgo.pgo.measure import differing_outputs
     from lbr2pgo.support.printable import printable
 
     notes = [
@@ -122,7 +122,7 @@ def _time_text(ratio: Interval | None) -> str:
 def _print_json(measured: Sequence[Measured]) -> None:
     import json
 
-    from lbr2pgo.build.measure import CONFIDENCE, differing_outputs
+    from lbr2pgo.pgo.measure import CONFIDENCE, differing_outputs
 
     answer = {
         "confidence": CONFIDENCE,

@@ -51,7 +51,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _weight(text: str) -> tuple[Path, Fraction]:
-    from lbr2pgo.support.weights import weight_of
+    from lbr2pgo.support.file_weights import weight_of
 
     path, _, weight = text.rpartition("=")
     if not path:
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     prepare()
     from lbr2pgo.cli.progress import SampleProgress
     from lbr2pgo.fleet.merge import MergeOptions, merge_files
-    from lbr2pgo.profiles.formats.counts import CountsOutput
+    from lbr2pgo.profiles.counts.format import CountsOutput
     from lbr2pgo.replay.recordings import ReadingOptions
     from lbr2pgo.support.output import is_standard_output
 

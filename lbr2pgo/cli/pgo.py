@@ -13,13 +13,13 @@ from lbr2pgo.cli.measure import add_runs, print_measured
 from lbr2pgo.cli.messages import say
 
 if TYPE_CHECKING:
-    from lbr2pgo.build.options import LoopOptions
+    from lbr2pgo.pgo.loop_options import LoopOptions
     from lbr2pgo.support.errors import InputError
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
-    from lbr2pgo.build import COMPILERS, STEPS
+    from lbr2pgo.pgo import COMPILERS, STEPS
 
     parser = subparsers.add_parser(
         "pgo",
@@ -203,9 +203,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run_loop(args: argparse.Namespace) -> int:
-    from lbr2pgo.build.loop import Loop
-    from lbr2pgo.build.verdict import verdict
     from lbr2pgo.cli.progress import is_watched, watch
+    from lbr2pgo.pgo.loop import Loop
+    from lbr2pgo.pgo.verdict import verdict
     from lbr2pgo.support.printable import printable
 
     is_told = is_watched() or messages.is_verbose()
@@ -229,9 +229,9 @@ def _say_time(seconds: float) -> None:
 
 
 def _options(args: argparse.Namespace) -> LoopOptions:
-    from lbr2pgo.build.kinds import INSTRUMENTED, usual_kind
-    from lbr2pgo.build.options import LoopOptions
-    from lbr2pgo.build.training import Training
+    from lbr2pgo.pgo.kinds import INSTRUMENTED, usual_kind
+    from lbr2pgo.pgo.loop_options import LoopOptions
+    from lbr2pgo.pgo.training import Training
 
     build, binary = _target(args)
     compiler = "rustc" if args.cargo else args.compiler
@@ -277,7 +277,7 @@ def _leaves_contexts(args: argparse.Namespace) -> bool:
 def _target(args: argparse.Namespace) -> tuple[str, Path]:
     """The build's command, and what it builds."""
     if args.cargo:
-        from lbr2pgo.build.cargo import BUILD
+        from lbr2pgo.pgo.cargo import BUILD
 
         return args.build or BUILD, _binary(args)
     if args.build is None:
@@ -291,7 +291,7 @@ def _binary(args: argparse.Namespace) -> Path:
         binary: Path = args.binary
         return binary
     if args.cargo:
-        from lbr2pgo.build.cargo import built_program
+        from lbr2pgo.pgo.cargo import built_program
 
         return built_program()
     raise _missing("binary")

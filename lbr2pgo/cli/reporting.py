@@ -74,7 +74,7 @@ def report_options(args: argparse.Namespace, **shown: Any) -> ReportOptions:
 
 def read_report(args: argparse.Namespace, options: ReportOptions) -> Report:
     """The report; inputs without addresses need no binary and have fewer tables."""
-    from lbr2pgo.reports.lines import holds_lines_only, make_line_report
+    from lbr2pgo.reports.line_report import holds_lines_only, make_line_report
 
     if holds_lines_only(options.profiles):
         return make_line_report(options.profiles, options.only, options.top)

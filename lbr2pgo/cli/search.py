@@ -12,14 +12,14 @@ from lbr2pgo.cli.messages import say
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lbr2pgo.build.kinds import Kind
-    from lbr2pgo.build.options import LoopOptions
-    from lbr2pgo.build.search import Search
+    from lbr2pgo.pgo.kinds import Kind
+    from lbr2pgo.pgo.loop_options import LoopOptions
+    from lbr2pgo.pgo.search import Search
 
 
 def run_search(args: Namespace, loop: LoopOptions) -> int:
     """Search, and print what was found."""
-    from lbr2pgo.build.search import Search, SearchOptions
+    from lbr2pgo.pgo.search import Search, SearchOptions
     from lbr2pgo.support.printable import printable
 
     options = SearchOptions(loop, tuple(args.test), args.budget, args.jobs)
@@ -54,7 +54,7 @@ def _print_table(search: Search) -> None:
 
 def _verdict(search: Search, best: Kind | None) -> Iterator[str]:
     """Sentences: what wins, what the training would have chosen, what to keep."""
-    from lbr2pgo.build.post_link import bolt_command
+    from lbr2pgo.pgo.post_link import bolt_command
 
     results, options = search.results, search.options
     for name in sorted(set(results.costs) - set(results.ranked(options.judges))):

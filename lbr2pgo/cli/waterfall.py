@@ -8,7 +8,7 @@ from typing import TextIO
 
 from lbr2pgo.cli import messages
 from lbr2pgo.model import waterfall
-from lbr2pgo.profiles.formats import waterfall_rows
+from lbr2pgo.profiles.registry import waterfall_rows
 from lbr2pgo.support.printable import printable
 
 _TITLE, _COUNT = 34, 16

@@ -11,10 +11,10 @@ from dataclasses import field
 
 import numpy as np
 
+from lbr2pgo.counting._file_spans import FileSpans
 from lbr2pgo.counting.address_spaces import ANY_PID, Piece, overlaid, rows_by
 from lbr2pgo.model.address_space_events import KERNEL_PID, MEMORY, Comm, Fork, Mmap, SpaceEvent
 from lbr2pgo.model.branch_stacks import BranchStacks
-from lbr2pgo.native.file_spans import FileSpans
 from lbr2pgo.support.addresses import RuntimeAddresses
 from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.dataclass import dataclass

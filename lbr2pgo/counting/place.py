@@ -18,7 +18,7 @@ from lbr2pgo.counting.find_image import (
     paths_by_build,
     plain_build_id,
 )
-from lbr2pgo.counting.kernel import kernel_pieces, match_kernel
+from lbr2pgo.counting.kernel_mappings import kernel_pieces, match_kernel
 from lbr2pgo.counting.made_code import with_made_code
 from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
 from lbr2pgo.model.branch_stacks import BranchStacks

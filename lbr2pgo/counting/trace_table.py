@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from lbr2pgo.counting._traces import count_traces
 from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
 from lbr2pgo.counting.borders import Borders, borders_of, merge
 from lbr2pgo.counting.mapped_files import MappedFiles
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.native.key_table import KNOWN_BITS, KeyTable
-from lbr2pgo.native.traces import count_traces
 from lbr2pgo.native.walk import Reason, Stacks
 from lbr2pgo.support.addresses import (
     RuntimeAddresses,

@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from lbr2pgo.dumping.labels import Labels
-from lbr2pgo.program.probes import Descriptors, InlineTree, ProbeKind, ProbeTable
 from lbr2pgo.program.program import Program
+from lbr2pgo.program.pseudo_probes import Descriptors, InlineTree, ProbeKind, ProbeTable
 from lbr2pgo.support.errors import InputError
 
 _KINDS = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from lbr2pgo.profiles.formats import formats, reader_of
-from lbr2pgo.program.code.lookup import near_matches
+from lbr2pgo.profiles.registry import formats, reader_of
+from lbr2pgo.program.code.named_functions import near_matches
 from lbr2pgo.support.errors import InputError
 
 

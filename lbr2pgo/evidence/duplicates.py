@@ -10,11 +10,11 @@ import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.counting.trace_table import TraceTable
+from lbr2pgo.evidence._duplicates import list_duplicates
 from lbr2pgo.evidence.collector import Finding, Samples
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.model.count_sums import merge
-from lbr2pgo.native.duplicates import list_duplicates
 from lbr2pgo.support.arrays import I64
 
 

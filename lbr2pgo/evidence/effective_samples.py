@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from lbr2pgo.evidence._moments import MOMENTS, add_moments
 from lbr2pgo.evidence.collector import Finding, Samples
 from lbr2pgo.evidence.sample_runs import next_marked
-from lbr2pgo.native.moments import MOMENTS, add_moments
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.support.arrays import F64

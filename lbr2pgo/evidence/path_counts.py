@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from lbr2pgo.evidence._chain_paths import ChainFollower
 from lbr2pgo.evidence.collector import Finding, Samples
-from lbr2pgo.native.chain_paths import ChainFollower
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import seal

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces
+from lbr2pgo.evidence._runs import list_runs
 from lbr2pgo.model.branch_counts import Runs
 from lbr2pgo.model.branch_stacks import BranchStacks
-from lbr2pgo.native.runs import list_runs
 from lbr2pgo.native.walk import Stacks
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.replay.fusion import next_branches

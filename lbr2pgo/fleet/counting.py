@@ -14,11 +14,11 @@ from pathlib import Path
 
 from lbr2pgo import __version__
 from lbr2pgo.counting.count import CountingOptions
-from lbr2pgo.fleet.inputs import FleetFile
+from lbr2pgo.fleet.fleet_files import FleetFile
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.count_sums import CountSums
-from lbr2pgo.profiles import parquet_counts
-from lbr2pgo.profiles.formats.counts import origin_of
+from lbr2pgo.profiles.counts import parquet_counts
+from lbr2pgo.profiles.counts.format import origin_of
 from lbr2pgo.program.elf.find import ImagePlaces
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recorded_images import recorded_images

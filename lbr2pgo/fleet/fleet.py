@@ -25,11 +25,11 @@ from lbr2pgo.fleet.counting import (
     count_file,
     saved_counts,
 )
+from lbr2pgo.fleet.fleet_files import FleetFile, fleet_files
 from lbr2pgo.fleet.images import Images, ImagesOptions, convert_images
-from lbr2pgo.fleet.inputs import FleetFile, fleet_files
 from lbr2pgo.fleet.merge import Merge, MergeOptions, merge_files
 from lbr2pgo.fleet.runners import Runner
-from lbr2pgo.profiles.formats.base import Output
+from lbr2pgo.profiles.base import Output
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError, OutputError

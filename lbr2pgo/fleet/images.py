@@ -12,7 +12,7 @@ from pathlib import Path
 from lbr2pgo.conversion import Conversion, write_outputs
 from lbr2pgo.counting.count import Progress
 from lbr2pgo.model.incomplete import IncompleteError
-from lbr2pgo.profiles.formats.base import Output
+from lbr2pgo.profiles.base import Output
 from lbr2pgo.program.elf.find import ImagePlaces
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recorded_images import recorded_images

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from lbr2pgo.counting.count import Progress
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.count_sums import CountSums
-from lbr2pgo.profiles.formats import reader_of
-from lbr2pgo.profiles.formats.base import Merging, Reader
-from lbr2pgo.profiles.formats.counts import is_parquet, origin_of, write_counts
+from lbr2pgo.profiles.base import Merging, Reader
+from lbr2pgo.profiles.counts.format import is_parquet, origin_of, write_counts
+from lbr2pgo.profiles.registry import reader_of
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recorded_program import recorded_program
 from lbr2pgo.replay.recordings import ReadingOptions, progress_over_all, replay_sources

@@ -295,7 +295,7 @@ QUIRKS = (
         "Linux",
         "HW_INDEX is set, but a sample without entries holds only the 0",
         "every read is bounded by the record's size",
-        "native.perf_records.read_samples",
+        "sources.perf_data._perf_records.read_samples",
         "Linux: kernel/events/core.c, perf_output_sample",
         _PLANTED + "test_empty_stacks_without_hardware_index_cost_nothing",
     ),

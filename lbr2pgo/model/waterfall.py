@@ -70,7 +70,7 @@ STEPS = (
     Step("runs_valid", "valid fall-throughs", "fall-throughs", "runs_in_image"),
     Step("runs_in_function", "attributed to a function", "fall-throughs", "runs_valid"),
 )
-"""Those of every conversion; what is written adds its own (`profiles.formats.steps`)."""
+"""Those of every conversion; what is written adds its own (`profiles.registry.steps`)."""
 
 
 _COUNTING = ("samples_read", "samples_selected", "samples_with_stack", "samples_mapped",

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo.native.profile_lines import NameBytes
-from lbr2pgo.native.table_lines import NUMBER_BYTES, put_lines
+from lbr2pgo.profiles._profile_lines import NameBytes
+from lbr2pgo.profiles._table_lines import NUMBER_BYTES, put_lines
 
 _ROWS_AT_ONCE = 1 << 16
 

@@ -131,7 +131,7 @@ def translation_of(note: bytes, where: str) -> AddressTranslation:
 
     Raises InputError where it is cut off or damaged.
     """
-    from lbr2pgo.native import address_translation as native
+    from lbr2pgo.program import _address_translation as native
 
     start, data = _described(note, where)
     pieces, entries, entrances, end = native.read_translation(data)

@@ -13,6 +13,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from lbr2pgo.program import _block_map
 from lbr2pgo.program.dwarf.loader import DEBUG_DIRECTORIES, separate_debug_file
 from lbr2pgo.program.elf.headers import Section
 from lbr2pgo.program.elf.image import Image
@@ -92,24 +93,22 @@ def _sections(image: Image) -> Iterator[Section]:
 
 
 def _tables(image: Image) -> Iterator[tuple[U64, U64]]:
-    from lbr2pgo.native import block_map
 
     for section in _sections(image):
         data = np.frombuffer(image.unpacked(section) or b"", np.uint8)
-        ranges, blocks, end = block_map.read_block_map(data, section.type == _WITH_VERSIONS)
-        if end[0] != block_map.FINE:
+        ranges, blocks, end = _block_map.read_block_map(data, section.type == _WITH_VERSIONS)
+        if end[0] != _block_map.FINE:
             _refuse(end, f"{image.path}, {section.name}@{end[3]:#x}")
         yield ranges, blocks
 
 
 def _refuse(end: Sequence[int], where: str) -> NoReturn:
-    from lbr2pgo.native import block_map
 
     problem, version, feature, _ = end
     what = "the block map is cut off"
-    if problem == block_map.UNKNOWN_VERSION:
-        what = f"block map of version {version}; those up to {block_map.NEWEST} are known"
-    elif problem == block_map.UNKNOWN_FEATURE:
+    if problem == _block_map.UNKNOWN_VERSION:
+        what = f"block map of version {version}; those up to {_block_map.NEWEST} are known"
+    elif problem == _block_map.UNKNOWN_FEATURE:
         what = f"block map with features {feature:#x}, some of which are not known"
     raise InputError(what, where=where, cure=BUILD_CURE)
 

@@ -12,8 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from lbr2pgo.program.code.functions import Functions
 from lbr2pgo.program.code.instructions import InstructionTable
+from lbr2pgo.program.code.regions import Functions
 from lbr2pgo.program.dwarf.debug_info import CodeInfo, InlineFrames, Lines
 from lbr2pgo.program.elf.names import Names
 from lbr2pgo.program.program import Program

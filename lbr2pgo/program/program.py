@@ -14,15 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from lbr2pgo.program.code.decode import decode
-from lbr2pgo.program.code.functions import Functions, build_functions, code_ranges, cut
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.code.patches import Patches, read_patches
+from lbr2pgo.program.code.regions import Functions, build_functions, code_ranges, cut
 from lbr2pgo.program.elf.eh_frame import read_frames
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.kernel import anchored
 from lbr2pgo.program.elf.plt import stub_names
 from lbr2pgo.program.elf.symbols import Symbols, read_symbols
-from lbr2pgo.program.probes import PseudoProbes, open_probes
+from lbr2pgo.program.pseudo_probes import PseudoProbes, open_probes
 from lbr2pgo.support.addresses import ImageAddress, ImageAddresses, image_array
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.distinct import distinct

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.branch_stacks import BRANCH_TYPES
 from lbr2pgo.model.exact_counts import ANONYMOUS, UNKNOWN, ExactCounts, Totals
-from lbr2pgo.record.stream import (
+from lbr2pgo.record.plugin_stream import (
     BLOCK,
     BLOCK_COUNT,
     NOWHERE,

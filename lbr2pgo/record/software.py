@@ -40,7 +40,7 @@ from lbr2pgo.record.perf_data_writer import (
     RecordingFacts,
 )
 from lbr2pgo.record.plugin_build import built_plugin, plugin_path
-from lbr2pgo.record.stream import Note, NoteKind, Stream, read_streams, totals_so_far
+from lbr2pgo.record.plugin_stream import Note, NoteKind, Stream, read_streams, totals_so_far
 from lbr2pgo.support.errors import MissingToolError, OutputError
 from lbr2pgo.support.output import is_standard_output, write_to
 

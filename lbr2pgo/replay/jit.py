@@ -16,12 +16,12 @@ import numpy as np
 from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.branch_counts import END, FROM, TO, BranchCounts
 from lbr2pgo.program.code import registry
-from lbr2pgo.program.jit.functions import newest
-from lbr2pgo.program.jit.image import JitImage, jit_image
+from lbr2pgo.program.jit.jit_program import JitProgram
 from lbr2pgo.program.jit.jitdump import read_jitdump
+from lbr2pgo.program.jit.made_functions import newest
+from lbr2pgo.program.jit.made_image import JitImage, jit_image
 from lbr2pgo.program.jit.perf_map import read_perf_map
 from lbr2pgo.program.jit.pieces import Seen
-from lbr2pgo.program.jit.program import JitProgram
 from lbr2pgo.program.process import Part
 from lbr2pgo.sources.base import Source, StackSource
 from lbr2pgo.support.addresses import SLOT_SIZE, image_addresses

@@ -12,7 +12,7 @@ from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.waterfall import counts_outside
 from lbr2pgo.program.elf.find import ImagePlaces
 from lbr2pgo.program.elf.image import Image
-from lbr2pgo.program.jit.program import JitProgram
+from lbr2pgo.program.jit.jit_program import JitProgram
 from lbr2pgo.program.process import Part
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.jit import made_code

@@ -19,10 +19,9 @@ from lbr2pgo.analyses.table import Table
 from lbr2pgo.counting.count import Progress
 from lbr2pgo.evidence.call_stacks import CALL_STACKS, is_call_stack
 from lbr2pgo.model import waterfall
-from lbr2pgo.program.code.lookup import find_function
+from lbr2pgo.program.code.named_functions import find_function
 from lbr2pgo.replay.processes import ProcessInputs
 from lbr2pgo.reports.gather import Gathered, gather
-from lbr2pgo.reports.inputs import read_inputs
 from lbr2pgo.reports.model import (
     CallNode,
     FunctionGraph,
@@ -32,6 +31,7 @@ from lbr2pgo.reports.model import (
     Report,
     Timing,
 )
+from lbr2pgo.reports.placed_profiles import read_inputs
 from lbr2pgo.reports.source_text import Moved, SourceFiles, source_table
 from lbr2pgo.reports.summary import summary
 from lbr2pgo.support.addresses import image_array, in_file

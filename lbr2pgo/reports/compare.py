@@ -14,8 +14,8 @@ from lbr2pgo.counting.count import Progress
 from lbr2pgo.model import waterfall
 from lbr2pgo.reports.build import CHARTS, ReportOptions, details_of, timing
 from lbr2pgo.reports.gather import Gathered, gather
-from lbr2pgo.reports.inputs import read_inputs
 from lbr2pgo.reports.model import Report, Timing
+from lbr2pgo.reports.placed_profiles import read_inputs
 from lbr2pgo.reports.values import percentage
 
 _ANALYSES = (hot_functions.NAME, latency.NAME, mispredictions.NAME, outcomes.NAME)

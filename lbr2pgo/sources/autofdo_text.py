@@ -29,6 +29,7 @@ from lbr2pgo.model.branch_counts import (
     with_unknown_predictions,
 )
 from lbr2pgo.program.elf.layout import ImageLayout
+from lbr2pgo.sources import _address_rows
 from lbr2pgo.sources.base import Addresses, Sniff, SourceFormat, SourceInfo
 from lbr2pgo.sources.code_addresses import addresses_of_offsets, are_code, text_base
 from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader
@@ -126,7 +127,7 @@ class _Parser:
             self._end_file(None)
 
     def _end_file(self, build_id: str | None) -> None:
-        from lbr2pgo.native.address_rows import ADDRESS
+        from lbr2pgo.sources._address_rows import ADDRESS
 
         missing = sum(section.wanted - section.lines for section in self.sections)
         self.losses["rows missing at the end of the file"] += missing
@@ -160,12 +161,11 @@ class _Parser:
         return after
 
     def _read_rows(self, section: _Section, text: bytes, place: int) -> int:
-        from lbr2pgo.native import address_rows
 
         if section.form is None:
             section.form = self._form(_line(text, place)[0])
         rows = np.zeros((min(section.wanted - section.lines, _ROWS_AT_ONCE), 3), dtype=np.uint64)
-        place, lines, found = address_rows.read_rows(text, place, section.form, rows)
+        place, lines, found = _address_rows.read_rows(text, place, section.form, rows)
         section.lines += lines
         section.pieces.append(rows[:found].copy())
         self.losses["rows that can't be read"] += lines - found
@@ -173,13 +173,11 @@ class _Parser:
 
     def _form(self, line: bytes) -> int:
         """The form of a section's rows, as its first row and its place in the file show it."""
-        from lbr2pgo.native import address_rows
-
         if b"->" in line or len(self.sections) > 2:
-            return address_rows.BRANCH
+            return _address_rows.BRANCH
         if b"-" in line or len(self.sections) == 1:
-            return address_rows.RANGE
-        return address_rows.ADDRESS
+            return _address_rows.RANGE
+        return _address_rows.ADDRESS
 
 
 _CURE = "Give the file as create_llvm_prof --profiler=text or llvm-profgen wrote it."

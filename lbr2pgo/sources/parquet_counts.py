@@ -148,7 +148,9 @@ class _Header:
 
 
 def _weight(text: object) -> Weight:
-    from lbr2pgo.support.weights import weight_of  # loads fractions, which most files don't need
+    from lbr2pgo.support.file_weights import (
+        weight_of,  # loads fractions, which most files don't need
+    )
 
     return 1 if str(text) == "1" else weight_of(text)
 

@@ -52,7 +52,7 @@ from lbr2pgo.support.sums import exact_sum, refuse_too_many
 from lbr2pgo.support.tables import taken
 
 if TYPE_CHECKING:
-    from lbr2pgo.native.preaggregated_text import Rows
+    from lbr2pgo.sources._preaggregated import Rows
 
 _NAME = "BOLT pre-aggregated"
 
@@ -202,7 +202,7 @@ class Preaggregated:
         return np.array(found or [0], dtype=np.uint64)
 
     def _read(self, text: bytes) -> Rows:
-        from lbr2pgo.native.preaggregated_text import read_rows
+        from lbr2pgo.sources._preaggregated import read_rows
 
         rows = read_rows(text)
         self._health["lines that are no row"] += rows.bad_lines

@@ -15,7 +15,7 @@ from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.grouping import grouped
 from lbr2pgo.analyses.indirect_targets import indirect_targets
 from lbr2pgo.evidence.entries import ENTRIES
-from lbr2pgo.profiles.bolt.indirect_jumps import switch_cases
+from lbr2pgo.program.blocks.indirect_jumps import switch_cases
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recordings import replay_sources

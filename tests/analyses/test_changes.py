@@ -12,8 +12,8 @@ from builders.recordings import PIE, RECORDING, TESTBINS
 from builders.sources import Sample
 
 from lbr2pgo.analyses.changes import Compared, base_name, changes
+from lbr2pgo.analyses.confidence import difference, wilson
 from lbr2pgo.analyses.hot_functions import hot_functions
-from lbr2pgo.analyses.intervals import difference, wilson
 from lbr2pgo.analyses.table import Table
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from lbr2pgo.analyses.costs import Costs, costs
-from lbr2pgo.build.measure import Candidate, count_exactly
 from lbr2pgo.model.exact_counts import ExactCounts
+from lbr2pgo.pgo.measure import Candidate, count_exactly
 from lbr2pgo.program.program import Program
 
 SOURCE = """\

@@ -10,7 +10,7 @@ from builders.sources import Sample
 
 from lbr2pgo.analyses.hot_functions import hot_functions
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
-from lbr2pgo.program.code.lookup import find_function
+from lbr2pgo.program.code.named_functions import find_function
 
 LOOP = (0x1016, 0x1005)
 TAKEN = (0x1006, 0x1010)

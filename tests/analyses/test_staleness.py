@@ -10,9 +10,9 @@ from builders.recordings import NAMES, TESTBINS, binary
 
 from lbr2pgo.analyses import staleness
 from lbr2pgo.conversion import ConvertOptions, convert
-from lbr2pgo.profiles.bolt import fdata
-from lbr2pgo.profiles.formats import output
+from lbr2pgo.profiles.bolt.fdata import fdata_text
 from lbr2pgo.profiles.llvm import text as llvm_text
+from lbr2pgo.profiles.registry import output
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 
@@ -24,7 +24,7 @@ def test_nothing_of_a_fresh_profile_is_stale(name, written):
     debug = DebugInfo.open(program.image)
     found = staleness.of_sample_profile(llvm_text.read(samples), program, debug)
     assert (found.share, found.missing) == (0, ())
-    assert staleness.of_fdata(fdata.read(branches), program).share == 0
+    assert staleness.of_fdata(fdata_text.read(branches), program).share == 0
 
 
 def test_names_and_places_that_are_gone_are_stale(written):
@@ -36,7 +36,7 @@ def test_names_and_places_that_are_gone_are_stale(written):
     assert found.functions == pytest.approx(0.7)
     assert found.missing == ("renamed\x1b",)
     _, branches = written("shapes.pie")
-    gone = staleness.of_fdata(fdata.read(branches), program)
+    gone = staleness.of_fdata(fdata_text.read(branches), program)
     assert gone.share > 0.9
     assert gone.missing
 
@@ -54,7 +54,7 @@ def test_an_fdata_offset_inside_an_instruction_is_stale(written, tmp_path):
         f"1 main {end - start + 64:x} 1 [gone] 0 0 5\n"
         "0 [unknown] 0 1 main 0 0 9\n"
     )
-    found = staleness.of_fdata(fdata.read(shifted), program)
+    found = staleness.of_fdata(fdata_text.read(shifted), program)
     assert found.share == pytest.approx(1 - 14 / 29)  # the ends outside of all symbols aside
     assert found.functions == pytest.approx(5 / 29)
 

@@ -10,18 +10,18 @@ from pathlib import Path
 import numpy as np
 
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
-from lbr2pgo.profiles import preaggregated
-from lbr2pgo.profiles.bolt.blocks import build_blocks, find_labels
-from lbr2pgo.profiles.bolt.context import idioms_of
-from lbr2pgo.profiles.bolt.disassembly import Disassembly, disassembled
-from lbr2pgo.profiles.bolt.fdata_tables import Fdata
-from lbr2pgo.profiles.bolt.functions import discover
-from lbr2pgo.profiles.bolt.references import read_references
+from lbr2pgo.profiles.bolt.fdata.fdata_tables import Fdata
+from lbr2pgo.profiles.preaggregated import traces_text
+from lbr2pgo.program.blocks.basic_blocks import build_blocks, find_labels
+from lbr2pgo.program.blocks.binary_context import idioms_of
+from lbr2pgo.program.blocks.binary_functions import discover
+from lbr2pgo.program.blocks.disassembly import Disassembly, disassembled
+from lbr2pgo.program.blocks.references import read_references
 from lbr2pgo.program.code.decode import decode
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 
-SOURCES = Path(__file__).parents[1] / "profiles" / "bolt" / "programs"
+SOURCES = Path(__file__).parents[1] / "profiles" / "bolt" / "fdata" / "programs"
 C_SOURCES = ("dispatch.c", "other.c")
 
 Assemble = Callable[..., Program]
@@ -52,7 +52,7 @@ def counts_of(traces: Sequence[Trace]) -> BranchCounts:
 
 def perf2bolt(tool: str, binary: Path, counts: BranchCounts, where: Path, *flags: str) -> set[str]:
     """Lines of the fdata file that perf2bolt makes of counts."""
-    preaggregated.write(counts, where / "counts.preagg")
+    traces_text.write(counts, where / "counts.preagg")
     command = [tool, "-pa", "-p", where / "counts.preagg", "-o", where / "out.fdata"]
     done = subprocess.run([*command, *flags, binary], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -13,13 +13,13 @@ from builders.unwound import unwound
 
 from lbr2pgo.counting.count import Reading
 from lbr2pgo.model.context_counts import ContextCounts
-from lbr2pgo.native.preinliner import SHOULD_BE_INLINED, WAS_INLINED
 from lbr2pgo.profiles.llvm import text_table
+from lbr2pgo.profiles.llvm.contexts._preinliner import SHOULD_BE_INLINED, WAS_INLINED
+from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile
 from lbr2pgo.profiles.llvm.contexts.keys import ContextShape
-from lbr2pgo.profiles.llvm.contexts.lines import LineContexts
+from lbr2pgo.profiles.llvm.contexts.line_contexts import LineContexts
 from lbr2pgo.profiles.llvm.contexts.preinliner import preinlined
-from lbr2pgo.profiles.llvm.contexts.probes import ProbeContexts
-from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
+from lbr2pgo.profiles.llvm.contexts.probe_contexts import ProbeContexts
 from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, ProfileTable
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.model import waterfall
-from lbr2pgo.profiles.formats import output, steps
+from lbr2pgo.profiles.registry import output, steps
 from lbr2pgo.replay.recordings import LLVM_PROFGEN
 
 

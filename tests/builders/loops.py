@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from lbr2pgo.build.loop import Loop
+from lbr2pgo.pgo.loop import Loop
 from lbr2pgo.program.elf.image import Image
 
 BUILD = "clang-22 $CFLAGS interp.c -fuse-ld=lld $LDFLAGS -o app"

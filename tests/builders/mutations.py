@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from builders.containers import CONTAINERS
 
 if TYPE_CHECKING:
-    from lbr2pgo.profiles.formats.base import Output
+    from lbr2pgo.profiles.base import Output
 
 SECONDS = 10
 BYTES = 1 << 30
@@ -124,7 +124,7 @@ def _profile_run(binary: Path, folder: Path, clean: Path) -> Run:
 
 
 def _every_output(folder: Path) -> tuple[Output, ...]:
-    from lbr2pgo.profiles.formats import formats, output
+    from lbr2pgo.profiles.registry import formats, output
 
     return tuple(
         output(each.name, folder / each.name) for each in formats() if not each.forms[0].needs

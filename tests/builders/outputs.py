@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from lbr2pgo.profiles.formats import formats, output
-from lbr2pgo.profiles.formats.base import Form, Output, OutputFormat
+from lbr2pgo.profiles.base import Form, Output, OutputFormat
+from lbr2pgo.profiles.registry import formats, output
 
 
 def outputs(**paths: Path) -> tuple[Output, ...]:

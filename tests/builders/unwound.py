@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from builders.hybrid import Hybrid, batch_of
 
-from lbr2pgo.contexts.unwind import ContextTable
 from lbr2pgo.counting.address_spaces import AddressSpaces
+from lbr2pgo.evidence.contexts.unwind import ContextTable
 from lbr2pgo.model.context_counts import ContextCounts
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.dwarf.debug_info import DebugInfo

@@ -29,10 +29,10 @@ from builders.recordings import (
 )
 
 from lbr2pgo.model.branch_counts import BranchCounts
-from lbr2pgo.profiles.bolt import fdata
-from lbr2pgo.profiles.formats import formats
+from lbr2pgo.profiles.bolt.fdata import fdata_text
 from lbr2pgo.profiles.llvm import extbinary as llvm_extbinary
 from lbr2pgo.profiles.llvm import text as llvm_text
+from lbr2pgo.profiles.registry import formats
 from lbr2pgo.sources.saved_counts import read_counts
 from lbr2pgo.support.errors import InputError
 
@@ -448,7 +448,7 @@ def test_a_profile_from_standard_input(command, tmp_path: Path, start: tuple[str
     )  # fmt: skip
     assert b"samples read" in done.stdout
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    assert fdata.read(tmp_path / "b").branches is not None
+    assert fdata_text.read(tmp_path / "b").branches is not None
 
 
 def test_a_profile_from_a_named_pipe(command, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`lbr2pgo pgo --explain` as a user runs it; what it finds is tests/build/test_explain.py's."""
+"""`lbr2pgo pgo --explain` as a user runs it; what it finds is tests/pgo/test_explain.py's."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from builders.recordings import TESTBINS
 
-from lbr2pgo.profiles.bolt import fdata
+from lbr2pgo.profiles.bolt.fdata import fdata_text
 from lbr2pgo.profiles.llvm import extbinary
 from lbr2pgo.profiles.llvm import text as llvm_text
 from lbr2pgo.support.sums import LARGEST
@@ -57,7 +57,7 @@ def test_totals_saturate_where_each_count_fits(
         assert function.total >= max(function.body.values(), default=0)
         assert all(n % each == 0 or n == LARGEST for n in function.body.values())
     assert max(n for f in profile.functions.values() for n in f.body.values()) >= each
-    rows = fdata.read(tmp_path / "out.fdata").branches
+    rows = fdata_text.read(tmp_path / "out.fdata").branches
     assert rows is not None
     assert all(n % each == 0 and n for n in rows.count.tolist())
     assert all(n[-1] % each == 0 for n in map(numbers, _lines(tmp_path / "out.preaggregated")))

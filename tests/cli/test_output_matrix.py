@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from builders.recordings import PIE, RECORDING
 
-from lbr2pgo.profiles.formats import formats
+from lbr2pgo.profiles.registry import formats
 
 Name = Callable[[Path, Path], Path]
 

@@ -1,4 +1,4 @@
-"""`lbr2pgo pgo` as a user runs it; the loop's own tests stand in tests/build/test_loop.py."""
+"""`lbr2pgo pgo` as a user runs it; the loop's own tests stand in tests/pgo/test_loop.py."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from builders.recordings import PIE, RECORDING, STATIC, TESTBINS, recorded
 from lbr2pgo.cli import main
 from lbr2pgo.model.branch_counts import BRANCH, FROM, TO, aggregate
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
-from lbr2pgo.profiles import saved_counts
+from lbr2pgo.profiles.counts import saved_counts
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 

@@ -1,4 +1,4 @@
-"""`lbr2pgo pgo --search` as a user runs it; what it finds is tests/build/test_search.py's."""
+"""`lbr2pgo pgo --search` as a user runs it; what it finds is tests/pgo/test_search.py's."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def test_basic_samples_of_a_preaggregated_file_count(tmp_path: Path) -> None:
 
 def test_what_holds_branches_alone_is_refused(tmp_path: Path) -> None:
     from lbr2pgo.conversion import ConvertOptions, convert
-    from lbr2pgo.profiles.formats import output
+    from lbr2pgo.profiles.registry import output
 
     saved = tmp_path / "counts.npz"
     convert(ConvertOptions((RECORDING,), PIE, (output("counts", saved),)))

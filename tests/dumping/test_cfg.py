@@ -11,7 +11,7 @@ from builders.recordings import PIE, RECORDING, TESTBINS
 
 from lbr2pgo.dumping.cfg import CfgDump
 from lbr2pgo.program.code.cfg import EdgeKind
-from lbr2pgo.program.code.lookup import find_function
+from lbr2pgo.program.code.named_functions import find_function
 from lbr2pgo.replay.block_counts import count_blocks
 from lbr2pgo.replay.recordings import Inputs, Replayed, read_and_replay
 

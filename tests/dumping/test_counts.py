@@ -9,7 +9,7 @@ from builders.bolt import Trace, counts_of
 from builders.recordings import STATIC
 
 from lbr2pgo.dumping import counts
-from lbr2pgo.program.code.lookup import find_function
+from lbr2pgo.program.code.named_functions import find_function
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recordings import Inputs, read_and_replay
 from lbr2pgo.replay.replay import ReplayOptions, replay

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lbr2pgo.analyses.intervals import wilson
+from lbr2pgo.analyses.confidence import wilson
 from lbr2pgo.evidence.effective_samples import effective_part
 
 

@@ -7,7 +7,7 @@ import pytest
 from builders.recordings import PIE, RECORDING, STATIC, STATIC_ENTRY, recorded
 
 from lbr2pgo.conversion import ConvertOptions, convert
-from lbr2pgo.profiles.formats import output
+from lbr2pgo.profiles.registry import output
 
 Converted = Callable[..., Path]
 

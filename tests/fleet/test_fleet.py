@@ -24,9 +24,9 @@ from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.fleet import counting
 from lbr2pgo.fleet.counting import CountingPlan, FileOutcome
 from lbr2pgo.fleet.fleet import Fleet, FleetOptions, _count, run_fleet
-from lbr2pgo.fleet.inputs import FleetFile, fleet_files
+from lbr2pgo.fleet.fleet_files import FleetFile, fleet_files
 from lbr2pgo.fleet.runners import Threads, runner
-from lbr2pgo.profiles.formats import output
+from lbr2pgo.profiles.registry import output
 from lbr2pgo.sources import open_source
 from lbr2pgo.support.errors import InputError, OutputError
 

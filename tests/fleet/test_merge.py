@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.fleet.merge import Merge, MergeOptions, merge_files
-from lbr2pgo.profiles.formats import output
+from lbr2pgo.profiles.registry import output
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import BuildSource
 from lbr2pgo.support.errors import InputError, OutputError

@@ -60,7 +60,7 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 @cache
 def _converted() -> Path:
     from lbr2pgo.conversion import ConvertOptions, convert
-    from lbr2pgo.profiles.formats import formats, output
+    from lbr2pgo.profiles.registry import formats, output
 
     out = Path(_folder().name)
     every = (

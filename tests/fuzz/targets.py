@@ -29,16 +29,16 @@ from lbr2pgo.counting.count import count
 from lbr2pgo.dumping import profile as written
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.exact_counts import ExactCounts
-from lbr2pgo.profiles.bolt.edges import Edges
-from lbr2pgo.profiles.bolt.fdata_tables import Fdata
-from lbr2pgo.profiles.bolt.functions import BinaryFunctions, discover
+from lbr2pgo.profiles.base import Form, OutputFormat
+from lbr2pgo.profiles.bolt.fdata.edges import Edges
+from lbr2pgo.profiles.bolt.fdata.fdata_tables import Fdata
+from lbr2pgo.profiles.bolt.fdata.placed_counts import counts_of_fdata
 from lbr2pgo.profiles.bolt.moved import Moved
-from lbr2pgo.profiles.bolt.placed_counts import counts_of_fdata
-from lbr2pgo.profiles.bolt.placed_yaml import fdata_of_yaml
-from lbr2pgo.profiles.bolt.yaml_text import YamlProfile
-from lbr2pgo.profiles.formats import formats, output, reader_of
-from lbr2pgo.profiles.formats.base import Form, OutputFormat
+from lbr2pgo.profiles.bolt.yaml.placed_yaml import fdata_of_yaml
+from lbr2pgo.profiles.bolt.yaml.yaml_text import YamlProfile
+from lbr2pgo.profiles.registry import formats, output, reader_of
 from lbr2pgo.program.address_translation import translation_of
+from lbr2pgo.program.blocks.binary_functions import BinaryFunctions, discover
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.program import Program

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from lbr2pgo.counting._traces import count_traces
 from lbr2pgo.native.key_table import KeyTable
-from lbr2pgo.native.traces import count_traces
 from lbr2pgo.native.walk import Reason, Stacks
 
 COLUMNS = {

@@ -22,8 +22,8 @@ from builders.hybrid import Hybrid, samples_of
 from builders.recordings import TESTBINS
 from builders.unwound import Record, records, unwound
 
-from lbr2pgo.contexts.code import TouchedCode
-from lbr2pgo.contexts.known_calls import KnownCalls
+from lbr2pgo.evidence.contexts.known_calls import KnownCalls
+from lbr2pgo.evidence.contexts.unwound_code import TouchedCode
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import ReplayOptions

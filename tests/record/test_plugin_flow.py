@@ -13,7 +13,7 @@ import pytest
 from lbr2pgo.model.branch_stacks import BRANCH_TYPES, type_of
 from lbr2pgo.record.exact_streams import exact_counts
 from lbr2pgo.record.plugin_build import built_plugin
-from lbr2pgo.record.stream import NoteKind, Stream, read_streams
+from lbr2pgo.record.plugin_stream import NoteKind, Stream, read_streams
 
 PROGRAMS = Path(__file__).parent / "programs"
 VERSIONS = [1, 2, 3, 4, 5, 6, 7]

@@ -15,7 +15,7 @@ from lbr2pgo.analyses.accuracy import measure
 from lbr2pgo.cli.accuracy import exact_edges_of
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
-from lbr2pgo.profiles.formats import output
+from lbr2pgo.profiles.registry import output
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.newest_runs import CORRECTED, impute
 

@@ -23,7 +23,7 @@ from lbr2pgo.model import waterfall
 from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, Runs, aggregate
 from lbr2pgo.model.count_sums import merge
-from lbr2pgo.profiles import saved_counts
+from lbr2pgo.profiles.counts import saved_counts
 from lbr2pgo.program.code.cfg import EdgeKind
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.program import Program

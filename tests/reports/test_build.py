@@ -163,7 +163,7 @@ def test_nothing_recorded_at_all() -> None:
 
 
 def test_saved_counts_have_branches_and_no_cycles(tmp_path: Path) -> None:
-    from lbr2pgo.profiles import saved_counts
+    from lbr2pgo.profiles.counts import saved_counts
 
     counts = gather((RECORDING,), PIE).evidence.flow.counts
     saved_counts.write(counts, tmp_path / "counts.npz")

@@ -14,8 +14,8 @@ import pytest
 import starlark
 from builders.recordings import PIE, RECORDING, TESTBINS
 
-from lbr2pgo.build.flags import FRAME_POINTERS
 from lbr2pgo.cli.share import SHARE
+from lbr2pgo.pgo.flags import FRAME_POINTERS
 from lbr2pgo.record.options import RecordOptions
 from lbr2pgo.record.software import record_software
 

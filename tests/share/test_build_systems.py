@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from lbr2pgo.build.training import Training, make_profiles, record_all
-from lbr2pgo.profiles.formats.afdo import AfdoOutput
-from lbr2pgo.profiles.formats.llvm import LlvmOutput
-from lbr2pgo.profiles.formats.propeller import PropellerOutput
-from lbr2pgo.profiles.formats.propeller_order import PropellerOrderOutput
-from lbr2pgo.profiles.gcc import afdo
-from lbr2pgo.profiles.gcc.afdo import GccProfile
+from lbr2pgo.pgo.training import Training, make_profiles, record_all
+from lbr2pgo.profiles.afdo import afdo
+from lbr2pgo.profiles.afdo.afdo import GccProfile
+from lbr2pgo.profiles.afdo.format import AfdoOutput
+from lbr2pgo.profiles.llvm.format import LlvmOutput
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+from lbr2pgo.profiles.propeller.format import PropellerOutput
+from lbr2pgo.profiles.propeller.order_format import PropellerOrderOutput
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.program import Program
 

@@ -22,7 +22,7 @@ from lbr2pgo.model.branch_counts import (
     aggregate,
     with_unknown_predictions,
 )
-from lbr2pgo.profiles import unsymbolized
+from lbr2pgo.profiles.unsymbolized import ranges_text
 from lbr2pgo.program.elf.layout import ImageLayout, Segment
 from lbr2pgo.sources.autofdo_text import FORMAT, AutoFdoText
 from lbr2pgo.sources.base import CountSource, Sniff
@@ -179,14 +179,14 @@ def layout_of(corpus: Callable[[str], Path], name: str) -> tuple[Path, ImageLayo
     return path, Image.open(path).layout
 
 
-def seen(counts: BranchCounts) -> unsymbolized.Seen:
+def seen(counts: BranchCounts) -> ranges_text.Seen:
     """All that was counted."""
-    return unsymbolized.Seen(counts.runs(), counts.branches())
+    return ranges_text.Seen(counts.runs(), counts.branches())
 
 
 def raw_text(source: CountSource, layout: ImageLayout, *, use_offsets: bool = True) -> str:
     stream = io.BytesIO()
-    unsymbolized.write(seen(source.counts(layout)), layout, stream, use_offsets=use_offsets)
+    ranges_text.write(seen(source.counts(layout)), layout, stream, use_offsets=use_offsets)
     return stream.getvalue().decode()
 
 
@@ -224,7 +224,7 @@ def test_perf_script_text_counts_as_in_llvm_profgen(
     _, layout = layout_of(corpus, name)
     counts = count(PerfScript(corpus(f"llvm-profgen/{name}.perfscript")), layout).counts
     stream = io.BytesIO()
-    unsymbolized.write(seen(counts), layout, stream)
+    ranges_text.write(seen(counts), layout, stream)
     assert stream.getvalue() == corpus(f"llvm-profgen/{name}.expected.raw").read_bytes()
 
 
@@ -269,7 +269,7 @@ def test_any_counts_come_back(
     count = np.array([number for _, number in drawn], np.uint64)
     counts = aggregate(from_, to, end, known.astype(np.uint8), count, np.zeros_like(count))
     path = tmp_path_factory.getbasetemp() / "any.raw"
-    unsymbolized.write(seen(counts), LAYOUT, path, use_offsets=use_offsets)
+    ranges_text.write(seen(counts), LAYOUT, path, use_offsets=use_offsets)
     again = AutoFdoText(path).counts(LAYOUT)
     for part in (BranchCounts.runs, BranchCounts.branches):
         assert as_rows(part(again)) == as_rows(part(with_unknown_predictions(counts)))
@@ -283,7 +283,7 @@ def test_ranges_that_run_backwards_are_not_written() -> None:
     a, b = np.array([0x401210], dtype=np.uint64), np.array([0x401200], dtype=np.uint64)
     one, known = np.ones(1, dtype=np.uint64), np.array([TO | END], dtype=np.uint8)
     stream = io.BytesIO()
-    unsymbolized.write(seen(aggregate(a, a, b, known, one, one)), LAYOUT, stream)
+    ranges_text.write(seen(aggregate(a, a, b, known, one, one)), LAYOUT, stream)
     assert stream.getvalue() == b"0\n0\n"
 
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
-from lbr2pgo.profiles.parquet_counts import write
+from lbr2pgo.profiles.counts.parquet_counts import write
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import BuildSource

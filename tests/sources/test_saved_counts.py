@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
-from lbr2pgo.profiles.saved_counts import write
+from lbr2pgo.profiles.counts.saved_counts import write
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import Addresses, CountSource, Sniff
 from lbr2pgo.sources.saved_counts import FORMAT, SavedCounts

@@ -15,7 +15,7 @@ from builders.recordings import STATIC, STATIC_ENTRY, recorded
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.fleet.merge import MergeOptions, merge_files
 from lbr2pgo.model.address_space_events import Mmap
-from lbr2pgo.profiles.formats import output
+from lbr2pgo.profiles.registry import output
 from lbr2pgo.sources.base import StackSource
 from lbr2pgo.sources.series import open_recordings, size_of
 from lbr2pgo.support.file_names import expanded

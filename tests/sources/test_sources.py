@@ -12,7 +12,7 @@ from builders.perf_data import Event, Sample, file_form, pipe_form
 
 from lbr2pgo import sources
 from lbr2pgo.model.branch_counts import BRANCH, FROM, TO, aggregate
-from lbr2pgo.profiles import saved_counts
+from lbr2pgo.profiles.counts import saved_counts
 from lbr2pgo.sources import formats, open_source
 from lbr2pgo.sources.base import SNIFF_SIZE, CountSource, Sniff, StackSource
 from lbr2pgo.support.errors import InputError

@@ -10,7 +10,7 @@ from builders.recordings import PIE, RECORDING
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.counting.count import count
 from lbr2pgo.fleet.merge import MergeOptions, merge_files
-from lbr2pgo.profiles.formats.counts import CountsOutput
+from lbr2pgo.profiles.counts.format import CountsOutput
 from lbr2pgo.program.elf.layout import ImageLayout, Segment
 from lbr2pgo.replay.recordings import Inputs, read_and_replay
 from lbr2pgo.sources.perf_script.reader import PerfScript

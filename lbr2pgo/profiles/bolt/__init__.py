@@ -1,1 +1,1 @@
-"""BOLT's view of a program, and the fdata that comes of it."""
+"""What llvm-bolt reads: fdata and YAML, and what it says of code that it moved."""

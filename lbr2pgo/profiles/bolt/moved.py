@@ -11,9 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
-from lbr2pgo.profiles.bolt.edges import Edges
-from lbr2pgo.profiles.bolt.functions import BinaryFunctions
+from lbr2pgo.profiles.bolt.fdata.edges import Edges
 from lbr2pgo.program.address_translation import AddressTranslation
+from lbr2pgo.program.blocks.binary_functions import BinaryFunctions
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, U64, Bools
 

@@ -8,16 +8,17 @@ from io import BytesIO
 
 import numpy as np
 
-from lbr2pgo.profiles.bolt import fdata, fdata_sums, yaml_sums, yaml_text
-from lbr2pgo.profiles.bolt.fdata_tables import Fdata, FdataTable, TableT
-from lbr2pgo.profiles.formats.base import Merging, Reader
+from lbr2pgo.profiles.base import Merging, Reader
+from lbr2pgo.profiles.bolt.fdata import fdata_sums, fdata_text
+from lbr2pgo.profiles.bolt.fdata.fdata_tables import Fdata, FdataTable, TableT
+from lbr2pgo.profiles.bolt.yaml import yaml_sums, yaml_text
 from lbr2pgo.support.arrays import I64
 
 
 def lines(content: Fdata) -> Iterator[str]:
     """As llvm-bolt reads them."""
     stream = BytesIO()
-    fdata.write(content, stream)
+    fdata_text.write(content, stream)
     written = stream.getvalue().decode("utf-8", "surrogateescape")
     return iter(written.removesuffix("\n").split("\n") if written else ())
 
@@ -61,8 +62,8 @@ def functions(content: Fdata) -> tuple[str, ...]:
 
 READERS = (
     Reader(
-        fdata.is_fdata, fdata.read, lines, of_function, functions,
-        Merging("fdata", fdata_sums.merged, fdata.write),
+        fdata_text.is_fdata, fdata_text.read, lines, of_function, functions,
+        Merging("fdata", fdata_sums.merged, fdata_text.write),
     ),
 )  # fmt: skip
 

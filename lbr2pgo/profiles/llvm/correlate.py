@@ -18,18 +18,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from lbr2pgo.profiles.llvm.contexts.trees import levels
+from lbr2pgo.profiles.llvm.contexts.context_trees import levels
 from lbr2pgo.profiles.llvm.counted_code import CountedCode, counted_code, located, starts
 from lbr2pgo.profiles.llvm.entry_calls import Calls, calls_to_entries
-from lbr2pgo.profiles.llvm.places import (
+from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, ProfileTable
+from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+from lbr2pgo.profiles.llvm.source_places import (
     InlineContexts,
     Places,
     distinct_rows,
     inline_contexts,
     places_of,
 )
-from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, ProfileTable
-from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.profiles.llvm.symbol_names import outermost_by
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.dwarf.function import DwarfFunctions

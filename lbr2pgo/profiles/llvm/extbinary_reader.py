@@ -28,7 +28,7 @@ from lbr2pgo.profiles.llvm.sample_profile import (
     add_saturating,
 )
 from lbr2pgo.profiles.llvm.uleb import Part, UlebStream, read_one
-from lbr2pgo.program.probes import DEEPEST_INLINING
+from lbr2pgo.program.pseudo_probes import DEEPEST_INLINING
 
 _LARGEST_U32 = 0xFFFFFFFF
 _UNPACKED_FLOOR = 1 << 24

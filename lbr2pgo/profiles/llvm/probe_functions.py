@@ -14,7 +14,7 @@ import numpy as np
 from lbr2pgo.profiles.llvm.sample_names import canonical_name, guid, without_suffixes
 from lbr2pgo.program.dwarf.debug_info import DebugInfo, DwarfFunctions
 from lbr2pgo.program.elf.symbols import STT_FUNC, Symbols
-from lbr2pgo.program.probes import ProbeTable, PseudoProbes
+from lbr2pgo.program.pseudo_probes import ProbeTable, PseudoProbes
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses
 from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.distinct import distinct

@@ -21,7 +21,6 @@ import numpy as np
 
 from lbr2pgo.profiles.llvm.counted_code import CountedCode, counted_code, covering_any, starts
 from lbr2pgo.profiles.llvm.entry_calls import Calls, calls_to_entries
-from lbr2pgo.profiles.llvm.places import distinct_rows
 from lbr2pgo.profiles.llvm.probe_functions import names_by_probes, probed_functions, probes_of
 from lbr2pgo.profiles.llvm.profile_table import (
     Body,
@@ -30,9 +29,10 @@ from lbr2pgo.profiles.llvm.profile_table import (
     ProfileTable,
     depths,
 )
+from lbr2pgo.profiles.llvm.source_places import distinct_rows
 from lbr2pgo.program.dwarf.debug_info import DebugInfo, DwarfFunctions
-from lbr2pgo.program.probes import ENTRY_INDEX, InlineTree, ProbeTable
 from lbr2pgo.program.program import Program
+from lbr2pgo.program.pseudo_probes import ENTRY_INDEX, InlineTree, ProbeTable
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I32, I64, U64, Bools

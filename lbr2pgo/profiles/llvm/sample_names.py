@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from lbr2pgo.program import probes
+from lbr2pgo.program import pseudo_probes
 
 Name = str | int
 Location = tuple[int, int]
@@ -38,7 +38,7 @@ Key = Name | Context
 
 def guid(name: Name) -> int:
     """LLVM's 64-bit hash of a name."""
-    return name if isinstance(name, int) else probes.guid(os.fsencode(name))
+    return name if isinstance(name, int) else pseudo_probes.guid(os.fsencode(name))
 
 
 def order_key(name: Name) -> tuple[int, bytes]:

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from lbr2pgo.profiles.llvm.places import pair
-from lbr2pgo.program.code.functions import Functions
+from lbr2pgo.profiles.llvm.source_places import pair
+from lbr2pgo.program.code.regions import Functions
 from lbr2pgo.program.dwarf.debug_info import DwarfFunctions, ScopedPlaces, Scopes
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64

@@ -23,7 +23,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, NoReturn
 
-from lbr2pgo.native.preinliner import SHOULD_BE_INLINED
+from lbr2pgo.profiles.llvm.contexts._preinliner import SHOULD_BE_INLINED
 from lbr2pgo.profiles.llvm.sample_names import Context, Frame, Location, Name, order_key
 from lbr2pgo.profiles.llvm.sample_profile import (
     LARGEST_COUNT,
@@ -32,7 +32,7 @@ from lbr2pgo.profiles.llvm.sample_profile import (
     SampleProfile,
     add_saturating,
 )
-from lbr2pgo.program.probes import DEEPEST_INLINING
+from lbr2pgo.program.pseudo_probes import DEEPEST_INLINING
 from lbr2pgo.support.errors import InputError, OutputError
 from lbr2pgo.support.output import PathLike, write_to
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
-from lbr2pgo.native.profile_lines import (
+from lbr2pgo.profiles._profile_lines import (
     ATTRIBUTE_BYTES,
     BODY_BYTES,
     CALL_BYTES,
@@ -27,7 +27,7 @@ from lbr2pgo.native.profile_lines import (
     NameBytes,
     ProfileLines,
 )
-from lbr2pgo.profiles.llvm.contexts.trees import levels
+from lbr2pgo.profiles.llvm.contexts.context_trees import levels
 from lbr2pgo.profiles.llvm.profile_table import ProfileTable
 from lbr2pgo.profiles.table_lines import name_bytes
 from lbr2pgo.support.arrays import I64, U64
@@ -35,7 +35,7 @@ from lbr2pgo.support.errors import OutputError
 from lbr2pgo.support.output import PathLike, write_pieces
 
 if TYPE_CHECKING:
-    from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
+    from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile
 
 _BYTES_AT_ONCE = 1 << 22
 

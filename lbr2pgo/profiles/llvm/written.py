@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from io import BytesIO
 
-from lbr2pgo.profiles.formats.base import Merged, Merging, Reader
+from lbr2pgo.profiles.base import Merged, Merging, Reader
 from lbr2pgo.profiles.llvm import extbinary, text
 from lbr2pgo.profiles.llvm.sample_names import guid
 from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile

@@ -29,8 +29,8 @@ from pathlib import Path
 import numpy as np
 
 from lbr2pgo.profiles.propeller.block_flow import BlockFlow
-from lbr2pgo.profiles.propeller.layout import Layout
-from lbr2pgo.profiles.propeller.names import Named
+from lbr2pgo.profiles.propeller.block_layout import Layout
+from lbr2pgo.profiles.propeller.cluster_names import Named
 from lbr2pgo.program.block_map import BlockMap
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.output import write_pieces

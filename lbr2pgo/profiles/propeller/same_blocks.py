@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lbr2pgo.profiles.linker_names import names_at
+from lbr2pgo.profiles.linker.linker_names import names_at
 from lbr2pgo.program.block_map import open_block_map
 from lbr2pgo.program.program import Program
 

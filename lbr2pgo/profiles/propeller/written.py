@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from lbr2pgo.profiles.formats.base import Reader
+from lbr2pgo.profiles.base import Reader
 from lbr2pgo.support.errors import InputError
 
 _HEAD = re.compile(rb"(?:v1\n)|(?:#[^\n]*\n)*![^!\s]")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lbr2pgo.program.code.functions import Functions
 from lbr2pgo.program.code.instructions import CALLS, InstructionTable, Kind
+from lbr2pgo.program.code.regions import Functions
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U8, Bools
 from lbr2pgo.support.dataclass import dataclass

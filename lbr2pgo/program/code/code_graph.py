@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lbr2pgo.program.code.functions import Functions
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
+from lbr2pgo.program.code.regions import Functions
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.intervals import last_at_or_below

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lbr2pgo.native.x86_lengths import known_lengths
+from lbr2pgo.program.code._x86_lengths import known_lengths
 from lbr2pgo.support.arrays import I16, I64, U8, U32
 
 _AT_ONCE = 1 << 16

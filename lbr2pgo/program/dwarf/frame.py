@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lbr2pgo.native.dwarf_frames import fill_frames
-from lbr2pgo.native.dwarf_lines import FOUND
+from lbr2pgo.program.dwarf._frames import fill_frames
+from lbr2pgo.program.dwarf._lines import FOUND
 from lbr2pgo.program.dwarf.function import NumberedTexts, describe_all
 from lbr2pgo.program.dwarf.line import LineTable
 from lbr2pgo.program.dwarf.unit import Dwarf

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lbr2pgo.native import dwarf_functions as native
-from lbr2pgo.native.dwarf_frames import chain_offsets, chains, scopes
-from lbr2pgo.native.dwarf_units import Sections
+from lbr2pgo.program.dwarf import _functions as native
+from lbr2pgo.program.dwarf._frames import chain_offsets, chains, scopes
+from lbr2pgo.program.dwarf._units import Sections
 from lbr2pgo.program.dwarf.section import Texts
 from lbr2pgo.program.dwarf.unit import Dwarf, joined
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_array

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from lbr2pgo.native import dwarf_lines as native
+from lbr2pgo.program.dwarf import _lines as native
 from lbr2pgo.program.dwarf.unit import Dwarf
 from lbr2pgo.support.arrays import I32, U32, U64, Records
 from lbr2pgo.support.dataclass import dataclass

@@ -278,7 +278,7 @@ _PACKAGE_COLUMNS = {1: 0, 3: 1, 6: 2, 8: 3}
 
 
 def read_package(section: Bytes) -> I64:
-    """The index of a `.dwp` file, `.debug_cu_index`: see `native.dwarf_units.read_units`.
+    """The index of a `.dwp` file, `.debug_cu_index`: see `program.dwarf._units.read_units`.
 
     No rows if there is none, or if it is damaged.
     """

@@ -15,9 +15,9 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from lbr2pgo.native import dwarf_units as native
-from lbr2pgo.native.dwarf_lines import FOUND
-from lbr2pgo.native.dwarf_units import RANGE
+from lbr2pgo.program.dwarf import _units as native
+from lbr2pgo.program.dwarf._lines import FOUND
+from lbr2pgo.program.dwarf._units import RANGE
 from lbr2pgo.program.dwarf.frame import Group, InlineFrames, assemble, name_files
 from lbr2pgo.program.dwarf.function import (
     ENDINGS,

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from lbr2pgo.native.dwarf_texts import TEXT_SECTIONS, decode_texts
+from lbr2pgo.program.dwarf._texts import TEXT_SECTIONS, decode_texts
 from lbr2pgo.program.elf.file import File
 from lbr2pgo.support.arrays import I64, Bytes
 from lbr2pgo.support.dataclass import dataclass

@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from lbr2pgo.native.dwarf_lines import table_length
-from lbr2pgo.native.dwarf_units import (
+from lbr2pgo.program.dwarf._lines import table_length
+from lbr2pgo.program.dwarf._units import (
     RANGE,
     UNIT,
     Abbreviations,

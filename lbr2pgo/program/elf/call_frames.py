@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbr2pgo.native.call_frames import MADE, SAVED, frame_rows
+from lbr2pgo.program.elf._call_frames import MADE, SAVED, frame_rows
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import U32, U64, Bools

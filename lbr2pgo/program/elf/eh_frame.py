@@ -10,7 +10,7 @@ from dataclasses import field
 
 import numpy as np
 
-from lbr2pgo.native import eh_frame as native
+from lbr2pgo.program.elf import _eh_frame as native
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import U64

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from lbr2pgo.program.jit.functions import JitFunction, newest
+from lbr2pgo.program.jit.made_functions import JitFunction, newest
 from lbr2pgo.support.errors import InputError
 
 _LINE = re.compile(rb"(?:0x)?([0-9a-f]{1,16}) +(?:0x)?([0-9a-f]{1,16}) +(.*\S)", re.IGNORECASE)

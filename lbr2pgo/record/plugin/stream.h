@@ -1,6 +1,6 @@
 // What one process writes: a stream of records in <directory>/<pid>-<serial>.lbr, and for each of
 // its virtual processors a file of counters, <stream>.<processor>, shared memory that survives the
-// process however it dies. All numbers are little-endian; read by record/stream.py.
+// process however it dies. All numbers are little-endian; read by record/plugin_stream.py.
 //
 // Every record is a header and a body padded to eight bytes. Records are appended whole, each by
 // one write, so that threads need no lock and a killed process loses nothing.

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from lbr2pgo import __version__
 from lbr2pgo.analyses.code_profile import CodeProfile
-from lbr2pgo.reports.exports.code import UNITS, code_of
+from lbr2pgo.reports.exports.code_frames import UNITS, code_of
 from lbr2pgo.reports.model import Report
 from lbr2pgo.support.addresses import in_file
 

@@ -12,7 +12,7 @@ import gzip
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lbr2pgo.analyses.code_profile import MEASURES, CodeFile, CodeProfile
-from lbr2pgo.reports.exports.code import code_of
+from lbr2pgo.reports.exports.code_frames import code_of
 from lbr2pgo.reports.model import Report
 from lbr2pgo.support.addresses import SLOT_SIZE, slot_of
 

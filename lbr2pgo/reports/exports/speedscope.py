@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from lbr2pgo import __version__
 from lbr2pgo.analyses.code_profile import MEASURES, CallSamples, CodeProfile
-from lbr2pgo.reports.exports.code import UNITS, code_of
+from lbr2pgo.reports.exports.code_frames import UNITS, code_of
 from lbr2pgo.reports.model import Report
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"

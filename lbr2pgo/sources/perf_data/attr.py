@@ -127,7 +127,7 @@ def id_field(attrs: Sequence[PerfAttr]) -> int | None:
 
 
 def layout_rows(attrs: Sequence[PerfAttr]) -> I64:
-    """The `fields` of `native.perf_records.Layouts`: one row for each event.
+    """The `fields` of `sources.perf_data._perf_records.Layouts`: one row for each event.
 
     Times are left out unless every record has one.
     """

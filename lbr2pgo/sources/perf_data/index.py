@@ -13,8 +13,8 @@ import numpy as np
 from lbr2pgo.model import perf_abi as abi
 from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.space_event_log import SpaceEventLog
-from lbr2pgo.native.perf_records import SIMPLEPERF_TYPES, TYPE_COUNTS, find_records
 from lbr2pgo.sources.perf_data import features as perf_features
+from lbr2pgo.sources.perf_data._perf_records import SIMPLEPERF_TYPES, TYPE_COUNTS, find_records
 from lbr2pgo.sources.perf_data.attr import PerfAttr, parse_attr
 from lbr2pgo.sources.perf_data.space_records import RecordTimes, space_event
 from lbr2pgo.sources.perf_data.stream import Chunk, RecordStream, Region

@@ -17,7 +17,6 @@ import numpy as np
 from lbr2pgo.model import perf_abi as abi
 from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.branch_stacks import BranchStacks, CallChains
-from lbr2pgo.native.perf_records import TALLIES, Layouts, Room, read_samples
 from lbr2pgo.sources.base import (
     EventInfo,
     Sniff,
@@ -28,6 +27,7 @@ from lbr2pgo.sources.base import (
 )
 from lbr2pgo.sources.directories import files_of
 from lbr2pgo.sources.perf_data import features as perf_features
+from lbr2pgo.sources.perf_data._perf_records import TALLIES, Layouts, Room, read_samples
 from lbr2pgo.sources.perf_data.attr import PerfAttr, id_field, layout_rows, times_everything
 from lbr2pgo.sources.perf_data.header import (
     read_header,
@@ -53,7 +53,7 @@ SAMPLE_REASONS = (
     "damaged: samples whose branch stack does not fit",
     "call chains without the user's frames, which a later record holds",
 )
-"""In the order of `native.perf_records.TALLIES`."""
+"""In the order of `sources.perf_data._perf_records.TALLIES`."""
 
 
 class PerfData:

@@ -15,7 +15,7 @@ from typing import BinaryIO
 import numpy as np
 
 from lbr2pgo.model import perf_abi as abi
-from lbr2pgo.native.perf_records import PARTIAL, SPECIAL, next_plausible, whole_records
+from lbr2pgo.sources.perf_data._perf_records import PARTIAL, SPECIAL, next_plausible, whole_records
 from lbr2pgo.sources.perf_data.extents import extent_at
 from lbr2pgo.support.arrays import Bytes
 from lbr2pgo.support.dataclass import dataclass

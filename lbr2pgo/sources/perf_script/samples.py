@@ -14,13 +14,13 @@ from functools import partial
 import numpy as np
 
 from lbr2pgo.model.branch_stacks import BranchStacks, CallChains
-from lbr2pgo.native.brstack_samples import (
+from lbr2pgo.sources.perf_script._brstack_samples import (
     OpenSample,
     ReadSamples,
     SampleReader,
     Survey,
 )
-from lbr2pgo.sources.perf_script.symbols import SymbolAddresses
+from lbr2pgo.sources.perf_script.entry_symbols import SymbolAddresses
 from lbr2pgo.sources.text_lines import LineBuffer, Pieces
 from lbr2pgo.support import headway
 from lbr2pgo.support.arrays import I64

@@ -22,12 +22,12 @@ from builders.recordings import TESTBINS
 
 from lbr2pgo.analyses import staleness
 from lbr2pgo.conversion import ConvertOptions, convert
-from lbr2pgo.profiles.bolt import fdata
-from lbr2pgo.profiles.bolt.derive_fdata import BoltOptions, fdata_from_counts
-from lbr2pgo.profiles.bolt.functions import discover
+from lbr2pgo.profiles.bolt.fdata import fdata_text
+from lbr2pgo.profiles.bolt.fdata.derive_fdata import BoltOptions, fdata_from_counts
 from lbr2pgo.profiles.bolt.moved import Moved
-from lbr2pgo.profiles.formats import read_written
+from lbr2pgo.profiles.registry import read_written
 from lbr2pgo.program.address_translation import AddressTranslation, open_translation
+from lbr2pgo.program.blocks.binary_functions import discover
 from lbr2pgo.program.program import Program
 from lbr2pgo.record.options import RecordOptions
 from lbr2pgo.record.software import record_software
@@ -58,7 +58,7 @@ def bolted(tool: Tool, program: Path, profile: Path, *options: str) -> Path:
 def bolted_by_random_traces(tool: Tool, program: Path, where: Path, *options: str) -> Path:
     profile, opened = where / "first.fdata", Program.open(program)
     counts = counts_of(RandomTraces(opened, seed=7).draw(800))
-    fdata.write(fdata_from_counts(counts, opened)[0], profile)
+    fdata_text.write(fdata_from_counts(counts, opened)[0], profile)
     return bolted(tool, program, profile, *options)
 
 
@@ -108,7 +108,7 @@ def test_a_recording_gives_perf2bolts_file(
     convert(ConvertOptions((again,), binary, outputs=outputs(fdata=ours), compat=compat))
     assert ours.read_bytes() == theirs.read_bytes()
     written = read_written(ours)
-    assert isinstance(written, fdata.Fdata)
+    assert isinstance(written, fdata_text.Fdata)
     assert staleness.of_fdata(written, Program.open(plain)).functions == 0
     assert len(lines_of_file(theirs)) > 100
     if depth == 16:

@@ -4,8 +4,9 @@ import io
 
 import pytest
 
-from lbr2pgo.profiles.bolt import fdata, written
-from lbr2pgo.profiles.bolt.fdata_tables import Fdata
+from lbr2pgo.profiles.bolt import written
+from lbr2pgo.profiles.bolt.fdata import fdata_text
+from lbr2pgo.profiles.bolt.fdata.fdata_tables import Fdata
 
 TEXT = b"""\
 1 main 3fb 1 f/a.c/1 0 4 221
@@ -16,7 +17,7 @@ TEXT = b"""\
 
 @pytest.fixture
 def content() -> Fdata:
-    return fdata.parse(io.BytesIO(TEXT), "x.fdata")
+    return fdata_text.parse(io.BytesIO(TEXT), "x.fdata")
 
 
 def test_lines_are_the_file_s(content: Fdata) -> None:

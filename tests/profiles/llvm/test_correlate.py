@@ -21,8 +21,8 @@ from builders.outputs import outputs
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.waterfall import losses_of
-from lbr2pgo.profiles.formats import output, steps
 from lbr2pgo.profiles.llvm.discriminators import duplication_factor
+from lbr2pgo.profiles.registry import output, steps
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program

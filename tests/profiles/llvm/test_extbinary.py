@@ -17,7 +17,7 @@ from lbr2pgo.profiles.llvm.extbinary_layout import SECTION, Flag, SectionType
 from lbr2pgo.profiles.llvm.extbinary_reader import decode
 from lbr2pgo.profiles.llvm.sample_names import Frame, guid
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
-from lbr2pgo.program.probes import DEEPEST_INLINING
+from lbr2pgo.program.pseudo_probes import DEEPEST_INLINING
 from lbr2pgo.support.errors import InputError, OutputError
 
 PROFILE = b"""\

@@ -14,9 +14,9 @@ from builders.llvm_profiles import converted, profgen
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
-from lbr2pgo.profiles.formats import output, steps
 from lbr2pgo.profiles.llvm import extbinary
 from lbr2pgo.profiles.llvm import text as llvm_text
+from lbr2pgo.profiles.registry import output, steps
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import image_array

@@ -1,4 +1,4 @@
-"""Functions by the names of their symbols; whole profiles are compared in `profiles/gcc`."""
+"""Functions by the names of their symbols; whole profiles are compared in `profiles/afdo`."""
 
 from __future__ import annotations
 

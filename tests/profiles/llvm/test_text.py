@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lbr2pgo.profiles.llvm import text as llvm_text
 from lbr2pgo.profiles.llvm.sample_names import Frame
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
-from lbr2pgo.program.probes import DEEPEST_INLINING
+from lbr2pgo.program.pseudo_probes import DEEPEST_INLINING
 from lbr2pgo.support.errors import InputError, OutputError
 
 PROFILE = b"""\

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lbr2pgo.profiles.llvm import text as llvm_text
 from lbr2pgo.profiles.llvm import text_table as llvm_text_table
-from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
+from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile
 from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, ProfileTable
 from lbr2pgo.support.errors import OutputError
 

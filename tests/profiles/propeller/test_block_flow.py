@@ -10,7 +10,7 @@ from builders.elf import Function
 from builders.flows import Trace, flow_of
 
 from lbr2pgo.profiles.propeller.block_flow import BlockFlow, Fit, block_flow, containing
-from lbr2pgo.profiles.propeller.layout import Layout, lay_out
+from lbr2pgo.profiles.propeller.block_layout import Layout, lay_out
 from lbr2pgo.program.block_map import BlockMap
 from lbr2pgo.support.addresses import image_array
 

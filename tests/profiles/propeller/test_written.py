@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from lbr2pgo.analyses.staleness import of_clusters
-from lbr2pgo.profiles.formats import read_written, reader_of
 from lbr2pgo.profiles.propeller.files import Cluster, write_clusters
 from lbr2pgo.profiles.propeller.written import Clusters, read
+from lbr2pgo.profiles.registry import read_written, reader_of
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.errors import InputError
 

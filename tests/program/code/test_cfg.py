@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lbr2pgo.program.code.cfg import EdgeKind, FunctionCFG, Transfers, build_cfg
-from lbr2pgo.program.code.functions import build_functions
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
+from lbr2pgo.program.code.regions import build_functions
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ByteRanges
 

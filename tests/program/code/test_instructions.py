@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lbr2pgo.program.code.decode import decode, text
-from lbr2pgo.program.code.functions import code_ranges
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
+from lbr2pgo.program.code.regions import code_ranges
 from lbr2pgo.program.code.x86 import X86_64
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.program import Program

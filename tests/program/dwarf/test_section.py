@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from builders.dwarf import u8
 
-from lbr2pgo.native.dwarf_texts import TEXT_SECTIONS
 from lbr2pgo.program.dwarf import section as module
+from lbr2pgo.program.dwarf._texts import TEXT_SECTIONS
 from lbr2pgo.program.dwarf.section import ABSENT, SectionInMemory, StoredSection, Texts
 from lbr2pgo.program.elf.file import StoredFile
 

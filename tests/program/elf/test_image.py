@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lbr2pgo.program.code.functions import build_functions, code_ranges
+from lbr2pgo.program.code.regions import build_functions, code_ranges
 from lbr2pgo.program.dwarf.loader import has_dwarf
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.symbols import read_symbols

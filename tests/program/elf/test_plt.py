@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from builders.recordings import TESTBINS
 
-from lbr2pgo.program.code.lookup import find_function
+from lbr2pgo.program.code.named_functions import find_function
 from lbr2pgo.program.program import Program
 
 _SECTIONS = (".plt", ".plt.sec", ".plt.got", ".iplt")

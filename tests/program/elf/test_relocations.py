@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lbr2pgo.program.code.functions import code_ranges
+from lbr2pgo.program.code.regions import code_ranges
 from lbr2pgo.program.elf import relocations
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.relocations import SHT_RELR, dynamic_relocations, relative_targets

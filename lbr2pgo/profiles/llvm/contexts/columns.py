@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from lbr2pgo.native.row_ids import RowSums
-from lbr2pgo.profiles.llvm.places import pair
 from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets
+from lbr2pgo.profiles.llvm.source_places import pair
 from lbr2pgo.support.arrays import I64, U64
 
 _HIGH, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)

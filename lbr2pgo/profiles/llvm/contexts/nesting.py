@@ -8,8 +8,8 @@ import numpy as np
 
 from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.profiles.llvm.contexts.columns import Lines, line_and_discriminator, location_of
-from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
-from lbr2pgo.profiles.llvm.contexts.trees import levels
+from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile
+from lbr2pgo.profiles.llvm.contexts.context_trees import levels
 from lbr2pgo.profiles.llvm.profile_table import Contexts, ProfileTable
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.sums import add_at

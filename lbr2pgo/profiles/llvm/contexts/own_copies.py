@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from lbr2pgo.native.preinliner import WAS_INLINED
-from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
+from lbr2pgo.profiles.llvm.contexts._preinliner import WAS_INLINED
+from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile
 from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, ProfileTable
 from lbr2pgo.profiles.llvm.sample_profile import DUPLICATED_INTO_BASE
 from lbr2pgo.support.arrays import I64, Bools

@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lbr2pgo.native.preinliner import LOST, ContextTrie, FunctionSizes
 from lbr2pgo.native.row_ids import RowSums
+from lbr2pgo.profiles.llvm.contexts._preinliner import LOST, ContextTrie, FunctionSizes
 from lbr2pgo.profiles.llvm.contexts.call_order import top_down
 from lbr2pgo.profiles.llvm.contexts.columns import (
     Lines,
     line_and_discriminator,
     location_of,
 )
-from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
-from lbr2pgo.profiles.llvm.contexts.trees import breadth_first, call_hashes
+from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile
+from lbr2pgo.profiles.llvm.contexts.context_trees import breadth_first, call_hashes
 from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, ProfileTable
 from lbr2pgo.profiles.llvm.sample_names import guid, order_key
 from lbr2pgo.profiles.llvm.sample_summary import detailed

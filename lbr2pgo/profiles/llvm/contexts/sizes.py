@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbr2pgo.native.preinliner import FunctionSizes
 from lbr2pgo.native.row_ids import RowIds
+from lbr2pgo.profiles.llvm.contexts._preinliner import FunctionSizes
 from lbr2pgo.profiles.llvm.contexts.columns import location_of
-from lbr2pgo.profiles.llvm.contexts.trees import call_hashes
-from lbr2pgo.profiles.llvm.places import InlineContexts, Places, inline_contexts
+from lbr2pgo.profiles.llvm.contexts.context_trees import call_hashes
+from lbr2pgo.profiles.llvm.source_places import InlineContexts, Places, inline_contexts
 from lbr2pgo.support.arrays import I64, U8, U64
 
 

@@ -11,7 +11,7 @@ from builders.binary_walks import BinaryWalk, HybridPlan
 from builders.c_programs import CProgram
 from builders.context_profiles import line_contexts
 
-from lbr2pgo.profiles.llvm.contexts.lines import LineContexts
+from lbr2pgo.profiles.llvm.contexts.line_contexts import LineContexts
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from builders.context_profiles import LINES
 from builders.llvm_profiles import profgen_of_contexts
 
 from lbr2pgo.conversion import ConvertOptions, convert
-from lbr2pgo.profiles.formats import output
+from lbr2pgo.profiles.registry import output
 from lbr2pgo.replay.recordings import LLVM_PROFGEN
 
 Tool = Callable[[str], str]

@@ -16,7 +16,7 @@ from builders.context_profiles import (
 )
 from builders.llvm_profiles import profgen_of_contexts
 
-from lbr2pgo.profiles.llvm.contexts.lines import LineContexts
+from lbr2pgo.profiles.llvm.contexts.line_contexts import LineContexts
 from lbr2pgo.profiles.llvm.contexts.nesting import nested
 
 Tool = Callable[[str], str]

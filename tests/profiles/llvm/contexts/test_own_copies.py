@@ -11,7 +11,7 @@ from builders.context_profiles import as_text, context_profile, inlined
 from builders.outputs import outputs
 
 from lbr2pgo.conversion import ConvertOptions, convert
-from lbr2pgo.profiles.llvm.contexts.lines import LineContexts
+from lbr2pgo.profiles.llvm.contexts.line_contexts import LineContexts
 from lbr2pgo.profiles.llvm.contexts.nesting import nested
 from lbr2pgo.profiles.llvm.contexts.own_copies import with_own_copies
 from lbr2pgo.record.options import RecordOptions

@@ -16,9 +16,9 @@ from builders.context_profiles import (
 )
 from builders.llvm_profiles import profgen_of_contexts
 
-from lbr2pgo.native.preinliner import SHOULD_BE_INLINED
-from lbr2pgo.profiles.llvm.contexts.lines import LineContexts
-from lbr2pgo.profiles.llvm.contexts.profile import ContextProfile
+from lbr2pgo.profiles.llvm.contexts._preinliner import SHOULD_BE_INLINED
+from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile
+from lbr2pgo.profiles.llvm.contexts.line_contexts import LineContexts
 
 Tool = Callable[[str], str]
 Corpus = Callable[[str], Path]

@@ -1,0 +1,53 @@
+"""Traces of branch stacks, counted."""
+
+from libc.stdint cimport uint64_t
+
+from lbr2pgo.native.bits cimport BRANCH, END, FROM, PREDICTED, TO
+from lbr2pgo.counting._file_spans cimport FileSpans, note
+from lbr2pgo.native.key_table cimport KNOWN_BITS, KeyTable, observe
+from lbr2pgo.native.walk cimport COUNTED, OUTSIDE, REASONS, Stacks, Walk, begin, step
+
+
+cdef inline uint64_t _known(const Walk* walk) noexcept nogil:
+    """The `known` bits of the trace of the entry at hand; 0 if it tells nothing."""
+    cdef uint64_t known = 0
+    if walk.reason == COUNTED:
+        known = BRANCH | (FROM if walk.from_in else 0) | (TO if walk.to_in else 0)
+    if walk.has_end:
+        known |= TO | END
+    return known
+
+
+cdef int _count(
+    Walk* walk, KeyTable table, uint64_t* tallies, FileSpans files, Py_ssize_t sample
+) except -1 nogil:
+    cdef uint64_t known
+    while step(walk):
+        tallies[walk.reason] += walk.weight
+        if walk.gap != COUNTED:
+            tallies[walk.gap] += walk.weight
+        if walk.reason == OUTSIDE and files is not None:
+            note(files, sample, walk.source if walk.source else walk.target, walk.weight)
+        known = _known(walk)
+        if known:
+            observe(
+                table,
+                walk.source if known & BRANCH else 0,  # outside as well: it tells the file
+                walk.target,
+                walk.end if known & END else 0,
+                walk.space << KNOWN_BITS | known,
+                walk.weight,
+                walk.flags if known & BRANCH else PREDICTED,  # a bare run: nothing to predict
+            )
+    return 0
+
+
+def count_traces(Stacks stacks, KeyTable table, uint64_t[::1] tallies, FileSpans files=None):
+    cdef Walk walk
+    cdef Py_ssize_t i
+    if tallies.shape[0] != REASONS:
+        raise ValueError(f"tallies must have shape ({REASONS},), not ({tallies.shape[0]},)")
+    with nogil:
+        for i in range(stacks.size):
+            if begin(stacks, i, &walk):
+                _count(&walk, table, &tallies[0], files, i)

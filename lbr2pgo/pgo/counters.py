@@ -1,0 +1,63 @@
+"""Counters in the program, clang's instrumented PGO: what profiles of samples are compared with.
+
+The program is built with `-fprofile-generate` and writes its counts into a directory when it ends;
+llvm-profdata adds them up (clang/docs/UsersManual.rst, "Profiling with Instrumentation").
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from lbr2pgo.pgo.steps import Say, command_words
+from lbr2pgo.pgo.training import check_trained
+from lbr2pgo.profiles.llvm_tools import last_lines, llvm_tools
+from lbr2pgo.support.errors import InputError, MissingToolError, OutputError
+
+
+def count(commands: Sequence[str], directory: Path, say: Say) -> None:
+    """Run each command with the counting build in its place; raises InputError if one fails.
+
+    What earlier runs have left in the directory is forgotten.
+    """
+    shutil.rmtree(directory, ignore_errors=True)
+    for command in commands:
+        say(f"   {command}")
+        done = subprocess.run(command_words(command), stdin=subprocess.DEVNULL)
+        check_trained(done.returncode, command)
+    if not any(directory.glob("*.profraw")):
+        raise InputError(
+            "the training run has written no counts",
+            where=str(directory),
+            cure="The build must take CFLAGS and LDFLAGS, and the program end by itself.",
+        )
+
+
+def merge_counts(directory: Path, profile: Path, say: Say) -> None:
+    """Write the profile for `-fprofile-use` by the first llvm-profdata that reads the counts.
+
+    Each reads those of its own version of clang. Raises MissingToolError where there is none, else
+    OutputError with what the first one said.
+    """
+    tools = llvm_tools("llvm-profdata")
+    if not tools:
+        raise MissingToolError(
+            "llvm-profdata is not installed",
+            cure="Install it (Debian: apt-get install llvm-22), or name it in LLVM_PROFDATA.",
+        )
+    failures = []
+    for tool in tools:
+        command = [tool, "merge", "-o", str(profile), str(directory)]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+        if not done.returncode:
+            say(f"   {shlex.join(command)}")
+            return
+        failures.append(last_lines(done.stderr))
+    raise OutputError(
+        f"llvm-profdata could not add the counts up: {failures[0]}",
+        where=str(profile),
+        cure="LLVM_PROFDATA names the llvm-profdata that belongs to the compiler.",
+    )

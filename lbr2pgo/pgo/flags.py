@@ -1,0 +1,225 @@
+"""Compiler and linker flags of each build of the loop, and the environment that carries them.
+
+Builds take flags from CFLAGS, CXXFLAGS and LDFLAGS (GNU make's implicit rules, autoconf; CMake and
+Meson when a build directory is set up). What the user has set there stays, before ours.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from lbr2pgo.pgo import COMPILERS
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiler:
+    """Whose flags they are."""
+
+    debug_info: tuple[str, ...]
+    """So that samples find their lines, inline frames and discriminators. Changes no code."""
+    use_profile: str
+    before_bolt: tuple[str, ...] = ()
+    """Keeps together what BOLT wants to split itself."""
+
+
+# LLVM: clang/docs/UsersManual.rst, "Using Sampling Profilers"; GCC writes discriminators unasked.
+_CLANG = _Compiler(("-g", "-fdebug-info-for-profiling"), "-fprofile-sample-use")
+_GCC = _Compiler(("-g",), "-fauto-profile", ("-fno-reorder-blocks-and-partition",))
+_COMPILERS = dict(zip(COMPILERS, (_CLANG, _GCC), strict=True))
+
+PROBES = ("-fpseudo-probe-for-profiling",)
+"""So that samples find the blocks that they were compiled from (the same; both builds need it)."""
+UNPROBED = ("-mllvm=-sample-profile-remove-probe",)
+"""So that none are left once the profile is read; nothing can be told by them afterwards.
+
+What is split has to do without them: clang 22 can't write probes of blocks that have sections of
+their own. With LTO the profile is read once more when the program is linked, and lld warns that
+there are no probes any more: such a build is worse than by lines.
+"""
+FRAME_POINTERS = (
+    "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-fno-optimize-sibling-calls",
+)  # fmt: skip
+"""So that the kernel finds all callers of what it interrupts."""
+_REMARKS = ("-fsave-optimization-record", "-foptimization-record-passes=inline")
+"""Clang says beside each object what it inlined and why; of all passes, it would be far more."""
+_OPTIMISE = "-O2"  # what the user gets who sets nothing: a build without it is no base
+_LINK = ("-Wl,--build-id",)
+_FIRST_TO_READ_2, _FIRST_TO_READ_3 = 12, 16
+_FOR_BOLT = ("-Wl,--emit-relocs",)
+_BLOCK_MAP = ("-fbasic-block-address-map", "-ffunction-sections")
+_LAY_OUT = "-fbasic-block-sections=list="
+_BLOCK_MAP_LINKED = ("-fuse-ld=lld", "-Wl,--lto-basic-block-address-map")
+"""Without LTO, lld passes over what is for LTO."""
+_COUNT, _USE_COUNTS = "-fprofile-generate", "-fprofile-use"
+_VARIABLES = {"CC": ("cc", "c"), "CXX": ("c++", "c++")}
+"""Variable, what is used where it is unset, and the language."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the builds of a loop are for."""
+
+    compiler: str = COMPILERS[0]
+    """Of `COMPILERS`."""
+    bolt: bool = False
+    """What is linked is to be laid out anew."""
+    propeller: bool = False
+    """The same by the compiler, which is told of the blocks that it made."""
+    probes: bool = False
+    """Profiles are of pseudo probes."""
+    frame_pointers: bool = False
+    """Hardware records call chains."""
+    training: tuple[str, ...] = ()
+    """What else the compiler is given where a build is only recorded, behind all other flags."""
+
+    copy_of: Path | None = None
+    """The working directory is a copy of this one, whose paths are to be in the code."""
+    use: tuple[str, ...] = ()
+    """What else where the profile is used, behind all other flags."""
+    counts: Path | None = None
+    """Where the program itself counts, in place of samples: the directory of its counts."""
+
+    @property
+    def only_recorded(self) -> tuple[str, ...]:
+        """Flags of the recorded build alone; with none, the plain build is recorded."""
+        frames = FRAME_POINTERS if self.frame_pointers else ()
+        return (*frames, *self.counting, *self.training)
+
+    @property
+    def counting(self) -> tuple[str, ...]:
+        """What compiler and linker are given where the program counts (UsersManual.rst)."""
+        return () if self.counts is None else (f"{_COUNT}={self.counts.resolve()}",)
+
+
+@dataclass(frozen=True, slots=True)
+class BuildFlags:
+    """What one build is given."""
+
+    compile: tuple[str, ...]
+    link: tuple[str, ...]
+
+    def settings(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """CFLAGS, CXXFLAGS and LDFLAGS, the user's own first."""
+        base = {name: environment.get(name, _OPTIMISE) for name in ("CFLAGS", "CXXFLAGS")}
+        compiling = {name: " ".join((text, *self.compile)) for name, text in base.items()}
+        linking = " ".join((environment.get("LDFLAGS", ""), *self.link)).strip()
+        return {**compiling, "LDFLAGS": linking}
+
+
+def config_file(flags: BuildFlags) -> str:
+    """Text of a configuration file of clang, which `--config=FILE` reads (UsersManual.rst)."""
+    return "".join(f"{shlex.quote(flag)}\n" for flag in (*flags.compile, *flags.link))
+
+
+def plain_flags(wanted: Wanted) -> BuildFlags:
+    """Of the build without a profile, which the others are measured against."""
+    return BuildFlags(_found(wanted), _linked(wanted))
+
+
+def training_flags(wanted: Wanted) -> BuildFlags:
+    """Of the build that is recorded for the compiler."""
+    linked = (*_linked(wanted), *wanted.counting)
+    return BuildFlags((*_found(wanted), *wanted.only_recorded), linked)
+
+
+def profile_flags(profile: Path, wanted: Wanted) -> BuildFlags:
+    """Of the build that uses a profile; builds run anywhere, so its path is absolute."""
+    option = _USE_COUNTS if wanted.counts else _COMPILERS[wanted.compiler].use_profile
+    use = f"{option}={profile.resolve()}"
+    dropped = UNPROBED if wanted.probes and wanted.propeller else ()
+    return BuildFlags((*_found(wanted), use, *dropped, *wanted.use), _linked(wanted))
+
+
+def with_remarks(flags: BuildFlags) -> BuildFlags:
+    """The same, and the compiler says what it inlined; nothing changes in the code."""
+    return BuildFlags((*flags.compile, *_REMARKS), flags.link)
+
+
+def layout_flags(flags: BuildFlags, clusters: Path, order: Path) -> BuildFlags:
+    """Of the build that lays out the blocks of another one, which had these flags."""
+    blocks = clusters.resolve()
+    return BuildFlags(
+        (*flags.compile, f"{_LAY_OUT}{blocks}"),
+        (
+            *flags.link,
+            f"-Wl,--lto-basic-block-sections={blocks}",
+            "-Wl,--no-warn-symbol-ordering",
+            f"-Wl,--symbol-ordering-file={order.resolve()}",
+        ),
+    )
+
+
+def _found(wanted: Wanted) -> tuple[str, ...]:
+    return (
+        *_COMPILERS[wanted.compiler].debug_info,
+        *(PROBES if wanted.probes else ()),
+        *(_COMPILERS[wanted.compiler].before_bolt if wanted.bolt else ()),
+        *(_BLOCK_MAP if wanted.propeller else ()),
+        *(_paths_of(wanted.copy_of) if wanted.copy_of is not None else ()),
+    )
+
+
+def _paths_of(original: Path) -> tuple[str, ...]:
+    """So that static functions have the same names as there: with probes, clang adds a hash.
+
+    It is of the source's path, after this map (clang/lib/CodeGen/CodeGenModule.cpp,
+    UniqueInternalLinkageNames).
+    """
+    return (f"-fmacro-prefix-map={Path.cwd()}={original.absolute()}",)
+
+
+def _linked(wanted: Wanted) -> tuple[str, ...]:
+    relocations = _FOR_BOLT if wanted.bolt else ()
+    return (*_LINK, *relocations, *(_BLOCK_MAP_LINKED if wanted.propeller else ()))
+
+
+def afdo_version(environment: Mapping[str, str]) -> Literal["1", "2", "3"]:
+    """The version of its profile that the GCC of an environment reads, see `AfdoOutput`."""
+    command = [*environment.get("CC", "gcc").split(), "-dumpversion"]
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    except OSError:  # there is none: the build finds its own
+        return "2"
+    major = said.partition(".")[0].strip()
+    if not major.isdecimal():
+        return "2"
+    if int(major) < _FIRST_TO_READ_2:
+        return "1"
+    return "3" if int(major) >= _FIRST_TO_READ_3 else "2"
+
+
+def refused_flags(flags: BuildFlags, environment: Mapping[str, str]) -> list[str]:
+    """Which flags which compiler does not know, a sentence each.
+
+    The compilers asked are those that the environment names, or cc and c++. A build may choose
+    others: this explains a failure, it does not predict one.
+    """
+    found = []
+    for variable, (usual, language) in _VARIABLES.items():
+        words = environment.get(variable, usual).split()
+        if not words or shutil.which(words[0], path=environment.get("PATH")) is None:
+            continue
+        unknown = [
+            flag.partition("=")[0] for flag in flags.compile if not _is_known(words, language, flag)
+        ]
+        if unknown:
+            found.append(f"{' '.join(words)} does not know {', '.join(unknown)}")
+    return found
+
+
+def _is_known(compiler: list[str], language: str, flag: str) -> bool:
+    """Whether a compiler takes a flag.
+
+    clang wants a file that a flag names to be there, GCC's preprocessor does not look into it.
+    """
+    present = re.sub("/.*", os.devnull, flag)
+    command = [*compiler, present, "-x", language, "-E", os.devnull]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0

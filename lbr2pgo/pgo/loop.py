@@ -1,0 +1,350 @@
+"""The whole loop: build, train, convert, rebuild, optimise after the link, measure."""
+
+from __future__ import annotations
+
+import filecmp
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic, time
+
+from lbr2pgo.pgo import COUNTERS, NO_TRAINING_BUILD, PROFILES, STEPS
+from lbr2pgo.pgo.cargo import ByRustflags
+from lbr2pgo.pgo.flags import (
+    BuildFlags,
+    Wanted,
+    layout_flags,
+    plain_flags,
+    profile_flags,
+    training_flags,
+    with_remarks,
+)
+from lbr2pgo.pgo.loop_options import LoopOptions
+from lbr2pgo.pgo.measure import Measured, candidate_of, measure
+from lbr2pgo.pgo.post_link import bolt, bolt_command, profiled
+from lbr2pgo.pgo.reach import ByName, ByVariables, way_for
+from lbr2pgo.pgo.remarks import keep_remarks
+from lbr2pgo.pgo.same_work import check_same_work
+from lbr2pgo.pgo.steps import Say, put, run_build
+from lbr2pgo.pgo.stored import Usability, judge, judge_layout
+from lbr2pgo.pgo.trainer import Trainer
+from lbr2pgo.pgo.training import walks_frame_pointers
+from lbr2pgo.pgo.verdict import Built
+from lbr2pgo.pgo.workplace import Workplace, need
+from lbr2pgo.profiles.bolt.fdata.format import FdataOutput
+from lbr2pgo.profiles.bolt.tool import find_bolt, needed_bolt
+from lbr2pgo.profiles.propeller.format import PropellerOutput
+from lbr2pgo.profiles.propeller.order_format import PropellerOrderOutput
+from lbr2pgo.program.block_map import has_block_map
+from lbr2pgo.program.dwarf.debug_info import DebugInfo
+from lbr2pgo.program.elf.image import Image
+from lbr2pgo.program.pseudo_probes import has_probes
+from lbr2pgo.record.options import Watch
+from lbr2pgo.support.errors import InputError
+
+_LAY_OUT_AGAIN = "Lay out anew what changed since: blocks go by numbers that change with the code."
+
+
+class Loop:
+    """Goes through the steps of one loop; `say` takes what each is and its command.
+
+    `say_time` takes how many seconds the step took that is over; `watch` is entered while a
+    training command runs. What a step needs of the ones before lies in the work directory.
+    """
+
+    def __init__(
+        self,
+        options: LoopOptions,
+        say: Say,
+        say_time: Callable[[float], None] | None = None,
+        watch: Watch | None = None,
+    ) -> None:
+        self.options, self.binary, self._say = options, options.binary, say
+        self.builds: list[Built] = []
+        """Those that were measured, the plain one first."""
+        suffix = COUNTERS if options.instrumented else PROFILES[options.compiler]
+        self._work = Workplace(options.work, options.binary, suffix)
+        self._say_time = say_time
+        self._trainer = Trainer(options, self._work, self._next, say, watch)
+        self._way = ByRustflags() if options.cargo else way_for(options.build)
+        if options.first != STEPS[0] and self._work.compilers.exists():  # had to go this way
+            self._way = ByName(self._work.compilers)
+        self._step, self._began = 0, monotonic()
+        self._began_building = 0.0
+
+    def run(self) -> list[Measured]:
+        """Optimise the binary in its place; gives what each build costs, the plain one first.
+
+        The list is empty where there is no command to be measured, or it is not asked for. With
+        `bolt`, the last one lies beside the binary, its name ends in `.bolt`. Raises as the steps
+        do; what they made until then stays in the work directory.
+        """
+        if self.options.bolt:
+            needed_bolt()  # or nothing is built in vain
+        chosen = STEPS[STEPS.index(self.options.first) : STEPS.index(self.options.last) + 1]
+        steps: dict[str, Callable[[], None]] = {
+            "build": self._build_plain, "training-build": self._build_for_training,
+            "train": self._train_for_compiler, "convert": self._convert, "rebuild": self._rebuild,
+            "again": self._rebuild_again, "propeller": self._lay_out_by_compiler,
+            "bolt": self._lay_out,
+        }  # fmt: skip
+        for name in chosen:
+            if name in steps:
+                steps[name]()
+        measured = self._measure() if STEPS[-1] in chosen else []
+        self._finish_step()
+        return measured
+
+    def _next(self, title: str) -> None:
+        self._finish_step()
+        self._step += 1
+        self._began = monotonic()
+        self._say(f"{self._step}. {title}")
+
+    def _finish_step(self) -> None:
+        if self._step and self._say_time is not None:
+            self._say_time(monotonic() - self._began)
+
+    def _build_plain(self) -> None:
+        is_recorded = not self._wanted.only_recorded
+        self._next("Build what is to be recorded" if is_recorded else "Build without a profile")
+        self._work.begin()
+        self._build(self._plain_flags)
+        lacking = self._lacking()
+        if lacking is not None and type(self._way) is ByVariables:
+            self._say(
+                f"   It has no {lacking}: the build sets its own flags, or strips. Builds again, "
+                "with compilers that add the flags and a strip that does nothing, in "
+                f"{self._work.compilers}."
+            )
+            self._way = ByName(self._work.compilers)
+            self._build(self._plain_flags)
+            lacking = self._lacking()
+        if lacking is not None:
+            raise InputError(
+                f"has no {lacking}: the build did not take the flags that it was given",
+                where=str(self.binary),
+                cure="It must compile anew (`make clean all`, `cmake --fresh`), with the CFLAGS of "
+                "the environment, a compiler found by PATH, or `{flags}` in --build.",
+            )
+        self._keep(self._work.plain)
+
+    def _keep(self, build: Path) -> None:
+        """Keep what was just built, and what the compiler said of it."""
+        put(self.binary, build)
+        if self.options.remarks:
+            places = {Path.cwd(), self.binary.absolute().parent}
+            if not keep_remarks(build, places, self._began_building, self._work.directory):
+                self._say(
+                    "   Note: the build left no remarks (*.opt.yaml) where they are looked for."
+                )
+
+    def _build_for_training(self) -> None:
+        """Where the recorded build has flags of its own; where it can't be had, say why."""
+        if not self._wanted.only_recorded or self.options.profile is not None:
+            return
+        self._next("Build what is to be recorded")
+        try:
+            self._build_once_more()
+            self._keep(self._work.training)
+            works = self._work.plain, self._work.training
+            check_same_work(self._trainer.training.commands, self.binary, *works)
+        except InputError as error:
+            if self.options.instrumented:  # without it there is nothing to go on with
+                raise
+            self._work.training.unlink(missing_ok=True)
+            self._say(f"{NO_TRAINING_BUILD}{error.headline}")
+
+    def _build_once_more(self) -> None:
+        """Raises InputError if it fails, or changes nothing."""
+        flags, plain = training_flags(self._wanted), need(self._work.plain, "build")
+        self._build(flags)
+        if type(self._way) is ByVariables and filecmp.cmp(self.binary, plain, shallow=False):
+            self._say(
+                f"   The build's own flags win: builds again, with compilers that add them in "
+                f"{self._work.compilers}."
+            )
+            self._build(flags, ByName(self._work.compilers))
+        if filecmp.cmp(self.binary, plain, shallow=False):
+            raise InputError(f"it is the same with {' '.join(self._wanted.only_recorded)}")
+
+    def _build(self, flags: BuildFlags, way: ByVariables | None = None) -> None:
+        self._began_building = time()
+        if self.options.remarks:
+            flags = with_remarks(flags)
+        run_build(self.options.build, flags, self.binary, self._say, way or self._way)
+
+    @property
+    def _wanted(self) -> Wanted:
+        options = self.options
+        walks_frames = options.train is not None and walks_frame_pointers(options.train)
+        return Wanted(
+            options.compiler, options.bolt, options.propeller, options.probes, walks_frames,
+            options.training_flags, options.copy_of, options.profile_flags,
+            self._work.counts if options.instrumented else None,
+        )  # fmt: skip
+
+    @property
+    def _is_gcc(self) -> bool:
+        return self.options.compiler == "gcc"
+
+    @property
+    def _plain_flags(self) -> BuildFlags:
+        return plain_flags(self._wanted)
+
+    def _lacking(self) -> str | None:
+        """What the profile will be told by, and the build has not got."""
+        image = Image.open(self.binary)
+        if not DebugInfo.open(image).present:
+            return "debug information"
+        if self.options.probes and not has_probes(image):
+            return "pseudo probes"
+        if self.options.propeller and not has_block_map(image):
+            return "block map"
+        return None
+
+    def _train_for_compiler(self) -> None:
+        if self.options.profile is None:
+            self._trainer.record_for_compiler()
+
+    def _convert(self) -> None:
+        if self.options.profile is None:
+            self._trainer.convert_for_compiler()
+
+    @property
+    def _profile(self) -> Path:
+        return self.options.profile or self._work.profile
+
+    def _rebuild(self) -> None:
+        need(self._work.plain, "build")
+        if self.options.profile is not None and not self._is_usable(self.options.profile):
+            return
+        need(self._profile, "convert")
+        self._build_with_profile()
+
+    def _rebuild_again(self) -> None:
+        """With a profile of the build that the first one went into."""
+        if self.options.again:
+            need(self._work.rebuilt, "rebuild")
+            self._trainer.take_second_generation()
+            self._build_with_profile()
+
+    def _build_with_profile(self) -> None:
+        self._next("Build with the profile")
+        self._work.propelled.unlink(missing_ok=True)  # made of an earlier one
+        self._build_anew(self._profile_flags, self._work.plain, self._work.rebuilt)
+
+    @property
+    def _profile_flags(self) -> BuildFlags:
+        return profile_flags(self._profile, self._wanted)
+
+    @property
+    def _layout_flags(self) -> BuildFlags:
+        is_plain = self._work.newest == self._work.plain
+        compiled = self._plain_flags if is_plain else self._profile_flags
+        return layout_flags(compiled, self._work.clusters, self._work.order)
+
+    def _build_anew(self, flags: BuildFlags, before: Path, after: Path) -> None:
+        """Build and keep what differs from what was there before."""
+        put(before, self.binary)
+        self._build(flags)
+        if filecmp.cmp(self.binary, before, shallow=False):
+            raise InputError(
+                "is as it was before: the build did not compile it anew, or not with its flags",
+                where=str(self.binary),
+                cure="Let --build start from scratch and take CFLAGS from the environment, as "
+                "`make clean all` and `cmake --fresh …` do.",
+            )
+        self._keep(after)
+
+    def _is_usable(self, profile: Path) -> bool:
+        self._next(f"Look at the profile {profile}")
+        verdict = judge(profile, self._work.plain, for_gcc=self._is_gcc)
+        self._tell(verdict)
+        return verdict.usable
+
+    def _tell(self, verdict: Usability) -> None:
+        if verdict.said:
+            self._say(f"   {'Warning' if verdict.is_warning else 'Note'}: {verdict.said}.")
+
+    def _lay_out_by_compiler(self) -> None:
+        if not self.options.propeller:
+            return
+        work, recording = self._work, self._work.propeller_recording
+        self._trainer.record_newest(recording)
+        self._next("Convert for Propeller")
+        self._trainer.make(
+            recording, PropellerOutput(work.clusters), PropellerOrderOutput(work.order)
+        )
+        self._next("Build with the layout")
+        self._build_anew(self._layout_flags, work.newest, work.propelled)
+        self._tell(judge_layout(work.newest, work.propelled))
+
+    def _lay_out(self) -> None:
+        if not self.options.bolt:
+            return
+        tool, stored = needed_bolt(), self.options.bolt_profile
+        if stored is None:
+            recording = self._work.bolt_recording
+            self._trainer.record_newest(recording)
+            self._next("Convert for BOLT")
+            self._trainer.make(recording, FdataOutput(self._work.fdata))
+        self._next("Optimise after the link")
+        self._say(f"   {' '.join(self._bolt_command(tool))}")
+        profile = stored or self._work.fdata
+        said = bolt(tool, self.binary, profile, self._work.laid_out, infers=stored is not None)
+        for line in profiled(said) if stored is not None else ():
+            self._say(f"   {line}")
+
+    def _bolt_command(self, tool: str) -> list[str]:
+        stored = self.options.bolt_profile
+        profile, laid_out = stored or self._work.fdata, self._work.laid_out
+        return bolt_command(tool, self.binary, profile, laid_out, infers=stored is not None)
+
+    @property
+    def _final(self) -> Path:
+        """The build that is left in the binary's place."""
+        is_propelled = self.options.propeller and self._work.propelled.exists()
+        return self._work.propelled if is_propelled else self._work.newest
+
+    def _place(self, build: Path) -> Path:
+        return self.binary if build == self._final else build
+
+    def _found(self) -> list[Built]:
+        """The builds that there are."""
+        plain = need(self._work.plain, "build")
+        builds = [Built(plain, self._way.advice(self._plain_flags))]
+        if self._work.rebuilt.exists():
+            advice = self._way.advice(self._profile_flags)
+            builds.append(Built(self._place(self._work.rebuilt), advice, (self._profile,)))
+        if self._final == self._work.propelled:
+            advice = (*self._way.advice(self._layout_flags), _LAY_OUT_AGAIN)
+            reads = (*builds[-1].reads, self._work.clusters, self._work.order)
+            builds.append(Built(self.binary, advice, reads))
+        tool = find_bolt() if self.options.bolt else None
+        if tool is not None and self._work.laid_out.exists():
+            layout = tuple(self._bolt_command(tool))
+            builds.append(replace(builds[-1], path=self._work.laid_out, layout=layout))
+        return builds
+
+    def _measure(self) -> list[Measured]:
+        put(self._final, self.binary)
+        self.builds = self._found()
+        self._next("Measure")
+        trained = self.options.train.whole_command if self.options.train else None
+        text = self.options.measure or trained
+        if text is None:
+            self._say("   Not measured: there is no command (see --measure).")
+            return []
+        self._say(f"   {text}")
+        return measure(
+            [
+                candidate_of(text, self.binary, each.path, self._content(each))
+                for each in self.builds
+            ],
+            self.options.runs,
+        )
+
+    def _content(self, build: Built) -> Path:
+        """Where a build is kept, while another one is in the binary's place."""
+        return self._final if build.path == self.binary else build.path

@@ -1,0 +1,286 @@
+"""Which kind of profile pays most: each is built, trained and counted, the best one kept.
+
+Every kind is one `lbr2pgo pgo` of its own, which stops before it measures; what came out is counted
+here, exactly, on the commands that judge. Kinds whose plain sibling is far behind are not tried,
+the best one is refined, and again by all at once that helped, and only the best are laid out anew.
+What was counted is kept, for a search that was cut off.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import hashlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Lock
+
+from lbr2pgo.pgo.flags import BuildFlags, Wanted, config_file, layout_flags, profile_flags
+from lbr2pgo.pgo.kinds import INSTRUMENTED, SHIPPED, TRAINING_FLAGS, Kind
+from lbr2pgo.pgo.loop_options import LoopOptions
+from lbr2pgo.pgo.measure import Measured, candidate_of, measure
+from lbr2pgo.pgo.results import PLAIN, Cost, Results
+from lbr2pgo.pgo.source_trees import Trees
+from lbr2pgo.pgo.steps import Say, put
+from lbr2pgo.pgo.training import Training
+from lbr2pgo.pgo.variants import Variants
+from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.output import write_pieces
+
+_HOPELESS = 1.05
+"""A kind that costs so much more than the best one does not win by training flags."""
+_NO_MATTER = 1.001
+"""What costs so much more is no worse."""
+_LAID_OUT = 2
+"""So many of the best kinds are laid out anew."""
+
+Chain = Sequence[Kind]
+"""Kinds that use builds of those before."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """One search; raises InputError on construction where nothing can be tried."""
+
+    loop: LoopOptions
+    """Its kind of profile is left to the search; `bolt` or `propeller` allow to lay out.
+
+    `instrumented` has counters in the program beside, to compare with; they are not chosen.
+    """
+    tests: tuple[str, ...]
+    """Commands that judge; with none, those of the training do."""
+    budget: float | None
+    """Seconds after which nothing is begun, and what runs is stopped."""
+    jobs: int
+
+    def __post_init__(self) -> None:
+        if self.loop.train is None:
+            raise InputError("there is no training command", cure="Give --train 'CMD'.")
+        if self.loop.cargo:
+            raise InputError("rustc has one kind of profile", cure="Leave out --search.")
+        if self.jobs < 1:
+            raise InputError(f"{self.jobs} jobs build nothing", cure="Give --jobs 1 or more.")
+        if self.jobs > 1 and self.loop.binary.is_absolute():
+            raise InputError(
+                "every copy of the tree would build this one file",
+                where=str(self.loop.binary),
+                cure="Name --binary relative to the working directory, or leave out --jobs.",
+            )
+
+    @property
+    def training(self) -> Training:
+        """How to train."""
+        assert self.loop.train is not None
+        return self.loop.train
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """What is tried of the build that is shipped; GCC knows lines alone."""
+        return SHIPPED if self.loop.compiler == "clang" else SHIPPED[:1]
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """The commands that judge."""
+        return self.tests or self.training.commands
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """All that is counted."""
+        return tuple(dict.fromkeys((*self.judges, *self.training.commands)))
+
+
+class Search:
+    """Tries kinds of profiles; `say` takes a line for each."""
+
+    def __init__(self, options: SearchOptions, say: Say) -> None:
+        self.options, self._say = options, say
+        self._place, work = options.loop.binary, options.loop.work.absolute()
+        self.variants = Variants(options.loop, options.training, options.budget)
+        self.results = Results(work / "search.json")
+        self.left_out: dict[str, str] = {}
+        """Names of kinds that were not counted, and why."""
+        self.config = work / "best.cfg"
+        """Flags of the best build, as clang reads them from a file."""
+        self._copies, self._counting = work / "trees", Lock()
+        self._kinds: dict[str, Kind] = {}
+        """All that were to be tried, by their names, what is simplest first."""
+
+    def run(self) -> Kind | None:
+        """Search; gives the best kind, None for the plain build, and puts it in the binary's place.
+
+        Raises InputError where the plain build can't be had; any other that fails is left out.
+        """
+        self._build_plain()
+        trees = Trees(Path.cwd(), self._copies, self.options.jobs)
+        with ThreadPoolExecutor(self.options.jobs) as pool:
+            for stage in self._stages():
+                for done in [pool.submit(self._go_through, chain, trees) for chain in stage]:
+                    done.result()
+        best = self.best(self.options.judges)
+        put(self._build_of(best), self._place)
+        if best is not None and self.options.loop.compiler == "clang":
+            write_pieces(self.config, [config_file(self._flags(best)).encode()])
+        return best
+
+    def _flags(self, kind: Kind) -> BuildFlags:
+        """Of the build that is shipped; llvm-bolt comes behind it."""
+        work = self.variants.place(kind)
+        is_bolted, is_propelled = (kind.layout == each for each in ("bolt", "propeller"))
+        wanted = Wanted(
+            self.options.loop.compiler, bolt=is_bolted, propeller=is_propelled,
+            probes=kind.has_probes, use=kind.profile_flags,
+        )  # fmt: skip
+        flags = profile_flags(work.profile, wanted)
+        if is_propelled:
+            return layout_flags(flags, work.clusters, work.order)
+        return flags
+
+    def best(self, commands: Sequence[str]) -> Kind | None:
+        """What costs least with some of the commands; None for the plain build.
+
+        Of those that hardly differ, the one that asks least of the builds to come.
+        """
+        ranked = self.results.ranked(commands, self._counted())
+        most = self.results.ratio(ranked[0], commands) * _NO_MATTER
+        simplest = [PLAIN, *self._kinds]
+        near = (name for name in ranked if self.results.ratio(name, commands) <= most)
+        return self._kinds.get(min(near, key=simplest.index))
+
+    def loss_by_training(self) -> tuple[Kind | None, float]:
+        """What the training alone would choose, and what share more that costs in the tests."""
+        trained, best = (
+            self.best(each) for each in (self.options.training.commands, self.options.tests)
+        )
+        costs = [
+            self.results.ratio(each.name if each else PLAIN, self.options.tests)
+            for each in (trained, best)
+        ]
+        loss = costs[0] / costs[1] - 1
+        return trained, loss if loss > _NO_MATTER - 1 else 0.0
+
+    def timed(self, best: Kind | None) -> list[Measured]:
+        """The plain build and the best one by the first command that judges, with their times."""
+        builds = dict.fromkeys((self._build_of(None), self._build_of(best)))
+        text = self.options.judges[0]
+        candidates = [candidate_of(text, self._place, build) for build in builds]
+        return measure(candidates, self.options.loop.runs)
+
+    def _build_of(self, kind: Kind | None) -> Path:
+        return self.variants.plain if kind is None else self.variants.build_of(kind)
+
+    def _is_counted(self, kind: Kind) -> bool:
+        """Whether this search has met it: an earlier one had other options."""
+        return kind.name in self._kinds and kind.name in self.results.costs
+
+    def _counted(self) -> list[str]:
+        """What may be chosen."""
+        sampled = (kind for kind in self._kinds.values() if kind.is_sampled)
+        return [PLAIN, *(kind.name for kind in sampled if self._is_counted(kind))]
+
+    def yardstick(self, kind: Kind) -> Kind | None:
+        """The instrumented build that a kind is compared with, laid out alike; None for none."""
+        alike = replace(INSTRUMENTED, layout=kind.layout), INSTRUMENTED
+        return next(filter(self._is_counted, alike), None)
+
+    def _stages(self) -> Iterator[list[Chain]]:
+        """What to try at once; each stage depends on what those before have found."""
+        for stage in (self._shipped, self._trained, self._refined, self._combined, self._laid_out):
+            chains = list(stage())
+            self._kinds.update((kind.name, kind) for chain in chains for kind in chain)
+            yield chains
+
+    def _build_plain(self) -> None:
+        self.variants.build_plain(Path.cwd())
+        digest = hashlib.sha256(self.variants.plain.read_bytes())
+        digest.update("\0".join((self.options.loop.build, *self.options.commands)).encode())
+        if self.results.begin(digest.hexdigest()):
+            self._say("   goes on with what an earlier search has counted")
+        if PLAIN not in self.results.costs:
+            self._count(None)
+
+    def _shipped(self) -> Iterator[Chain]:
+        yield self.options.kinds[:1]
+        yield self.options.kinds[1:]
+        if self.options.loop.instrumented:
+            yield [INSTRUMENTED]
+
+    def _trained(self) -> Iterator[Chain]:
+        """With training flags, what is not hopeless without them."""
+        cost = {
+            each: self.results.ratio(each.name, self.options.judges)
+            for each in self.options.kinds
+            if each.name in self.results.costs
+        }
+        near = [each for each in cost if cost[each] <= min(cost.values()) * _HOPELESS]
+        for told in (self.options.kinds[:1], self.options.kinds[1:]):
+            yield [replace(each, training=TRAINING_FLAGS) for each in told if each in near]
+
+    def _refined(self) -> Iterator[Chain]:
+        """By whatever pays in some programs, the best kind; GCC knows none of it."""
+        for each in self._unrefined() if self.options.loop.compiler == "clang" else ():
+            yield from ([refined] for refined in each.refinements(self.options.loop.layout))
+
+    def _combined(self) -> Iterator[Chain]:
+        """With all flags at once that made it better one by one."""
+        for each in self._unrefined():
+            ranked = self._compiled()
+            better = ranked[: ranked.index(each)]
+            together = each.together(e for e in better if replace(e, refined=()) == each)
+            if together is not None:
+                yield [together]
+
+    def _unrefined(self) -> list[Kind]:
+        """The best kind as it is made first."""
+        return [each for each in self._compiled() if not each.refined][:1]
+
+    def _laid_out(self) -> Iterator[Chain]:
+        """Anew, the best that the compiler made, each once: flags may have changed nothing."""
+        layout, found = self.options.loop.layout, list[Kind]()
+        for kind in self._compiled():
+            build = self._build_of(kind)
+            if len(found) < _LAID_OUT and not any(self._is_same(build, each) for each in found):
+                found.append(kind)
+        if self._is_counted(INSTRUMENTED):
+            found.append(INSTRUMENTED)
+        for each in found if layout else ():
+            yield [replace(each, layout=layout)]
+
+    def _is_same(self, build: Path, kind: Kind) -> bool:
+        return filecmp.cmp(build, self._build_of(kind), shallow=False)
+
+    def _compiled(self) -> list[Kind]:
+        """What the compiler made so far, the best first."""
+        ranked = self.results.ranked(self.options.judges, self._counted())
+        kinds = (self._kinds[name] for name in ranked if name != PLAIN)
+        return [kind for kind in kinds if not kind.layout]
+
+    def _go_through(self, chain: Chain, trees: Trees) -> None:
+        for kind in chain:
+            if kind.name in self.results.costs:
+                continue
+            try:
+                with trees.one() as tree:
+                    self.variants.build(kind, tree)
+                self._count(kind)
+            except InputError as error:
+                self.left_out[kind.name] = error.headline
+                self._say(f"   {kind.name}: left out: {error.headline}")
+
+    def _count(self, kind: Kind | None) -> None:
+        """On every command, one after the other: programs may run in the binary's place."""
+        name, build = kind.name if kind else PLAIN, self._build_of(kind)
+        with self._counting:
+            costs = {text: self._cost(text, build) for text in self.options.commands}
+            self.results.add(name, costs)
+        if kind is None:
+            return
+        ratios = [self.results.ratios(name, text) for text in self.options.judges]
+        said = ", ".join(f"{each[0]:.4f} of the instructions, {each[1]:.4f} of the taken branches"
+                         for each in ratios)  # fmt: skip
+        self._say(f"   {name}: {said}")
+
+    def _cost(self, text: str, build: Path) -> Cost:
+        (measured,) = measure([candidate_of(text, self._place, build)], 0)
+        run = measured.counted
+        return Cost(run.totals.instructions, run.totals.taken, run.exit_code, run.output)

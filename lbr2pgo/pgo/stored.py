@@ -1,0 +1,94 @@
+"""Profiles that builds are to use: is there one, is it this program's, how stale is it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from lbr2pgo.analyses.quality import Profile, measure
+from lbr2pgo.analyses.staleness import Staleness
+from lbr2pgo.pgo import MOST_MISSING, MOST_STALE, MUCH_STALE
+from lbr2pgo.profiles.afdo.afdo import GccProfile
+from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+from lbr2pgo.profiles.propeller.same_blocks import compare_blocks
+from lbr2pgo.profiles.registry import read_written
+from lbr2pgo.program.program import Program
+from lbr2pgo.support.errors import InputError
+
+_NAMED = 3
+"""Functions that a sentence names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usability:
+    """Whether to build with a profile, and what to tell the user of it."""
+
+    usable: bool
+    said: str | None = None
+    is_warning: bool = True
+
+
+def judge(profile: Path, binary: Path, *, for_gcc: bool = False) -> Usability:
+    """Look at a profile beside a plain build of the program.
+
+    `for_gcc` wants one that GCC reads. A missing one is not used, a stale one is. Raises InputError
+    if it is no sample profile, too stale, or another program's.
+    """
+    if not profile.exists():
+        return Usability(False, f"there is no profile {profile} yet: this is a plain build")
+    samples = read_written(profile)
+    if isinstance(samples, SampleProfile) and not for_gcc:
+        held = Profile(samples=samples)
+    elif isinstance(samples, GccProfile) and for_gcc:
+        held = Profile(gcc=samples)
+    else:
+        option = "--afdo" if for_gcc else "--llvm"
+        raise InputError(
+            "no sample profile for this compiler",
+            where=str(profile),
+            cure=f"Make one of a recording with lbr2pgo convert {option}.",
+        )
+    quality = measure(held, Program.open(binary))
+    if quality.stale is None:
+        return Usability(True, f"nobody can tell how well {profile} fits: {binary} has no DWARF")
+    return _judged(profile, binary, quality.stale)
+
+
+def judge_layout(recorded: Path, built: Path) -> Usability:
+    """Whether the build that clusters of blocks went into has the blocks that were recorded.
+
+    Raises InputError where most functions have others: their layout is by numbers of other blocks.
+    """
+    found = compare_blocks(Program.open(recorded), Program.open(built))
+    if not found.differing:
+        return Usability(True)
+    said = (
+        f"{len(found.differing):,} of {found.functions:,} functions came out of the compiler with "
+        f"other blocks than those recorded ({', '.join(found.differing[:_NAMED])})"
+    )
+    if len(found.differing) > MOST_STALE * found.functions:
+        raise InputError(
+            f"laid out by numbers of other blocks: {said}",
+            where=str(built),
+            cure="Both builds must compile the same sources with the same flags.",
+        )
+    return Usability(True, said)
+
+
+def _judged(profile: Path, binary: Path, stale: Staleness) -> Usability:
+    if stale.functions > MOST_MISSING:
+        raise InputError(
+            f"the profile of another program: {stale.functions:.0%} of its counts are in functions "
+            f"that {binary} lacks ({', '.join(stale.missing)})",
+            where=str(profile),
+            cure="Record this program, or name its own profile.",
+        )
+    if stale.share == 0:
+        return Usability(True)
+    said = f"{binary} has no place for {stale.share:.2%} of its counts"
+    if stale.share > MOST_STALE:
+        raise InputError(
+            f"too stale: {said}", where=str(profile), cure="Record the program as it is now."
+        )
+    told = f"{profile} is stale: {said}; it is used all the same"
+    return Usability(True, told, stale.share > MUCH_STALE)

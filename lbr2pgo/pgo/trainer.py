@@ -1,0 +1,152 @@
+"""Training in a loop: what is recorded of which build, and the profiles made of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from lbr2pgo.analyses.sample_quality import density
+from lbr2pgo.fleet.merge import MergeOptions, merge_files
+from lbr2pgo.pgo.counters import count, merge_counts
+from lbr2pgo.pgo.flags import afdo_version
+from lbr2pgo.pgo.loop_options import LoopOptions
+from lbr2pgo.pgo.steps import Say, put
+from lbr2pgo.pgo.training import (
+    Training,
+    exact_beside,
+    make_profiles,
+    record_all,
+    recordings,
+    shorter_period,
+    walks_frame_pointers,
+)
+from lbr2pgo.pgo.workplace import Workplace, need
+from lbr2pgo.profiles.afdo.afdo import GccProfile
+from lbr2pgo.profiles.afdo.format import AfdoOutput
+from lbr2pgo.profiles.base import Output
+from lbr2pgo.profiles.llvm.format import LlvmOutput
+from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+from lbr2pgo.profiles.registry import read_written
+from lbr2pgo.record.options import Watch
+
+Recorded = Sequence[tuple[Path, Path]]
+"""Builds and their recordings."""
+
+
+class Trainer:
+    """Records builds in the binary's place; `begin` takes the name of each step, `say` the rest.
+
+    `watch` is entered while a training command runs.
+    """
+
+    def __init__(
+        self, options: LoopOptions, work: Workplace, begin: Say, say: Say, watch: Watch | None
+    ) -> None:
+        self._options, self._work = options, work
+        self._begin, self._say, self._watch = begin, say, watch
+        self._training = options.train
+        self._period: int | None = None
+
+    @property
+    def training(self) -> Training:
+        """How to train."""
+        assert self._training is not None  # LoopOptions checks it
+        return self._training
+
+    def record_for_compiler(self) -> None:
+        """Record the build that the compiler's profile is told by, and with `both` the plain one.
+
+        What is recorded first is in the binary's place afterwards.
+        """
+        if self._options.instrumented:
+            self._begin("Train")
+            put(need(self._work.training, "training-build"), self._options.binary)
+            count(self.training.commands, self._work.counts, self._say)
+            return
+        for build, recording in reversed(self._recorded()):
+            put(build, self._options.binary)
+            self._record(self._training_of(build), recording)
+
+    def _training_of(self, build: Path) -> Training:
+        """Call chains are by frame pointers on hardware, which a build to be shipped has not."""
+        if build != self._work.plain or not walks_frame_pointers(self.training):
+            return self.training
+        self._say("   Note: records no call chains, for which this build lacks frame pointers")
+        return replace(self.training, call_graph=False)
+
+    def convert_for_compiler(self) -> None:
+        """Make the compiler's profile; if it is thin, of more samples, unless a period is given."""
+        if self._options.instrumented:
+            self._begin("Convert for the compiler")
+            merge_counts(self._work.counts, self._work.profile, self._say)
+            return
+        self._convert(self._recorded(), self.record_for_compiler)
+
+    def record_newest(self, recording: Path) -> None:
+        """Layouts want a recording of the very code that they change."""
+        put(self._work.newest, self._options.binary)
+        self._record(replace(self.training, call_graph=False), recording)
+
+    def take_second_generation(self) -> None:
+        """Record the build that the profile went into, for the profile to be made of that."""
+        recording = self._work.second_recording
+        record = partial(self.record_newest, recording)
+        record()
+        self._convert([(self._work.newest, recording)], record)
+
+    def make(self, recording: Path, *outputs: Output) -> None:
+        """Make profiles of recordings of the program in its place."""
+        inputs = recordings(self.training, recording)
+        if self.training.exact:
+            inputs = [exact_beside(each) for each in inputs]
+        found = [need(each, "train") for each in inputs]
+        make_profiles(found, self._options.binary, self._say, outputs)
+
+    def _recorded(self) -> Recorded:
+        work = self._work
+        first = (work.recorded, work.recording)
+        if not self._options.both or work.recorded == work.plain:
+            return [first]
+        return [first, (work.plain, work.plain_recording)]
+
+    def _record(self, training: Training, recording: Path) -> None:
+        self._begin("Train")
+        self._period = record_all(training, recording, self._say, self._watch)
+
+    def _convert(self, recorded: Recorded, record: Callable[[], None]) -> None:
+        """Convert, and record once more, with a shorter period, if the profile is thin."""
+        self._convert_once(recorded)
+        is_open = self.training.period is None and not self.training.exact
+        if self._period is None or not is_open:
+            return
+        shorter = shorter_period(self._period, self._density())
+        if shorter is not None:
+            self._say(f"   Too few samples: trains again, with a period of {shorter:,}.")
+            self._training = replace(self.training, period=shorter)
+            record()
+            self._convert_once(recorded)
+
+    def _convert_once(self, recorded: Recorded) -> None:
+        profile, parts = self._work.profile, []
+        for build, recording in reversed(recorded):
+            self._begin("Convert for the compiler")
+            put(build, self._options.binary)
+            parts.append(recording.with_suffix(profile.suffix) if len(recorded) > 1 else profile)
+            self.make(recording, self._output(parts[-1]))
+        if len(parts) > 1:
+            self._say(f"   lbr2pgo merge -o {profile} {' '.join(map(str, parts))}")
+            merge_files(MergeOptions(tuple(parts), profile))
+
+    def _output(self, profile: Path) -> Output:
+        if self._options.compiler == "gcc":
+            return AfdoOutput(profile, version=afdo_version(os.environ))
+        return LlvmOutput(profile)
+
+    def _density(self) -> float:
+        written = read_written(self._work.profile)
+        samples = written.samples if isinstance(written, GccProfile) else written
+        assert isinstance(samples, SampleProfile)
+        return density(samples)

@@ -1,0 +1,159 @@
+"""Record a training run with whatever this machine has, and convert it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isqrt
+from pathlib import Path
+
+from lbr2pgo.conversion import ConvertOptions, convert
+from lbr2pgo.pgo.steps import Say, command_words
+from lbr2pgo.profiles.base import Output
+from lbr2pgo.profiles.llvm.density import ENOUGH
+from lbr2pgo.record.emulation import DEFAULT_PERIOD
+from lbr2pgo.record.hardware import choose_recorder, record_hardware
+from lbr2pgo.record.machine import read_machine
+from lbr2pgo.record.options import RecordOptions, Watch
+from lbr2pgo.record.software import record_software
+from lbr2pgo.support.errors import InputError
+
+_SHORTEST_PERIOD = 37
+"""The first prime above the usual depth of a stack."""
+_RESERVE = 1.25
+"""So many times more samples than would do: which functions are hot changes a little."""
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """How to train."""
+
+    commands: tuple[str, ...]
+    """Each is recorded by itself, and all of them make one profile."""
+    period: int | None
+    """Taken branches between samples; None: hardware's default, under emulation what is enough."""
+    emulate: bool
+    """Use the software LBR even where there is hardware."""
+    call_graph: bool = False
+    """Keep call chains, for a profile by calling context."""
+    exact: bool = False
+    """Count every branch under the software LBR: no profile is better."""
+
+    def __post_init__(self) -> None:
+        if self.exact and self.call_graph:
+            raise InputError(
+                "exact counts know nothing of calling contexts",
+                cure="Leave out --exact or --contexts.",
+            )
+
+    @property
+    def whole_command(self) -> str:
+        """All commands in one, through a shell if there are several."""
+        return " && ".join(self.commands)
+
+
+def walks_frame_pointers(training: Training) -> bool:
+    """Whether call chains will be those that frame pointers tell: the software LBR needs none."""
+    options = _record_options(training, training.commands[0], Path("perf.data"))
+    return training.call_graph and choose_recorder(read_machine(), options).hardware
+
+
+def _record_options(training: Training, command: str, output: Path) -> RecordOptions:
+    return RecordOptions(
+        output=output, command=command_words(command), period=training.period,
+        call_graph=training.call_graph, cycles=True, emulate=training.emulate,
+        exact=exact_beside(output) if training.exact else None,
+    )  # fmt: skip
+
+
+def exact_beside(recording: Path) -> Path:
+    """Where the exact counts of a recorded run are kept."""
+    return recording.with_suffix(".exact")
+
+
+def recordings(training: Training, first: Path) -> list[Path]:
+    """Where the recording of each command goes."""
+    others = range(2, len(training.commands) + 1)
+    return [first, *(first.with_name(f"{n}.{first.name}") for n in others)]
+
+
+def record_all(training: Training, first: Path, say: Say, watch: Watch | None = None) -> int | None:
+    """Record each training command; gives the period of the software LBR, None of hardware.
+
+    Raises InputError if a command fails, else as the recorders do.
+    """
+    period = None
+    for command, output in zip(training.commands, recordings(training, first), strict=True):
+        period = record(training, command, output, say, watch)
+    return period
+
+
+def record(
+    training: Training, command: str, output: Path, say: Say, watch: Watch | None = None
+) -> int | None:
+    """Record one of the commands, as `record_all` does."""
+    options = _record_options(training, command, output)
+    machine = read_machine()
+    choice = choose_recorder(machine, options)
+    period = () if options.period is None else ("-c", str(options.period))
+    emulate = () if choice.hardware else ("--emulate",)
+    chains = ("--call-graph",) if options.call_graph else ()
+    exact = () if options.exact is None else ("--exact", str(options.exact))
+    given = (*emulate, *chains, *period, *exact, "-o", str(output))
+    words = ("lbr2pgo", "record", *given, "--", *options.command)
+    say(f"   {shlex.join(words)}")
+    recorder = "perf" if choice.hardware else "the software LBR"
+    say(f"   with {recorder}: {choice.reason}")
+    if choice.hardware:
+        code = record_hardware(machine, options, watch=watch)
+    else:
+        result = record_software(options, watch=watch)
+        code = result.exit_code
+        for warning in result.warnings:
+            say(f"   Warning: {warning}")
+    check_trained(code, command)
+    return None if choice.hardware else options.period or DEFAULT_PERIOD
+
+
+def check_trained(code: int, command: str) -> None:
+    """Raise InputError if a training run failed."""
+    if code:
+        raise InputError(
+            f"the training run failed with exit code {code}",
+            where=command,
+            cure="A profile of a run that fails is of little use.",
+        )
+
+
+def shorter_period(period: int, density: float) -> int | None:
+    """What gives enough samples under the software LBR, where `period` gave too few.
+
+    A prime, so that no loop keeps in step with it. None where the density suffices, and where
+    samples could not come closer together without sharing the entries of their stacks.
+
+    >>> shorter_period(10007, 60.0), shorter_period(10007, 10.0), shorter_period(37, 1.0)
+    (None, 1601, None)
+    """
+    if density >= ENOUGH:
+        return None
+    wanted = int(period * max(density, 1.0) / ENOUGH / _RESERVE)
+    shorter = max(_SHORTEST_PERIOD, wanted)
+    while any(shorter % number == 0 for number in range(2, isqrt(shorter) + 1)):
+        shorter -= 1
+    return shorter if shorter < period else None
+
+
+def make_profiles(
+    inputs: Sequence[Path], binary: Path, say: Say, outputs: Sequence[Output]
+) -> None:
+    """Convert recordings; says how much was read, and what had to be assumed."""
+    files = map(str, inputs)
+    asked = (word for output in outputs for word in output.words())
+    command = ["lbr2pgo", "convert", *files, "--binary", str(binary), *asked]
+    say(f"   {shlex.join(command)}")
+    done = convert(ConvertOptions(tuple(inputs), binary, outputs=tuple(outputs)))
+    samples = done.tallies.get("samples_read")
+    say("   every branch of the run" if samples is None else f"   {samples:,} samples")
+    for note in done.notes:
+        say(f"   Note: {note}")

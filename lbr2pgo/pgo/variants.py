@@ -1,0 +1,146 @@
+"""Builds of one program by kind of profile, each made by an `lbr2pgo pgo` of its own."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic
+
+from lbr2pgo.pgo import COUNTERS, NO_TRAINING_BUILD, PROFILES
+from lbr2pgo.pgo.kinds import INSTRUMENTED, SHIPPED, Kind
+from lbr2pgo.pgo.limited import run_limited
+from lbr2pgo.pgo.loop_options import LoopOptions
+from lbr2pgo.pgo.steps import put
+from lbr2pgo.pgo.training import Training, walks_frame_pointers
+from lbr2pgo.pgo.workplace import Workplace
+from lbr2pgo.support.errors import InputError
+
+
+class Variants:
+    """Builds in directories of their own; each takes what it shares with one before from there."""
+
+    def __init__(self, loop: LoopOptions, training: Training, seconds: float | None) -> None:
+        self._loop, self._training = loop, training
+        self._directory = loop.work.absolute()
+        self._ends = None if seconds is None else monotonic() + seconds
+
+    def place(self, kind: Kind) -> Workplace:
+        """Where the files of a kind lie."""
+        suffix = PROFILES[self._loop.compiler] if kind.is_sampled else COUNTERS
+        return Workplace(self._directory / kind.unlaid.name, self._loop.binary, suffix)
+
+    @property
+    def plain(self) -> Path:
+        """The build without a profile."""
+        return self.place(SHIPPED[0]).plain
+
+    def build_of(self, kind: Kind) -> Path:
+        """What came out."""
+        work = self.place(kind)
+        return work.file(kind.layout) if kind.layout else work.rebuilt
+
+    def build_plain(self, tree: Path) -> None:
+        """The build without a profile, for that by lines to go on with."""
+        self._pgo(SHIPPED[0], tree, "build", "build")
+
+    def build(self, kind: Kind, tree: Path) -> None:
+        """Train and build with the profile, or lay out what that gave."""
+        if kind.layout:
+            self._pgo(kind, tree, kind.layout, kind.layout)
+            in_tree = Workplace(self._directory, tree / self._loop.binary)
+            work = self.place(kind)
+            made = in_tree.laid_out if kind.layout == "bolt" else work.propelled
+            put(made, self.build_of(kind))
+        else:
+            first = self._seed(kind)
+            if first == "training-build":
+                self._pgo(kind, tree, first, first)
+                first = "train"
+            if kind.training and not kind.refined:
+                self._check_training_build(kind)
+            self._pgo(kind, tree, first, "again" if kind.refined else "rebuild")
+
+    def command(self, kind: Kind) -> str:
+        """Words of the `lbr2pgo pgo` that does the same alone."""
+        return shlex.join(self._words(kind))
+
+    def log(self, kind: Kind) -> Path:
+        """What its build printed."""
+        return self.place(kind).file("log")
+
+    def _seed(self, kind: Kind) -> str:
+        """Copy what another kind has built alike; gives the first step that is left."""
+        if kind == SHIPPED[0]:
+            return "train"
+        if kind.refined:
+            return self._seed_refined(kind)
+        if kind == INSTRUMENTED:
+            self._copy(SHIPPED[0], kind, "before")
+            return "training-build"
+        if kind.told_by == "contexts":
+            other = Kind("probes", kind.training)
+            self._copy(other, kind, "before", "training")
+            training = replace(self._training, call_graph=True)
+            return "training-build" if walks_frame_pointers(training) else "train"
+        if kind.training:
+            self._copy(Kind(kind.told_by), kind, "before")
+            return "training-build"
+        return "build"
+
+    def _check_training_build(self, kind: Kind) -> None:
+        """A loop goes on without one; in a search, that kind was tried already."""
+        if not self.place(kind).training.exists():
+            log = self.log(kind).read_text(errors="replace") if self.log(kind).exists() else ""
+            notes = [line for line in log.splitlines() if line.startswith(NO_TRAINING_BUILD)]
+            said = notes[-1].removeprefix(NO_TRAINING_BUILD) if notes else "as without contexts"
+            raise InputError(f"there is no training build: {said}", where=str(self.log(kind)))
+
+    def _seed_refined(self, kind: Kind) -> str:
+        first, last = "rebuild", PROFILES[self._loop.compiler]
+        if {"exact", "both"} & set(kind.refined):
+            first, last = "train", "training"
+        elif "again" in kind.refined:
+            first, last = "again", "after"
+        self._copy(replace(kind, refined=()), kind, "before", last)
+        return first
+
+    def _copy(self, source: Kind, target: Kind, *endings: str) -> None:
+        old, new = self.place(source), self.place(target)
+        new.begin()
+        for ending in endings:
+            if old.file(ending).exists():
+                shutil.copy2(old.file(ending), new.file(ending))
+        if old.compilers.exists():  # the build had to go this way
+            new.compilers.mkdir(exist_ok=True)
+
+    def _pgo(self, kind: Kind, tree: Path, first: str, last: str) -> None:
+        self.place(kind).directory.mkdir(parents=True, exist_ok=True)
+        copied = [] if tree == Path.cwd() else ["--copy-of", str(Path.cwd())]
+        words = [*self._words(kind), *copied, "--from-step", first, "--to-step", last]
+        command = [sys.executable, "-m", "lbr2pgo", "pgo", *words]
+        seconds = None if self._ends is None else self._ends - monotonic()
+        code = run_limited(command, tree, self.log(kind), seconds)
+        if code:
+            said = self.log(kind).read_text(errors="replace").splitlines()
+            errors = [line for line in said if line.startswith("lbr2pgo: ")]
+            raise InputError(
+                (errors or said or ["it said nothing"])[-1].removeprefix("lbr2pgo: error: "),
+                where=str(self.log(kind)),
+                cure=f"The command was: lbr2pgo pgo {shlex.join(words)}",
+            )
+
+    def _words(self, kind: Kind) -> Sequence[str]:
+        loop, training = self._loop, self._training
+        trains = [word for command in training.commands for word in ("--train", command)]
+        period = [] if training.period is None else ["--period", str(training.period)]
+        return [
+            "--build", loop.build, "--binary", str(loop.binary), *trains, *kind.options(),
+            *period, "--compiler", loop.compiler, *(["--emulate"] if training.emulate else []),
+            *([f"--{loop.layout}"] if loop.layout else []),
+            *(["--remarks"] if loop.remarks else []),
+            "--work", str(self.place(kind).directory),
+        ]  # fmt: skip

@@ -1,0 +1,267 @@
+"""What every output format offers, and what it says of itself.
+
+Modules of formats are read to know the options of `lbr2pgo convert`: what it takes to write or to
+read is imported where it is used.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import Field, field, fields
+from functools import cache
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Literal,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from lbr2pgo.model.waterfall import Step
+from lbr2pgo.support.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from lbr2pgo.model.branch_counts import BranchCounts
+    from lbr2pgo.program.dwarf.debug_info import DebugInfo
+    from lbr2pgo.program.program import Program
+    from lbr2pgo.replay.recordings import Replayed
+    from lbr2pgo.replay.replay import Flow
+    from lbr2pgo.support.timings import Timings
+
+T = TypeVar("T")
+
+
+class Work:
+    """What outputs are made from, each found when the first of them asks for it."""
+
+    def __init__(self, found: Replayed, compat: frozenset[str], timings: Timings) -> None:
+        self.found = found
+        self.compat = compat
+        """Tools whose numbers to give even where we know better."""
+        self.timings = timings
+        self._known: dict[Callable[[Work], Any], Any] = {}
+
+    @property
+    def program(self) -> Program:
+        """The program that was recorded."""
+        return self.found.program
+
+    @property
+    def flow(self) -> Flow:
+        """What ran."""
+        return self.found.flow
+
+    @property
+    def counts(self) -> BranchCounts:
+        """What was counted."""
+        return self.found.counts
+
+    @property
+    def debug(self) -> DebugInfo:
+        """The program's debug information, which may be absent."""
+        return self.once(_debug_info)
+
+    def writing(self, what: str) -> AbstractContextManager[None]:
+        """The stage of writing something; raises InputError if the program has changed."""
+        self.program.image.file.check_unchanged()
+        return self.timings.stage(f"write {what}")
+
+    def once(self, find: Callable[[Work], T]) -> T:
+        """What a function finds here: it is called for the first output that asks."""
+        if find not in self._known:
+            self._known[find] = find(self)
+        known: T = self._known[find]
+        return known
+
+
+def _debug_info(work: Work) -> DebugInfo:
+    from lbr2pgo.program.dwarf.debug_info import DebugInfo
+
+    return DebugInfo.open(work.program.image)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What an output says when it is written."""
+
+    tallies: Mapping[str, int]
+    """Of its steps of the waterfall."""
+    notes: tuple[str, ...] = ()
+    """Assumptions and damage, a sentence each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """How a field of an `Output` is given on the command line."""
+
+    word: str
+    help: str
+
+
+def flag(word: str, help: str) -> dict[str, Flag]:
+    """Metadata of a field."""
+    return {"flag": Flag(word, help)}
+
+
+def shell_word(path: Path) -> str:
+    """A path as it stands in a command, where it must be one word.
+
+    >>> shell_word(Path("out/app.prof")), shell_word(Path("my profiles/app"))
+    ('out/app.prof', "'my profiles/app'")
+    """
+    from shlex import quote
+
+    return quote(str(path))
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A field of an `Output`: a path to be written, a choice, a number, or a switch."""
+
+    name: str
+    flag: Flag
+    is_path: bool
+    is_number: bool
+    """A whole one, from 0 on."""
+    choices: tuple[str, ...]
+    """Empty for all others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output(ABC):
+    """One output that is asked for. Each format has a frozen dataclass of its own.
+
+    Fields are paths to be written, of which the first is the one that asks for the output, and
+    options: `Literal` choices, numbers and switches. Each field has a `flag`.
+    """
+
+    @abstractmethod
+    def write(self, work: Work) -> Written:
+        """Write all of it or nothing.
+
+        Raises OutputError, with a cure, where it can't be made of this program or this recording,
+        and EmptyProfileError where nothing is left to write. Other outputs are written all the
+        same.
+        """
+
+    @property
+    @abstractmethod
+    def next_step(self) -> str:
+        """What to do with it: the words of a command that takes it."""
+
+    @property
+    def uses_probes(self) -> bool | None:
+        """Whether pseudo probes are looked at where the program has them; None: it is all one."""
+        return None
+
+    @classmethod
+    @cache
+    def options(cls) -> tuple[Option, ...]:
+        """The fields, in their order."""
+        kinds = get_type_hints(cls)
+        return tuple(_option(each, kinds[each.name]) for each in fields(cls))
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Every path that it is written to."""
+        values = (getattr(self, each.name) for each in fields(self))
+        return tuple(value for value in values if isinstance(value, Path))
+
+    def words(self) -> tuple[str, ...]:
+        """What asks for it on the command line."""
+        found: list[str] = []
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if value not in (each.default, None):
+                word = each.metadata["flag"].word
+                found += [word] if value is True else [word, str(value)]
+        return tuple(found)
+
+
+def _option(field: Field[Any], kind: Any) -> Option:
+    kinds = (kind, *get_args(kind))
+    choices = get_args(kind) if get_origin(kind) is Literal else ()
+    return Option(field.name, field.metadata["flag"], Path in kinds, int in kinds, choices)
+
+
+@dataclass(frozen=True, slots=True)
+class Merged(Generic[T]):
+    """Written profiles added up."""
+
+    content: T
+    notes: tuple[str, ...] = ()
+    """What was left out, a sentence each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merging(Generic[T]):
+    """How written profiles of one form are added up, by the rules of those who read them."""
+
+    name: str
+    """What such files are called; those of one name can be added up."""
+    add: Callable[[Iterable[tuple[T, int]]], Merged[T]]
+    """Of each content times its weight, gone through once. Raises InputError for kinds that don't
+    go together."""
+    write: Callable[[T, Path], None]
+    """Raises OutputError where it can't be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader(Generic[T]):
+    """How written profiles of one form are read, and shown as text."""
+
+    recognises: Callable[[bytes], bool]
+    """Judges the head of a file (up to `HEAD_SIZE` bytes) by its content alone."""
+    read: Callable[[Path], T]
+    """Raises InputError where the file is broken."""
+    lines: Callable[[T], Iterator[str]]
+    of_function: Callable[[T, str], Iterator[str] | None]
+    """Lines that concern a function; None if it is not there."""
+    functions: Callable[[T], Iterable[str]]
+    """Names of all functions."""
+    merging: Merging[T] | None = None
+    """None where there are no rules for adding up."""
+
+
+HEAD_SIZE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One of the forms that a format is written in."""
+
+    key: str
+    """What its rows in fuzzing and among damaged files are called."""
+    name: str
+    written_as: str
+    """The authority that its bytes follow."""
+    read_by: str
+    options: Mapping[str, object] = field(default_factory=dict)
+    """Fields of the output that ask for it."""
+    needs: str = ""
+    """What few programs have and it can't be made without."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFormat:
+    """One format that is written; `profiles.registry` lists them all."""
+
+    name: str
+    """What asks for it in Python."""
+    suffix: str
+    """What the name of its file ends in, where all formats are asked for at once."""
+    output: type[Output]
+    forms: tuple[Form, ...]
+    references: tuple[str, ...]
+    """Where the facts are from."""
+    limitations: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    """Its part of the loss waterfall."""
+    readers: Callable[[], tuple[Reader[Any], ...]] = tuple
+    """None for what `sources` read."""

@@ -1,0 +1,289 @@
+"""BOLT's fdata from counts: what perf2bolt 22 makes of the same samples.
+
+Branches are written as they were seen, between functions and offsets, except returns: BOLT has
+no use for them. A straight run is written as the edges between the basic blocks that it passes;
+BOLT's blocks, since it puts each edge at the last instruction of one and the first of another
+(BOLT: DataAggregator.cpp, doBranch and getFallthroughsInTrace).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from lbr2pgo.model.branch_counts import BRANCH, END, FROM, OUTSIDE, RETURN, TO, BranchCounts, sum_by
+from lbr2pgo.profiles.bolt.fdata.edges import Edges
+from lbr2pgo.profiles.bolt.fdata.fdata_tables import UNKNOWN, Fdata, FdataBranches, in_bolt_order
+from lbr2pgo.profiles.bolt.moved import Moved
+from lbr2pgo.program.address_translation import AddressTranslation, open_translation
+from lbr2pgo.program.blocks.basic_blocks import BasicBlocks
+from lbr2pgo.program.blocks.binary_context import BinaryContext, analyze
+from lbr2pgo.program.blocks.binary_functions import BinaryFunctions
+from lbr2pgo.program.blocks.disassembly import Disassembly
+from lbr2pgo.program.code.instructions import Kind
+from lbr2pgo.program.program import Program
+from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.distinct import distinct
+from lbr2pgo.support.tables import taken
+
+
+@dataclass(frozen=True, slots=True)
+class BoltOptions:
+    """How to derive fdata."""
+
+    compat: bool = False
+    """Leave out what perf2bolt leaves out by mistake (see `_resumed_blocks`)."""
+
+
+def fdata_from_counts(
+    counts: BranchCounts, program: Program, options: BoltOptions | None = None
+) -> tuple[Fdata, Mapping[str, int]]:
+    """Rows of fdata in BOLT's order, and what became of branches and runs.
+
+    Only functions that counts name are disassembled. The tallies count branches and runs, each
+    with the reasons for which some of them left no row.
+    """
+    options = options or BoltOptions()
+    context = analyze(program, _addresses(counts), keep_all=not options.compat)
+    translation = open_translation(program.image)
+    moved = Moved(context.functions, translation or AddressTranslation.empty())
+    tallies: dict[str, int] = {}
+    outside = "no_symbols" if program.image.is_stripped else "outside_functions"
+    edges = [
+        moved.before(_branch_edges(counts, context, outside, tallies)),
+        *_run_edges(counts, context, moved, options, outside, tallies),
+    ]
+    return _fdata(edges, context.functions, bolted=translation is not None), tallies
+
+
+def _addresses(counts: BranchCounts) -> ImageAddresses:
+    """Every address of the counts, once."""
+    columns = ((counts.from_, FROM), (counts.to, TO), (counts.end, END))
+    return distinct(np.concatenate([column[counts.has(bit)] for column, bit in columns]))
+
+
+def _is_flagged(flags: Bools, functions: I64) -> Bools:
+    """(m,): whether each function has a flag; no function (-1) has none."""
+    flagged: Bools = np.append(flags, False)[functions]
+    return flagged
+
+
+def _are_returns(counts: BranchCounts, code: Disassembly) -> Bools:
+    """(m,): whether each row's branch is a return, as the code says or the input knew."""
+    row = code.at(counts.from_)
+    in_code = (row >= 0) & code.is_kind(Kind.RET)[row] if len(code) else row >= 0
+    return (counts.has(FROM) & in_code) | counts.has(RETURN)
+
+
+class _Sieve:
+    """Drops rows step by step, and tallies why."""
+
+    def __init__(self, step: str, count: U64, rows: Bools, tallies: dict[str, int]) -> None:
+        self.left = rows
+        self._step, self._count, self._tallies = step, count, tallies
+
+    def drop(self, reason: str, rows: Bools) -> None:
+        """Drop those of the rows that are still there."""
+        lost = self.left & rows
+        self.left = self.left & ~rows
+        self._tallies[f"{self._step}/{reason}"] = int(self._count[lost].sum())
+
+    def finish(self) -> I64:
+        """Rows that were not dropped."""
+        self._tallies[self._step] = int(self._count[self.left].sum())
+        return np.flatnonzero(self.left)
+
+
+def _branch_edges(
+    counts: BranchCounts, context: BinaryContext, outside: str, tallies: dict[str, int]
+) -> Edges:
+    """The taken branches, but no returns and nothing that no function has to do with."""
+    from_function = np.where(counts.has(FROM), context.functions.containing(counts.from_), -1)
+    to_function = np.where(counts.has(TO), context.functions.containing(counts.to), -1)
+    sieve = _Sieve("fdata_branches", counts.count, counts.has(BRANCH), tallies)
+    sieve.drop("returns", _are_returns(counts, context.code))
+    sieve.drop(outside, (from_function < 0) & (to_function < 0))
+    is_unwritable = context.functions.has_line_break
+    is_lost = _is_flagged(is_unwritable, from_function) | _is_flagged(is_unwritable, to_function)
+    sieve.drop("line_break", is_lost)
+    kept = sieve.finish()
+    return Edges(
+        from_function[kept],
+        counts.from_[kept],
+        to_function[kept],
+        counts.to[kept],
+        counts.mispredicted[kept],
+        counts.count[kept],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """Straight runs between two blocks of a function, and what is known of their branches."""
+
+    start: ImageAddresses
+    function: I64
+    first: I64
+    """Block where the run begins."""
+    last: I64
+    """Block where it ends."""
+    has_branch: Bools
+    """Whether anything is known of the branch that led there."""
+    after_return: Bools
+    from_inside: Bools
+    """Whether the branch stands in the same function."""
+    count: U64
+
+    def take(self, rows: I64) -> _Runs:
+        return taken(self, rows)
+
+
+def _run_edges(
+    counts: BranchCounts,
+    context: BinaryContext,
+    moved: Moved,
+    options: BoltOptions,
+    outside: str,
+    tallies: dict[str, int],
+) -> tuple[Edges, Edges]:
+    """The edges between blocks that straight runs pass, and in functions that BOLT moved."""
+    functions, blocks = context.functions, context.blocks
+    start, end = counts.to, counts.end
+    function, other = functions.containing(start), functions.containing(end)
+    body = functions.end[function] if len(functions) else start
+    first, last = blocks.containing(start, function), blocks.containing(end, other)
+    sieve = _Sieve("fdata_runs", counts.count, counts.has(TO | END), tallies)
+    sieve.drop(outside, (function < 0) | (other < 0))
+    sieve.drop("two_functions", function != other)
+    sieve.drop("line_break", _is_flagged(functions.has_line_break, function))
+    sieve.drop("linkage_table", _is_flagged(functions.is_pseudo, function))
+    was_moved = moved.holds(function)
+    sieve.drop("non_simple", _is_flagged(~context.is_simple, function) & ~was_moved)
+    is_blockless = (first < 0) | (last < 0) | (start >= body) | (end >= body)
+    sieve.drop("no_block", is_blockless & ~was_moved)
+    sieve.drop("backwards", end < start)
+    rows = np.flatnonzero(sieve.left & was_moved)
+    # A return lands behind its call, in the block of it.
+    landed = start - _are_returns(counts, context.code).astype(np.uint64)
+    elsewhere = moved.passed(function[rows], landed[rows], end[rows], counts.count[rows])
+    stays = sieve.left & ~was_moved
+    runs = _runs(counts, context, function, first, last).take(np.flatnonzero(stays))
+    resumed = _resumed_blocks(runs, context, options)
+    barriers = np.concatenate([[0], np.cumsum(~blocks.falls)])
+    broken = np.zeros(len(counts), np.bool_)
+    broken[stays] = barriers[runs.last] != barriers[resumed]
+    good = ~broken[stays]
+    sieve.drop("broken", broken)
+    sieve.finish()
+    return _passed(resumed[good], runs.last[good], runs.count[good], blocks), elsewhere
+
+
+def _runs(
+    counts: BranchCounts, context: BinaryContext, function: I64, first: I64, last: I64
+) -> _Runs:
+    """All rows of counts as runs, whether they are any or not."""
+    known = counts.has(BRANCH) | counts.has(RETURN) | counts.has(OUTSIDE)
+    source = np.where(counts.has(FROM), context.functions.containing(counts.from_), -1)
+    inside = (source >= 0) & (source == function)
+    inside[inside] &= counts.from_[inside] < context.functions.end[function[inside]]
+    return _Runs(
+        counts.to,
+        function,
+        first,
+        last,
+        known,
+        _are_returns(counts, context.code),
+        inside,
+        counts.count,
+    )
+
+
+def _resumed_blocks(runs: _Runs, context: BinaryContext, options: BoltOptions) -> I64:
+    """The blocks where runs began, one earlier where a return landed on a block's start.
+
+    The block before it ends in the call, and control passed from there to here. Entries and
+    landing pads may be jumped to as well, so only a known return counts there. perf2bolt takes
+    a branch from the same function for a jump even if it is a return: it misses the edge behind
+    a recursive call.
+    """
+    blocks, first = context.blocks, runs.first
+    if not len(first):
+        return first
+    own = runs.from_inside if options.compat else runs.from_inside & ~runs.after_return
+    may_resume = np.where(
+        runs.after_return,
+        runs.start != context.functions.start[runs.function],
+        ~(blocks.is_entry | blocks.is_landing_pad)[first],
+    )
+    before = np.maximum(first - 1, 0)
+    resumed = (
+        runs.has_branch
+        & ~own
+        & (runs.start == blocks.start[first])
+        & may_resume
+        & blocks.falls[before]
+        & blocks.ends_in_call[before]
+        & (before < first)
+    )
+    return np.where(resumed, before, first)
+
+
+def _passed(first: I64, last: I64, count: U64, blocks: BasicBlocks) -> Edges:
+    """How often control passed from each block to the next."""
+    steps = np.zeros(len(blocks) + 1, np.uint64)
+    np.add.at(steps, first, count)
+    np.subtract.at(steps, last, count)
+    passed = np.cumsum(steps)[:-1]
+    at = np.flatnonzero(passed)
+    return Edges(
+        blocks.function[at],
+        blocks.last[at],
+        blocks.function[at + 1],
+        blocks.start[at + 1],
+        np.zeros(len(at), np.uint64),
+        passed[at],
+    )
+
+
+def _fdata(edges: list[Edges], functions: BinaryFunctions, *, bolted: bool) -> Fdata:
+    """Add up equal rows and name their places: as perf2bolt names those of a program like this."""
+    from_function = np.concatenate([e.from_function for e in edges])
+    to_function = np.concatenate([e.to_function for e in edges])
+    from_offset = _offsets(np.concatenate([e.from_ for e in edges]), from_function, functions)
+    to_offset = _offsets(np.concatenate([e.to for e in edges]), to_function, functions)
+    keys, (mispredicted, count) = sum_by(
+        [(from_function + 1).astype(np.uint64), from_offset,
+         (to_function + 1).astype(np.uint64), to_offset],
+        [np.concatenate([e.mispredicted for e in edges]), np.concatenate([e.count for e in edges])],
+    )  # fmt: skip
+    used, places = np.unique(np.concatenate([keys[0], keys[2]]), return_inverse=True)
+    names = tuple(functions.name(i - 1) if i else UNKNOWN for i in used.tolist())
+    said = names
+    if bolted:
+        said = tuple(functions.names_with_files[i - 1] if i else UNKNOWN for i in used.tolist())
+    half = len(keys[0])
+    return in_bolt_order(
+        Fdata(
+            said,
+            branches=FdataBranches(
+                (keys[0] > 0).astype(np.uint8),
+                places[:half].astype(np.int32),
+                keys[1],
+                (keys[2] > 0).astype(np.uint8),
+                places[half:].astype(np.int32),
+                keys[3],
+                mispredicted,
+                count,
+            ),
+            bolted=bolted,
+        ),
+        names,
+    )
+
+
+def _offsets(addresses: ImageAddresses, function: I64, functions: BinaryFunctions) -> U64:
+    """Offsets in functions; 0 outside."""
+    return np.where(function < 0, np.uint64(0), addresses - functions.start[function])

@@ -1,0 +1,1 @@
+"""Orders of functions, for linkers."""

@@ -1,0 +1,88 @@
+"""Calls between functions, for a linker that orders functions by them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lbr2pgo.model.incomplete import EmptyProfileError
+from lbr2pgo.profiles.base import (
+    Form,
+    Output,
+    OutputFormat,
+    Work,
+    Written,
+    flag,
+    shell_word,
+)
+from lbr2pgo.profiles.linker.symbol_order import NAMED, RAN, NamedFlow, named_flow
+from lbr2pgo.support.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from lbr2pgo.profiles.base import Reader
+    from lbr2pgo.profiles.linker.linker_lists import LinkerList
+
+
+@dataclass(frozen=True, slots=True)
+class CallGraphOutput(Output):
+    """Who called whom how often, for lld."""
+
+    path: Path = field(
+        metadata=flag("--call-graph-order", "calls for ld.lld --call-graph-ordering-file")
+    )
+
+    @property
+    def next_step(self) -> str:
+        """See `Output`."""
+        order = f"-Wl,--call-graph-ordering-file={shell_word(self.path)}"
+        return f"cc -O2 -ffunction-sections -fuse-ld=lld {order}"
+
+    def write(self, work: Work) -> Written:
+        """See `Output`."""
+        from lbr2pgo.profiles.linker import linker_lists
+
+        found = work.once(named_flow)
+        lines = list(_lines(found))
+        if not lines:
+            raise EmptyProfileError(found.tallies, what="no function called another one by name")
+        with work.writing("call graph"):
+            linker_lists.write(linker_lists.CALLS, lines, self.path)
+        return Written(found.tallies)
+
+
+def _lines(found: NamedFlow) -> Iterator[str]:
+    calls, names = found.flow.calls, found.names
+    columns = (calls.caller.tolist(), calls.callee.tolist(), calls.count.tolist())
+    for caller, callee, count in zip(*columns, strict=True):
+        if names[caller] and names[callee]:
+            yield f"{names[caller][0]} {names[callee][0]} {count}"
+
+
+def _readers() -> tuple[Reader[LinkerList], ...]:
+    from lbr2pgo.profiles.linker.linker_lists import CALLS, reader
+
+    return (reader(CALLS),)
+
+
+FORMAT = OutputFormat(
+    name="call_graph_order",
+    suffix=".calls",
+    output=CallGraphOutput,
+    forms=(
+        Form(
+            "call_graph_order",
+            "calls between functions",
+            "lld reads it",
+            "ld.lld --call-graph-ordering-file",
+        ),
+    ),
+    references=("LLVM: lld/ELF/Driver.cpp readCallGraph",),
+    limitations=(
+        "needs a symbol table, and a section for each function (-ffunction-sections)",
+        "functions that share a name are left out",
+    ),
+    steps=(RAN, NAMED),
+    readers=_readers,
+)

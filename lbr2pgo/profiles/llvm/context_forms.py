@@ -1,0 +1,188 @@
+"""The LLVM sample profile by calling context, where samples have call stacks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from lbr2pgo.evidence.contexts.losses import NO_CALLERS
+from lbr2pgo.evidence.contexts.losses import STEPS as UNWINDING
+from lbr2pgo.model.waterfall import Reason, Step
+from lbr2pgo.support.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lbr2pgo.model.context_counts import ContextCounts
+    from lbr2pgo.profiles.base import Work
+    from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile
+    from lbr2pgo.profiles.llvm.contexts.line_contexts import LineContexts
+    from lbr2pgo.profiles.llvm.contexts.probe_contexts import ProbeContexts
+    from lbr2pgo.profiles.llvm.profile_table import ProfileTable
+    from lbr2pgo.support.addresses import ImageAddresses
+    from lbr2pgo.support.arrays import U64, Bools
+
+LINE_BREAK = "line_break"
+HAS_LINE_BREAK = Reason(
+    "in functions with a line break in their names",
+    "add --llvm-format extbinary, which can hold them",
+)
+_NO_CALL_LOCATION = Reason(
+    "called from code without a source location",
+    "build all code with -g (or -g1) and -fdebug-info-for-profiling",
+)
+STEPS = (
+    *UNWINDING,
+    Step(
+        "context_callers",
+        "with all callers that were seen",
+        "fall-throughs",
+        "context_runs",
+        {
+            **NO_CALLERS,
+            "no_call_location": _NO_CALL_LOCATION,
+            "no_call_probe": Reason(
+                "called from code without a pseudo probe", "build all code with probes"
+            ),
+        },
+    ),
+    Step(
+        "context_located",
+        "attributed to a source location",
+        "fall-throughs",
+        "context_runs",
+        {
+            "no_location": Reason(
+                "without a source location",
+                "build with -g (or -g1) and -fdebug-info-for-profiling, and give the unstripped "
+                "binary",
+            ),
+            "no_probes": Reason("in functions without pseudo probes", "build all code with probes"),
+            "no_call_location": Reason(
+                f"{_NO_CALL_LOCATION.title} (--compat llvm-profgen)",
+                "leave out --compat: their innermost callers are known",
+            ),
+        },
+    ),
+    Step(
+        "llvm_context_runs",
+        "written to the sample profile",
+        "fall-throughs",
+        "context_located",
+        {LINE_BREAK: HAS_LINE_BREAK},
+    ),
+)
+
+Shown = Literal["nested", "full"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How contexts are written."""
+
+    shown: Shown
+    depth: int | None
+    """How many callers are kept; None: all."""
+    longest_repeat: int | None
+    """The longest round of calls of which recursion shows one only; None: any, 0: all show."""
+
+
+def has_chains(work: Work) -> bool:
+    """Whether samples have call stacks that were not dropped."""
+    from lbr2pgo.evidence.contexts.recordings import has_call_chains
+
+    if not has_call_chains(work.found):
+        return False
+    tallies = work.once(unwound).tallies
+    return tallies["samples_unwound"] > tallies["call_stacks_whole/no_call_stack"]
+
+
+def tallies(work: Work, *, by_probes: bool) -> Mapping[str, int]:
+    """Of all steps."""
+    counts = work.once(unwound)
+    is_nowhere, is_cut, is_dropped = _lost(work, by_probes=by_probes)
+    runs = counts.runs.count
+    total, behind = counts.tallies["context_runs"], counts.tallies["context_callers/behind_broken"]
+    cut = int(runs[is_cut].sum())
+    located = int(runs[~is_nowhere & ~is_dropped].sum())
+    lacking = ("no_call_probe", "no_probes") if by_probes else ("no_call_location", "no_location")
+    return {
+        **counts.tallies,
+        "context_callers": total - behind - cut,
+        f"context_callers/{lacking[0]}": cut,
+        "context_located": located,
+        f"context_located/{lacking[1]}": int(runs[is_nowhere].sum()),
+        "context_located/no_call_location": int(runs[~is_nowhere & is_dropped].sum()),
+        "llvm_context_runs": located,
+    }
+
+
+def located_runs(work: Work, *, by_probes: bool) -> tuple[ImageAddresses, U64]:
+    """Where the runs begin that the profile holds, and how often each was seen."""
+    is_nowhere, _, is_dropped = _lost(work, by_probes=by_probes)
+    runs, held = work.once(unwound).runs, ~is_nowhere & ~is_dropped
+    return runs.start[held], runs.count[held]
+
+
+def _lost(work: Work, *, by_probes: bool) -> tuple[Bools, Bools, Bools]:
+    """Of each run: whether it has no location, lacks callers, and is dropped for that."""
+    is_nowhere, is_cut = _contexts(work, by_probes=by_probes).lost()
+    return is_nowhere, is_cut, is_cut & (work.found.judged_by.as_llvm and not by_probes)
+
+
+def context_profile(work: Work, shape: Shape, *, by_probes: bool) -> ContextProfile | ProfileTable:
+    """The profile, with contexts in brackets or nested into functions."""
+    from lbr2pgo.profiles.llvm.contexts._context_keys import NO_LIMIT
+    from lbr2pgo.profiles.llvm.contexts.keys import ContextShape
+
+    contexts = _contexts(work, by_probes=by_probes)
+    limits = (NO_LIMIT if n is None else n for n in (shape.longest_repeat, shape.depth))
+    with work.timings.stage("find contexts"):
+        profile = contexts.profile(ContextShape(*limits))
+    if shape.shown == "full":
+        return profile.without_ambiguous()
+    return _nested(work, profile, contexts)
+
+
+def _contexts(work: Work, *, by_probes: bool) -> LineContexts | ProbeContexts:
+    return work.once(_by_probe) if by_probes else work.once(_by_line)
+
+
+def _nested(
+    work: Work, profile: ContextProfile, contexts: LineContexts | ProbeContexts
+) -> ProfileTable:
+    from lbr2pgo.profiles.llvm.contexts.nesting import nested
+    from lbr2pgo.profiles.llvm.contexts.own_copies import with_own_copies
+    from lbr2pgo.profiles.llvm.contexts.preinliner import preinlined
+
+    as_llvm = work.found.judged_by.as_llvm
+    with work.timings.stage("choose what is inlined"):
+        left = preinlined(profile, contexts.sizes(), as_llvm=as_llvm)
+        if not as_llvm:
+            left = with_own_copies(left)
+    return nested(left).without_ambiguous()
+
+
+def unwound(work: Work) -> ContextCounts:
+    """What ran in which context: to be had by `Work.once`."""
+    from lbr2pgo.evidence.contexts import recordings
+
+    with work.timings.stage("unwind call stacks"):
+        return recordings.unwound(work.found)
+
+
+def _by_line(work: Work) -> LineContexts:
+    from lbr2pgo.profiles.llvm.contexts.line_contexts import LineContexts
+
+    with work.timings.stage("look up lines"):
+        return LineContexts(
+            work.once(unwound), work.program, work.debug, as_llvm=work.found.judged_by.as_llvm
+        )
+
+
+def _by_probe(work: Work) -> ProbeContexts:
+    from lbr2pgo.profiles.llvm.contexts.probe_contexts import ProbeContexts
+
+    with work.timings.stage("look up probes"):
+        return ProbeContexts(
+            work.once(unwound), work.program, work.debug, as_llvm=work.found.judged_by.as_llvm
+        )

@@ -1,0 +1,363 @@
+"""LLVM's sample profile, in its text and its extensible binary form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from lbr2pgo.model.incomplete import EmptyProfileError
+from lbr2pgo.model.waterfall import Reason, Step
+from lbr2pgo.profiles.base import (
+    Form,
+    Output,
+    OutputFormat,
+    Work,
+    Written,
+    flag,
+    shell_word,
+)
+from lbr2pgo.profiles.llvm.context_forms import HAS_LINE_BREAK, LINE_BREAK
+from lbr2pgo.profiles.llvm.context_forms import STEPS as CONTEXTS
+from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.errors import InputError, OutputError
+
+if TYPE_CHECKING:
+    from lbr2pgo.profiles.base import Reader
+    from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile
+    from lbr2pgo.profiles.llvm.profile_table import ProfileTable
+    from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+    from lbr2pgo.support.addresses import ImageAddresses
+    from lbr2pgo.support.arrays import U64, Bools
+
+LOCATED = Step(
+    "runs_located",
+    "attributed to a source location",
+    "fall-throughs",
+    "runs_in_function",
+    {
+        "no_location": Reason(
+            "without a source location",
+            "build with -g (or -g1) and -fdebug-info-for-profiling, and give the unstripped binary",
+        ),
+        "no_probes": Reason(
+            "in functions without pseudo probes",
+            "build all code with -fpseudo-probe-for-profiling, and give the unstripped binary",
+        ),
+    },
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Correlated:
+    """The sample profile of what ran, and its part of the waterfall."""
+
+    table: ProfileTable
+    tallies: dict[str, int]
+    is_located: Bools
+    """(r,): the judged fall-throughs that have a location."""
+
+
+def correlated(work: Work) -> Correlated:
+    """The sample profile of what ran, by source lines: to be had by `Work.once`."""
+    from lbr2pgo.profiles.llvm.correlate import profile_table
+
+    with work.timings.stage("correlate"):
+        table, is_located = profile_table(
+            work.flow, work.program, work.debug, as_llvm=_is_as_llvm(work)
+        )
+    return Correlated(table, _tallies(work, is_located, "no_location"), is_located)
+
+
+def probed(work: Work) -> Correlated:
+    """The sample profile of what ran, by pseudo probes: to be had by `Work.once`."""
+    from lbr2pgo.profiles.llvm.probe_profile import probe_profile
+
+    with work.timings.stage("look up probes"):
+        table, is_located = probe_profile(
+            work.flow, work.program, work.debug, as_llvm=_is_as_llvm(work)
+        )
+    return Correlated(table, _tallies(work, is_located, "no_probes"), is_located)
+
+
+def _is_as_llvm(work: Work) -> bool:
+    from lbr2pgo.replay.recordings import LLVM_PROFGEN
+
+    return LLVM_PROFGEN in work.compat
+
+
+def _tallies(work: Work, is_located: Bools, otherwise: str) -> dict[str, int]:
+    found, lost = located_runs(work, is_located)
+    return {"runs_located": found, f"runs_located/{otherwise}": lost}
+
+
+def located_runs(work: Work, is_located: Bools) -> tuple[int, int]:
+    """How many fall-throughs in functions have a source location, and how many have none."""
+    count, in_function = work.flow.judged.runs.count, _in_function(work)
+    found = int(count[in_function & is_located].sum())
+    lost = int(count[in_function & ~is_located].sum())
+    return found, lost
+
+
+def _in_function(work: Work) -> Bools:
+    """(r,): the judged fall-throughs that are valid and in a function."""
+    judged = work.flow.judged
+    return judged.valid & (work.program.functions.containing(judged.runs.start) >= 0)
+
+
+@dataclass(frozen=True, slots=True)
+class LlvmOutput(Output):
+    """A sample profile for LLVM's compilers."""
+
+    path: Path = field(metadata=flag("--llvm", "LLVM sample profile"))
+    form: Literal["text", "extbinary"] = field(
+        default="text", metadata=flag("--llvm-format", "form of the sample profile (text)")
+    )
+    md5_names: bool = field(
+        default=False, metadata=flag("--md5", "store hashes of names (extbinary)")
+    )
+    symbol_list: bool = field(
+        default=False, metadata=flag("--symbol-list", "store all functions' names (extbinary)")
+    )
+    probes: Literal["auto", "on", "off"] = field(
+        default="auto",
+        metadata=flag("--probes", "count by pseudo probes, where there are any (auto)"),
+    )
+    contexts: Literal["auto", "nested", "full", "off"] = field(
+        default="auto",
+        metadata=flag(
+            "--contexts",
+            "tell functions apart by who called them, where samples have call stacks: nested "
+            "into functions (auto), or each for itself (full)",
+        ),
+    )
+    max_context_depth: int | None = field(
+        default=None, metadata=flag("--max-context-depth", "callers that contexts keep (all)")
+    )
+    max_recursion: int | None = field(
+        default=None,
+        metadata=flag(
+            "--max-recursion",
+            "longest round of calls of which a context shows one only (any); 0: show recursion",
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        if (self.md5_names or self.symbol_list) and self.form != "extbinary":
+            raise InputError(
+                "the text format holds neither hashed names nor a symbol list",
+                cure="Add --llvm-format extbinary.",
+            )
+
+    @property
+    def uses_probes(self) -> bool:
+        """See `Output`."""
+        return self.probes != "off"
+
+    @property
+    def next_step(self) -> str:
+        """See `Output`."""
+        return f"clang -O2 -g -fprofile-sample-use={shell_word(self.path)}"
+
+    def write(self, work: Work) -> Written:
+        """See `Output`."""
+        refuse_without_runs(work, "clang")
+        by_probes = self._is_by_probes(work)
+        write = self._write_contexts if self._is_by_context(work) else self._write_flat
+        return write(work, by_probes=by_probes)
+
+    def _write_flat(self, work: Work, *, by_probes: bool) -> Written:
+        from lbr2pgo.profiles.llvm.density import table_density, verdict
+
+        found = work.once(probed if by_probes else correlated)
+        tallies = {**found.tallies, "llvm_runs": found.tallies["runs_located"]}
+        table = found.table
+        if self.form == "text" and (is_broken := _line_breaks(table.names)).any():
+            table, runs = table.without_functions(is_broken), work.flow.judged.runs
+            held = _in_function(work) & found.is_located
+            _count_lost(tallies, "llvm_runs", runs.start[held], runs.count[held], work)
+        if not len(table):
+            raise _nothing(tallies, by_probes=by_probes)
+        with work.writing("sample profile"):
+            self._write_table(table, work)
+        notes = tuple(_notes(work, by_probes=by_probes))
+        if not work.found.is_inferred:  # else counts are no samples
+            notes = (*notes, f"{self.path}: {verdict(table_density(table))}")
+        return Written(tallies, notes)
+
+    def _write_contexts(self, work: Work, *, by_probes: bool) -> Written:
+        from lbr2pgo.profiles.llvm import context_forms
+        from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile
+        from lbr2pgo.profiles.llvm.density import table_density, verdict
+
+        shown: context_forms.Shown = "full" if self.contexts == "full" else "nested"
+        shape = context_forms.Shape(shown, self.max_context_depth, self.max_recursion)
+        profile = context_forms.context_profile(work, shape, by_probes=by_probes)
+        tallies = dict(context_forms.tallies(work, by_probes=by_probes))
+        if self.form == "text" and (is_broken := _line_breaks(profile.names)).any():
+            profile = profile.without_functions(is_broken)
+            runs = context_forms.located_runs(work, by_probes=by_probes)
+            _count_lost(tallies, "llvm_context_runs", *runs, work)
+        if not len(profile):
+            raise _nothing(tallies, by_probes=by_probes)
+        with work.writing("sample profile"):
+            self._write_table(profile, work)
+        table = profile.apart() if isinstance(profile, ContextProfile) else profile
+        density = f"{self.path}: {verdict(table_density(table))}"
+        return Written(tallies, (*_notes(work, by_probes=by_probes), density))
+
+    def _is_by_context(self, work: Work) -> bool:
+        """Raises OutputError if contexts are asked for that samples don't tell."""
+        if self.contexts == "off":
+            return False
+        from lbr2pgo.profiles.llvm.context_forms import has_chains
+
+        if has_chains(work):
+            return True
+        if self.contexts != "auto":
+            raise OutputError(
+                "no sample profile was written: there are no call stacks beside the branch stacks",
+                cure="Record them: perf record -b --call-graph fp, or leave out --contexts.",
+            )
+        return False
+
+    def _is_by_probes(self, work: Work) -> bool:
+        """Raises OutputError if the program lacks what it takes."""
+        if self.probes != "off" and work.program.probes.present:
+            return True
+        if self.probes == "on":
+            raise OutputError(
+                "no sample profile was written: the program has no pseudo probes",
+                cure="Build it with -fpseudo-probe-for-profiling, or leave out --probes on.",
+            )
+        if not work.debug.present:
+            raise OutputError(f"no sample profile was written: {work.debug.missing_reason}")
+        return False
+
+    def _write_table(self, table: ProfileTable | ContextProfile, work: Work) -> None:
+        if self.form == "text":
+            from lbr2pgo.profiles.llvm import text_table
+
+            text_table.write(table, self.path)
+            return
+        from lbr2pgo.profiles.llvm import extbinary
+
+        profile = table.tree()
+        if self.symbol_list:
+            profile.symbols = _symbols(work, by_probes=profile.is_probe_based)
+        extbinary.write(profile, self.path, extbinary.Options(md5_names=self.md5_names))
+
+
+def _nothing(tallies: Mapping[str, int], *, by_probes: bool) -> EmptyProfileError:
+    what = "pseudo probes" if by_probes else "debug information"
+    return EmptyProfileError(tallies, what=f"no function with {what} ran")
+
+
+def _line_breaks(names: Sequence[str]) -> Bools:
+    """(n,): which names the text form can't hold."""
+    import numpy as np
+
+    return np.array(["\n" in name for name in names], np.bool_)
+
+
+def _count_lost(
+    tallies: dict[str, int], step: str, start: ImageAddresses, count: U64, work: Work
+) -> None:
+    """Note the fall-throughs, by where they begin, that are lost with functions of such names.
+
+    Those of the functions themselves are; what is inlined elsewhere has only part of one.
+    """
+    import numpy as np
+
+    from lbr2pgo.profiles.llvm.counted_code import starts
+
+    known = work.debug.functions_for(starts(work.flow))
+    names = [known.names[i] for i in known.function.tolist()]
+    is_lost = np.append(_line_breaks(names), False)[known.containing(start)]
+    lost = int(count[is_lost].sum())
+    tallies |= {step: tallies[step] - lost, f"{step}/{LINE_BREAK}": lost}
+
+
+def _symbols(work: Work, *, by_probes: bool) -> frozenset[str]:
+    """Names of all functions in the binary, which tell a cold function from a new one."""
+    if by_probes:
+        from lbr2pgo.profiles.llvm.probe_functions import function_names
+
+        return function_names(work.debug, work.program.probes.symbols)
+    return frozenset(work.debug.functions().names)
+
+
+def _notes(work: Work, *, by_probes: bool) -> Iterator[str]:
+    """What of the program could not be used."""
+    yield from debug_notes(work)
+    if by_probes:
+        for why, count in work.program.probes.health().items():
+            yield f"{count:,} {why}"
+
+
+def debug_notes(work: Work) -> Iterator[str]:
+    """What of the debug information could not be used."""
+    for why, count in work.debug.health().items():
+        if count:
+            yield f"debug information: {count:,} {why}"
+
+
+def refuse_without_runs(work: Work, compiler: str) -> None:
+    """Raise OutputError where single branches alone were recorded."""
+    filters = work.found.filters
+    if filters and not len(work.flow.judged.runs):
+        raise OutputError(
+            f"no sample profile was written: without what ran between branches, {compiler} would "
+            f"take all code for cold ({filters[0]})",
+            cure="Record all branches: perf record -b (without a filter by type); or let --infer "
+            "say what must have run between them.",
+        )
+
+
+def _readers() -> tuple[Reader[SampleProfile], ...]:
+    from lbr2pgo.profiles.llvm.written import READERS
+
+    return READERS
+
+
+FORMAT = OutputFormat(
+    name="llvm",
+    suffix=".prof",
+    output=LlvmOutput,
+    forms=(
+        Form(
+            "sample_text",
+            "LLVM sample profile, text",
+            "LLVM writes it, byte for byte",
+            "clang, llvm-profdata",
+        ),
+        Form(
+            "extbinary",
+            "LLVM sample profile, extensible binary",
+            "LLVM writes it, byte for byte",
+            "clang, llvm-profdata",
+            {"form": "extbinary"},
+        ),
+    ),
+    references=(
+        "LLVM: llvm/include/llvm/ProfileData/SampleProf.h",
+        "LLVM: llvm/tools/llvm-profgen/ProfileGenerator.cpp",
+    ),
+    limitations=(
+        "needs debug information or pseudo probes",
+        "needs all branches, without a filter by type",
+    ),
+    steps=(
+        LOCATED,
+        Step(
+            "llvm_runs",
+            "written to the sample profile",
+            "fall-throughs",
+            "runs_located",
+            {LINE_BREAK: HAS_LINE_BREAK},
+        ),
+        *CONTEXTS,
+    ),
+    readers=_readers,
+)

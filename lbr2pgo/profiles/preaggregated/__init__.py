@@ -1,0 +1,1 @@
+"""BOLT's pre-aggregated profile."""

@@ -1,0 +1,119 @@
+"""Blocks laid out within functions, and functions among each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lbr2pgo.model.branch_counts import TO
+from lbr2pgo.profiles.linker.function_order import Calls, by_calls
+from lbr2pgo.profiles.propeller.block_flow import JUMPS, BlockEdges, BlockFlow, containing
+from lbr2pgo.program.block_map import BlockMap
+from lbr2pgo.replay.replay import Flow
+from lbr2pgo.support.arrays import I64, Bools
+from lbr2pgo.support.intervals import last_at_or_below
+from lbr2pgo.support.sums import add_at, multiplied
+from lbr2pgo.support.tables import same_length, seal
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Functions that ran, in the order that they are to stand in; (f,) each."""
+
+    function: I64
+    """Number in the block map."""
+    offsets: I64
+    """(f + 1,): where the blocks of each begin."""
+    blocks: I64
+    """Rows of the map: blocks that ran, the entry first, in the order that they are to stand in."""
+    has_cold: Bools
+    """Whether other blocks are left, which go elsewhere."""
+
+    def __post_init__(self) -> None:
+        seal(self)
+        same_length(self, "function", "has_cold")
+
+    def __len__(self) -> int:
+        return len(self.function)
+
+
+def lay_out(flow: Flow, blocks: BlockMap, found: BlockFlow) -> Layout:
+    """Lay out what ran: hot blocks by ext-TSP, functions by who calls whom."""
+    from lbr2pgo.profiles.propeller._ext_tsp import layout
+
+    hot = _hot_blocks(blocks, found)
+    edges = _among(found.edges, hot, len(blocks))
+    begins = np.flatnonzero(np.diff(blocks.function[hot], prepend=-1))
+    function = blocks.function[hot[begins]]
+    offsets = np.append(begins, len(hot))
+    edge_offsets = np.searchsorted(edges.source, offsets)
+    inner = layout(
+        offsets, blocks.size[hot], found.count[hot], edge_offsets, edges.source, edges.target,
+        edges.count,
+    )  # fmt: skip
+    order = _order(flow, blocks, found, hot, function)
+    number = np.bincount(blocks.function, minlength=len(blocks.entry))
+    lengths = np.diff(offsets)
+    rows = np.concatenate(
+        [np.arange(offsets[i], offsets[i + 1]) for i in order.tolist()] or [order]
+    )
+    return Layout(
+        function=function[order],
+        offsets=np.concatenate(([0], np.cumsum(lengths[order]))),
+        blocks=hot[inner[rows]],
+        has_cold=number[function[order]] > lengths[order],
+    )
+
+
+def _hot_blocks(blocks: BlockMap, found: BlockFlow) -> I64:
+    """Rows of blocks that ran, and of the entries of their functions; each function's entry first.
+
+    Ordered by function, and by address behind the entry.
+    """
+    ran = np.zeros(len(blocks.entry), np.bool_)
+    ran[blocks.function[found.count > 0]] = True
+    rows = np.flatnonzero((found.count > 0) | (blocks.is_entry & ran[blocks.function]))
+    order = np.lexsort((rows, ~blocks.is_entry[rows], blocks.function[rows]))
+    hot: I64 = rows[order]
+    return hot
+
+
+def _among(edges: BlockEdges, hot: I64, size: int) -> BlockEdges:
+    """Edges between hot blocks, by their places there, ordered by source."""
+    place = np.full(size, -1)
+    place[hot] = np.arange(len(hot))
+    source, target = place[edges.source], place[edges.target]
+    rows = np.flatnonzero((source >= 0) & (target >= 0))
+    rows = rows[np.argsort(source[rows], kind="stable")]
+    return BlockEdges(source[rows], target[rows], edges.count[rows])
+
+
+def _order(flow: Flow, blocks: BlockMap, found: BlockFlow, hot: I64, function: I64) -> I64:
+    """Places in `function`, in the order that they are to stand in."""
+    owner = np.searchsorted(function, blocks.function[hot])
+    size, weight = np.zeros((2, len(function)), np.uint64)
+    add_at(size, owner, blocks.size[hot])
+    add_at(weight, owner, multiplied(found.count[hot], blocks.size[hot]))
+    number = np.full(len(blocks.entry), -1)
+    number[function] = np.arange(len(function))
+    calls = _calls(flow, blocks)
+    caller, callee = number[calls.caller], number[calls.callee]
+    known = (caller >= 0) & (callee >= 0)
+    return by_calls(size, weight, Calls(caller[known], callee[known], calls.count[known]).summed())
+
+
+def _calls(flow: Flow, blocks: BlockMap) -> Calls:
+    """Branches to entries, from blocks of any function; jumps from others, which are tail calls."""
+    branches = flow.branches
+    rows = np.flatnonzero((flow.branch_from >= 0) & (branches.known & TO != 0))
+    source = containing(branches.from_[rows], blocks)
+    order = np.argsort(blocks.entry, kind="stable")
+    at = last_at_or_below(blocks.entry[order], branches.to[rows])
+    made = (source >= 0) & (at >= 0)
+    made[made] = blocks.entry[order[at[made]]] == branches.to[rows[made]]
+    caller, callee = blocks.function[source[made]], order[at[made]]
+    # A loop may begin where its function does.
+    is_jump = np.isin(flow.instructions.kind[flow.branch_from[rows[made]]], JUMPS)
+    is_call = (caller != callee) | ~is_jump
+    return Calls(caller[is_call], callee[is_call], branches.count[rows[made]][is_call])

@@ -1,0 +1,103 @@
+"""Written profile formats, one module each.
+
+To add a format: write its module with a `FORMAT`, and name the module in `_MODULES`. Its options of
+`lbr2pgo convert`, its rows in the docs and in fuzzing, its steps of the loss waterfall, and how
+written files are recognised and shown follow from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from lbr2pgo.model import waterfall
+from lbr2pgo.profiles.base import HEAD_SIZE, Output, OutputFormat, Reader
+from lbr2pgo.support.errors import InputError
+
+_MODULES = (
+    "llvm.format", "bolt.fdata.format", "bolt.yaml.format", "afdo.format", "propeller.format",
+    "propeller.order_format", "linker.symbol_order", "linker.call_graph_order",
+    "preaggregated.format", "unsymbolized.format", "counts.format",
+)  # fmt: skip
+
+
+@cache
+def _format(module: str) -> OutputFormat:
+    found: OutputFormat = import_module(f"lbr2pgo.profiles.{module}").FORMAT
+    return found
+
+
+def formats() -> tuple[OutputFormat, ...]:
+    """All formats that can be written, in the order of their options."""
+    return tuple(map(_format, _MODULES))
+
+
+def output(name: str, path: str | Path, **options: object) -> Output:
+    """An output of the format with this name, for `ConvertOptions.outputs`.
+
+    `options` are the fields of its class. Raises InputError for a name or an option that does not
+    exist, and for options that don't go together.
+    """
+    known = {form.name: form.output for form in formats()}
+    if name not in known:
+        raise InputError(f"there is no output {name}", cure=f"There are: {', '.join(known)}.")
+    fields = [each.name for each in known[name].options()]
+    for option in options:
+        if option not in fields:
+            cure = f"It takes: {', '.join(fields[1:]) or 'none'}."
+            raise InputError(f"the output {name} has no option {option}", cure=cure)
+    make: Any = known[name]
+    made: Output = make(Path(path), **options)
+    return made
+
+
+def every_output(prefix: str | Path) -> tuple[Output, ...]:
+    """One output of each format, in its usual form, with its suffix behind the prefix."""
+    return tuple(output(form.name, f"{prefix}{form.suffix}") for form in formats())
+
+
+def steps() -> tuple[waterfall.Step, ...]:
+    """All steps of the loss waterfall, those of outputs last."""
+    every = [*waterfall.STEPS, *(step for form in formats() for step in form.steps)]
+    return tuple({step.key: step for step in every}.values())
+
+
+def waterfall_rows(tallies: Mapping[str, int]) -> tuple[waterfall.Row, ...]:
+    """The loss waterfall of a conversion, step by step; steps that were not taken are left out."""
+    return waterfall.rows(tallies, steps())
+
+
+def reader_of(path: Path) -> Reader[Any] | None:
+    """What reads a written profile, by its content; None if it is none.
+
+    Raises InputError if it can't be read or is empty.
+    """
+    head = _head(path)
+    if not head:
+        raise InputError("is empty", where=str(path), cure="Write the profile again.")
+    readers = (reader for form in formats() for reader in form.readers())
+    return next((reader for reader in readers if reader.recognises(head)), None)
+
+
+def read_written(path: Path) -> object | None:
+    """What a written profile holds, in its format's own model; None if the file is none.
+
+    Raises InputError if it can't be read, is empty, or is broken.
+    """
+    reader = reader_of(path)
+    return None if reader is None else reader.read(path)
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as stream:
+            return stream.read(HEAD_SIZE)
+    except OSError as error:
+        raise InputError(
+            f"can't be read: {error.strerror or error}",
+            where=str(path),
+            cure="Check the path and its permissions.",
+        ) from error

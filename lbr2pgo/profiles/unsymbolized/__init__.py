@@ -1,0 +1,1 @@
+"""llvm-profgen's ranges and branches before symbols."""

@@ -1,0 +1,64 @@
+"""A `Report` of inputs that hold source lines and no addresses; no binary is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from lbr2pgo.analyses.line_tables import TABLES
+from lbr2pgo.reports.model import Report
+from lbr2pgo.reports.placed_profiles import is_for_bolt
+from lbr2pgo.sources import format_of, open_source
+from lbr2pgo.sources.base import LineSource
+from lbr2pgo.support.errors import InputError
+
+
+def holds_lines_only(profiles: Sequence[Path]) -> bool:
+    """Whether all of these files are such inputs; raises InputError where only some are.
+
+    Standard input is taken for one with addresses.
+    """
+    lines = [path for path in profiles if str(path) != "-" and _has_lines_only(path)]
+    if lines and len(lines) < len(profiles):
+        raise InputError(
+            "holds no addresses, and other profiles do",
+            where=str(lines[0]),
+            cure="Report on them apart from each other.",
+        )
+    return bool(lines)
+
+
+def _has_lines_only(path: Path) -> bool:
+    return not is_for_bolt(path) and not format_of(path).has_addresses
+
+
+def make_line_report(
+    profiles: Sequence[Path], only: Sequence[str] = (), top: int | None = None
+) -> Report:
+    """Read and analyse; raises InputError for bad input or an analysis that needs addresses."""
+    for name in only:
+        if name not in TABLES:
+            raise InputError(
+                f"{name} can't be told without addresses",
+                where=str(profiles[0]),
+                cure=f"From such input follow: {', '.join(TABLES)}.",
+            )
+    sources = [source for source in map(open_source, profiles) if isinstance(source, LineSource)]
+    branches = [source.line_branches() for source in sources]
+    facts = {(k, v): None for source in sources for k, v in source.info.details.items()}
+    notes = [
+        f"{source.info.path}: {number:,} {why}"
+        for source in sources
+        for why, number in source.health().items()
+    ]
+    names = [name for name in TABLES if not only or name in only]
+    return Report(
+        title=f"Branches of {', '.join(path.name for path in profiles)}",
+        binary="",
+        build_id=None,
+        profiles=tuple(map(str, profiles)),
+        details=(("format", sources[0].info.format), *facts),
+        waterfall=(),
+        tables=tuple(TABLES[name](branches, top) for name in names),
+        notes=tuple(notes),
+    )

@@ -1,0 +1,111 @@
+"""What reports begin with: recordings, or profiles that BOLT reads, laid over their program.
+
+What reads profiles is loaded where an input may be one: it takes longer than a small report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lbr2pgo.counting.count import Progress
+from lbr2pgo.model.branch_counts import BranchCounts
+from lbr2pgo.program.elf.layout import ImageLayout
+from lbr2pgo.program.program import Program
+from lbr2pgo.replay.processes import ProcessInputs, read_process
+from lbr2pgo.replay.recordings import Replayed, replay_sources
+from lbr2pgo.sources.base import Addresses, SourceInfo
+from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.errors import InputError
+
+if TYPE_CHECKING:
+    from lbr2pgo.profiles.bolt.fdata.fdata_tables import Fdata
+    from lbr2pgo.profiles.bolt.yaml.yaml_text import YamlProfile
+
+_RECORDING = b"PERFILE2"
+"""What perf.data begins with, and no profile."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedProfile:
+    """What BOLT reads, placed in a program. Implements `CountSource`."""
+
+    path: Path
+    program: Program
+    content: Fdata | YamlProfile
+
+    @property
+    def info(self) -> SourceInfo:
+        """The file's name and format."""
+        from lbr2pgo.profiles.bolt.fdata.fdata_tables import Fdata
+
+        kind = "BOLT fdata" if isinstance(self.content, Fdata) else "BOLT YAML"
+        return SourceInfo(str(self.path), kind, Addresses.IMAGE)
+
+    def counts(self, layout: ImageLayout) -> BranchCounts:
+        """The counts of the program, which is the one image that such a profile speaks of."""
+        from lbr2pgo.profiles.bolt.fdata.placed_counts import counts_of_fdata
+        from lbr2pgo.profiles.bolt.yaml.placed_yaml import fdata_of_yaml
+        from lbr2pgo.profiles.bolt.yaml.yaml_text import YamlProfile
+
+        fdata = self.content
+        if isinstance(fdata, YamlProfile):
+            fdata = fdata_of_yaml(fdata, self.program, str(self.path))
+        return counts_of_fdata(fdata, self.program)
+
+    def health(self) -> Mapping[str, int]:
+        """Nothing: what has no place is a matter of `lbr2pgo check`."""
+        return {}
+
+
+def is_for_bolt(path: Path) -> bool:
+    """Whether a file is fdata or BOLT's YAML."""
+    if not path.is_file() or _is_recording(path):
+        return False
+    from lbr2pgo.profiles.registry import reader_of
+
+    reader = reader_of(path)
+    return reader is not None and reader.merging is not None and reader.merging.name in _KINDS
+
+
+def _is_recording(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_RECORDING)) == _RECORDING
+    except OSError:
+        return False
+
+
+_KINDS = ("fdata", "BOLT YAML")
+
+
+def read_inputs(inputs: ProcessInputs, progress: Progress | None = None) -> Replayed:
+    """As `read_process`; what BOLT reads is taken as counts, and needs a program that is named."""
+    placed = [path for path in inputs.profiles if is_for_bolt(path)]
+    if not placed:
+        return read_process(inputs, progress)
+    where = str(placed[0])
+    if len(placed) < len(inputs.profiles):
+        raise InputError(
+            "is a profile, and other inputs are recordings", where=where,
+            cure="Report on them apart from each other, or compare them with --against.",
+        )  # fmt: skip
+    if inputs.binary is None:
+        cure = "Name it with --binary."
+        raise InputError("does not say which program it is of", where=where, cure=cure)
+    program = Program.open(inputs.binary)
+    sources = [PlacedProfile(path, program, _content(path)) for path in placed]
+    return replay_sources(sources, program, inputs, progress)
+
+
+def _content(path: Path) -> Fdata | YamlProfile:
+    from lbr2pgo.profiles.bolt.fdata.fdata_tables import Fdata
+    from lbr2pgo.profiles.bolt.yaml.yaml_text import YamlProfile
+    from lbr2pgo.profiles.registry import reader_of
+
+    reader = reader_of(path)
+    content = None if reader is None else reader.read(path)
+    if not isinstance(content, Fdata | YamlProfile):
+        raise InputError("is another file now", where=str(path))
+    return content

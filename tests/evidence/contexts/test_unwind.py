@@ -1,0 +1,133 @@
+"""What is unwound is what was walked, and what llvm-profgen unwinds."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from builders.binary_walks import LIBRARY, BinaryWalk, HybridPlan, Walked
+from builders.c_programs import CProgram
+from builders.hybrid import Hybrid, batch_of, read_hybrid
+from builders.unwound import Record, records, unwound
+
+from lbr2pgo.counting.address_spaces import AddressSpaces
+from lbr2pgo.evidence.contexts.unwind import ContextTable
+from lbr2pgo.native.walk import StackKind
+from lbr2pgo.program.program import Program
+
+PROBED = ("noinline-cs-pseudoprobe", "invalid-range")
+
+
+class Truth:
+    """What a walk knows of its samples."""
+
+    def __init__(self, program: Program) -> None:
+        code = [(s.address, s.end) for s in program.image.sections if s.is_code]
+        table = program.instructions_for(program.regions.start)
+        self._code = code
+        self._call = dict(zip(table.end.tolist(), table.address.tolist(), strict=True))
+
+    def records(self, samples: Iterable[Walked]) -> Counter[Record]:
+        found: Counter[Record] = Counter()
+        for walked in samples:
+            steps = [s for s in walked.steps if self._inside(s.source) or self._inside(s.target)]
+            for newer, older in itertools.pairwise(steps):
+                if self._inside(older.target):
+                    callers = self._callers(older.after)
+                    found[callers, "run", older.target, newer.source] += 1
+            for step in steps:
+                if self._inside(step.target):
+                    inside = self._inside(step.source)
+                    callers = self._callers(step.before) if inside else ()
+                    found[callers, "branch", step.source if inside else 1, step.target] += 1
+        return found
+
+    def _inside(self, address: int) -> bool:
+        return any(start <= address < end for start, end in self._code)
+
+    def _callers(self, stack: list[int]) -> tuple[int, ...]:
+        outside = [i for i, frame in enumerate(stack) if frame >= LIBRARY]
+        return tuple(self._call[frame] for frame in stack[outside[-1] + 1 if outside else 0 :])
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> list[Path]:
+    """Some random programs."""
+    where = tmp_path_factory.mktemp("programs")
+    compiler = tool("clang-22")
+    return [CProgram(seed).compile(where / f"p{seed}", compiler=compiler) for seed in range(6)]
+
+
+def test_walks_are_unwound_to_where_they_went(programs: list[Path]) -> None:
+    deepest = 0
+    for seed, path in enumerate(programs):
+        program = Program.open(path)
+        walk = BinaryWalk(path, seed + 6).hybrid(2000, HybridPlan(most_frames=10**6))
+        truth = Truth(program).records(walk)
+        assert records(unwound(program, (w.sample for w in walk))) == truth
+        deepest = max(deepest, *(len(callers) for callers, *_ in truth))
+    assert deepest > 10
+
+
+def test_samples_may_come_in_any_order_and_number(programs: list[Path]) -> None:
+    program = Program.open(programs[0])
+    samples = [w.sample for w in BinaryWalk(programs[0], 5).hybrid(2000)]
+    whole = records(unwound(program, samples))
+    aggregated = [replace(sample, count=3) for sample in samples[::-1]]
+    assert records(unwound(program, aggregated)) == Counter({k: 3 * n for k, n in whole.items()})
+    table = ContextTable(program)
+    source = table.source(AddressSpaces.fixed(program.image.layout))
+    for at in range(0, len(samples), 7):
+        batch = batch_of(samples[at : at + 7])
+        kinds = np.full(len(batch), StackKind.CONSECUTIVE, np.uint8)
+        source.add(batch, np.zeros(len(batch), np.int64), kinds)
+    assert records(table.counts()) == whole
+
+
+def test_samples_without_a_call_stack_count_without_callers(programs: list[Path]) -> None:
+    program = Program.open(programs[0])
+    samples = [w.sample for w in BinaryWalk(programs[0], 5).hybrid(2000)]
+    bare = [replace(sample, frames=()) for sample in samples]
+    whole, found = (records(unwound(program, each)) for each in (samples, bare))
+    assert sum(found.values()) == sum(whole.values())
+    assert records(unwound(program, bare, as_llvm=True)) == Counter()
+
+
+@pytest.mark.parametrize("name", PROBED)
+def test_contexts_are_those_of_llvm_profgen(
+    name: str, corpus: Callable[[str], Path], tool: Callable[[str], str],
+    run: Callable[..., object], tmp_path: Path,
+) -> None:  # fmt: skip
+    """Of a program with pseudo probes it writes contexts by address."""
+    binary = corpus(f"llvm-profgen/{PROBED[0]}.perfbin")
+    recording = corpus(f"llvm-profgen/{name}.perfscript")
+    raw = tmp_path / "raw"
+    run(tool("llvm-profgen-22"), f"--binary={binary}", f"--perfscript={recording}",
+        "--skip-symbolization", "--use-offset=0", f"--output={raw}")  # fmt: skip
+    program = Program.open(binary)
+    loaded = {"noinline-cs-pseudoprobe": 0x100000}.get(name, 0)
+    samples = [shifted(sample, loaded) for sample in read_hybrid(recording)]
+    assert records(unwound(program, samples, as_llvm=True)) == read_raw(raw.read_text())
+
+
+def shifted(sample: Hybrid, by: int) -> Hybrid:
+    entries = [(source - by, target - by) for source, target in sample.entries]
+    return replace(sample, frames=[frame - by for frame in sample.frames], entries=entries)
+
+
+def read_raw(text: str) -> Counter[Record]:
+    found: Counter[Record] = Counter()
+    callers: tuple[int, ...] = ()
+    for line in text.splitlines():
+        if line.startswith("["):
+            callers = tuple(int(x, 16) for x in line.strip("[]").split(" @ ") if x)
+        elif row := re.fullmatch(r"\s+([0-9a-f]+)(->|-)([0-9a-f]+):(\d+)", line):
+            what = "run" if row[2] == "-" else "branch"
+            found[callers, what, int(row[1], 16), int(row[3], 16)] += int(row[4])
+    return found

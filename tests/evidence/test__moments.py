@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lbr2pgo.evidence._moments import MOMENTS, add_moments
+from lbr2pgo.model.branch_stacks import MISPREDICTED, PREDICTED
+
+SIZE = 12
+
+
+@st.composite
+def batches(draw: st.DrawFn):
+    conditional = draw(st.lists(st.booleans(), min_size=SIZE, max_size=SIZE))
+    prediction = st.sampled_from([0, MISPREDICTED, PREDICTED, MISPREDICTED | PREDICTED])
+    row = st.tuples(st.integers(0, SIZE - 1), st.integers(0, SIZE - 1), prediction)
+    samples = draw(st.lists(st.lists(row.filter(lambda r: r[0] <= r[1]), max_size=6), max_size=5))
+    weights = [draw(st.integers(1, 4)) for _ in samples]
+    return conditional, samples, weights
+
+
+def expected(conditional, samples, weights):
+    outcomes, misses = np.zeros((SIZE, MOMENTS)), np.zeros((SIZE, MOMENTS))
+    for runs, weight in zip(samples, weights, strict=True):
+        seen: Counter[int] = Counter()
+        taken: Counter[int] = Counter()
+        ends: Counter[int] = Counter()
+        missed: Counter[int] = Counter()
+        for first, last, prediction in runs:
+            for i in range(first, last + 1):
+                if conditional[i]:
+                    seen[i] += 1
+                    taken[i] += i == last
+            ends[last] += prediction != 0
+            missed[last] += prediction & MISPREDICTED != 0
+        for table, n_of, t_of in ((outcomes, seen, taken), (misses, ends, missed)):
+            for i, n in n_of.items():
+                t = t_of[i]
+                table[i] += weight * np.array([n, t, n * n, t * n, t * t])
+    return outcomes, misses
+
+
+@settings(max_examples=300, deadline=None)
+@given(batches())
+def test_moments_are_those_of_plain_counting(batch) -> None:
+    conditional, samples, weights = batch
+    following = np.full(SIZE + 1, SIZE, np.int64)
+    for i in reversed(range(SIZE)):
+        following[i] = i if conditional[i] else following[i + 1]
+    rows = [(f, e, m, s) for s, runs in enumerate(samples) for f, e, m in runs]
+    columns = np.array(rows, np.int64).reshape(-1, 4).T
+    outcomes, misses = np.zeros((SIZE, MOMENTS)), np.zeros((SIZE, MOMENTS))
+    add_moments(
+        np.ascontiguousarray(columns[0]), np.ascontiguousarray(columns[1]),
+        columns[2].astype(np.uint8), np.ascontiguousarray(columns[3]),
+        np.array(weights, np.uint64), following, outcomes, misses,
+    )  # fmt: skip
+    for found, wanted in zip((outcomes, misses), expected(*batch), strict=True):
+        np.testing.assert_array_equal(found, wanted)

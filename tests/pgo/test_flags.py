@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lbr2pgo.pgo.flags import (
+    Wanted,
+    afdo_version,
+    layout_flags,
+    plain_flags,
+    profile_flags,
+    refused_flags,
+    training_flags,
+)
+
+
+def test_the_users_flags_come_first_and_stay() -> None:
+    own = {"CFLAGS": "-O3 -Wall", "CXXFLAGS": "", "LDFLAGS": "-fuse-ld=lld"}
+    settings = plain_flags(Wanted(bolt=True)).settings(own)
+    assert settings == {
+        "CFLAGS": "-O3 -Wall -g -fdebug-info-for-profiling",
+        "CXXFLAGS": " -g -fdebug-info-for-profiling",
+        "LDFLAGS": "-fuse-ld=lld -Wl,--build-id -Wl,--emit-relocs",
+    }
+
+
+def test_who_sets_nothing_gets_an_optimised_build() -> None:
+    assert plain_flags(Wanted()).settings({}) == {
+        "CFLAGS": "-O2 -g -fdebug-info-for-profiling",
+        "CXXFLAGS": "-O2 -g -fdebug-info-for-profiling",
+        "LDFLAGS": "-Wl,--build-id",
+    }
+
+
+def test_the_profile_is_found_from_any_directory() -> None:
+    (flag,) = set(profile_flags(Path("a.prof"), Wanted()).compile) - set(
+        plain_flags(Wanted()).compile
+    )
+    assert flag == f"-fprofile-sample-use={Path.cwd() / 'a.prof'}"
+
+
+def test_every_build_has_probes_and_only_the_recorded_one_frame_pointers_and_more() -> None:
+    wanted = Wanted(probes=True, frame_pointers=True, training=("-O1",))
+    recorded = training_flags(wanted)
+    others = plain_flags(wanted), profile_flags(Path("a.prof"), wanted)
+    for each in (recorded, *others):
+        assert "-fpseudo-probe-for-profiling" in each.compile
+    assert "-fno-omit-frame-pointer" in recorded.compile
+    assert recorded.compile[-1] == "-O1"
+    for each in others:
+        assert not {"-fno-omit-frame-pointer", "-O1"} & set(each.compile)
+
+
+def test_blocks_are_laid_out_in_a_build_that_tells_where_they_are_again(tmp_path: Path) -> None:
+    plain = plain_flags(Wanted(propeller=True))
+    assert "-fbasic-block-address-map" in plain.compile
+    assert "-fuse-ld=lld" in plain.link
+    laid_out = layout_flags(plain, tmp_path / "cc", tmp_path / "ld")
+    assert set(laid_out.compile) - set(plain.compile) == {
+        f"-fbasic-block-sections=list={tmp_path}/cc"
+    }
+    assert set(laid_out.link) - set(plain.link) == {
+        f"-Wl,--lto-basic-block-sections={tmp_path}/cc", "-Wl,--no-warn-symbol-ordering",
+        f"-Wl,--symbol-ordering-file={tmp_path}/ld",
+    }  # fmt: skip
+
+
+def test_gcc_is_given_flags_that_it_knows(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    gcc = {**os.environ, "CC": tool("gcc"), "CXX": tool("g++")}
+    flags = profile_flags(tmp_path / "gone.afdo", Wanted("gcc", bolt=True))
+    assert flags.compile == (
+        "-g", "-fno-reorder-blocks-and-partition", f"-fauto-profile={tmp_path}/gone.afdo"
+    )  # fmt: skip
+    assert refused_flags(flags, gcc) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "version"), [("11", "1"), ("12", "2"), ("15.1", "2"), ("16", "3")]
+)
+def test_the_version_for_gcc_is_the_one_that_it_reads(
+    tmp_path: Path, said: str, version: str
+) -> None:
+    gcc = tmp_path / "gcc"
+    gcc.write_text(f"#!/bin/sh\necho {said}\n")
+    gcc.chmod(0o755)
+    assert afdo_version({"CC": str(gcc)}) == version
+    assert afdo_version({"CC": str(tmp_path / "none")}) == "2"
+
+
+def test_the_flags_that_a_compiler_does_not_know_are_named(
+    tmp_path: Path, tool: Callable[[str], str]
+) -> None:
+    tool("gcc"), tool("clang++-22")
+    compilers = {**os.environ, "CC": "gcc", "CXX": "clang++-22"}
+    flags = profile_flags(tmp_path / "gone.prof", Wanted())
+    assert refused_flags(flags, compilers) == [
+        "gcc does not know -fdebug-info-for-profiling, -fprofile-sample-use"
+    ]
+    assert refused_flags(flags, {**compilers, "CC": "no-such-compiler"}) == []

@@ -1,0 +1,444 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders.loops import BUILD, MakeLoop, is_recorded, steps
+
+from lbr2pgo.conversion import ConvertOptions, convert
+from lbr2pgo.pgo import NO_TRAINING_BUILD
+from lbr2pgo.pgo.loop import Loop
+from lbr2pgo.pgo.training import Training
+from lbr2pgo.profiles.afdo import afdo
+from lbr2pgo.profiles.afdo.afdo import GccProfile
+from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+from lbr2pgo.profiles.registry import output, read_written
+from lbr2pgo.program.elf.image import Image
+from lbr2pgo.program.program import Program
+from lbr2pgo.program.pseudo_probes import has_probes
+from lbr2pgo.sources.perf_data.reader import PerfData
+from lbr2pgo.support.errors import InputError, MissingToolError
+
+TESTBINS = Path(__file__).parents[2] / "testbins"
+
+
+def test_the_whole_loop_says_each_step_and_measures_each_build(
+    loop: MakeLoop, said: list[str], tool: Callable[[str], str]
+) -> None:
+    tool("llvm-bolt-22")
+    measured = loop(bolt=True).run()
+    assert steps(said) == [
+        "Build what is to be recorded", "Train", "Convert for the compiler",
+        "Build with the profile", "Train", "Convert for BOLT", "Optimise after the link", "Measure",
+    ]  # fmt: skip
+    assert [each.name for each in measured] == ["work/app.before", "app", "app.bolt"]
+    assert len({each.counted.output for each in measured}) == 1
+    plain, rebuilt, _ = (each.counted.totals for each in measured)
+    assert rebuilt.taken < plain.taken
+    made = {path.name for path in Path("work").iterdir()}
+    endings = ("before", "perf.data", "prof", "after", "bolt.perf.data", "fdata")
+    assert made == {f"app.{ending}" for ending in endings}
+    assert {path.name for path in Path().iterdir()} == {"interp.c", "app", "app.bolt", "work"}
+
+
+def test_a_thin_profile_is_recorded_again_with_a_shorter_period(
+    loop: MakeLoop, said: list[str]
+) -> None:
+    loop(train=Training(("./app 2",), None, True)).run()
+    assert steps(said)[:6] == [
+        "Build what is to be recorded", "Train", "Convert for the compiler", "Train",
+        "Convert for the compiler", "Build with the profile",
+    ]  # fmt: skip
+    densities = [float(n) for n in re.findall(r"Note: \S+: ([0-9.]+) samples for each location",
+                                              "\n".join(said))]  # fmt: skip
+    assert len(densities) == 2
+    assert densities[0] < 50 <= densities[1]
+    assert any("trains again, with a period of" in line for line in said)
+
+
+def test_a_period_that_was_asked_for_stays(loop: MakeLoop, said: list[str]) -> None:
+    loop(train=Training(("./app 2",), 10007, True)).run()
+    assert steps(said).count("Train") == 1
+    assert any("times more would do better" in line for line in said)
+
+
+def test_probes_are_in_both_builds_and_in_the_profile(loop: MakeLoop) -> None:
+    plain, rebuilt = (each.counted.totals for each in loop(probes=True).run())
+    assert "!CFGChecksum" in Path("work/app.prof").read_text()
+    assert has_probes(Image.open("app"))
+    assert rebuilt.taken < plain.taken
+
+
+def test_a_build_without_the_probes_that_were_asked_for_is_refused(
+    loop: MakeLoop, tool: Callable[[str], str]
+) -> None:
+    with pytest.raises(InputError, match="has no pseudo probes"):
+        loop(probes=True, build=f"{tool('clang-22')} -O2 -g interp.c -o app").run()
+
+
+def test_a_training_build_is_recorded_and_only_that(loop: MakeLoop, said: list[str]) -> None:
+    plain, rebuilt = (each.counted.totals for each in loop(training_flags=("-O1",)).run())
+    assert steps(said) == [
+        "Build without a profile", "Build what is to be recorded", "Train",
+        "Convert for the compiler", "Build with the profile", "Measure",
+    ]  # fmt: skip
+    recorded, *others = (Image.open(f"work/app.{name}") for name in ("training", "before", "after"))
+    assert is_recorded(recorded)
+    assert not any(map(is_recorded, others))
+    assert rebuilt.taken < plain.taken
+    assert " -O1" not in next(line for line in said if "-fprofile-sample-use" in line)
+
+
+OWN_LEVEL = "clang-22 $CFLAGS interp.c -O2 -fuse-ld=lld $LDFLAGS -o app"
+"""What a build adds behind the flags of the environment wins."""
+
+
+def test_training_flags_reach_a_build_whose_own_flags_win(loop: MakeLoop, said: list[str]) -> None:
+    loop(training_flags=("-O1",), build=OWN_LEVEL, runs=0, last="training-build").run()
+    assert any("The build's own flags win" in line for line in said)
+    plain, recorded = (Path(f"work/app.{name}") for name in ("before", "training"))
+    assert plain.read_bytes() != recorded.read_bytes()
+
+
+def test_training_flags_that_change_nothing_are_told(loop: MakeLoop, said: list[str]) -> None:
+    loop(training_flags=("-O2",), last="training-build").run()
+    (note,) = (line for line in said if "Note" in line)
+    assert note == f"{NO_TRAINING_BUILD}it is the same with -O2"
+    assert not Path("work/app.training").exists()
+
+
+def test_a_training_build_that_behaves_otherwise_is_left_out(
+    loop: MakeLoop, said: list[str]
+) -> None:
+    Path("interp.c").write_text(
+        '#include <stdio.h>\nint main(void) { printf("%d\\n", LEVEL); return 0; }\n'
+    )
+    loop(build=f"{BUILD} -DLEVEL=${{CFLAGS##*-O}}", training_flags=("-O1",), last="train",
+         train=Training(("./app",), 1009, True)).run()  # fmt: skip
+    (note,) = (line for line in said if "Note" in line)
+    assert "./app: it does not do the same as the build without a profile" in note
+    assert is_recorded(Image.open("work/app.before"))
+
+
+def test_contexts_are_recorded_and_in_the_profile_where_they_are_asked_for(loop: MakeLoop) -> None:
+    plain, rebuilt = loop(train=Training(("./app 2",), 1009, True, call_graph=True)).run()
+    assert "!Attributes" in Path("work/app.prof").read_text()
+    assert rebuilt.counted.totals.taken < plain.counted.totals.taken
+
+
+def test_contexts_are_of_no_use_to_bolt(loop: MakeLoop, tool: Callable[[str], str]) -> None:
+    tool("llvm-bolt-22")
+    loop(bolt=True, train=Training(("./app 1",), 1009, True, call_graph=True)).run()
+    first, second = (PerfData(Path(f"work/app.{name}")) for name in ("perf.data", "bolt.perf.data"))
+    assert first.info.has_call_chains
+    assert not second.info.has_call_chains
+
+
+def test_bolt_takes_a_stored_profile_of_an_older_build(
+    loop: MakeLoop, said: list[str], tool: Callable[[str], str]
+) -> None:
+    tool("llvm-bolt-22")
+    loop(last="train").run()
+    recording, yaml = Path("work/app.perf.data"), Path("app.yaml")
+    outputs = (output("bolt_yaml", yaml),)
+    convert(ConvertOptions((recording,), Path("work/app.before"), outputs=outputs))
+    said.clear()
+    stored = {"train": None, "profile": Path("none.prof"), "measure": "./app 1"}
+    measured = loop(bolt=True, bolt_profile=yaml, **stored).run()
+    assert [each.name for each in measured] == ["work/app.before", "app.bolt"]
+    assert "Train" not in steps(said)
+    assert any("app.yaml" in line and "-infer-stale-profile" in line for line in said)
+    assert any("functions in the binary" in line for line in said)
+    with pytest.raises(InputError, match="--bolt-profile is for llvm-bolt"):
+        loop(bolt_profile=yaml)
+
+
+def test_without_a_stored_profile_the_build_is_plain(loop: MakeLoop, said: list[str]) -> None:
+    (measured,) = loop(train=None, profile=Path("none.prof"), measure="./app 1").run()
+    assert measured.name == "work/app.before"
+    (warning,) = (line for line in said if "Warning" in line)
+    assert warning == "   Warning: there is no profile none.prof yet: this is a plain build."
+    assert Path("app").read_bytes() == Path("work/app.before").read_bytes()
+
+
+def test_a_stored_profile_serves_without_training(loop: MakeLoop, said: list[str]) -> None:
+    stored = Path("stored.prof")
+    stored.write_text("run:500:0\n 11: 500\nno_such_function:20:0\n 1: 20\n")
+    assert loop(train=None, profile=stored).run() == []
+    assert "is stale: work/app.before has no place for 3.85% of its counts" in "".join(said)
+    assert steps(said)[1:] == [f"Look at the profile {stored}", "Build with the profile", "Measure"]
+    assert said[-1].startswith("   Not measured")
+    assert Path("app").read_bytes() != Path("work/app.before").read_bytes()
+
+
+def test_a_stored_profile_of_another_program_is_refused(loop: MakeLoop) -> None:
+    Path("other.prof").write_text("elsewhere:100:0\n 1: 100\nmain:10:0\n 1: 10\n")
+    with pytest.raises(InputError, match="another program: 91% of its counts"):
+        loop(train=None, profile=Path("other.prof")).run()
+
+
+def test_a_build_whose_compiler_nothing_reaches_is_refused_before_training(
+    loop: MakeLoop, said: list[str], tool: Callable[[str], str]
+) -> None:
+    with pytest.raises(InputError, match="did not take the flags"):
+        loop(build=f"{tool('clang-22')} -O2 interp.c -o app").run()
+    assert steps(said) == ["Build what is to be recorded"]
+
+
+MAKEFILE = """
+CC = clang-22
+CFLAGS = -O2 -Wall -Werror
+app: interp.c
+	$(CC) $(CFLAGS) -c interp.c
+	$(CC) -s -fuse-ld=lld interp.o -o app
+	strip app
+"""
+
+
+def test_a_makefile_that_sets_its_flags_and_strips_is_built_with_ours_all_the_same(
+    loop: MakeLoop, said: list[str]
+) -> None:
+    Path("Makefile").write_text(MAKEFILE)
+    made = loop(build="make -B -s")
+    plain, rebuilt = (each.counted.totals for each in made.run())
+    assert rebuilt.taken < plain.taken
+    assert "sets its own flags, or strips" in " ".join(said)
+    assert "change that there" in made.builds[1].keep[-1]
+    assert steps(said)[-1] == "Measure"
+
+
+def test_flags_stand_where_the_command_wants_them(loop: MakeLoop, said: list[str]) -> None:
+    made = loop(build="clang-22 -O2 {cflags} interp.c -fuse-ld=lld {ldflags} -o app")
+    plain, rebuilt = (each.counted.totals for each in made.run())
+    assert rebuilt.taken < plain.taken
+    assert said[1].startswith("   clang-22 -O2 -g -fdebug-info-for-profiling interp.c")
+    assert made.builds[1].keep[0].startswith("Keep in place of {flags}: -g")
+
+
+def test_exact_counts_are_the_profile_for_compiler_and_bolt(
+    loop: MakeLoop, said: list[str], tool: Callable[[str], str]
+) -> None:
+    tool("llvm-bolt-22")
+    exact = Training(("./app 1", "./app 2"), None, True, exact=True)
+    plain, rebuilt, laid_out = (t.counted.totals for t in loop(train=exact, bolt=True).run())
+    assert rebuilt.taken < plain.taken
+    assert laid_out.taken < plain.taken
+    assert said.count("   every branch of the run") == 2
+    assert steps(said).count("Train") == 2
+    made = {path.name for path in Path("work").iterdir()}
+    assert {"app.perf.exact", "2.app.perf.exact", "app.bolt.perf.exact"} <= made
+
+
+@pytest.mark.parametrize("probes", [False, True], ids=["lines", "probes"])
+def test_propeller_lays_out_what_the_profile_was_compiled_into(
+    loop: MakeLoop, said: list[str], probes: bool
+) -> None:
+    made = loop(propeller=True, probes=probes)
+    measured = made.run()
+    assert steps(said) == [
+        "Build what is to be recorded", "Train", "Convert for the compiler",
+        "Build with the profile", "Train", "Convert for Propeller", "Build with the layout",
+        "Measure",
+    ]  # fmt: skip
+    assert [each.name for each in measured] == ["work/app.before", "work/app.after", "app"]
+    assert len({each.counted.output for each in measured}) == 1
+    plain, rebuilt, laid_out = (each.counted.totals.taken for each in measured)
+    assert laid_out <= rebuilt < plain
+    assert not [line for line in said if "Warning" in line]
+    assert [path.suffix for path in made.builds[-1].reads] == [
+        ".prof", ".propeller-cc", ".propeller-ld"
+    ]  # fmt: skip
+    assert Path("app").read_bytes() == Path("work/app.propelled").read_bytes()
+
+
+@pytest.mark.parametrize("lto", ["full", "thin"])
+def test_propeller_reaches_the_code_that_lto_makes(loop: MakeLoop, lto: str) -> None:
+    build = BUILD.replace("interp.c", f"-flto={lto} interp.c")
+    measured = loop(propeller=True, build=build, train=Training(("./app 1",), 499, True)).run()
+    _, rebuilt, laid_out = (each.counted.totals.taken for each in measured)
+    assert laid_out <= rebuilt
+    assert "run.cold" in Program.open(Path("app")).symbols.names
+
+
+def test_counters_in_the_program_may_take_the_place_of_samples(
+    loop: MakeLoop, said: list[str], tool: Callable[[str], str]
+) -> None:
+    tool("llvm-profdata-22")
+    made = loop(
+        instrumented=True, propeller=True, train=Training(("./app 1", "./app 2"), 499, True)
+    )
+    plain, rebuilt, laid_out = (each.counted.totals.taken for each in made.run())
+    assert steps(said) == [
+        "Build without a profile", "Build what is to be recorded", "Train",
+        "Convert for the compiler", "Build with the profile", "Train", "Convert for Propeller",
+        "Build with the layout", "Measure",
+    ]  # fmt: skip
+    assert laid_out <= rebuilt < plain
+    assert made.builds[1].reads == (Path("work/app.profdata"),)
+
+
+def test_without_a_build_that_counts_there_is_nothing_to_go_on_with(loop: MakeLoop) -> None:
+    refuses = f'case "$CFLAGS" in *generate*) exit 3; esac; {BUILD}'
+    with pytest.raises(InputError, match="the build failed with exit code 3"):
+        loop(instrumented=True, build=refuses).run()
+
+
+def test_a_layout_of_blocks_that_came_out_otherwise_is_refused(loop: MakeLoop) -> None:
+    other = "$(test -e work/app.propeller-cc && echo -fno-inline -O1)"
+    with pytest.raises(InputError, match="by numbers of other blocks: 3 of 5 functions"):
+        loop(propeller=True, build=BUILD.replace("$CFLAGS", f"$CFLAGS {other}")).run()
+
+
+def test_a_build_without_the_map_that_propeller_needs_is_refused(
+    loop: MakeLoop, tool: Callable[[str], str]
+) -> None:
+    with pytest.raises(InputError, match="has no block map"):
+        loop(propeller=True, build=f"{tool('clang-22')} -O2 -g interp.c -o app").run()
+
+
+GCC_BUILD = "gcc -Wall -Werror $CFLAGS interp.c $LDFLAGS -o app"
+
+
+def test_gcc_is_given_a_profile_of_its_own(
+    loop: MakeLoop, said: list[str], tool: Callable[[str], str]
+) -> None:
+    tool("gcc")
+    plain, rebuilt = loop(compiler="gcc", build=GCC_BUILD).run()
+    assert steps(said)[2:4] == ["Convert for the compiler", "Build with the profile"]
+    assert isinstance(read_written(Path("work/app.afdo")), GccProfile)
+    assert "-fauto-profile=" in said[-3]
+    assert plain.counted.output == rebuilt.counted.output
+    assert plain.counted.totals != rebuilt.counted.totals
+
+
+def test_a_stored_profile_for_gcc_is_judged_before_it_is_used(
+    loop: MakeLoop, said: list[str], tool: Callable[[str], str]
+) -> None:
+    tool("gcc")
+    gcc = {"compiler": "gcc", "build": GCC_BUILD}
+    loop(**gcc, last="convert").run()
+    stored = Path("work/app.afdo").rename("stored.afdo")
+    said.clear()
+    loop(**gcc, train=None, profile=stored).run()
+    assert steps(said)[1:3] == [f"Look at the profile {stored}", "Build with the profile"]
+    other = GccProfile(SampleProfile())
+    other.samples.function("elsewhere").add_body((1, 0), 100)
+    other.samples.function("elsewhere").total = 100
+    afdo.write(other, stored)
+    with pytest.raises(InputError, match="another program: 100% of its counts"):
+        loop(**gcc, train=None, profile=stored).run()
+    with pytest.raises(InputError, match="no sample profile for this compiler"):
+        loop(train=None, profile=stored).run()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"compiler": "gcc", "probes": True}, "gcc can do nothing with --probes"),
+        ({"compiler": "gcc", "propeller": True}, "gcc can do nothing with --propeller"),
+        ({"cargo": True, "propeller": True}, "rustc can do nothing with --propeller"),
+        ({"cargo": True, "compiler": "gcc"}, "rustc can do nothing with --compiler"),
+        ({"bolt": True, "propeller": True}, "Propeller and BOLT do the same work"),
+        ({"instrumented": True, "probes": True}, "--probes is for profiles of samples"),
+        ({"instrumented": True, "compiler": "gcc"}, "gcc can do nothing with --instrumented"),
+        ({"again": True, "propeller": True, "probes": True}, "what Propeller lays out has no p"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    loop: MakeLoop, changes: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        loop(**changes)
+
+
+def test_exact_counts_and_contexts_exclude_each_other() -> None:
+    with pytest.raises(InputError, match="contexts"):
+        Training(("./app",), None, True, call_graph=True, exact=True)
+
+
+def test_each_step_can_be_gone_through_alone(loop: MakeLoop, said: list[str]) -> None:
+    whole = loop().run()
+    profile, rebuilt = Path("work/app.prof").read_bytes(), Path("app").read_bytes()
+    for step in ("train", "convert", "rebuild", "measure"):
+        said.clear()
+        measured = loop(first=step, last=step).run()
+        assert len(steps(said)) == 1
+    assert Path("work/app.prof").read_bytes() == profile
+    assert Path("app").read_bytes() == rebuilt
+    assert [each.counted for each in measured] == [each.counted for each in whole]
+
+
+def test_a_step_whose_input_is_not_there_names_the_one_that_makes_it(loop: MakeLoop) -> None:
+    for step in ("train", "rebuild", "measure"):
+        with pytest.raises(InputError) as caught:
+            loop(first=step).run()
+        assert "--from-step build" in str(caught.value.cure)
+
+
+def test_the_last_step_does_not_come_before_the_first(loop: MakeLoop) -> None:
+    with pytest.raises(InputError, match="train comes before convert"):
+        loop(first="convert", last="train")
+
+
+LIBRARY = """
+int work(int n) {
+    int sum = 0;
+    for (int i = 0; i < n; i++) sum += i % 7 == 0 ? i : i % 3 ? 2 : i / 5;
+    return sum;
+}
+"""
+DRIVER = """
+#include <stdio.h>
+int work(int);
+int main(void) { printf("%d\\n", work(300000)); }
+"""
+
+
+def test_a_shared_library_is_measured_in_its_place(loop: MakeLoop) -> None:
+    Path("work.c").write_text(LIBRARY)
+    Path("main.c").write_text(DRIVER)
+    build = (
+        "clang-22 $CFLAGS -fPIC -shared work.c $LDFLAGS -o libwork.so && "
+        "{ test -e main || clang-22 main.c -L. -lwork -Wl,-rpath,. -o main; }"
+    )
+    library = {"binary": Path("libwork.so"), "train": Training(("./main",), 499, True)}
+    plain, rebuilt = loop(build=build, **library).run()
+    assert plain.name == "work/libwork.so.before"
+    assert rebuilt.counted.totals != plain.counted.totals
+    assert Path("libwork.so").read_bytes() == Path("work/libwork.so.after").read_bytes()
+
+
+def test_steps_are_timed_where_that_is_asked_for(loop: MakeLoop) -> None:
+    told: list[float] = []
+    Loop(loop(last="train").options, lambda _: None, told.append).run()
+    assert len(told) == 2
+    assert all(seconds > 0 for seconds in told)
+
+
+def test_a_build_that_does_not_compile_anew_is_refused(loop: MakeLoop) -> None:
+    with pytest.raises(InputError, match="did not compile it anew"):
+        loop(build=f"test -e app || {BUILD}").run()
+
+
+def test_without_llvm_bolt_nothing_is_built_in_vain(
+    loop: MakeLoop, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LLVM_BOLT", "no-such-tool")
+    with pytest.raises(MissingToolError, match="llvm-bolt is not installed"):
+        loop(bolt=True).run()
+    assert said == []
+
+
+def test_a_number_of_runs_that_gives_no_interval_is_refused_at_once(loop: MakeLoop) -> None:
+    with pytest.raises(InputError, match="2 runs"):
+        loop(runs=2)
+
+
+def test_a_loop_needs_a_training_command_or_a_profile(loop: MakeLoop) -> None:
+    with pytest.raises(InputError, match="no training command"):
+        loop(train=None)
+    with pytest.raises(InputError, match="no training command"):
+        loop(train=None, profile=Path("a.prof"), bolt=True)

@@ -1,0 +1,312 @@
+"""A search over a real program, once; each test looks at what it left."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lbr2pgo.pgo.kinds import INSTRUMENTED, Kind
+from lbr2pgo.pgo.loop_options import LoopOptions
+from lbr2pgo.pgo.measure import candidate_of, measure
+from lbr2pgo.pgo.results import PLAIN, Cost
+from lbr2pgo.pgo.search import Search, SearchOptions
+from lbr2pgo.pgo.source_trees import Trees
+from lbr2pgo.pgo.training import Training
+from lbr2pgo.support.errors import InputError
+
+INTERP = Path(__file__).parents[2] / "testbins" / "src" / "interp.c"
+BUILD = "clang-22 $CFLAGS interp.c -fuse-ld=lld $LDFLAGS -o app"
+TRAINING = Training(("./app 1",), 1009, True)
+pytestmark = pytest.mark.slow
+
+SIX = {"lines", "probes", "contexts", "lines-O1", "probes-O1", "contexts-O1"}
+
+
+def options(**changes: object) -> SearchOptions:
+    loop = LoopOptions(
+        build=str(changes.pop("build", BUILD)), binary=Path("app"), train=TRAINING, profile=None,
+        probes=False, bolt=bool(changes.pop("bolt", False)), measure=None, runs=0,
+        work=Path("work"), instrumented=bool(changes.pop("instrumented", False)),
+    )  # fmt: skip
+    plain = {"tests": ("./app 2",), "budget": None, "jobs": 1}
+    return SearchOptions(loop, **{**plain, **changes})  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def searched(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[Path, Search, Kind | None, list[str]]]:
+    """Where, the search over two trees, its winner, and what it said."""
+    for name in ("clang-22", "ld.lld-22", "qemu-x86_64", "llvm-bolt-22", "llvm-profdata-22"):
+        if shutil.which(name) is None:
+            pytest.skip(f"no {name}")
+    folder = tmp_path_factory.mktemp("search")
+    shutil.copy(INTERP, folder)
+    said: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name in ("CFLAGS", "CXXFLAGS", "LDFLAGS"):
+            patch.delenv(name, raising=False)
+        # Named by its whole path, as CMake and Meson do.
+        build = BUILD.replace("interp.c", "$PWD/interp.c")
+        search = Search(options(build=build, jobs=2, bolt=True, instrumented=True), said.append)
+        yield folder, search, search.run(), said
+
+
+Searched = tuple[Path, Search, Kind | None, list[str]]
+
+
+def refined(search: Search) -> dict[str, Kind]:
+    """What was counted by refined profiles, before it was laid out."""
+    kinds = {name: search._kinds[name] for name in search.results.costs if name != PLAIN}
+    return {name: kind for name, kind in kinds.items() if kind.refined and not kind.layout}
+
+
+def test_every_kind_is_counted_and_the_best_two_are_laid_out(searched: Searched) -> None:
+    _, search, _, said = searched
+    laid_out = {name for name in search.results.costs if name.endswith("+bolt")}
+    tried = set(search.results.costs) - laid_out - set(refined(search)) - {PLAIN, INSTRUMENTED.name}
+    assert {"lines", "probes", "contexts"} <= tried <= SIX
+    assert "instrumented+bolt" in laid_out
+    # Of builds that flags have not changed, one is enough.
+    kinds = (search._kinds[name] for name in laid_out)
+    assert len({search.variants.build_of(kind.unlaid).read_bytes() for kind in kinds}) == 3
+    assert len(laid_out) == 3
+    assert search.left_out == {}
+    assert len(said) == len(tried) + len(refined(search)) + 4
+
+
+def test_the_instrumented_build_is_what_others_are_compared_with(searched: Searched) -> None:
+    _, search, best, _ = searched
+    assert best is not None
+    assert best.is_sampled
+    other = search.yardstick(best)
+    assert other is not None
+    assert (other.told_by, other.layout) == ("instrumented", best.layout)
+    # Without a yardstick of its own layout, the unlaid one does.
+    assert search.yardstick(replace(best, layout="propeller")) == INSTRUMENTED
+    build = search.variants.build_of(INSTRUMENTED)
+    (measured,) = measure([candidate_of("./app 2", Path("app"), build)], 0)
+    kept = search.results.costs["instrumented"]["./app 2"]
+    assert measured.counted.totals.taken == pytest.approx(kept.taken, rel=1e-3)
+    assert kept.taken < 0.99 * search.results.costs[PLAIN]["./app 2"].taken
+    # Were it the cheapest of all, it would still not be taken.
+    costs = search.results.costs
+    try:
+        search.results.costs = {**costs, "instrumented": costs["instrumented"] | {
+            "./app 2": replace(kept, instructions=1, taken=1)
+        }}  # fmt: skip
+        assert search.best(["./app 2"]) == best
+    finally:
+        search.results.costs = costs
+
+
+def test_the_best_kind_is_refined_in_every_way(searched: Searched) -> None:
+    _, search, _, _ = searched
+    best = next(name for name in search.results.ranked(["./app 2"]) if name in SIX)
+    found = refined(search)
+    singly = {kind.name: kind for kind in search._kinds[best].refinements()}
+    assert {name for name, kind in found.items() if len(kind.refined) == 1} == set(singly)
+    assert all(search.results.behaves(name) for name in found)
+    costs = {name: search.results.ratio(name, ["./app 2"]) for name in (best, *found)}
+    helped = {
+        singly[name].refined[0] for name in singly
+        if costs[name] < costs[best] and singly[name].refined[0] not in ("both", "again")
+    }  # fmt: skip
+    together = [set(kind.refined) for name, kind in found.items() if name not in singly]
+    assert together == ([helped] if len(helped) > 1 else [])
+
+
+def test_the_winner_is_in_place_and_costs_what_it_is_said_to(searched: Searched) -> None:
+    _, search, best, _ = searched
+    assert best is not None
+    build = search.variants.build_of(best)
+    assert Path("app").read_bytes() == build.read_bytes()
+    (measured,) = measure([candidate_of("./app 2", Path("app"), build)], 0)
+    kept = search.results.costs[best.name]["./app 2"]
+    assert measured.counted.totals.instructions == pytest.approx(kept.instructions, rel=1e-4)
+    least = min(search.results.ratio(each, ["./app 2"]) for each in search.results.costs)
+    assert search.results.ratio(best.name, ["./app 2"]) <= least * 1.001
+
+
+@pytest.mark.parametrize(("more", "loss"), [(1.0005, 0.0), (1.01, 0.01)])
+def test_what_the_training_would_choose_is_told_if_it_costs_more(
+    searched: Searched, monkeypatch: pytest.MonkeyPatch, more: float, loss: float
+) -> None:
+    _, search, _, _ = searched
+    plain = Cost(10**6, 10**6, 0, "")
+    one = {"./app 1": replace(plain, taken=1), "./app 2": replace(plain, taken=round(10000 * more))}
+    other = {"./app 1": replace(plain, taken=2), "./app 2": replace(plain, taken=10000)}
+    costs = {PLAIN: dict.fromkeys(one, plain), "probes": one, "lines": other}
+    monkeypatch.setattr(search.results, "costs", costs)
+    trained, found = search.loss_by_training()
+    assert trained == Kind("probes")
+    assert found == pytest.approx(loss, abs=1e-9)
+
+
+BUILD_SYSTEMS = {
+    "clang": ("", "clang-22 --config={config} -O2 -fuse-ld=lld -Werror {source} -o {folder}/app"),
+    "make": (
+        "{folder}/app: {source}; $(CC) -O2 -fuse-ld=lld -Werror $< -o $@",
+        "make -f {folder}/Makefile CC='clang-22 --config={config}'",
+    ),
+    "cmake": (
+        "cmake_minimum_required(VERSION 3.16)\nproject(app C)\nadd_executable(app {source})",
+        "cmake -S {folder} -B {folder} -DCMAKE_C_COMPILER=clang-22 "
+        "'-DCMAKE_C_FLAGS=--config={config} -O2 -fuse-ld=lld' && cmake --build {folder}",
+    ),
+    "meson": (
+        "project('app', 'c')\nexecutable('app', '{source}')",
+        "CC=clang-22 {meson} setup {folder}/out {folder} --buildtype=plain "
+        "-Dc_link_args=-fuse-ld=lld -Dc_args='--config={config} -O2' && ninja -C {folder}/out "
+        "&& cp {folder}/out/app {folder}/app",
+    ),
+}
+"""A build file, and the command that hands the flags over, as docs/builds.md says."""
+BUILD_FILES = {"cmake": "CMakeLists.txt", "meson": "meson.build"}
+
+
+@pytest.mark.parametrize("build_system", BUILD_SYSTEMS)
+def test_any_build_reads_the_winners_flags_from_a_file(
+    searched: Searched, build_system: str
+) -> None:
+    _, search, best, _ = searched
+    assert best is not None
+    folder = Path(build_system)
+    folder.mkdir()
+    where = {
+        "config": search.config, "folder": folder, "source": Path("interp.c").absolute(),
+        "meson": f"{sys.executable} -m mesonbuild.mesonmain",
+    }  # fmt: skip
+    source, command = (text.format(**where) for text in BUILD_SYSTEMS[build_system])
+    (folder / BUILD_FILES.get(build_system, "Makefile")).write_text(f"{source}\n")
+    subprocess.run(command, shell=True, check=True)
+    app = folder / "app"
+    (measured,) = measure([candidate_of(f"./{app} 2", app, app)], 0)
+    made = search.results.costs[best.unlaid.name]["./app 2"]
+    assert measured.counted.totals.taken == pytest.approx(made.taken, rel=0.001)
+
+
+def test_the_command_that_is_told_does_the_same_alone(searched: Searched) -> None:
+    _, search, _, _ = searched
+    kind = Kind("probes")
+    command = search.variants.command(kind).replace(
+        "--binary app", "--binary app --to-step rebuild"
+    )
+    subprocess.run(f"{sys.executable} -m lbr2pgo pgo {command}", shell=True, check=True)
+    (alone,) = measure([candidate_of("./app 2", Path("app"), search.variants.build_of(kind))], 0)
+    kept = search.results.costs[kind.name]["./app 2"]
+    assert alone.counted.totals.taken == pytest.approx(kept.taken, rel=1e-3)
+
+
+def test_what_was_counted_is_not_done_again(
+    searched: Searched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, search, best, _ = searched
+    said: list[str] = []
+    build = BUILD.replace("interp.c", "$PWD/interp.c")
+    again = Search(options(build=build, bolt=True), said.append)
+    assert again.run() == best
+    assert best is not None
+    assert again.yardstick(best) is None  # it was not asked for this time
+    assert said == ["   goes on with what an earlier search has counted"]
+    assert again.results.costs == search.results.costs
+
+
+def test_another_program_is_searched_anew_and_a_spent_budget_leaves_the_rest_out(
+    tmp_path: Path, tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool("clang-22"), tool("qemu-x86_64")
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(INTERP, tmp_path)
+    search = Search(options(), lambda line: None)
+    search._build_plain()
+    search.variants._ends = 0.0
+    search._go_through([Kind("lines"), Kind("probes")], Trees(tmp_path, tmp_path / "trees", 1))
+    assert search.left_out == dict.fromkeys(("lines", "probes"), "the budget was spent")
+    Path("interp.c").write_text(
+        INTERP.read_text().replace("return 0", "return 1 - 1", 1) + "int x;"
+    )
+    later = Search(options(), lambda line: None)
+    later._build_plain()
+    assert set(later.results.costs) == {PLAIN}
+
+
+def test_a_kind_whose_build_fails_is_left_out_with_its_reason(
+    tmp_path: Path, tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool("clang-22"), tool("qemu-x86_64")
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(INTERP, tmp_path)
+    refuses = f"case $CFLAGS in *pseudo-probe*) echo no probes here; exit 1; esac; {BUILD}"
+    search = Search(options(build=refuses), lambda line: None)
+    best = search.run()
+    assert set(search.left_out) == {"probes", "contexts"}
+    assert "exit code 1" in search.left_out["probes"]
+    assert set(search.results.costs) >= {PLAIN, "lines"}
+    assert best is None or best.told_by == "lines"
+
+
+TAKES_PROFILES = "$(echo $CFLAGS | grep -o -- '-fp[^ ]*')"
+"""A build that takes no flags but these."""
+BREAKS_RESTRICT = """
+#include <stdio.h>
+__attribute__((noinline)) static int next(int *from, int *restrict to, int n) {
+  for (int i = 0; i < n; i++) to[i] = from[i] + 1;
+  return from[n];
+}
+int main(int argc, char **argv) {
+  int data[64] = {argc}, sum = 0;
+  for (int i = 0; i < 2000; i++) sum += next(data, data + 1, 62);
+  printf("%d\\n", sum);
+#ifdef FAILS
+  return 3;
+#endif
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("compiler", "reason"),
+    [
+        ("clang-22 -O2 $CFLAGS", "does not do the same as the build without a profile"),
+        (f"/usr/bin/clang-22 -O2 -g {TAKES_PROFILES} -Wl,--build-id", "it is the same with -O1"),
+    ],
+    ids=["undefined behaviour at -O1", "flags that reach nothing"],
+)
+def test_kinds_that_fail_are_left_out_with_their_reasons_and_the_rest_is_tried(
+    tmp_path: Path,
+    tool: Callable[[str], str],
+    monkeypatch: pytest.MonkeyPatch,
+    compiler: str,
+    reason: str,
+) -> None:
+    tool("clang-22"), tool("qemu-x86_64")
+    monkeypatch.chdir(tmp_path)
+    Path("app.c").write_text(BREAKS_RESTRICT)
+    fails = 'case "$CFLAGS" in *pseudo-probe*) FAILS=-DFAILS;; esac'
+    build = f"{fails}; {compiler} $FAILS app.c $LDFLAGS -o app"
+    given = options(build=build, tests=("./app 1 2",))
+    search = Search(given, lambda line: None)
+    search.run()
+    failed = search.left_out
+    assert reason in failed.pop("lines-O1")
+    assert failed.keys() == {"probes", "contexts"}
+    assert all("the training run failed with exit code 3" in why for why in failed.values())
+    assert {PLAIN, "lines", "lines-cold"} <= set(search.results.costs)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"), [({"jobs": 0}, "0 jobs"), ({"jobs": 2, "binary": "/tmp/app"}, "every copy")]
+)
+def test_senseless_options_are_refused(change: dict[str, object], said: str) -> None:
+    given = options()
+    binary = Path(str(change.pop("binary", "app")))
+    with pytest.raises(InputError, match=said):
+        replace(given, loop=replace(given.loop, binary=binary), **change)  # type: ignore[arg-type]

@@ -1,0 +1,128 @@
+"""What is recorded of which build; the usual ways are test_loop.py's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from builders.loops import BUILD, MakeLoop, is_recorded, steps
+
+from lbr2pgo.pgo import training as module
+from lbr2pgo.pgo.training import Training
+from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+from lbr2pgo.profiles.registry import read_written
+from lbr2pgo.program.elf.image import Image
+from lbr2pgo.record.hardware import Choice
+from lbr2pgo.record.options import RecordOptions
+from lbr2pgo.record.software import record_software
+from lbr2pgo.support.errors import InputError
+
+pytestmark = pytest.mark.slow
+
+
+def profile_of(name: str) -> SampleProfile:
+    profile = read_written(Path(f"work/app.{name}"))
+    assert isinstance(profile, SampleProfile)
+    return profile
+
+
+def test_both_builds_are_recorded_and_their_profiles_added(loop: MakeLoop, said: list[str]) -> None:
+    loop(training_flags=("-O1",), both=True, last="rebuild").run()
+    assert steps(said) == [
+        "Build without a profile", "Build what is to be recorded", "Train", "Train",
+        "Convert for the compiler", "Convert for the compiler", "Build with the profile",
+    ]  # fmt: skip
+    assert is_recorded(Image.open("work/app.training"))
+    assert is_recorded(Image.open("work/app.before"), "work/app.plain.perf.data")
+    merged, first, second = map(profile_of, ("prof", "perf.prof", "plain.perf.prof"))
+    for name in ("main", "run"):
+        totals = [each.functions[name].total for each in (merged, first, second)]
+        assert totals[0] == totals[1] + totals[2] > max(totals[1:])
+
+
+def test_a_second_generation_is_of_the_build_with_the_first_profile(
+    loop: MakeLoop, said: list[str]
+) -> None:
+    loop(again=True, last="rebuild").run()
+    first, before = profile_of("prof"), Image.open("work/app.after")
+    said.clear()
+    plain, rebuilt = loop(again=True, first="again").run()
+    assert steps(said) == [
+        "Train", "Convert for the compiler", "Build with the profile", "Measure",
+    ]  # fmt: skip
+    assert is_recorded(before, "work/app.second.perf.data")
+    assert profile_of("prof").functions.keys() == first.functions.keys()
+    assert profile_of("prof").functions["run"].body != first.functions["run"].body
+    assert rebuilt.counted.totals.taken < plain.counted.totals.taken
+
+
+def test_flags_for_the_profile_reach_that_build_alone(loop: MakeLoop, said: list[str]) -> None:
+    flag = "-mllvm=-profile-summary-cutoff-cold=999900"
+    loop(training_flags=("-O1",), profile_flags=(flag,), last="rebuild").run()
+    builds = [line for line in said if "CFLAGS=" in line]
+    assert [flag in line for line in builds] == [False, False, True]
+
+
+@pytest.fixture
+def recorded_with_chains(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """A machine with hardware, which the software LBR stands for; whether it was asked for them."""
+    asked: list[bool] = []
+
+    def record_hardware(_machine: object, options: RecordOptions, watch: object) -> int:
+        asked.append(options.call_graph)
+        return record_software(options).exit_code
+
+    monkeypatch.setattr(module, "choose_recorder", lambda *_: Choice(True, "this machine has LBR"))
+    monkeypatch.setattr(module, "record_hardware", record_hardware)
+    return asked
+
+
+CONTEXTS = Training(("./app 1",), 1009, False, call_graph=True)
+
+
+def test_hardware_tells_contexts_of_a_build_with_frame_pointers(
+    loop: MakeLoop, said: list[str], recorded_with_chains: list[bool]
+) -> None:
+    loop(training_flags=("-O1",), train=CONTEXTS, last="convert").run()
+    assert recorded_with_chains == [True]
+    (built,) = (line for line in said if " -O1" in line)
+    assert "-fno-omit-frame-pointer" in built
+    assert any(each.attributes for each in profile_of("prof").functions.values())
+
+
+def test_hardware_tells_none_of_a_build_that_is_shipped(
+    loop: MakeLoop, said: list[str], recorded_with_chains: list[bool]
+) -> None:
+    failing = f'case "$CFLAGS" in *-O1*) exit 1;; esac; {BUILD}'
+    loop(training_flags=("-O1",), train=CONTEXTS, build=failing, last="convert").run()
+    assert recorded_with_chains == [False]
+    assert any("records no call chains, for which this build lacks" in line for line in said)
+    assert not any(each.attributes for each in profile_of("prof").functions.values())
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"both": True}, "--both: there is no training build"),
+        ({"both": True, "training_flags": ("-O1",), "profile": Path("x")}, "--both"),
+        ({"again": True, "profile": Path("x")}, "--again: nothing is recorded"),
+        ({"again": True, "train": Training(("./app",), 1, True, True)}, "--again: contexts"),
+        ({"cargo": True, "profile_flags": ("-O1",)}, "rustc can do nothing with --profile-flags"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    loop: MakeLoop, changes: dict[str, object], why: str
+) -> None:
+    with pytest.raises(InputError, match=why):
+        loop(**changes)
+
+
+def test_a_thin_second_generation_is_recorded_again(loop: MakeLoop, said: list[str]) -> None:
+    loop(train=Training(("./app 2",), 10007, True), last="rebuild").run()
+    said.clear()
+    loop(train=Training(("./app 2",), None, True), build=BUILD, again=True, first="again",
+         last="again").run()  # fmt: skip
+    assert steps(said) == [
+        "Train", "Convert for the compiler", "Train", "Convert for the compiler",
+        "Build with the profile",
+    ]  # fmt: skip

@@ -1,0 +1,93 @@
+"""What a loop says at its end, of builds measured by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from lbr2pgo.model.exact_counts import Totals
+from lbr2pgo.pgo.flags import Wanted, plain_flags, profile_flags
+from lbr2pgo.pgo.measure import CountedRun, Measured
+from lbr2pgo.pgo.reach import ByVariables
+from lbr2pgo.pgo.verdict import Built, verdict
+
+PROFILE = Path("/w/app.prof")
+PLAIN, REBUILT, FOR_BOLT = (
+    ByVariables().advice(flags)
+    for flags in (
+        plain_flags(Wanted()), profile_flags(PROFILE, Wanted()),
+        profile_flags(PROFILE, Wanted(bolt=True)),
+    )
+)  # fmt: skip
+BUILDS = (
+    Built(Path("w/app.before"), PLAIN),
+    Built(Path("app"), REBUILT, (PROFILE,)),
+    Built(Path("app.bolt"), FOR_BOLT, (PROFILE,), ("bolt", "app")),
+)
+
+
+def measured(
+    build: Built, instructions: int, taken: int, seconds: float = 0, output: str = "a"
+) -> Measured:
+    totals = Totals(instructions, taken, 0, 0)
+    times = np.full(8, seconds) * np.linspace(0.99, 1.01, 8) if seconds else np.empty(0)
+    return Measured(str(build.path), CountedRun(totals, 0, output), times)
+
+
+def said(*costs: tuple[float, ...], outputs: str = "aaa") -> list[str]:
+    rows = [
+        measured(build, *map(int, cost[:2]), *cost[2:], output=output)
+        for build, cost, output in zip(BUILDS, costs, outputs, strict=False)
+    ]
+    return list(verdict(BUILDS[: len(rows)], rows))
+
+
+def test_it_says_what_changed_what_to_ship_and_what_to_keep() -> None:
+    lines = said((1000, 500), (900, 300))
+    assert lines == [
+        "Verdict: app needs 10.0% fewer instructions and 40.0% fewer taken branches than the plain "
+        "build, not timed.",
+        "Ship app.",
+        "Keep in CFLAGS and CXXFLAGS: -g -fdebug-info-for-profiling "
+        "-fprofile-sample-use=/w/app.prof",
+        "Keep in LDFLAGS: -Wl,--build-id",
+        "Keep /w/app.prof: every build reads it.",
+    ]  # fmt: skip
+
+
+def test_the_layout_is_a_step_to_keep() -> None:
+    lines = said((1000, 500), (900, 300), (905, 100))
+    assert lines[1] == "Ship app.bolt."
+    assert "-Wl,--emit-relocs" in lines[3]
+    assert lines[-1] == "Keep as the last step: bolt app"
+
+
+def test_times_decide_where_there_are_any() -> None:
+    lines = said((1000, 500, 2.0), (990, 490, 1.5), (900, 100, 1.8))
+    assert lines[0].endswith("and 0.750 of its time (0.750 to 0.750).")
+    assert lines[1] == "Ship app."
+
+
+def test_a_build_that_is_not_surely_faster_is_not_better() -> None:
+    lines = said((1000, 500, 2.0), (900, 300, 2.0))
+    assert lines[0].startswith("Verdict: no build is better than the plain one")
+    assert lines[1].startswith("  app needs 10.0% fewer instructions")
+    assert lines[2] == "Ship w/app.before."
+    assert not any("profile-sample-use" in line for line in lines)
+
+
+def test_counts_that_hardly_change_are_no_gain() -> None:
+    assert "no build is better" in said((1000, 500), (999, 499))[0]
+    assert "no build is better" in said((1000, 500), (1200, 480))[0]
+
+
+def test_a_build_that_does_something_else_is_not_shipped() -> None:
+    lines = said((1000, 500), (900, 300), (800, 100), outputs="aab")
+    assert "  app.bolt writes another output than the plain build: look into that first." in lines
+    assert "Ship app." in lines
+
+
+def test_what_was_not_measured_is_said() -> None:
+    lines = list(verdict(BUILDS, []))
+    assert lines[:2] == ["Verdict: not measured. The last build is app.bolt.", "Ship app.bolt."]

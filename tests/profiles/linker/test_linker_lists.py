@@ -1,0 +1,80 @@
+"""Lists for a linker: read back, and obeyed by lld."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lbr2pgo.dumping.profile import lines
+from lbr2pgo.profiles.linker.linker_lists import CALLS, SYMBOLS, reader, write
+from lbr2pgo.support.errors import InputError
+
+ROOT = Path(__file__).parents[3]
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+Tool = Callable[[str], str]
+
+
+def test_a_list_is_read_back_and_shown_by_function(tmp_path: Path) -> None:
+    path = tmp_path / "calls"
+    write(CALLS, ["main f 7", "f g 1"], path)
+    assert reader(CALLS).recognises(path.read_bytes())
+    assert not reader(SYMBOLS).recognises(path.read_bytes())
+    assert list(lines(path))[1:] == ["main f 7", "f g 1"]
+    assert list(lines(path, "g")) == ["f g 1"]
+    with pytest.raises(InputError, match="holds nothing of 7"):
+        lines(path, "7")
+
+
+def test_a_missing_list_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="can't be read"):
+        reader(CALLS).read(tmp_path / "none")
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory, tool: Tool, run: Run) -> Path:
+    """A program that GCC compiled, with the files .symbols and .calls."""
+    program = tmp_path_factory.mktemp("lists") / "interp"
+    run(tool("gcc-12"), "-O2", "-c", "-ffunction-sections", ROOT / "testbins" / "src" / "interp.c",
+        "-o", program.with_suffix(".o"))  # fmt: skip
+    linked(program, tool, run)
+    recording = program.with_suffix(".data")
+    run(sys.executable, "-m", "lbr2pgo", "record", "--emulate", "-c", 10007, "-o", recording, "--",
+        program)  # fmt: skip
+    run(sys.executable, "-m", "lbr2pgo", "convert", recording, "--binary", program,
+        "--symbol-order", program.with_suffix(".symbols"),
+        "--call-graph-order", program.with_suffix(".calls"))  # fmt: skip
+    return program
+
+
+def linked(program: Path, tool: Tool, run: Run, *flags: object) -> list[str]:
+    """Its functions in the order in which they stand."""
+    path = program if not flags else program.with_suffix(".laid")
+    run(tool("clang-22"), "-fuse-ld=lld", program.with_suffix(".o"), "-o", path, *flags)
+    said = run(tool("llvm-nm-22"), "-n", path).stdout
+    return [line.split()[-1] for line in said.splitlines() if " t " in line.lower()]
+
+
+def test_lld_puts_functions_into_the_order(recorded: Path, tool: Tool, run: Run) -> None:
+    order = recorded.with_suffix(".symbols")
+    wanted = order.read_text().splitlines()[1:]
+    assert len(wanted) > 3
+    placed = linked(recorded, tool, run, "-Wl,--fatal-warnings",
+                    f"-Wl,--symbol-ordering-file={order}")  # fmt: skip
+    assert [name for name in placed if name in wanted] == wanted
+
+
+def test_lld_orders_by_the_calls(recorded: Path, tool: Tool, run: Run) -> None:
+    calls = recorded.with_suffix(".calls")
+    rows = [line.split() for line in calls.read_text().splitlines()[1:]]
+    assert all(len(row) == 3 and int(row[2]) for row in rows)
+    assert ["compile_expression", "next_token"] in [row[:2] for row in rows]
+    placed = linked(recorded, tool, run, "-Wl,--fatal-warnings",
+                    f"-Wl,--call-graph-ordering-file={calls}")  # fmt: skip
+    called = {name for row in rows for name in row[:2]}
+    assert {name for name in placed if name in called} == called
+    assert placed != linked(recorded, tool, run)

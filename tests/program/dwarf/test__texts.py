@@ -1,0 +1,32 @@
+"""Strings in a part of a section."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from builders.dwarf import u8
+
+from lbr2pgo.program.dwarf._texts import decode_texts
+
+
+def decode(part: bytes, *starts: int, most: int = 1000) -> list[str]:
+    return decode_texts(u8(part), np.array(starts, np.int64), most)
+
+
+def test_strings_end_at_their_zero() -> None:
+    assert decode(b"main\0\xff\0cut", 0, 2, 4, 5) == ["main", "in", "", "\udcff"]
+
+
+def test_decoding_ends_at_the_first_string_without_end() -> None:
+    assert decode(b"main\0cut", 5, 0) == []
+    assert decode(b"main\0cut", 0, 5) == ["main"]
+
+
+def test_decoding_ends_when_it_is_too_much() -> None:
+    assert decode(b"main\0", *range(4), most=6) == ["main", "ain"]
+
+
+@pytest.mark.parametrize("start", [-1, 4, 1 << 62])
+def test_what_is_outside_is_not_read(start: int) -> None:
+    with pytest.raises(IndexError):
+        decode(b"abc\0", start)
