@@ -121,7 +121,7 @@ def test_modules_import_from_rooms_to_their_left() -> None:
 
 
 def test_loops_of_a_subject_are_imported_in_its_room_alone() -> None:
-    """`_name.pyx` stands beside the Python that calls it; what several rooms call is in `native`."""
+    """`_name.pyx` stands beside the Python that calls it; what many call is in `native`."""
     found = [
         (module, name)
         for module, names in (*every_import(), *every_cimport())
