@@ -115,15 +115,14 @@ def read(
     """The first half of `convert`: what the recordings come to, recorded or inferred."""
     if not (options.no_lbr or options.infer):
         return read_and_replay(options, progress, timings)
-    from lbr2pgo.program.blocks.indirect_jumps import indirect_targets
     from lbr2pgo.replay.inference.recordings import read_and_infer, with_flow
 
     if options.infer and are_fdata(options.profiles):
         return _read_stale(options, timings)
     if options.infer:
         found = read_and_replay(options, progress, timings)
-        return with_flow(found, indirect_targets, timings)
-    return read_and_infer(options, indirect_targets, progress, timings, force=options.force)
+        return with_flow(found, timings)
+    return read_and_infer(options, progress, timings, force=options.force)
 
 
 def are_fdata(paths: Sequence[Path]) -> bool:
@@ -142,7 +141,6 @@ def _read_stale(options: ConvertOptions, timings: Timings | None) -> Replayed:
     """Fdata of an earlier build, laid over this one."""
     from lbr2pgo.profiles.bolt.fdata import fdata_text
     from lbr2pgo.profiles.bolt.fdata.stale_fdata import stale_counts
-    from lbr2pgo.program.blocks.indirect_jumps import indirect_targets
     from lbr2pgo.program.program import Program
     from lbr2pgo.replay.inference.recordings import with_stale
 
@@ -155,7 +153,7 @@ def _read_stale(options: ConvertOptions, timings: Timings | None) -> Replayed:
         )
     program = Program.open(options.binary)
     found = stale_counts(fdata_text.read(path), program)
-    return with_stale(found.counts, found.partial, program, options, indirect_targets, timings)
+    return with_stale(found.counts, found.partial, program, options, timings)
 
 
 @dataclass(slots=True)

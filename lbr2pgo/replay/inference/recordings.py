@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from lbr2pgo.counting.count import Progress, is_wanted
@@ -11,7 +11,7 @@ from lbr2pgo.counting.find_image import refuse_other_machine
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
 from lbr2pgo.model.instruction_counts import InstructionCounts, merge
-from lbr2pgo.program.code.code_graph import IndirectTargets
+from lbr2pgo.program.blocks.indirect_jumps import indirect_targets
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.inference.from_branches import Kept, counts_with_flow, kept_by
@@ -32,9 +32,6 @@ from lbr2pgo.sources.series import size_of
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.timings import Timings
 
-FindTargets = Callable[[Program, ImageAddresses], IndirectTargets]
-"""Where indirect jumps of the functions that hold these addresses may lead."""
-
 FEWEST = 1000
 """Samples from which a flow can be inferred: of SQLite's conditional branches, which are many, with
 so few a third of the weight is wrong, and with 20,000 a twelfth (docs/accuracy.md)."""
@@ -42,7 +39,6 @@ so few a third of the weight is wrong, and with 20,000 a twelfth (docs/accuracy.
 
 def read_and_infer(
     inputs: Inputs,
-    find_targets: FindTargets,
     progress: Progress | None = None,
     timings: Timings | None = None,
     *,
@@ -71,7 +67,7 @@ def read_and_infer(
     if not len(samples):
         raise EmptyProfileError(samples.tallies, notes)
     with timings.stage("infer"):
-        targets = find_targets(program, samples.address)
+        targets = indirect_targets(program, samples.address)
         imprecise = any(_is_imprecise(source.info, inputs.counting.event) for source in sources)
         inferred = counts_of_instructions(samples, program, targets, is_imprecise=imprecise)
     refuse_thin(inferred.tallies["instructions_sampled"], inferred.tallies, notes, force=force)
@@ -85,16 +81,14 @@ def read_and_infer(
     )  # fmt: skip
 
 
-def with_flow(
-    found: Replayed, find_targets: FindTargets, timings: Timings | None = None
-) -> Replayed:
+def with_flow(found: Replayed, timings: Timings | None = None) -> Replayed:
     """What recorded branches tell, with what must have run between them (`branches`)."""
     timings = timings or Timings()
     if not len(found.counts):
         return found
     kept = kept_by(event for source in found.sources for event in source.info.events)
     with timings.stage("infer"):
-        targets = find_targets(found.program, found.flow.instructions.address)
+        targets = indirect_targets(found.program, found.flow.instructions.address)
         counts = counts_with_flow(found.flow, found.program, kept, targets)
     with timings.stage("replay"):
         flow = replay(counts, found.program, found.judged_by)
@@ -109,7 +103,6 @@ def with_stale(
     partial: ImageAddresses,
     program: Program,
     inputs: Inputs,
-    find_targets: FindTargets,
     timings: Timings | None = None,
 ) -> Replayed:
     """Counts of an earlier build that this one has a place for, with what must lie between them.
@@ -121,7 +114,7 @@ def with_stale(
     judged_by = replay_options(inputs)
     flow = replay(counts, program, judged_by)
     kept = Kept(frozenset(Kind) - {Kind.RET}, is_whole=True, partial=tuple(partial.tolist()))
-    targets = find_targets(program, flow.instructions.address)
+    targets = indirect_targets(program, flow.instructions.address)
     with (timings or Timings()).stage("infer"):
         inferred = replay(counts_with_flow(flow, program, kept, targets), program, judged_by)
     said = f"counts are those of an earlier build; of {len(partial):,} functions some had no place"
