@@ -21,7 +21,7 @@ from lbr2pgo.profiles.registry import output
 from lbr2pgo.sources import formats
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
 WITH_COMMANDS = [ROOT / "README.md", *PAGES, *sorted((ROOT / "docs" / "recipes").iterdir())]
 
 

@@ -19,7 +19,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = Path(__file__).parent / "docs_program"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _BLOCK = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 RUN_ELSEWHERE = {
