@@ -77,8 +77,8 @@ def branch_sample_type(options: RecordOptions, *, kernel: bool = False) -> int:
     """PERF_SAMPLE_BRANCH_* bits that describe the recording; `kernel`: it holds system calls."""
     names = {"user", "save_type", "priv"}
     names |= {name for name in options.filters if name in KIND_FILTERS}
-    if options.call_stack:
-        names = {"user", "save_type", "priv", "call_stack"}
+    if options.call_stack:  # as perf: tools/perf/util/evsel.c, __evsel__config_callchain
+        names |= {"call_stack", "no_flags", "no_cycles"}
     elif not set(options.filters) & set(KIND_FILTERS):
         names.add("any")
     if not options.cycles:

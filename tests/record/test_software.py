@@ -17,7 +17,14 @@ import numpy as np
 import pytest
 
 from lbr2pgo.model.address_space_events import Comm, Exit, Fork, Mmap
-from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BRANCH_TYPES, cycles_of, type_of
+from lbr2pgo.model.branch_stacks import (
+    BRANCH_FILTER_BITS,
+    BRANCH_TYPES,
+    MISPREDICTED,
+    PREDICTED,
+    cycles_of,
+    type_of,
+)
 from lbr2pgo.record.options import RecordOptions
 from lbr2pgo.record.software import branch_sample_type, record_software
 from lbr2pgo.support.errors import InputError, MissingToolError, OutputError
@@ -306,6 +313,7 @@ def test_call_stack_mode(record: Record) -> None:
     assert max(depths) == 8
     for stacks in recording.stacks():
         assert {BRANCH_TYPES[k] for k in np.unique(type_of(stacks.flags))} <= {"CALL", "IND_CALL"}
+        assert not (stacks.flags & np.uint64(MISPREDICTED | PREDICTED)).any()
 
 
 @pytest.mark.parametrize("cycles", [True, False])
@@ -507,7 +515,7 @@ def cpu_seconds(call: Callable[[], object]) -> float:
     [
         ((), False, True, {"user", "any", "save_type", "priv"}),
         (("cond", "u"), False, False, {"user", "cond", "save_type", "priv", "no_cycles"}),
-        ((), True, True, {"user", "call_stack", "save_type", "priv"}),
+        ((), True, True, {"user", "call_stack", "save_type", "priv", "no_flags", "no_cycles"}),
     ],
 )
 def test_the_file_says_what_was_kept(

@@ -65,27 +65,28 @@ static void put_half(struct cpu *c, uint64_t from, uint64_t to, uint32_t type) {
 
 static inline int is_call(uint32_t kind) { return kind == KIND_CALL || kind == KIND_IND_CALL; }
 
-static void follow_call_stack(struct cpu *c, const struct block *b, uint64_t to, uint64_t flags) {
+// Whether open calls were mispredicted, and their cycles, nobody asks: as with --call-graph lbr.
+static void follow_call_stack(struct cpu *c, const struct block *b, uint64_t to) {
     if (b->kind == KIND_RET && c->filled) {
         c->filled--;
         c->newest--;
     } else if (is_call(b->kind) && to != b->end) {
-        put_entry(c, b->from, to, b->kind, flags);
+        put_entry(c, b->from, to, b->kind, PRIVILEGE_USER);
     }
 }
 
 // `ahead`: instructions already counted that follow the branch.
 static inline void record_branch(struct cpu *c, const struct block *b, uint64_t to, int wrong,
                                  uint32_t ahead) {
-    uint64_t flags = PRIVILEGE_USER | (wrong ? MISPREDICTED : PREDICTED);
     struct totals *t = c->totals;
     t->taken++;
     t->mispredicted += (uint64_t)wrong;
     if (wrong)
         c->stalled += MISPREDICTION_CYCLES * INSTRUCTIONS_PER_CYCLE;
     if (options.call_stack) {
-        follow_call_stack(c, b, to, flags);
+        follow_call_stack(c, b, to);
     } else if (options.filter >> b->kind & 1) {
+        uint64_t flags = PRIVILEGE_USER | (wrong ? MISPREDICTED : PREDICTED);
         flags |= cycles_since_last(c, t->instructions - ahead + c->stalled);
         put_entry(c, b->from, to, b->kind, flags);
     }

@@ -158,6 +158,11 @@ class Format(IntEnum):
     INFO_NO_TSX = 7
     ARCHITECTURAL = 0x3F
 
+    @property
+    def has_predictions(self) -> bool:
+        """Whether an entry says if its branch was mispredicted."""
+        return self >= Format.FLAGS
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:

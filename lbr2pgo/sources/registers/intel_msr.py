@@ -113,7 +113,9 @@ def _format(values: Mapping[int, int], bank: lbr.Bank, depth: int, path: str) ->
         return lbr.Format.ARCHITECTURAL if has_info else lbr.Format.LINEAR
     number = values.get(lbr.PERF_CAPABILITIES, 0) & 0x3F
     if number == 0:  # not read, or hidden by a hypervisor
-        return lbr.Format.INFO if has_info else lbr.Format.FLAGS
+        return lbr.Format.INFO if has_info else _shown_format(values, bank, depth)
+    if number == lbr.Format.LINEAR and (bank, depth) == lbr.MODELS["knl"]:
+        return lbr.Format.FLAGS  # Linux: intel_pmu_lbr_init_knl, "does have MISPREDICT bit"
     if number not in lbr.Format.__members__.values():
         raise InputError(
             f"IA32_PERF_CAPABILITIES names LBR format {number}, which can't be decoded", where=path
@@ -126,6 +128,17 @@ def _format(values: Mapping[int, int], bank: lbr.Bank, depth: int, path: str) ->
             where=path,
         )
     return form
+
+
+def _shown_format(values: Mapping[int, int], bank: lbr.Bank, depth: int) -> lbr.Format:
+    """What the addresses show: bit 60 copies their sign in every format, bit 63 in some.
+
+    Where the two differ in any entry, bit 63 is a flag; where they never do, nothing tells whether
+    it is one, and no prediction is known.
+    """
+    sources = (values[bank.source + i] for i in range(depth))
+    has_flag = any(word >> 63 & 1 != word >> 60 & 1 for word in sources)
+    return lbr.Format.FLAGS if has_flag else lbr.Format.LINEAR
 
 
 def _order(values: Mapping[int, int], bank: lbr.Bank, depth: int, path: str) -> list[int]:
@@ -198,7 +211,13 @@ def facts(ring: Ring) -> dict[str, str]:
         "depth": str(ring.depth),
         "filter": "unknown" if ring.filter is None else ring.filter.words(),
         "still recording": "unknown" if ring.recording is None else recording[ring.recording],
+        "predictions": "recorded" if ring.form.has_predictions else _NO_PREDICTIONS,
     }
+
+
+_NO_PREDICTIONS = (
+    "not known: no INFO register, and no IA32_PERF_CAPABILITIES that says that FROM holds them"
+)
 
 
 def _shows(keys: Sequence[str]) -> bool:

@@ -51,7 +51,7 @@ def test_the_ring_runs_downwards_from_tos(depth: int) -> None:
     for top in (0, 1, depth - 1):
         found = ring(model_specific(depth, top))
         assert found.depth == depth
-        assert entries(found) == [(0x1000 + k, 0x2000 + k, P) for k in range(depth)]
+        assert entries(found) == [(0x1000 + k, 0x2000 + k, 0) for k in range(depth)]
 
 
 def test_info_registers_hold_mispredictions_transactions_and_cycles() -> None:
@@ -67,8 +67,27 @@ def test_info_registers_hold_mispredictions_transactions_and_cycles() -> None:
 
 
 def test_without_info_bit_63_of_from_is_the_misprediction() -> None:
+    """Of any entry: it shows what that bit means in all others."""
     registers = model_specific(4, 0) | {FROM: 1 << 63 | 0x401000}
-    assert entries(ring(registers))[0] == (0x401000, 0x2000, M)
+    found = ring(registers)
+    assert entries(found)[:2] == [(0x401000, 0x2000, M), (0x1001, 0x2001, P)]
+    assert facts(found)["predictions"] == "recorded"
+
+
+@pytest.mark.parametrize("said", [{}, {CAPABILITIES: 0}, {CAPABILITIES: 1}, {CAPABILITIES: 2}])
+@pytest.mark.parametrize("source", [0x401000, 0xFFFF_FFFF_8100_0010])
+def test_a_prediction_that_no_register_holds_is_not_known(
+    said: Mapping[int, int], source: int
+) -> None:
+    found = ring(model_specific(16, 0) | {FROM: source} | said)
+    assert entries(found)[0] == (source, 0x2000, 0)
+    assert facts(found)["predictions"].startswith("not known: no INFO register")
+    assert {flags for _, _, flags in entries(found)} == {0}
+
+
+def test_knights_landing_has_predictions_though_its_format_says_none() -> None:
+    """Linux: arch/x86/events/intel/lbr.c, intel_pmu_lbr_init_knl."""
+    assert entries(ring(model_specific(8, 0) | {CAPABILITIES: 1}))[0][2] == P
 
 
 @pytest.mark.parametrize(
@@ -76,7 +95,7 @@ def test_without_info_bit_63_of_from_is_the_misprediction() -> None:
     [0xFFFF_FFFF_8100_0010, 0x0000_FFFF_8100_0010, 0x7FFF_FFFF_8100_0010, 0x1FFF_FFFF_8100_0010],
 )
 def test_kernel_addresses_are_sign_extended_from_bit_47(stored: int) -> None:
-    source, _, flags = entries(ring(model_specific(4, 0) | {FROM: stored}))[0]
+    source, _, flags = entries(ring(model_specific(4, 0) | {FROM: stored, CAPABILITIES: 3}))[0]
     assert source == (0xFFFF_FFFF_8100_0010 if stored >> 32 & 0xFFFF == 0xFFFF else source)
     assert source >> 47 == 0x1FFFF
     assert flags == (M if stored >> 63 else P)
@@ -94,7 +113,7 @@ def test_five_level_paging_extends_from_bit_56() -> None:
 
 def test_transaction_flags_of_haswell_need_the_capabilities() -> None:
     registers = model_specific(4, 0) | {FROM: 1 << 62 | 1 << 61 | 0x401000}
-    assert entries(ring(registers))[0] == (0x401000, 0x2000, P)
+    assert entries(ring(registers))[0] == (0x401000, 0x2000, 0)
     tsx = entries(ring(registers | {CAPABILITIES: 4}))[0]
     assert tsx == (0x401000, 0x2000, P | stacks.IN_TRANSACTION | stacks.ABORT)
 
@@ -107,10 +126,6 @@ def test_goldmont_counts_cycles_in_to() -> None:
 def test_info_without_transactions() -> None:
     registers = model_specific(4, 0, info=True) | {INFO: 1 << 62 | 9, CAPABILITIES: 7}
     assert entries(ring(registers))[0][2] == P | 9 << 4
-
-
-def test_formats_without_flags_claim_nothing() -> None:
-    assert entries(ring(model_specific(4, 0) | {CAPABILITIES: 1}))[0] == (0x1000, 0x2000, 0)
 
 
 def architectural(depth: int) -> dict[int, int]:
