@@ -12,6 +12,7 @@ from builders.recordings import STATIC, STATIC_ENTRY, recorded
 
 from lbr2pgo.analyses.accuracy import overlap
 from lbr2pgo.conversion import ConvertOptions, convert
+from lbr2pgo.counting.bias import Ends, correction
 from lbr2pgo.counting.count import Counted, CountingOptions, count_stack_source
 from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.branch_stacks import BranchStacks, from_lists
@@ -160,3 +161,13 @@ def test_a_recording_is_corrected_on_its_way_to_a_profile(tmp_path: Path) -> Non
     done = convert(ConvertOptions((recording,), STATIC, counting=chosen))
     assert done.tallies["branches_in_image/dropped"] == 200
     assert done.counts.branches().from_.tolist() == [STATIC_ENTRY[0]]
+
+
+def test_no_stack_counts_for_more_or_less_than_sixteen_times_as_much() -> None:
+    """All stacks begin with a branch that ends none, and end with one that begins none."""
+    begins, ends = np.zeros(1, np.uint64), np.ones(1, np.uint64)
+    found = correction(iter([Ends(begins, begins, ends, ends, np.array([100_000], np.uint64))]))
+    assert found.branch is not None
+    assert found.factor is not None
+    assert found.branch.tolist() == [0, 1]
+    assert (found.factor / 2**16).tolist() == [1 / 16, 16]

@@ -539,3 +539,12 @@ def test_batches_threads_order_and_merging_change_nothing(
     assert same(whole, merge(parts))
     shuffle.shuffle(parts)
     assert same(whole, merge([merge(parts[:1]), *parts[1:]]))
+
+
+@pytest.mark.parametrize("batch_size", [1, 3])
+def test_a_full_stack_raises_doubts_of_all_that_follow_in_whatever_batch(batch_size: int) -> None:
+    full, short = [(B, A)] * 32, [(D, C), (F, E), (H, G)]
+    samples = [Sample(stack) for stack in (short, full, short)]
+    source = MemorySource(samples, [mapping(base=0)], batch_size=batch_size)
+    found = counted(source, doubts_full_stacks=True)
+    assert lost(found) == {"dropped": 4}

@@ -162,3 +162,24 @@ def test_builds_are_looked_up_as_they_are_compared() -> None:
     for wanted in ("ab", "cd", "ef"):
         same = [p for p, known in mapped.items() if any(same_build_id(k, wanted) for k in known)]
         assert list(found.get(plain_build_id(wanted), {})) == same
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "is_found"),
+    [(0, 0, True), (0x1000, 0, False), (0, 0x1000, False)],
+    ids=["its pages", "a page before", "a page behind"],
+)
+def test_a_mapping_of_the_segments_holds_no_page_more(
+    before: int, behind: int, is_found: bool
+) -> None:
+    (code,) = (segment for segment in LAYOUT.segments if segment.executable)
+    first = (code.file_offset & ~0xFFF) + 0x4000
+    layout = replace(LAYOUT, segments=(replace(code, file_offset=code.file_offset + 0x4000),))
+    event = mmap(OTHER_NAME)
+    event = replace(
+        event, start=0x7000000 - before, file_offset=first - before, length=0x2000 + before + behind
+    )
+    if is_found:
+        assert match(event, layout=layout).how == "segments"
+    else:
+        refusal(event, layout=layout)

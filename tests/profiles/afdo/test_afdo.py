@@ -9,10 +9,13 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
+from builders.recordings import STATIC, recorded
 
+from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.fleet.merge import MergeOptions, merge_files
 from lbr2pgo.profiles.afdo.afdo import GccProfile, decode, is_afdo, read, write
 from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
+from lbr2pgo.profiles.registry import output
 from lbr2pgo.support.errors import InputError
 
 WORDS_FROM_HEADER = 12
@@ -158,3 +161,13 @@ def test_nesting_without_end_is_refused() -> None:
         inner = inner.callee((0, 0), "f")
     with pytest.raises(InputError, match="inlined more than"):
         decode(encoded(GccProfile(samples)), "deep")
+
+
+def test_a_function_is_first_seen_at_the_earliest_of_its_branches(tmp_path: Path) -> None:
+    """In one the branch of the lower address comes first, in the other that of the higher."""
+    walk, walk_on = (0x22AC54, 0x22AC00, 2), (0x22AC31, 0x22AC56, 2)
+    token, token_before = (0x22ACDF, 0x22ACC0, 2), (0x22AC9B, 0x22AC80, 2)
+    recording, path = tmp_path / "perf.data", tmp_path / "afdo"
+    recording.write_bytes(recorded([[walk, walk], [walk_on], [token, token], [token_before]]))
+    convert(ConvertOptions((recording,), STATIC, (output("afdo", path, version="3"),)))
+    assert read(path).first_seen == {"walk": 100, "next_token": 102}

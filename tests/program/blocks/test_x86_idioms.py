@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from builders.bolt import Assemble, blocks_of, code_of, function
 
-from lbr2pgo.program.blocks.x86_idioms import jump_tables, rip_relative_leas
+from lbr2pgo.program.blocks.x86_idioms import jump_tables, rip_relative_leas, uses_short_loop
 
 
 def test_a_lock_prefix_is_an_instruction(assemble: Assemble) -> None:
@@ -30,3 +31,11 @@ def test_leas(assemble: Assemble) -> None:
     rows, taken = rip_relative_leas(code)
     assert rows.tolist() == [0, 1]
     assert (taken - code.functions.start[0]).tolist() == [20, 20]
+
+
+@pytest.mark.parametrize("short", ["loop", "loope", "loopne", "jrcxz", "jecxz"])
+def test_branches_that_lead_no_further_than_a_byte_says_are_not_moved(
+    assemble: Assemble, short: str
+) -> None:
+    code = code_of(assemble(function("_start", f"1: je 1b\njmp 1b\n{short} 1b\nret")), "_start")
+    assert np.flatnonzero(uses_short_loop(code)).tolist() == [2]

@@ -47,9 +47,9 @@ def hottest(profile: Fdata) -> int:
     return int(np.bincount(profile.branches.from_name[own]).argmax())
 
 
-def moved(profile: Fdata, change: Callable[[U64], U64]) -> Fdata:
-    """The profile with other offsets in its hottest function; entries stay."""
-    b, name = profile.branches, hottest(profile)
+def moved(profile: Fdata, change: Callable[[U64], U64], name: int | None = None) -> Fdata:
+    """The profile with other offsets in a function, its hottest one; entries stay."""
+    b, name = profile.branches, hottest(profile) if name is None else name
     assert b is not None
 
     def column(offset: U64, owner: U64) -> U64:
@@ -93,6 +93,23 @@ def test_rows_are_found_where_their_function_has_shifted(
     kept = sum(right.get(place, 0) for place in places)
     # Indirect jumps that lead over the change may have a place where they no longer lead.
     assert kept > 0.65 * sum(right.values())
+
+
+@pytest.mark.parametrize("by", [7, -3])
+def test_direct_branches_over_a_change_are_found_forwards_and_back(
+    fresh: Fdata, program: Program, by: int
+) -> None:
+    """`walk` has branches down and up across its middle, a call of itself, and no indirect jump."""
+    change = np.uint64(by % 2**64)
+    old = moved(
+        fresh,
+        lambda offset: np.where(offset > 0x50, offset + change, offset),
+        fresh.names.index("walk/1"),
+    )
+    found, truth = (stale_counts(each, program).counts.branches() for each in (old, fresh))
+    assert found.from_.tolist() == truth.from_.tolist()
+    assert found.to.tolist() == truth.to.tolist()
+    assert found.count.tolist() == truth.count.tolist()
 
 
 def test_a_flow_tells_what_was_lost(fresh: Fdata, program: Program, tmp_path: Path) -> None:
