@@ -7,11 +7,11 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 from lbr2pgo.pgo.flags import BuildFlags
+from lbr2pgo.pgo.limited import run_whole
 from lbr2pgo.pgo.reach import ByVariables
 from lbr2pgo.support.errors import InputError
 
@@ -59,7 +59,7 @@ def run_build(command: str, flags: BuildFlags, binary: Path, say: Say, way: ByVa
     command = way.command(command, flags)
     words = (f"{name}={shlex.quote(value)}" for name, value in settings.items())
     say(f"   {' '.join((*words, command))}")
-    code = subprocess.run(command, shell=True, env={**os.environ, **settings}).returncode
+    code = run_whole(["/bin/sh", "-c", command], {**os.environ, **settings})
     if code:
         refused = way.refused(flags, os.environ)
         raise InputError(

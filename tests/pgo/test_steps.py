@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -71,3 +72,15 @@ def test_a_build_that_fails_by_itself_is_no_fault_of_the_compiler(
 def test_a_build_that_leaves_no_binary_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the build left no such program"):
         run_build("true", PLAIN, tmp_path / "a", lambda _: None, ByVariables())
+
+
+def test_an_interrupted_build_leaves_neither_temporary_files_nor_what_it_started(
+    tmp_path: Path,
+) -> None:
+    """As clang does, and as `conftest` sees: it is ended before the files that it made are gone."""
+    made = tmp_path / "made"
+    build = f"mktemp > {made}; kill -INT {os.getpid()}; sleep 60 & wait"
+    with pytest.raises(KeyboardInterrupt):
+        run_build(build, PLAIN, tmp_path / "a", lambda _: None, ByVariables())
+    assert made.read_text().startswith(f"{os.environ['TMPDIR']}/lbr2pgo-")
+    assert not Path(made.read_text().strip()).exists()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -42,3 +43,15 @@ def test_what_ends_this_process_is_passed_on_and_handlers_come_back(number: int)
     assert run_foreground(SLEEP, os.environ) == -number
     timer.join()
     assert signal.getsignal(number) is before
+
+
+def test_the_suite_runs_under_nohup_too(tmp_path: Path) -> None:
+    """Which ignores hangups; tests send them to this process, and to what they start."""
+    tests = [__file__, str(Path(__file__).parents[1] / "cli" / "test_main.py")]
+    chosen = "passed_on or (swallows and in_python)"
+    options = ["-q", "-p", "no:cacheprovider", "--basetemp", str(tmp_path / "inner"), "-k", chosen]
+    suite = [sys.executable, "-m", "pytest", *options, *tests]
+    ignores = ["/bin/sh", "-c", 'trap "" HUP; exec "$@"', "sh", *suite]
+    done = subprocess.run(ignores, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert "5 passed" in done.stdout
