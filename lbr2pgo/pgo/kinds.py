@@ -23,7 +23,7 @@ USED: dict[Used, tuple[str, ...]] = {
     "eager": ("-mllvm=-sample-profile-prioritized-inline=false",),
     "ext-tsp": ("-mllvm=-enable-ext-tsp-block-placement",),
 }
-"""What pays in some programs: other recordings, or flags; figures in docs/which-profile.md.
+"""What pays in some programs: other recordings, or flags; figures in docs/notes/which-profile.md.
 
 Where nothing is inlined by the profile as it is read, clang's inliner does it later, of simplified
 code. Of the last two, LLVM takes one way for profiles of probes, and another one for lines
@@ -125,7 +125,7 @@ SHIPPED = Kind("lines"), Kind("probes"), Kind("contexts")
 INSTRUMENTED = Kind("instrumented")
 """What the others are compared with: the program counts, in another build of it."""
 TRAINING_FLAGS = ("-O1",)
-"""What keeps code near to its source at a bearable price; figures in docs/which-profile.md."""
+"""What keeps code near to its source at a bearable price (docs/notes/which-profile.md)."""
 
 
 def usual_kind(compiler: str, layout: Layout = "") -> Kind:
