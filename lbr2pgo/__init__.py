@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lbr2pgo.api import convert, open, report
+    from lbr2pgo.api import convert, flow_graph, open, report
     from lbr2pgo.conversion import Conversion
     from lbr2pgo.counting.count import CountingOptions, count
     from lbr2pgo.model.branch_counts import BranchCounts
@@ -38,6 +38,7 @@ _HOMES = {
     "EmptyProfileError": "model.incomplete",
     "IncompleteError": "model.incomplete",
     "convert": "api",
+    "flow_graph": "api",
     "open": "api",
     "report": "api",
     "CountingOptions": "counting.count",
@@ -76,6 +77,7 @@ __all__ = [
     "ReplayOptions",
     "convert",
     "count",
+    "flow_graph",
     "merge",
     "open",
     "output",

@@ -21,6 +21,9 @@ from lbr2pgo.support.file_names import expanded
 from lbr2pgo.support.output import PathLike
 
 if TYPE_CHECKING:
+    import networkx as nx
+
+    from lbr2pgo.analyses.evidence import Evidence
     from lbr2pgo.reports.model import Report
 
 Paths = PathLike | Iterable[PathLike]
@@ -77,19 +80,42 @@ def report(
     `only` names analyses, `function` a function to show alone, and `top` is how many rows a table
     has at most (None: all).
     """
-    from lbr2pgo.program.elf.find import ImagePlaces
     from lbr2pgo.reports.build import ReportOptions, make_report
 
     names = (only,) if isinstance(only, str) else tuple(only)
-    named = () if binary is None else _paths(binary, "binary")
-    inputs = _inputs(profiles, named[0] if named else None, reading)
-    places = ImagePlaces(_paths(sysroots, "sysroots"))
-    return make_report(
-        ReportOptions(
-            **inputs, binaries=named[1:], libraries=libraries, places=places,
-            only=names, function=function, top=top,
-        )
-    )  # fmt: skip
+    inputs = _of_process(profiles, binary, sysroots, libraries, reading)
+    return make_report(ReportOptions(**inputs, only=names, function=function, top=top))
+
+
+def flow_graph(
+    profiles: Paths,
+    binary: Paths | None,
+    function: str,
+    *,
+    sysroots: Paths = (),
+    libraries: bool = True,
+    **reading: Unpack[Reading],
+) -> nx.DiGraph:
+    """Give a function's control-flow graph with what the recordings tell of it.
+
+    Arguments are those of `report`; `function` is a linkage or C++ name, or an address (`0x…`).
+    Nodes are blocks, by their address in the file: `address`, `end` (the first one behind),
+    `is_entry`, `lines` and `instructions` (tuples of texts), `count` (executions seen), and
+    `cycles` (trimmed mean of the times when it alone ran between two taken branches).
+    Edges have `kind` (`fallthrough`, `taken`, `jump`, `indirect`; `fallthrough+taken` where a
+    branch leads to the block behind it), `count`, `mispredicted`, and `probability` of being gone
+    from the source's end, with its interval, `probability_low` and `probability_high`.
+    The graph has `function`, `file` and `notes`, which say what can't be known: that is left out.
+
+    Raises as `convert`, and InputError for an unknown function.
+    """
+    from lbr2pgo.analyses import function_view
+    from lbr2pgo.analyses.flow_network import flow_network
+    from lbr2pgo.program.code.named_functions import find_function
+
+    inputs = _of_process(profiles, binary, sysroots, libraries, reading)
+    evidence = _evidence(inputs, function_view.NAME)
+    return flow_network(evidence, find_function(evidence.program, function))
 
 
 def open(path: PathLike) -> Source:
@@ -99,6 +125,30 @@ def open(path: PathLike) -> Source:
     is a new reading. Raises InputError where there is nothing that can be read.
     """
     return open_source(_path(path, "path"))
+
+
+def _evidence(inputs: dict[str, Any], analysis: str) -> Evidence:
+    """What recordings tell an analysis."""
+    from lbr2pgo.replay.processes import ProcessInputs
+    from lbr2pgo.reports.gather import gather
+    from lbr2pgo.reports.placed_profiles import read_inputs
+
+    found = read_inputs(ProcessInputs(**inputs))
+    found.refuse_nothing()
+    return gather(found, analyses=(analysis,)).evidence
+
+
+def _of_process(
+    profiles: Paths, binary: Paths | None, sysroots: Paths, libraries: bool, reading: Reading
+) -> dict[str, Any]:
+    from lbr2pgo.program.elf.find import ImagePlaces
+
+    named = () if binary is None else _paths(binary, "binary")
+    places = ImagePlaces(_paths(sysroots, "sysroots"))
+    return {
+        **_inputs(profiles, named[0] if named else None, reading),
+        "binaries": named[1:], "libraries": libraries, "places": places,
+    }  # fmt: skip
 
 
 def _inputs(profiles: Paths, binary: PathLike | None, reading: Reading) -> dict[str, Any]:

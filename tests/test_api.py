@@ -6,6 +6,7 @@ import doctest
 import shutil
 from pathlib import Path
 
+import networkx as nx
 import pytest
 from builders.recordings import PIE, RECORDING
 
@@ -118,3 +119,24 @@ def test_a_recording_may_be_read_again() -> None:
 def test_a_wrong_argument_is_named(call, argument: str) -> None:
     with pytest.raises(TypeError, match=argument):
         call()
+
+
+def test_a_function_is_a_graph() -> None:
+    """Hot loops, dominators and the like are questions to networkx."""
+    graph = lbr2pgo.flow_graph(RECORDING, PIE, "walk")
+    entry = next(block for block, data in graph.nodes(data=True) if data["is_entry"])
+    assert {entry, *nx.immediate_dominators(graph, entry)} == set(graph)
+    report = lbr2pgo.report(RECORDING, PIE, only="function", function="walk")
+    blocks = report.functions[0].graph.blocks
+    counts = nx.get_node_attributes(graph, "count")
+    assert counts == {block.start: block.count for block in blocks}
+    assert max(counts.values()) > 0
+
+
+def test_a_graph_of_what_is_not_there() -> None:
+    with pytest.raises(lbr2pgo.InputError, match="is called wlak\nNear matches: walk"):
+        lbr2pgo.flow_graph(RECORDING, PIE, "wlak")
+    with pytest.raises(lbr2pgo.InputError, match="/no/such/program"):
+        lbr2pgo.flow_graph(RECORDING, "/no/such/program", "walk")
+    with pytest.raises(lbr2pgo.InputError, match="/no/such/recording"):
+        lbr2pgo.flow_graph("/no/such/recording", PIE, "walk")

@@ -14,6 +14,7 @@ from lbr2pgo.evidence.effective_samples import SPREAD
 from lbr2pgo.evidence.single_branches import SINGLE_BRANCHES
 from lbr2pgo.program.code.cfg import EdgeKind
 from lbr2pgo.program.code.decode import text
+from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ImageAddresses, image_array
 from lbr2pgo.support.arrays import U64
 from lbr2pgo.support.dataclass import dataclass
@@ -57,17 +58,22 @@ def function_view(evidence: Evidence, region: int) -> Annotated:
     return Annotated(name, int(evidence.program.regions.start[region]), code, graph)
 
 
-def _code(evidence: Evidence, region: int, graph: FlowGraph) -> list[tuple[Value, ...]]:
-    regions = evidence.program.regions
-    file, start = evidence.program.file_of(int(regions.start[region]))
+def instruction_texts(program: Program, region: int) -> list[tuple[int, str]]:
+    """Image address and text of each instruction of a region and its fragments."""
+    regions = program.regions
+    file, start = program.file_of(int(regions.start[region]))
     moved = int(regions.start[region]) - start
-    lines = [
+    return [
         (address + moved, words)
         for piece in regions.families(np.array([region])).tolist()
         for address, _, words in text(
             file.image, int(regions.start[piece]) - moved, int(regions.end[piece]) - moved
         )
     ]
+
+
+def _code(evidence: Evidence, region: int, graph: FlowGraph) -> list[tuple[Value, ...]]:
+    lines = instruction_texts(evidence.program, region)
     addresses = image_array(address for address, _ in lines)
     flow = evidence.flow
     row = flow.instructions.index_of(addresses)

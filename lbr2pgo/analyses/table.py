@@ -18,7 +18,7 @@ from lbr2pgo.support.extras import extra
 if TYPE_CHECKING:
     import pyarrow
 
-_SIMULATED = (
+SIMULATED = (
     "Recorded under the software LBR: predictions and cycles are those of a simulated processor, "
     "not of any real one."
 )
@@ -91,7 +91,7 @@ class Table:
         """
         if not any(column.of_processor for column in self.columns):
             return self
-        notes = (*self.notes, _SIMULATED)
+        notes = (*self.notes, SIMULATED)
         if in_title:
             return replace(self, title=f"{self.title} (simulated)", notes=notes)
         columns = tuple(

@@ -38,7 +38,8 @@ def count_blocks(flow: Flow, cfg: FunctionCFG) -> BlockCounts:
     passed = np.zeros(len(cfg), dtype=np.uint64)
     passed[known] = flow.executed[last[known]] - flow.ended[last[known]]
     is_fall = cfg.edge_kind == EdgeKind.FALLTHROUGH
-    return BlockCounts(block, np.where(is_fall, passed[cfg.edge_source], _taken(flow, cfg)))
+    taken = on_edges(flow, cfg, flow.branches.count)
+    return BlockCounts(block, np.where(is_fall, passed[cfg.edge_source], taken))
 
 
 def _largest(values: U64, first: I64, last: I64) -> U64:
@@ -54,14 +55,14 @@ def _largest(values: U64, first: I64, last: I64) -> U64:
     return largest
 
 
-def _taken(flow: Flow, cfg: FunctionCFG) -> U64:
-    """(m,): branches from the end of each edge's source to the start of its target."""
+def on_edges(flow: Flow, cfg: FunctionCFG, values: U64) -> U64:
+    """(m,): the value (b,) of the branch from each edge's source to its target; 0 without one."""
     branches = flow.branches
     rows = np.flatnonzero(_within(branches.from_, cfg.block_last))
     both = branches.known[rows] & (FROM | TO) == FROM | TO
     rows = rows[both & np.isin(branches.from_[rows], cfg.block_last)]
     pairs = zip(branches.from_[rows].tolist(), branches.to[rows].tolist(), strict=True)
-    seen = dict(zip(pairs, branches.count[rows].tolist(), strict=True))
+    seen = dict(zip(pairs, values[rows].tolist(), strict=True))
     wanted = zip(
         cfg.block_last[cfg.edge_source].tolist(),
         cfg.block_start[cfg.edge_target].tolist(),
