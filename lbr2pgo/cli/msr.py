@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from lbr2pgo.support.errors import InputError, MissingToolError
 if TYPE_CHECKING:
     from lbr2pgo.record.machine import Machine
     from lbr2pgo.sources.registers.dump_source import Decoded
-    from lbr2pgo.sources.registers.intel_lbr import Bank
+    from lbr2pgo.sources.registers.intel_lbr import Model
     from lbr2pgo.sources.registers.intel_msr_plan import Write
     from lbr2pgo.sources.registers.register_dump import Register
 
@@ -44,7 +45,10 @@ def _add_decode(parts: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def _add_plan(parts: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     plan = parts.add_parser("plan", help="print the register writes that set up a recording")
     plan.add_argument(
-        "-j", "--filter", default="any", help="kinds of branches, as perf record -j names them"
+        "-j",
+        "--filter",
+        default="any",
+        help="kinds of branches, and u or k, as perf record -j names them",
     )
     plan.add_argument("--kernel", action="store_true", help="record kernel code too")
     plan.add_argument("--no-user", action="store_true", help="record no user code")
@@ -79,7 +83,8 @@ def _add_ring_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--depth", type=int, help="entries of the ring (this machine's)")
     parser.add_argument(
         "--model",
-        help="core2, bonnell, silvermont, knl, nehalem or skylake: the first with such a ring",
+        help="core2, bonnell, silvermont, knl, nehalem, sandybridge, haswell or skylake: the first "
+        "with such a ring",
     )
     parser.add_argument(
         "--architectural",
@@ -129,16 +134,26 @@ def _read_dump(path: Path) -> Decoded:
 
 def run_plan(args: argparse.Namespace) -> int:
     """Print the writes that would configure a recording."""
-    from lbr2pgo.sources.registers.intel_msr_plan import TRAPS, Wanted, plan
+    from lbr2pgo.sources.registers.intel_msr_plan import TRAPS, plan, wanted_of
 
-    bank, depth = _bank_and_depth(args, default_depth=32)
-    kinds = tuple(name for name in args.filter.split(",") if name)
-    wanted = Wanted(kinds, not args.no_user, args.kernel, args.call_stack)
-    writes = plan(bank, depth, wanted)
+    asked = wanted_of([name for name in args.filter.split(",") if name])
+    wanted = replace(
+        asked,
+        user=asked.user and not args.no_user,
+        kernel=asked.kernel or args.kernel,
+        call_stack=args.call_stack,
+    )
+    machine = _machine(args)
+    writes = plan(_planned_model(args, machine), wanted)
+    traps = (
+        TRAPS
+        if _is_intel(machine)
+        else (*TRAPS, f"Not for this machine, which has {_has(machine)}.")
+    )
     if args.format == "shell":
-        print(*_shell_lines(writes, TRAPS, args.cpu), sep="\n")
+        print(*_shell_lines(writes, traps, args.cpu), sep="\n")
     else:
-        _print_plan(writes, TRAPS, args.format)
+        _print_plan(writes, traps, args.format)
     return 0
 
 
@@ -156,10 +171,15 @@ def run_snapshot(args: argparse.Namespace) -> int:
 def _read_device(args: argparse.Namespace, device: Path) -> tuple[Register, ...]:
     from lbr2pgo.sources.registers.msr_device import read_registers
 
-    if args.device is None:
-        _refuse_foreign(_machine(args))
-    bank, depth = _bank_and_depth(args)
-    return read_registers(device, bank, depth)
+    machine = _machine(args)
+    if args.device is None and not _is_intel(machine):
+        raise MissingToolError(
+            f"this machine has {_has(machine)}",
+            cure="Take the snapshot on an Intel machine; `lbr2pgo doctor` tells what this one has.",
+        )
+    fitting = _fitting_models(args, machine)
+    model = _one_of(fitting, {model.bank.name for model in fitting.values()})
+    return read_registers(device, model.bank, model.depth)
 
 
 def _machine(args: argparse.Namespace) -> Machine:
@@ -168,55 +188,99 @@ def _machine(args: argparse.Namespace) -> Machine:
     return read_machine(args.root)
 
 
-def _refuse_foreign(machine: Machine) -> None:
-    if machine.cpu.vendor != "GenuineIntel":
-        raise MissingToolError(
-            f"this machine has no Intel processor but one of {machine.cpu.vendor}: "
-            "the same register numbers mean other things here",
-            cure="Take the snapshot on an Intel machine; `lbr2pgo doctor` tells what this one has.",
+def _is_intel(machine: Machine) -> bool:
+    return machine.cpu.vendor == "GenuineIntel"
+
+
+def _has(machine: Machine) -> str:
+    if machine.cpu.vendor == "unknown":
+        return "a processor that is not known"
+    return (
+        f"no Intel processor but one of {machine.cpu.vendor}: the same register numbers mean "
+        "other things there"
+    )
+
+
+def _planned_model(args: argparse.Namespace, machine: Machine) -> Model:
+    """The one ring that is meant: those of a depth differ in what they can filter."""
+    is_said = not (args.model is None and args.architectural is None and args.depth is None)
+    if not is_said and not _is_intel(machine):
+        raise InputError(
+            f"this machine has {_has(machine)}",
+            cure=f"Say for which one to plan: --architectural, or --model {_names()}.",
         )
+    fitting = _fitting_models(args, machine, default_depth=32)
+    return _one_of(fitting, fitting)
 
 
-def _bank_and_depth(args: argparse.Namespace, default_depth: int | None = None) -> tuple[Bank, int]:
-    """As the options say, or else as this machine has them."""
+def _one_of(fitting: Mapping[str, Model], differing: Collection[object]) -> Model:
+    model = next(iter(fitting.values()))
+    if len(differing) > 1:
+        raise InputError(
+            f"rings of {model.depth} entries differ between processors",
+            cure=f"Say which: --model {', '.join(fitting)}.",
+        )
+    return model
+
+
+def _names() -> str:
+    from lbr2pgo.sources.registers.intel_lbr import MODELS
+
+    return ", ".join(MODELS)
+
+
+def _fitting_models(
+    args: argparse.Namespace, machine: Machine, default_depth: int | None = None
+) -> Mapping[str, Model]:
+    """The rings that may be meant, by the options or else by this machine; at least one."""
     from lbr2pgo.record.facility import Recorder, find_facility
     from lbr2pgo.sources.registers import intel_lbr
 
-    machine = _machine(args)
-    facility = find_facility(machine)
-    architectural = args.architectural
-    if architectural is None:
-        architectural = facility.recorder is Recorder.INTEL_ARCH_LBR
-    intel = facility.recorder in (Recorder.INTEL_LBR, Recorder.INTEL_ARCH_LBR)
-    _, of_model = intel_lbr.MODELS.get(args.model or "", (None, None))
-    depth = args.depth or of_model or (facility.depth if intel else None) or default_depth
+    models = intel_lbr.MODELS
+    if args.model is not None and args.model not in models:
+        raise InputError(f"no ring of {args.model!r} is known", cure=f"Known are {_names()}.")
+    architectural, depth, name = args.architectural, args.depth, args.model
+    if name is None and _is_intel(machine):
+        _refuse_netburst(machine)
+        here = find_facility(machine)
+        depth = depth or here.depth
+        name = intel_lbr.model_of(machine.cpu.family, machine.cpu.model)
+        if architectural is None:
+            architectural = here.recorder is Recorder.INTEL_ARCH_LBR
+    if not architectural and name is not None and depth in (None, models[name].depth):
+        return {name: models[name]}
+    depth = depth or default_depth
     if depth is None:
         raise InputError(
             "this machine doesn't tell how many entries its ring has",
             cure="Say it: --depth 32 on Skylake and later, 16 before.",
         )
     if architectural:
-        return intel_lbr.ARCHITECTURAL, depth
-    here = intel_lbr.model_of(machine.cpu.model) if intel and not args.depth else None
-    return _model_specific(args.model or here, depth)
+        return {"": intel_lbr.Model(intel_lbr.ARCHITECTURAL, depth, has_call_stack=True)}
+    return _of_depth(depth, args.model)
 
 
-def _model_specific(model: str | None, depth: int) -> tuple[Bank, int]:
-    """Registers of rings before the architectural one; of short ones the model tells which."""
-    from lbr2pgo.sources.registers.intel_lbr import MODEL_SPECIFIC, MODELS
-
-    fitting = {name: bank for name, (bank, entries) in MODELS.items() if entries == depth}
-    if model is None and len(fitting) > 1:
+def _refuse_netburst(machine: Machine) -> None:
+    if machine.cpu.family == 15:
         raise InputError(
-            f"rings of {depth} entries have different registers in different processors",
-            cure=f"Say which: --model {', '.join(fitting)}.",
+            "this machine is a NetBurst (Pentium 4): its registers are neither planned nor read",
+            cure=f"Say for which other one to plan: --model {_names()}.",
         )
-    if model is not None and model not in fitting:
-        names = ", ".join(fitting) or "none"
+
+
+def _of_depth(depth: int, name: str | None) -> Mapping[str, Model]:
+    """All rings of so many entries, or none if the one that was named has another number."""
+    from lbr2pgo.sources.registers.intel_lbr import MODEL_SPECIFIC, MODELS, check_depth
+
+    fitting = {each: model for each, model in MODELS.items() if model.depth == depth}
+    if not fitting:
+        check_depth(MODEL_SPECIFIC, depth)
+    if name is not None:
         raise InputError(
-            f"{model} has no ring of {depth} entries", cure=f"Those that have one: {names}."
+            f"{name} has no ring of {depth} entries",
+            cure=f"Those that have one: {', '.join(fitting)}.",
         )
-    return fitting.get(model or next(iter(fitting), ""), MODEL_SPECIFIC), depth
+    return fitting
 
 
 def _print_ring(found: Decoded, form: str) -> None:

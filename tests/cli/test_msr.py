@@ -132,6 +132,57 @@ def test_plan_as_json(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(answer["traps"]) == 2
 
 
+def test_plan_takes_the_filter_that_perf_takes(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("plan", "-j", "any_call,u", "--root", str(root), "--format", "json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert next(w["value"] for w in answer["writes"] if w["name"] == "MSR_LBR_SELECT") == "0xe5"
+
+
+@pytest.mark.parametrize(
+    ("vendor", "words"),
+    [
+        ("AuthenticAMD", "one of AuthenticAMD"),
+        ("CentaurHauls", "one of CentaurHauls"),
+        ("", "not known"),
+    ],
+)
+def test_no_writes_for_another_vendors_machine_without_a_word(
+    root: Path, capsys: pytest.CaptureFixture[str], vendor: str, words: str
+) -> None:
+    cpuinfo = f"vendor_id : {vendor}\ncpu family : 25\nmodel : 17\n" if vendor else ""
+    (root / "proc/cpuinfo").write_text(cpuinfo)
+    with pytest.raises(InputError, match=words) as raised:
+        run("plan", "--root", str(root))
+    assert "--model core2, bonnell" in str(raised.value.cure)
+    assert run("plan", "--model", "skylake", "--root", str(root)) == 0
+    assert words in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_rings_of_16_differ_in_what_they_filter(root: Path) -> None:
+    (root / "sys/bus/event_source/devices/cpu/caps/branches").write_text("16\n")
+    with pytest.raises(InputError, match="16 entries differ") as raised:
+        run("plan", "--root", str(root))
+    assert str(raised.value.cure) == "Say which: --model nehalem, sandybridge, haswell."
+    (root / "proc/cpuinfo").write_text("vendor_id : GenuineIntel\ncpu family : 6\nmodel : 42\n")
+    with pytest.raises(InputError, match="no call-stack mode"):
+        run("plan", "--call-stack", "--root", str(root))
+
+
+def test_an_unknown_model_names_those_that_are_known(root: Path) -> None:
+    with pytest.raises(InputError, match="no ring of 'zen4' is known") as raised:
+        run("plan", "--model", "zen4", "--root", str(root))
+    assert "nehalem, sandybridge, haswell, skylake" in str(raised.value.cure)
+
+
+def test_a_netburst_machine_is_refused_by_name(root: Path) -> None:
+    (root / "proc/cpuinfo").write_text("vendor_id : GenuineIntel\ncpu family : 15\nmodel : 2\n")
+    for command in (("plan",), ("snapshot", "--cpu", "2")):
+        with pytest.raises(InputError, match="is a NetBurst"):
+            run(*command, "--root", str(root))
+
+
 def test_plan_works_without_the_hardware(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -184,7 +235,7 @@ def test_a_short_ring_is_planned_by_its_model(
 def test_eight_entries_need_the_model_to_be_said_or_found(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(InputError, match="different registers") as raised:
+    with pytest.raises(InputError, match="8 entries differ") as raised:
         run("plan", "--root", str(tmp_path), "--depth", "8")
     assert "--model bonnell, silvermont, knl" in str(raised.value.cure)
     with pytest.raises(InputError, match="core2 has no ring of 8 entries"):

@@ -27,6 +27,9 @@ from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 
 IA32_DEBUGCTL, LBR_SELECT, LBR_TOS, PERF_CAPABILITIES = 0x1D9, 0x1C8, 0x1C9, 0x345
+NETBURST_TOS, NETBURST_RING = 0x1DA, frozenset(range(0x1DB, 0x1DF))
+"""Of Pentium 4: models from 3 on have the first, and 16 entries from 0x680 and 0x6c0 on (Xen:
+xen/arch/x86/include/asm/msr-index.h, MSR_P4_LASTBRANCH_*)."""
 ARCH_LBR_CTL, ARCH_LBR_DEPTH = 0x14CE, 0x14CF
 
 DEBUGCTL_LBR, DEBUGCTL_FREEZE_ON_PMI = 1 << 0, 1 << 11
@@ -72,26 +75,42 @@ CORE = Bank(
 SILVERMONT = replace(CORE, name="LBR (Silvermont)", depths=(8,), has_select=True)
 BANKS = (ARCHITECTURAL, MODEL_SPECIFIC, CORE)
 
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A ring before the architectural one, as the processors have it that it is called after."""
+
+    bank: Bank
+    depth: int
+    numbers: tuple[int, ...] = ()
+    """Of their models, family 6; of the latest none is listed."""
+    has_call_stack: bool = False
+    misses_calls: bool = False
+    """Erratum: calls are recorded only where jumps are, and returns likewise."""
+
+
 MODELS = {
-    "core2": (CORE, 4), "bonnell": (CORE, 8), "silvermont": (SILVERMONT, 8),
-    "knl": (MODEL_SPECIFIC, 8), "nehalem": (MODEL_SPECIFIC, 16), "skylake": (MODEL_SPECIFIC, 32),
-}  # fmt: skip
-"""Registers and depth of each kind of ring before the architectural one (Linux:
-arch/x86/events/intel/lbr.c, intel_pmu_lbr_init_core, _atom, _slm, _knl, _nhm to _hsw, _skl)."""
-
-# By the number of the model, family 6 (Linux: arch/x86/include/asm/intel-family.h, and
-# arch/x86/events/intel/core.c, intel_pmu_init, which says what each model calls).
-_MODEL_NUMBERS = {
-    "core2": (0x0F, 0x16, 0x17, 0x1D),
-    "bonnell": (0x1C, 0x26, 0x27, 0x35, 0x36),
-    "silvermont": (0x37, 0x4A, 0x4C, 0x4D, 0x5A),
-    "knl": (0x57, 0x85),
+    "core2": Model(CORE, 4, (0x0F, 0x16, 0x17, 0x1D)),
+    "bonnell": Model(CORE, 8, (0x1C, 0x26, 0x27, 0x35, 0x36)),
+    "silvermont": Model(SILVERMONT, 8, (0x37, 0x4A, 0x4C, 0x4D, 0x5A), misses_calls=True),
+    "knl": Model(MODEL_SPECIFIC, 8, (0x57, 0x85)),
+    "nehalem": Model(
+        MODEL_SPECIFIC, 16, (0x1A, 0x1E, 0x1F, 0x2E, 0x25, 0x2C, 0x2F), misses_calls=True
+    ),
+    "sandybridge": Model(MODEL_SPECIFIC, 16, (0x2A, 0x2D, 0x3A, 0x3E)),
+    "haswell": Model(
+        MODEL_SPECIFIC, 16, (0x3C, 0x3F, 0x45, 0x46, 0x3D, 0x47, 0x4F, 0x56), has_call_stack=True
+    ),
+    "skylake": Model(MODEL_SPECIFIC, 32, has_call_stack=True),
 }
+"""By the first processor with such a ring (Linux: arch/x86/events/intel/lbr.c,
+intel_pmu_lbr_init_core to _skl and nhm_, snb_ and hsw_lbr_sel_map; core.c, intel_pmu_init, says
+what each model calls; arch/x86/include/asm/intel-family.h has the numbers)."""
 
 
-def model_of(number: int | None) -> str | None:
-    """What a processor's ring is called in MODELS if it is a short one; None for all others."""
-    found = (name for name, numbers in _MODEL_NUMBERS.items() if number in numbers)
+def model_of(family: int | None, number: int | None) -> str | None:
+    """What a processor's ring is called in MODELS; None where its number is not listed."""
+    found = (name for name, model in MODELS.items() if family == 6 and number in model.numbers)
     return next(found, None)
 
 

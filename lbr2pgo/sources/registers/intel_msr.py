@@ -6,7 +6,7 @@ architectural LBR keeps its newest entry in register 0. Registers that were neve
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from lbr2pgo.sources.base import EventInfo
 from lbr2pgo.sources.registers import intel_lbr as lbr
@@ -59,6 +59,13 @@ def decode(registers: Sequence[Register], path: str) -> Ring:
 
 
 def _bank(values: Mapping[int, int], path: str) -> lbr.Bank:
+    if _is_netburst(values.keys()):
+        raise InputError(
+            "holds registers of NetBurst (Pentium 4), or the one branch that P6 and AMD's "
+            "IA32_DEBUGCTL keep: neither is decoded",
+            where=path,
+            cure="Rings of Core, Atom and all later processors are, and AMD's LbrExtV2.",
+        )
     for bank in lbr.BANKS:
         if bank.source in values:
             return bank
@@ -68,6 +75,13 @@ def _bank(values: Mapping[int, int], path: str) -> lbr.Bank:
         where=path,
         cure=f"The first FROM register must be there, one of {names}.",
     )
+
+
+def _is_netburst(numbers: Set[int]) -> bool:
+    """Whether these are its own registers: later rings have another TOS, or none."""
+    if lbr.NETBURST_TOS in numbers:
+        return lbr.LBR_TOS not in numbers and lbr.ARCHITECTURAL.source not in numbers
+    return numbers >= lbr.NETBURST_RING and not any(b.source in numbers for b in lbr.BANKS)
 
 
 def _indices(values: Mapping[int, int], base: int, limit: int) -> list[int]:
@@ -114,7 +128,7 @@ def _format(values: Mapping[int, int], bank: lbr.Bank, depth: int, path: str) ->
     number = values.get(lbr.PERF_CAPABILITIES, 0) & 0x3F
     if number == 0:  # not read, or hidden by a hypervisor
         return lbr.Format.INFO if has_info else _shown_format(values, bank, depth)
-    if number == lbr.Format.LINEAR and (bank, depth) == lbr.MODELS["knl"]:
+    if number == lbr.Format.LINEAR and (bank, depth) == (lbr.MODEL_SPECIFIC, 8):
         return lbr.Format.FLAGS  # Linux: intel_pmu_lbr_init_knl, "does have MISPREDICT bit"
     if number not in lbr.Format.__members__.values():
         raise InputError(
@@ -221,16 +235,16 @@ _NO_PREDICTIONS = (
 
 
 def _shows(keys: Sequence[str]) -> bool:
-    """Recognise a dump by a FROM and a TO register."""
-    numbers = {lbr.number_of(key) for key in keys} - {None}
-    return any(_shows_bank(bank, numbers) for bank in lbr.BANKS)
+    """Recognise a dump by a FROM and a TO register, or as one that is refused by name."""
+    numbers = {number for number in map(lbr.number_of, keys) if number is not None}
+    return _is_netburst(numbers) or any(_shows_bank(bank, numbers) for bank in lbr.BANKS)
 
 
-def _shows_bank(bank: lbr.Bank, numbers: set[int | None]) -> bool:
+def _shows_bank(bank: lbr.Bank, numbers: Set[int]) -> bool:
     span = range(max(bank.depths))
     return (
-        not numbers.isdisjoint(bank.source + i for i in span)
-        and not numbers.isdisjoint(bank.target + i for i in span)
+        any(bank.source + i in numbers for i in span)
+        and any(bank.target + i in numbers for i in span)
         and (bank is not lbr.CORE or lbr.LBR_TOS in numbers)  # its numbers could be anything's
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lbr2pgo.sources.registers import intel_lbr as lbr
@@ -17,16 +17,22 @@ TRAPS = (
 )
 """What spoils such a recording (Intel SDM vol. 3, Last Branch Recording Stack)."""
 
-# Bits that each filter of `perf record -j` records (Linux: hsw_lbr_sel_map, arch_lbr_ctl_map).
+# Bits that each filter of `perf record -j` records (Linux: snb_lbr_sel_map, arch_lbr_ctl_map).
 _SELECT_BITS = {
     "any": 0x1FC, "cond": 1 << 2, "call": 1 << 3, "ind_call": 1 << 4, "ind_jmp": 1 << 6,
     "any_call": 1 << 3 | 1 << 4 | 1 << 8, "any_ret": 1 << 5 | 1 << 8,
+}  # fmt: skip
+# With the erratum (Linux: nhm_lbr_sel_map): calls and returns come with jumps, or not at all.
+_JUMPS = 1 << 6 | 1 << 7
+_BITS_WITH_JUMPS = {
+    "any_call": _JUMPS, "any_ret": _JUMPS, "call": _JUMPS, "ind_call": 1 << 6,
 }  # fmt: skip
 _CTL_BITS = {
     "any": 0x7F << 16, "cond": 1 << 16, "call": 1 << 19, "ind_call": 1 << 20, "ind_jmp": 1 << 18,
     "any_call": 1 << 19 | 1 << 20 | 1 << 22, "any_ret": 1 << 21 | 1 << 22,
 }  # fmt: skip
 FILTERS = tuple(_SELECT_BITS)
+_LEVELS = ("u", "k")
 
 _CALL_STACK_SELECT, _CALL_STACK_CTL = 1 << 3 | 1 << 4 | 1 << 5, 7 << 19  # calls and returns
 _SELECT_MASK = 0x1FF
@@ -53,45 +59,62 @@ class Wanted:
     call_stack: bool = False
 
 
-def plan(bank: lbr.Bank, depth: int, wanted: Wanted) -> tuple[Write, ...]:
-    """The writes, in their order; InputError for what the registers can't do."""
-    unknown = [kind for kind in wanted.kinds if kind not in FILTERS]
+def wanted_of(filters: Sequence[str]) -> Wanted:
+    """What `perf record -j` with these names asks for: every kind and user code if none says else.
+
+    >>> wanted_of(("any_call", "u"))
+    Wanted(kinds=('any_call',), user=True, kernel=False, call_stack=False)
+    >>> wanted_of(("k",))
+    Wanted(kinds=('any',), user=False, kernel=True, call_stack=False)
+    """
+    unknown = [name for name in filters if name not in FILTERS + _LEVELS]
     if unknown:
         raise InputError(
             f"the registers have no filter {unknown[0]!r}",
-            cure=f"Choose from {', '.join(FILTERS)}.",
+            cure=f"Choose from {', '.join(FILTERS)}, and {' and '.join(_LEVELS)} for the level.",
         )
+    kinds = tuple(name for name in filters if name in FILTERS)
+    return Wanted(
+        kinds or ("any",), user="u" in filters or "k" not in filters, kernel="k" in filters
+    )
+
+
+def plan(model: lbr.Model, wanted: Wanted) -> tuple[Write, ...]:
+    """The writes, in their order; InputError for what the registers can't do."""
     if not wanted.user and not wanted.kernel:
         raise InputError(
             "neither user nor kernel code is to be recorded", cure="Choose at least one."
         )
-    lbr.check_depth(bank, depth)
-    if bank is not lbr.ARCHITECTURAL and (bank, depth) not in lbr.MODELS.values():
-        raise InputError(
-            f"no processor has an {bank.name} of {depth} entries",
-            cure=f"Say which one is meant: {', '.join(lbr.MODELS)}.",
-        )
-    if bank is lbr.ARCHITECTURAL:
-        return _architectural(depth, wanted)
-    return _model_specific(bank, depth, wanted)
+    lbr.check_depth(model.bank, model.depth)
+    if model.bank is lbr.ARCHITECTURAL:
+        return _architectural(model.depth, wanted)
+    return _model_specific(model, wanted)
 
 
-def _any_of(bits: dict[str, int], kinds: Sequence[str]) -> int:
+def _any_of(bits: Mapping[str, int], kinds: Sequence[str]) -> int:
     total = 0
     for kind in kinds:
-        total |= bits[kind]
+        total |= bits.get(kind, 0)
     return total
 
 
-def _model_specific(bank: lbr.Bank, depth: int, wanted: Wanted) -> tuple[Write, ...]:
+def _model_specific(model: lbr.Model, wanted: Wanted) -> tuple[Write, ...]:
+    bank, depth = model.bank, model.depth
     if not bank.has_select:
         _refuse_filters(bank, wanted)
+    if wanted.call_stack and not model.has_call_stack:
+        raise InputError(
+            "this ring has no call-stack mode: it came with Haswell",
+            cure="Leave out --call-stack: the ring keeps the last branches.",
+        )
     kept = _CALL_STACK_SELECT if wanted.call_stack else _any_of(_SELECT_BITS, wanted.kinds)
-    kept |= (1 if wanted.kernel else 0) | (2 if wanted.user else 0)
+    jumps = _any_of(_BITS_WITH_JUMPS, wanted.kinds) & ~kept if model.misses_calls else 0
+    levels = (1 if wanted.kernel else 0) | (2 if wanted.user else 0)
     # Bits 8:0 suppress, so what is kept is what is not set; bit 9 alone turns something on.
-    select = (_SELECT_MASK & ~kept) | (1 << 9 if wanted.call_stack else 0)
+    select = (_SELECT_MASK & ~(kept | jumps | levels)) | (1 << 9 if wanted.call_stack else 0)
     said = lbr.filter_of({lbr.LBR_SELECT: select}, bank)
     assert said is not None
+    why = said.words() + ("; jumps too, without which it misses calls (erratum)" if jumps else "")
     bases = (bank.source, bank.target, bank.info)
     clear = tuple(
         Write(name.format(i), base + i, 0, "empty the ring")
@@ -101,7 +124,7 @@ def _model_specific(bank: lbr.Bank, depth: int, wanted: Wanted) -> tuple[Write, 
     )
     return (
         Write("IA32_DEBUGCTL", lbr.IA32_DEBUGCTL, 0, "bit 0 clear: stop while setting up"),
-        *((Write("MSR_LBR_SELECT", lbr.LBR_SELECT, select, said.words()),) * bank.has_select),
+        *((Write("MSR_LBR_SELECT", lbr.LBR_SELECT, select, why),) * bank.has_select),
         *clear,
         Write("IA32_DEBUGCTL", lbr.IA32_DEBUGCTL, *_debugctl(wanted)),
     )

@@ -4,9 +4,11 @@ from lbr2pgo.sources.registers import intel_lbr as lbr
 
 
 def test_the_number_of_a_model_tells_its_ring() -> None:
-    assert [lbr.model_of(number) for number in (0x17, 0x1C, 0x37, 0x57, 0x55, None)] == [
-        "core2", "bonnell", "silvermont", "knl", None, None,
+    numbers = (0x17, 0x1C, 0x37, 0x57, 0x2C, 0x3E, 0x4F, 0x55, None)
+    assert [lbr.model_of(6, number) for number in numbers] == [
+        "core2", "bonnell", "silvermont", "knl", "nehalem", "sandybridge", "haswell", None, None,
     ]  # fmt: skip
+    assert lbr.model_of(15, 0x17) is None
 
 
 def test_unknown_names_are_no_registers() -> None:

@@ -276,6 +276,8 @@ DUMP = "".join(f"{n:#x} {v:#x}\n" for n, v in model_specific(4, 0).items())
         (DUMP + "0x345 0x9\n", "LBR format 9"),
         ("0x1c9 0x0\n", "holds no last-branch registers"),
         ("", "holds no last-branch registers"),
+        (DUMP.replace("0x1c9", "0x1da"), "holds registers of NetBurst (Pentium 4)"),
+        ("".join(f"{n:#x} 0x1\n" for n in range(0x1DB, 0x1DF)), "holds registers of NetBurst"),
         (DUMP + "0x345\n", "dump:10: is not a register and its value"),
         (DUMP + "0x345 zebra\n", "dump:10: 'zebra' is not a hexadecimal value"),
         (DUMP + "0x345 0x10000000000000000\n", "is not a hexadecimal value of 64 bits"),
@@ -321,6 +323,13 @@ def test_unreadable_and_oversized_files(tmp_path: Path) -> None:
 )
 def test_sniff_leaves_other_files_alone(head: bytes) -> None:
     assert FORMAT.sniff(head) is Sniff.NO
+
+
+def test_what_is_refused_by_name_is_recognised() -> None:
+    ring_of_four = "".join(f"{n:#x} 0x1\n" for n in range(0x1DA, 0x1DF))
+    for head in (ring_of_four, DUMP.replace("0x1c9", "0x1da")):
+        assert FORMAT.sniff(head.encode()) is Sniff.YES
+    assert decode(parse(DUMP + ring_of_four, "dump"), "dump").depth == 4  # LBR_TOS is there
 
 
 @pytest.mark.parametrize("damage", ["oops\n", "0x345 zebra\n", "0x1c9\n", "a b c d e\n"])

@@ -3,17 +3,23 @@ from __future__ import annotations
 import pytest
 
 from lbr2pgo.sources.registers import intel_lbr as lbr
-from lbr2pgo.sources.registers.intel_msr_plan import FILTERS, TRAPS, Wanted, plan
+from lbr2pgo.sources.registers.intel_msr_plan import FILTERS, TRAPS, Wanted, plan, wanted_of
 from lbr2pgo.support.errors import InputError
 
+HASWELL = lbr.MODELS["haswell"]
 
-def values(bank: lbr.Bank, depth: int, wanted: Wanted) -> dict[int, int]:
+
+def architectural(depth: int) -> lbr.Model:
+    return lbr.Model(lbr.ARCHITECTURAL, depth, has_call_stack=True)
+
+
+def values(model: lbr.Model, wanted: Wanted) -> dict[int, int]:
     """What the registers hold after all writes."""
-    return {write.number: write.value for write in plan(bank, depth, wanted)}
+    return {write.number: write.value for write in plan(model, wanted)}
 
 
 def test_the_plain_recording() -> None:
-    writes = plan(lbr.MODEL_SPECIFIC, 16, Wanted())
+    writes = plan(HASWELL, Wanted())
     assert (writes[0].number, writes[0].value) == (0x1D9, 0)
     assert (writes[1].number, writes[1].value) == (0x1C8, 1)
     assert {w.number for w in writes[2:-1]} == {*range(0x680, 0x690), *range(0x6C0, 0x6D0)}
@@ -32,23 +38,55 @@ def test_the_plain_recording() -> None:
     ],
 )
 def test_lbr_select(wanted: Wanted, select: int) -> None:
-    assert values(lbr.MODEL_SPECIFIC, 16, wanted)[0x1C8] == select
+    assert values(HASWELL, wanted)[0x1C8] == select
 
 
 def test_call_stacks_are_not_frozen() -> None:
-    assert values(lbr.MODEL_SPECIFIC, 16, Wanted(call_stack=True))[0x1D9] == 1
-    assert values(lbr.ARCHITECTURAL, 16, Wanted(call_stack=True))[0x1D9] == 0
+    assert values(HASWELL, Wanted(call_stack=True))[0x1D9] == 1
+    assert values(architectural(16), Wanted(call_stack=True))[0x1D9] == 0
 
 
 def test_architectural() -> None:
-    assert values(lbr.ARCHITECTURAL, 32, Wanted()) == {0x14CE: 0x7F0005, 0x14CF: 32, 0x1D9: 0x800}
-    assert values(lbr.ARCHITECTURAL, 8, Wanted(("cond",), kernel=True))[0x14CE] == 0x10007
+    assert values(architectural(32), Wanted()) == {0x14CE: 0x7F0005, 0x14CF: 32, 0x1D9: 0x800}
+    assert values(architectural(8), Wanted(("cond",), kernel=True))[0x14CE] == 0x10007
 
 
-@pytest.mark.parametrize("bank", [lbr.MODEL_SPECIFIC, lbr.ARCHITECTURAL])
+# LBR_SELECT as Linux' tables have it for Nehalem (nhm_lbr_sel_map) and for what came after it.
+@pytest.mark.parametrize(
+    ("kind", "nehalem", "later"),
+    [
+        ("any_call", 0x025, 0x0E5), ("ind_call", 0x1AD, 0x1ED), ("any_ret", 0x01D, 0x0DD),
+        ("cond", 0x1F9, 0x1F9), ("ind_jmp", 0x1BD, 0x1BD), ("any", 0x001, 0x001),
+    ],
+)  # fmt: skip
+def test_nehalem_records_calls_only_with_jumps(kind: str, nehalem: int, later: int) -> None:
+    for model in ("nehalem", "silvermont"):
+        assert values(lbr.MODELS[model], Wanted((kind,)))[0x1C8] == nehalem
+    for model in ("sandybridge", "knl", "haswell", "skylake"):
+        assert values(lbr.MODELS[model], Wanted((kind,)))[0x1C8] == later
+    said = next(w.why for w in plan(lbr.MODELS["nehalem"], Wanted((kind,))) if w.number == 0x1C8)
+    assert ("(erratum)" in said) == (nehalem != later)
+
+
+@pytest.mark.parametrize("model", ["nehalem", "sandybridge", "knl", "silvermont"])
+def test_there_is_no_call_stack_before_haswell(model: str) -> None:
+    with pytest.raises(InputError, match="no call-stack mode: it came with Haswell"):
+        plan(lbr.MODELS[model], Wanted(call_stack=True))
+
+
+def test_filters_are_those_of_perf_record() -> None:
+    assert wanted_of(["any_call", "u"]) == Wanted(("any_call",))
+    assert wanted_of(["u", "k"]) == Wanted(("any",), user=True, kernel=True)
+    assert wanted_of(["k", "cond"]) == Wanted(("cond",), user=False, kernel=True)
+    assert wanted_of([]) == Wanted()
+    with pytest.raises(InputError, match="no filter 'in_tx'"):
+        wanted_of(["in_tx"])
+
+
+@pytest.mark.parametrize("model", [HASWELL, architectural(16)])
 @pytest.mark.parametrize("kind", FILTERS)
-def test_what_is_planned_decodes_to_what_was_wanted(bank: lbr.Bank, kind: str) -> None:
-    found = lbr.filter_of(values(bank, 16, Wanted((kind,))), bank)
+def test_what_is_planned_decodes_to_what_was_wanted(model: lbr.Model, kind: str) -> None:
+    found = lbr.filter_of(values(model, Wanted((kind,))), model.bank)
     assert found is not None
     assert (found.user, found.kernel, found.call_stack) == (True, False, False)
     recorded = len(found.kinds)
@@ -66,9 +104,8 @@ def test_short_rings_have_the_registers_of_their_model(
     model: str, source: int, target: int, has_select: bool
 ) -> None:
     """Linux: arch/x86/events/intel/lbr.c, intel_pmu_lbr_init_core, _atom, _slm and _knl."""
-    bank, depth = lbr.MODELS[model]
-    wanted = Wanted(kernel=True)
-    numbers = {write.number for write in plan(bank, depth, wanted)}
+    depth = lbr.MODELS[model].depth
+    numbers = {write.number for write in plan(lbr.MODELS[model], Wanted(kernel=True))}
     ring = {*range(source, source + depth), *range(target, target + depth)}
     assert numbers == ring | {0x1D9} | ({0x1C8} if has_select else set())
     assert depth == (4 if model == "core2" else 8)
@@ -77,7 +114,7 @@ def test_short_rings_have_the_registers_of_their_model(
 @pytest.mark.parametrize("wanted", [Wanted(), Wanted(("cond",), kernel=True)])
 def test_without_a_filter_register_only_everything_can_be_recorded(wanted: Wanted) -> None:
     with pytest.raises(InputError, match="has no filter"):
-        plan(lbr.CORE, 4, wanted)
+        plan(lbr.MODELS["core2"], wanted)
 
 
 def test_the_traps_are_named() -> None:
@@ -90,10 +127,9 @@ def test_the_traps_are_named() -> None:
     ("depth", "wanted", "message"),
     [
         (12, Wanted(), "never has 12 entries"),
-        (16, Wanted(("in_tx",)), "no filter 'in_tx'"),
         (16, Wanted(user=False), "neither user nor kernel"),
     ],
 )
 def test_impossible_plans(depth: int, wanted: Wanted, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        plan(lbr.MODEL_SPECIFIC, depth, wanted)
+        plan(lbr.Model(lbr.MODEL_SPECIFIC, depth), wanted)
