@@ -18,7 +18,7 @@ HAS_COMPILER = (command -v cc || command -v gcc || command -v clang) >/dev/null 
 
 SECONDS_EACH ?= 60
 
-.PHONY: help demo test test-pythons lint man docs toolchain compiler install setup bench bench-fleet dist fuzz clean
+.PHONY: help demo test test-pythons lint man docs tables toolchain compiler install setup bench bench-fleet dist fuzz clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -49,6 +49,9 @@ man: setup ## the manual page, in build/man
 	$(BIN)/argparse-manpage --module lbr2pgo.cli --function _parser --project-name lbr2pgo --prog lbr2pgo \
 	    --description "turn branch-stack samples into profiles and reports" --author "The lbr2pgo developers" \
 	    --output build/man/lbr2pgo.1
+
+tables: setup ## write the tables of the docs that come from registries
+	$(BIN)/python docs/make_tables.py
 
 docs: setup ## the documentation as a site, in build/site
 	$(BIN)/mkdocs build --strict --quiet

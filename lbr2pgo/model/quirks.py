@@ -304,18 +304,3 @@ QUIRKS = (
 
 LOSSES = tuple({quirk.loss.reason: quirk.loss for quirk in QUIRKS if quirk.loss}.values())
 """What can be lost, each once."""
-
-
-def _counted_as(quirk: Quirk) -> str:
-    return quirk.loss.reason if quirk.loss else quirk.tally or "nothing lost"
-
-
-def table() -> str:
-    """The quirks as a table in Markdown, for docs/hardware.md."""
-    head = "| quirk | recorder | how it shows | what is done | counted as | source | test |"
-    rows = (
-        f"| {q.name} | {q.recorder} | {q.seen} | {q.done} (`{q.code}`) "
-        f"| {_counted_as(q)} | {q.source} | `{q.test}` |"
-        for q in QUIRKS
-    )
-    return "\n".join([head, "| --- | --- | --- | --- | --- | --- | --- |", *rows]) + "\n"

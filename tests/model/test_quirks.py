@@ -28,7 +28,7 @@ from lbr2pgo.counting.count import CountingOptions, count
 from lbr2pgo.evidence.cycle_counts import CYCLES
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import BranchCounts
-from lbr2pgo.model.quirks import LOSSES, QUIRKS, table
+from lbr2pgo.model.quirks import LOSSES, QUIRKS
 from lbr2pgo.native.walk import Reason
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.program import Program
@@ -391,11 +391,6 @@ def test_cycles_that_nobody_recorded_are_missing() -> None:
     tables = latency(replace(found, limits=replace(found.limits, is_amd=True)))
     assert all(not len(each) for each in tables)
     assert any("AMD" in note for each in tables for note in each.notes)
-
-
-def test_the_page_shows_the_table() -> None:
-    page = (ROOT / "docs" / "hardware.md").read_text()
-    assert page.split("compares -->\n", 1)[1].split("<!-- end", 1)[0] == table()
 
 
 @pytest.mark.parametrize("quirk", QUIRKS, ids=lambda quirk: quirk.name)

@@ -1,0 +1,85 @@
+"""Write the tables of the docs that follow from registries: `make tables`.
+
+Each stands between `<!-- table: NAME (make tables) -->` and `<!-- end -->`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from lbr2pgo.model.quirks import QUIRKS
+from lbr2pgo.profiles.registry import formats as written_formats
+from lbr2pgo.profiles.registry import output
+from lbr2pgo.sources import formats as read_formats
+
+DOCS = Path(__file__).parent
+Rows = Iterator[tuple[str, ...]]
+
+
+def _read_formats() -> Rows:
+    yield "format", "what it is", "facts from"
+    for form in read_formats():
+        yield form.name, form.summary, "; ".join(form.references)
+
+
+def _written_formats() -> Rows:
+    yield "format", "option", "written as", "read by", "limits", "facts from"
+    for form in written_formats():
+        for each in form.forms:
+            words = " ".join(output(form.name, "OUT", **each.options).words())
+            limits, facts = "; ".join(form.limitations), "; ".join(form.references)
+            yield each.name, f"`{words}`", each.written_as, each.read_by, limits, facts
+
+
+def _options() -> Rows:
+    yield "option", "value", "output", "field", "meaning"
+    for form in written_formats():
+        for option in form.output.options():
+            value = "OUT" if option.is_path else "N" * option.is_number
+            value = value or ", ".join(option.choices)
+            word, field = f"`{option.flag.word}`", f"`{option.name}`"
+            yield word, value, f"`{form.name}`", field, option.flag.help
+
+
+def _quirks() -> Rows:
+    yield "quirk", "recorder", "how it shows", "what is done", "counted as", "source", "test"
+    for q in QUIRKS:
+        counted = q.loss.reason if q.loss else q.tally or "nothing lost"
+        yield q.name, q.recorder, q.seen, f"{q.done} (`{q.code}`)", counted, q.source, f"`{q.test}`"
+
+
+TABLES: dict[str, Callable[[], Rows]] = {
+    "formats that are read": _read_formats,
+    "formats that are written": _written_formats,
+    "options of written formats": _options,
+    "quirks": _quirks,
+}
+
+_TABLE = re.compile(r"(<!-- table: (.+) \(make tables\) -->\n)[^<]*?(?=<!-- end -->)")
+
+
+def refreshed(text: str) -> str:
+    """A page with its tables as the registries have them now."""
+    return _TABLE.sub(lambda found: found[1] + _in_markdown(TABLES[found[2]]()), text)
+
+
+def _in_markdown(rows: Rows) -> str:
+    head, *others = (f"| {' | '.join(cells)} |\n" for cells in rows)
+    return "".join([head, "| --- " * head.count(" | ") + "| --- |\n", *others])
+
+
+def main() -> int:
+    """Refresh all pages, and say which have changed."""
+    for page in sorted(DOCS.rglob("*.md")):
+        old = page.read_text()
+        if (new := refreshed(old)) != old:
+            page.write_text(new)
+            print(page.relative_to(DOCS))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
