@@ -99,15 +99,15 @@ def whole_number(text: str) -> int:
 
 
 def moved_directory(text: str) -> tuple[str, str]:
-    """Where a directory was and where it is now.
+    """Where a directory was and where it is now; or nothing and a directory that stayed.
 
-    >>> moved_directory("/build/app=src")
-    ('/build/app', 'src')
+    >>> moved_directory("/build/app=src"), moved_directory("src")
+    (('/build/app', 'src'), ('', 'src'))
     """
     old, separator, new = text.partition("=")
-    if not (old and separator and new):
-        raise argparse.ArgumentTypeError(f"{text} is not of the form FROM=TO")
-    return old, new
+    if separator and not (old and new):
+        raise argparse.ArgumentTypeError(f"{text} is not of the form DIR or FROM=TO")
+    return (old, new) if separator else ("", text)
 
 
 def some_of(*known: str) -> Callable[[str], list[str]]:

@@ -40,8 +40,13 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         "found (may be repeated)",
     )  # fmt: skip
     parser.add_argument(
-        "--source-dir", type=moved_directory, action="append", default=[], metavar="FROM=TO",
-        help="source files whose path begins with FROM are now in TO; may be repeated",
+        "--source-dir", type=moved_directory, action="append", default=[], metavar="DIR",
+        help="show source files below DIR, too; FROM=TO: those whose path begins with FROM are now "
+        "in TO; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--changed-source", action="store_true",
+        help="show source files that changed since the build, too",
     )  # fmt: skip
 
 
@@ -66,6 +71,7 @@ def report_options(args: argparse.Namespace, **shown: Any) -> ReportOptions:
         places=ImagePlaces(tuple(args.sysroots)),
         jit=tuple(args.jit),
         source_dirs=tuple(args.source_dir),
+        changed_source=args.changed_source,
         counting=counting_options(args),
         strict=args.strict,
         **shown,

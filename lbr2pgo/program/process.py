@@ -14,7 +14,7 @@ import numpy as np
 
 from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.code.regions import Functions
-from lbr2pgo.program.dwarf.debug_info import CodeInfo, InlineFrames, Lines
+from lbr2pgo.program.dwarf.debug_info import CodeInfo, InlineFrames, Lines, Origin
 from lbr2pgo.program.elf.names import Names
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import (
@@ -210,10 +210,10 @@ class _JoinedDebugInfo:
             files += each.files
         return Lines(file, line, discriminator, column, tuple(files))
 
-    def digests(self, addresses: ImageAddresses) -> dict[str, bytes]:
-        found: dict[str, bytes] = {}
+    def origins(self, addresses: ImageAddresses) -> dict[str, Origin]:
+        found: dict[str, Origin] = {}
         for debug, _, own in self._asked(addresses):
-            found |= debug.digests(own)
+            found |= debug.origins(own)
         return found
 
     def _asked(self, addresses: ImageAddresses) -> Iterator[tuple[CodeInfo, I64, ImageAddresses]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -32,7 +33,8 @@ from lbr2pgo.reports.model import (
     Timing,
 )
 from lbr2pgo.reports.placed_profiles import read_inputs
-from lbr2pgo.reports.source_text import Moved, SourceFiles, source_table
+from lbr2pgo.reports.source_files import Moved, SourceFiles
+from lbr2pgo.reports.source_text import source_table
 from lbr2pgo.reports.summary import summary
 from lbr2pgo.support.addresses import image_array, in_file
 from lbr2pgo.support.dataclass import dataclass
@@ -64,7 +66,9 @@ class ReportOptions(ProcessInputs):
     source: bool = False
     """Whether functions are shown with their source."""
     source_dirs: tuple[Moved, ...] = ()
-    """Where source files are now, see `reports.source_text`."""
+    """Where source files are now, see `reports.source_files`."""
+    changed_source: bool = False
+    """Whether source files are shown that changed since the build."""
 
     def __post_init__(self) -> None:
         ProcessInputs.__post_init__(self)
@@ -216,19 +220,21 @@ def _views(evidence: Evidence, options: ReportOptions) -> Iterator[FunctionView]
     if not options.wants(function_view.NAME):
         return
     is_wanted = options.function or options.source or function_view.NAME in options.only
+    layout = evidence.program.image.layout
+    files = SourceFiles(options.source_dirs, layout.path, shows_changed=options.changed_source)
     for region, share in hottest_regions(evidence, max(1 if is_wanted else 0, options.views)):
         view = function_view.function_view(evidence, region)
         graph = _graph(evidence, view.graph)
-        source = _source(evidence, region, view.name, options) if options.source else None
+        source = _source(evidence, region, view.name, files) if options.source else None
         yield FunctionView(view.name, view.start, share, view.code, graph, source)
 
 
-def _source(evidence: Evidence, region: int, name: str, options: ReportOptions) -> Table:
+def _source(evidence: Evidence, region: int, name: str, files: SourceFiles) -> Table:
     file, _ = evidence.program.file_of(int(evidence.program.regions.start[region]))
-    files = SourceFiles(options.source_dirs, file.image.build_id)
+    files = replace(files, build_id=file.image.build_id)
     inside = evidence.of_function(region).concerns(evidence.flow.instructions.address)
-    digests = evidence.debug.digests(evidence.flow.instructions.address[inside])
-    table = source_table(name, line_figures(evidence, region), files, digests)
+    origins = evidence.debug.origins(evidence.flow.instructions.address[inside])
+    table = source_table(name, line_figures(evidence, region), files, origins)
     return table.as_simulated(in_title=False) if evidence.limits.is_simulated else table
 
 

@@ -102,7 +102,7 @@ def test_lines_and_frames_are_those_of_each(process: Process) -> None:
         at = {address: i for i, address in enumerate(both[order].tolist())}
         for i, address in enumerate(moved(part, addresses).tolist()[::7]):
             assert stack(frames, at[address]) == stack(alone, 7 * i)
-        assert debug.digests(moved(part, addresses)) == part.program.debug_info().digests(addresses)
+        assert debug.origins(moved(part, addresses)) == part.program.debug_info().origins(addresses)
 
 
 def stack(frames, row: int) -> list[tuple[str, str, int, int]]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from lbr2pgo.program.dwarf.frame import InlineFrames
 from lbr2pgo.program.dwarf.function import DwarfFunctions
-from lbr2pgo.program.dwarf.line import Lines
+from lbr2pgo.program.dwarf.line import Lines, Origin
 from lbr2pgo.program.dwarf.loader import (
     DEBUG_DIRECTORIES,
     SectionReader,
@@ -41,6 +41,7 @@ __all__ = [
     "DwarfFunctions",
     "InlineFrames",
     "Lines",
+    "Origin",
     "ScopedPlaces",
     "Scopes",
 ]
@@ -63,8 +64,8 @@ class CodeInfo(Protocol):
     def lines(self, addresses: ImageAddresses) -> Lines:
         """File, line, discriminator and column of (n,) image addresses."""
 
-    def digests(self, addresses: ImageAddresses) -> dict[str, bytes]:
-        """MD5 of the source files of image addresses, as they were compiled; of DWARF 5 only."""
+    def origins(self, addresses: ImageAddresses) -> dict[str, Origin]:
+        """What is said of the source files of image addresses besides their names."""
 
 
 @dataclass
@@ -168,11 +169,11 @@ class DebugInfo:
             return [None] * len(addresses)
         return self._symbolizer.unit_names(np.ascontiguousarray(addresses, np.uint64))
 
-    def digests(self, addresses: ImageAddresses) -> dict[str, bytes]:
-        """MD5 of the source files of image addresses, as they were compiled; of DWARF 5 only."""
+    def origins(self, addresses: ImageAddresses) -> dict[str, Origin]:
+        """What is said of the source files of image addresses besides their names."""
         if not self.present:
             return {}
-        return self._symbolizer.digests(np.ascontiguousarray(addresses, np.uint64))
+        return self._symbolizer.origins(np.ascontiguousarray(addresses, np.uint64))
 
     def functions_for(self, addresses: ImageAddresses) -> DwarfFunctions:
         """The functions of the units that claim these image addresses.

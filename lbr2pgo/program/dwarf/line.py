@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,18 @@ class Lines:
     def __post_init__(self) -> None:
         seal(self)
         same_length(self)
+
+
+class Origin(NamedTuple):
+    """What is said of a source file besides its name."""
+
+    directory: str
+    """That it was compiled in."""
+    digest: bytes | None
+    """MD5 of its content at that time; of DWARF 5 only."""
+
+
+NO_ORIGIN = Origin("/", None)
 
 
 @dataclass(frozen=True)
@@ -71,8 +84,11 @@ class LineTable:
         base = self._unit_directory if in_unit and not directory.startswith("/") else ""
         return "/".join(part.rstrip("/") or "/" for part in (base, directory, name) if part)
 
-    def digest(self, number: int) -> bytes | None:
-        """MD5 of a file's content when it was compiled; None where the table does not say it."""
+    def origin(self, number: int) -> Origin:
+        """See `Origin`."""
+        return Origin(self._unit_directory, self._digest(number))
+
+    def _digest(self, number: int) -> bytes | None:
         at = number - self._first_number
         if not 0 <= at < len(self.files):
             return None

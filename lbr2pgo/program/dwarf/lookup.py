@@ -29,7 +29,7 @@ from lbr2pgo.program.dwarf.function import (
     name_all,
     subprogram_ranges,
 )
-from lbr2pgo.program.dwarf.line import Lines, LineTable, read_line_table
+from lbr2pgo.program.dwarf.line import Lines, LineTable, Origin, read_line_table
 from lbr2pgo.program.dwarf.loader import SplitUnits
 from lbr2pgo.program.dwarf.scope import ScopedPlaces, ScopeGroup, assemble_places
 from lbr2pgo.program.dwarf.unit import Claims, Dwarf
@@ -247,18 +247,17 @@ class Symbolizer:
                 names[row] = name
         return names
 
-    def digests(self, addresses: ImageAddresses) -> dict[str, bytes]:
-        """See `DebugInfo.digests`."""
+    def origins(self, addresses: ImageAddresses) -> dict[str, Origin]:
+        """See `DebugInfo.origins`."""
         ascending, _ = _in_order(addresses)
-        digests: dict[str, bytes] = {}
+        origins: dict[str, Origin] = {}
         for unit, rows in self._cover.by_unit(ascending):
             table = self.line_table(unit)
-            found = _look_up(table, ascending[rows])
-            for number in np.unique(found["file"][found["is_there"] != 0]).tolist():
-                digest = None if table is None else table.digest(number)
-                if table is not None and digest is not None:
-                    digests[table.file_name(number)] = digest
-        return digests
+            if table is not None:
+                found = _look_up(table, ascending[rows])
+                numbers = np.unique(found["file"][found["is_there"] != 0]).tolist()
+                origins |= {table.file_name(number): table.origin(number) for number in numbers}
+        return origins
 
     def functions(self, units: I64, lowest: int) -> DwarfFunctions:
         """The functions of some units; ranges that start below `lowest` are left out."""

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from lbr2pgo.program.dwarf.debug_info import InlineFrames, Lines
+from lbr2pgo.program.dwarf.debug_info import InlineFrames, Lines, Origin
 from lbr2pgo.program.jit.made_image import JitImage
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I32, U32
@@ -86,6 +86,6 @@ class JitLines:
         none = np.zeros(len(addresses), np.uint32)
         return Lines(file, line, none, none, self.files)
 
-    def digests(self, addresses: ImageAddresses) -> dict[str, bytes]:
-        """None are told."""
+    def origins(self, addresses: ImageAddresses) -> dict[str, Origin]:
+        """Nothing is."""
         return {}
