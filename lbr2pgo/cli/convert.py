@@ -204,10 +204,12 @@ def _run_one(args: argparse.Namespace) -> int:
             timings = Timings(progress.stage)
             done = convert(options, progress, timings)
     except IncompleteError as error:
+        messages.warn(error.notes)
         _show(error.tallies, error.notes, options.paths, args.summary_json)
         raise
     if args.summary_json is not None:
         refuse_overwriting([args.summary_json], [done.binary])
+    messages.warn(done.notes)
     for output in (*options.outputs, *options.optional):
         if output.paths[0] in done.written:
             messages.wrote(output.paths[0], output.next_step)

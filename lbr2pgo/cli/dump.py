@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lbr2pgo.cli.commands import COMMANDS
-from lbr2pgo.cli.messages import note
+from lbr2pgo.cli.messages import note, warn
 from lbr2pgo.cli.parser import executable, whole_number
 from lbr2pgo.cli.selection import add_binary, add_pids, add_selection, counting_options
 from lbr2pgo.support.file_names import expanded
@@ -122,6 +122,7 @@ def run_stacks(args: argparse.Namespace) -> int:
     """Show samples."""
     from lbr2pgo.dumping import stacks
     from lbr2pgo.program.program import Program
+    from lbr2pgo.replay.recordings import damage_of
     from lbr2pgo.sources import open_source
     from lbr2pgo.sources.base import StackSource
     from lbr2pgo.support.errors import InputError
@@ -135,7 +136,9 @@ def run_stacks(args: argparse.Namespace) -> int:
         )
     resolve = None if args.binary is None else Program.open(args.binary).address_of
     _print(stacks.lines(source, stacks.Selection(args.limit, tuple(args.pid)), resolve))
-    note(f"{number:,} {reason}" for reason, number in source.health().items() if number)
+    damage = tuple(damage_of(source))
+    warn(damage)
+    note(damage)
     return 0
 
 
@@ -233,6 +236,7 @@ def _replayed(args: argparse.Namespace) -> Replayed:
     with SampleProgress(inputs.profiles) as progress:
         found = read_and_replay(inputs, progress, Timings(progress.stage))
     found.refuse_nothing()
+    warn(found.notes)
     note(found.notes)
     return found
 

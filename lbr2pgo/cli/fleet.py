@@ -133,6 +133,7 @@ def run(args: argparse.Namespace) -> int:
     from lbr2pgo.cli.merge import shares
     from lbr2pgo.fleet.fleet import run_fleet
     from lbr2pgo.fleet.runners import runner
+    from lbr2pgo.model.doubts import told_of
     from lbr2pgo.profiles.counts.format import CountsOutput
     from lbr2pgo.support.output import refuse_unwritable
 
@@ -144,7 +145,9 @@ def run(args: argparse.Namespace) -> int:
         done = run_fleet(options, where, _Watch())
     if args.report is not None:
         _report(done, args.report)
-    messages.note(f"{each.file.name}: {note}" for each in done.counted for note in each.notes)
+    notes = [told_of(each.file.name, note) for each in done.counted for note in each.notes]
+    messages.warn(notes)
+    messages.note(notes)
     messages.note(f"not counted: {each.file.name}: {each.problem}" for each in done.unreadable)
     if not messages.is_quiet():
         stream = sys.stderr if args.report == "-" else sys.stdout

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -55,6 +56,8 @@ def run_images(options: ImagesOptions, summary: str | None, *, shows_timings: bo
 def _show(done: Images, asked: Collection[Path], stream: TextIO) -> None:
     from lbr2pgo.cli.waterfall import print_waterfall
 
+    of_images = chain.from_iterable(image.result.notes for image in done.images)
+    messages.warn(dict.fromkeys((*done.notes, *of_images)))
     for image in done.images:
         if image.is_complete and not messages.is_quiet():
             print(f"{image.binary}", file=stream)
@@ -71,11 +74,13 @@ def _show(done: Images, asked: Collection[Path], stream: TextIO) -> None:
 
 
 def _notes(image: ConvertedImage) -> Iterator[str]:
+    from lbr2pgo.model.doubts import parted
     from lbr2pgo.model.incomplete import IncompleteError
 
     if isinstance(image.result, IncompleteError):
         yield image.result.headline
-    yield from image.result.notes
+    _, others = parted(image.result.notes)
+    yield from others
 
 
 def _shares(images: Sequence[ConvertedImage]) -> Iterator[str]:

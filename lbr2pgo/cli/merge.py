@@ -77,6 +77,7 @@ def run(args: argparse.Namespace) -> int:
     )
     with SampleProgress(options.inputs) as progress:
         done = merge_files(options, progress)
+    messages.warn(done.notes)
     for path in done.written:
         next_step = CountsOutput(path).next_step if done.builds else "lbr2pgo check"
         messages.wrote(path, next_step)

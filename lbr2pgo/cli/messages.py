@@ -79,7 +79,20 @@ def _size(size: int) -> str:
     return f"{size / 1e3:,.1f} kB" if size < 1e6 else f"{size / 1e6:,.1f} MB"
 
 
+def warn(notes: Iterable[str]) -> None:
+    """Say what questions the results that follow, to everyone."""
+    from lbr2pgo.model.doubts import parted
+    from lbr2pgo.support.printable import printable
+
+    doubts, _ = parted(notes)
+    for each in doubts:
+        print(printable(f"warning: {each}"), file=sys.stderr, flush=True)
+
+
 def note(notes: Iterable[str]) -> None:
-    """Say what had to be assumed."""
-    for each in notes:
+    """Say what had to be assumed; `warn` says the doubts among it."""
+    from lbr2pgo.model.doubts import parted
+
+    _, others = parted(notes)
+    for each in others:
         say(f"note: {each}")

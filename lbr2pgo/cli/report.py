@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lbr2pgo.cli.commands import COMMANDS
-from lbr2pgo.cli.messages import wrote
+from lbr2pgo.cli.messages import warn, wrote
 from lbr2pgo.cli.own_process import prepare
 from lbr2pgo.cli.parser import executable, names, whole_number
 from lbr2pgo.cli.reporting import (
@@ -118,6 +118,8 @@ def run(args: argparse.Namespace) -> int:
         )
     options = _options(args, form)
     report = _comparison(args, options) if args.against else read_report(args, options)
+    if form is not None or args.html is not None:
+        warn(report.notes)
     if form is not None:
         _print(report, form)
     if args.html is not None:

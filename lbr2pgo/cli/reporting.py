@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lbr2pgo.cli import messages
 from lbr2pgo.cli.parser import moved_directory
 from lbr2pgo.cli.selection import (
     add_binaries,
@@ -97,6 +98,7 @@ def _read(options: ReportOptions) -> Report:
         with SampleProgress(options.profiles) as progress:
             return make_report(options, progress)
     except EmptyProfileError as error:
+        messages.warn(error.notes)
         show_losses(error.tallies, error.notes, sys.stderr)
         raise
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lbr2pgo.cli.commands import COMMANDS
-from lbr2pgo.cli.messages import say
+from lbr2pgo.cli.messages import say, warn
 from lbr2pgo.cli.own_process import prepare
 from lbr2pgo.cli.parser import whole_number
 from lbr2pgo.cli.reporting import (
@@ -58,6 +58,7 @@ def run(args: argparse.Namespace) -> int:
     from lbr2pgo.reports import html
 
     report = for_people(args, read_report(args, _options(args)))
+    warn(report.notes)
     if args.serve is None:
         _open(html.render(report))
         return 0

@@ -17,6 +17,7 @@ from lbr2pgo.counting.count import CountingOptions
 from lbr2pgo.fleet.fleet_files import FleetFile
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.count_sums import CountSums
+from lbr2pgo.model.doubts import Doubt, parted
 from lbr2pgo.profiles.counts import parquet_counts
 from lbr2pgo.profiles.counts.format import origin_of
 from lbr2pgo.program.elf.find import ImagePlaces
@@ -146,8 +147,9 @@ def _builds(
 
 
 def _save_notes(saved: Path, notes: Iterable[str]) -> None:
-    write_pieces(saved.with_suffix(_NOTES), [json.dumps(list(notes)).encode()])
+    write_pieces(saved.with_suffix(_NOTES), [json.dumps(parted(notes)).encode()])
 
 
 def _saved_notes(saved: Path) -> tuple[str, ...]:
-    return tuple(json.loads(saved.with_suffix(_NOTES).read_bytes()))
+    doubts, notes = json.loads(saved.with_suffix(_NOTES).read_bytes())
+    return (*map(Doubt, doubts), *notes)

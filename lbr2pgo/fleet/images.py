@@ -17,6 +17,7 @@ from lbr2pgo.program.elf.find import ImagePlaces
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recorded_images import recorded_images
 from lbr2pgo.replay.recordings import ReadingOptions, Replayed, replay_images
+from lbr2pgo.sources.repeated_files import repetitions
 from lbr2pgo.sources.series import open_recordings
 from lbr2pgo.support import headway
 from lbr2pgo.support.dataclass import dataclass
@@ -92,7 +93,7 @@ class Images:
 
     images: tuple[ConvertedImage, ...]
     notes: tuple[str, ...]
-    """Of files that were not found."""
+    """Of files that come twice, or were not found."""
 
 
 def convert_images(
@@ -136,7 +137,7 @@ def convert_images(
     with timings.stage("write the images"):
         done = tuple(in_order(work, [convert] * threads()))
     missing = [f"not found: {each}" for each in mapped if each.found is None]
-    return Images(done, tuple(missing))
+    return Images(done, (*repetitions(options.profiles), *missing))
 
 
 def _outputs_of(program: Program, name: str, outputs: Sequence[Output]) -> tuple[Output, ...]:

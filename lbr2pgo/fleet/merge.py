@@ -23,6 +23,7 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recorded_program import recorded_program
 from lbr2pgo.replay.recordings import ReadingOptions, progress_over_all, replay_sources
 from lbr2pgo.sources.base import BuildSource, Source, SourceInfo
+from lbr2pgo.sources.repeated_files import repetitions
 from lbr2pgo.sources.series import Recording, open_series, series_of, size_of
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.file_names import BUILD_ID, NO_BUILD_ID, fields_of, filled
@@ -94,13 +95,15 @@ def merge_files(options: MergeOptions, progress: Progress | None = None) -> Merg
     """
     readers = [None if path.is_dir() else reader_of(path) for path in options.inputs]
     known = [reader for reader in readers if reader is not None and reader.merging is not None]
-    if len(known) == len(readers):
-        return _merge_profiles(options, known, progress)
-    if known:
+    if known and len(known) < len(readers):
         raise _apart(options.inputs, readers)
-    if not fields_of(options.output):
-        refuse_unwritable([options.output])
-    return _merge_counts(options, progress)
+    if known:
+        done = _merge_profiles(options, known, progress)
+    else:
+        if not fields_of(options.output):
+            refuse_unwritable([options.output])
+        done = _merge_counts(options, progress)
+    return replace(done, notes=(*repetitions(options.inputs), *done.notes))
 
 
 def _apart(inputs: Sequence[Path], readers: Sequence[Reader[Any] | None]) -> InputError:

@@ -9,6 +9,7 @@ from math import isqrt
 from pathlib import Path
 
 from lbr2pgo.conversion import ConvertOptions, convert
+from lbr2pgo.model.doubts import parted
 from lbr2pgo.pgo.steps import Say, command_words
 from lbr2pgo.profiles.base import Output
 from lbr2pgo.profiles.llvm.density import ENOUGH
@@ -155,5 +156,8 @@ def make_profiles(
     done = convert(ConvertOptions(tuple(inputs), binary, outputs=tuple(outputs)))
     samples = done.tallies.get("samples_read")
     say("   every branch of the run" if samples is None else f"   {samples:,} samples")
-    for note in done.notes:
+    doubts, notes = parted(done.notes)
+    for doubt in doubts:
+        say(f"   Warning: {doubt}")
+    for note in notes:
         say(f"   Note: {note}")

@@ -20,6 +20,7 @@ from lbr2pgo.replay.recorded_images import RecordedImage, recorded_images
 from lbr2pgo.replay.recorded_program import recorded_program
 from lbr2pgo.replay.recordings import Inputs, Replayed, replay_sources
 from lbr2pgo.sources.base import Source
+from lbr2pgo.sources.repeated_files import repetitions
 from lbr2pgo.sources.series import open_recordings
 from lbr2pgo.support import headway
 from lbr2pgo.support.addresses import SLOT_SIZE
@@ -65,7 +66,8 @@ def read_process(inputs: ProcessInputs, progress: Progress | None = None) -> Rep
     names = [recording.name for recording in recordings]
     replayed = replay_sources(sources, program, options, progress, names=names)
     missing = _missing(mapped, replayed) if inputs.libraries else ()
-    notes = (*_assumed(inputs, program), *told, *replayed.notes, *missing)
+    doubts = repetitions(inputs.profiles)
+    notes = (*doubts, *_assumed(inputs, program), *told, *replayed.notes, *missing)
     return replace(replayed, notes=notes)
 
 

@@ -28,6 +28,7 @@ from lbr2pgo.counting.place import Beside
 from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.branch_counts import FROM, TO, BranchCounts, no_counts
 from lbr2pgo.model.count_sums import merge
+from lbr2pgo.model.doubts import told_of
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.model.instruction_counts import InstructionCounts
 from lbr2pgo.native.walk import StackKind
@@ -41,6 +42,7 @@ from lbr2pgo.replay.prologues import in_prologue_or_epilogue
 from lbr2pgo.replay.recorded_program import recorded_program
 from lbr2pgo.replay.replay import Flow, ReplayOptions, replay
 from lbr2pgo.sources.base import Addresses, Source, SourceInfo, StackSource
+from lbr2pgo.sources.repeated_files import repetitions
 from lbr2pgo.sources.series import Recording, open_recordings, size_of
 from lbr2pgo.support import headway
 from lbr2pgo.support.addresses import SLOT_BITS
@@ -171,10 +173,11 @@ def open_inputs(inputs: Inputs, progress: Progress | None, timings: Timings) -> 
             recordings = tuple(open_recordings(inputs.profiles))
         binary = inputs.binary or recorded_program([each.source for each in recordings])
         program = Program.open(binary)
-    if inputs.binary is not None:
-        return Opened(recordings, program, ())
-    note = f"the program is {binary}, as recorded (build-id {program.image.build_id})"
-    return Opened(recordings, program, (note,))
+        notes: tuple[str, ...] = tuple(repetitions(inputs.profiles))
+    if inputs.binary is None:
+        note = f"the program is {binary}, as recorded (build-id {program.image.build_id})"
+        notes = (*notes, note)
+    return Opened(recordings, program, notes)
 
 
 def replay_sources(
@@ -252,14 +255,14 @@ class _Image:
         damage: list[str] = []
         for name, source, found in zip(names, sources, self.counted, strict=True):
             if isinstance(found, InputError):
-                notes.append(_of(name, found.what))
+                notes.append(told_of(name, found.what))
                 continue
-            left_out = [_of(name, note) for note in filter_notes(source.info)]
+            left_out = [told_of(name, note) for note in filter_notes(source.info)]
             filters += left_out
             matches = (found.match, *found.beside)
-            notes += [_of(name, note) for each in matches for note in match_notes(each)]
+            notes += [told_of(name, note) for each in matches for note in match_notes(each)]
             notes += left_out
-            damage += [_of(name, f"{n:,} {reason}") for reason, n in source.health().items() if n]
+            damage += [told_of(name, note) for note in damage_of(source)]
         there = [found for found in self.counted if not isinstance(found, InputError)]
         no = no_counts(self.program.image.build_id)
         counts = merged([found.counts for found in there] or [no], merge)
@@ -269,16 +272,10 @@ class _Image:
             counts = impute(counts) if options.correct_runs else counts
             program = with_parts(self.program, options.beside, counts)
             flow = replay(counts, program, judged_by)
-        notes += (*replay_notes(flow), *damage)  # damage last, where it is seen
         return Replayed(
-            program, tuple(sources), self.counting, judged_by, flow, tuple(notes), tuple(filters),
-            borders,
+            program, tuple(sources), self.counting, judged_by, flow,
+            (*damage, *notes, *replay_notes(flow)), tuple(filters), borders,
         )  # fmt: skip
-
-
-def _of(name: str, note: str) -> str:
-    """What is said of a source; one without a name is known by what stands around it."""
-    return f"{name}: {note}" if name else note
 
 
 def _count_images(
@@ -394,6 +391,11 @@ def with_parts(program: Program, beside: Sequence[Part], counts: BranchCounts) -
 def _branches(program: Program) -> CodeBranches:
     table = program.branches
     return CodeBranches(table.address, table.target, table.has_target)
+
+
+def damage_of(source: Source) -> Iterator[str]:
+    """What a source lost, as far as it was read; damage is a doubt."""
+    return (type(reason)(f"{n:,} {reason}") for reason, n in source.health().items() if n)
 
 
 def match_notes(match: ImageMatch | None) -> Iterator[str]:

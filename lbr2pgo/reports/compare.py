@@ -12,6 +12,7 @@ from lbr2pgo.analyses.changes import Compared, changes, timed_pairs
 from lbr2pgo.analyses.table import Table
 from lbr2pgo.counting.count import Progress
 from lbr2pgo.model import waterfall
+from lbr2pgo.model.doubts import told_of
 from lbr2pgo.reports.build import CHARTS, ReportOptions, details_of, timing
 from lbr2pgo.reports.gather import Gathered, gather
 from lbr2pgo.reports.model import Report, Timing
@@ -49,7 +50,7 @@ def make_comparison(
         waterfall=waterfall.rows(new.tallies),
         tables=tables,
         timings=tuple(_timings(*sides)),
-        notes=(*new.notes, *(f"old: {note}" for note in old.notes)),
+        notes=(*new.notes, *(told_of("old", note) for note in old.notes)),
         summary=tuple(_sentences(tables)),
     )
 

@@ -19,6 +19,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from lbr2pgo import __version__
+from lbr2pgo.model.doubts import parted
 from lbr2pgo.reports import page
 from lbr2pgo.reports.model import Report
 from lbr2pgo.reports.values import without_unique_suffix
@@ -65,11 +66,14 @@ def write(report: Report, path: str | os.PathLike[str]) -> None:
 
 def render(report: Report) -> str:
     """The page of a report."""
+    doubts, notes = parted(report.notes)
     return (
         _environment()
         .get_template("page.html.j2")
         .render(
             report=report,
+            doubts=doubts,
+            plain_notes=notes,
             version=__version__,
             assets=_assets(has_charts=bool(report.timings), has_graphs=bool(report.functions)),
             content=page.content(report),

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lbr2pgo.analyses.line_tables import TABLES
+from lbr2pgo.model.doubts import told_of
+from lbr2pgo.replay.recordings import damage_of
 from lbr2pgo.reports.model import Report
 from lbr2pgo.reports.placed_profiles import is_for_bolt
 from lbr2pgo.sources import format_of, open_source
 from lbr2pgo.sources.base import LineSource
+from lbr2pgo.sources.repeated_files import repetitions
 from lbr2pgo.support.errors import InputError
 
 
@@ -46,11 +49,7 @@ def make_line_report(
     sources = [source for source in map(open_source, profiles) if isinstance(source, LineSource)]
     branches = [source.line_branches() for source in sources]
     facts = {(k, v): None for source in sources for k, v in source.info.details.items()}
-    notes = [
-        f"{source.info.path}: {number:,} {why}"
-        for source in sources
-        for why, number in source.health().items()
-    ]
+    damage = [told_of(source.info.path, note) for source in sources for note in damage_of(source)]
     names = [name for name in TABLES if not only or name in only]
     return Report(
         title=f"Branches of {', '.join(path.name for path in profiles)}",
@@ -60,5 +59,5 @@ def make_line_report(
         details=(("format", sources[0].info.format), *facts),
         waterfall=(),
         tables=tuple(TABLES[name](branches, top) for name in names),
-        notes=tuple(notes),
+        notes=(*repetitions(profiles), *damage),
     )

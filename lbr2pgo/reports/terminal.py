@@ -12,6 +12,7 @@ from rich.table import Table as Drawn
 from rich.text import Text
 
 from lbr2pgo.analyses.table import Column, Table, Unit, Value
+from lbr2pgo.model.doubts import parted
 from lbr2pgo.reports.model import Report
 from lbr2pgo.reports.values import FORMATS, HIDDEN, told, without_unique_suffix
 from lbr2pgo.support.printable import printable
@@ -41,7 +42,10 @@ def show(report: Report, console: Console | None = None) -> None:
     console.print(_safe(report.title), style="bold")
     for profile in report.profiles:
         console.print(_safe(f"of {profile}"), style="dim")
-    for note in report.notes:
+    doubts, notes = parted(report.notes)
+    for doubt in doubts:
+        console.print(_safe(f"warning: {doubt}"), style="bold yellow")
+    for note in notes:
         _note(note, console)
     for sentence in report.summary:
         console.print(_safe(f"- {without_unique_suffix(sentence)}"))

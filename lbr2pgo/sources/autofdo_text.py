@@ -28,6 +28,7 @@ from lbr2pgo.model.branch_counts import (
     aggregate,
     with_unknown_predictions,
 )
+from lbr2pgo.model.doubts import Doubt
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources import _address_rows
 from lbr2pgo.sources.base import Addresses, Sniff, SourceFormat, SourceInfo
@@ -130,7 +131,7 @@ class _Parser:
         from lbr2pgo.sources._address_rows import ADDRESS
 
         missing = sum(section.wanted - section.lines for section in self.sections)
-        self.losses["rows missing at the end of the file"] += missing
+        self.losses[Doubt("rows missing at the end of the file")] += missing
         if len(self.sections) > 2 or any(s.form == ADDRESS for s in self.sections):
             self.has_file_offsets = True
         tables = [section.rows() for section in self.sections]
@@ -157,7 +158,7 @@ class _Parser:
             what = "the first line is no number of ranges"
             raise InputError(what, where=f"{self._where}@{base + place:#x}", cure=_CURE)
         elif line.strip():
-            self.losses["lines after the last section"] += 1
+            self.losses[Doubt("lines after the last section")] += 1
         return after
 
     def _read_rows(self, section: _Section, text: bytes, place: int) -> int:
@@ -168,7 +169,7 @@ class _Parser:
         place, lines, found = _address_rows.read_rows(text, place, section.form, rows)
         section.lines += lines
         section.pieces.append(rows[:found].copy())
-        self.losses["rows that can't be read"] += lines - found
+        self.losses[Doubt("rows that can't be read")] += lines - found
         return place
 
     def _form(self, line: bytes) -> int:
@@ -212,7 +213,7 @@ class AutoFdoText:
         self._losses = parser.losses
         addresses = sum(len(tables.addresses) for tables in self._tables)
         self._losses["sampled addresses, which tell of no branch"] = addresses
-        self._losses["bytes in lines too long to be read"] = reader.overlong_bytes
+        self._losses[Doubt("bytes in lines too long to be read")] = reader.overlong_bytes
         self._health: Counter[str] = Counter()
         writer = "create_llvm_prof" if self._has_file_offsets else "llvm-profgen"
         self._info = SourceInfo(str(path), _NAME, Addresses.IMAGE, details={"written by": writer})

@@ -116,7 +116,10 @@ class StackSource(Protocol):
         """
 
     def health(self) -> Mapping[str, int]:
-        """What the last whole reading lost or skipped: a reason in words, and how many."""
+        """What the last whole reading lost or skipped: a reason in words, and how many.
+
+        Reasons that are a `Doubt` are damage.
+        """
 
 
 @runtime_checkable

@@ -16,6 +16,7 @@ import numpy as np
 
 from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.branch_stacks import MISPREDICTED, PREDICTED, BranchStacks, from_lists
+from lbr2pgo.model.doubts import Doubt
 from lbr2pgo.sources.base import EventInfo, Sniff, SourceFormat, SourceInfo, SymbolResolver
 from lbr2pgo.sources.csv_text import Row, places_of, read_rows, rows_of
 from lbr2pgo.support.again import repeatable
@@ -32,7 +33,7 @@ _NEEDED = ("source", "target")
 _YES, _NO = ("1", "m", "y", "yes", "true"), ("0", "p", "n", "no", "false", "", "-")
 _ADDRESS = re.compile(r"(?:0[xX])?[0-9a-fA-F]{1,16}")
 _BATCH = 1 << 15
-_DAMAGED = "damaged: rows that hold no branch"
+_DAMAGED = Doubt("damaged: rows that hold no branch")
 
 
 class BranchCsv:

@@ -11,6 +11,7 @@ import numpy as np
 
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
 from lbr2pgo.model.branch_stacks import BRANCH_TYPES
+from lbr2pgo.model.doubts import Doubt
 from lbr2pgo.model.exact_counts import ExactCounts
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import Addresses, SourceFormat, SourceInfo, sniff_arrays
@@ -48,7 +49,7 @@ class ExactSource:
 
     def health(self) -> Mapping[str, int]:
         """What the recorder could not count."""
-        return {"branches for which disk or memory did not suffice": self._exact.uncounted}
+        return {Doubt("branches for which disk or memory did not suffice"): self._exact.uncounted}
 
 
 def image_of(exact: ExactCounts, layout: ImageLayout, path: str) -> int:

@@ -30,6 +30,7 @@ from lbr2pgo.model.branch_counts import (
     with_unknown_predictions,
 )
 from lbr2pgo.model.count_sums import merge
+from lbr2pgo.model.doubts import Doubt
 from lbr2pgo.model.instruction_counts import InstructionCounts
 from lbr2pgo.model.instruction_counts import aggregate as aggregate_samples
 from lbr2pgo.model.instruction_counts import merge as merge_samples
@@ -155,7 +156,7 @@ class Preaggregated:
             rows = self._select(piece, _traces(piece, inside))
             parts = _add_part(parts, _aggregate(rows, layout))
             surplus.append(rows.take((rows.count == 0) & (rows.mispredicted > 0)))
-        self._health["bytes in lines too long to be read"] = self._reader.overlong_bytes
+        self._health[Doubt("bytes in lines too long to be read")] = self._reader.overlong_bytes
         counts = _distribute_mispredictions(merge(parts), _join(surplus))
         return with_unknown_predictions(counts)
 
@@ -205,7 +206,7 @@ class Preaggregated:
         from lbr2pgo.sources._preaggregated import read_rows
 
         rows = read_rows(text)
-        self._health["lines that are no row"] += rows.bad_lines
+        self._health[Doubt("lines that are no row")] += rows.bad_lines
         return rows
 
 

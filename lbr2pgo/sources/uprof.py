@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from lbr2pgo.model.doubts import Doubt
 from lbr2pgo.model.line_branches import TEXT_COLUMNS, LineBranches
 from lbr2pgo.sources.base import Sniff, SourceFormat, SourceInfo
 from lbr2pgo.sources.csv_text import Row, normal, number_of, places_of, read_rows, rows_of
@@ -30,8 +31,8 @@ _NAMES = {
 _NEEDED = ("samples", "source_function", "target_function")
 _BANNER = "amd uprof"
 _PER_PROCESS = "for process"
-_SHORT = "damaged: rows of branches that are too short"
-_NO_NUMBER = "damaged: rows of branches whose numbers can't be read"
+_SHORT = Doubt("damaged: rows of branches that are too short")
+_NO_NUMBER = Doubt("damaged: rows of branches whose numbers can't be read")
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,7 +214,7 @@ def test_a_recording_cut_off_in_the_middle_is_used_as_far_as_it_goes(
     path.write_bytes(RECORDING.read_bytes()[:60_000])
     answer = command("convert", path, "--binary", PIE, "--fdata", output)
     assert answer.code == 0
-    assert f"note: {path}: " in answer.err
+    assert f"warning: {path}: " in answer.err
     assert "truncated" in answer.err
     assert 0 < int(answer.out.split("samples read")[1].split()[0]) < 128
     assert output.stat().st_size

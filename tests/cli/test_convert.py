@@ -492,12 +492,28 @@ def test_a_signal_while_a_pipe_is_read_leaves_nothing_behind(tmp_path: Path, num
     assert os.listdir(tmp_path) == []
 
 
-def test_that_a_recording_is_cut_off_stands_on_the_last_line(command, tmp_path: Path) -> None:
+def test_what_questions_a_profile_is_said_before_that_it_was_written(
+    command, tmp_path: Path
+) -> None:
     cut = tmp_path / "cut"
     cut.write_bytes(RECORDING.read_bytes()[:-5000])
-    answer = command("convert", cut, "--binary", PIE, "--llvm", tmp_path / "out")
+    words = ("--binary", PIE, "--llvm", tmp_path / "out")
+    answer = command("convert", cut, RECORDING, RECORDING, *words)
     assert answer.code == 0
-    assert "truncated" in answer.err.splitlines()[-1]
+    again, *damage = answer.err[: answer.err.index("wrote ")].splitlines()
+    assert again == f"warning: {RECORDING} is given again: its samples count again"
+    assert damage
+    assert all(line.startswith(f"warning: {cut}: ") for line in damage)
+    assert "truncated" not in answer.err[answer.err.index("wrote ") :]
+    assert command("convert", cut, *words, "--quiet").err.splitlines() == damage
+
+
+def test_an_inference_is_questioned_before_that_it_was_written(command, tmp_path: Path) -> None:
+    cut = tmp_path / "cut"
+    cut.write_bytes(RECORDING.read_bytes()[:-5000])
+    words = ("--binary", PIE, "--no-lbr", "--force", "--llvm", tmp_path / "out")
+    answer = command("convert", cut, *words)
+    assert f"warning: {cut}: " in answer.err[: answer.err.index("wrote ")]
 
 
 def test_an_empty_standard_input_is_called_so(tmp_path: Path) -> None:

@@ -53,3 +53,14 @@ def test_outputs_need_a_name_for_each_image(command, tmp_path: Path) -> None:
     assert "{name}" in answer.err
     assert command("convert", RECORDING, "--all-images", "--no-lbr").code == 2
     assert command("convert", RECORDING, "--all-images", "--build-id", "ab").code == 2
+
+
+def test_what_questions_the_images_is_said_before_them(command, recording: Path) -> None:
+    whole = recorded([[STATIC_ENTRY] * 3] * 2, path=str(STATIC.resolve()))
+    recording.write_bytes(whole[:-40])
+    out = recording.with_name("{name}.npz")
+    answer = command("convert", recording, recording, "--all-images", "--counts", out)
+    said = answer.err[: answer.err.index("wrote ")].splitlines()
+    assert said[0] == f"warning: {recording} is given again: its samples count again"
+    assert len(said) > 1
+    assert all(line.startswith("warning: ") for line in said)

@@ -46,3 +46,12 @@ def test_the_sum_may_go_to_standard_output(command, tmp_path: Path) -> None:
     profile = tmp_path / "x.prof"
     profile.write_text("main:1:1\n 1: 1\n")
     assert command("merge", "-o", "-", profile, profile).out == "main:2:2\n 1: 2\n"
+
+
+@pytest.mark.parametrize("option", ["--counts", "--fdata"])
+def test_a_file_that_comes_twice_is_a_warning(command, tmp_path: Path, option: str) -> None:
+    one, copy = tmp_path / "one.npz", tmp_path / "copy.npz"
+    command("convert", RECORDING, "--binary", PIE, option, one)
+    copy.write_bytes(one.read_bytes())
+    answer = command("merge", "-o", tmp_path / "all.npz", one, copy)
+    assert answer.err.startswith(f"warning: {copy} holds the same as {one}: its samples count")

@@ -194,3 +194,20 @@ def test_probes_change_no_report(
         assert len(report) > 10_000
         said.append((fdata.read_bytes(), report.replace(str(binary), "")))
     assert said[0] == said[1]
+
+
+@pytest.mark.parametrize("words", [("--format", "json"), ("--html", "page.html"), ()])
+def test_damage_is_a_warning_above_all_figures(
+    words: tuple[str, ...], tmp_path: Path, capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    cut = tmp_path / "cut"
+    cut.write_bytes(RECORDING.read_bytes()[:-5000])
+    assert main(["report", str(cut), "--binary", str(PIE), *words]) == 0
+    answer = capfd.readouterr()
+    told = answer.err if words else answer.out.split("- interp.pie ran")[0]
+    assert f"warning: {cut}: " in told
+    if "--html" in words:
+        page = (tmp_path / "page.html").read_text()
+        assert page.index(f"Warning: {cut}: ") < page.index("interp.pie ran")

@@ -26,6 +26,7 @@ from lbr2pgo.fleet.counting import CountingPlan, FileOutcome
 from lbr2pgo.fleet.fleet import Fleet, FleetOptions, _count, run_fleet
 from lbr2pgo.fleet.fleet_files import FleetFile, fleet_files
 from lbr2pgo.fleet.runners import Threads, runner
+from lbr2pgo.model.doubts import parted
 from lbr2pgo.profiles.registry import output
 from lbr2pgo.sources import open_source
 from lbr2pgo.support.errors import InputError, OutputError
@@ -103,7 +104,7 @@ def test_files_that_cannot_be_read_are_listed_and_duplicates_count_once(
     assert names(done.duplicates) == ["host3"]
     assert names(done.unreadable) == ["text"]
     assert "no profile of a known format" in str(done.unreadable[0].problem)
-    assert any("truncated" in note for note in done.counted[2].notes)
+    assert any("truncated" in doubt for doubt in parted(done.counted[2].notes)[0])
     twice = run_fleet(options(tmp_path, bucket, keeps_duplicates=True), Threads())
     assert sum(branches(twice).values()) == sum(branches(done).values()) + 3
 

@@ -9,6 +9,7 @@ from lbr2pgo.counting.count import Progress, is_wanted
 from lbr2pgo.counting.count_instructions import CountedInstructions, count_instructions
 from lbr2pgo.counting.find_image import refuse_other_machine
 from lbr2pgo.model.branch_counts import BranchCounts
+from lbr2pgo.model.doubts import told_of
 from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
 from lbr2pgo.model.instruction_counts import InstructionCounts, merge
 from lbr2pgo.program.blocks.indirect_jumps import indirect_targets
@@ -20,6 +21,7 @@ from lbr2pgo.replay.recordings import (
     Inputs,
     Replayed,
     counting_options,
+    damage_of,
     match_notes,
     merged,
     open_inputs,
@@ -62,7 +64,7 @@ def read_and_infer(
             ticks = progress_over_all(progress, sizes, i)
             found = count_instructions(source, layout, counting[i], program.address_of, ticks)
         counts.append(found.counts)
-        notes = (*notes, *(f"{name}: {note}" for note in _notes(found, source)))
+        notes = (*notes, *(told_of(name, note) for note in _notes(found, source)))
     samples = merged(counts, merge)
     if not len(samples):
         raise EmptyProfileError(samples.tallies, notes)
@@ -141,7 +143,7 @@ def refuse_thin(
 def _notes(found: CountedInstructions, source: Source) -> Iterator[str]:
     yield from match_notes(found.match)
     yield from precision_notes(source.info)
-    yield from (f"{n:,} {reason}" for reason, n in source.health().items() if n)
+    yield from damage_of(source)
 
 
 def _is_imprecise(info: SourceInfo, chosen: str | None) -> bool:

@@ -15,6 +15,7 @@ from dataclasses import field
 from typing import BinaryIO, NamedTuple
 
 from lbr2pgo.model import perf_abi as abi
+from lbr2pgo.model.doubts import Doubt
 from lbr2pgo.sources.perf_data import features as perf_features
 from lbr2pgo.sources.perf_data.attr import PerfAttr, parse_attr
 from lbr2pgo.support.dataclass import dataclass
@@ -24,8 +25,8 @@ _MAX_SECTION = 1 << 24
 """Bytes of the longest section that is read; real ones are far shorter."""
 _SMALLEST_HEADER = 72  # before there were features
 _EVENT_TYPE = struct.Struct("<Q64s")
-MISSING = "truncated: bytes that the header promises and the file lacks"
-NO_SECTIONS = "truncated: header sections past the end of the file"
+MISSING = Doubt("truncated: bytes that the header promises and the file lacks")
+NO_SECTIONS = Doubt("truncated: header sections past the end of the file")
 _READ_AGAIN = "Record again, or copy the file again: its header is damaged."
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from lbr2pgo.model import perf_abi as abi
 from lbr2pgo.model.address_space_events import SpaceEvent
+from lbr2pgo.model.doubts import Doubt
 from lbr2pgo.model.space_event_log import SpaceEventLog
 from lbr2pgo.sources.perf_data import features as perf_features
 from lbr2pgo.sources.perf_data._perf_records import SIMPLEPERF_TYPES, TYPE_COUNTS, find_records
@@ -27,11 +28,11 @@ _UPDATE_NAME = 2  # PERF_EVENT_UPDATE__NAME
 _FOUND = 1 << 14
 _MAX_EVENTS = 1 << 14
 
-LOST_RECORDS = "records the kernel lost (full buffer)"
-LOST_SAMPLES = "samples the kernel lost"
+LOST_RECORDS = Doubt("records the kernel lost (full buffer)")
+LOST_SAMPLES = Doubt("samples the kernel lost")
 THROTTLED = "times the kernel throttled sampling"
 UNKNOWN = "records of unknown types"
-TOO_SHORT = "damaged: records shorter than their fields"
+TOO_SHORT = Doubt("damaged: records shorter than their fields")
 
 
 @dataclass(frozen=True, slots=True)

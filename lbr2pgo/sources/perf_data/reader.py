@@ -17,6 +17,7 @@ import numpy as np
 from lbr2pgo.model import perf_abi as abi
 from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.branch_stacks import BranchStacks, CallChains
+from lbr2pgo.model.doubts import Doubt
 from lbr2pgo.sources.base import (
     EventInfo,
     Sniff,
@@ -45,12 +46,12 @@ BATCH_ENTRIES = 1 << 17
 BATCH_FRAMES = 1 << 17
 """More than any one record can hold."""
 
-BAD_FEATURES = "damaged: header sections that can't be read"
+BAD_FEATURES = Doubt("damaged: header sections that can't be read")
 SAMPLE_REASONS = (
     "samples of an unknown event",
-    "damaged: samples shorter than their fields",
-    "damaged: samples whose call chain does not fit",
-    "damaged: samples whose branch stack does not fit",
+    Doubt("damaged: samples shorter than their fields"),
+    Doubt("damaged: samples whose call chain does not fit"),
+    Doubt("damaged: samples whose branch stack does not fit"),
     "call chains without the user's frames, which a later record holds",
 )
 """In the order of `sources.perf_data._perf_records.TALLIES`."""

@@ -15,6 +15,7 @@ from typing import BinaryIO
 import numpy as np
 
 from lbr2pgo.model import perf_abi as abi
+from lbr2pgo.model.doubts import Doubt
 from lbr2pgo.sources.perf_data._perf_records import PARTIAL, SPECIAL, next_plausible, whole_records
 from lbr2pgo.sources.perf_data.extents import extent_at
 from lbr2pgo.support.arrays import Bytes
@@ -30,9 +31,9 @@ _ALWAYS_UNPACKED, _MOST_EXPANSION = 1 << 28, 1 << 10
 """Compressed records may become so many bytes, and so many more for each packed one: zstd packs
 zeros 30,000 times smaller, but samples differ in their times at least."""
 
-TRUNCATED = "truncated: bytes past the last whole record"
-NO_RECORDS = "damaged: bytes that are no records"
-PACKED = "damaged: compressed records that can't be unpacked"
+TRUNCATED = Doubt("truncated: bytes past the last whole record")
+NO_RECORDS = Doubt("damaged: bytes that are no records")
+PACKED = Doubt("damaged: compressed records that can't be unpacked")
 
 
 @dataclass(frozen=True, slots=True)

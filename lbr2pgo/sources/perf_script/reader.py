@@ -18,6 +18,7 @@ import numpy as np
 
 from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks
+from lbr2pgo.model.doubts import Doubt
 from lbr2pgo.model.space_event_log import SpaceEventLog
 from lbr2pgo.sources.base import (
     SNIFF_SIZE,
@@ -161,8 +162,8 @@ class PerfScript:
         losses = self._record_losses
         for line in self._survey.records:
             record = read_record(*line, is_timed=self._survey.is_timed)
-            losses["samples the kernel lost"] += record.lost
-            losses["lines of mappings or tasks that can't be read"] += record.is_damaged
+            losses[Doubt("samples the kernel lost")] += record.lost
+            losses[Doubt("lines of mappings or tasks that can't be read")] += record.is_damaged
             if record.event is not None:
                 yield record.event
 
@@ -191,8 +192,8 @@ class PerfScript:
     def _note_losses(self, losses: Counter[str], symbols: SymbolAddresses | None) -> None:
         self._health.update(
             {
-                "lines that are no sample and no record": losses["lines"],
-                "stacks cut short at an unreadable entry": losses["entries"],
+                Doubt("lines that are no sample and no record"): losses["lines"],
+                Doubt("stacks cut short at an unreadable entry"): losses["entries"],
                 "aggregated counts without a sample": losses["counts"],
                 "aggregated counts of 0, taken as 1": losses["zeros"],
                 "call stacks cut to their innermost 65,536 frames": losses["chains"],
