@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from pathlib import Path
 
 from lbr2pgo.counting.count import Progress
@@ -51,6 +51,11 @@ class ConvertOptions(Inputs):
         outputs = (*self.outputs, *self.optional)
         return tuple(path for output in outputs for path in output.paths)
 
+    @property
+    def uses_probes(self) -> bool:
+        """Whether any output looks at pseudo probes, or none of them says that it doesn't."""
+        return {each.uses_probes for each in self.outputs} - {None} != {False}
+
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
@@ -78,8 +83,6 @@ def convert(
     """
     timings = timings or Timings()
     refuse_unwritable(options.paths)
-    if {each.uses_probes for each in options.outputs} - {None} == {False}:
-        options = replace(options, uses_probes=False)
     found = read(options, progress, timings)
     return write_outputs(found, options.outputs, options.compat, timings, options.optional)
 

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from lbr2pgo.analyses.accuracy import Edges, executions, measure, overlap
-from lbr2pgo.counting.count import CountingOptions, count_stack_source
+from lbr2pgo.counting.count import count
 from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.model.branch_stacks import BranchStacks
@@ -126,10 +126,10 @@ class InstructionCurve:
         code, graph, exact = self.code, self.graph, self._exact
         source, target = code.index_of(exact.source), code.index_of(exact.target)
         ran: dict[tuple[int, int], int] = {}
-        for pair, count in zip(
+        for pair, times in zip(
             zip(source.tolist(), target.tolist(), strict=True), exact.count.tolist(), strict=True
         ):
-            ran[pair] = ran.get(pair, 0) + count
+            ran[pair] = ran.get(pair, 0) + times
         pairs = zip(
             graph.last[graph.source].tolist(), graph.first[graph.target].tolist(), strict=True
         )
@@ -206,8 +206,8 @@ def depth_points(
     longest = max((int(np.diff(batch.offsets).max(initial=0)) for batch in source.batches()),
                   default=0)  # fmt: skip
     for depth in (each for each in depths if each <= longest):
-        cut, options = _Shortened(source, depth), CountingOptions()
-        counts = count_stack_source(cut, program.image.layout, options, program.address_of).counts
+        cut, layout = _Shortened(source, depth), program.image.layout
+        counts = count(cut, layout, resolve=program.address_of).counts
         for corrected in (False, True):
             found = measure(
                 replay(impute(counts) if corrected else counts, program), exact, program

@@ -39,7 +39,7 @@ from lbr2pgo.counting.bias import Correction, Weigher, correction, ends_of
 from lbr2pgo.counting.borders import Borders, merge
 from lbr2pgo.counting.find_image import ImageMatch
 from lbr2pgo.counting.mapped_files import MappedFiles
-from lbr2pgo.counting.place import Beside, OwnBranches, place_images
+from lbr2pgo.counting.place import ImageFacts, place_images
 from lbr2pgo.counting.system_calls import are_recorded_behind, at_their_instructions
 from lbr2pgo.counting.trace_table import TraceTable
 from lbr2pgo.model import waterfall
@@ -87,27 +87,12 @@ class CountingOptions:
     """Only samples of these processes; of all if empty."""
     build_id: str | None = None
     """Build-id under which the recording knows the binary, if not the binary's own."""
-    code_of_llvm: Callable[[ImageAddresses], Bools] | None = None
-    """Pair entries as llvm-profgen does, which ignores filters and flags (`StackKind.AS_LLVM`), and
-    to which image addresses (n,) of which this says no are outside; None: as we do."""
-    branches: OwnBranches | None = None
-    """The program's branches, by which it is found where mappings don't show it."""
-    skips_leaf: Callable[[ImageAddresses], Bools] | None = None
-    """Judges image addresses (n,) at which samples were interrupted: True drops the sample."""
     drop_newest: int = 0
     """So many of each stack's newest entries are left out."""
     drop_oldest: int = 0
     corrects_bias: bool = False
     """Where a recorder prefers some branches for the ends of its stacks, these ends are left out,
     and where it prefers some moments, stacks are weighed (`bias`). It takes one reading more."""
-    doubts_full_stacks: bool = False
-    """From the first stack of `FULL` entries on, two more of each stack's newest are left out: so
-    perf2bolt reads recordings of programs that BOLT made, since some processors record the newest
-    twice (LLVM: bolt/lib/Profile/DataAggregator.cpp, NeedsSkylakeFix)."""
-    by_instruction: bool = False
-    """Choose samples that say where they were interrupted, with or without a branch stack."""
-    beside: tuple[Beside, ...] = ()
-    """Other images that count as parts of the binary, where its process has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +237,14 @@ class _SampleTally:
 class _Selection:
     """Which samples of a batch are counted, and what kind of stacks they have."""
 
-    def __init__(self, source: StackSource, options: CountingOptions) -> None:
+    def __init__(
+        self,
+        source: StackSource,
+        image: ImageFacts,
+        options: CountingOptions,
+        *,
+        by_instruction: bool,
+    ) -> None:
         events = source.info.events
         wanted = [is_wanted(event, options.event) for event in events]
         if options.event is not None and not any(wanted):
@@ -264,10 +256,10 @@ class _Selection:
             )
         # One more place for samples that don't say their event (index -1).
         self._wanted = np.array([*wanted, options.event is None], dtype=np.bool_)
-        self._kinds = _kinds(events, as_llvm=options.code_of_llvm is not None)
+        self._kinds = _kinds(events, as_llvm=image.code_of_llvm is not None)
         self._pids = np.array(options.pids, dtype=np.int32)
-        self._skips_leaf = options.skips_leaf
-        self._by_instruction = options.by_instruction
+        self._skips_leaf = image.skips_leaf if source.info.has_call_chains else None
+        self._by_instruction = by_instruction
 
     def apply(
         self, batch: BranchStacks, mapping: AddressSpaces, tally: _SampleTally
@@ -314,32 +306,39 @@ class Reading:
     """One pass over those samples of a source that count for an image."""
 
     def __init__(
-        self, source: StackSource, layout: ImageLayout, options: CountingOptions | None = None
+        self,
+        source: StackSource,
+        image: ImageFacts,
+        options: CountingOptions | None = None,
+        *,
+        by_instruction: bool = False,
     ) -> None:
-        """Raises InputError if the recording is of another binary."""
+        """Raises InputError if the recording is of another binary.
+
+        `by_instruction` chooses samples that say where they were interrupted, with or without a
+        branch stack.
+        """
         options = options or CountingOptions()
-        self.match, self.beside, self.spaces = place_images(
-            source, layout, options.build_id, options.branches, options.beside
-        )
+        self.match, self.beside, self.spaces = place_images(source, image, options.build_id)
         self.tally = _SampleTally()
-        self.source, self.layout = source, layout
-        self._selection = _Selection(source, options)
+        self.source, self.image = source, image
+        self._selection = _Selection(source, image, options, by_instruction=by_instruction)
         self._drops = options.drop_newest, options.drop_oldest
         self._options, self._weigher = options, Weigher(Correction(), self.spaces)
-        self._doubts_full, self._saw_full = options.doubts_full_stacks, False
-        self._code_of_llvm = options.code_of_llvm
-        self._moves_calls = not self._code_of_llvm and are_recorded_behind(source.info, layout)
+        self._corrects_bias = options.corrects_bias and not by_instruction
+        self._saw_full = False
+        self._moves_calls = not image.code_of_llvm and are_recorded_behind(
+            source.info, image.layout
+        )
 
     @cached_property
     def files(self) -> MappedFiles:
         """What processes mapped, whether it is the image or not."""
         return MappedFiles(of_code(self.source.space_events()))
 
-    def batches(
-        self, resolve: SymbolResolver | None = None, progress: Progress | None = None
-    ) -> Generator[Selected, None, None]:
+    def batches(self, progress: Progress | None = None) -> Generator[Selected, None, None]:
         """Each batch, with its samples' spaces (negative: not to be counted) and `StackKind`s."""
-        for selected in _of_each([self], resolve, progress):
+        for selected in _of_each([self], progress):
             yield selected[0]
 
     def select(self, batch: BranchStacks) -> Selected:
@@ -348,8 +347,8 @@ class Reading:
         if self._moves_calls:
             batch = at_their_instructions(batch)
         spaces, kinds = self._selection.apply(batch, self.spaces, self.tally)
-        if self._code_of_llvm is not None:
-            batch = self._as_llvm(batch, spaces, self._code_of_llvm)
+        if self.image.code_of_llvm is not None:
+            batch = self._as_llvm(batch, spaces, self.image.code_of_llvm)
         kept = self._trimmed(batch, spaces)
         if self._weigher.weighs:
             kept = replace(kept, weight=self._weigher.weighed(kept, spaces, kinds))
@@ -359,13 +358,13 @@ class Reading:
         self.tally.count_entries(batch, kept, spaces >= 0)
         return kept, spaces, kinds
 
-    def correct_bias(self, resolve: SymbolResolver | None = None) -> None:
+    def correct_bias(self) -> None:
         """Read once to find a bias, if that is asked for, so that `select` can correct it."""
-        if not self._options.corrects_bias or self._options.by_instruction:
+        if not self._corrects_bias:
             return
         uncorrected = replace(self._options, corrects_bias=False)
-        first = Reading(self.source, self.layout, uncorrected)
-        found = correction(ends_of(*each, first.spaces) for each in first.batches(resolve))
+        first = Reading(self.source, self.image, uncorrected)
+        found = correction(ends_of(*each, first.spaces) for each in first.batches())
         newest, oldest = self._drops
         self._drops = newest + found.drops_newest, oldest + found.drops_oldest
         self._weigher = Weigher(found, self.spaces)
@@ -393,7 +392,7 @@ class Reading:
 
     def _doubted(self, batch: BranchStacks, spaces: I64) -> I64 | int:
         """(n,): how many of each stack's newest entries `doubts_full_stacks` leaves out."""
-        if not self._doubts_full or not len(batch):
+        if not self.image.doubts_full_stacks or not len(batch):
             return 0
         is_full = (spaces >= 0) & (np.diff(batch.offsets) == FULL)
         saw = np.logical_or.accumulate(is_full) | self._saw_full
@@ -402,30 +401,29 @@ class Reading:
 
 
 def _of_each(
-    readings: Sequence[Reading], resolve: SymbolResolver | None, progress: Progress | None
+    readings: Sequence[Reading], progress: Progress | None
 ) -> Generator[tuple[Selected, ...], None, None]:
     """Each batch of the one source that all are of, for each of them."""
-    source = readings[0].source
+    source, resolve = readings[0].source, readings[0].image.resolve
     sized = source if isinstance(source, SizedSource) else None
     for reading in readings:
-        reading.correct_bias(resolve)
+        reading.correct_bias()
     for batch in read_ahead(source.batches(resolve)):
         yield tuple(reading.select(batch) for reading in readings)
         if progress is not None:
             progress(len(batch), None if sized is None else sized.share_read)
 
 
-def count_together(
-    readings: Sequence[Reading],
-    resolve: SymbolResolver | None = None,
-    progress: Progress | None = None,
-) -> list[Counted]:
-    """Count every sample of a source for each of several images, in one pass over the source."""
+def count_together(readings: Sequence[Reading], progress: Progress | None = None) -> list[Counted]:
+    """Count every sample of a source for each of several images, in one pass over the source.
+
+    Where the source holds symbols, these are the first one's.
+    """
     files = readings[0].files
     first, *others = [
         [TraceTable(reading.spaces, files) for reading in readings] for _ in range(threads())
     ]
-    with closing(_of_each(readings, resolve, progress)) as batches:
+    with closing(_of_each(readings, progress)) as batches:
         distribute(batches, [partial(_add, tables) for tables in (first, *others)])
     for tables in others:
         for table, other in zip(first, tables, strict=True):
@@ -446,20 +444,8 @@ def _counted(reading: Reading, table: TraceTable) -> Counted:
         **waterfall.outside_in(traces.by_file()),
         "runs_in_image/between_pieces": table.between_pieces(),
     }
-    counts = replace(counts, build_id=reading.layout.build_id, tallies=tallies)
+    counts = replace(counts, build_id=reading.image.layout.build_id, tallies=tallies)
     return Counted(counts, reading.match, reading.beside, traces.borders())
-
-
-def count_stack_source(
-    source: StackSource,
-    layout: ImageLayout,
-    options: CountingOptions,
-    resolve: SymbolResolver | None = None,
-    progress: Progress | None = None,
-) -> Counted:
-    """Count every sample of a source of stacks; raises InputError if it is of another binary."""
-    (counted,) = count_together([Reading(source, layout, options)], resolve, progress)
-    return counted
 
 
 def count(
@@ -469,7 +455,17 @@ def count(
     resolve: SymbolResolver | None = None,
     progress: Progress | None = None,
 ) -> Counted:
-    """Counts of one image from any source."""
+    """Counts of one image from any source; `resolve` finds symbols where it holds these."""
+    return count_image(source, ImageFacts(layout, resolve), options, progress)
+
+
+def count_image(
+    source: Source,
+    image: ImageFacts,
+    options: CountingOptions | None = None,
+    progress: Progress | None = None,
+) -> Counted:
+    """As `count`, by all that is known of the image."""
     if isinstance(source, LineSource):
         raise InputError(
             "holds branches by function and source line, and no addresses: profiles need the "
@@ -479,9 +475,10 @@ def count(
             "perf.data lbr2pgo convert reads.",
         )
     if isinstance(source, StackSource):
-        return count_stack_source(source, layout, options or CountingOptions(), resolve, progress)
+        (counted,) = count_together([Reading(source, image, options)], progress)
+        return counted
     try:
         with headway.heard_by(progress):
-            return Counted(source.counts(layout), None)
+            return Counted(source.counts(image.layout), None)
     except TooManyError as error:
         raise TooManyError(source.info.path) from error

@@ -11,11 +11,11 @@ import numpy as np
 from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
 from lbr2pgo.counting.count import CountingOptions, Progress, Reading
 from lbr2pgo.counting.find_image import ImageMatch
+from lbr2pgo.counting.place import ImageFacts
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.model.instruction_counts import InstructionCounts, aggregate
 from lbr2pgo.native.key_table import KeyTable
-from lbr2pgo.program.elf.layout import ImageLayout
-from lbr2pgo.sources.base import EventInfo, InstructionSource, Source, StackSource, SymbolResolver
+from lbr2pgo.sources.base import EventInfo, InstructionSource, Source, StackSource
 from lbr2pgo.support import headway
 from lbr2pgo.support.addresses import are_of_kernel, image_addresses, runtime_addresses
 from lbr2pgo.support.arrays import I64
@@ -33,9 +33,8 @@ class CountedInstructions:
 
 def count_instructions(
     source: Source,
-    layout: ImageLayout,
+    image: ImageFacts,
     options: CountingOptions | None = None,
-    resolve: SymbolResolver | None = None,
     progress: Progress | None = None,
 ) -> CountedInstructions:
     """Samples of one image by their instruction.
@@ -43,11 +42,10 @@ def count_instructions(
     Raises InputError for a recording of another binary, and for sources that hold no samples.
     """
     if isinstance(source, StackSource):
-        options = replace(options or CountingOptions(), by_instruction=True)
-        return _count_samples(source, layout, options, resolve, progress)
+        return _count_samples(source, image, options or CountingOptions(), progress)
     if isinstance(source, InstructionSource):
         with headway.heard_by(progress):
-            return CountedInstructions(source.instruction_counts(layout), None)
+            return CountedInstructions(source.instruction_counts(image.layout), None)
     raise InputError(
         "holds branches, and no samples of instructions",
         where=source.info.path,
@@ -56,17 +54,13 @@ def count_instructions(
 
 
 def _count_samples(
-    source: StackSource,
-    layout: ImageLayout,
-    options: CountingOptions,
-    resolve: SymbolResolver | None,
-    progress: Progress | None,
+    source: StackSource, image: ImageFacts, options: CountingOptions, progress: Progress | None
 ) -> CountedInstructions:
     options = replace(options, event=options.event or _one_of_a_trace(source.info.events))
-    reading, table = Reading(source, layout, options), KeyTable()
+    reading, table = Reading(source, image, options, by_instruction=True), KeyTable()
     levels = [event.precise_ip for event in source.info.events]
     is_precise, precise = np.array([*(bool(level) for level in levels), False]), 0
-    with closing(reading.batches(resolve, progress)) as batches:
+    with closing(reading.batches(progress)) as batches:
         for batch, spaces, _ in batches:
             _add(table, batch, spaces)
             precise += int(batch.weight[(spaces >= 0) & is_precise[batch.event]].sum())
@@ -75,7 +69,7 @@ def _count_samples(
     if any(level is not None for level in levels):
         tallies["instructions_precise"] = precise
     return CountedInstructions(
-        replace(counts, build_id=layout.build_id, tallies=tallies), reading.match
+        replace(counts, build_id=image.layout.build_id, tallies=tallies), reading.match
     )
 
 

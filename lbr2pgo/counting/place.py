@@ -24,9 +24,10 @@ from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.model.space_event_log import of_code
 from lbr2pgo.program.elf.layout import ImageLayout
-from lbr2pgo.sources.base import Addresses, StackSource
+from lbr2pgo.sources.base import Addresses, StackSource, SymbolResolver
 from lbr2pgo.sources.code_addresses import are_code
-from lbr2pgo.support.addresses import image_addresses
+from lbr2pgo.support.addresses import ImageAddresses, image_addresses
+from lbr2pgo.support.arrays import Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 
@@ -78,18 +79,38 @@ class Beside:
     """Where it lies, if it is code that a process made, which no recording says."""
 
 
+@dataclass(frozen=True, slots=True)
+class ImageFacts:
+    """What is known of an image, whatever of its samples is asked for."""
+
+    layout: ImageLayout
+    resolve: SymbolResolver | None = None
+    """Finds its symbols, for inputs that hold these instead of addresses."""
+    branches: OwnBranches | None = None
+    """By which it is found where mappings don't show it."""
+    beside: tuple[Beside, ...] = ()
+    """Other images that count as parts of it, where its process has them."""
+    code_of_llvm: Callable[[ImageAddresses], Bools] | None = None
+    """Pair entries as llvm-profgen does, which ignores filters and flags (`StackKind.AS_LLVM`), and
+    to which image addresses (n,) of which this says no are outside; None: as we do."""
+    skips_leaf: Callable[[ImageAddresses], Bools] | None = None
+    """Judges image addresses (n,) at which samples with call stacks were interrupted: True drops
+    the sample."""
+    doubts_full_stacks: bool = False
+    """From the first stack of `count.FULL` entries on, two more of each stack's newest are left
+    out: so perf2bolt reads recordings of programs that BOLT made, since some processors record the
+    newest twice (LLVM: bolt/lib/Profile/DataAggregator.cpp, NeedsSkylakeFix)."""
+
+
 def place_images(
-    source: StackSource,
-    layout: ImageLayout,
-    build_id: str | None = None,
-    branches: OwnBranches | None = None,
-    beside: Sequence[Beside] = (),
+    source: StackSource, image: ImageFacts, build_id: str | None = None
 ) -> tuple[ImageMatch, tuple[ImageMatch, ...], AddressSpaces]:
     """As `place_image`, with other images where the recording says where they were mapped.
 
     Raises InputError for one that was named and not mapped, too.
     """
-    match, spaces = place_image(source, layout, build_id, branches)
+    layout, beside = image.layout, image.beside
+    match, spaces = place_image(source, layout, build_id, image.branches)
     if not beside or match.how in ("as linked", "branches"):
         return match, (), spaces
     events = of_code(source.space_events())

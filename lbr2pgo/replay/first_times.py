@@ -34,12 +34,11 @@ class FirstTimes:
 
 def first_times(found: Replayed) -> FirstTimes:
     """Of all branches from and to the program; nothing where the inputs hold counts."""
-    program = found.program
     parts = [FirstTimes(image_array(()), np.empty(0, np.uint64))]
-    for source, options in zip(found.sources, found.counting, strict=True):
+    for source in found.sources:
         if isinstance(source, StackSource):
-            reading = Reading(source, program.image.layout, options)
-            with closing(reading.batches(program.address_of)) as batches:
+            reading = Reading(source, found.image, found.asked)
+            with closing(reading.batches()) as batches:
                 parts += [_of_batch(batch, spaces, reading.spaces) for batch, spaces, _ in batches]
     return _earliest(parts)
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from lbr2pgo.counting.count import Progress
 from lbr2pgo.counting.find_image import plain_build_id
-from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.waterfall import counts_outside
 from lbr2pgo.program.elf.find import ImagePlaces
 from lbr2pgo.program.elf.image import Image
@@ -18,7 +17,7 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.replay.jit import made_code
 from lbr2pgo.replay.recorded_images import RecordedImage, recorded_images
 from lbr2pgo.replay.recorded_program import recorded_program
-from lbr2pgo.replay.recordings import Inputs, Replayed, replay_sources
+from lbr2pgo.replay.recordings import Inputs, Neighbour, Replayed, replay_sources
 from lbr2pgo.sources.base import Source
 from lbr2pgo.sources.repeated_files import repetitions
 from lbr2pgo.sources.series import open_recordings
@@ -61,10 +60,10 @@ def read_process(inputs: ProcessInputs, progress: Progress | None = None) -> Rep
         if inputs.libraries and each.found is not None and _is_sure(each, inputs.places)
     ]
     parts = _parts(program, named, found)
-    made, made_at, told = _made(sources, inputs, program, len(parts) + 1)
-    options = replace(inputs, beside=(*parts, *made), mappings=made_at)
+    made, told = _made(sources, inputs, program, len(parts) + 1)
+    beside = (*map(Neighbour, parts), *made)
     names = [recording.name for recording in recordings]
-    replayed = replay_sources(sources, program, options, progress, names=names)
+    replayed = replay_sources(sources, program, inputs, progress, names=names, beside=beside)
     missing = _missing(mapped, replayed) if inputs.libraries else ()
     doubts = repetitions(inputs.profiles)
     notes = (*doubts, *_assumed(inputs, program), *told, *replayed.notes, *missing)
@@ -73,17 +72,17 @@ def read_process(inputs: ProcessInputs, progress: Progress | None = None) -> Rep
 
 def _made(
     sources: Sequence[Source], inputs: ProcessInputs, program: Program, slot: int
-) -> tuple[list[Part], dict[int, tuple[Mmap, ...]], list[str]]:
+) -> tuple[list[Neighbour], list[str]]:
     """Code that processes made, in slots from this one on, where each has it, and notes."""
     if not (inputs.libraries or inputs.jit) or not _fits(program.image):
-        return [], {}, []
+        return [], []
     roots = inputs.places.sysroots
     made, notes = made_code(sources, roots, inputs.jit, program.image.machine)
     parts = [
-        Part(JitProgram(each.image), i, Path(each.image.image.path).name)
+        Neighbour(Part(JitProgram(each.image), i, Path(each.image.image.path).name), each.mappings)
         for i, each in enumerate(made, slot)
     ]
-    return parts, {i: each.mappings for i, each in enumerate(made, slot)}, notes
+    return parts, notes
 
 
 def _assumed(inputs: ProcessInputs, program: Program) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
@@ -17,14 +17,14 @@ from lbr2pgo.counting.count import (
     CountingOptions,
     Progress,
     Reading,
-    count,
+    count_image,
     count_together,
     filter_names,
     kind_of_stacks,
 )
 from lbr2pgo.counting.find_by_branches import CodeBranches
 from lbr2pgo.counting.find_image import ImageMatch, refuse_other_machine
-from lbr2pgo.counting.place import Beside
+from lbr2pgo.counting.place import Beside, ImageFacts
 from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.branch_counts import FROM, TO, BranchCounts, no_counts
 from lbr2pgo.model.count_sums import merge
@@ -68,14 +68,27 @@ class ReadingOptions:
     """Reject fall-throughs over a call."""
     compat: frozenset[str] = frozenset()
     """Tools (LLVM_PROFGEN, PERF2BOLT) whose numbers to give even where we know better."""
-    beside: tuple[Part, ...] = ()
-    """Other images of the program's process, which count as parts of it."""
-    mappings: Mapping[int, tuple[Mmap, ...]] = field(default_factory=dict)
-    """Where those lie that no file shows, by their slots."""
-    uses_probes: bool = True
-    """With LLVM_PROFGEN, that it looks at the program's pseudo probes."""
     correct_runs: bool = False
     """Give the newest branch of each stack a fall-through, too (`replay.newest_runs`)."""
+
+    @property
+    def uses_probes(self) -> bool:
+        """With LLVM_PROFGEN, that it looks at the program's pseudo probes."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """Another image of the program's process, which counts as a part of it."""
+
+    part: Part
+    mappings: tuple[Mmap, ...] = ()
+    """Where it lies, if no file shows it."""
+
+    def for_counting(self) -> Beside:
+        """What counting knows of it."""
+        layout = self.part.program.image.layout
+        return Beside(layout, self.part.slot, self.part.is_named, self.mappings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +116,9 @@ class Replayed:
     program: Program
     sources: tuple[Source, ...]
     """They can be read again, by what needs more than counts."""
-    counting: tuple[CountingOptions, ...]
-    """How each of them was counted."""
+    image: ImageFacts
+    asked: CountingOptions
+    """Which of their samples were counted."""
     judged_by: ReplayOptions
     flow: Flow
     notes: tuple[str, ...]
@@ -188,9 +202,12 @@ def replay_sources(
     timings: Timings | None = None,
     *,
     names: Sequence[str] | None = None,
+    beside: Sequence[Neighbour] = (),
 ) -> Replayed:
     """As `read_and_replay`, of what is open already; `names` are what notes call the sources."""
-    (found,) = replay_images(sources, [program], options, progress, timings, names=names)
+    (found,) = replay_images(
+        sources, [program], options, progress, timings, names=names, beside=beside
+    )
     return found
 
 
@@ -202,6 +219,7 @@ def replay_images(
     timings: Timings | None = None,
     *,
     names: Sequence[str] | None = None,
+    beside: Sequence[Neighbour] = (),
     skips_absent: bool = False,
 ) -> list[Replayed]:
     """As `replay_sources` for each of several images, in one pass over each source.
@@ -211,12 +229,12 @@ def replay_images(
     """
     options, timings = options or ReadingOptions(), timings or Timings()
     names = names or [source.info.path for source in sources]
-    images = [_Image(program, options, sources) for program in programs]
+    images = [_Image(program, options, sources, beside) for program in programs]
     sizes = [size_of(name) for name in names]
     for i, source in enumerate(sources):
         over_all = progress_over_all(progress, sizes, i)
         with timings.stage("read and count", sizes[i]):
-            _count_images(source, i, images, over_all, skips_absent=skips_absent)
+            _count_images(source, images, over_all, skips_absent=skips_absent)
     return [image.replayed(sources, names, options, timings) for image in images]
 
 
@@ -224,20 +242,23 @@ class _Image:
     """What was found of one image, source by source."""
 
     def __init__(
-        self, program: Program, options: ReadingOptions, sources: Sequence[Source]
+        self,
+        program: Program,
+        options: ReadingOptions,
+        sources: Sequence[Source],
+        beside: Sequence[Neighbour],
     ) -> None:
-        self.program = program
-        self.counting = tuple(counting_options(options, program, each) for each in sources)
+        self.program, self.asked, self.beside = program, options.counting, beside
+        self.facts = image_facts(options, program, sources, beside)
         self.counted: list[Counted | InputError] = []
 
-    def reading(self, source: StackSource, number: int) -> Reading:
+    def reading(self, source: StackSource) -> Reading:
         self.refuse_other_machine(source)
-        return Reading(source, self.program.image.layout, self.counting[number])
+        return Reading(source, self.facts, self.asked)
 
-    def count(self, source: Source, number: int, progress: Progress | None) -> Counted:
+    def count(self, source: Source, progress: Progress | None) -> Counted:
         self.refuse_other_machine(source)
-        layout, resolve = self.program.image.layout, self.program.address_of
-        return count(source, layout, self.counting[number], resolve, progress)
+        return count_image(source, self.facts, self.asked, progress)
 
     def refuse_other_machine(self, source: Source) -> None:
         layout = self.program.image.layout
@@ -270,17 +291,16 @@ class _Image:
         with timings.stage("replay"):
             judged_by = replay_options(options)
             counts = impute(counts) if options.correct_runs else counts
-            program = with_parts(self.program, options.beside, counts)
+            program = with_parts(self.program, [each.part for each in self.beside], counts)
             flow = replay(counts, program, judged_by)
         return Replayed(
-            program, tuple(sources), self.counting, judged_by, flow,
+            program, tuple(sources), self.facts, self.asked, judged_by, flow,
             (*damage, *notes, *replay_notes(flow)), tuple(filters), borders,
         )  # fmt: skip
 
 
 def _count_images(
     source: Source,
-    number: int,
     images: Sequence[_Image],
     progress: Progress | None,
     *,
@@ -289,16 +309,14 @@ def _count_images(
     """Count for each image; what a source holds by symbols is read for each of them."""
     is_of_addresses = source.info.addresses is Addresses.RUNTIME
     if isinstance(source, StackSource) and is_of_addresses and len(images) > 1:
-        readings = [
-            _tried(partial(image.reading, source, number), skips_absent) for image in images
-        ]
+        readings = [_tried(partial(image.reading, source), skips_absent) for image in images]
         there = [reading for reading in readings if isinstance(reading, Reading)]
-        counted = iter(count_together(there, None, progress) if there else ())
+        counted = iter(count_together(there, progress) if there else ())
         for image, reading in zip(images, readings, strict=True):
             image.counted.append(next(counted) if isinstance(reading, Reading) else reading)
         return
     for image in images:
-        found = _tried(partial(image.count, source, number, progress), skips_absent)
+        found = _tried(partial(image.count, source, progress), skips_absent)
         image.counted.append(found)
 
 
@@ -349,25 +367,29 @@ def replay_options(options: ReadingOptions) -> ReplayOptions:
     return ReplayOptions(strict=options.strict, as_llvm=LLVM_PROFGEN in options.compat)
 
 
-def counting_options(options: ReadingOptions, program: Program, source: Source) -> CountingOptions:
+def image_facts(
+    options: ReadingOptions,
+    program: Program,
+    sources: Sequence[Source],
+    beside: Sequence[Neighbour] = (),
+) -> ImageFacts:
     """What llvm-profgen and perf2bolt would drop, their compatible modes do, too."""
-    beside = tuple(
-        Beside(
-            part.program.image.layout, part.slot, part.is_named, options.mappings.get(part.slot, ())
-        )
-        for part in options.beside
+    facts = ImageFacts(
+        program.image.layout,
+        program.address_of,
+        lambda: _branches(program),
+        tuple(each.for_counting() for each in beside),
     )
-    counting = replace(options.counting, branches=lambda: _branches(program), beside=beside)
     if PERF2BOLT in options.compat and program.image.architecture.repeats_newest:
-        counting = replace(counting, doubts_full_stacks=has_translation(program.image))
+        facts = replace(facts, doubts_full_stacks=has_translation(program.image))
     if LLVM_PROFGEN not in options.compat:
-        return counting
-    counting = replace(counting, code_of_llvm=code_of_llvm(program))
-    if not source.info.has_call_chains:
-        return counting
+        return facts
+    facts = replace(facts, code_of_llvm=code_of_llvm(program))
+    if not any(source.info.has_call_chains for source in sources):
+        return facts
     debug, by_probes = DebugInfo.open(program.image), options.uses_probes
     return replace(
-        counting,
+        facts,
         skips_leaf=lambda leaves: in_prologue_or_epilogue(
             leaves, program, debug, by_probes=by_probes
         ),

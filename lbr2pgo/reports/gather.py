@@ -11,7 +11,7 @@ import numpy as np
 from lbr2pgo.analyses import registry
 from lbr2pgo.analyses.evidence import Evidence, Limits
 from lbr2pgo.counting.borders import Borders, told_apart
-from lbr2pgo.counting.count import CountingOptions, Reading
+from lbr2pgo.counting.count import Reading
 from lbr2pgo.counting.mapped_files import MappedFiles
 from lbr2pgo.evidence.collector import Collector, Finding, Pass, Samples
 from lbr2pgo.evidence.stack_kinds import STACK_KINDS
@@ -52,8 +52,8 @@ def gather(
     known = Evidence(found.program, found.program.debug_info(), found.flow)
     wanted = (STACK_KINDS, *registry.findings(analyses, known, top), *also)
     passes = [
-        _second_pass(source, options, found, wanted)
-        for source, options in zip(found.sources, found.counting, strict=True)
+        _second_pass(source, found, wanted)
+        for source in found.sources
         if isinstance(source, StackSource)
     ]
     infos = tuple(source.info for source in found.sources)
@@ -78,17 +78,14 @@ def _numbers_of(files: MappedFiles, names: Sequence[str]) -> Callable[[RuntimeAd
 
 
 def _second_pass(
-    source: StackSource,
-    options: CountingOptions,
-    found: Replayed,
-    wanted: Sequence[Finding[Any]],
+    source: StackSource, found: Replayed, wanted: Sequence[Finding[Any]]
 ) -> list[Collector[Any]]:
     """Collectors of what is wanted that have seen all samples of a source."""
-    reading = Reading(source, found.program.image.layout, options)
+    reading = Reading(source, found.image, found.asked)
     outside = _numbers_of(reading.files, found.borders.files)
     known = Pass(found.program, found.flow, reading.spaces, source.info.events, outside)
     collectors = [finding.start(known) for finding in wanted]
-    for batch, spaces, kinds in reading.batches(found.program.address_of):
+    for batch, spaces, kinds in reading.batches():
         samples = Samples(batch, spaces, kinds, reading.spaces, found.flow.instructions)
         for collector in collectors:
             collector.add(samples)

@@ -11,7 +11,7 @@ from builders.recordings import NAMES, PIE, RECORDING, binary, recording
 from lbr2pgo.analyses import quality, staleness
 from lbr2pgo.analyses.accuracy_curves import _Shortened
 from lbr2pgo.conversion import ConvertOptions, convert
-from lbr2pgo.counting.count import CountingOptions, count_stack_source
+from lbr2pgo.counting.count import CountingOptions, count
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, aggregate
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import replay
@@ -50,7 +50,7 @@ def test_recorded_flow_is_nearly_conserved(name):
 def test_what_no_recorder_sees_is_no_lost_flow():
     """The fewer entries a stack has, the more fall-throughs are behind newest branches."""
     program, source = Program.open(PIE), _Shortened(open_source(RECORDING), 4)
-    counts = count_stack_source(source, program.image.layout, CountingOptions()).counts
+    counts = count(source, program.image.layout, CountingOptions()).counts
     flow = replay(counts, program)
     lost, found = 1 - quality.conservation(flow), 1 - quality.recorded_conservation(flow, program)
     assert found < 0.8 * lost

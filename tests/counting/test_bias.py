@@ -13,7 +13,7 @@ from builders.recordings import STATIC, STATIC_ENTRY, recorded
 from lbr2pgo.analyses.accuracy import overlap
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.counting.bias import Ends, correction
-from lbr2pgo.counting.count import Counted, CountingOptions, count_stack_source
+from lbr2pgo.counting.count import Counted, CountingOptions, count
 from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.branch_stacks import BranchStacks, from_lists
 from lbr2pgo.model.waterfall import check
@@ -74,7 +74,7 @@ def _batch(places: I64) -> BranchStacks:
 
 
 def counted(source: Samples, *, corrects: bool = True) -> Counted:
-    return count_stack_source(source, LAYOUT, CountingOptions(corrects_bias=corrects))
+    return count(source, LAYOUT, CountingOptions(corrects_bias=corrects))
 
 
 def error(found: Counted) -> float:

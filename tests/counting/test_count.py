@@ -15,7 +15,8 @@ from builders.trace_oracle import count_stack as oracle_count_stack
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lbr2pgo.counting.count import CountingOptions, count, kind_of_stacks
+from lbr2pgo.counting.count import CountingOptions, count, count_image, kind_of_stacks
+from lbr2pgo.counting.place import ImageFacts
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.address_space_events import Comm, Exit, Fork, SpaceEvent
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts
@@ -53,9 +54,12 @@ def rows_of(counts: BranchCounts) -> list[Row]:
     ]
 
 
-def counted(source: MemorySource, **options: object) -> BranchCounts:
+def counted(
+    source: MemorySource, facts: ImageFacts | None = None, **options: object
+) -> BranchCounts:
     """Counts of a source, checked to lose nothing silently."""
-    found = count(source, LAYOUT, CountingOptions(**options)).counts  # type: ignore[arg-type]
+    chosen = CountingOptions(**options)  # type: ignore[arg-type]
+    found = count_image(source, facts or ImageFacts(LAYOUT), chosen).counts
     waterfall.check(found.tallies)
     return found
 
@@ -266,7 +270,7 @@ def test_single_branches_make_no_chains() -> None:
 def test_on_demand_all_entries_that_touch_the_image_are_neighbours() -> None:
     stack = [(B, C), (0, 0), (D, A, WRONG_PATH), (D, A, IRQ)]
     source = MemorySource([Sample(stack, event=0)], [mapping(base=0)], (event("call_stack"),))
-    counts = counted(source, code_of_llvm=everything)
+    counts = counted(source, ImageFacts(LAYOUT, code_of_llvm=everything))
     assert set(rows_of(counts)) == {(B, C, None, 1), (D, A, B, 1), (D, A, D, 1)}
     assert lost(counts) == {"outside": 1}
 
@@ -278,7 +282,7 @@ def everything(addresses: ImageAddresses) -> Bools:
 def test_on_demand_what_is_no_code_lies_outside() -> None:
     """An entry that leads from outside to such a place is left out, as if it were not there."""
     source = MemorySource([Sample([(B, C), (0, E), (D, A)])], [mapping(base=0)])
-    counts = counted(source, code_of_llvm=lambda addresses: addresses != E)
+    counts = counted(source, ImageFacts(LAYOUT, code_of_llvm=lambda addresses: addresses != E))
     assert set(rows_of(counts)) == {(B, C, None, 1), (D, A, B, 1)}
     assert lost(counts) == {"outside": 1}
 
@@ -546,5 +550,5 @@ def test_a_full_stack_raises_doubts_of_all_that_follow_in_whatever_batch(batch_s
     full, short = [(B, A)] * 32, [(D, C), (F, E), (H, G)]
     samples = [Sample(stack) for stack in (short, full, short)]
     source = MemorySource(samples, [mapping(base=0)], batch_size=batch_size)
-    found = counted(source, doubts_full_stacks=True)
+    found = counted(source, ImageFacts(LAYOUT, doubts_full_stacks=True))
     assert lost(found) == {"dropped": 4}

@@ -22,6 +22,7 @@ from builders.recordings import PIE, RECORDING, STATIC, STATIC_ENTRY, recorded
 
 from lbr2pgo.counting.count import CountingOptions
 from lbr2pgo.counting.count_instructions import count_instructions
+from lbr2pgo.counting.place import ImageFacts
 from lbr2pgo.model.instruction_counts import InstructionCounts
 from lbr2pgo.model.waterfall import check
 from lbr2pgo.program.elf.image import Image
@@ -39,8 +40,8 @@ def counted(tmp_path: Path) -> Count:
     def count(*lines: str, **options: object) -> InstructionCounts:
         path = tmp_path / "samples.txt"
         path.write_text("\n".join((MAP, *lines)) + "\n")
-        layout, chosen = Image.open(STATIC).layout, CountingOptions(**options)  # type: ignore[arg-type]
-        return count_instructions(open_source(path), layout, chosen).counts
+        facts, chosen = ImageFacts(Image.open(STATIC).layout), CountingOptions(**options)  # type: ignore[arg-type]
+        return count_instructions(open_source(path), facts, chosen).counts
 
     return count
 
@@ -66,7 +67,7 @@ def test_the_waterfall_says_how_many_samples_are_of_precise_events(
     path = tmp_path / "perf.data"
     event = Event(flags=SAMPLE_ID_ALL | precise << 15)
     path.write_bytes(recorded([[STATIC_ENTRY]] * 3, event=event))
-    found = count_instructions(open_source(path), Image.open(STATIC).layout).counts
+    found = count_instructions(open_source(path), ImageFacts(Image.open(STATIC).layout)).counts
     assert found.tallies["instructions_precise"] == (3 if precise else 0)
     assert found.tallies["instructions_mapped"] == 3
     check(found.tallies)
@@ -116,14 +117,14 @@ def test_each_record_of_arm_spe_counts_once(
     )
     path = tmp_path / "perf.data"
     path.write_bytes(file_form(events, space + samples, {12: event_desc(events)}))
-    layout, chosen = Image.open(STATIC).layout, CountingOptions(event=event)
-    counts = count_instructions(open_source(path), layout, chosen).counts
+    facts, chosen = ImageFacts(Image.open(STATIC).layout), CountingOptions(event=event)
+    counts = count_instructions(open_source(path), facts, chosen).counts
     assert rows(counts) == expected
     check(counts.tallies)
 
 
 def test_stacks_of_branches_make_no_difference() -> None:
-    counts = count_instructions(open_source(RECORDING), Image.open(PIE).layout).counts
+    counts = count_instructions(open_source(RECORDING), ImageFacts(Image.open(PIE).layout)).counts
     assert counts.tallies["samples_read"] == counts.total + 1 == 128
 
 
@@ -131,7 +132,7 @@ def test_basic_samples_of_a_preaggregated_file_count(tmp_path: Path) -> None:
     path = tmp_path / "p.preagg"
     path.write_text("E cycles\nS 22a8da 7\nS 22a8da 2\nS 7f0000001000 5\nB 22a8da 22a8c0 3 0\n")
     source = open_source(path)
-    counts = count_instructions(source, Image.open(STATIC).layout).counts
+    counts = count_instructions(source, ImageFacts(Image.open(STATIC).layout)).counts
     assert rows(counts) == [(0x22A8DA, 9)]
     check(counts.tallies)
     assert counts.tallies["instructions_in_image/elsewhere"] == 5
@@ -145,7 +146,7 @@ def test_what_holds_branches_alone_is_refused(tmp_path: Path) -> None:
     saved = tmp_path / "counts.npz"
     convert(ConvertOptions((RECORDING,), PIE, (output("counts", saved),)))
     with pytest.raises(InputError, match="no samples of instructions"):
-        count_instructions(open_source(saved), Image.open(PIE).layout)
+        count_instructions(open_source(saved), ImageFacts(Image.open(PIE).layout))
 
 
 def test_samples_at_the_addresses_of_registers_are_no_dump_of_these(tmp_path: Path) -> None:

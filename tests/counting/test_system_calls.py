@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from builders.sources import BASE, LAYOUT, MemorySource, Sample, mapping
 
-from lbr2pgo.counting.count import CountingOptions, count
+from lbr2pgo.counting.count import count_image
+from lbr2pgo.counting.place import ImageFacts
 from lbr2pgo.counting.system_calls import at_their_instructions
 from lbr2pgo.model.branch_stacks import MISPREDICTED, PREDICTED, from_lists
 from lbr2pgo.model.perf_abi import SIMULATED_CPU
@@ -32,8 +33,8 @@ class Recorded(MemorySource):
 def rows(layout: object = ARM, *, cpuid: str = "", as_llvm: bool = False) -> list[str]:
     source = Recorded([Sample(STACK)], [mapping()])
     source.cpuid = cpuid
-    options = CountingOptions(code_of_llvm=np.ones_like if as_llvm else None)
-    found = count(source, layout, options)  # type: ignore[arg-type]
+    facts = ImageFacts(layout, code_of_llvm=np.ones_like if as_llvm else None)  # type: ignore[arg-type]
+    found = count_image(source, facts)
     return list(found.counts.rows())
 
 

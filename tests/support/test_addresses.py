@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 SNIPPET = """\
 import numpy as np
-from lbr2pgo.counting.count import CountingOptions
+from lbr2pgo.counting.place import ImageFacts
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.program.elf.layout import ImageLayout
@@ -51,7 +51,7 @@ def check(
     layout.is_code(layout.segments[0].address)  # good
     layout.is_code(layout.segments[0].file_offset)  # bad
     layout.is_code(7)  # bad
-    CountingOptions(skips_leaf=lambda leaves: program.functions.containing(leaves) < 0)  # good
+    ImageFacts(layout, skips_leaf=lambda leaves: program.functions.containing(leaves) < 0)  # good
 """
 
 

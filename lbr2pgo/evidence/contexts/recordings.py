@@ -31,11 +31,11 @@ def unwound(found: Replayed) -> ContextCounts:
     flow = found.flow
     targets, decoded = flow.indirect_targets(), flow.instructions
     table = ContextTable(program, found.judged_by, targets, decoded)
-    for source, options in zip(found.sources, found.counting, strict=True):
+    for source in found.sources:
         if isinstance(source, StackSource):
-            reading = Reading(source, program.image.layout, options)
+            reading = Reading(source, found.image, found.asked)
             each = table.source(reading.spaces)
-            with closing(reading.batches(program.address_of)) as batches:
+            with closing(reading.batches()) as batches:
                 for batch, spaces, kinds in batches:
                     each.add(batch, spaces, kinds)
     return table.counts()

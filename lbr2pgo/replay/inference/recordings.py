@@ -20,8 +20,8 @@ from lbr2pgo.replay.inference.from_instructions import counts_of_instructions
 from lbr2pgo.replay.recordings import (
     Inputs,
     Replayed,
-    counting_options,
     damage_of,
+    image_facts,
     match_notes,
     merged,
     open_inputs,
@@ -54,15 +54,14 @@ def read_and_infer(
     timings = timings or Timings()
     opened = open_inputs(inputs, progress, timings)
     sources, program, notes = opened.sources, opened.program, opened.notes
-    counting = tuple(counting_options(inputs, program, source) for source in sources)
+    facts = image_facts(inputs, program, sources)
     sizes = [size_of(name) for name in opened.names]
     counts: list[InstructionCounts] = []
     for i, (name, source) in enumerate(zip(opened.names, sources, strict=True)):
-        layout = program.image.layout
-        refuse_other_machine(layout, source.info.machine, where=source.info.path)
+        refuse_other_machine(facts.layout, source.info.machine, where=source.info.path)
         with timings.stage("read and count", sizes[i]):
             ticks = progress_over_all(progress, sizes, i)
-            found = count_instructions(source, layout, counting[i], program.address_of, ticks)
+            found = count_instructions(source, facts, inputs.counting, ticks)
         counts.append(found.counts)
         notes = (*notes, *(told_of(name, note) for note in _notes(found, source)))
     samples = merged(counts, merge)
@@ -78,8 +77,8 @@ def read_and_infer(
         flow = replay(inferred, program, judged_by)
     said = f"branches and fall-throughs are inferred from {samples.total:,} samples (--no-lbr)"
     return Replayed(
-        program, tuple(sources), counting, judged_by, flow, (*notes, said), (), is_inferred=True,
-        samples=samples,
+        program, tuple(sources), facts, inputs.counting, judged_by, flow, (*notes, said), (),
+        is_inferred=True, samples=samples,
     )  # fmt: skip
 
 
@@ -121,7 +120,8 @@ def with_stale(
         inferred = replay(counts_with_flow(flow, program, kept, targets), program, judged_by)
     said = f"counts are those of an earlier build; of {len(partial):,} functions some had no place"
     return Replayed(
-        program, (), (), judged_by, inferred, (said,), (),
+        program, (), image_facts(inputs, program, ()), inputs.counting, judged_by, inferred,
+        (said,), (),
         is_inferred=True,
     )  # fmt: skip
 
