@@ -1,11 +1,13 @@
 """Code that recorded processes made while they ran: found, and made parts of their program.
 
 A process maps its jitdump as if it were code, so that recordings name it; a `perf-PID.map` is where
-everybody puts it (perf: tools/perf/util/jitdump.c, jit_detect; tools/perf/util/dso.c).
+everybody puts it (perf: tools/perf/util/jitdump.c, jit_detect; tools/perf/util/dso.c). Of a name
+that others may have chosen, no more than a plain file is believed: see `program.jit.made_file`.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -58,11 +60,11 @@ def made_code(
     recorded = dict(_recorded(sources))
     given = {_pid_of(path, recorded): path for path in named}
     notes: list[str] = []
-    made = [_read(pid, path, machine, notes) for pid, path in given.items()]
+    made = [_read(pid, path, machine, notes, is_named=True) for pid, path in given.items()]
     for pid, path in sorted(_found(recorded, sysroots)):
         try:
             if pid not in given:
-                made.append(_read(pid, path, machine, notes))
+                made.append(_read(pid, path, machine, notes, is_named=False))
         except InputError as error:
             notes.append(error.headline)
     return [each for each in made if each is not None], notes
@@ -111,10 +113,19 @@ def _found(
     for pid, dump in recorded.items():
         for root in sysroots or (Path("/"),):
             places = [path for path in (dump, f"/tmp/perf-{pid}.map") if path]
-            paths = [path for path in (root / each.lstrip("/") for each in places) if path.exists()]
+            paths = [
+                path for path in (root / each.lstrip("/") for each in places) if _is_there(path)
+            ]
             if paths:
                 yield pid, paths[0]
                 break
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return os.path.lexists(path)
+    except ValueError:  # recordings may name anything
+        return False
 
 
 def _pid_of(path: Path, recorded: Mapping[int, str | None]) -> int:
@@ -132,13 +143,15 @@ def _pid_of(path: Path, recorded: Mapping[int, str | None]) -> int:
     return int(match[1])
 
 
-def _read(pid: int, path: Path, machine: str, notes: list[str]) -> MadeCode | None:
+def _read(
+    pid: int, path: Path, machine: str, notes: list[str], *, is_named: bool
+) -> MadeCode | None:
     """What the file tells, None if that is nothing."""
     if _MAP.fullmatch(path.name):
-        functions, unusable = read_perf_map(path)
+        functions, unusable = read_perf_map(path, is_named=is_named)
         what = "names of {} functions that process {} made, without their code"
     else:
-        dump = read_jitdump(path)
+        dump = read_jitdump(path, is_named=is_named)
         if registry.of_elf_machine(dump.machine, where=str(path)).name != machine:
             raise InputError(
                 f"is of another machine than {machine}", where=str(path),

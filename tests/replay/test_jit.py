@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import time
@@ -187,6 +188,18 @@ def test_bad_files_are_refused_where_they_are_named(
         report(recorded, "hot-branches", jit=(path,))
     if name == "jit-10.dump":
         assert any(said in note for note in report(recorded, "hot-branches").notes)
+
+
+@pytest.mark.parametrize("name", ["jit-10.dump", "tmp/perf-10.map"])
+def test_what_is_found_is_believed_if_it_is_a_plain_file(tmp_path: Path, name: str) -> None:
+    recorded = recording(tmp_path / "perf.data", Path("/jit-10.dump"), STACKS)
+    (tmp_path / "tmp").mkdir()
+    path = tmp_path / name
+    for make in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
+        make(path)
+        found = report(recorded, "hot-branches", places=ImagePlaces((tmp_path,)))
+        assert any(f"{path}: is not read: it is" in note for note in found.notes)
+        path.unlink()
 
 
 NODE = """

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from struct import Struct, error
 
+from lbr2pgo.program.jit.made_file import read_made
 from lbr2pgo.program.jit.made_functions import JitFunction
 from lbr2pgo.support.errors import InputError
 
@@ -23,6 +24,7 @@ _LINES = Struct("<QQ")
 _LINE = Struct("<Qii")
 _CODE_LOAD, _CODE_MOVE, _CODE_LINES, _CODE_CLOSE = 0, 1, 2, 3
 _ARCH_TIMESTAMP = 1
+_LARGEST = 1 << 30
 _SAME_FILE = b"\xff"
 """Stands for the file of the line before."""
 _ELF_HEADER = 0x40
@@ -46,14 +48,9 @@ class JitDump:
     """Functions at addresses that no process has."""
 
 
-def read_jitdump(path: Path) -> JitDump:
-    """Read the file as far as it is whole; raises InputError if it is no such file."""
-    try:
-        data = path.read_bytes()
-    except OSError as failure:
-        raise InputError(
-            f"can't be read: {failure.strerror}", where=str(path), cure="Check the path."
-        ) from failure
+def read_jitdump(path: Path, *, is_named: bool = True) -> JitDump:
+    """Read the file as far as it is whole; raises InputError if it is none, and as `read_made`."""
+    data = read_made(path, _LARGEST, is_named=is_named)
     if len(data) < _HEADER.size or int.from_bytes(data[:4], "little") != _MAGIC:
         other = data[:4] == _OTHER_ORDER
         raise InputError(

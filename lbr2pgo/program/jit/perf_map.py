@@ -11,24 +11,21 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from lbr2pgo.program.jit.made_file import read_made
 from lbr2pgo.program.jit.made_functions import JitFunction, newest
 from lbr2pgo.support.errors import InputError
 
 _LINE = re.compile(rb"(?:0x)?([0-9a-f]{1,16}) +(?:0x)?([0-9a-f]{1,16}) +(.*\S)", re.IGNORECASE)
-_LARGEST = 1 << 28
+_LARGEST = 256 << 20
+"""Bytes of a file, and of a function."""
 
 
-def read_perf_map(path: Path) -> tuple[list[JitFunction], int]:
+def read_perf_map(path: Path, *, is_named: bool = True) -> tuple[list[JitFunction], int]:
     """The functions, and how many lines could not be used: the process may write still.
 
-    Raises InputError for a file that can't be read, or that holds no such line.
+    Raises InputError for a file that holds no such line, and as `read_made`.
     """
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise InputError(
-            f"can't be read: {error.strerror}", where=str(path), cure="Check the path."
-        ) from error
+    lines = read_made(path, _LARGEST, is_named=is_named).split(b"\n")
     matches = [_LINE.match(line) for line in lines if line]
     found = [
         JitFunction(int(match[1], 16), int(match[2], 16), match[3]) for match in matches if match
