@@ -47,6 +47,30 @@ class Unit(StrEnum):
     CYCLES = "cycles"
     """Clock cycles, an int or a float."""
 
+    @property
+    def is_name(self) -> bool:
+        """Whether values are texts for people, and may be cut off where there is no room."""
+        return self is not Unit.ADDRESS and self not in NUMBERS
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """How the numbers of a kind are kept and written."""
+
+    arrow: str
+    """Type of their column in Arrow."""
+    digits: int
+    """Behind the decimal point of a number that is not whole (of shares: of per cent)."""
+
+
+NUMBERS = {
+    Unit.COUNT: Number("int64", 0),
+    Unit.SHARE: Number("float64", 1),
+    Unit.RATE: Number("float64", 2),
+    Unit.CYCLES: Number("float64", 1),
+}
+"""Kinds of columns that hold numbers: terminal, page, JSON, CSV and Arrow go by these."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -112,17 +136,12 @@ class Table:
         MissingToolError where pyarrow is not installed.
         """
         arrow = extra("pyarrow", "parquet", "a table of Arrow")
-        kinds = {
-            Unit.ADDRESS: arrow.uint64(),
-            Unit.COUNT: arrow.int64(),
-            Unit.SHARE: arrow.float64(),
-            Unit.RATE: arrow.float64(),
-            Unit.CYCLES: arrow.float64(),
-        }
+        types = {kind: arrow.type_for_alias(number.arrow) for kind, number in NUMBERS.items()}
+        types[Unit.ADDRESS] = arrow.uint64()
         fields = [
             arrow.field(
                 c.name,
-                kinds.get(c.kind, arrow.string()),
+                types.get(c.kind, arrow.string()),
                 metadata={"title": c.title, "unit": str(c.kind)},
             )
             for c in self.columns

@@ -42,7 +42,7 @@ from lbr2pgo.analyses.table import Column, Table, Unit, Value
 from lbr2pgo.model.waterfall import row_as_json
 from lbr2pgo.reports.model import CallNode, FunctionView, Report, Timing
 from lbr2pgo.reports.readable import cpp_names
-from lbr2pgo.reports.values import FORMATS
+from lbr2pgo.reports.values import written
 from lbr2pgo.support.addresses import in_file
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.printable import printable
@@ -102,7 +102,7 @@ def as_csv(report: Report) -> str:
 
 def _value(column: Column, value: Value) -> Value:
     is_address = column.kind is Unit.ADDRESS and isinstance(value, int)
-    return FORMATS[column.kind](value) if is_address else value
+    return written(column.kind, value) if is_address else value
 
 
 def _plain(columns: Sequence[Column], row: Sequence[Value]) -> list[Value]:

@@ -11,15 +11,14 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from lbr2pgo.analyses.table import Column, Table, Unit, Value
+from lbr2pgo.analyses.table import NUMBERS, Column, Table, Unit, Value
 from lbr2pgo.reports.model import CallNode, FunctionView, Report, Timing
-from lbr2pgo.reports.values import FORMATS, HIDDEN, told
+from lbr2pgo.reports.values import HIDDEN, told, written
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.printable import printable
 
 Json = dict[str, object]
 
-_TEXTS = (Unit.TEXT, Unit.FUNCTION, Unit.LOCATION, Unit.ADDRESS)
 """Units whose values are texts on the page; addresses, since scripts know 53 bits of a number."""
 _LONGEST = 400
 """Characters of a name; mangled and demangled ones can be far longer."""
@@ -110,7 +109,12 @@ def table_data(table: Table, texts: Texts) -> Json:
         "name": table.name,
         "title": texts.number(table.title),
         "columns": [
-            {"name": column.name, "title": column.title, "unit": str(column.kind)}
+            {
+                "name": column.name,
+                "title": column.title,
+                "unit": str(column.kind),
+                "digits": NUMBERS[column.kind].digits if column.kind in NUMBERS else None,
+            }
             for column in table.columns
         ],
         "rows": [_row(table.columns, row, texts) for row in table.rows],
@@ -127,8 +131,8 @@ def _value(column: Column, value: Value, texts: Texts) -> Value:
         return None
     if column.kind is Unit.ADDRESS:
         return texts.number(f"{value:#x}")  # with its slot: it names an instruction in links
-    if column.kind in _TEXTS:
-        return texts.number(FORMATS[column.kind](value))
+    if column.kind.is_name:
+        return texts.number(written(column.kind, value))
     return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
@@ -137,7 +141,7 @@ def _function(view: FunctionView, texts: Texts) -> Json:
     graph, left_out = _graph(view)
     code = told(view.code)
     return {
-        "name": texts.number(FORMATS[Unit.FUNCTION](view.name)),
+        "name": texts.number(written(Unit.FUNCTION, view.name)),
         "anchor": f"f-{view.start:x}",
         "share": view.share,
         "source": None if not view.source else table_data(told(view.source), texts),
@@ -153,8 +157,8 @@ def _part(code: Table, part: Sequence[tuple[Value, ...]], texts: Texts) -> list[
     if len(part) == 1:
         return list(_row(code.columns, part[0], texts))
     address = [column.name for column in code.columns].index("address")
-    written = FORMATS[Unit.ADDRESS]
-    return [len(part), written(part[0][address]), written(part[-1][address])]
+    ends = (written(Unit.ADDRESS, part[row][address]) for row in (0, -1))
+    return [len(part), *ends]
 
 
 def code_parts(code: Table) -> list[list[tuple[Value, ...]]]:
@@ -222,11 +226,11 @@ def _chart(timing: Timing, texts: Texts) -> Json:
     rates = _rates(timing)
     before = {} if timing.before is None else _rates(timing.before)
     cycles = sorted({*rates, *before})
-    title = f"{'Loop at' if timing.is_loop else 'Block'} {FORMATS[Unit.FUNCTION](timing.name)}"
+    title = f"{'Loop at' if timing.is_loop else 'Block'} {written(Unit.FUNCTION, timing.name)}"
     return {
         "title": texts.number(title),
         "line": texts.number(timing.line or ""),
-        "address": FORMATS[Unit.ADDRESS](timing.start),
+        "address": written(Unit.ADDRESS, timing.start),
         "facts": "; ".join(_facts(timing, total, seen, kept)),
         "cycles": cycles,
         "rate": [rates.get(value) for value in cycles],
@@ -252,7 +256,7 @@ def _rates(timing: Timing) -> dict[int, float]:
 
 
 def _facts(timing: Timing, total: int, seen: int, kept: int) -> Iterator[str]:
-    yield f"until {FORMATS[Unit.ADDRESS](timing.end)}"
+    yield f"until {written(Unit.ADDRESS, timing.end)}"
     yield f"{total:,} times"
     if timing.is_simulated:
         yield "simulated cycles"
@@ -278,7 +282,7 @@ def flame(root: CallNode, texts: Texts) -> Json:
     waiting = [(0, root)]
     while waiting:
         depth, node = waiting.pop()
-        frames.append([depth, texts.number(FORMATS[Unit.FUNCTION](node.name)), node.total])
+        frames.append([depth, texts.number(written(Unit.FUNCTION, node.name)), node.total])
         if depth < _DEEPEST:
             large = [each for each in node.callees if each.total >= _SMALLEST * root.total]
             waiting += [(depth + 1, callee) for callee in reversed(large)]

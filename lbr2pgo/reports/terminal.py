@@ -14,7 +14,7 @@ from rich.text import Text
 from lbr2pgo.analyses.table import Column, Table, Unit, Value
 from lbr2pgo.model.doubts import parted
 from lbr2pgo.reports.model import Report
-from lbr2pgo.reports.values import FORMATS, HIDDEN, told, without_unique_suffix
+from lbr2pgo.reports.values import HIDDEN, told, without_unique_suffix, written
 from lbr2pgo.support.printable import printable
 
 Cells = list[list[str]]
@@ -22,7 +22,6 @@ Cells = list[list[str]]
 FILE_WIDTH = 200
 """Columns where the output is no terminal and nobody says how wide it is."""
 
-_NAMES = (Unit.TEXT, Unit.FUNCTION, Unit.LOCATION)
 _LEAST_NAME = 12
 _GAP = 3  # between columns, as rich draws them
 _INDENT = "  "
@@ -96,7 +95,7 @@ def _draw(table: Table, console: Console) -> Drawn:
     widths = _fitting(table, cells, console.width)
     drawn = Drawn(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for i, width in widths.items():
-        is_name = table.columns[i].kind in _NAMES
+        is_name = table.columns[i].kind.is_name
         drawn.add_column(
             _safe(table.columns[i].title), justify="left" if is_name else "right", width=width
         )
@@ -115,7 +114,7 @@ def _fitting(table: Table, cells: Cells, available: int) -> dict[int, int]:
     First addresses go, then other numbers, the last ones first; names and one number stay.
     """
     shown = list(range(len(table.columns)))
-    numbers = [i for i in shown if table.columns[i].kind not in _NAMES]
+    numbers = [i for i in shown if not table.columns[i].kind.is_name]
     spare = sorted(numbers[1:], key=lambda i: (table.columns[i].kind is Unit.ADDRESS, i))
     while (widths := _widths(table, cells, shown, available)) is None:
         if not spare:
@@ -156,7 +155,7 @@ def _least(table: Table, cells: Cells, columns: Sequence[int]) -> dict[int, int]
     for i in columns:
         word = max(cell_len(word) for word in table.columns[i].title.split())
         widest = max((cell_len(row[i]) for row in cells), default=0)
-        is_name = table.columns[i].kind in _NAMES
+        is_name = table.columns[i].kind.is_name
         least[i] = max(word, min(widest, _LEAST_NAME) if is_name else widest)
     return least
 
@@ -179,8 +178,8 @@ def _cut(column: Column, text: str, width: int) -> Text:
 
 def _cell(column: Column, value: Value, depth: Value) -> str:
     if value is None:
-        return "?" if column.kind in _NAMES else ""
-    text = FORMATS[column.kind](value)
+        return "?" if column.kind.is_name else ""
+    text = written(column.kind, value)
     if column.kind is Unit.FUNCTION and isinstance(depth, int):
         text = _INDENT * depth + text
     return printable(text)

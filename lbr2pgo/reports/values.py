@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from lbr2pgo.analyses.table import Table, Unit, Value
+from lbr2pgo.analyses.table import NUMBERS, Table, Unit, Value
 from lbr2pgo.support.addresses import in_file
 
 _UNIQUE = re.compile(r" \[clone \.__uniq\.\d+\]|\.__uniq\.\d+")
@@ -58,21 +58,21 @@ def told(table: Table) -> Table:
     return replace(table, columns=tuple(table.columns[i] for i in kept), rows=rows)
 
 
-def _number(value: Value) -> str:
-    return f"{value:,.1f}" if isinstance(value, float) else f"{value:,}"
-
-
-FORMATS: dict[Unit, Callable[[Any], str]] = {
-    Unit.TEXT: str,
+_WRITTEN: dict[Unit, Callable[[Any], str]] = {
     Unit.FUNCTION: without_unique_suffix,
-    Unit.LOCATION: str,
     Unit.ADDRESS: lambda value: f"{in_file(value):#x}",
-    Unit.COUNT: lambda value: f"{value:,}",
     Unit.SHARE: percentage,
-    Unit.RATE: lambda value: f"{value:,.2f}",
-    Unit.CYCLES: _number,
 }
-"""How a value of each kind is written for people."""
+
+
+def written(kind: Unit, value: Value) -> str:
+    """A value of this kind as people read it."""
+    if kind in _WRITTEN:
+        return _WRITTEN[kind](value)
+    if kind not in NUMBERS:
+        return str(value)
+    return f"{value:,.{NUMBERS[kind].digits}f}" if isinstance(value, float) else f"{value:,}"
+
 
 HIDDEN = ("latency-rates",)
 """Tables that are for charts and scripts."""

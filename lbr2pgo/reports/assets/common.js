@@ -3,7 +3,9 @@
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const text = (number) => (number == null ? "" : data.texts[number]);
-const TEXTS = ["text", "function", "location", "address"];
+const isNumber = (column) => column.digits != null;
+const classOf = (column) => (isNumber(column) ? `${column.unit} number` : column.unit);
+const isName = (column) => !isNumber(column) && column.unit !== "address";
 
 // Per cent; what is not quite none, or not quite all, is not called so.
 function percent(share) {
@@ -13,19 +15,15 @@ function percent(share) {
 function grouped(value, digits) {
   return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
-const FORMATS = {
-  count: (value) => grouped(value, 0),
-  share: percent,
-  rate: (value) => grouped(value, 2),
-  cycles: (value) => grouped(value, Number.isInteger(value) ? 0 : 1),
-};
 // An address in its file: page-wide it has the number of its file before the last 12 digits, but for
 // the kernel, whose addresses are that long.
 const inFile = (address) => (address.length > 14 && !address.startsWith("0xffff") ? `0x${address.slice(-12).replace(/^0+(?=.)/, "")}` : address);
 function shown(column, value) {
   if (value == null) return "";
   if (column.unit === "address") return inFile(text(value));
-  return TEXTS.includes(column.unit) ? text(value) : FORMATS[column.unit](value);
+  if (!isNumber(column)) return text(value);
+  if (column.unit === "share") return percent(value);
+  return grouped(value, Number.isInteger(value) && column.unit !== "rate" ? 0 : column.digits);
 }
 
 // A name with its middle left out where it is too long: names differ at both ends.

@@ -30,14 +30,14 @@ function cells(table, row, largest) {
   const count = column(table, "count");
   return table.columns.map((each, i) => {
     const full = shown(each, row[i]);
-    const made = make("td", { class: each.unit }, full);
+    const made = make("td", { class: classOf(each) }, full);
     if (i === count && row[i]) made.classList.add(`h${heatOf(row[i] / largest)}`);
     return made;
   });
 }
 const largestOf = (table, rows) => Math.max(1, ...rows.map((row) => row[column(table, "count")] ?? 0));
 function headOf(table, ...before) {
-  const titles = table.columns.map((each) => make("th", { scope: "col", class: each.unit }, each.title));
+  const titles = table.columns.map((each) => make("th", { scope: "col", class: classOf(each) }, each.title));
   return make("thead", {}, make("tr", {}, ...before, ...titles));
 }
 function scrolled(kind, label, ...children) {

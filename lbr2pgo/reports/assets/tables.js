@@ -29,19 +29,18 @@ class DataTable {
   // First addresses go, then other numbers, the last ones first; names and one number stay.
   fit(width) {
     const { columns } = this.table;
-    const isNumber = (column) => !["text", "function", "location"].includes(column.unit);
     const sample = this.rows.slice(0, 200);
     this.natural = columns.map((column, i) => {
       const word = Math.max(...column.title.split(" ").map((part) => part.length)) + 2;
       return Math.max(word, ...sample.map((row) => shown(column, row[i]).length));
     });
     let kept = columns.map((_, i) => i).filter((i) => !["chain", SIZES].includes(columns[i].name));
-    const names = kept.filter((i) => !isNumber(columns[i]));
+    const names = kept.filter((i) => isName(columns[i]));
     this.least = names.length < MANY_NAMES ? LEAST_NAME : LEAST_OF_MANY;
     const least = (i) => PADDING + (columns[i].unit === "address" ? FIXED_CHARACTER : CHARACTER)
-      * (isNumber(columns[i]) ? this.natural[i] : Math.min(this.natural[i], this.least));
-    const first = kept.find((i) => isNumber(columns[i]) && columns[i].unit !== "address");
-    const spare = kept.filter((i) => isNumber(columns[i]) && i !== first)
+      * (!isName(columns[i]) ? this.natural[i] : Math.min(this.natural[i], this.least));
+    const first = kept.find((i) => isNumber(columns[i]));
+    const spare = kept.filter((i) => !isName(columns[i]) && i !== first)
       .sort((a, b) => (columns[a].unit === "address") - (columns[b].unit === "address") || a - b);
     const needed = () => 40 + kept.reduce((sum, i) => sum + least(i), 0);
     while (needed() > width && spare.length) {
@@ -54,7 +53,7 @@ class DataTable {
 
   // What numbers leave is for names; long ones give way first.
   share(free) {
-    const names = this.kept.filter((i) => !this.table.columns[i].unit.match(/count|share|rate|cycles|address/));
+    const names = this.kept.filter((i) => isName(this.table.columns[i]));
     this.longest = new Map(names.map((i) => [i, Math.min(this.natural[i], this.least)]));
     let left = Math.floor(free / CHARACTER);
     for (let growing = names; left > 0 && growing.length;) {
@@ -67,7 +66,7 @@ class DataTable {
   head() {
     const cells = this.kept.map((i) => {
       const column = this.table.columns[i];
-      const cell = make("th", { scope: "col", class: column.unit, "data-column": column.name });
+      const cell = make("th", { scope: "col", class: classOf(column), "data-column": column.name });
       if (this.rows.length < 2) cell.append(column.title);
       else cell.append(button(column.title, () => this.sort(i, cell)));
       return cell;
@@ -77,7 +76,7 @@ class DataTable {
 
   sort(i, cell) {
     const isDown = cell.getAttribute("aria-sort") !== "descending" && cell.getAttribute("aria-sort") !== "ascending"
-      ? !TEXTS.includes(this.table.columns[i].unit) : cell.getAttribute("aria-sort") === "ascending";
+      ? isNumber(this.table.columns[i]) : cell.getAttribute("aria-sort") === "ascending";
     for (const other of cell.parentElement.cells) other.removeAttribute("aria-sort");
     cell.setAttribute("aria-sort", isDown ? "descending" : "ascending");
     this.order = { i, isDown };
@@ -114,7 +113,7 @@ class DataTable {
     const { i, isDown } = this.order;
     const { unit } = columns[i];
     const key = unit === "address" ? (row) => text(row[i]).slice(2).padStart(16, "0")
-      : TEXTS.includes(unit) ? (row) => text(row[i]) : (row) => row[i];
+      : isNumber(columns[i]) ? (row) => row[i] : (row) => text(row[i]);
     const compare = (a, b) => (a == null) - (b == null) || (a < b ? -1 : a > b ? 1 : 0) * (isDown ? -1 : 1);
     return rows.sort((a, b) => compare(key(a), key(b)));
   }
@@ -143,7 +142,7 @@ class DataTable {
     const column = this.table.columns[i];
     const full = shown(column, row[i]);
     const label = this.longest.has(i) ? shortened(full, this.longest.get(i)) : full;
-    const made = make("td", { class: column.unit }, linked(column, row[i], label));
+    const made = make("td", { class: classOf(column) }, linked(column, row[i], label));
     if (label !== full) made.title = full;
     if (this.depth >= 0 && column.unit === "function") made.style.paddingLeft = `${row[this.depth] + 1}em`;
     return made;
