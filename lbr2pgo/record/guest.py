@@ -44,7 +44,7 @@ EMULATED = {
     "x86-64": Emulated("/usr/x86_64-linux-gnu", "libc6-amd64-cross"),
     "aarch64": Emulated("/usr/aarch64-linux-gnu", "libc6-arm64-cross", has_half_records=True),
 }
-"""By name, the architectures whose branches the plugin knows (plugin/decode.h)."""
+"""By name, the architectures whose branches the plugin knows (plugin/architecture.c)."""
 
 EMULATORS = {name: f"qemu-{registry.named(name).uname[0]}" for name in EMULATED}
 """QEMU's user-mode emulators for them."""

@@ -91,14 +91,14 @@ def _compile(compiler: str, plugin: Path) -> None:
     """Build beside, then rename: recordings that start together do not meet half a file."""
     handle, unfinished = tempfile.mkstemp(dir=plugin.parent, suffix=".so")
     os.close(handle)
-    source = str(SOURCES / "lbr.c")
-    command = [compiler, *_FLAGS, source, "-o", unfinished, *_LIBRARIES]
+    sources = sorted(map(str, SOURCES.glob("*.c")))
+    command = [compiler, *_FLAGS, *sources, "-o", unfinished, *_LIBRARIES]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         Path(unfinished).unlink(missing_ok=True)
         raise MissingToolError(
             f"{compiler} can't compile the software LBR: {_complaint(done.stderr)}",
-            where=source,
+            where=str(SOURCES),
             cure="It needs a C compiler with the C library's headers "
             "(Debian: apt-get install gcc libc6-dev).",
         )

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import networkx
 import pytest
 
 from lbr2pgo.record import plugin_build
@@ -56,7 +58,7 @@ def test_another_compiler_or_other_sources_make_another_plugin(
     shutil.copytree(SOURCES, sources)
     monkeypatch.setattr(plugin_build, "SOURCES", sources)
     assert plugin_path(environment) == usual
-    with (sources / "decode.h").open("a") as file:
+    with (sources / "cpu.h").open("a") as file:
         file.write("// changed\n")
     assert plugin_path(environment) != usual
 
@@ -121,10 +123,29 @@ def test_compiles_without_a_warning(
 ) -> None:
     command = [
         tool(compiler), "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared",
-        "-fvisibility=hidden", SOURCES / "lbr.c", "-o", tmp_path / "lbr.so", "-ldl", "-lpthread",
+        "-fvisibility=hidden", *SOURCES.glob("*.c"), "-o", tmp_path / "lbr.so", "-ldl",
+        "-lpthread",
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_each_header_needs_no_other_before_it(tool: Callable[[str], str]) -> None:
+    for path in SOURCES.glob("*.h"):
+        command = [tool("cc"), "-std=gnu11", "-Wall", "-Werror", "-fsyntax-only", path]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+def test_modules_of_the_plugin_make_no_circle() -> None:
+    graph = networkx.DiGraph(
+        (path.stem, name)
+        for path in SOURCES.iterdir()
+        for name in re.findall(r'^#include "(\w+)\.h"', path.read_text(), re.MULTILINE)
+        if name != path.stem
+    )
+    assert {"lbr", "x86_64", "aarch64"} <= set(graph)
+    assert list(networkx.simple_cycles(graph)) == []
 
 
 def test_the_sources_are_packaged() -> None:

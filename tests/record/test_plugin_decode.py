@@ -18,7 +18,7 @@ REPEAT, TRAP = 16, 17
 
 HARNESS = r"""
 #include <stdio.h>
-#include "decode.h"
+#include "architecture.h"
 int main(int argc, char **argv) {
     (void)argv;
     unsigned long address;
@@ -31,8 +31,7 @@ int main(int argc, char **argv) {
             sscanf(hex + 2 * size, "%2x", &byte);
             bytes[size] = (uint8_t)byte;
         }
-        struct decoded d = argc > 1 ? decode_aarch64(address, bytes, size)
-                                    : decode_x86(address, bytes, size);
+        struct decoded d = (argc > 1 ? &aarch64 : &x86_64)->decode(address, bytes, size);
         printf("%u %lx\n", (unsigned)d.kind, d.kind ? (unsigned long)d.target : 0);
     }
     return 0;
@@ -49,7 +48,9 @@ def decode(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str])
     program = directory / "harness"
     compiler = tool("cc")
     flags = ["-Wall", "-Wextra", "-Werror", "-fsanitize=undefined", f"-I{PLUGIN}"]
-    subprocess.run([compiler, *flags, directory / "harness.c", "-o", program], check=True)
+    sources = [PLUGIN / f"{name}.c" for name in ("architecture", "x86_64", "aarch64")]
+    command = [compiler, *flags, *sources, directory / "harness.c", "-o", program]
+    subprocess.run(command, check=True)
 
     def call(machine: str, instructions: list[tuple[int, str]]) -> list[tuple[int, int]]:
         command = [str(program), *(["aarch64"] if machine == "aarch64" else [])]

@@ -3,96 +3,41 @@
 #ifndef LBR_BLOCKS_H
 #define LBR_BLOCKS_H
 
-#include "cpu.h"
-#include "options.h"
+#include <stdint.h>
 
-enum { BLOCK_TABLE = 1 << 16, HANDLERS_MAX = 65 };
+#include "architecture.h"
 
-static struct {
-    pthread_mutex_t lock;
-    struct block *table[BLOCK_TABLE];
-    uint32_t count;
-    uint64_t handlers[HANDLERS_MAX];  // by signal
-} blocks = {.lock = PTHREAD_MUTEX_INITIALIZER};
+#define NOWHERE UINT64_MAX
 
-static uint32_t block_hash(uint64_t start) { return (uint32_t)(start * 0x9e3779b97f4a7c15u >> 48); }
+// A translated block, as far as its end is concerned. Blocks live as long as the process.
+struct block {
+    uint64_t start;
+    uint64_t from;    // its last instruction
+    uint64_t end;     // behind it
+    uint64_t next;    // where it goes on if no branch is taken, NOWHERE if one always is
+    uint64_t target;  // of a direct branch, NOWHERE else
+    uint32_t kind;
+    uint32_t instructions;
+    uint32_t number;  // for the counters
+    uint32_t map;
+    uint32_t is_handler;  // a signal handler starts here
+    struct block *chain;  // in the table of blocks
+};
 
-static int same_block(const struct block *a, const struct block *b) {
-    return a->start == b->start && a->from == b->from && a->end == b->end && a->kind == b->kind &&
-           a->target == b->target && a->map == b->map && a->instructions == b->instructions;
-}
+// Held while the process forks.
+void lock_blocks(void);
+void unlock_blocks(void);
 
-static int handles_signals(uint64_t address) {
-    for (int i = 0; i < HANDLERS_MAX; i++)
-        if (blocks.handlers[i] == address && address > 1)  // neither SIG_DFL nor SIG_IGN
-            return 1;
-    return 0;
-}
-
-static void append_block(const struct block *b) {
-    struct block_record body = {b->start,  b->from, b->end,  b->target,
-                                b->number, b->map,  b->kind, 0};
-    append_record(RECORD_BLOCK, 0, &body, sizeof body, NULL);
-}
+// How many there are.
+uint32_t known_blocks(void);
 
 // The one object for a block: QEMU translates code anew when it likes, counts must stay together.
-static struct block *intern_block(const struct block *b) {
-    pthread_mutex_lock(&blocks.lock);
-    struct block **bucket = &blocks.table[block_hash(b->start) % BLOCK_TABLE];
-    struct block *known = *bucket;
-    while (known && !same_block(known, b))
-        known = known->chain;
-    if (!known && (known = malloc(sizeof *known))) {
-        *known = *b;
-        known->number = ++blocks.count;
-        known->is_handler = (uint32_t)handles_signals(b->start);
-        known->chain = *bucket;
-        *bucket = known;
-        if (options.exact)
-            append_block(known);
-    }
-    pthread_mutex_unlock(&blocks.lock);
-    return known;
-}
+struct block *intern_block(const struct block *b);
 
-static void describe_end(struct block *b, struct decoded d) {
-    b->kind = d.kind;
-    b->target = NOWHERE;
-    b->next = NOWHERE;
-    switch (d.kind) {
-    case KIND_COND:
-        b->target = d.target;
-        b->next = b->end;
-        break;
-    case KIND_UNCOND:
-    case KIND_CALL:
-        b->target = d.target;
-        break;
-    case KIND_REPEAT:
-        b->target = b->from;
-        b->next = b->end;
-        break;
-    case KIND_SYSCALL:
-        b->next = options.halves ? NOWHERE : b->end;
-        break;
-    case KIND_OTHER:
-    case KIND_TRAP:
-        b->next = b->end;
-        break;
-    default:
-        break;
-    }
-}
+// Where a block goes on, by its last instruction.
+void describe_end(struct block *b, struct decoded d);
 
-static void set_handler(uint64_t signal, uint64_t address) {
-    if (signal >= HANDLERS_MAX)
-        return;
-    pthread_mutex_lock(&blocks.lock);
-    blocks.handlers[signal] = address;
-    for (struct block *b = blocks.table[block_hash(address) % BLOCK_TABLE]; b; b = b->chain)
-        if (b->start == address)
-            b->is_handler = (uint32_t)handles_signals(address);
-    pthread_mutex_unlock(&blocks.lock);
-}
+// A function handles a signal from now on.
+void set_handler(uint64_t signal, uint64_t address);
 
 #endif

@@ -7,16 +7,18 @@
 // which are remembered until the stack pointer is that of their newest one again. A signal pushes
 // two frames: the interrupted instruction, and what the handler returns to.
 //
-// The stack pointer is the emulator's, as each block begins: see state_of_emulator(). Where it
-// can't be had, frames go by return addresses alone, and the stream says so.
+// The stack pointer is the emulator's, as each block begins: see execution.c. Where it can't be had,
+// frames go by return addresses alone, and the stream says so.
 
 #ifndef LBR_CALLS_H
 #define LBR_CALLS_H
 
-#include "cpu.h"
-#include "options.h"
+#include <stddef.h>
+#include <stdint.h>
 
-enum { STACKS_MAX = 1024, NEARBY = 1 << 14, CHAIN_MAX = 127 };  // Linux: PERF_MAX_STACK_DEPTH
+#include "cpu.h"
+
+enum { STACKS_MAX = 1024, CHAIN_MAX = 127 };  // Linux: PERF_MAX_STACK_DEPTH
 
 struct frame {
     uint64_t to, pointer;  // the return address, and the stack pointer behind the return
@@ -36,209 +38,22 @@ struct calls {
     struct call_stack stacks[STACKS_MAX];  // the one in use first, then the latest left
 };
 
-// Whether the emulator's registers were found where they are expected.
-static enum { NOT_TRIED, FOUND, NOT_FOUND } registers;
-
-// Offsets of 64-bit registers in what QEMU calls CPUArchState (target/i386/cpu.h: regs[];
-// target/arm/cpu.h: regs[16] of 32 bits, then xregs[]), and in the frame of a signal (Linux:
-// arch/x86/include/asm/sigframe.h, arch/arm64/kernel/signal.c).
-enum { X86_RSP = 4 * 8, AARCH64_X30 = 64 + 30 * 8, AARCH64_SP = 64 + 31 * 8 };
-enum { X86_SIGNAL_RSP = 168, X86_SIGNAL_RIP = 176, AARCH64_SIGNAL_SP = 560, AARCH64_SIGNAL_PC = 568 };
-
-static inline int is_nearby(uint64_t a, uint64_t b) { return a - b + NEARBY < 2 * NEARBY; }
-
-static inline int is_aarch64(void) { return emulator.machine == EM_AARCH64; }
-
-// What a call adds to the stack pointer that its return takes away.
-static inline uint64_t pushed_by_call(void) { return is_aarch64() ? 0 : 8; }
-
-static inline uint64_t state_word(const struct calls *calls, size_t offset) {
-    uint64_t word;
-    memcpy(&word, calls->state + offset, sizeof word);
-    return word;
-}
-
-// Where the function that begins with this block will return to; 0 if that can't be read.
-static uint64_t return_address(const struct calls *calls) {
-    uint64_t address = 0;
-    if (is_aarch64())
-        return state_word(calls, AARCH64_X30);
-    return read_guest(calls->pointer, &address, sizeof address) ? address : 0;
-}
-
-// Finds out at the first call whether the registers are where they should be.
-static void try_registers(struct calls *calls, const struct block *last, int32_t tid) {
-    uint64_t words[(AARCH64_SP + 8) / 8];
-    size_t at = is_aarch64() ? AARCH64_SP : X86_RSP;
-    registers = NOT_FOUND;
-    if (calls->state && read_host((uintptr_t)calls->state, words, at + 8)) {
-        calls->pointer = words[at / 8];
-        if (return_address(calls) == last->end)
-            registers = FOUND;
-    }
-    if (registers == NOT_FOUND)
-        append_note(NOTE_NO_STACK_POINTER, 0, tid, NULL);
-}
-
 // A block begins: takes the stack pointer.
-static inline void look_at_stack(struct cpu *c, const void *state, const struct block *b) {
-    struct calls *calls = c->calls;
-    const struct block *last = c->last;
-    calls->state = state;
-    if (!calls->has_moved)
-        calls->before = calls->pointer;
-    if (registers == NOT_TRIED && last->kind == KIND_CALL && b->start == last->target &&
-        b->start != last->end)
-        try_registers(calls, last, c->tid);
-    calls->pointer =
-        registers == FOUND ? state_word(calls, is_aarch64() ? AARCH64_SP : X86_RSP) : 0;
-    calls->has_moved = !is_nearby(calls->pointer, calls->before);
-}
-
-static void push_frame(struct calls *calls, uint64_t to, uint64_t pointer) {
-    struct call_stack *s = &calls->stacks[0];
-    if (s->depth == s->room) {
-        uint32_t room = s->room ? 2 * s->room : 64;
-        struct frame *frames = realloc(s->frames, room * sizeof *frames);
-        if (!frames)
-            return;
-        s->frames = frames;
-        s->room = room;
-    }
-    s->frames[s->depth++] = (struct frame){to, pointer};
-}
-
-static inline int fits(const struct call_stack *s, uint64_t to, uint64_t pointer) {
-    if (!s->depth)
-        return 0;
-    const struct frame *newest = &s->frames[s->depth - 1];
-    return newest->to == to && newest->pointer == pointer;
-}
-
-// Puts a stack that was left, or an empty one, in front of all others.
-static void use_stack(struct calls *calls, uint32_t index) {
-    struct call_stack chosen = calls->stacks[index];
-    memmove(calls->stacks + 1, calls->stacks, index * sizeof chosen);
-    calls->stacks[0] = chosen;
-}
-
-static void use_new_stack(struct calls *calls) {
-    if (!calls->stacks[0].depth)
-        return;
-    if (calls->count < STACKS_MAX - 1)
-        calls->count++;  // else the one that was left first is forgotten
-    use_stack(calls, calls->count);
-    calls->stacks[0].depth = 0;
-}
-
-// Whether a stack that was left goes on here; it then is the one in use. The stack pointer tells:
-// what leaves a stack need not come back where its own call would return to (glibc's swapcontext
-// for AArch64).
-static int return_to_stack(struct calls *calls, uint64_t pointer) {
-    for (uint32_t i = 1; i <= calls->count; i++) {
-        const struct call_stack *s = &calls->stacks[i];
-        if (s->depth && s->frames[s->depth - 1].pointer == pointer) {
-            use_stack(calls, i);
-            calls->stacks[0].depth--;
-            return 1;
-        }
-    }
-    return 0;
-}
-
-// By return addresses alone.
-static void return_without_pointer(struct call_stack *s, uint64_t to) {
-    for (uint32_t depth = s->depth; depth; depth--) {
-        if (s->frames[depth - 1].to == to) {
-            s->depth = depth - 1;
-            return;
-        }
-    }
-}
-
-__attribute__((noinline)) static void land_elsewhere(struct calls *calls, uint64_t to,
-                                                     uint64_t pointer, uint64_t before) {
-    struct call_stack *s = &calls->stacks[0];
-    if (return_to_stack(calls, pointer))
-        return;
-    if (s->depth && s->frames[s->depth - 1].pointer <= pointer && pointer <= s->frames[0].pointer) {
-        int is_return = 0;  // to a caller's caller; no frame is older that has this pointer
-        for (; s->depth && s->frames[s->depth - 1].pointer <= pointer && !is_return; s->depth--)
-            is_return = fits(s, to, pointer);
-    } else if (!is_nearby(pointer, before)) {
-        use_new_stack(calls);
-    }
-}
+void look_at_stack(struct cpu *c, const void *state, const struct block *b);
 
 // A return or an indirect jump went to `to`, with this stack pointer there and that one before.
-static inline void land(struct calls *calls, enum kind kind, uint64_t to, uint64_t pointer,
-                        uint64_t before) {
-    struct call_stack *s = &calls->stacks[0];
-    if (fits(s, to, pointer))
-        s->depth--;
-    else if (registers != FOUND && kind == KIND_RET)
-        return_without_pointer(s, to);
-    else if (registers == FOUND &&
-             (kind == KIND_RET || !is_nearby(pointer, before) ||
-              (s->depth && s->frames[s->depth - 1].pointer < pointer)))
-        land_elsewhere(calls, to, pointer, before);
-}
+void land(struct calls *calls, enum kind kind, uint64_t to, uint64_t pointer, uint64_t before);
 
 // The last block has ended by a branch to `to`.
-static inline void follow_branch(struct calls *calls, const struct block *last, uint64_t to,
-                                 uint64_t pointer, uint64_t before) {
-    if (last->kind == KIND_CALL || last->kind == KIND_IND_CALL) {
-        if (to != last->end)
-            push_frame(calls, last->end, pointer + (pointer ? pushed_by_call() : 0));
-    } else if (last->kind == KIND_RET || last->kind == KIND_IND) {
-        land(calls, last->kind, to, pointer, before);
-    } else {
-        return;
-    }
-    calls->has_moved = 0;
-}
-
-// Whether the last block's branch was taken before a signal interrupted it at `to`.
-static int has_branched(const struct block *last, uint64_t to) {
-    if (last->kind == KIND_CALL)
-        return to == last->target;
-    return to < last->start || to > last->from;
-}
+void follow_branch(struct calls *calls, const struct block *last, uint64_t to, uint64_t pointer,
+                   uint64_t before);
 
 // A signal handler begins, or a function that is one besides.
-static void follow_signal(struct calls *calls, const struct block *last) {
-    uint64_t at, pointer, behind = pushed_by_call();
-    size_t at_offset = is_aarch64() ? AARCH64_SIGNAL_PC : X86_SIGNAL_RIP;
-    size_t pointer_offset = is_aarch64() ? AARCH64_SIGNAL_SP : X86_SIGNAL_RSP;
-    if (registers != FOUND)
-        return;
-    uint64_t to = return_address(calls);
-    if (last && last->kind == KIND_IND_CALL && to == last->end) {
-        push_frame(calls, to, calls->pointer + behind);
-    } else if (read_guest(calls->pointer + at_offset, &at, sizeof at) &&
-               read_guest(calls->pointer + pointer_offset, &pointer, sizeof pointer)) {
-        if (!last)
-            land(calls, KIND_RET, at, pointer, pointer);
-        else if (has_branched(last, at))
-            follow_branch(calls, last, at, pointer, calls->before);
-        push_frame(calls, at, pointer);
-        push_frame(calls, to, calls->pointer + behind);
-    }
-}
+void follow_signal(struct calls *calls, const struct block *last);
 
 // Copies the innermost return addresses, the newest first; their number.
-static inline uint64_t copy_callers(const struct calls *calls, uint64_t *to) {
-    const struct call_stack *s = &calls->stacks[0];
-    uint64_t n = s->depth < CHAIN_MAX - 1 ? s->depth : CHAIN_MAX - 1;  // beside the ip
-    for (uint64_t i = 0; i < n; i++)
-        to[i] = s->frames[s->depth - 1 - i].to;
-    return n;
-}
+uint64_t copy_callers(const struct calls *calls, uint64_t *to);
 
-static void free_calls(struct calls *calls) {
-    for (uint32_t i = 0; calls && i < STACKS_MAX; i++)
-        free(calls->stacks[i].frames);
-    free(calls);
-}
+void free_calls(struct calls *calls);
 
 #endif

@@ -3,139 +3,28 @@
 #ifndef LBR_PROCESS_H
 #define LBR_PROCESS_H
 
-#include <limits.h>
-#include <sys/syscall.h>
-
-#include "blocks.h"
-#include "flow.h"
-#include "qemu_api.h"
+#include "cpu.h"
 
 enum { CPUS_MAX = 1 << 16 };
 
-static struct cpu *cpus[CPUS_MAX];
-static __thread struct cpu *self;
-static uint32_t started_as = STARTED_AFRESH;
+extern struct cpu *cpus[CPUS_MAX];
 
-static void append_start(int32_t tid, const char *parent_stream) {
-    struct start_record body = {
-        STREAM_VERSION, emulator.machine, getpid(), getppid(), started_as,
-        blocks.count,   maps.serials,     0,
-    };
-    append_record(RECORD_START, tid, &body, sizeof body, parent_stream);
-}
+// The first of this process's records: of itself, and of what was mapped before it ran.
+void start_process(void);
 
-static void append_name(int32_t tid, const char *name, int by_exec) {
-    uint32_t body[2] = {(uint32_t)by_exec, 0};
-    char shortened[16];
-    snprintf(shortened, sizeof shortened, "%s", name);
-    append_record(RECORD_COMM, tid, body, sizeof body, shortened);
-}
+// Lets children of the guest begin streams of their own; 0, or why that can't be.
+int follow_forks(void);
 
-static char *below_sysroot(const char *path) {
-    char buffer[PATH_MAX];
-    snprintf(buffer, sizeof buffer, "%s%s", emulator.sysroot ? emulator.sysroot : "", path);
-    char *real = realpath(buffer, NULL);
-    return real ? real : realpath(path, NULL);
-}
+// What a thread is called from now on.
+void append_name(int32_t tid, const char *name, int by_exec);
 
-// What QEMU's own loader mapped: the program, and its dynamic loader, whose entry runs first.
-static void map_program(int32_t tid) {
-    static struct elf_head elf;
-    char *path = realpath(qemu_plugin_path_to_binary(), NULL);
-    emulator.program = path ? path : "/proc/self/exe";
-    const char *name = strrchr(emulator.program, '/');
-    append_name(tid, name ? name + 1 : emulator.program, 1);
-    if (!path || !read_elf_head(path, &elf)) {
-        append_note(NOTE_UNKNOWN_LOAD_ADDRESS, errno, tid, emulator.program);
-        return;
-    }
-    uint64_t bias = qemu_plugin_start_code() - first_code(&elf);
-    emulator.entry = bias + elf.header.e_entry;
-    map_segments(&elf, bias, path, tid);
-    if (!elf.interpreter[0])
-        return;
-    char *loader = below_sysroot(elf.interpreter);
-    if (loader && read_elf_head(loader, &elf))
-        map_segments(&elf, qemu_plugin_entry_code() - elf.header.e_entry, loader, tid);
-    else
-        append_note(NOTE_UNKNOWN_LOAD_ADDRESS, errno, tid, elf.interpreter);
-}
+struct cpu *start_cpu(unsigned index);
+void stop_cpu(struct cpu *c);
 
-static void start_process(void) {
-    int32_t tid = (int32_t)syscall(SYS_gettid);
-    if (!open_stream())
-        fprintf(stderr, "lbr2pgo: can't write %s: %s\n", stream.path, strerror(stream.error));
-    append_start(tid, NULL);
-    map_program(tid);
-}
-
-static void begin_period(struct cpu *c) {
-    c->random = (options.seed + 1) * 0x9e3779b97f4a7c15u ^ (uint64_t)(c->index + 1) << 32;
-    next_random(c);
-    c->until_sample = next_period(c);
-}
-
-static void reset_ring(struct cpu *c) {
-    c->newest = c->filled = 0;
-    begin_period(c);
-}
-
-static struct cpu *start_cpu(unsigned index) {
-    struct cpu *c = calloc(1, sizeof *c);
-    if (!c)
-        abort();
-    c->index = index;
-    c->last = &nowhere;
-    c->tid = (int32_t)syscall(SYS_gettid);
-    self = c;
-    if (c->tid != getpid())
-        append_record(RECORD_THREAD, c->tid, NULL, 0, NULL);
-    start_counters(c, options.exact);
-    reset_ring(c);
-    if (options.call_graph && !(c->calls = calloc(1, sizeof *c->calls)))
-        append_note(NOTE_NO_MEMORY, ENOMEM, c->tid, NULL);
-    cpus[index % CPUS_MAX] = c;
-    return c;
-}
-
-static void stop_cpu(struct cpu *c) {
-    append_record(RECORD_EXIT, c->tid, NULL, 0, NULL);
-    cpus[c->index % CPUS_MAX] = NULL;
-    stop_counters(c);
-    free_calls(c->calls);
-    free(c);
-    self = NULL;
-}
-
-static void before_fork(void) {
-    pthread_mutex_lock(&blocks.lock);
-    pthread_mutex_lock(&maps.lock);
-}
-
-static void after_fork(void) {
-    pthread_mutex_unlock(&maps.lock);
-    pthread_mutex_unlock(&blocks.lock);
-}
-
-// In the child: it inherits code, blocks and memory, and starts to count and to record afresh.
-static void after_fork_in_child(void) {
-    char parent[sizeof stream.path];
-    after_fork();
-    if (!self)
-        return;
-    strcpy(parent, stream.path);
-    close(stream.file);
-    for (unsigned i = 0; i < CPUS_MAX; i++)
-        if (cpus[i] && cpus[i] != self)
-            cpus[i] = NULL;
-    self->tid = (int32_t)syscall(SYS_gettid);
-    started_as = STARTED_BY_FORK;
-    open_stream();
-    const char *name = strrchr(parent, '/');
-    append_start(self->tid, name ? name + 1 : parent);
-    stop_counters(self);
-    start_counters(self, options.exact);
-    reset_ring(self);
+// The state of a processor, made when it is first seen.
+static inline struct cpu *cpu_of(unsigned vcpu) {
+    struct cpu *c = cpus[vcpu % CPUS_MAX];
+    return __builtin_expect(!c, 0) ? start_cpu(vcpu) : c;
 }
 
 #endif

@@ -1,0 +1,16 @@
+// What QEMU calls as a block begins.
+
+#ifndef LBR_EXECUTION_H
+#define LBR_EXECUTION_H
+
+#include "qemu_api.h"
+
+block_executed block_begins;
+
+// The same where call chains are wanted.
+block_executed block_begins_with_calls;
+
+// The program's own code begins.
+block_executed program_begins;
+
+#endif

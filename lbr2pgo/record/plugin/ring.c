@@ -1,0 +1,101 @@
+#include "ring.h"
+
+#include "calls.h"
+#include "options.h"
+#include "stream.h"
+
+static uint64_t next_random(struct cpu *c) {
+    c->random ^= c->random >> 12;
+    c->random ^= c->random << 25;
+    c->random ^= c->random >> 27;
+    return c->random * 2685821657736338717u;
+}
+
+// The period, an eighth of it more or less.
+static int64_t next_period(struct cpu *c) {
+    uint64_t jitter = options.period / 8;
+    return (int64_t)(options.period - jitter + next_random(c) % (2 * jitter + 1));
+}
+
+void begin_period(struct cpu *c) {
+    c->random = (options.seed + 1) * 0x9e3779b97f4a7c15u ^ (uint64_t)(c->index + 1) << 32;
+    next_random(c);
+    c->until_sample = next_period(c);
+}
+
+void reset_ring(struct cpu *c) {
+    c->newest = c->filled = 0;
+    begin_period(c);
+}
+
+__attribute__((noinline)) static void take_sample(struct cpu *c, uint64_t ip) {
+    struct {
+        struct record_header header;
+        uint64_t frames;
+        uint64_t rest[CHAIN_MAX + RING_MAX * sizeof(struct entry) / 8];
+    } sample;
+    c->until_sample = next_period(c);
+    sample.rest[0] = ip;
+    sample.frames = 1 + (c->calls ? copy_callers(c->calls, sample.rest + 1) : 0);
+    struct entry *entries = (struct entry *)(sample.rest + sample.frames);
+    for (uint32_t i = 0; i < c->filled; i++)
+        entries[i] = c->ring[(c->newest - i) & (options.depth - 1)];
+    size_t size = (size_t)((uint8_t *)(entries + c->filled) - (uint8_t *)&sample);
+    sample.header = (struct record_header){RECORD_SAMPLE, (uint32_t)size, now(), c->tid, 0};
+    c->totals->samples++;
+    if (!append(&sample, size)) {
+        c->totals->lost_samples++;
+        c->totals->write_error = (uint64_t)stream.error;
+    }
+}
+
+static void put_entry(struct cpu *c, uint64_t from, uint64_t to, uint32_t type,
+                             uint64_t flags) {
+    enum { TYPE_AT = 20 };
+    flags |= (uint64_t)type << TYPE_AT;
+    c->newest++;
+    c->ring[c->newest & (options.depth - 1)] = (struct entry){from, to, flags};
+    c->filled += c->filled < options.depth;
+}
+
+static uint64_t cycles_since_last(struct cpu *c, uint64_t clock) {
+    enum { SATURATED = 0xffff, CYCLES_AT = 4 };
+    uint64_t cycles = (clock - c->clock_last + INSTRUCTIONS_PER_CYCLE - 1) / INSTRUCTIONS_PER_CYCLE;
+    c->clock_last = clock;
+    cycles = cycles < SATURATED ? cycles : SATURATED;
+    return options.cycles ? cycles << CYCLES_AT : 0;
+}
+
+void put_half(struct cpu *c, uint64_t from, uint64_t to, uint32_t type) {
+    if (!options.call_stack && options.filter >> type & 1)
+        put_entry(c, from, to, type, to ? PRIVILEGE_USER : PREDICTED);
+}
+
+static inline int is_call(uint32_t kind) { return kind == KIND_CALL || kind == KIND_IND_CALL; }
+
+// Whether open calls were mispredicted, and their cycles, nobody asks: as with --call-graph lbr.
+static void follow_call_stack(struct cpu *c, const struct block *b, uint64_t to) {
+    if (b->kind == KIND_RET && c->filled) {
+        c->filled--;
+        c->newest--;
+    } else if (is_call(b->kind) && to != b->end) {
+        put_entry(c, b->from, to, b->kind, PRIVILEGE_USER);
+    }
+}
+
+void record_branch(struct cpu *c, const struct block *b, uint64_t to, int wrong, uint32_t ahead) {
+    struct totals *t = c->totals;
+    t->taken++;
+    t->mispredicted += (uint64_t)wrong;
+    if (wrong)
+        c->stalled += MISPREDICTION_CYCLES * INSTRUCTIONS_PER_CYCLE;
+    if (options.call_stack) {
+        follow_call_stack(c, b, to);
+    } else if (options.filter >> b->kind & 1) {
+        uint64_t flags = PRIVILEGE_USER | (wrong ? MISPREDICTED : PREDICTED);
+        flags |= cycles_since_last(c, t->instructions - ahead + c->stalled);
+        put_entry(c, b->from, to, b->kind, flags);
+    }
+    if (--c->until_sample <= 0)
+        take_sample(c, to);
+}
