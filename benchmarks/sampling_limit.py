@@ -19,7 +19,6 @@ from pathlib import Path
 
 import numpy as np
 
-from lbr2pgo.analyses.accuracy import overlap
 from lbr2pgo.analyses.accuracy_curves import InstructionCurve
 from lbr2pgo.cli.accuracy import exact_edges_of
 from lbr2pgo.program.code.instructions import Kind
@@ -27,6 +26,7 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.replay.inference.from_instructions import instruction_weights
 from lbr2pgo.replay.inference.network import infer
 from lbr2pgo.support.arrays import F64, I64
+from lbr2pgo.support.sums import overlap
 
 SAMPLES = 20_000
 DRAWS = 3

@@ -17,7 +17,6 @@ from pathlib import Path
 
 import numpy as np
 
-from lbr2pgo.analyses.accuracy import overlap
 from lbr2pgo.analyses.accuracy_curves import InstructionCurve
 from lbr2pgo.cli.accuracy import exact_edges_of
 from lbr2pgo.program.code.decode import are_slow
@@ -30,6 +29,7 @@ from lbr2pgo.replay.inference.from_instructions import (
 from lbr2pgo.replay.inference.graph_weights import GraphFlow, Weights
 from lbr2pgo.replay.inference.network import infer
 from lbr2pgo.support.arrays import F64, I64
+from lbr2pgo.support.sums import overlap
 
 SAMPLES, DRAWS = 20_000, 2
 _SCATTER = np.uint64(2654435761)

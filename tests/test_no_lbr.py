@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,13 +17,9 @@ from builders.binary_walks import BinaryWalk
 from builders.instruction_samples import preaggregated
 from builders.recordings import TESTBINS
 
-from lbr2pgo.analyses import quality
 from lbr2pgo.conversion import ConvertOptions, convert
-from lbr2pgo.profiles.afdo.afdo import GccProfile
-from lbr2pgo.profiles.bolt.fdata.fdata_tables import Fdata
-from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.profiles.propeller.block_flow import block_flow
-from lbr2pgo.profiles.propeller.written import Clusters
+from lbr2pgo.profiles.reader import WrittenProfile, overlap
 from lbr2pgo.profiles.registry import output, read_written
 from lbr2pgo.program.block_map import open_block_map
 from lbr2pgo.program.program import Program
@@ -64,13 +61,10 @@ def written(compiled: Callable[..., Path], tmp_path_factory: pytest.TempPathFact
     return lambda name: (stacks.with_suffix(f".{name}"), samples.with_suffix(f".{name}"))
 
 
-def read(path: Path) -> quality.Profile:
+def read(path: Path) -> WrittenProfile[Any]:
     found = read_written(path)
-    return quality.Profile(
-        samples=found if isinstance(found, SampleProfile) else None,
-        fdata=found if isinstance(found, Fdata) else None,
-        gcc=found if isinstance(found, GccProfile) else None,
-    )
+    assert found is not None
+    return found
 
 
 # fdata names where calls through pointers and returns lead, which samples don't tell.
@@ -78,7 +72,7 @@ def read(path: Path) -> quality.Profile:
 def test_samples_make_nearly_the_profile_that_stacks_make(
     written: Written, name: str, least: float
 ) -> None:
-    found = quality.overlap(*(read(path) for path in written(name)))
+    found = overlap(*(read(path) for path in written(name)))
     assert found is not None
     assert found.similarity > least
 
@@ -128,17 +122,14 @@ def test_perf2bolt_makes_the_same_of_the_traces(
 
 def test_that_of_probes_is_one_of_probes(written: Written) -> None:
     for path in written("llvm"):
-        found = read_written(path)
-        assert isinstance(found, SampleProfile)
+        found = read(path).content
         assert found.is_probe_based
 
 
 def test_clang_lays_blocks_out_by_clusters(
     written: Written, tool: Callable[[str], str], run: Run, tmp_path: Path
 ) -> None:
-    stacks, samples = (read_written(path) for path in written("propeller"))
-    assert isinstance(stacks, Clusters)
-    assert isinstance(samples, Clusters)
+    stacks, samples = (read(path).content for path in written("propeller"))
     placed = [{f.names: set(f.blocks) for f in each.functions} for each in (stacks, samples)]
     assert placed[0] == placed[1]
     _, clusters = written("propeller")

@@ -7,10 +7,6 @@ distributions are equal, 0 if they share nothing.
 An edge is a taken branch or a conditional branch that fell through (its target is then the next
 instruction). A block starts wherever an edge arrives and behind every branch that is not a call;
 its weight is how often its first instruction ran.
-
->>> import numpy as np
->>> overlap(np.array([60, 30, 10]), np.array([5, 5, 0]))
-0.8
 """
 
 from __future__ import annotations
@@ -18,22 +14,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.sums import sums_at
+from lbr2pgo.support.sums import Counts, overlap, sums_at
 from lbr2pgo.support.tables import same_length, seal
 
 if TYPE_CHECKING:
     from lbr2pgo.program.code.regions import Functions
     from lbr2pgo.program.program import Program
     from lbr2pgo.replay.replay import Flow
-
-Counts = npt.NDArray[np.uint64] | npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
 WORST = 10
 """How many of the worst functions are listed."""
@@ -107,14 +100,6 @@ class Accuracy:
     blocks: Agreement
     worst: tuple[FunctionAccuracy, ...]
     """Largest error first, no more than `WORST`, none without an error."""
-
-
-def overlap(a: Counts, b: Counts) -> float:
-    """Sum of the minima of two distributions over the same keys; 1 if both are empty."""
-    a_total, b_total = float(a.sum()), float(b.sum())
-    if a_total == 0 or b_total == 0:
-        return float(a_total == b_total)
-    return float(np.minimum(a / a_total, b / b_total).sum())
 
 
 def compare(truth: Counts, guess: Counts) -> Agreement:

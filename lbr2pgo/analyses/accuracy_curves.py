@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from lbr2pgo.analyses.accuracy import Edges, executions, measure, overlap
+from lbr2pgo.analyses.accuracy import Edges, executions, measure
 from lbr2pgo.counting.count import count
 from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.branch_counts import FROM, TO
@@ -28,6 +28,7 @@ from lbr2pgo.replay.replay import replay
 from lbr2pgo.sources.base import SourceInfo, StackSource, SymbolResolver
 from lbr2pgo.support.arrays import F64, I64, Bools
 from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.sums import overlap
 
 SAMPLES = (1_000, 10_000, 100_000, 1_000_000)
 SKIDS = (0, 1, 2)

@@ -14,12 +14,10 @@ from lbr2pgo.cli.parser import executable
 from lbr2pgo.pgo import MOST_STALE, MUCH_STALE
 
 if TYPE_CHECKING:
-    from lbr2pgo.analyses.quality import Profile, Quality
-    from lbr2pgo.analyses.staleness import Staleness
-    from lbr2pgo.profiles.afdo.afdo import GccProfile
-    from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+    from lbr2pgo.analyses.quality import Quality
+    from lbr2pgo.profiles.reader import Profile
+    from lbr2pgo.profiles.staleness import Staleness
     from lbr2pgo.program.program import Program
-    from lbr2pgo.replay.recordings import Replayed
 
 REFUSED = 1
 
@@ -111,11 +109,10 @@ def run(args: argparse.Namespace) -> int:
     gates = Gates({name: limit for name, limit in limits.items() if limit is not None})
     _refuse_without_old(args)
     program = Program.open(args.binary)
-    for_gcc = _gcc_version(args.profile) or _gcc_version(args.against)
-    profile = load(args.profile, program, for_gcc=for_gcc)
-    old = None if args.against is None else load(args.against, program, for_gcc=for_gcc)
-    build = None if args.new_build is None else Program.open(args.new_build)
-    quality = measure(profile, program, old, build)
+    profile = load(args.profile, program)
+    old = None if args.against is None else load(args.against, program)
+    build = program if args.new_build is None else Program.open(args.new_build)
+    quality = measure(profile, build, old)
     failed = list(gates.failed(quality))
     if args.format == "line":
         print_line(args.profile, args.binary, quality, failed)
@@ -140,82 +137,24 @@ def _refuse_without_old(args: argparse.Namespace) -> None:
         )
 
 
-def _gcc_version(path: str | None) -> int | None:
-    from lbr2pgo.profiles.afdo.afdo import GccProfile
-    from lbr2pgo.profiles.registry import read_written
-
-    written = None if path is None or path == "-" else read_written(Path(path))
-    return written.version if isinstance(written, GccProfile) else None
-
-
-def load(path: str, program: Program, *, for_gcc: int | None = None) -> Profile:
-    """Read a profile, and derive what can be derived of a recording.
-
-    `for_gcc` says to derive the samples that GCC reads in this version of its format too.
-    """
-    from lbr2pgo.analyses.quality import Profile
-    from lbr2pgo.profiles.afdo.afdo import GccProfile
-    from lbr2pgo.profiles.bolt.fdata.fdata_tables import Fdata
-    from lbr2pgo.profiles.bolt.yaml.placed_yaml import fdata_of_yaml
-    from lbr2pgo.profiles.bolt.yaml.yaml_text import YamlProfile
-    from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
-    from lbr2pgo.profiles.propeller.written import Clusters
+def load(path: str, program: Program) -> Profile:
+    """Read a profile, or replay a recording."""
     from lbr2pgo.profiles.registry import read_written
 
     written = None if path == "-" else read_written(Path(path))
-    if isinstance(written, Fdata):
-        return Profile(fdata=written)
-    if isinstance(written, YamlProfile):
-        return Profile(fdata=fdata_of_yaml(written, program, path))
-    if isinstance(written, SampleProfile):
-        return Profile(samples=written)
-    if isinstance(written, GccProfile):
-        return Profile(gcc=written)
-    if isinstance(written, Clusters):
-        return Profile(clusters=written)
-    return _replayed(path, program, for_gcc=for_gcc)
+    return _replayed(path, program) if written is None else written.beside(program)
 
 
-def _replayed(path: str, program: Program, *, for_gcc: int | None) -> Profile:
+def _replayed(path: str, program: Program) -> Profile:
     from lbr2pgo.analyses import stack_ends
-    from lbr2pgo.analyses.quality import Profile
-    from lbr2pgo.profiles.bolt.fdata.derive_fdata import fdata_from_counts
+    from lbr2pgo.analyses.recorded_profile import RecordedProfile
     from lbr2pgo.replay.recordings import Inputs, read_and_replay
     from lbr2pgo.reports.gather import gather
 
     found = read_and_replay(Inputs((Path(path),), Path(program.image.path)))
     found.refuse_nothing()
-    fdata, _ = fdata_from_counts(found.counts, found.program)
     evidence = gather(found, analyses=(stack_ends.NAME,)).evidence
-    return Profile(
-        _samples(found), fdata, found.flow, _gcc_samples(found, for_gcc),
-        bias=stack_ends.position_bias(evidence),
-    )  # fmt: skip
-
-
-def _samples(found: Replayed) -> SampleProfile | None:
-    """The sample profile that `convert` would write; None if there can't be one."""
-    from lbr2pgo.profiles.llvm.correlate import sample_profile
-    from lbr2pgo.profiles.llvm.probe_profile import probe_profile
-    from lbr2pgo.program.dwarf.debug_info import DebugInfo
-
-    debug = DebugInfo.open(found.program.image)
-    if found.program.probes.present:
-        return probe_profile(found.flow, found.program, debug)[0].tree()
-    return sample_profile(found.flow, found.program, debug)[0] if debug.present else None
-
-
-def _gcc_samples(found: Replayed, version: int | None) -> GccProfile | None:
-    """What `convert --afdo` would write; None if there can't be one, or no version is asked for."""
-    from lbr2pgo.profiles.afdo.afdo import GccProfile
-    from lbr2pgo.profiles.afdo.gcc_samples import gcc_samples
-    from lbr2pgo.program.dwarf.debug_info import DebugInfo
-
-    debug = DebugInfo.open(found.program.image)
-    if version is None or not debug.present:
-        return None
-    samples, _ = gcc_samples(found.flow, found.program, debug, version)
-    return GccProfile(samples, version)
+    return RecordedProfile(found, program, stack_ends.position_bias(evidence))
 
 
 def _print_json(quality: Quality, limits: Mapping[str, float], failed: list[str]) -> None:

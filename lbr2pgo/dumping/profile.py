@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from lbr2pgo.profiles.registry import formats, reader_of
+from lbr2pgo.profiles.registry import formats, read_written
 from lbr2pgo.program.code.named_functions import near_matches
 from lbr2pgo.support.errors import InputError
 
 
 def lines(path: Path, function: str | None = None) -> Iterator[str]:
     """The file as text; raises InputError where it is none, or does not hold the function."""
-    reader = reader_of(path)
-    if reader is None:
+    written = read_written(path)
+    if written is None:
         raise InputError(
             f"is no written profile that can be shown ({'; '.join(_readable())})",
             where=str(path),
             cure="Recordings are shown by `lbr2pgo dump stacks` and `lbr2pgo dump counts`.",
         )
-    content = reader.read(path)
+    reader, content = written.reader, written.content
     if function is None:
         return reader.lines(content)
     found = reader.of_function(content, function)

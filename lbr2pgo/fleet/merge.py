@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from lbr2pgo.counting.count import Progress
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.count_sums import CountSums
-from lbr2pgo.profiles.base import Merging, Reader
 from lbr2pgo.profiles.counts.format import is_parquet, origin_of, write_counts
+from lbr2pgo.profiles.reader import Merging, Reader
 from lbr2pgo.profiles.registry import reader_of
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recorded_program import recorded_program
@@ -107,7 +107,7 @@ def merge_files(options: MergeOptions, progress: Progress | None = None) -> Merg
 
 
 def _apart(inputs: Sequence[Path], readers: Sequence[Reader[Any] | None]) -> InputError:
-    kinds = [r.merging.name if r and r.merging else "counts or recordings" for r in readers]
+    kinds = [r.kind if r and r.merging else "counts or recordings" for r in readers]
     other = next(i for i, kind in enumerate(kinds) if kind != kinds[0])
     return InputError(
         f"{inputs[0]} holds {kinds[0]}, {inputs[other]} holds {kinds[other]}",
@@ -119,7 +119,7 @@ def _merge_profiles(
     options: MergeOptions, readers: Sequence[Reader[Any]], progress: Progress | None
 ) -> Merge:
     rules = [reader.merging for reader in readers if reader.merging is not None]
-    if len({rule.name for rule in rules}) > 1:
+    if len({reader.kind for reader in readers}) > 1:
         raise _apart(options.inputs, readers)
     for path, weight in options.weights.items():
         if weight.denominator != 1:

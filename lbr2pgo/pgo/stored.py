@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from lbr2pgo.analyses.quality import Profile, measure
-from lbr2pgo.analyses.staleness import Staleness
 from lbr2pgo.pgo import MOST_MISSING, MOST_STALE, MUCH_STALE
-from lbr2pgo.profiles.afdo.afdo import GccProfile
-from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.profiles.propeller.same_blocks import compare_blocks
 from lbr2pgo.profiles.registry import read_written
+from lbr2pgo.profiles.staleness import Staleness
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.errors import InputError
 
@@ -36,22 +33,17 @@ def judge(profile: Path, binary: Path, *, for_gcc: bool = False) -> Usability:
     """
     if not profile.exists():
         return Usability(False, f"there is no profile {profile} yet: this is a plain build")
-    samples = read_written(profile)
-    if isinstance(samples, SampleProfile) and not for_gcc:
-        held = Profile(samples=samples)
-    elif isinstance(samples, GccProfile) and for_gcc:
-        held = Profile(gcc=samples)
-    else:
-        option = "--afdo" if for_gcc else "--llvm"
+    written, wanted = read_written(profile), "afdo" if for_gcc else "llvm"
+    if written is None or written.format != wanted:
         raise InputError(
             "no sample profile for this compiler",
             where=str(profile),
-            cure=f"Make one of a recording with lbr2pgo convert {option}.",
+            cure=f"Make one of a recording with lbr2pgo convert --{wanted}.",
         )
-    quality = measure(held, Program.open(binary))
-    if quality.stale is None:
+    stale = written.staleness(Program.open(binary))
+    if stale is None:
         return Usability(True, f"nobody can tell how well {profile} fits: {binary} has no DWARF")
-    return _judged(profile, binary, quality.stale)
+    return _judged(profile, binary, stale)
 
 
 def judge_layout(recorded: Path, built: Path) -> Usability:

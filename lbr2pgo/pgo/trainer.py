@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from lbr2pgo.analyses.sample_quality import density
 from lbr2pgo.fleet.merge import MergeOptions, merge_files
 from lbr2pgo.pgo.counters import count, merge_counts
 from lbr2pgo.pgo.flags import afdo_version
@@ -24,11 +23,10 @@ from lbr2pgo.pgo.training import (
     walks_frame_pointers,
 )
 from lbr2pgo.pgo.workplace import Workplace, need
-from lbr2pgo.profiles.afdo.afdo import GccProfile
 from lbr2pgo.profiles.afdo.format import AfdoOutput
 from lbr2pgo.profiles.base import Output
 from lbr2pgo.profiles.llvm.format import LlvmOutput
-from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+from lbr2pgo.profiles.llvm.sample_quality import density
 from lbr2pgo.profiles.registry import read_written
 from lbr2pgo.record.options import Watch
 
@@ -147,6 +145,6 @@ class Trainer:
 
     def _density(self) -> float:
         written = read_written(self._work.profile)
-        samples = written.samples if isinstance(written, GccProfile) else written
-        assert isinstance(samples, SampleProfile)
+        samples = None if written is None else written.samples
+        assert samples is not None  # we wrote it
         return density(samples)

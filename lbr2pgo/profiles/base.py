@@ -7,7 +7,7 @@ read is imported where it is used.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import Field, field, fields
 from functools import cache
@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Any,
-    Generic,
     Literal,
     TypeVar,
     get_args,
@@ -24,6 +23,7 @@ from typing import (
 )
 
 from lbr2pgo.model.waterfall import Step
+from lbr2pgo.profiles.reader import Reader
 from lbr2pgo.support.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -188,45 +188,6 @@ def _option(field: Field[Any], kind: Any) -> Option:
     kinds = (kind, *get_args(kind))
     choices = get_args(kind) if get_origin(kind) is Literal else ()
     return Option(field.name, field.metadata["flag"], Path in kinds, int in kinds, choices)
-
-
-@dataclass(frozen=True, slots=True)
-class Merged(Generic[T]):
-    """Written profiles added up."""
-
-    content: T
-    notes: tuple[str, ...] = ()
-    """What was left out, a sentence each."""
-
-
-@dataclass(frozen=True, slots=True)
-class Merging(Generic[T]):
-    """How written profiles of one form are added up, by the rules of those who read them."""
-
-    name: str
-    """What such files are called; those of one name can be added up."""
-    add: Callable[[Iterable[tuple[T, int]]], Merged[T]]
-    """Of each content times its weight, gone through once. Raises InputError for kinds that don't
-    go together."""
-    write: Callable[[T, Path], None]
-    """Raises OutputError where it can't be written."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reader(Generic[T]):
-    """How written profiles of one form are read, and shown as text."""
-
-    recognises: Callable[[bytes], bool]
-    """Judges the head of a file (up to `HEAD_SIZE` bytes) by its content alone."""
-    read: Callable[[Path], T]
-    """Raises InputError where the file is broken."""
-    lines: Callable[[T], Iterator[str]]
-    of_function: Callable[[T, str], Iterator[str] | None]
-    """Lines that concern a function; None if it is not there."""
-    functions: Callable[[T], Iterable[str]]
-    """Names of all functions."""
-    merging: Merging[T] | None = None
-    """None where there are no rules for adding up."""
 
 
 HEAD_SIZE = 1 << 16

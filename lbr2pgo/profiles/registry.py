@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from lbr2pgo.model import waterfall
-from lbr2pgo.profiles.base import HEAD_SIZE, Output, OutputFormat, Reader
+from lbr2pgo.profiles.base import HEAD_SIZE, Output, OutputFormat
+from lbr2pgo.profiles.reader import Reader, WrittenProfile
 from lbr2pgo.support.errors import InputError
 
 _MODULES = (
@@ -75,20 +76,26 @@ def reader_of(path: Path) -> Reader[Any] | None:
 
     Raises InputError if it can't be read or is empty.
     """
-    head = _head(path)
-    if not head:
-        raise InputError("is empty", where=str(path), cure="Write the profile again.")
-    readers = (reader for form in formats() for reader in form.readers())
-    return next((reader for reader in readers if reader.recognises(head)), None)
+    found = _recognised(path)
+    return None if found is None else found[1]
 
 
-def read_written(path: Path) -> object | None:
-    """What a written profile holds, in its format's own model; None if the file is none.
+def read_written(path: Path) -> WrittenProfile[Any] | None:
+    """A written profile, told by its content; None if the file is none.
 
     Raises InputError if it can't be read, is empty, or is broken.
     """
-    reader = reader_of(path)
-    return None if reader is None else reader.read(path)
+    found = _recognised(path)
+    return None if found is None else WrittenProfile(path, *found, found[1].read(path))
+
+
+def _recognised(path: Path) -> tuple[str, Reader[Any]] | None:
+    """Name of the format, and what reads it."""
+    head = _head(path)
+    if not head:
+        raise InputError("is empty", where=str(path), cure="Write the profile again.")
+    readers = ((form.name, reader) for form in formats() for reader in form.readers())
+    return next((found for found in readers if found[1].recognises(head)), None)
 
 
 def _head(path: Path) -> bytes:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lbr2pgo.counting.count import Progress
 from lbr2pgo.model.branch_counts import BranchCounts
@@ -20,8 +20,7 @@ from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 
 if TYPE_CHECKING:
-    from lbr2pgo.profiles.bolt.fdata.fdata_tables import Fdata
-    from lbr2pgo.profiles.bolt.yaml.yaml_text import YamlProfile
+    from lbr2pgo.profiles.reader import WrittenProfile
 
 _RECORDING = b"PERFILE2"
 """What perf.data begins with, and no profile."""
@@ -29,30 +28,22 @@ _RECORDING = b"PERFILE2"
 
 @dataclass(frozen=True, slots=True)
 class PlacedProfile:
-    """What BOLT reads, placed in a program. Implements `CountSource`."""
+    """A written profile, placed in a program. Implements `CountSource`."""
 
-    path: Path
     program: Program
-    content: Fdata | YamlProfile
+    written: WrittenProfile[Any]
 
     @property
     def info(self) -> SourceInfo:
         """The file's name and format."""
-        from lbr2pgo.profiles.bolt.fdata.fdata_tables import Fdata
-
-        kind = "BOLT fdata" if isinstance(self.content, Fdata) else "BOLT YAML"
-        return SourceInfo(str(self.path), kind, Addresses.IMAGE)
+        written = self.written
+        return SourceInfo(str(written.path), written.reader.kind, Addresses.IMAGE)
 
     def counts(self, layout: ImageLayout) -> BranchCounts:
         """The counts of the program, which is the one image that such a profile speaks of."""
-        from lbr2pgo.profiles.bolt.fdata.placed_counts import counts_of_fdata
-        from lbr2pgo.profiles.bolt.yaml.placed_yaml import fdata_of_yaml
-        from lbr2pgo.profiles.bolt.yaml.yaml_text import YamlProfile
-
-        fdata = self.content
-        if isinstance(fdata, YamlProfile):
-            fdata = fdata_of_yaml(fdata, self.program, str(self.path))
-        return counts_of_fdata(fdata, self.program)
+        counts = self.written.beside(self.program).counts(self.program)
+        assert counts is not None  # see `is_for_bolt`
+        return counts
 
     def health(self) -> Mapping[str, int]:
         """Nothing: what has no place is a matter of `lbr2pgo check`."""
@@ -66,7 +57,7 @@ def is_for_bolt(path: Path) -> bool:
     from lbr2pgo.profiles.registry import reader_of
 
     reader = reader_of(path)
-    return reader is not None and reader.merging is not None and reader.merging.name in _KINDS
+    return reader is not None and reader.has_counts
 
 
 def _is_recording(path: Path) -> bool:
@@ -75,9 +66,6 @@ def _is_recording(path: Path) -> bool:
             return file.read(len(_RECORDING)) == _RECORDING
     except OSError:
         return False
-
-
-_KINDS = ("fdata", "BOLT YAML")
 
 
 def read_inputs(inputs: ProcessInputs, progress: Progress | None = None) -> Replayed:
@@ -95,17 +83,14 @@ def read_inputs(inputs: ProcessInputs, progress: Progress | None = None) -> Repl
         cure = "Name it with --binary."
         raise InputError("does not say which program it is of", where=where, cure=cure)
     program = Program.open(inputs.binary)
-    sources = [PlacedProfile(path, program, _content(path)) for path in placed]
+    sources = [PlacedProfile(program, _written(path)) for path in placed]
     return replay_sources(sources, program, inputs, progress)
 
 
-def _content(path: Path) -> Fdata | YamlProfile:
-    from lbr2pgo.profiles.bolt.fdata.fdata_tables import Fdata
-    from lbr2pgo.profiles.bolt.yaml.yaml_text import YamlProfile
-    from lbr2pgo.profiles.registry import reader_of
+def _written(path: Path) -> WrittenProfile[Any]:
+    from lbr2pgo.profiles.registry import read_written
 
-    reader = reader_of(path)
-    content = None if reader is None else reader.read(path)
-    if not isinstance(content, Fdata | YamlProfile):
+    written = read_written(path)
+    if written is None or not written.reader.has_counts:
         raise InputError("is another file now", where=str(path))
-    return content
+    return written

@@ -12,11 +12,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.arrays import F64, I64, U64
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.intervals import last_at_or_below
 
 Count = TypeVar("Count", I64, U64)
+Counts = U64 | I64 | F64
 LARGEST = 2**64 - 1
 LIMIT = 2**63
 _HALF = np.uint64(32)
@@ -41,6 +42,18 @@ def exact_sum(counts: U64) -> int:
     True
     """
     return (int((counts >> _HALF).sum()) << 32) + int((counts & _LOW).sum())
+
+
+def overlap(a: Counts, b: Counts) -> float:
+    """Sum of the minima of two distributions over the same keys; 1 if both are empty.
+
+    >>> overlap(np.array([60, 30, 10]), np.array([5, 5, 0]))
+    0.8
+    """
+    a_total, b_total = float(a.sum()), float(b.sum())
+    if a_total == 0 or b_total == 0:
+        return float(a_total == b_total)
+    return float(np.minimum(a / a_total, b / b_total).sum())
 
 
 def refuse_too_many(*columns: U64) -> None:

@@ -18,13 +18,13 @@ from lbr2pgo.analyses.accuracy import (
     exact_edges,
     executions,
     measure,
-    overlap,
     sum_edges,
 )
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.replay.replay import Flow, replay
 from lbr2pgo.sources.base import StackSource
+from lbr2pgo.support.sums import overlap
 
 KINDS = {"o": Kind.OTHER, "c": Kind.COND, "j": Kind.JUMP, "C": Kind.CALL, "r": Kind.RET}
 

@@ -8,12 +8,14 @@ from builders.elf import Function
 from builders.evidence import program as small_program
 from builders.recordings import NAMES, PIE, RECORDING, binary, recording
 
-from lbr2pgo.analyses import quality, staleness
+from lbr2pgo.analyses import quality
 from lbr2pgo.analyses.accuracy_curves import _Shortened
-from lbr2pgo.conversion import ConvertOptions, convert
+from lbr2pgo.analyses.recorded_profile import RecordedProfile
 from lbr2pgo.counting.count import CountingOptions, count
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, aggregate
+from lbr2pgo.profiles.staleness import Staleness
 from lbr2pgo.program.program import Program
+from lbr2pgo.replay.recordings import Inputs, read_and_replay
 from lbr2pgo.replay.replay import replay
 from lbr2pgo.sources import open_source
 
@@ -40,11 +42,11 @@ def test_exact_counts_conserve_their_flow():
 @pytest.mark.parametrize("name", NAMES)
 def test_recorded_flow_is_nearly_conserved(name):
     program = Program.open(binary(name))
-    done = convert(ConvertOptions((recording(name),), binary(name)))
-    found = quality.measure(quality.Profile(flow=done.flow), program)
-    assert 0.95 < found.conservation < 1
-    assert found.stale.share == 0
-    assert found.density is None
+    found = read_and_replay(Inputs((recording(name),), binary(name)))
+    measured = quality.measure(RecordedProfile(found, program), program)
+    assert 0.95 < measured.conservation < 1
+    assert measured.stale.share == 0
+    assert measured.bias is None
 
 
 def test_what_no_recorder_sees_is_no_lost_flow():
@@ -59,7 +61,7 @@ def test_what_no_recorder_sees_is_no_lost_flow():
 def test_gates():
     found = quality.Quality(
         density=10.0, coverage=None, conservation=1.0,
-        stale=staleness.Staleness(0.25, 0.1), overlap=None,
+        stale=Staleness(0.25, 0.1), overlap=None,
     )  # fmt: skip
     assert list(quality.Gates({"density": 10, "stale": 0.25}).failed(found)) == []
     assert list(quality.Gates({"density": 10.1, "stale": 0.2}).failed(found)) == [

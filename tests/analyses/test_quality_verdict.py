@@ -4,8 +4,8 @@ import pytest
 
 from lbr2pgo.analyses.quality import Quality
 from lbr2pgo.analyses.quality_verdict import Grade, remarks, whole
-from lbr2pgo.analyses.sample_quality import ProfileOverlap
-from lbr2pgo.analyses.staleness import Staleness
+from lbr2pgo.profiles.reader import ProfileOverlap
+from lbr2pgo.profiles.staleness import Staleness
 
 
 def grade(

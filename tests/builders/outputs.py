@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lbr2pgo.profiles.base import Form, Output, OutputFormat
-from lbr2pgo.profiles.registry import formats, output
+from lbr2pgo.profiles.registry import formats, output, read_written
 
 
 def outputs(**paths: Path) -> tuple[Output, ...]:
@@ -27,3 +27,9 @@ def usual_forms() -> Iterator[tuple[OutputFormat, Form]]:
 def every_form(folder: Path) -> tuple[Output, ...]:
     """One output of each usual form, named after its key."""
     return tuple(output(f.name, folder / form.key, **form.options) for f, form in usual_forms())
+
+
+def held(path: Path) -> object | None:
+    """What a written profile holds, in its format's own model; None if the file is none."""
+    written = read_written(path)
+    return None if written is None else written.content

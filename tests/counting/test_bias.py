@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from builders.recordings import STATIC, STATIC_ENTRY, recorded
 
-from lbr2pgo.analyses.accuracy import overlap
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.counting.bias import Ends, correction
 from lbr2pgo.counting.count import Counted, CountingOptions, count
@@ -20,6 +19,7 @@ from lbr2pgo.model.waterfall import check
 from lbr2pgo.program.elf.layout import ImageLayout, Segment
 from lbr2pgo.sources.base import Addresses, SourceInfo, SymbolResolver
 from lbr2pgo.support.arrays import F64, I64
+from lbr2pgo.support.sums import overlap
 
 PLACES, STEPS, DEPTH, PERIOD = 60, 400_000, 32, 41
 STICKY = 17

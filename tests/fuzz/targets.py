@@ -31,12 +31,8 @@ from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.exact_counts import ExactCounts
 from lbr2pgo.profiles.base import Form, OutputFormat
 from lbr2pgo.profiles.bolt.fdata.edges import Edges
-from lbr2pgo.profiles.bolt.fdata.fdata_tables import Fdata
-from lbr2pgo.profiles.bolt.fdata.placed_counts import counts_of_fdata
 from lbr2pgo.profiles.bolt.moved import Moved
-from lbr2pgo.profiles.bolt.yaml.placed_yaml import fdata_of_yaml
-from lbr2pgo.profiles.bolt.yaml.yaml_text import YamlProfile
-from lbr2pgo.profiles.registry import formats, output, reader_of
+from lbr2pgo.profiles.registry import formats, output, read_written
 from lbr2pgo.program.address_translation import translation_of
 from lbr2pgo.program.blocks.binary_functions import BinaryFunctions, discover
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
@@ -114,15 +110,14 @@ def profile(data: bytes) -> None:
 
 
 def placed(data: bytes) -> None:
-    """fdata or BOLT's YAML as counts of a program, and added to itself."""
+    """A written profile as counts of a program, if it can be, and added to itself."""
     path = _file(data)
-    reader = reader_of(path)
-    content = None if reader is None else reader.read(path)
-    if reader is None or reader.merging is None or not isinstance(content, Fdata | YamlProfile):
+    profile = read_written(path)
+    if profile is None or profile.reader.merging is None:
         return
-    fdata = fdata_of_yaml(content, _program()) if isinstance(content, YamlProfile) else content
-    counts_of_fdata(fdata, _program())
-    reader.merging.add([(content, 1), (content, 2)])
+    if profile.reader.has_counts:
+        profile.beside(_program()).counts(_program())
+    profile.reader.merging.add([(profile.content, 1), (profile.content, 2)])
 
 
 def _read_dwarf(image: Image) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from builders.loops import BUILD, MakeLoop, is_recorded, steps
+from builders.outputs import held
 
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.pgo import NO_TRAINING_BUILD
@@ -15,7 +16,7 @@ from lbr2pgo.pgo.training import Training
 from lbr2pgo.profiles.afdo import afdo
 from lbr2pgo.profiles.afdo.afdo import GccProfile
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
-from lbr2pgo.profiles.registry import output, read_written
+from lbr2pgo.profiles.registry import output
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.program import Program
 from lbr2pgo.program.pseudo_probes import has_probes
@@ -308,7 +309,7 @@ def test_gcc_is_given_a_profile_of_its_own(
     tool("gcc")
     plain, rebuilt = loop(compiler="gcc", build=GCC_BUILD).run()
     assert steps(said)[2:4] == ["Convert for the compiler", "Build with the profile"]
-    assert isinstance(read_written(Path("work/app.afdo")), GccProfile)
+    assert isinstance(held(Path("work/app.afdo")), GccProfile)
     assert "-fauto-profile=" in said[-3]
     assert plain.counted.output == rebuilt.counted.output
     assert plain.counted.totals != rebuilt.counted.totals

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from builders.loops import BUILD, MakeLoop, is_recorded, steps
+from builders.outputs import held
 
 from lbr2pgo.pgo import training as module
 from lbr2pgo.pgo.training import Training
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
-from lbr2pgo.profiles.registry import read_written
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.record.hardware import Choice
 from lbr2pgo.record.options import RecordOptions
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 
 def profile_of(name: str) -> SampleProfile:
-    profile = read_written(Path(f"work/app.{name}"))
+    profile = held(Path(f"work/app.{name}"))
     assert isinstance(profile, SampleProfile)
     return profile
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from builders.loops import BUILD, MakeLoop, is_recorded
+from builders.outputs import held
 
 from lbr2pgo.pgo.training import Training
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
-from lbr2pgo.profiles.registry import read_written
 from lbr2pgo.program.elf.image import Image
 
 THROWS = """
@@ -75,7 +75,7 @@ def test_what_exceptions_lead_to_is_counted(loop: MakeLoop, flags: str) -> None:
     plain, rebuilt = loop(build=build, training_flags=("-O1", "-fno-inline"), train=training).run()
     assert is_recorded(Image.open("work/app.training"))
     assert rebuilt.counted.output == plain.counted.output
-    profile = read_written(Path("work/app.prof"))
+    profile = held(Path("work/app.prof"))
     assert isinstance(profile, SampleProfile)
     thrown = [n for n in range(ROUNDS) if n % 7 == 3]
     others = [n for n in range(ROUNDS) if n % 7 != 3 and n % 11 == 4]

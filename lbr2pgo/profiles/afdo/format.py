@@ -28,7 +28,7 @@ from lbr2pgo.support.errors import OutputError
 
 if TYPE_CHECKING:
     from lbr2pgo.profiles.afdo.afdo import GccProfile
-    from lbr2pgo.profiles.base import Reader
+    from lbr2pgo.profiles.reader import Reader
 
 _RUNS = Step(
     "afdo_runs",
@@ -85,9 +85,9 @@ class AfdoOutput(Output):
 
 
 def _readers() -> tuple[Reader[GccProfile], ...]:
-    from lbr2pgo.profiles.afdo.written import READERS
+    from lbr2pgo.profiles.afdo.written import AFDO
 
-    return READERS
+    return (AFDO,)
 
 
 FORMAT = OutputFormat(

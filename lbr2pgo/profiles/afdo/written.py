@@ -1,34 +1,22 @@
-"""Written profiles for GCC: recognised, read, and shown as LLVM's text form."""
+"""Written profiles for GCC: recognised, read, shown as LLVM's text form, and asked."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
 
 from lbr2pgo.profiles.afdo import afdo
 from lbr2pgo.profiles.afdo.afdo import GccProfile
-from lbr2pgo.profiles.base import Merged, Merging, Reader
-from lbr2pgo.profiles.llvm import written
+from lbr2pgo.profiles.afdo.gcc_samples import gcc_samples
+from lbr2pgo.profiles.base import Work
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+from lbr2pgo.profiles.llvm.stale_samples import of_samples
+from lbr2pgo.profiles.llvm.written import TEXT
+from lbr2pgo.profiles.reader import Merged, Merging, ProfileOverlap, Reader
+from lbr2pgo.profiles.staleness import Staleness
+from lbr2pgo.program.program import Program
 from lbr2pgo.support.errors import InputError
-
-
-def lines(profile: GccProfile) -> Iterator[str]:
-    """As of a sample profile; before them, when functions were first sampled, and their files."""
-    for name, time in sorted(profile.first_seen.items(), key=lambda item: (item[1], str(item[0]))):
-        yield f"# first sampled at {time} ns: {name}"
-    for name, file in sorted(profile.files.items(), key=str):
-        yield f"# of {file}: {name}"
-    yield from written.lines(profile.samples)
-
-
-def of_function(profile: GccProfile, function: str) -> Iterator[str] | None:
-    """The function itself, then a comment for each inlined copy; None if there is neither."""
-    return written.of_function(profile.samples, function)
-
-
-def functions(profile: GccProfile) -> set[str]:
-    """Names of all functions, of those that are inlined too."""
-    return written.functions(profile.samples)
 
 
 def merged(profiles: Iterable[tuple[GccProfile, int]]) -> Merged[GccProfile]:
@@ -51,9 +39,56 @@ def merged(profiles: Iterable[tuple[GccProfile, int]]) -> Merged[GccProfile]:
     return Merged(total)
 
 
-READERS = (
-    Reader(
-        afdo.is_afdo, afdo.read, lines, of_function, functions,
-        Merging("GCC auto profiles", merged, afdo.write),
-    ),
-)  # fmt: skip
+class AfdoReader(Reader[GccProfile]):
+    """See `Reader`."""
+
+    kind = "GCC auto profiles"
+    merging = Merging(merged, afdo.write)
+
+    def recognises(self, head: bytes) -> bool:
+        """See `Reader`."""
+        return afdo.is_afdo(head)
+
+    def read(self, path: Path) -> GccProfile:
+        """See `Reader`."""
+        return afdo.read(path)
+
+    def lines(self, content: GccProfile) -> Iterator[str]:
+        """As LLVM's; before them, when functions were first sampled, and their files."""
+        first = sorted(content.first_seen.items(), key=lambda item: (item[1], str(item[0])))
+        for name, time in first:
+            yield f"# first sampled at {time} ns: {name}"
+        for name, file in sorted(content.files.items(), key=str):
+            yield f"# of {file}: {name}"
+        yield from TEXT.lines(content.samples)
+
+    def of_function(self, content: GccProfile, function: str) -> Iterator[str] | None:
+        """See `Reader`."""
+        return TEXT.of_function(content.samples, function)
+
+    def functions(self, content: GccProfile) -> set[str]:
+        """See `Reader`."""
+        return TEXT.functions(content.samples)
+
+    def samples(self, content: GccProfile) -> SampleProfile:
+        """See `Reader`."""
+        return content.samples
+
+    def staleness(self, content: GccProfile, program: Program) -> Staleness | None:
+        """See `Reader`."""
+        return of_samples(content.samples, program, partial(gcc_samples, version=content.version))
+
+    def overlap(self, base: GccProfile, test: GccProfile) -> ProfileOverlap:
+        """See `Reader`."""
+        return TEXT.overlap(base.samples, test.samples)
+
+    def derived(self, work: Work, like: GccProfile | None) -> GccProfile | None:
+        """In the version of `like`; None without debug information."""
+        if not work.debug.present:
+            return None
+        version = afdo.USUAL_VERSION if like is None else like.version
+        samples, _ = gcc_samples(work.flow, work.program, work.debug, version)
+        return GccProfile(samples, version)
+
+
+AFDO = AfdoReader()

@@ -21,8 +21,8 @@ from lbr2pgo.profiles.linker.symbol_order import NAMED, RAN, NamedFlow, named_fl
 from lbr2pgo.support.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from lbr2pgo.profiles.base import Reader
     from lbr2pgo.profiles.linker.linker_lists import LinkerList
+    from lbr2pgo.profiles.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,9 @@ def _lines(found: NamedFlow) -> Iterator[str]:
 
 
 def _readers() -> tuple[Reader[LinkerList], ...]:
-    from lbr2pgo.profiles.linker.linker_lists import CALLS, reader
+    from lbr2pgo.profiles.linker.linker_lists import CALLS, ListReader
 
-    return (reader(CALLS),)
+    return (ListReader(CALLS),)
 
 
 FORMAT = OutputFormat(

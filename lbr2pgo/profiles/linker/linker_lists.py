@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from lbr2pgo.profiles.base import Reader
+from lbr2pgo.profiles.reader import Reader
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.output import PathLike, write_pieces
 
@@ -47,29 +47,36 @@ def write(kind: Kind, lines: Sequence[str], destination: PathLike | BinaryIO) ->
     write_pieces(destination, (os.fsencode(line) + b"\n" for line in (kind.title, *lines)))
 
 
-def reader(kind: Kind) -> Reader[LinkerList]:
-    """How lists of a kind are recognised, read and shown."""
-    title = os.fsencode(kind.title) + b"\n"
+class ListReader(Reader[LinkerList]):
+    """Of lists of a kind. See `Reader`."""
 
-    def read(path: Path) -> LinkerList:
+    kind = "lists for a linker"
+
+    def __init__(self, of: Kind) -> None:
+        self._of = of
+
+    def recognises(self, head: bytes) -> bool:
+        """See `Reader`."""
+        return head.startswith(os.fsencode(self._of.title) + b"\n")
+
+    def read(self, path: Path) -> LinkerList:
+        """See `Reader`."""
         try:
             text = os.fsdecode(path.read_bytes())
         except OSError as error:
             raise InputError(f"can't be read: {error.strerror}", where=str(path)) from error
         lines = tuple(line for line in text.split("\n") if line and not line.startswith("#"))
-        return LinkerList(kind, lines)
+        return LinkerList(self._of, lines)
 
-    return Reader(lambda head: head.startswith(title), read, _lines, _of_function, _functions)
+    def lines(self, content: LinkerList) -> Iterator[str]:
+        """See `Reader`."""
+        return iter((content.kind.title, *content.lines))
 
+    def of_function(self, content: LinkerList, function: str) -> Iterator[str] | None:
+        """See `Reader`."""
+        lines = [line for line in content.lines if function in content.names(line)]
+        return iter(lines) if lines else None
 
-def _lines(found: LinkerList) -> Iterator[str]:
-    return iter((found.kind.title, *found.lines))
-
-
-def _of_function(found: LinkerList, function: str) -> Iterator[str] | None:
-    lines = [line for line in found.lines if function in found.names(line)]
-    return iter(lines) if lines else None
-
-
-def _functions(found: LinkerList) -> set[str]:
-    return {name for line in found.lines for name in found.names(line)}
+    def functions(self, content: LinkerList) -> set[str]:
+        """See `Reader`."""
+        return {name for line in content.lines for name in content.names(line)}

@@ -21,9 +21,9 @@ from lbr2pgo.profiles.propeller.format import UNNAMED, ordered_by
 from lbr2pgo.support.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from lbr2pgo.profiles.base import Reader
     from lbr2pgo.profiles.linker.function_flow import FunctionFlow
     from lbr2pgo.profiles.linker.linker_lists import LinkerList
+    from lbr2pgo.profiles.reader import Reader
 
 RAN = Step("functions_ran", "functions that ran", "functions", None)
 NAMED = Step("functions_named", "functions named to the linker", "functions", RAN.key, UNNAMED)
@@ -82,9 +82,9 @@ class SymbolOrderOutput(Output):
 
 
 def _readers() -> tuple[Reader[LinkerList], ...]:
-    from lbr2pgo.profiles.linker.linker_lists import SYMBOLS, reader
+    from lbr2pgo.profiles.linker.linker_lists import SYMBOLS, ListReader
 
-    return (reader(SYMBOLS),)
+    return (ListReader(SYMBOLS),)
 
 
 FORMAT = OutputFormat(

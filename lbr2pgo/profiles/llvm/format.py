@@ -24,10 +24,10 @@ from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError, OutputError
 
 if TYPE_CHECKING:
-    from lbr2pgo.profiles.base import Reader
     from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile
     from lbr2pgo.profiles.llvm.profile_table import ProfileTable
     from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+    from lbr2pgo.profiles.reader import Reader
     from lbr2pgo.support.addresses import ImageAddresses
     from lbr2pgo.support.arrays import U64, Bools
 
@@ -316,9 +316,9 @@ def refuse_without_runs(work: Work, compiler: str) -> None:
 
 
 def _readers() -> tuple[Reader[SampleProfile], ...]:
-    from lbr2pgo.profiles.llvm.written import READERS
+    from lbr2pgo.profiles.llvm.written import BINARY, TEXT
 
-    return READERS
+    return BINARY, TEXT
 
 
 FORMAT = OutputFormat(

@@ -1,53 +1,21 @@
-"""Written sample profiles: recognised, read, and shown as text, whole or of one function."""
+"""Written sample profiles: recognised, read, shown as text, whole or of one function, and asked."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from io import BytesIO
+from pathlib import Path
 
-from lbr2pgo.profiles.base import Merged, Merging, Reader
-from lbr2pgo.profiles.llvm import extbinary, text
+from lbr2pgo.profiles.base import Work
+from lbr2pgo.profiles.llvm import extbinary, sample_quality, text
+from lbr2pgo.profiles.llvm.format import correlated, probed
 from lbr2pgo.profiles.llvm.sample_names import guid
 from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
-
-
-def lines(profile: SampleProfile) -> Iterator[str]:
-    """The text form, whatever form the profile was read from."""
-    stream = BytesIO()
-    text.write(profile, stream)
-    written = stream.getvalue().decode("utf-8", "surrogateescape")
-    return iter(written.removesuffix("\n").split("\n") if written else ())
-
-
-def of_function(profile: SampleProfile, function: str) -> Iterator[str] | None:
-    """The function itself, then a comment for each inlined copy; None if there is neither."""
-    wanted = guid(function)
-    own = {key: each for key, each in profile.functions.items() if guid(each.name) == wanted}
-    nested = [line for top in profile.ordered() for line in _inlined(top, str(top.name), wanted)]
-    if not own and not nested:
-        return None
-    return iter([*lines(replace(profile, functions=own)), *nested])
-
-
-def _inlined(function: FunctionSamples, chain: str, wanted: int) -> Iterator[str]:
-    for (line, discriminator), callee in function.inlined():
-        place = f"{line}.{discriminator}" if discriminator else str(line)
-        inner = f"{chain}:{place} @ {callee.name}"
-        if guid(callee.name) == wanted:
-            yield f"# inlined, {callee.total} samples: {inner}"
-        yield from _inlined(callee, inner, wanted)
-
-
-def functions(profile: SampleProfile) -> set[str]:
-    """Names of all functions, of those that are inlined too."""
-    return {str(each.name) for top in profile.functions.values() for each in _all(top)}
-
-
-def _all(function: FunctionSamples) -> Iterator[FunctionSamples]:
-    yield function
-    for _, callee in function.inlined():
-        yield from _all(callee)
+from lbr2pgo.profiles.llvm.stale_samples import of_samples
+from lbr2pgo.profiles.reader import Merged, Merging, ProfileOverlap, Reader
+from lbr2pgo.profiles.staleness import Staleness
+from lbr2pgo.program.program import Program
 
 
 def merged(profiles: Iterable[tuple[SampleProfile, int]]) -> Merged[SampleProfile]:
@@ -59,15 +27,85 @@ def merged(profiles: Iterable[tuple[SampleProfile, int]]) -> Merged[SampleProfil
     return Merged(total, notes if left_out else ())
 
 
-_NAME = "LLVM sample profiles"
+class SamplesReader(Reader[SampleProfile]):
+    """Either form. See `Reader`."""
 
-READERS = (
-    Reader(
-        extbinary.is_binary_profile, extbinary.read, lines, of_function, functions,
-        Merging(_NAME, merged, extbinary.write),
-    ),
-    Reader(
-        text.is_text_profile, text.read, lines, of_function, functions,
-        Merging(_NAME, merged, text.write),
-    ),
-)  # fmt: skip
+    kind = "LLVM sample profiles"
+
+    def lines(self, content: SampleProfile) -> Iterator[str]:
+        """The text form, whatever form the profile was read from."""
+        stream = BytesIO()
+        text.write(content, stream)
+        written = stream.getvalue().decode("utf-8", "surrogateescape")
+        return iter(written.removesuffix("\n").split("\n") if written else ())
+
+    def of_function(self, content: SampleProfile, function: str) -> Iterator[str] | None:
+        """The function itself, then a comment for each inlined copy; None if there is neither."""
+        wanted = guid(function)
+        own = {key: each for key, each in content.functions.items() if guid(each.name) == wanted}
+        nested = [
+            line for top in content.ordered() for line in _inlined(top, str(top.name), wanted)
+        ]
+        if not own and not nested:
+            return None
+        return iter([*self.lines(replace(content, functions=own)), *nested])
+
+    def functions(self, content: SampleProfile) -> set[str]:
+        """Names of all functions, of those that are inlined too."""
+        return {str(each.name) for top in content.functions.values() for each in _all(top)}
+
+    def samples(self, content: SampleProfile) -> SampleProfile:
+        """See `Reader`."""
+        return content
+
+    def staleness(self, content: SampleProfile, program: Program) -> Staleness | None:
+        """See `Reader`."""
+        return of_samples(content, program)
+
+    def overlap(self, base: SampleProfile, test: SampleProfile) -> ProfileOverlap:
+        """See `Reader`."""
+        return sample_quality.compare(base, test)
+
+    def derived(self, work: Work, like: SampleProfile | None) -> SampleProfile | None:
+        """What `convert` would write without contexts; None if there can't be one."""
+        if work.program.probes.present:
+            return work.once(probed).table.tree()
+        return work.once(correlated).table.tree() if work.debug.present else None
+
+
+def _inlined(function: FunctionSamples, chain: str, wanted: int) -> Iterator[str]:
+    for (line, discriminator), callee in function.inlined():
+        place = f"{line}.{discriminator}" if discriminator else str(line)
+        inner = f"{chain}:{place} @ {callee.name}"
+        if guid(callee.name) == wanted:
+            yield f"# inlined, {callee.total} samples: {inner}"
+        yield from _inlined(callee, inner, wanted)
+
+
+def _all(function: FunctionSamples) -> Iterator[FunctionSamples]:
+    yield function
+    for _, callee in function.inlined():
+        yield from _all(callee)
+
+
+class _Binary(SamplesReader):
+    merging = Merging(merged, extbinary.write)
+
+    def recognises(self, head: bytes) -> bool:
+        return extbinary.is_binary_profile(head)
+
+    def read(self, path: Path) -> SampleProfile:
+        return extbinary.read(path)
+
+
+class _Text(SamplesReader):
+    merging = Merging(merged, text.write)
+
+    def recognises(self, head: bytes) -> bool:
+        return text.is_text_profile(head)
+
+    def read(self, path: Path) -> SampleProfile:
+        return text.read(path)
+
+
+BINARY, TEXT = _Binary(), _Text()

@@ -22,12 +22,12 @@ from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError, OutputError
 
 if TYPE_CHECKING:
-    from lbr2pgo.profiles.base import Reader
     from lbr2pgo.profiles.propeller.block_flow import BlockFlow, Fit
     from lbr2pgo.profiles.propeller.block_layout import Layout
     from lbr2pgo.profiles.propeller.cluster_names import Named
     from lbr2pgo.profiles.propeller.files import Cluster
     from lbr2pgo.profiles.propeller.written import Clusters
+    from lbr2pgo.profiles.reader import Reader
     from lbr2pgo.program.block_map import BlockMap
 
 _FEWEST_AT_BLOCKS = 0.95
@@ -164,9 +164,9 @@ def _said(fit: Fit) -> str:
 
 
 def _readers() -> tuple[Reader[Clusters], ...]:
-    from lbr2pgo.profiles.propeller.written import READERS
+    from lbr2pgo.profiles.propeller.written import CLUSTERS
 
-    return READERS
+    return (CLUSTERS,)
 
 
 FORMAT = OutputFormat(

@@ -1,15 +1,18 @@
-"""Written clusters of blocks: recognised, read and shown."""
+"""Written clusters of blocks: recognised, read, shown and asked."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from lbr2pgo.profiles.base import Reader
+from lbr2pgo.profiles.reader import Reader
+from lbr2pgo.profiles.staleness import Staleness, staleness
+from lbr2pgo.program.block_map import open_block_map
+from lbr2pgo.program.program import Program
 from lbr2pgo.support.errors import InputError
 
 _HEAD = re.compile(rb"(?:v1\n)|(?:#[^\n]*\n)*![^!\s]")
@@ -95,17 +98,58 @@ def _refuse(what: str, where: str) -> NoReturn:
     raise InputError(what, where=where, cure=cure)
 
 
-def _lines(found: Clusters) -> Iterator[str]:
-    return (line for each in found.functions for line in each.lines)
+def of_clusters(clusters: Iterable[Laid], program: Program) -> Staleness:
+    """Of Propeller's clusters: blocks that the map of a program lacks, each counting once.
+
+    Raises InputError where the program has no map.
+    """
+    blocks = open_block_map(program.image)
+    known: dict[str, set[int]] = {}
+    names = program.symbols.functions_at(blocks.entry.tolist())
+    for function, block in zip(blocks.function.tolist(), blocks.identity.tolist(), strict=True):
+        for name in names.get(int(blocks.entry[function]), ()):
+            known.setdefault(name, set()).add(block)
+    total = placed = 0
+    missing: dict[str, int] = {}
+    for each in clusters:
+        there = [known[name] for name in each.names if name in known]
+        total += len(each.blocks)
+        placed += max((len(own.intersection(each.blocks)) for own in there), default=0)
+        if not there:
+            missing[each.names[0]] = missing.get(each.names[0], 0) + len(each.blocks)
+    return staleness(total, placed, missing)
 
 
-def _of_function(found: Clusters, function: str) -> Iterator[str] | None:
-    lines = [line for each in found.functions if function in each.names for line in each.lines]
-    return iter(lines) if lines else None
+class ClustersReader(Reader[Clusters]):
+    """See `Reader`."""
+
+    kind = "Propeller clusters"
+
+    def recognises(self, head: bytes) -> bool:
+        """See `Reader`."""
+        return is_clusters(head)
+
+    def read(self, path: Path) -> Clusters:
+        """See `Reader`."""
+        return read(path)
+
+    def lines(self, content: Clusters) -> Iterator[str]:
+        """See `Reader`."""
+        return (line for each in content.functions for line in each.lines)
+
+    def of_function(self, content: Clusters, function: str) -> Iterator[str] | None:
+        """See `Reader`."""
+        held = content.functions
+        lines = [line for each in held if function in each.names for line in each.lines]
+        return iter(lines) if lines else None
+
+    def functions(self, content: Clusters) -> set[str]:
+        """See `Reader`."""
+        return {name for each in content.functions for name in each.names}
+
+    def staleness(self, content: Clusters, program: Program) -> Staleness:
+        """See `Reader`."""
+        return of_clusters(content.functions, program)
 
 
-def _names(found: Clusters) -> set[str]:
-    return {name for each in found.functions for name in each.names}
-
-
-READERS = (Reader(is_clusters, read, _lines, _of_function, _names),)
+CLUSTERS = ClustersReader()

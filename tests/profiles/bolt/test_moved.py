@@ -17,15 +17,14 @@ from builders.bolt import (
     lines_of_file,
     perf2bolt,
 )
-from builders.outputs import outputs
+from builders.outputs import held, outputs
 from builders.recordings import TESTBINS
 
-from lbr2pgo.analyses import staleness
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.profiles.bolt.fdata import fdata_text
 from lbr2pgo.profiles.bolt.fdata.derive_fdata import BoltOptions, fdata_from_counts
+from lbr2pgo.profiles.bolt.fdata.fdata_fit import of_fdata
 from lbr2pgo.profiles.bolt.moved import Moved
-from lbr2pgo.profiles.registry import read_written
 from lbr2pgo.program.address_translation import AddressTranslation, open_translation
 from lbr2pgo.program.blocks.binary_functions import discover
 from lbr2pgo.program.program import Program
@@ -107,9 +106,9 @@ def test_a_recording_gives_perf2bolts_file(
     compat = frozenset({PERF2BOLT})  # which leaves out entries of stacks of 32
     convert(ConvertOptions((again,), binary, outputs=outputs(fdata=ours), compat=compat))
     assert ours.read_bytes() == theirs.read_bytes()
-    written = read_written(ours)
+    written = held(ours)
     assert isinstance(written, fdata_text.Fdata)
-    assert staleness.of_fdata(written, Program.open(plain)).functions == 0
+    assert of_fdata(written, Program.open(plain)).functions == 0
     assert len(lines_of_file(theirs)) > 100
     if depth == 16:
         subprocess.run([*command, "-profile-format=yaml"], capture_output=True, check=True)

@@ -16,6 +16,7 @@ from builders.c_programs import CProgram
 from builders.context_profiles import FULL, HYBRID, LINES, without_was_inlined
 from builders.hybrid import read_hybrid, write_hybrid
 from builders.llvm_profiles import converted, profgen_of_contexts
+from builders.outputs import held
 from builders.recordings import PIE, RECORDING
 
 from lbr2pgo.conversion import Conversion, ConvertOptions, convert
@@ -24,7 +25,7 @@ from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
 from lbr2pgo.model.waterfall import losses_of
 from lbr2pgo.profiles.llvm.context_forms import STEPS
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
-from lbr2pgo.profiles.registry import output, read_written, steps
+from lbr2pgo.profiles.registry import output, steps
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import image_addresses
@@ -118,10 +119,10 @@ def test_llvm_profdata_reads_both_forms_alike(
     contexts: str, either: tuple[Path, Path], tool: Tool, tmp_path: Path
 ) -> None:
     done(either, tmp_path, contexts=contexts)
-    text, as_text = shown(tool, tmp_path / "out"), read_written(tmp_path / "out")
+    text, as_text = shown(tool, tmp_path / "out"), held(tmp_path / "out")
     done(either, tmp_path, contexts=contexts, form="extbinary")
     assert sorted(shown(tool, tmp_path / "out").splitlines()) == sorted(text.splitlines())
-    as_binary = read_written(tmp_path / "out")
+    as_binary = held(tmp_path / "out")
     assert isinstance(as_text, SampleProfile)
     assert isinstance(as_binary, SampleProfile)
     assert as_binary.functions == as_text.functions

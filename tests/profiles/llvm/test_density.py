@@ -9,9 +9,9 @@ import pytest
 from builders.recordings import PIE, RECORDING, STATIC, STATIC_RECORDING, TESTBINS
 
 import lbr2pgo
-from lbr2pgo.analyses.sample_quality import density as tree_density
 from lbr2pgo.profiles.llvm import text
 from lbr2pgo.profiles.llvm.density import verdict
+from lbr2pgo.profiles.llvm.sample_quality import density as tree_density
 
 PROGRAMS = {
     "interp.pie": (RECORDING, PIE),

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from lbr2pgo.profiles.llvm import extbinary, text, written
+from lbr2pgo.profiles.llvm import extbinary, text
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+from lbr2pgo.profiles.llvm.written import TEXT as READER
 
 TEXT = """\
 main:20:1
@@ -25,14 +26,14 @@ def profile() -> SampleProfile:
 
 
 def test_lines_are_text_whatever_form_was_read(profile: SampleProfile, tmp_path: Path) -> None:
-    assert list(written.lines(profile)) == TEXT.splitlines()
+    assert list(READER.lines(profile)) == TEXT.splitlines()
     extbinary.write(profile, tmp_path / "x.prof")
-    assert list(written.lines(extbinary.read(tmp_path / "x.prof"))) == TEXT.splitlines()
-    assert list(written.lines(SampleProfile())) == []
+    assert list(READER.lines(extbinary.read(tmp_path / "x.prof"))) == TEXT.splitlines()
+    assert list(READER.lines(SampleProfile())) == []
 
 
 def test_a_function_is_shown_with_where_it_is_inlined(profile: SampleProfile) -> None:
-    found = written.of_function(profile, "inner")
+    found = READER.of_function(profile, "inner")
     assert found is not None
     assert list(found) == [
         "inner:6:2", " 1: 6", "# inlined, 7 samples: main:2.3 @ inner",
@@ -40,11 +41,11 @@ def test_a_function_is_shown_with_where_it_is_inlined(profile: SampleProfile) ->
 
 
 def test_one_that_is_only_inlined_is_a_comment(profile: SampleProfile) -> None:
-    found = written.of_function(profile, "deep")
+    found = READER.of_function(profile, "deep")
     assert found is not None
     assert list(found) == ["# inlined, 3 samples: main:2.3 @ inner:2 @ deep"]
-    assert written.of_function(profile, "nothing") is None
+    assert READER.of_function(profile, "nothing") is None
 
 
 def test_all_functions_are_told(profile: SampleProfile) -> None:
-    assert written.functions(profile) == {"main", "inner", "deep"}
+    assert READER.functions(profile) == {"main", "inner", "deep"}

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from builders.outputs import held
 
-from lbr2pgo.analyses.staleness import of_clusters
 from lbr2pgo.profiles.propeller.files import Cluster, write_clusters
-from lbr2pgo.profiles.propeller.written import Clusters, read
-from lbr2pgo.profiles.registry import read_written, reader_of
+from lbr2pgo.profiles.propeller.written import Clusters, of_clusters, read
+from lbr2pgo.profiles.registry import reader_of
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.errors import InputError
 
@@ -24,7 +24,7 @@ FOUND = (
 def test_what_is_written_is_read(tmp_path: Path, version: int) -> None:
     path = tmp_path / "cc"
     write_clusters(FOUND, path, version, ["of the build 12"])
-    written = read_written(path)
+    written = held(path)
     assert isinstance(written, Clusters)
     found = [(each.names, each.blocks) for each in written.functions]
     assert found == [(each.names, each.blocks) for each in FOUND]
@@ -64,7 +64,7 @@ def test_copies_of_blocks_are_no_blocks_of_their_own(tmp_path: Path) -> None:
 def test_broken_ones_are_refused(tmp_path: Path, text: str, line: int, said: str) -> None:
     (tmp_path / "cc").write_text(text)
     with pytest.raises(InputError, match=said) as caught:
-        read_written(tmp_path / "cc")
+        held(tmp_path / "cc")
     assert str(caught.value.where).endswith(f":{line}")
 
 

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from lbr2pgo.model.branch_counts import sum_by
-from lbr2pgo.profiles.base import Merged
 from lbr2pgo.profiles.bolt.fdata.fdata_tables import (
     Column,
     Fdata,
     TableT,
     in_bolt_order,
 )
+from lbr2pgo.profiles.reader import Merged
 from lbr2pgo.support.arrays import U64
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.sums import multiplied

@@ -22,8 +22,8 @@ from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import OutputError
 
 if TYPE_CHECKING:
-    from lbr2pgo.profiles.base import Reader
     from lbr2pgo.profiles.bolt.fdata.fdata_tables import Fdata
+    from lbr2pgo.profiles.reader import Reader
 
 _OUTSIDE = {
     "outside_functions": Reason(
@@ -164,9 +164,9 @@ def _sampled_fdata(work: Work) -> Derived:
 
 
 def _readers() -> tuple[Reader[Fdata], ...]:
-    from lbr2pgo.profiles.bolt.written import READERS
+    from lbr2pgo.profiles.bolt.fdata.written import FDATA
 
-    return READERS
+    return (FDATA,)
 
 
 FORMAT = OutputFormat(

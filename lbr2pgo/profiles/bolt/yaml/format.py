@@ -19,8 +19,8 @@ from lbr2pgo.profiles.bolt.fdata.format import STEPS, derived_fdata
 from lbr2pgo.support.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from lbr2pgo.profiles.base import Reader
     from lbr2pgo.profiles.bolt.yaml.yaml_text import YamlProfile
+    from lbr2pgo.profiles.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,9 @@ def _of_what_it_was_made_of(tool: str, work: Work) -> bytes:
 
 
 def _readers() -> tuple[Reader[YamlProfile], ...]:
-    from lbr2pgo.profiles.bolt.written import YAML_READERS
+    from lbr2pgo.profiles.bolt.yaml.written import YAML
 
-    return YAML_READERS
+    return (YAML,)
 
 
 FORMAT = OutputFormat(

@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from lbr2pgo.profiles.base import Merged
 from lbr2pgo.profiles.bolt.yaml.yaml_tables import Block, YamlFunction, tables, written
 from lbr2pgo.profiles.bolt.yaml.yaml_text import YamlProfile
+from lbr2pgo.profiles.reader import Merged
 from lbr2pgo.support.errors import InputError
 
 _ALIKE = ("profile-version", "profile-flags", "dfs-order", "hash-func")

@@ -86,17 +86,3 @@ def lines(content: YamlProfile) -> Iterator[str]:
     for _, own in content.functions:
         yield from own
     yield _END
-
-
-def of_function(content: YamlProfile, function: str) -> Iterator[str] | None:
-    """Lines of a function; None if it is not there.
-
-    A local one is found without what BOLT puts behind its name (`name/file.c/1`), too.
-    """
-    found = [own for name, own in content.functions if function in (name, name.partition("/")[0])]
-    return (line for own in found for line in own) if found else None
-
-
-def functions(content: YamlProfile) -> tuple[str, ...]:
-    """All names."""
-    return tuple(name for name, _ in content.functions)

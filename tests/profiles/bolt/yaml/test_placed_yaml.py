@@ -10,9 +10,9 @@ from builders.bolt import lines_of
 from builders.outputs import outputs
 from builders.recordings import TESTBINS
 
-from lbr2pgo.analyses.staleness import of_fdata
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.profiles.bolt.fdata import fdata_text
+from lbr2pgo.profiles.bolt.fdata.fdata_fit import of_fdata
 from lbr2pgo.profiles.bolt.yaml import yaml_text
 from lbr2pgo.profiles.bolt.yaml.placed_yaml import fdata_of_yaml
 from lbr2pgo.program.program import Program

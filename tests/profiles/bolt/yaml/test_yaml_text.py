@@ -11,7 +11,8 @@ from builders.recordings import PIE, RECORDING
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.dumping import profile
 from lbr2pgo.profiles.bolt.fdata import fdata_text
-from lbr2pgo.profiles.bolt.yaml.yaml_text import functions, lines, read
+from lbr2pgo.profiles.bolt.yaml.written import YAML
+from lbr2pgo.profiles.bolt.yaml.yaml_text import lines, read
 from lbr2pgo.support.errors import InputError
 
 SHOWN = """\
@@ -47,7 +48,7 @@ def test_what_llvm_bolt_writes_is_shown_as_it_is(
     yaml, plain = tmp_path / "yaml", tmp_path / "fdata"
     convert(ConvertOptions((RECORDING,), PIE, outputs=outputs(bolt_yaml=yaml, fdata=plain)))
     assert "".join(f"{line}\n" for line in profile.lines(yaml)) == yaml.read_text()
-    names = set(functions(read(yaml)))
+    names = set(YAML.functions(read(yaml)))
     assert names <= set(fdata_text.read(plain).names)
     assert {"run/1", "next_token/1"} <= names
     assert next(profile.lines(yaml, "run")) == "  - name:            'run/1'"
@@ -61,11 +62,11 @@ def test_merged_by_merge_fdata_it_has_the_same_functions(
     convert(ConvertOptions((RECORDING,), PIE, outputs=outputs(bolt_yaml=yaml)))
     command = [tool("merge-fdata-22"), yaml, yaml, "-o", both]
     subprocess.run(command, check=True, capture_output=True)
-    assert functions(read(both)) == functions(read(yaml))
+    assert YAML.functions(read(both)) == YAML.functions(read(yaml))
 
 
 def test_a_function_s_lines_are_found_by_its_name_however_quoted(shown: Path) -> None:
-    assert functions(read(shown)) == ("main", "f's/a.c/1", 'q"\\/1')
+    assert YAML.functions(read(shown)) == ("main", "f's/a.c/1", 'q"\\/1')
     assert "".join(f"{line}\n" for line in lines(read(shown))) == SHOWN
     assert len(list(profile.lines(shown, "main"))) == 5
     assert list(profile.lines(shown, "f's"))[1] == "    fid:             7"
@@ -82,5 +83,5 @@ def test_a_file_that_is_cut_off_is_refused(shown: Path) -> None:
 
 def test_a_profile_of_no_function_has_its_header(shown: Path) -> None:
     shown.write_text("---\nheader:\n  profile-version: 1\nfunctions:       []\n...\n")
-    assert functions(read(shown)) == ()
+    assert YAML.functions(read(shown)) == ()
     assert len(list(profile.lines(shown))) == 5

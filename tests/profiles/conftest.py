@@ -1,4 +1,4 @@
-"""Profiles to analyse."""
+"""Profiles to look at."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from lbr2pgo.profiles.llvm.density import HOT
 from lbr2pgo.profiles.llvm.density import density as density_of
 from lbr2pgo.profiles.llvm.sample_names import Context, Frame, Key, guid
 from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
-from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.profiles.reader import ProfileOverlap
 
 _SCALE = 1_000_000
 
@@ -61,19 +61,6 @@ def coverage(profile: SampleProfile) -> float:
     """
     counts = [count for function in hot_functions(profile) for count in counts_of(function)]
     return sum(count > 0 for count in counts) / len(counts) if counts else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileOverlap:
-    """How near two profiles are; each from 0 to 1."""
-
-    similarity: float
-    """Of how counts are distributed, within functions and among them: how many samples each
-    profile has plays no part."""
-    samples: float | None
-    """Sum of the smaller counts over that of the larger ones, as they are."""
-    functions: float | None
-    """Functions in both over functions in either."""
 
 
 def compare(base: SampleProfile, test: SampleProfile) -> ProfileOverlap:

@@ -8,11 +8,12 @@ import pytest
 from builders.binary_walks import walked
 from builders.recordings import NAMES, TESTBINS, binary
 
-from lbr2pgo.analyses import staleness
 from lbr2pgo.conversion import ConvertOptions, convert
-from lbr2pgo.profiles.bolt.fdata import fdata_text
+from lbr2pgo.profiles.bolt.fdata import fdata_fit, fdata_text
+from lbr2pgo.profiles.llvm import stale_samples
 from lbr2pgo.profiles.llvm import text as llvm_text
 from lbr2pgo.profiles.registry import output
+from lbr2pgo.profiles.staleness import Staleness
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 
@@ -22,21 +23,23 @@ def test_nothing_of_a_fresh_profile_is_stale(name, written):
     program = Program.open(binary(name))
     samples, branches = written(name)
     debug = DebugInfo.open(program.image)
-    found = staleness.of_sample_profile(llvm_text.read(samples), program, debug)
+    found = stale_samples.of_sample_profile(llvm_text.read(samples), program, debug)
     assert (found.share, found.missing) == (0, ())
-    assert staleness.of_fdata(fdata_text.read(branches), program).share == 0
+    assert fdata_fit.of_fdata(fdata_text.read(branches), program).share == 0
 
 
 def test_names_and_places_that_are_gone_are_stale(written):
     program = Program.open(binary("interp.pie"))
     debug = DebugInfo.open(program.image)
     text = b"main:90:0\n 60000: 30\nrenamed\x1b:60:0\n 1: 50\n 2: 20\n"
-    found = staleness.of_sample_profile(llvm_text.parse(text.splitlines(), "text"), program, debug)
+    found = stale_samples.of_sample_profile(
+        llvm_text.parse(text.splitlines(), "text"), program, debug
+    )
     assert found.share == 1
     assert found.functions == pytest.approx(0.7)
     assert found.missing == ("renamed\x1b",)
     _, branches = written("shapes.pie")
-    gone = staleness.of_fdata(fdata_text.read(branches), program)
+    gone = fdata_fit.of_fdata(fdata_text.read(branches), program)
     assert gone.share > 0.9
     assert gone.missing
 
@@ -54,7 +57,7 @@ def test_an_fdata_offset_inside_an_instruction_is_stale(written, tmp_path):
         f"1 main {end - start + 64:x} 1 [gone] 0 0 5\n"
         "0 [unknown] 0 1 main 0 0 9\n"
     )
-    found = staleness.of_fdata(fdata_text.read(shifted), program)
+    found = fdata_fit.of_fdata(fdata_text.read(shifted), program)
     assert found.share == pytest.approx(1 - 14 / 29)  # the ends outside of all symbols aside
     assert found.functions == pytest.approx(5 / 29)
 
@@ -89,7 +92,7 @@ def builds(tmp_path_factory, tool, run):
 
 def test_functions_whose_probes_changed_are_those_that_clang_drops(builds, tool, run) -> None:
     profile = llvm_text.read(builds / "prof")
-    found = staleness.of_probes(profile, Program.open(builds / "new").probes.descriptors)
+    found = stale_samples.of_probes(profile, Program.open(builds / "new").probes.descriptors)
     done = run(
         tool("clang-22"), *PROBED, f"-fprofile-sample-use={builds / 'prof'}", "-mllvm",
         "-report-profile-staleness", "-c", builds / "new.c", "-o", builds / "new.o",
@@ -109,15 +112,15 @@ def test_functions_whose_probes_changed_are_those_that_clang_drops(builds, tool,
 
 def test_a_probe_profile_fits_the_build_that_was_recorded(builds) -> None:
     profile = llvm_text.read(builds / "prof")
-    found = staleness.of_probes(profile, Program.open(builds / "old").probes.descriptors)
-    assert found == staleness.Staleness(0.0, 0.0)
+    found = stale_samples.of_probes(profile, Program.open(builds / "old").probes.descriptors)
+    assert found == Staleness(0.0, 0.0)
 
 
 def test_any_checksum_fits_a_name_that_several_functions_have(builds) -> None:
     profile = llvm_text.read(builds / "prof")
     descriptors = Program.open(builds / "new").probes.descriptors
     unsure = replace(descriptors, is_ambiguous=np.ones(len(descriptors), np.bool_))
-    found = staleness.of_probes(profile, unsure)
+    found = stale_samples.of_probes(profile, unsure)
     assert not found.changed
     assert found.share == pytest.approx(found.functions)
     assert found.functions > 0

@@ -7,7 +7,7 @@ from builders.recordings import NAMES, binary, recording
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lbr2pgo.analyses import sample_quality
+from lbr2pgo.profiles.llvm import sample_quality
 from lbr2pgo.profiles.llvm import text as llvm_text
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 

@@ -1,0 +1,82 @@
+"""A recording as a profile: the written ones that it would be, each made when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from lbr2pgo.analyses.quality import recorded_conservation
+from lbr2pgo.profiles.base import Work
+from lbr2pgo.profiles.bolt.fdata.written import FDATA
+from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+from lbr2pgo.profiles.llvm.written import TEXT
+from lbr2pgo.profiles.reader import Profile, WrittenProfile
+from lbr2pgo.profiles.staleness import Staleness
+from lbr2pgo.program.program import Program
+from lbr2pgo.replay.recordings import Replayed
+from lbr2pgo.replay.replay import Flow
+from lbr2pgo.support.timings import Timings
+
+
+@dataclass
+class RecordedProfile(Profile):
+    """A replayed recording."""
+
+    found: Replayed
+    recorded: Program
+    """What was recorded; any other program is another build."""
+    known_bias: float | None = None
+    """See `stack_ends.position_bias`."""
+    _work: Work = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._work = Work(self.found, frozenset(), Timings())
+
+    @cached_property
+    def _samples(self) -> SampleProfile | None:
+        return TEXT.derived(self._work, None)
+
+    @property
+    def samples(self) -> SampleProfile | None:
+        """What `convert` would write; None if there can't be one."""
+        return self._samples
+
+    @property
+    def conservation(self) -> float | None:
+        """See `Profile`."""
+        return recorded_conservation(self.found.flow, self.found.program)
+
+    @property
+    def bias(self) -> float | None:
+        """See `Profile`."""
+        return self.known_bias
+
+    def staleness(self, program: Program) -> Staleness | None:
+        """Runs that contradict the recorded program; in another, what the best form lacks."""
+        if program is self.recorded:
+            return contradictions(self.found.flow)
+        return next(self.forms()).staleness(program)
+
+    def forms(self) -> Iterator[WrittenProfile[Any]]:
+        """See `Profile`."""
+        if self.samples is not None:
+            yield self._written("llvm", TEXT, self.samples)
+        yield self._written("fdata", FDATA, FDATA.derived(self._work, None))
+
+    def in_form_of(self, other: WrittenProfile[Any]) -> WrittenProfile[Any] | None:
+        """See `Profile`."""
+        made = other.reader.derived(self._work, other.content)
+        return None if made is None else self._written(other.format, other.reader, made)
+
+    def _written(self, format: str, reader: Any, content: Any) -> WrittenProfile[Any]:
+        return WrittenProfile(Path(self.found.sources[0].info.path), format, reader, content)
+
+
+def contradictions(flow: Flow) -> Staleness:
+    """Of a recording: the fall-throughs that contradict the code."""
+    count = flow.judged.runs.count
+    total, valid = int(count.sum()), int(count[flow.judged.valid].sum())
+    return Staleness(1 - valid / total if total else 0.0, 0.0)
