@@ -26,8 +26,8 @@ from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import last_at_or_below
 from lbr2pgo.support.tables import same_length, seal
 
-_IDIOMS = {"x86-64": x86_idioms.X86_64}
-"""By name of the architecture; others have none."""
+IDIOMS = {"x86-64": x86_idioms.X86_64, "aarch64": Idioms()}
+"""By name of the architecture; `Idioms()` where BOLT looks for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def analyze(program: Program, addresses: ImageAddresses, *, keep_all: bool) -> B
 
 def idioms_of(image: Image) -> Idioms:
     """What BOLT looks for in code of the image's architecture."""
-    return _IDIOMS.get(image.architecture.name, Idioms())
+    return IDIOMS.get(image.architecture.name, Idioms())
 
 
 def _chosen(functions: BinaryFunctions, addresses: ImageAddresses) -> Bools:
