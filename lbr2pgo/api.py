@@ -81,10 +81,12 @@ def report(
     has at most (None: all).
     """
     from lbr2pgo.reports.build import ReportOptions, make_report
+    from lbr2pgo.reports.notebook import NotebookReport
 
     names = (only,) if isinstance(only, str) else tuple(only)
     inputs = _of_process(profiles, binary, sysroots, libraries, reading)
-    return make_report(ReportOptions(**inputs, only=names, function=function, top=top))
+    options = ReportOptions(**inputs, only=names, function=function, top=top)
+    return NotebookReport.of(make_report(options))
 
 
 def flow_graph(

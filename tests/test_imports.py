@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import networkx
 import pytest
 from builders.recordings import PIE, RECORDING
 
@@ -118,6 +119,15 @@ def test_modules_import_from_rooms_to_their_left() -> None:
         allowed = KNOWS_ONLY.get(room, set(ORDER[: ORDER.index(room)])) | {room}
         found[module] = sorted(name for name in names if not {name, room_of(name)} & allowed)
     assert {module: names for module, names in found.items() if names} == {}
+
+
+def test_no_modules_need_each_other() -> None:
+    graph = networkx.DiGraph(
+        (module, name)
+        for module, names in (*every_import(), *every_cimport())
+        for name in names - {module}
+    )
+    assert [part for part in networkx.strongly_connected_components(graph) if len(part) > 1] == []
 
 
 def test_loops_of_a_subject_are_imported_in_its_room_alone() -> None:

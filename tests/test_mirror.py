@@ -87,6 +87,7 @@ TESTED_AS_A_WHOLE = {
     "reports/exports/parquet.py": "reports/exports/test_exports.py",
     "reports/exports/speedscope.py": "reports/exports/test_exports.py",
     "reports/line_report.py": "cli/test_report.py",
+    "reports/notebook.py": "reports/test_html.py",
     "reports/model.py": "reports/test_terminal.py",
     "reports/page.py": "reports/test_html.py",
     "sources/registers/dump_source.py": "sources/registers/test_intel_msr.py",

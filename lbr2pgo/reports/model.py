@@ -144,13 +144,6 @@ class Report:
     summary: tuple[str, ...] = ()
     """The answers at first sight; whole sentences. Empty where only a part was asked for."""
 
-    def _repr_html_(self) -> str:
-        """The page in a frame of its own, as notebooks show it."""
-        from lbr2pgo.reports.html import framed
-        from lbr2pgo.reports.readable import readable
-
-        return framed(readable(self))
-
     def table(self, name: str) -> Table | None:
         """The table of this name, if the report has it."""
         return next((table for table in self.tables if table.name == name), None)

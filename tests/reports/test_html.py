@@ -18,6 +18,7 @@ from lbr2pgo.cli import main
 from lbr2pgo.reports import html, page
 from lbr2pgo.reports.build import ReportOptions, make_report
 from lbr2pgo.reports.model import CallNode, FunctionGraph, GraphBlock, GraphEdge, Report, Timing
+from lbr2pgo.reports.notebook import NotebookReport
 from lbr2pgo.support.errors import OutputError
 from lbr2pgo.support.printable import printable
 
@@ -271,7 +272,7 @@ def test_libraries_are_the_ones_of_the_list() -> None:
 
 
 def test_a_notebook_shows_a_report_in_a_frame() -> None:
-    shown = hostile_report()._repr_html_()
+    shown = NotebookReport.of(hostile_report())._repr_html_()
     ((tag, attributes),) = Document(shown).elements
     assert tag == "iframe"
     assert attributes["sandbox"] == "allow-scripts"
