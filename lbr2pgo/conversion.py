@@ -10,8 +10,9 @@ from lbr2pgo.counting.count import Progress
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
-from lbr2pgo.profiles.base import Output, Work
+from lbr2pgo.profiles.base import Output
 from lbr2pgo.profiles.registry import steps
+from lbr2pgo.profiles.work import Work
 from lbr2pgo.replay.recordings import Inputs, Replayed, read_and_replay
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.dataclass import dataclass

@@ -64,6 +64,8 @@ TESTED_AS_A_WHOLE = {
     "profiles/llvm/contexts/context_profile.py": "profiles/llvm/contexts/test_nesting.py",
     "profiles/llvm/contexts/context_samples.py": "profiles/llvm/contexts/test_line_contexts.py",
     "profiles/llvm/contexts/sizes.py": "profiles/llvm/contexts/test_preinliner.py",
+    "profiles/work.py": "test_conversion.py",
+    "profiles/llvm/located.py": "profiles/llvm/test_correlate.py",
     "profiles/llvm/counted_code.py": "profiles/llvm/test_correlate.py",
     "profiles/llvm/extbinary_reader.py": "profiles/llvm/test_extbinary.py",
     "profiles/llvm/extbinary_writer.py": "profiles/llvm/test_extbinary.py",

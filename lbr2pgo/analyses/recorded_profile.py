@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from lbr2pgo.analyses.quality import recorded_conservation
-from lbr2pgo.profiles.base import Work
 from lbr2pgo.profiles.bolt.fdata.written import FDATA
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.profiles.llvm.written import TEXT
 from lbr2pgo.profiles.reader import Profile, WrittenProfile
 from lbr2pgo.profiles.staleness import Staleness
+from lbr2pgo.profiles.work import Work
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recordings import Replayed
 from lbr2pgo.replay.replay import Flow

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import Field, field, fields
 from functools import cache
 from pathlib import Path
@@ -16,7 +15,6 @@ from typing import (
     TYPE_CHECKING,
     Any,
     Literal,
-    TypeVar,
     get_args,
     get_origin,
     get_type_hints,
@@ -27,63 +25,7 @@ from lbr2pgo.profiles.reader import Reader
 from lbr2pgo.support.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from lbr2pgo.model.branch_counts import BranchCounts
-    from lbr2pgo.program.dwarf.debug_info import DebugInfo
-    from lbr2pgo.program.program import Program
-    from lbr2pgo.replay.recordings import Replayed
-    from lbr2pgo.replay.replay import Flow
-    from lbr2pgo.support.timings import Timings
-
-T = TypeVar("T")
-
-
-class Work:
-    """What outputs are made from, each found when the first of them asks for it."""
-
-    def __init__(self, found: Replayed, compat: frozenset[str], timings: Timings) -> None:
-        self.found = found
-        self.compat = compat
-        """Tools whose numbers to give even where we know better."""
-        self.timings = timings
-        self._known: dict[Callable[[Work], Any], Any] = {}
-
-    @property
-    def program(self) -> Program:
-        """The program that was recorded."""
-        return self.found.program
-
-    @property
-    def flow(self) -> Flow:
-        """What ran."""
-        return self.found.flow
-
-    @property
-    def counts(self) -> BranchCounts:
-        """What was counted."""
-        return self.found.counts
-
-    @property
-    def debug(self) -> DebugInfo:
-        """The program's debug information, which may be absent."""
-        return self.once(_debug_info)
-
-    def writing(self, what: str) -> AbstractContextManager[None]:
-        """The stage of writing something; raises InputError if the program has changed."""
-        self.program.image.file.check_unchanged()
-        return self.timings.stage(f"write {what}")
-
-    def once(self, find: Callable[[Work], T]) -> T:
-        """What a function finds here: it is called for the first output that asks."""
-        if find not in self._known:
-            self._known[find] = find(self)
-        known: T = self._known[find]
-        return known
-
-
-def _debug_info(work: Work) -> DebugInfo:
-    from lbr2pgo.program.dwarf.debug_info import DebugInfo
-
-    return DebugInfo.open(work.program.image)
+    from lbr2pgo.profiles.work import Work
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from lbr2pgo.support.dataclass import dataclass
 
 if TYPE_CHECKING:
     from lbr2pgo.model.branch_counts import BranchCounts
-    from lbr2pgo.profiles.base import Work
     from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
     from lbr2pgo.profiles.staleness import Staleness
+    from lbr2pgo.profiles.work import Work
     from lbr2pgo.program.program import Program
 
 T = TypeVar("T")

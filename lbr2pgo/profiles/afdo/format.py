@@ -8,21 +8,10 @@ from typing import TYPE_CHECKING, Literal
 
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.model.waterfall import Step
-from lbr2pgo.profiles.base import (
-    Form,
-    Output,
-    OutputFormat,
-    Work,
-    Written,
-    flag,
-    shell_word,
-)
-from lbr2pgo.profiles.llvm.format import (
-    LOCATED,
-    debug_notes,
-    located_runs,
-    refuse_without_runs,
-)
+from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, shell_word
+from lbr2pgo.profiles.llvm.format import debug_notes, refuse_without_runs
+from lbr2pgo.profiles.llvm.located import LOCATED, located_runs
+from lbr2pgo.profiles.work import Work
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import OutputError
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from lbr2pgo.profiles.afdo import afdo
 from lbr2pgo.profiles.afdo.afdo import GccProfile
 from lbr2pgo.profiles.afdo.gcc_samples import gcc_samples
-from lbr2pgo.profiles.base import Work
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.profiles.llvm.stale_samples import of_samples
 from lbr2pgo.profiles.llvm.written import TEXT
 from lbr2pgo.profiles.reader import Merged, Merging, ProfileOverlap, Reader
 from lbr2pgo.profiles.staleness import Staleness
+from lbr2pgo.profiles.work import Work
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.errors import InputError
 

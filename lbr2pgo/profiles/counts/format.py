@@ -7,16 +7,9 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from lbr2pgo.profiles.base import (
-    Form,
-    Output,
-    OutputFormat,
-    Work,
-    Written,
-    flag,
-    shell_word,
-)
+from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, shell_word
 from lbr2pgo.profiles.preaggregated.format import TRACES
+from lbr2pgo.profiles.work import Work
 from lbr2pgo.support.dataclass import dataclass
 
 if TYPE_CHECKING:

@@ -8,16 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lbr2pgo.model.incomplete import EmptyProfileError
-from lbr2pgo.profiles.base import (
-    Form,
-    Output,
-    OutputFormat,
-    Work,
-    Written,
-    flag,
-    shell_word,
-)
+from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, shell_word
 from lbr2pgo.profiles.linker.symbol_order import NAMED, RAN, NamedFlow, named_flow
+from lbr2pgo.profiles.work import Work
 from lbr2pgo.support.dataclass import dataclass
 
 if TYPE_CHECKING:

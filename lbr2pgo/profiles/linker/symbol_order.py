@@ -9,15 +9,9 @@ from typing import TYPE_CHECKING
 
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.model.waterfall import Step
-from lbr2pgo.profiles.base import (
-    Form,
-    Output,
-    OutputFormat,
-    Work,
-    Written,
-    flag,
-)
+from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag
 from lbr2pgo.profiles.propeller.format import UNNAMED, ordered_by
+from lbr2pgo.profiles.work import Work
 from lbr2pgo.support.dataclass import dataclass
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from lbr2pgo.model.context_counts import ContextCounts
-    from lbr2pgo.profiles.base import Work
     from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile
     from lbr2pgo.profiles.llvm.contexts.line_contexts import LineContexts
     from lbr2pgo.profiles.llvm.contexts.probe_contexts import ProbeContexts
     from lbr2pgo.profiles.llvm.profile_table import ProfileTable
+    from lbr2pgo.profiles.work import Work
     from lbr2pgo.support.addresses import ImageAddresses
     from lbr2pgo.support.arrays import U64, Bools
 

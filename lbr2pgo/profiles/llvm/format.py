@@ -8,18 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from lbr2pgo.model.incomplete import EmptyProfileError
-from lbr2pgo.model.waterfall import Reason, Step
-from lbr2pgo.profiles.base import (
-    Form,
-    Output,
-    OutputFormat,
-    Work,
-    Written,
-    flag,
-    shell_word,
-)
+from lbr2pgo.model.waterfall import Step
+from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, shell_word
 from lbr2pgo.profiles.llvm.context_forms import HAS_LINE_BREAK, LINE_BREAK
 from lbr2pgo.profiles.llvm.context_forms import STEPS as CONTEXTS
+from lbr2pgo.profiles.llvm.located import LOCATED, correlated, in_function, probed
+from lbr2pgo.profiles.work import Work
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError, OutputError
 
@@ -30,80 +24,6 @@ if TYPE_CHECKING:
     from lbr2pgo.profiles.reader import Reader
     from lbr2pgo.support.addresses import ImageAddresses
     from lbr2pgo.support.arrays import U64, Bools
-
-LOCATED = Step(
-    "runs_located",
-    "attributed to a source location",
-    "fall-throughs",
-    "runs_in_function",
-    {
-        "no_location": Reason(
-            "without a source location",
-            "build with -g (or -g1) and -fdebug-info-for-profiling, and give the unstripped binary",
-        ),
-        "no_probes": Reason(
-            "in functions without pseudo probes",
-            "build all code with -fpseudo-probe-for-profiling, and give the unstripped binary",
-        ),
-    },
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Correlated:
-    """The sample profile of what ran, and its part of the waterfall."""
-
-    table: ProfileTable
-    tallies: dict[str, int]
-    is_located: Bools
-    """(r,): the judged fall-throughs that have a location."""
-
-
-def correlated(work: Work) -> Correlated:
-    """The sample profile of what ran, by source lines: to be had by `Work.once`."""
-    from lbr2pgo.profiles.llvm.correlate import profile_table
-
-    with work.timings.stage("correlate"):
-        table, is_located = profile_table(
-            work.flow, work.program, work.debug, as_llvm=_is_as_llvm(work)
-        )
-    return Correlated(table, _tallies(work, is_located, "no_location"), is_located)
-
-
-def probed(work: Work) -> Correlated:
-    """The sample profile of what ran, by pseudo probes: to be had by `Work.once`."""
-    from lbr2pgo.profiles.llvm.probe_profile import probe_profile
-
-    with work.timings.stage("look up probes"):
-        table, is_located = probe_profile(
-            work.flow, work.program, work.debug, as_llvm=_is_as_llvm(work)
-        )
-    return Correlated(table, _tallies(work, is_located, "no_probes"), is_located)
-
-
-def _is_as_llvm(work: Work) -> bool:
-    from lbr2pgo.replay.recordings import LLVM_PROFGEN
-
-    return LLVM_PROFGEN in work.compat
-
-
-def _tallies(work: Work, is_located: Bools, otherwise: str) -> dict[str, int]:
-    found, lost = located_runs(work, is_located)
-    return {"runs_located": found, f"runs_located/{otherwise}": lost}
-
-
-def located_runs(work: Work, is_located: Bools) -> tuple[int, int]:
-    """How many fall-throughs in functions have a source location, and how many have none."""
-    count, in_function = work.flow.judged.runs.count, _in_function(work)
-    found = int(count[in_function & is_located].sum())
-    lost = int(count[in_function & ~is_located].sum())
-    return found, lost
-
-
-def _in_function(work: Work) -> Bools:
-    """(r,): the judged fall-throughs that are valid and in a function."""
-    judged = work.flow.judged
-    return judged.valid & (work.program.functions.containing(judged.runs.start) >= 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +95,7 @@ class LlvmOutput(Output):
         table = found.table
         if self.form == "text" and (is_broken := _line_breaks(table.names)).any():
             table, runs = table.without_functions(is_broken), work.flow.judged.runs
-            held = _in_function(work) & found.is_located
+            held = in_function(work) & found.is_located
             _count_lost(tallies, "llvm_runs", runs.start[held], runs.count[held], work)
         if not len(table):
             raise _nothing(tallies, by_probes=by_probes)

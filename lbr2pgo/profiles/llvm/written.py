@@ -7,14 +7,14 @@ from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
-from lbr2pgo.profiles.base import Work
 from lbr2pgo.profiles.llvm import extbinary, sample_quality, text
-from lbr2pgo.profiles.llvm.format import correlated, probed
+from lbr2pgo.profiles.llvm.located import correlated, probed
 from lbr2pgo.profiles.llvm.sample_names import guid
 from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
 from lbr2pgo.profiles.llvm.stale_samples import of_samples
 from lbr2pgo.profiles.reader import Merged, Merging, ProfileOverlap, Reader
 from lbr2pgo.profiles.staleness import Staleness
+from lbr2pgo.profiles.work import Work
 from lbr2pgo.program.program import Program
 
 

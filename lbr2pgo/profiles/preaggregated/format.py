@@ -6,15 +6,8 @@ from dataclasses import field
 from pathlib import Path
 
 from lbr2pgo.model.waterfall import Step
-from lbr2pgo.profiles.base import (
-    Form,
-    Output,
-    OutputFormat,
-    Work,
-    Written,
-    flag,
-    shell_word,
-)
+from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, shell_word
+from lbr2pgo.profiles.work import Work
 from lbr2pgo.support.dataclass import dataclass
 
 TRACES = Step("traces_written", "rows of traces written", "traces", None)

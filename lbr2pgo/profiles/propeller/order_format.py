@@ -5,15 +5,9 @@ from __future__ import annotations
 from dataclasses import field
 from pathlib import Path
 
-from lbr2pgo.profiles.base import (
-    Form,
-    Output,
-    OutputFormat,
-    Work,
-    Written,
-    flag,
-)
+from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag
 from lbr2pgo.profiles.propeller.format import FUNCTIONS, RAN, laid_out, ordered_by
+from lbr2pgo.profiles.work import Work
 from lbr2pgo.support.dataclass import dataclass
 
 

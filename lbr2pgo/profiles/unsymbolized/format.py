@@ -9,15 +9,8 @@ from typing import TYPE_CHECKING, Literal
 from lbr2pgo.evidence.contexts.losses import STEPS as UNWINDING
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.model.waterfall import Reason, Step
-from lbr2pgo.profiles.base import (
-    Form,
-    Output,
-    OutputFormat,
-    Work,
-    Written,
-    flag,
-    shell_word,
-)
+from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, shell_word
+from lbr2pgo.profiles.work import Work
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import OutputError
 

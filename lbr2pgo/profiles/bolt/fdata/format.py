@@ -9,15 +9,8 @@ from typing import TYPE_CHECKING
 
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.model.waterfall import REASONS, Reason, Step
-from lbr2pgo.profiles.base import (
-    Form,
-    Output,
-    OutputFormat,
-    Work,
-    Written,
-    flag,
-    shell_word,
-)
+from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, shell_word
+from lbr2pgo.profiles.work import Work
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import OutputError
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from lbr2pgo.model.branch_counts import BranchCounts
-from lbr2pgo.profiles.base import Work
 from lbr2pgo.profiles.bolt.fdata import fdata_fit, fdata_sums, fdata_text
 from lbr2pgo.profiles.bolt.fdata.derive_fdata import fdata_from_counts
 from lbr2pgo.profiles.bolt.fdata.fdata_tables import Fdata, FdataTable, TableT
 from lbr2pgo.profiles.bolt.fdata.placed_counts import counts_of_fdata
 from lbr2pgo.profiles.reader import Merging, ProfileOverlap, Reader
 from lbr2pgo.profiles.staleness import Staleness
+from lbr2pgo.profiles.work import Work
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.arrays import I64
 
