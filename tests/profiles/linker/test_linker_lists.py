@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lbr2pgo.dumping.profile import lines
-from lbr2pgo.profiles.linker.linker_lists import CALLS, SYMBOLS, reader, write
+from lbr2pgo.profiles.linker.linker_lists import CALLS, SYMBOLS, ListReader, write
 from lbr2pgo.support.errors import InputError
 
 ROOT = Path(__file__).parents[3]
@@ -22,8 +22,8 @@ Tool = Callable[[str], str]
 def test_a_list_is_read_back_and_shown_by_function(tmp_path: Path) -> None:
     path = tmp_path / "calls"
     write(CALLS, ["main f 7", "f g 1"], path)
-    assert reader(CALLS).recognises(path.read_bytes())
-    assert not reader(SYMBOLS).recognises(path.read_bytes())
+    assert ListReader(CALLS).recognises(path.read_bytes())
+    assert not ListReader(SYMBOLS).recognises(path.read_bytes())
     assert list(lines(path))[1:] == ["main f 7", "f g 1"]
     assert list(lines(path, "g")) == ["f g 1"]
     with pytest.raises(InputError, match="holds nothing of 7"):
@@ -32,7 +32,7 @@ def test_a_list_is_read_back_and_shown_by_function(tmp_path: Path) -> None:
 
 def test_a_missing_list_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="can't be read"):
-        reader(CALLS).read(tmp_path / "none")
+        ListReader(CALLS).read(tmp_path / "none")
 
 
 @pytest.fixture(scope="module")
