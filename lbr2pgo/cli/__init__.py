@@ -67,7 +67,10 @@ def _main(arguments: Sequence[str] | None) -> int:
     # Millions of small objects are made and hardly one of them in a cycle: a sixth of a short
     # run would go into looking for those.
     gc.set_threshold(1_000_000, 20, 20)
-    args = _parse(list(sys.argv[1:] if arguments is None else arguments))
+    try:
+        args = _parse(list(sys.argv[1:] if arguments is None else arguments))
+    except OSError as error:  # help, where it can't be written
+        return _unprinted(error)
     messages.configure(args)
     try:
         expect_room()
@@ -76,15 +79,13 @@ def _main(arguments: Sequence[str] | None) -> int:
         return code
     except Lbr2pgoError as error:
         return _complain(error)
-    except (BrokenPipeError, SystemExit):
-        # The reader of our output has seen enough (rich turns that into an exit).
+    except SystemExit:  # rich makes it of a pipe that nobody reads any more
         _drop_output()
         return 0
     except OSError as error:
         if shortage_of(error):
             raise
-        _drop_output()
-        return _complain(OutputError(error.strerror or str(error), where=error.filename))
+        return _unprinted(error)
 
 
 def _parse(words: list[str]) -> argparse.Namespace:
@@ -213,6 +214,14 @@ def _complete() -> None:
 
     words = os.environ.get("COMP_LINE", "").split()
     argcomplete.autocomplete(_parser(_command(words)), exit_method=sys.exit)
+
+
+def _unprinted(error: OSError) -> int:
+    """What could not be printed: nothing that a reader misses who has seen enough."""
+    _drop_output()
+    if isinstance(error, BrokenPipeError):
+        return 0
+    return _complain(OutputError(error.strerror or str(error), where=error.filename))
 
 
 def _drop_output() -> None:

@@ -13,6 +13,8 @@ from lbr2pgo.support.resembling import did_you_mean
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from _typeshed import SupportsWrite
+
 _EXAMPLES = "examples:"
 
 
@@ -56,6 +58,11 @@ class Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             raise argparse.ArgumentError(action, unknown(value, list(action.choices)))
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        """Help, say; argparse takes it for written where there is no room for it."""
+        print(message, end="", file=file)
+        sys.stdout.flush()
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong and where the help is; exit with 2.

@@ -29,13 +29,14 @@ _COLUMNS = np.dtype(
         ("pid", "<i8"),
         ("other", "<i8"),  # the tid or, of a fork, the parent's pid
         ("time", "<u8"),
-        ("start", "<u8"),  # or the tid of a fork
+        ("start", "<u8"),  # or the tid of a fork, which may be below 0
         ("length", "<u8"),
         ("file_offset", "<u8"),
         ("text", "<i4"),  # path or name
         ("build_id", "<i4"),
     ]
 )
+_LAST = (1 << 64) - 1
 _MMAP, _FORK, _COMM, _EXIT = range(4)
 _Row = tuple[int, int, int, int, int, int, int, int, int, int]
 
@@ -112,7 +113,7 @@ class SpaceEventLog(Sequence[SpaceEvent]):
             names = text(event.path), text(event.build_id)
             return _MMAP, event.executable, pid, event.tid, time, *place, *names
         if isinstance(event, Fork):
-            return _FORK, 0, pid, event.parent_pid, time, event.tid, 0, 0, 0, 0
+            return _FORK, 0, pid, event.parent_pid, time, event.tid & _LAST, 0, 0, 0, 0
         if isinstance(event, Comm):
             return _COMM, event.is_exec, pid, event.tid, time, 0, 0, 0, text(event.name), 0
         return _EXIT, 0, pid, event.tid, time, 0, 0, 0, 0, 0
@@ -124,7 +125,7 @@ class SpaceEventLog(Sequence[SpaceEvent]):
             start, offset = RuntimeAddress(a), FileOffset(c)
             return Mmap(pid, other, time, start, b, offset, path, known, bool(flag))
         if kind == _FORK:
-            return Fork(pid, other, a, time)
+            return Fork(pid, other, a - (a >> 63 << 64), time)
         if kind == _COMM:
             return Comm(pid, other, time, self._texts[name] or "", bool(flag))
         return Exit(pid, other, time)

@@ -30,7 +30,7 @@ from lbr2pgo.support.addresses import SLOT_SIZE, image_addresses
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.errors import InputError
 
-_DUMP, _MAP = re.compile(r"jit-(\d+)\.dump"), re.compile(r"perf-(\d+)\.map")
+_DUMP, _MAP = re.compile(r"jit-([0-9]{1,9})\.dump"), re.compile(r"perf-([0-9]{1,9})\.map")
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,15 @@ def test_a_reader_that_goes_away_is_no_error(words: tuple[object, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [("convert", RECORDING, "--binary", PIE), ("dump", "stacks", RECORDING)]
+    "words",
+    [
+        ("convert", RECORDING, "--binary", PIE),
+        ("dump", "stacks", RECORDING),
+        ("help",),
+        ("convert", "--help"),
+        ("--version",),
+        ("completion", "bash"),
+    ],
 )
 def test_a_full_disk_behind_standard_output(words: tuple[object, ...]) -> None:
     with open("/dev/full", "w") as full:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lbr2pgo.counting.address_spaces import AddressSpaces
@@ -25,6 +25,7 @@ ANY_EVENT = st.one_of(
 
 
 @given(st.lists(ANY_EVENT))
+@example([Fork(-1, -1, -1, 0), Comm(-1, -1, 0, ""), Exit(-1, -1, 0)])
 def test_events_come_back_in_the_order_of_their_times(events: list[SpaceEvent]) -> None:
     log = SpaceEventLog(events)
     expected = sorted(events, key=lambda event: event.time)

@@ -176,6 +176,7 @@ def test_damage_is_told_and_what_is_whole_counts(tmp_path: Path) -> None:
         ("jit-10.dump", header(AARCH64) + load(MEMORY, "f", LOOP), "is of another machine"),
         ("perf-10.map", b"no map", "holds no line"),
         ("code.txt", b"", "does not say whose code"),
+        (f"perf-{'9' * 30}.map", b"1000 5 f", "does not say whose code"),
     ],
 )
 def test_bad_files_are_refused_where_they_are_named(

@@ -18,7 +18,7 @@ from lbr2pgo.profiles.llvm.sample_names import Name, canonical_name
 
 _CLONE = re.compile(r"(?:\.(?:isra|constprop|part|cold|localalias)(?:\.[0-9]+)*)+")
 _TOKEN = re.compile(
-    r"L[a-z]n?[0-9]+E|S[0-9A-Z]*_|[TA][0-9]*_|[CD]4(?=[EI])|U[lt]|D[tT]|[0-9]+|.", re.DOTALL
+    r"L[a-z]n?[0-9]+E|S[0-9A-Z]*_|[TA][0-9]*_|[CD]4(?=[EI])|U[lt]|D[tT]|[0-9]{1,9}|.", re.DOTALL
 )
 """Literals, substitutions, parameters and arrays, unified variants, lambdas, decltypes, lengths."""
 _OPENING = frozenset(("N", "I", "J", "X", "F", "Z", "L", "Ul", "Dt", "DT"))
@@ -61,7 +61,7 @@ def _unified(name: str) -> int:
     at, open_ = len("_Z"), list[str]()
     while (open_ or at == len("_Z")) and (token := _TOKEN.match(name, at)):
         what, at = token[0], token.end()
-        if what.isdigit():
+        if what.isascii() and what.isdigit():
             at += int(what)
         elif what in ("C4", "D4") and open_ == ["N"]:
             return at - 1

@@ -104,7 +104,8 @@ class _Counted:
 def _counted(table: ProbeTable, code: CountedCode) -> _Counted:
     """The probes at instructions of functions that ran."""
     place = place_of(table.address, code.address)
-    row = np.flatnonzero((place >= 0) & code.is_body[place])
+    row = np.flatnonzero(place >= 0)
+    row = row[code.is_body[place[row]]]
     return _Counted(row, code.count[place[row]])
 
 

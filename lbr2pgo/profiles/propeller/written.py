@@ -16,7 +16,7 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.support.errors import InputError
 
 _HEAD = re.compile(rb"(?:v1\n)|(?:#[^\n]*\n)*![^!\s]")
-_CLONE = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_CLONE = re.compile(r"[0-9]{1,19}(?:\.[0-9]{1,19})?")
 
 
 @dataclass(frozen=True, slots=True)

@@ -485,8 +485,10 @@ cdef inline int _extend(
     Growing *stretches, const int64_t[::1] active, uint64_t low, uint64_t high, int64_t first
 ) except -1 nogil:
     """Give a stretch to the unit before it if that one claims it too, else to the first."""
-    cdef Range *last = <Range *>stretches.data + stretches.count - 1
-    if stretches.count == 0 or last.high != low or active[last.owner] == 0:
+    cdef Range *last = NULL
+    if stretches.count > 0:
+        last = <Range *>stretches.data + stretches.count - 1
+    if last is NULL or last.high != low or active[last.owner] == 0:
         last = <Range *>add(stretches)
         last.low, last.owner = low, first
     last.high = high

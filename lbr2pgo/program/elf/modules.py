@@ -92,6 +92,7 @@ class _Module:
         machine, table, count, names = header[2], header[6], header[12], header[13]
         self._fields = _FIELDS.get(machine, {})
         room = max(0, len(data) - table) // _SECTION.itemsize
+        table = table if room else 0  # one behind the file's end is empty, wherever it is
         self._sections: Records = np.frombuffer(data, _SECTION, min(count, room), table).copy()
         self._names = self._content(names) if names < len(self._sections) else b""
 
@@ -181,8 +182,14 @@ class _Module:
         rows = rows[known[rows["symbol"]]]
         size = len(self._content(target))
         data = np.frombuffer(self.data, np.uint8)
+
+        def fits(width: int) -> Bools:
+            """Also of offsets near the last one that 64 bits hold."""
+            fitting: Bools = (rows["offset"] < size) & (rows["offset"] + np.uint64(width) <= size)
+            return fitting
+
         for kind, form in self._fields.items():
-            own = rows[(rows["type"] == kind) & (rows["offset"] + form.size <= size)]
+            own = rows[(rows["type"] == kind) & fits(form.size)]
             value = values[own["symbol"]] + own["addend"].astype(np.uint64)
             if form.is_relative:
                 value = value - section["address"] - own["offset"]

@@ -210,14 +210,6 @@ class _Features:
             self.details.update(perf_features.describe(feature, section))
 
 
-def _files_of(path: Path) -> list[Path]:
-    """The file with the header, and the others of a directory (perf: util/data.c, v6.1)."""
-    if not path.is_dir():
-        return [path]
-    numbered = [p for p in path.glob("data.*") if p.suffix[1:].isdigit()]
-    return [path / "data", *sorted(numbered, key=lambda p: int(p.suffix[1:]))]
-
-
 def _open(path: Path) -> BinaryIO:
     try:
         file = path.open("rb")

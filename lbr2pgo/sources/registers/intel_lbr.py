@@ -135,17 +135,20 @@ _FIXED_NAMES = {
 _NUMBERED_NAMES = tuple(
     (re.compile(pattern), base)
     for pattern, base in (
-        (r"IA32_LBR_(\d+)_FROM_IP|MSR_ARCH_LBR_FROM_(\d+)", ARCHITECTURAL.source),
-        (r"IA32_LBR_(\d+)_TO_IP|MSR_ARCH_LBR_TO_(\d+)", ARCHITECTURAL.target),
-        (r"IA32_LBR_(\d+)_INFO|MSR_ARCH_LBR_INFO_(\d+)", ARCHITECTURAL.info),
+        (r"IA32_LBR_(\d{1,4})_FROM_IP|MSR_ARCH_LBR_FROM_(\d{1,4})", ARCHITECTURAL.source),
+        (r"IA32_LBR_(\d{1,4})_TO_IP|MSR_ARCH_LBR_TO_(\d{1,4})", ARCHITECTURAL.target),
+        (r"IA32_LBR_(\d{1,4})_INFO|MSR_ARCH_LBR_INFO_(\d{1,4})", ARCHITECTURAL.info),
         (
-            r"MSR_LASTBRANCH_(\d+)_FROM_IP|(?:MSR_)?LBR_(?:NHM_)?FROM_?(\d+)",
+            r"MSR_LASTBRANCH_(\d{1,4})_FROM_IP|(?:MSR_)?LBR_(?:NHM_)?FROM_?(\d{1,4})",
             MODEL_SPECIFIC.source,
         ),
-        (r"MSR_LASTBRANCH_(\d+)_TO_IP|(?:MSR_)?LBR_(?:NHM_)?TO_?(\d+)", MODEL_SPECIFIC.target),
-        (r"(?:MSR_)?LBR_INFO_?(\d+)", MODEL_SPECIFIC.info),
-        (r"MSR_LBR_CORE_FROM_?(\d+)", CORE.source),
-        (r"MSR_LBR_CORE_TO_?(\d+)", CORE.target),
+        (
+            r"MSR_LASTBRANCH_(\d{1,4})_TO_IP|(?:MSR_)?LBR_(?:NHM_)?TO_?(\d{1,4})",
+            MODEL_SPECIFIC.target,
+        ),
+        (r"(?:MSR_)?LBR_INFO_?(\d{1,4})", MODEL_SPECIFIC.info),
+        (r"MSR_LBR_CORE_FROM_?(\d{1,4})", CORE.source),
+        (r"MSR_LBR_CORE_TO_?(\d{1,4})", CORE.target),
     )
 )
 

@@ -48,6 +48,8 @@ int main(int argc, char **argv) {
         ("_ZN1AD4Ev", "_ZN1AD2Ev", "_ZN1AD2Ev"),
         ("_ZN1AC1Ev", "_ZN1AC1Ev", "_ZN1AC1Ev"),
         ("_Z2C4EPc", "_Z2C4EPc", "_Z2C4EPc"),
+        ("_ZN²C4Ev", "_ZN²C2Ev", "_ZN²C2Ev"),
+        ("_ZN" + "9" * 5000, "_ZN" + "9" * 5000, "_ZN" + "9" * 5000),
         ("_ZN2C43barEv", "_ZN2C43barEv", "_ZN2C43barEv"),
         ("_ZN1AILi5EEC4IiEET_", "_ZN1AILi5EEC2IiEET_", "_ZN1AILi5EEC2IiEET_"),
         ("_ZN3FooIZN1AC4EvEUlvE_E3barEv",) * 3,

@@ -225,6 +225,15 @@ def test_probes_may_be_asked_for(built: Built, tmp_path: Path) -> None:
     assert "!CFGChecksum" in converted(tmp_path, recording, probed, probes="on")
 
 
+def test_a_recording_of_which_no_code_is_counted(built: Built, tmp_path: Path) -> None:
+    binary = built(*BUILDS["plain"])
+    recording = tmp_path / "one.traces"
+    main = Program.open(binary).address_of("main")
+    recording.write_text(f"B {main + 1:x} {main + 2:x} 9 0\n")  # both inside of instructions
+    with pytest.raises(EmptyProfileError):
+        converted(tmp_path, recording, binary)
+
+
 def test_functions_without_probes_are_lost_and_counted(built: Built, tool: Tool, tmp_path: Path):
     """Of two files only one is built with probes."""
     half = tmp_path / "half.o"

@@ -56,6 +56,7 @@ def test_copies_of_blocks_are_no_blocks_of_their_own(tmp_path: Path) -> None:
     ("text", "line", "said"),
     [
         ("v1\nf f\nc 0 x\n", 3, "x is no number of a block"),
+        ("v1\nf f\nc 0 " + "1" * 5000, 3, "is no number of a block"),
         ("v1\nf f\nz 0\n", 3, "no line of Propeller's clusters"),
         ("!f\n!!0 -1\n", 2, "-1 is no number of a block"),
         ("!f\nc 0\n", 2, "no line of Propeller's clusters"),

@@ -150,6 +150,13 @@ def test_a_split_file_of_another_build_is_refused(
     assert frames(program)[0] == skeleton != whole
 
 
+def test_a_damaged_split_file_is_told(builds: Callable[..., Path]) -> None:
+    program = builds("one", "-O2", "-gsplit-dwarf")
+    for split in program.parent.glob("*.dwo"):
+        split.write_bytes(split.read_bytes()[:200])  # with the head, which says where sections are
+    assert frames(program)[1]["files of split debug info that are damaged"] == 2
+
+
 def test_a_section_that_goes_on_behind_the_end_of_the_file_is_not_read() -> None:
     """Or else a unit that is cut off there would be waited for in vain."""
     whole = Image.open(PIE)

@@ -26,6 +26,15 @@ def ko(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory)
     return kernels.module(tmp_path_factory.mktemp("module") / "toy.ko", *request.param)
 
 
+def test_a_table_of_sections_behind_the_end_of_the_file(ko: Path, tmp_path: Path) -> None:
+    damaged = bytearray(ko.read_bytes())
+    damaged[40:48] = (len(damaged) + 1).to_bytes(8, "little")  # e_shoff
+    path = tmp_path / "damaged.ko"
+    path.write_bytes(damaged)
+    file = StoredFile(str(path))
+    assert linked(file) is file
+
+
 def test_code_that_stays_comes_first_in_the_order_of_the_file(ko: Path) -> None:
     program = Program.open(ko)
     assert program.image.layout.anchors == {MODULE: BASE}

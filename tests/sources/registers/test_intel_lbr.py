@@ -13,5 +13,6 @@ def test_the_number_of_a_model_tells_its_ring() -> None:
 
 def test_unknown_names_are_no_registers() -> None:
     assert lbr.number_of("MSR_LASTBRANCH_9999999999_FROM_IP") is None
+    assert lbr.number_of(f"MSR_LBR_INFO_{'9' * 5000}") is None
     assert lbr.number_of("MSR_LBR_INFO_31") == 0xDDF
     assert lbr.number_of("IA32_LBR_5_INFO") == 0x1205
