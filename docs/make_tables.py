@@ -58,7 +58,7 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "quirks": _quirks,
 }
 
-_TABLE = re.compile(r"(<!-- table: (.+) \(make tables\) -->\n)[^<]*?(?=<!-- end -->)")
+_TABLE = re.compile(r"(<!-- table: ([^\n]+) \(make tables\) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
 def refreshed(text: str) -> str:

@@ -167,4 +167,6 @@ class OutputFormat:
     steps: tuple[Step, ...] = ()
     """Its part of the loss waterfall."""
     readers: Callable[[], tuple[Reader[Any], ...]] = tuple
-    """None for what `sources` read."""
+    """None for what `sources` read, and for what is only written."""
+    only_written: bytes = b""
+    """How files begin that nothing of ours reads again; empty where something does."""

@@ -74,7 +74,7 @@ def waterfall_rows(tallies: Mapping[str, int]) -> tuple[waterfall.Row, ...]:
 def reader_of(path: Path) -> Reader[Any] | None:
     """What reads a written profile, by its content; None if it is none.
 
-    Raises InputError if it can't be read or is empty.
+    Raises InputError if it can't be read, is empty, or is of a format that is only written.
     """
     found = _recognised(path)
     return None if found is None else found[1]
@@ -83,19 +83,29 @@ def reader_of(path: Path) -> Reader[Any] | None:
 def read_written(path: Path) -> WrittenProfile[Any] | None:
     """A written profile, told by its content; None if the file is none.
 
-    Raises InputError if it can't be read, is empty, or is broken.
+    Raises InputError if it can't be read, is empty or broken, or is only written.
     """
     found = _recognised(path)
     return None if found is None else WrittenProfile(path, *found, found[1].read(path))
 
 
 def _recognised(path: Path) -> tuple[str, Reader[Any]] | None:
-    """Name of the format, and what reads it."""
+    """Name of the format, and what reads it; raises InputError for what is only written."""
     head = _head(path)
     if not head:
         raise InputError("is empty", where=str(path), cure="Write the profile again.")
-    readers = ((form.name, reader) for form in formats() for reader in form.readers())
-    return next((found for found in readers if found[1].recognises(head)), None)
+    for form in formats():
+        if form.only_written and head.startswith(form.only_written):
+            cure = "Give the recording that it was made of, or a profile that is read again."
+            raise InputError(
+                f"is of a format that is only written ({form.forms[0].name})",
+                where=str(path),
+                cure=cure,
+            )
+        for reader in form.readers():
+            if reader.recognises(head):
+                return form.name, reader
+    return None
 
 
 def _head(path: Path) -> bytes:

@@ -87,7 +87,10 @@ def test_what_is_written_is_read_back(form: OutputFormat, each: Form, written: P
     path = written / each.key
     head = path.read_bytes()[: 1 << 16]
     takers = [f.name for f in formats() if any(r.recognises(head) for r in f.readers())]
-    if form.readers():
+    if form.only_written:
+        with pytest.raises(InputError, match="is only written"):
+            reader_of(path)
+    elif form.readers():
         assert takers == [form.name]
         reader = reader_of(path)
         assert reader is not None
