@@ -17,8 +17,10 @@ HAS_COMPILER = (command -v cc || command -v gcc || command -v clang) >/dev/null 
     $(PYTHON) -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'
 
 SECONDS_EACH ?= 60
+SEED ?= 1
+MINUTES ?= 20
 
-.PHONY: help demo test test-pythons lint man docs tables toolchain compiler install setup bench bench-fleet dist fuzz clean
+.PHONY: help demo test test-pythons lint man docs tables toolchain compiler install setup bench bench-fleet dist fuzz mutants clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -128,6 +130,9 @@ dist: setup ## source archive and wheel in dist/, checked, and each tried in an 
 
 fuzz: setup ## fuzz every reader for SECONDS_EACH seconds
 	$(BIN)/python tests/fuzz/run.py --seconds $(SECONDS_EACH)
+
+mutants: setup ## change code in small ways for MINUTES minutes, by a SEED, and see which the tests notice
+	$(BIN)/python tests/mutants.py --seed $(SEED) --minutes $(MINUTES)
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,225 @@
+"""Change code in small ways, one at a time, and see whether a test notices: `make mutants`.
+
+cosmic-ray makes the changes, in a copy of the project, in random order by a seed, until the time is
+over. A mutant meets the tests of its module first, then those of the modules that import it. Fails
+if fewer than nine tenths are killed; `mutants.toml` holds those that no test can kill, and why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import random
+import shlex
+import shutil
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from time import monotonic
+
+from cosmic_ray.ast import ast_nodes, get_ast_from_path
+from cosmic_ray.mutating import mutate_and_test
+from cosmic_ray.plugins import get_operator, operator_names
+from cosmic_ray.testing import run_tests
+from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkerOutcome
+from test_imports import every_import
+from test_mirror import NOTHING_TO_TEST, TESTED_AS_A_WHOLE, has_doctest, own_test
+
+ROOT = Path(__file__).parents[1]
+COPY = ROOT / "build" / "mutants"
+ROOMS = ("counting", "replay", "evidence", "profiles")
+ENOUGH = 0.9
+PYTEST = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--hypothesis-seed=0")
+
+SAME = (
+    "RemoveDecorator",  # most are caches
+    "_Eq_Is", "_NotEq_IsNot", "_Is_Eq", "_IsNot_NotEq",  # the same for None and small numbers
+)  # fmt: skip
+"""Ends of the names of operators whose mutants are the code itself."""
+
+Position = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of one place."""
+
+    module: str
+    operator: str
+    occurrence: int
+    start: Position
+    end: Position
+
+    def spec(self) -> MutationSpec:
+        return MutationSpec(
+            module_path=COPY / "lbr2pgo" / self.module,
+            operator_name=self.operator,
+            occurrence=self.occurrence,
+            start_pos=self.start,
+            end_pos=self.end,
+        )
+
+
+def modules() -> list[str]:
+    found = (path for room in ROOMS for path in (ROOT / "lbr2pgo" / room).rglob("*.py"))
+    names = (path.relative_to(ROOT / "lbr2pgo").as_posix() for path in found)
+    return sorted({*names} - {*NOTHING_TO_TEST})
+
+
+def silent_parts(path: Path) -> list[tuple[Position, Position]]:
+    """What is never run, or says the same in whatever way: types, decorators."""
+    parts: list[ast.expr | ast.stmt | None] = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        parts += getattr(node, "decorator_list", [])
+        parts += [getattr(node, "annotation", None), getattr(node, "returns", None)]
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name):
+            parts += node.body if node.test.id == "TYPE_CHECKING" else []
+    return [
+        ((part.lineno, part.col_offset), (part.end_lineno or 0, part.end_col_offset or 0))
+        for part in parts
+        if part is not None
+    ]
+
+
+@cache
+def places_of(module: str) -> list[list[Mutant]]:
+    """The mutants of each place of a module that has some."""
+    path = ROOT / "lbr2pgo" / module
+    silent, nodes = silent_parts(path), list(ast_nodes(get_ast_from_path(path)))
+    found: dict[Position, list[Mutant]] = {}
+    for name in operator_names():
+        kind = get_operator(name)
+        if name.endswith(SAME) or kind.arguments():
+            continue
+        operator = kind()
+        places = (place for node in nodes for place in operator.mutation_positions(node))
+        for occurrence, (start, end) in enumerate(places):
+            if not any(first <= start <= past for first, past in silent):
+                found.setdefault(start, []).append(Mutant(module, name, occurrence, start, end))
+    return list(found.values())
+
+
+def sample(seed: int, beginning: str) -> Iterator[Mutant]:
+    """Mutants in random order, as many of a module as it is long; ends when few are left."""
+    chance = random.Random(seed)
+    names = [name for name in modules() if name.startswith(beginning)]
+    lengths = [len((ROOT / "lbr2pgo" / name).read_bytes()) for name in names]
+    known: set[Mutant] = set()
+    repeated = 0
+    while repeated < 1000:
+        (module,) = chance.choices(names, lengths)
+        places = places_of(module)
+        mutant = chance.choice(chance.choice(places)) if places else None
+        if mutant is None or mutant in known:
+            repeated += 1
+            continue
+        known.add(mutant)
+        yield mutant
+
+
+def own_tests(module: str) -> list[str]:
+    """Paths of the tests that stand where the module does, or are named for it."""
+    named = TESTED_AS_A_WHOLE.get(module)
+    path = ROOT / "tests" / named if named else own_test(module)
+    found = [path.relative_to(ROOT).as_posix()] if path.exists() else []
+    return [*found, f"lbr2pgo/{module}"] if has_doctest(module) else found
+
+
+@cache
+def importers() -> dict[str, set[str]]:
+    """Of each module, those that import it."""
+    found: dict[str, set[str]] = {}
+    for module, names in every_import():
+        for name in names:
+            found.setdefault(f"{name}.py", set()).add(f"{module}.py")
+    return found
+
+
+def rounds(module: str) -> Iterator[list[str]]:
+    """Arguments of pytest: the tests of a module, then the fast ones of those that import it."""
+    own = own_tests(module)
+    if own:
+        yield own
+    more = {test for user in importers().get(module, ()) for test in own_tests(user)} - {*own}
+    if more:
+        yield ["-m", "not slow and not long", *sorted(more)]
+
+
+def command(tests: list[str]) -> str:
+    return shlex.join([sys.executable, *PYTEST, *tests])
+
+
+@cache
+def time_of(tests: str) -> float:
+    """Seconds of tests without a mutant; they have to pass."""
+    start = monotonic()
+    outcome, output = run_tests(tests, 1200)
+    if outcome is not TestOutcome.SURVIVED:
+        raise SystemExit(f"without a mutant this fails already: {tests}\n{output}")
+    return monotonic() - start
+
+
+def survivor(mutant: Mutant) -> str | None:
+    """The lines that no test told apart; None for a mutant that was killed."""
+    changed = ""
+    for tests in map(command, rounds(mutant.module)):
+        result = mutate_and_test([mutant.spec()], tests, 30 + 5 * time_of(tests))
+        if result.worker_outcome is not WorkerOutcome.NORMAL:
+            raise SystemExit(f"{mutant}: {result.output}")
+        if result.is_killed:
+            return None
+        changed = result.diff or ""
+    lines = changed.splitlines()[4:]
+    return "\n".join(line for line in lines if line.startswith(("-", "+")))
+
+
+def explained() -> dict[tuple[str, str], str]:
+    """Why mutants can't be killed, by module and changed lines."""
+    listed = tomllib.loads((ROOT / "tests" / "mutants.toml").read_text())["mutant"]
+    return {(each["module"], each["change"].strip()): each["why"] for each in listed}
+
+
+def copy_project() -> None:
+    """With what is compiled: only what is changed is compiled again."""
+    shutil.rmtree(COPY, ignore_errors=True)
+    COPY.mkdir(parents=True)
+    for path in ROOT.iterdir():
+        if path.is_file():
+            shutil.copy2(path, COPY)
+        elif path.name in ("lbr2pgo", "tests", "testbins", "docs", "examples", "benchmarks"):
+            shutil.copytree(path, COPY / path.name)
+    os.chdir(COPY)
+    os.environ["PYTHONPATH"] = str(COPY)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=20)
+    parser.add_argument("--only", default="", help="modules whose path begins so")
+    given = parser.parse_args()
+    copy_project()
+    known, until = explained(), monotonic() + 60 * given.minutes
+    tried, left = 0, 0
+    for mutant in sample(given.seed, given.only):
+        if monotonic() > until:
+            break
+        change = survivor(mutant)
+        if change is not None and (mutant.module, change) in known:
+            continue
+        tried += 1
+        if change is not None:
+            left += 1
+            print(f"{mutant.module}:{mutant.start[0]}: {mutant.operator}\n{change}\n", flush=True)
+    if not tried:
+        raise SystemExit("there was no time for a single mutant")
+    print(f"{tried - left} of {tried} mutants were killed: {1 - left / tried:.1%}")
+    return left > (1 - ENOUGH) * tried
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
