@@ -297,7 +297,7 @@ def _latency(new: Compared, old: Compared, top: int | None) -> Table:
         mean = Column(f"{name}_mean", f"{name} trimmed mean", Unit.CYCLES, of_processor=True)
         modes = Column(f"{name}_modes", f"{name} modes", Unit.TEXT, of_processor=True)
         columns.append((mean, [each.trimmed_mean for each in times]))
-        columns.append((modes, [" · ".join(map(str, each.modes())) for each in times]))
+        columns.append((modes, [each.told for each in times]))
     columns.append((Column("function", "function", Unit.FUNCTION), places.function))
     columns.append((Column("line", "source line", Unit.LOCATION), places.line))
     return build("changes-latency", "Cycles of blocks: changes", columns)

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from lbr2pgo.analyses.modes import mode_bounds
+from lbr2pgo.analyses.modes import FEWEST, groups, mode_bounds
 from lbr2pgo.model.branch_counts import sum_by
 from lbr2pgo.model.branch_stacks import MISSING, SATURATED
 from lbr2pgo.support.arrays import F64, I64, U64
@@ -14,29 +14,32 @@ from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import same_length, seal
 
 _LEFT_OUT = 100
-"""One value of so many is left out of the trimmed_mean one."""
+"""One of so many values is left out of a trimmed mean."""
 
 
 def kept_of(measured: I64) -> I64:
-    """How many of so many values (n,) a trimmed mean keeps, at least one."""
-    kept: I64 = np.maximum(measured - measured // _LEFT_OUT - 1, 1)
+    """How many of so many values (n,) a trimmed mean keeps."""
+    kept: I64 = measured - measured // _LEFT_OUT
     return kept
 
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """One of the places where values gather."""
+    """One of the places where values gather, or several that lie close together."""
 
     cycles: int
     """The median of the values around it."""
     share: float
     """Of all measured values."""
     mispredicted: float | None = None
-    """Share of those whose branch at the end was mispredicted; None where none is known."""
+    """Share of those with a mispredicted branch at an end or in between; None where unknown."""
+    places: tuple[int, int] | None = None
+    """Of several places, from where to where 98 % of the values are."""
 
     def __str__(self) -> str:
         missed = "" if self.mispredicted is None else f", {self.mispredicted:.0%} mispredicted"
-        return f"{self.cycles} ({self.share:.0%}{missed})"
+        at = f"{self.cycles}" if self.places is None else "{} to {}".format(*self.places)
+        return f"{at} ({self.share:.0%}{missed})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +51,9 @@ class Distribution:
     count: U64
     """(n,)"""
     mispredicted: U64
-    """(n,): of how many the branch at the end was mispredicted."""
+    """(n,): of how many a branch at an end or in between was mispredicted."""
     predicted: U64
-    """(n,): of how many it was predicted; of the rest that is not known."""
+    """(n,): of how many none was; of the rest that is not known."""
     missing: int
     saturated: int
 
@@ -109,7 +112,7 @@ class Distribution:
 
     @property
     def trimmed_mean(self) -> float | None:
-        """Average of all but the slowest hundredth, rounded up: an interrupt falls into some run.
+        """Average of all but the slowest hundredth, rounded down: an interrupt falls into some run.
 
         None without cycles.
 
@@ -133,23 +136,46 @@ class Distribution:
         return max(0.0, 1 - kept / (self.mean * self.measured))
 
     def modes(self) -> tuple[Mode, ...]:
-        """Where cycles gather, the largest share first.
+        """Where cycles gather, the largest share first; nothing where too few were measured.
 
         >>> cycles = np.array([78, 80, 81, 280, 290, 300], np.uint64)
         >>> found = Distribution.of(cycles, np.array([90, 210, 100, 30, 40, 30], np.uint64)).modes()
         >>> [(mode.cycles, mode.share) for mode in found]
         [(80, 0.8), (290, 0.2)]
         """
-        if not self.measured:
+        if self.measured < FEWEST:
             return ()
         starts = np.searchsorted(self.cycles, mode_bounds(self.cycles, self.count), side="right")
         bounds = [0, *starts.tolist(), len(self.cycles)]
-        parts = [self._part(first, past) for first, past in pairwise(bounds)]
+        medians = [self._part(*pair).percentile(50) or 0 for pair in pairwise(bounds)]
         modes = [
-            Mode(part.percentile(50) or 0, part.measured / self.measured, part.misprediction_rate)
-            for part in parts
+            self._mode(bounds[first], bounds[past], is_group=past - first > 1)
+            for first, past in pairwise([*groups(medians), len(medians)])
         ]
         return tuple(sorted(modes, key=lambda mode: (-mode.share, mode.cycles)))
+
+    def _mode(self, first: int, past: int, *, is_group: bool) -> Mode:
+        """Of these rows, which may be a group of modes."""
+        part = self._part(first, past)
+        places = (part.percentile(1) or 0, part.percentile(99) or 0) if is_group else None
+        return Mode(
+            part.percentile(50) or 0,
+            part.measured / self.measured,
+            part.misprediction_rate,
+            places,
+        )
+
+    @property
+    def told(self) -> str:
+        """The modes or, where too few were measured to have any, the values.
+
+        >>> Distribution.of(np.array([80, 300], np.uint64), np.array([2, 1], np.uint64)).told
+        '80 (2), 300'
+        """
+        if self.measured >= FEWEST:
+            return " · ".join(map(str, self.modes()))
+        seen = zip(self.cycles.tolist(), self.count.tolist(), strict=True)
+        return ", ".join(f"{value} ({n})" if n > 1 else f"{value}" for value, n in seen)
 
     def _part(self, first: int, past: int) -> Distribution:
         rows = slice(first, past)

@@ -12,6 +12,7 @@ import numpy as np
 
 from lbr2pgo.analyses.distributions import Distribution, kept_of
 from lbr2pgo.analyses.evidence import TOP, Evidence
+from lbr2pgo.analyses.modes import FEWEST
 from lbr2pgo.analyses.source_lines import SourceLines
 from lbr2pgo.analyses.table import Column, Table, Unit, Value, build, empty
 from lbr2pgo.evidence.cycle_counts import CYCLES, ITERATIONS, CycleCounts, merge
@@ -116,9 +117,11 @@ def _are_loops(evidence: Evidence, back: CycleCounts) -> Bools:
     return found
 
 
-_TRIMMED = (
-    "Rows are ranked by their trimmed mean, which leaves out the slowest hundredth: an interrupt "
-    "falls into some run. “left out” is the share of its cycles in all."
+_NOTES = (
+    "Rows are ranked by their trimmed mean times count. It leaves out the slowest hundredth: an "
+    "interrupt falls into some run. “left out” is the share of its cycles in all.",
+    f"Of fewer than {FEWEST} measurements “modes” lists the values. A share “mispredicted” is of "
+    "those with a mispredicted branch before, at the end of, or within what was measured.",
 )
 
 
@@ -137,7 +140,9 @@ def _time(cycles: CycleCounts, group: I64, groups: int) -> F64:
     before -= np.append(before, 0)[first][of]
     kept = kept_of(total)
     part = np.clip(kept[of] - before, 0, count)
-    time: F64 = np.bincount(of, part * value.astype(np.float64), groups) / kept * total
+    sums = np.zeros(groups, np.float64)
+    np.add.at(sums, of, part * value.astype(np.float64))
+    time: F64 = sums / np.maximum(kept, 1) * total
     return time
 
 
@@ -183,7 +188,7 @@ def latency(evidence: Evidence, top: int | None = TOP) -> tuple[Table, ...]:
     if not (cycles.cycles != MISSING).any():
         return (empty(NAME, TITLE, _COLUMNS, *evidence.run_notes(), _why_none(evidence)),)
     blocks = _timed(cycles, top)
-    notes = (*evidence.line_notes(), *_missing_notes(cycles), _TRIMMED)
+    notes = (*evidence.line_notes(), *_missing_notes(cycles), *_NOTES)
     found = _timed_pairs(cycles)
     return (
         _table(evidence, NAME, TITLE, blocks, notes, found),
@@ -231,7 +236,7 @@ def _statistics(distributions: Sequence[Distribution]) -> Columns:
             each.mean,
             each.left_out,
             *(each.percentile(p) for p in _PERCENTILES),
-            " · ".join(map(str, each.modes())),
+            each.told,
             each.missing,
             each.saturated,
         )

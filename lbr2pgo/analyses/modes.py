@@ -8,7 +8,9 @@ are left are deeper than chance makes them; the width that leaves most modes say
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
+from math import ceil, sqrt
 
 import numpy as np
 
@@ -30,6 +32,12 @@ _DEEPEST_IGNORED = 0.8
 """A valley of so large a part of the lower mode beside it is none, however many were counted."""
 _LEAST_SHARE = 0.01
 """Of all values; fewer are no mode."""
+FEWEST = ceil(2 * _CERTAIN**2 * sqrt(0.5))
+"""Among fewer values no second mode is certain, however far apart they lie."""
+_MANY = 3
+"""From more modes on, those that lie close together are one group."""
+_CLOSE = 0.5
+"""So close, as a part of the widest gap between two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +76,19 @@ def mode_bounds(cycles: U64, count: U64) -> F64:
         if len(found) > len(best):
             best = found
     return best
+
+
+def groups(medians: Sequence[float]) -> list[int]:
+    """Where groups of modes begin, by the modes' ascending medians; few are a group each.
+
+    >>> groups([1, 2, 3, 4, 6, 24, 32]), groups([50, 60, 300]), groups([10, 20, 30, 40])
+    ([0, 5], [0, 1, 2], [0, 1, 2, 3])
+    """
+    if len(medians) <= _MANY:
+        return list(range(len(medians)))
+    gaps = [high - low for low, high in pairwise(medians)]
+    far = [row for row, gap in enumerate(gaps, 1) if gap >= _CLOSE * max(gaps)]
+    return [0, *far]
 
 
 def _density(cycles: U64, count: U64, width: float) -> Density:

@@ -3,7 +3,7 @@
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
 
-from lbr2pgo.native.bits cimport ABORT, FROM, MISSING, SATURATED, TO, cycles_of
+from lbr2pgo.native.bits cimport ABORT, FROM, MISSING, SATURATED, TO, cycles_of, prediction_of
 from lbr2pgo.native.key_table cimport KNOWN_BITS, KeyTable, observe
 from lbr2pgo.native.walk cimport (
     CONSECUTIVE,
@@ -28,15 +28,20 @@ cdef struct Branch:
     bint is_loop  # goes back within the image
 
 
-cdef uint64_t _since_last(const Branch* branches, Py_ssize_t k, Py_ssize_t n) noexcept nogil:
+cdef uint64_t _since_last(
+    const Branch* branches, Py_ssize_t k, Py_ssize_t n, uint64_t* prediction
+) noexcept nogil:
     """Cycles from branch `k` back to when it was taken before, MISSING, SATURATED or NEVER.
 
-    Missing if one in between doesn't say; saturated if one is at its end.
+    Missing if one in between doesn't say; saturated if one is at its end. `prediction` is that of
+    all its branches, with the one before: what a misprediction costs is behind it.
     """
     cdef uint64_t total = 0
     cdef bint is_missing = False, is_saturated = False
     cdef Py_ssize_t j
+    prediction[0] = branches[k].flags
     for j in range(k + 1, n):
+        prediction[0] = prediction_of(prediction[0], branches[j].flags)
         is_missing |= branches[j - 1].cycles == MISSING
         is_saturated |= branches[j - 1].cycles == SATURATED
         total += branches[j - 1].cycles
@@ -51,16 +56,16 @@ cdef int _count(
     const Branch* branches, Py_ssize_t n, const Walk* walk, KeyTable table
 ) except -1 nogil:
     """Count the iterations that branches in unbroken time show."""
-    cdef uint64_t cycles
+    cdef uint64_t cycles, prediction
     cdef Py_ssize_t k
     for k in range(n):
         if branches[k].is_loop:
-            cycles = _since_last(branches, k, n)
+            cycles = _since_last(branches, k, n, &prediction)
             if cycles != NEVER:
                 observe(
                     table, branches[k].target, branches[k].source, cycles,
                     walk.space << KNOWN_BITS | FROM | TO,
-                    walk.weight, branches[k].flags,
+                    walk.weight, prediction,
                 )
     return 0
 

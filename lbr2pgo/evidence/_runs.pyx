@@ -1,12 +1,12 @@
 """Straight runs between neighbouring entries, with what their branch says of them.
 
-Cycles and flags of an entry speak of the run that it ends: from the older neighbour's target up to
-its own source.
+Cycles of an entry speak of the run that it ends: from the older neighbour's target up to its own
+source. What a misprediction costs is in the run behind it, so of timed runs both ends tell.
 """
 
 from libc.stdint cimport int64_t, uint64_t
 
-from lbr2pgo.native.bits cimport END, MISPREDICTED, PREDICTED, TO, cycles_of
+from lbr2pgo.native.bits cimport END, MISPREDICTED, PREDICTED, TO, cycles_of, prediction_of
 from lbr2pgo.native.key_table cimport KNOWN_BITS, KeyTable, observe
 from lbr2pgo.native.walk cimport Stacks, Walk, begin, step
 
@@ -16,7 +16,8 @@ cdef int _count(Walk* walk, KeyTable table) except -1 nogil:
         if walk.has_end:
             observe(
                 table, walk.target, walk.end, cycles_of(walk.end_flags),
-                walk.space << KNOWN_BITS | TO | END, walk.weight, walk.end_flags,
+                walk.space << KNOWN_BITS | TO | END, walk.weight,
+                prediction_of(walk.flags, walk.end_flags),
             )
     return 0
 

@@ -57,9 +57,9 @@ class CycleCounts:
     """At least 1, or MISSING, or SATURATED."""
     count: U64
     mispredicted: U64
-    """How often the branch at the end was mispredicted."""
+    """How often the branch that led to the start, one in between or the one at the end was."""
     prediction_unknown: U64
-    """How often nothing tells whether it was."""
+    """How often none was, as far as is known, and of some it is not."""
 
     def __post_init__(self) -> None:
         seal(self)

@@ -52,3 +52,10 @@ cdef inline uint64_t cycles_of(uint64_t flags) noexcept nogil:
     if high == 0 and low == CYCLES_MASK:
         return SATURATED
     return high << 16 | low
+
+
+cdef inline uint64_t prediction_of(uint64_t some, uint64_t others) noexcept nogil:
+    """Of several branches: MISPREDICTED if one was, PREDICTED if all were, 0 if nobody knows."""
+    if (some | others) & MISPREDICTED:
+        return MISPREDICTED
+    return some & others & PREDICTED

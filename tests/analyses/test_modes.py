@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lbr2pgo.analyses.distributions import Distribution, Mode
+from lbr2pgo.analyses.modes import FEWEST
 
 STANDARD = {1: 10484, 2: 16728, 3: 4563, 4: 15815, 6: 4770, 24: 3804, 32: 5567}
 
@@ -71,8 +72,19 @@ def test_the_largest_share_comes_first() -> None:
     assert [mode.cycles for mode in of({10: 50, 100: 500})] == [100, 10]
 
 
-def test_neighbouring_small_counts_may_be_modes_of_their_own() -> None:
-    assert {2, 4, 32} <= {mode.cycles for mode in of(STANDARD)}
+def test_many_modes_are_told_in_groups_of_those_close_together() -> None:
+    assert [str(mode) for mode in of(STANDARD)] == ["1 to 6 (85%)", "24 to 32 (15%)"]
+
+
+def test_few_modes_are_told_one_by_one() -> None:
+    assert {mode.cycles for mode in of({50: 500, 60: 500, 300: 100})} == {50, 60, 300}
+
+
+@pytest.mark.parametrize("one", range(1, FEWEST))
+def test_from_too_few_values_no_mode_is_made(one: int) -> None:
+    """Even of two that lie far apart: with so few, no second one would be certain."""
+    assert of({80: one, 3000: FEWEST - 1 - one} if one < FEWEST - 1 else {80: one}) == ()
+    assert len(of({80: FEWEST // 2, 3000: FEWEST // 2})) == 2
 
 
 @pytest.mark.parametrize("strays", [{400: 3}, {400: 99}, {1: 50, 20_000: 40}])
@@ -86,4 +98,5 @@ def test_strays_are_no_mode(strays: dict[int, int]) -> None:
 def test_modes_lie_within_what_was_measured_and_share_all_of_it(counts: dict[int, int]) -> None:
     found = of(counts)
     assert all(min(counts) <= mode.cycles <= max(counts) for mode in found)
-    assert sum(mode.share for mode in found) == pytest.approx(1)
+    assert sum(mode.share for mode in found) == (pytest.approx(1) if found else 0)
+    assert bool(found) == (sum(counts.values()) >= FEWEST)

@@ -48,10 +48,11 @@ def without_copy(stack: list[Entry]) -> list[Entry]:
 
 
 def iterations_of(stack: list[Entry]) -> Iterations:
-    """By target, source and cycles: how many, and how their last branch was predicted."""
+    """By target, source and cycles: how many, and how the branches at and between their ends were
+    predicted."""
     found: Iterations = Counter()
     stack = without_copy(stack)
-    for i, (source, target, word) in enumerate(stack):
+    for i, (source, target, _) in enumerate(stack):
         if not 0x1000 <= target <= source < 0x5000:
             continue
         times = []
@@ -62,8 +63,12 @@ def iterations_of(stack: list[Entry]) -> Iterations:
                 total = SATURATED if 65535 in times else sum(times)
                 key = target, source, 0 if 0 in times else total
                 found[*key, "count"] += 1
-                found[*key, "mispredicted"] += word & 1
-                found[*key, "prediction_unknown"] += not word & 3
+                words = [each[2] for each in stack[i : j + 1]]
+                is_missed = any(each & 1 for each in words)
+                found[*key, "mispredicted"] += is_missed
+                found[*key, "prediction_unknown"] += not is_missed and not all(
+                    each & 2 for each in words
+                )
                 break
             times.append(stack[j][2] >> 4 & 0xFFFF)
     return found
@@ -100,6 +105,13 @@ def test_a_copy_of_the_newest_entry_has_no_cycles() -> None:
     """Its own count differs, and is not that of the iteration."""
     stack = [(*BACK, 9 << 4), (*BACK, 3 << 4), (0x1020, 0x1030, 5 << 4), (*BACK, 4 << 4)]
     assert counted_in(stack) == seen_once(14)
+
+
+@pytest.mark.parametrize("missed", range(3))
+def test_a_branch_that_is_mispredicted_anywhere_in_a_round_counts(missed: int) -> None:
+    round_ = [BACK, (0x1020, 0x1030), BACK]
+    stack = [(*branch, 4 << 4 | (1 if i == missed else 2)) for i, branch in enumerate(round_)]
+    assert counted_in(stack)[0x1010, 0x3500, 8, "mispredicted"] == 1
 
 
 @pytest.mark.parametrize("flags", [NOT_TAKEN, 1 << SPEC_SHIFT, IRQ])

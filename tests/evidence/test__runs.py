@@ -49,13 +49,13 @@ def test_listed_runs_are_those_of_each_samples_traces(rows, kind: StackKind) -> 
         assert Counter(own) == runs_counted([Sample(stack)], kind)
 
 
-def test_cycles_and_misprediction_are_those_of_the_newer_entry() -> None:
+def test_cycles_are_those_of_the_newer_entry_and_mispredictions_of_both() -> None:
     stack = [(0x1020, 0x1010, 7 << 4), (0x1030, 0x1010, 9 << 4 | 1), (0x1030, 0x1020, 0)]
     found = collected(CycleCollector(spaces()), [Sample(stack)])
     rows = zip(found.start.tolist(), found.end.tolist(), found.cycles.tolist(), strict=True)
     assert list(rows) == [(0x1010, 0x1020, 7), (0x1020, 0x1030, 9)]
-    assert found.mispredicted.tolist() == [0, 1]
-    assert found.prediction_unknown.tolist() == [1, 0]
+    assert found.mispredicted.tolist() == [1, 1]
+    assert found.prediction_unknown.tolist() == [0, 0]
     runs, sample = np.zeros((3, 3), np.uint64), np.zeros(3, np.int64)
     found = list_runs(samples_of([Sample(stack)]).stacks, runs, sample)
     assert runs[:found].tolist() == [[0x1010, 0x1020, 0], [0x1020, 0x1030, 1]]

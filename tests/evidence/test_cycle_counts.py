@@ -31,6 +31,12 @@ def test_missing_and_saturated_counts_have_rows_of_their_own() -> None:
     assert counts(ran(0), ran(65535), ran(3)).cycles.tolist() == [MISSING, 3, SATURATED]
 
 
+def test_a_misprediction_that_led_into_a_run_counts_with_its_cycles() -> None:
+    stacks = [[(*FROM_20, 9 << 4 | 2), (*FROM_20, flags)] for flags in (1, 0, 2)]
+    found = counts(*map(Sample, stacks))
+    assert (found.mispredicted.tolist(), found.prediction_unknown.tolist()) == ([1], [1])
+
+
 def test_how_the_end_was_predicted_goes_with_the_cycles() -> None:
     found = counts(ran(7, flags=1, weight=2), ran(7, flags=2, weight=3), ran(9, flags=0))
     assert found.mispredicted.tolist() == [2, 0]
