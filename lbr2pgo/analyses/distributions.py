@@ -132,6 +132,8 @@ class Distribution:
         """Share of all cycles in what the trimmed mean leaves out; None without cycles."""
         if self.mean is None or self.trimmed_mean is None:
             return None
+        if not self.mean:
+            return 0.0
         kept = self.trimmed_mean * int(kept_of(np.array([self.measured]))[0])
         return max(0.0, 1 - kept / (self.mean * self.measured))
 

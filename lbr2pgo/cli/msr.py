@@ -286,6 +286,8 @@ def _of_depth(depth: int, name: str | None) -> Mapping[str, Model]:
 def _print_ring(found: Decoded, form: str) -> None:
     facts = {**found.details, **{why: f"{n:,}" for why, n in found.losses.items() if n}}
     entries = [_entry_fields(*entry) for entry in found.entries]
+    for fields, level in zip(entries, found.levels or [None] * len(entries), strict=True):
+        fields["level"] = level
     if form == "json":
         _print_json({"facts": facts, "entries": entries})
         return
@@ -294,7 +296,7 @@ def _print_ring(found: Decoded, form: str) -> None:
     ]
     notes = [f"{name}: {words}" for name, words in facts.items()]
     columns = ("#", "from", "to", "mispredicted", "in transaction", "abort", "cycles", "type",
-               "speculation")  # fmt: skip
+               "speculation", "level")  # fmt: skip
     _print_table(columns, rows, notes)
 
 
@@ -304,7 +306,7 @@ def _entry_fields(source: int, target: int, flags: int) -> dict[str, Any]:
 
     tells = flags & (stacks.MISPREDICTED | stacks.PREDICTED)
     cycles = stacks.cycles_of(flags)
-    kind = stacks.BRANCH_TYPES[flags >> stacks.TYPE_SHIFT & stacks.TYPE_MASK]
+    words = {stacks.MISSING: None, stacks.SATURATED: "saturated"}
     spec = stacks.SPEC_OUTCOMES[flags >> stacks.SPEC_SHIFT & stacks.SPEC_MASK]
     return {
         "from": f"{source:#x}" if source else None,
@@ -312,8 +314,8 @@ def _entry_fields(source: int, target: int, flags: int) -> dict[str, Any]:
         "mispredicted": bool(flags & stacks.MISPREDICTED) if tells else None,
         "in_transaction": bool(flags & stacks.IN_TRANSACTION),
         "abort": bool(flags & stacks.ABORT),
-        "cycles": "saturated" if cycles == stacks.SATURATED else cycles or None,
-        "type": None if kind == "UNKNOWN" else kind,
+        "cycles": words.get(cycles, cycles),
+        "type": stacks.type_name(flags) or None,
         "speculation": None if spec == "NA" else spec,
     }
 

@@ -11,10 +11,6 @@ from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.sources.base import SourceInfo, StackSource, SymbolResolver
 
 _PRIVILEGES = ("", "user", "kernel", "hypervisor")
-# Linux: include/uapi/linux/perf_event.h, PERF_BR_NEW_*
-_NEW_TYPES = ("FAULT_ALGN", "FAULT_DATA", "FAULT_INST", "ARCH_1", "ARCH_2", "ARCH_3", "ARCH_4",
-              "ARCH_5")  # fmt: skip
-_EXTENDED = words.BRANCH_TYPES.index("EXTEND_ABI")
 _MEANT = (1 << 34) - 1 | 0xF << 60
 """Bits of a flag word that have a meaning so far."""
 
@@ -118,7 +114,9 @@ def flags_text(flags: int) -> str:
     )
     said = [text for bit, text in marks if flags & bit]
     said += _cycles(flags)
-    said += [text for text in (_type_text(flags), _spec_text(flags), _privilege(flags)) if text]
+    said += [
+        text for text in (words.type_name(flags), _spec_text(flags), _privilege(flags)) if text
+    ]
     said += [f"reserved bits {flags & ~_MEANT:#x}"] if flags & ~_MEANT else []
     return ", ".join(said) or "nothing known"
 
@@ -127,15 +125,7 @@ def _cycles(flags: int) -> list[str]:
     cycles = words.cycles_of(flags)
     if cycles == words.SATURATED:
         return [f"{words.CYCLES_MASK} cycles or more"]
-    return [f"{cycles} cycles"] if cycles else []
-
-
-def _type_text(flags: int) -> str:
-    number = flags >> words.TYPE_SHIFT & words.TYPE_MASK
-    if number != _EXTENDED:
-        return words.BRANCH_TYPES[number] if number else ""
-    new = flags >> words.NEW_TYPE_SHIFT & words.NEW_TYPE_MASK
-    return _NEW_TYPES[new] if new < len(_NEW_TYPES) else f"new type {new}"
+    return [] if cycles == words.MISSING else [f"{cycles} cycles"]
 
 
 def _spec_text(flags: int) -> str:

@@ -18,7 +18,7 @@ from lbr2pgo.native.walk cimport (
 )
 
 cdef enum:
-    NEVER = SATURATED - 1  # there is no earlier occurrence; stacks are too short for so many cycles
+    NEVER = MISSING - 1  # there is no earlier occurrence; stacks are too short for so many cycles
 
 cdef struct Branch:
     uint64_t source

@@ -54,7 +54,7 @@ class CycleCounts:
     end: ImageAddresses
     """The branch that ends it."""
     cycles: U64
-    """At least 1, or MISSING, or SATURATED."""
+    """How many, or MISSING, or SATURATED."""
     count: U64
     mispredicted: U64
     """How often the branch that led to the start, one in between or the one at the end was."""

@@ -36,6 +36,7 @@ BRANCH_TYPES = bits.BRANCH_TYPES
 FIRST_EXCEPTION = bits.FIRST_EXCEPTION
 """From this type on no instruction of the program asked for the branch: EXTEND_ABI says so of
 faults, fast interrupts and debug exceptions."""
+NEW_BRANCH_TYPES = bits.NEW_BRANCH_TYPES
 # PERF_BR_SPEC_*
 SPEC_OUTCOMES = bits.SPEC_OUTCOMES
 SPEC_WRONG_PATH = bits.SPEC_WRONG_PATH
@@ -49,28 +50,55 @@ BRANCH_FILTER_BITS = {
 }  # fmt: skip
 
 
+_CYCLE_CODES = {MISSING: 0, SATURATED: CYCLES_MASK, 0: bits.ZERO_CYCLES}
+"""What an entry's 20 bits of cycles hold, where that is not their number."""
+_CYCLES_OF_CODE = {code: cycles for cycles, code in _CYCLE_CODES.items()}
+
+
 def cycles_of(flags: int) -> int:
     """Cycles since the previous entry, MISSING or SATURATED."""
-    low, high = flags >> CYCLES_SHIFT & CYCLES_MASK, flags >> bits.CYCLES_HIGH_SHIFT
-    return SATURATED if low == CYCLES_MASK and not high else high << 16 | low
+    code = flags >> bits.CYCLES_HIGH_SHIFT << 16 | flags >> CYCLES_SHIFT & CYCLES_MASK
+    return _CYCLES_OF_CODE.get(code, code)
 
 
 def cycle_flags(cycles: int) -> int:
-    """The bits that say so many cycles, below 2^20, or SATURATED.
+    """The bits that say so many cycles, below 2^20 - 1, MISSING or SATURATED.
 
-    >>> [hex(cycle_flags(cycles)) for cycles in (7, 69888, SATURATED)]
-    ['0x70', '0x1000000000011000', '0xffff0']
-    >>> cycles_of(cycle_flags(69888)), cycles_of(cycle_flags(SATURATED)) == SATURATED
-    (69888, True)
+    >>> [hex(cycle_flags(cycles)) for cycles in (7, 69888, SATURATED, MISSING)]
+    ['0x70', '0x1000000000011000', '0xffff0', '0x0']
+    >>> [cycles_of(cycle_flags(cycles)) for cycles in (0, 69888)]
+    [0, 69888]
     """
-    if cycles == SATURATED:
-        return CYCLES_MASK << CYCLES_SHIFT
+    cycles = _CYCLE_CODES.get(cycles, cycles)
     return (cycles & CYCLES_MASK) << CYCLES_SHIFT | cycles >> 16 << bits.CYCLES_HIGH_SHIFT
 
 
 def type_of(flags: U64) -> U64:
     """Index into `BRANCH_TYPES`."""
     return (flags >> np.uint64(TYPE_SHIFT)) & np.uint64(TYPE_MASK)
+
+
+def type_name(flags: int) -> str:
+    """What perf calls the type of one entry; empty where it is not known.
+
+    >>> type_name(1 << TYPE_SHIFT), type_name(15 << TYPE_SHIFT | 3 << NEW_TYPE_SHIFT)
+    ('COND', 'ARM64_FIQ')
+    >>> type_name(0), type_name(15 << TYPE_SHIFT | 12 << NEW_TYPE_SHIFT)
+    ('', 'new type 12')
+    """
+    number = flags >> TYPE_SHIFT & TYPE_MASK
+    if BRANCH_TYPES[number] != "EXTEND_ABI":
+        return BRANCH_TYPES[number] if number else ""
+    new = flags >> NEW_TYPE_SHIFT & NEW_TYPE_MASK
+    return NEW_BRANCH_TYPES[new] if new < len(NEW_BRANCH_TYPES) else f"new type {new}"
+
+
+def type_flags(name: str) -> int:
+    """The bits that say this type, of BRANCH_TYPES or NEW_BRANCH_TYPES."""
+    if name in BRANCH_TYPES:
+        return BRANCH_TYPES.index(name) << TYPE_SHIFT
+    new = NEW_BRANCH_TYPES.index(name)
+    return BRANCH_TYPES.index("EXTEND_ABI") << TYPE_SHIFT | new << NEW_TYPE_SHIFT
 
 
 def spec_of(flags: U64) -> U64:

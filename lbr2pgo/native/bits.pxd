@@ -25,6 +25,8 @@ cpdef enum:
     # Arm's BRBE counts to 20 bits: those that perf's field has no room for, at the end of the word
     # that Linux fills last.
     CYCLES_HIGH_SHIFT = 60
+    # A count of 0, where perf's 0 says that there is none: all 20 bits, which no counter reaches.
+    ZERO_CYCLES = 0xFFFFF
     # Values of the field `type`, PERF_BR_*: from ERET on (IRQ, SERROR, NO_TX, and EXTEND_ABI for
     # faults, fast interrupts and debug exceptions) no instruction of the program asked for it.
     FIRST_EXCEPTION = 11
@@ -33,7 +35,7 @@ cpdef enum:
 
 # What the cycles of an entry, or of several, may be instead of a number.
 cpdef enum:
-    MISSING = 0  # the recorder did not say
+    MISSING = 0x7FFFFFFE  # the recorder did not say
     SATURATED = 0x7FFFFFFF  # a counter at its end: so many as it counts, or more
 
 # What is known of a trace.
@@ -51,7 +53,9 @@ cdef inline uint64_t cycles_of(uint64_t flags) noexcept nogil:
     cdef uint64_t low = (flags >> CYCLES_SHIFT) & CYCLES_MASK, high = flags >> CYCLES_HIGH_SHIFT
     if high == 0 and low == CYCLES_MASK:
         return SATURATED
-    return high << 16 | low
+    if high == 0 and low == 0:
+        return MISSING
+    return 0 if high << 16 | low == ZERO_CYCLES else high << 16 | low
 
 
 cdef inline uint64_t prediction_of(uint64_t some, uint64_t others) noexcept nogil:

@@ -15,9 +15,11 @@ PRIV_SHIFT: int
 PRIV_MASK: int
 NOT_TAKEN_SHIFT: int
 CYCLES_HIGH_SHIFT: int
+ZERO_CYCLES: int
 MISSING: int
 SATURATED: int
 BRANCH_TYPES: tuple[str, ...]
+NEW_BRANCH_TYPES: tuple[str, ...]
 FIRST_EXCEPTION: int
 SPEC_OUTCOMES: tuple[str, ...]
 SPEC_WRONG_PATH: int

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lbr2pgo.analyses.distributions import Distribution
-from lbr2pgo.model.branch_stacks import SATURATED
+from lbr2pgo.model.branch_stacks import MISSING, SATURATED
 
 STANDARD = {1: 10484, 2: 16728, 3: 4563, 4: 15815, 6: 4770, 24: 3804, 32: 5567}
 
@@ -23,14 +23,21 @@ def test_the_rates_of_the_standard_text() -> None:
 
 
 def test_missing_and_saturated_are_apart() -> None:
-    found = of({0: 7, SATURATED: 3, 10: 5})
+    found = of({MISSING: 7, SATURATED: 3, 10: 5})
     assert (found.missing, found.saturated, found.measured) == (7, 3, 5)
     assert found.cycles.tolist() == [10]
     assert found.mean == 10
 
 
+def test_no_cycles_at_all_are_measured() -> None:
+    found = of({0: 4, 9: 1})
+    assert (found.missing, found.measured, found.percentile(50)) == (0, 5, 0)
+    assert of({0: 4}).left_out == 0
+    assert [mode.cycles for mode in of({0: 40}).modes()] == [0]
+
+
 def test_nothing_measured() -> None:
-    found = of({0: 4})
+    found = of({MISSING: 4})
     assert (found.mean, found.trimmed_mean, found.percentile(50), found.modes()) == (
         None,
         None,

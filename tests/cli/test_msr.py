@@ -66,6 +66,7 @@ def test_decode_as_json(dump: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "cycles": None,
         "type": None,
         "speculation": None,
+        "level": None,
     }
 
 
@@ -112,6 +113,7 @@ def test_decode_reads_what_arm_records(tmp_path: Path, capsys: pytest.CaptureFix
     assert (loop["cycles"], loop["mispredicted"], loop["type"]) == (69_888, True, "COND")
     assert (call["from"], call["to"], call["type"]) == ("0x1008", None, "SYSCALL")
     assert (call["cycles"], call["mispredicted"]) == (None, None)
+    assert (loop["level"], call["level"]) == ("EL0", None)
     assert run("decode", str(path)) == 0
     assert "69888" in capsys.readouterr().out
 

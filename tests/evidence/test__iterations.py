@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 from lbr2pgo.evidence.cycle_counts import CycleCollector
 from lbr2pgo.model.branch_stacks import (
     ABORT,
+    MISSING,
     NOT_TAKEN,
     SATURATED,
     SPEC_SHIFT,
     TYPE_MASK,
     TYPE_SHIFT,
+    cycle_flags,
 )
 from lbr2pgo.native.walk import StackKind
 
@@ -61,7 +63,7 @@ def iterations_of(stack: list[Entry]) -> Iterations:
                 break
             if j > i and stack[j][:2] == (source, target):
                 total = SATURATED if 65535 in times else sum(times)
-                key = target, source, 0 if 0 in times else total
+                key = target, source, MISSING if 0 in times else total
                 found[*key, "count"] += 1
                 words = [each[2] for each in stack[i : j + 1]]
                 is_missed = any(each & 1 for each in words)
@@ -112,6 +114,12 @@ def test_a_branch_that_is_mispredicted_anywhere_in_a_round_counts(missed: int) -
     round_ = [BACK, (0x1020, 0x1030), BACK]
     stack = [(*branch, 4 << 4 | (1 if i == missed else 2)) for i, branch in enumerate(round_)]
     assert counted_in(stack)[0x1010, 0x3500, 8, "mispredicted"] == 1
+
+
+def test_no_cycles_at_all_are_a_number() -> None:
+    """As BRBE and the architectural LBR have them, where perf's 0 says that none are known."""
+    stack = [(*BACK, cycle_flags(5)), (0x1020, 0x1030, cycle_flags(0)), (*BACK, cycle_flags(4))]
+    assert counted_in(stack) == seen_once(5)
 
 
 @pytest.mark.parametrize("flags", [NOT_TAKEN, 1 << SPEC_SHIFT, IRQ])

@@ -28,7 +28,7 @@ def test_equal_cycles_of_one_run_are_one_row() -> None:
 
 
 def test_missing_and_saturated_counts_have_rows_of_their_own() -> None:
-    assert counts(ran(0), ran(65535), ran(3)).cycles.tolist() == [MISSING, 3, SATURATED]
+    assert counts(ran(0), ran(65535), ran(3)).cycles.tolist() == [3, MISSING, SATURATED]
 
 
 def test_a_misprediction_that_led_into_a_run_counts_with_its_cycles() -> None:

@@ -32,7 +32,7 @@ from lbr2pgo.sources._text cimport (
     skip_blanks, starts_with, word_end,
 )
 
-from lbr2pgo.native.bits import BRANCH_TYPES, SPEC_OUTCOMES
+from lbr2pgo.native.bits import BRANCH_TYPES, NEW_BRANCH_TYPES, SPEC_OUTCOMES
 
 cdef uint64_t NOT_TAKEN = 1ULL << NOT_TAKEN_SHIFT
 
@@ -56,21 +56,16 @@ cdef enum:
 
 cdef uint64_t NO_TIME = <uint64_t>-1
 
-# branch_new_type_name in perf: tools/perf/util/branch.c (v6.1), for any machine and for Arm
-_NEW_TYPES = (
-    ("FAULT_ALGN",), ("FAULT_DATA",), ("FAULT_INST",), ("ARCH_1", "ARM64_FIQ"),
-    ("ARCH_2", "ARM64_DEBUG_HALT"), ("ARCH_3", "ARM64_DEBUG_EXIT"),
-    ("ARCH_4", "ARM64_DEBUG_INST"), ("ARCH_5", "ARM64_DEBUG_DATA"),
-)
-
-
 def _flags_by_word():
     """The flag bits that each word after the cycles stands for."""
     words = {name: i << TYPE_SHIFT for i, name in enumerate(BRANCH_TYPES) if i}
     words |= {name: i << SPEC_SHIFT for i, name in enumerate(SPEC_OUTCOMES) if i}
     extended = words.pop("EXTEND_ABI")
-    for i, names in enumerate(_NEW_TYPES):
-        words |= dict.fromkeys(names, extended | i << NEW_TYPE_SHIFT)
+    for i, name in enumerate(NEW_BRANCH_TYPES):
+        words[name] = extended | i << NEW_TYPE_SHIFT
+    # perf: tools/perf/util/branch.c, branch_new_type_name (v6.1), where it was not built for Arm
+    first = NEW_BRANCH_TYPES.index("ARM64_FIQ")
+    words |= {f"ARCH_{1 + i}": extended | first + i << NEW_TYPE_SHIFT for i in range(5)}
     return words
 
 

@@ -10,20 +10,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
 from lbr2pgo.model.branch_stacks import (
     ABORT,
     BRANCH_FILTER_BITS,
-    BRANCH_TYPES,
     IN_TRANSACTION,
     MISPREDICTED,
     MISSING,
-    NEW_TYPE_SHIFT,
     PREDICTED,
     PRIV_SHIFT,
     SATURATED,
-    TYPE_SHIFT,
     cycle_flags,
+    type_flags,
 )
 from lbr2pgo.model.branch_stacks import cycles_of as branch_cycles
 from lbr2pgo.sources.base import EventInfo
@@ -40,21 +39,20 @@ _KINDS = ("SRC", "TGT", "INF")
 # BRBINF.VALID
 _NONE, _TARGET_ONLY, _SOURCE_ONLY = 0, 1, 2
 
-# BRBINF.TYPE as PERF_BR_*; what is missing has no name there (Linux: brbe_type_to_perf_type_map).
+# BRBINF.TYPE as perf names them. Linux passes on those of code and calls that its own programs can
+# make, the rest as IRQ or not at all (brbe_type_to_perf_type_map).
 _TYPES = {
     0x00: "UNCOND", 0x01: "IND", 0x02: "CALL", 0x03: "IND_CALL", 0x05: "RET", 0x07: "ERET",
-    0x08: "COND", 0x22: "SYSCALL", 0x23: "IRQ", 0x24: "SERROR", 0x2E: "IRQ", 0x2F: "IRQ",
-    0x2A: "EXTEND_ABI", 0x2B: "EXTEND_ABI", 0x2C: "EXTEND_ABI",
-    # Debug entry and exit, and traps to EL3, interrupt the program likewise.
-    0x21: "IRQ", 0x26: "IRQ", 0x27: "IRQ", 0x30: "IRQ", 0x39: "ERET",
+    0x08: "COND", 0x21: "ARM64_DEBUG_HALT", 0x22: "SYSCALL", 0x23: "ARM64_TRAP", 0x24: "SERROR",
+    0x26: "ARM64_DEBUG_INST", 0x27: "ARM64_DEBUG_DATA", 0x2A: "FAULT_ALGN", 0x2B: "FAULT_INST",
+    0x2C: "FAULT_DATA", 0x2E: "IRQ", 0x2F: "ARM64_FIQ", 0x30: "ARM64_TRAP_EL3",
+    0x39: "ARM64_DEBUG_EXIT",
 }  # fmt: skip
-_FAULTS = {0x2A: 0, 0x2B: 2, 0x2C: 1}  # PERF_BR_NEW_FAULT_ALGN, _INST, _DATA
 _COUNTER_BITS = 20
-_LAST_BRANCH_TYPE = 0x08
-"""Types up to here are branches, except 7, ERET; the rest are exceptions."""
+_LAST_PREDICTED_TYPE = 0x08
+"""Types up to here are branches and ERET; the rest are exceptions, which nothing predicts."""
 
-# BRBINF.EL as PERF_BR_PRIV_*: EL0 user, EL1 kernel, EL2 kernel too (hosts run there), EL3 unknown.
-_PRIVILEGES = (1, 2, 2, 0)
+_USER, _KERNEL, _HYPERVISOR = 1, 2, 3  # PERF_BR_PRIV_*
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +62,8 @@ class Record:
     source: int
     target: int
     flags: int
+    level: int | None = None
+    """Exception level of the target; None where that is not known."""
 
     @property
     def is_half(self) -> bool:
@@ -85,6 +85,12 @@ class RecordBuffer:
     depth: int
     filter: Filter
     controls: Controls
+    behind: int
+    """Valid records behind the first invalid one, which are no neighbours of those before it."""
+    beyond: int
+    """Valid records beyond the depth that BRBIDR0_EL1 states."""
+    not_read: tuple[str, ...]
+    """Registers of BRBE of which nothing is told."""
     other_registers: int
 
 
@@ -94,14 +100,29 @@ def decode(registers: Sequence[Register], path: str) -> RecordBuffer:
     values, others = unique(registers, _name_of, cure)
     depth = _depth(values, path)
     controls = _controls_of(values)
-    records: list[Record] = []
-    for i in range(depth):
-        source, target, info = (values[f"BRB{kind}{i}"] for kind in _KINDS)
-        record = decode_record(source, target, info, controls)
-        if record is None:
-            break  # Linux: brbe_read_filtered_entries stops here too
-        records.append(record)
-    return RecordBuffer(tuple(records), depth, _filter_of(values), controls, others)
+    found = [_record_at(values, i, controls) for i in range(depth)]
+    # Linux: brbe_read_filtered_entries stops at an invalid one too
+    records = tuple(takewhile(lambda record: record is not None, found))
+    infos = [values.get(f"BRBINF{i}", 0) for i in range(depth, max(DEPTHS))]
+    return RecordBuffer(
+        records=tuple(record for record in records if record is not None),
+        depth=depth,
+        filter=_filter_of(values),
+        controls=controls,
+        behind=sum(record is not None for record in found[len(records) :]),
+        beyond=sum(info & 3 != _NONE for info in infos),
+        not_read=tuple(sorted(name for name in values if _is_unread(name))),
+        other_registers=others,
+    )
+
+
+def _record_at(values: Mapping[str, int], i: int, controls: Controls) -> Record | None:
+    source, target, info = (values[f"BRB{kind}{i}"] for kind in _KINDS)
+    return decode_record(source, target, info, controls)
+
+
+def _is_unread(name: str) -> bool:
+    return not (_RECORD_KEY.fullmatch(name) or name in _READ)
 
 
 def _name_of(key: str) -> str | None:
@@ -110,7 +131,7 @@ def _name_of(key: str) -> str | None:
     found = _RECORD_KEY.fullmatch(name)
     if found:
         return f"BRB{found[1]}{int(found[2])}"  # 07 is 7
-    return name if name.startswith("BRB") else None
+    return name if name.startswith("BRB") or name in _READ else None
 
 
 def _depth(values: Mapping[str, int], path: str) -> int:
@@ -152,26 +173,27 @@ def decode_record(
     flags = _type_flags(info) | (cycle_flags(cycles_of(info)) if controls.has_cycles else 0)
     if valid != _TARGET_ONLY and controls.has_predictions:
         flags |= _prediction_flags(info)
-    if valid != _SOURCE_ONLY:
-        flags |= _PRIVILEGES[info >> 6 & 3] << PRIV_SHIFT
+    level = None if valid == _SOURCE_ONLY else info >> 6 & 3
+    if level is not None:
+        flags |= controls.privileges[level] << PRIV_SHIFT
     flags |= IN_TRANSACTION if info >> 16 & 1 else 0
     # LASTFAILED: the transaction before this record was undone, which breaks the chain here.
     flags |= ABORT if info >> 17 & 1 else 0
     return Record(
-        0 if valid == _TARGET_ONLY else source, 0 if valid == _SOURCE_ONLY else target, flags
+        source=0 if valid == _TARGET_ONLY else source,
+        target=0 if valid == _SOURCE_ONLY else target,
+        flags=flags,
+        level=level,
     )
 
 
 def _type_flags(info: int) -> int:
-    kind = info >> 8 & 0x3F
-    flags = BRANCH_TYPES.index(_TYPES.get(kind, "UNKNOWN")) << TYPE_SHIFT
-    return flags | _FAULTS.get(kind, 0) << NEW_TYPE_SHIFT
+    return type_flags(_TYPES.get(info >> 8 & 0x3F, "UNKNOWN"))
 
 
 def _prediction_flags(info: int) -> int:
-    """MPRED speaks of branches alone; for exceptions it is 0 and means nothing."""
-    kind = info >> 8 & 0x3F
-    if kind > _LAST_BRANCH_TYPE or kind == 0x07:
+    """MPRED speaks of branches and ERET; for exceptions it is 0 and means nothing."""
+    if info >> 8 & 0x3F > _LAST_PREDICTED_TYPE:
         return 0
     return MISPREDICTED if info >> 5 & 1 else PREDICTED
 
@@ -182,8 +204,8 @@ def cycles_of(info: int) -> int:
     CC is a mantissa of 8 bits and an exponent of 6, CCU says that it is unknown. All ones say that
     the counter, which has 20 bits, was at its end (Arm ARM, BRBINF<n>_EL1.CC; BRBIDR0_EL1.CC).
 
-    >>> [cycles_of(field << 32) for field in (0x0C, 0x0180, 0x0911, 0x0CFF)]
-    [12, 384, 69888, 1046528]
+    >>> [cycles_of(field << 32) for field in (0, 0x0C, 0x0180, 0x0911, 0x0CFF)]
+    [0, 12, 384, 69888, 1046528]
     >>> cycles_of(1 << 46 | 0x0C << 32) == MISSING, cycles_of(0x3FFF << 32) == SATURATED
     (True, True)
     """
@@ -221,7 +243,7 @@ def _filter_of(values: Mapping[str, int]) -> Filter:
         kept = [row for row in _FILTER_BITS if bool(fcr >> row[0] & 1) != excludes]
         words.append(f"records {', '.join(kind for _, kind, _ in kept) or 'no branches'}")
         names = ["any"] if len(kept) == len(_FILTER_BITS) else [name for _, _, name in kept]
-    if not _CONTROLS.keys().isdisjoint(values):
+    if not _LEVEL_CONTROLS.isdisjoint(values):
         levels = _levels(values)
         words.append(f"at {' and '.join(levels) or 'no exception level'}")
         controls = [values[name] for name in _CONTROLS if name in values]
@@ -230,14 +252,22 @@ def _filter_of(values: Mapping[str, int]) -> Filter:
             for bit, kind in ((23, "exceptions"), (22, "exception returns"))
             if any(word >> bit & 1 for word in controls)
         ]
+        words += ["not in Secure state"] if _mdcr(values) == _NOT_SECURE else []
         names += [name for level, name in _PERF_LEVELS.items() if level in levels]
     bits = sum(1 << bit for bit in {BRANCH_FILTER_BITS[name] for name in names})
     return Filter("; ".join(words) or "unknown", None if fcr is None else bits)
 
 
-# Which exception levels bits 0 and 1 of each control register let record. BRBCR_EL12 is BRBCR_EL1
-# as a host at EL2 sees it (Linux: drivers/perf/arm_brbe.c, brbe_enable).
-_CONTROLS = {"BRBCR": ("EL0", "EL1"), "BRBCR_EL2": ("EL0", "EL2"), "BRBCR_EL12": ("EL0", "EL1")}
+# BRBCR_EL12 is BRBCR_EL1 as a host at EL2 sees it, which has BRBCR_EL2 under the name of BRBCR_EL1
+# (Linux: drivers/perf/arm_brbe.c, brbe_enable).
+_CONTROLS = ("BRBCR", "BRBCR_EL2", "BRBCR_EL12")
+_LEVEL_CONTROLS = frozenset((*_CONTROLS, "MDCR_EL3"))
+_READ = _LEVEL_CONTROLS | {"BRBFCR", "BRBIDR0", "HCR_EL2"}
+"""What is read besides records."""
+_PROHIBITED, _NOT_SECURE = 0, 1
+"""Of MDCR_EL3.SBRBE."""
+_TGE, _E2H = 27, 34
+"""Of HCR_EL2: EL0 is the host's, and the host runs at EL2."""
 _PERF_LEVELS = {"EL0": "user", "EL1": "kernel", "EL2": "kernel"}
 _CC, _MPRED = 1 << 3, 1 << 4
 _PAUSED, _LASTFAILED = 1 << 7, 1 << 6
@@ -255,28 +285,48 @@ class Controls:
     """Whether records were still being written (BRBFCR.PAUSED); None where the dump doesn't say."""
     transaction_failed: bool = False
     """BRBFCR.LASTFAILED: a transaction failed behind the newest record."""
+    privileges: tuple[int, ...] = (_USER, _KERNEL, _KERNEL, 0)
+    """By exception level: at EL2 is the kernel unless HCR_EL2.E2H is 0, at EL3 none that perf
+    knows."""
 
 
 def _levels(values: Mapping[str, int]) -> list[str]:
-    """Exception levels at which branches are recorded; all others are prohibited regions."""
-    found = {
-        level
-        for name, levels in _CONTROLS.items()
-        for bit, level in enumerate(levels)
-        if values.get(name, 0) >> bit & 1
-    }
-    return sorted(found)
+    """Exception levels at which branches are recorded; all others are prohibited regions.
+
+    As Arm ARM's BranchRecordAllowed; without HCR_EL2 either register may speak of EL0.
+    """
+    el1, el2 = values.get("BRBCR", 0), values.get("BRBCR_EL2", 0)
+    hcr = values.get("HCR_EL2", 0)
+    if "BRBCR_EL12" in values or (hcr >> _E2H & 1 and "BRBCR_EL2" not in values):
+        el1, el2 = values.get("BRBCR_EL12", 0), el1 | el2
+    user = el1 | el2
+    if "HCR_EL2" in values:
+        user = el2 if hcr >> _TGE & 1 else el1
+    mdcr = values.get("MDCR_EL3", 0)
+    allowed = {"EL0": user & 1, "EL1": el1 & 2, "EL2": el2 & 2}
+    if _mdcr(values) == _PROHIBITED:
+        allowed = {}
+    allowed["EL3"] = (mdcr >> 38 ^ mdcr >> 37) & 1  # E3BREC, E3BREW
+    return [level for level, bit in allowed.items() if bit]
+
+
+def _mdcr(values: Mapping[str, int]) -> int | None:
+    """MDCR_EL3.SBRBE; None where the dump doesn't hold it."""
+    word = values.get("MDCR_EL3")
+    return None if word is None else word >> 32 & 3
 
 
 def _controls_of(values: Mapping[str, int]) -> Controls:
     words = [values[name] for name in _CONTROLS if name in values]
     fcr = values.get("BRBFCR")
-    is_enabled = not words or bool(_levels(values))
+    is_enabled = _LEVEL_CONTROLS.isdisjoint(values) or bool(_levels(values))
+    is_host = bool(values.get("HCR_EL2", 1 << _E2H) >> _E2H & 1)
     return Controls(
         has_cycles=all(word & _CC for word in words),
         has_predictions=all(word & _MPRED for word in words),
         is_recording=None if fcr is None else is_enabled and not fcr & _PAUSED,
         transaction_failed=bool((fcr or 0) & _LASTFAILED),
+        privileges=(_USER, _KERNEL, _KERNEL if is_host else _HYPERVISOR, 0),
     )
 
 
@@ -296,9 +346,13 @@ def _facts(buffer: RecordBuffer) -> dict[str, str]:
         "cycles": "recorded" if controls.has_cycles else "not recorded (BRBCR.CC)",
     }
     if halves:
-        facts["prohibited regions"] = f"{halves} records have one end there"
+        facts["prohibited regions"] = (
+            f"{halves} {'records have' if halves > 1 else 'record has'} one end there"
+        )
     if controls.transaction_failed:
         facts["pending"] = "a transaction failed behind the newest record: what ran there is undone"
+    if buffer.not_read:
+        facts["not read"] = ", ".join(f"{name}_EL1" for name in buffer.not_read)
     return facts
 
 
@@ -310,8 +364,11 @@ def decoded(registers: Sequence[Register], path: str) -> Decoded:
         machine="aarch64",
         details=_facts(buffer),
         entries=[(record.source, record.target, record.flags) for record in buffer.records],
+        levels=[None if r.level is None else f"EL{r.level}" for r in buffer.records],
         losses={
             "registers that are no branch records": buffer.other_registers,
+            "valid records behind an invalid one, which ends the stack": buffer.behind,
+            "records beyond the depth that BRBIDR0_EL1 states": buffer.beyond,
             "cycle counts at their limit": sum(r.is_saturated for r in buffer.records),
             "records that were read while others were being written": len(buffer.records)
             if buffer.controls.is_recording

@@ -57,6 +57,8 @@ class Decoded:
     """From, to, flags as in `stacks`, newest first."""
     losses: Mapping[str, int]
     """What was not looked at or can't be exact: a reason in words, and how many."""
+    levels: Sequence[str | None] = ()
+    """Exception level of each entry's target as its record tells it; none where no record does."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,9 @@ from lbr2pgo.model.branch_stacks import (
     IN_TRANSACTION,
     MISPREDICTED,
     PREDICTED,
+    SATURATED,
     TYPE_SHIFT,
+    cycle_flags,
 )
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
@@ -221,7 +223,8 @@ def _info_flags(form: Format, info: int) -> int:
     if form is not Format.ARCHITECTURAL:
         return flags | (info & CYCLES_MASK) << CYCLES_SHIFT
     if info >> 60 & 1:  # the cycle count is valid
-        flags |= (info & CYCLES_MASK) << CYCLES_SHIFT
+        cycles = info & CYCLES_MASK
+        flags |= cycle_flags(SATURATED if cycles == CYCLES_MASK else cycles)
     kind = info >> 56 & 0xF
     name = _ARCH_TYPES[kind] if kind < len(_ARCH_TYPES) else "UNKNOWN"
     return flags | BRANCH_TYPES.index(name) << TYPE_SHIFT

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from builders.evidence import evidence
 from builders.sources import Sample
@@ -56,6 +57,21 @@ def test_records_end_at_the_first_invalid_one() -> None:
     assert decode(parse(dump(8, valid=0), "dump"), "dump").records == ()
 
 
+def test_valid_records_that_are_not_read_are_counted() -> None:
+    """Behind an invalid one: some were injected, or the dump was taken while they moved."""
+    text = dump(16).replace(f"BRBINF5_EL1 {info():#x}", "BRBINF5_EL1 0x0")
+    losses = decoded(parse(text, "dump"), "dump").losses
+    assert losses["valid records behind an invalid one, which ends the stack"] == 10
+    losses = decoded(parse(dump(16) + "BRBIDR0_EL1 0x5008\n", "dump"), "dump").losses
+    assert losses["records beyond the depth that BRBIDR0_EL1 states"] == 8
+    assert losses["valid records behind an invalid one, which ends the stack"] == 0
+
+
+def test_registers_that_are_not_read_are_told() -> None:
+    assert "not read" not in told("BRBIDR0_EL1 0x5008\nBRBFCR_EL1 0x0\nMDCR_EL3 0x0\n")
+    assert told("BRBTS_EL1 0x12\nBRBINFINJ_EL1 0\n")["not read"] == "BRBINFINJ_EL1, BRBTS_EL1"
+
+
 def test_half_records_have_no_other_end() -> None:
     assert record(info(SOURCE, mispredicted=1)) == (0x1000, 0, M | 2 << 20)
     assert record(info(TARGET, level=1)) == (0, 0x2000, KERNEL | 2 << 20)
@@ -65,21 +81,44 @@ def test_half_records_have_no_other_end() -> None:
     ("kind", "name"),
     [
         (0x00, "UNCOND"), (0x01, "IND"), (0x02, "CALL"), (0x03, "IND_CALL"), (0x05, "RET"),
-        (0x07, "ERET"), (0x08, "COND"), (0x22, "SYSCALL"), (0x23, "IRQ"), (0x24, "SERROR"),
-        (0x2A, "EXTEND_ABI"), (0x2B, "EXTEND_ABI"), (0x2C, "EXTEND_ABI"), (0x2E, "IRQ"),
-        (0x2F, "IRQ"), (0x3F, "UNKNOWN"),
+        (0x07, "ERET"), (0x08, "COND"), (0x21, "ARM64_DEBUG_HALT"), (0x22, "SYSCALL"),
+        (0x23, "ARM64_TRAP"), (0x24, "SERROR"), (0x26, "ARM64_DEBUG_INST"),
+        (0x27, "ARM64_DEBUG_DATA"), (0x2A, "FAULT_ALGN"), (0x2B, "FAULT_INST"),
+        (0x2C, "FAULT_DATA"), (0x2E, "IRQ"), (0x2F, "ARM64_FIQ"), (0x30, "ARM64_TRAP_EL3"),
+        (0x39, "ARM64_DEBUG_EXIT"), (0x3F, ""),
     ],
 )  # fmt: skip
 def test_types(kind: int, name: str) -> None:
-    assert stacks.BRANCH_TYPES[record(info(kind=kind))[2] >> 20 & 15] == name
+    """Arm ARM, BRBINF<n>_EL1.TYPE; all but branches and system calls are counted as exceptions."""
+    flags = record(info(kind=kind))[2]
+    assert stacks.type_name(flags) == name
+    is_exception = int(stacks.type_of(np.uint64(flags))) >= stacks.FIRST_EXCEPTION
+    assert is_exception == (name == "ERET" or (kind >= 0x21 and name not in ("SYSCALL", "")))
 
 
-def test_faults_have_their_new_type() -> None:
-    assert [record(info(kind=kind))[2] >> 26 & 15 for kind in (0x2A, 0x2B, 0x2C)] == [0, 2, 1]
+def test_new_types_have_the_numbers_of_perf() -> None:
+    """Linux: include/uapi/linux/perf_event.h, PERF_BR_NEW_* and PERF_BR_ARM64_*."""
+    kinds = (0x2A, 0x2C, 0x2B, 0x2F, 0x21, 0x39, 0x26, 0x27)
+    assert [record(info(kind=kind))[2] >> 26 & 15 for kind in kinds] == list(range(8))
 
 
-@pytest.mark.parametrize(("kind", "flag"), [(8, M), (5, M), (7, 0), (0x22, 0), (0x2E, 0)])
-def test_only_branches_are_mispredicted(kind: int, flag: int) -> None:
+@pytest.mark.parametrize(
+    ("hcr", "privileges"),
+    [("", [1, 2, 2, 0]), (f"HCR_EL2 {1 << 34:#x}\n", [1, 2, 2, 0]), ("HCR_EL2 0\n", [1, 2, 3, 0])],
+)
+def test_the_exception_level_is_that_of_the_target(hcr: str, privileges: list[int]) -> None:
+    text = dump(8)
+    for level in range(4):
+        before, after = info(), info(level=level)
+        text = text.replace(f"BRBINF{level}_EL1 {before:#x}", f"BRBINF{level}_EL1 {after:#x}")
+    text = text.replace(f"BRBINF4_EL1 {info():#x}", f"BRBINF4_EL1 {info(SOURCE, level=1):#x}")
+    found = decoded(parse(text + hcr, "dump"), "dump")
+    assert list(found.levels)[:5] == ["EL0", "EL1", "EL2", "EL3", None]
+    assert [flags >> 30 & 7 for _, _, flags in found.entries][:5] == [*privileges, 0]
+
+
+@pytest.mark.parametrize(("kind", "flag"), [(8, M), (5, M), (7, M), (0x22, 0), (0x2E, 0)])
+def test_only_branches_and_returns_are_mispredicted(kind: int, flag: int) -> None:
     assert record(info(kind=kind, mispredicted=1))[2] & (M | P) == flag
 
 
@@ -94,7 +133,7 @@ def test_only_branches_are_mispredicted(kind: int, flag: int) -> None:
         (0x0CFF, 511 << 11, False),
         (0x0D00, stacks.SATURATED, True),
         (0x3FFF, stacks.SATURATED, True),
-        (0x0000, stacks.MISSING, False),
+        (0x0000, 0, False),
     ],
 )
 def test_cycles_are_mantissa_and_exponent(field: int, cycles: int, saturated: bool) -> None:
@@ -112,8 +151,9 @@ def test_cycles_above_perfs_limit_reach_the_tables() -> None:
     assert found.count.tolist() == [1, 1]
 
 
-def test_unknown_cycles_are_missing() -> None:
-    assert record(FULL | 0x00FF << 32 | 1 << 46)[2] >> 4 & 0xFFFF == 0
+@pytest.mark.parametrize("field", [0x00FF, 0x0000])
+def test_unknown_cycles_are_missing(field: int) -> None:
+    assert stacks.cycles_of(record(FULL | field << 32 | 1 << 46)[2]) == stacks.MISSING
 
 
 def test_transactions() -> None:
@@ -170,7 +210,7 @@ def test_a_transaction_that_failed_last_is_told() -> None:
 def test_records_at_the_border_of_a_prohibited_region_are_told() -> None:
     assert "prohibited regions" not in told("")
     halves = dump(8).replace(f"BRBINF3_EL1 {info():#x}", f"BRBINF3_EL1 {info(SOURCE):#x}")
-    assert told("", halves)["prohibited regions"] == "1 records have one end there"
+    assert told("", halves)["prohibited regions"] == "1 record has one end there"
 
 
 @pytest.mark.parametrize(
@@ -179,6 +219,18 @@ def test_records_at_the_border_of_a_prohibited_region_are_told() -> None:
         ("BRBCR_EL1 0x1\n", "EL0"), ("BRBCR_EL1 0x3\n", "EL0 and EL1"),
         ("BRBCR_EL2 0x3\n", "EL0 and EL2"), ("BRBCR_EL1 0x2\nBRBCR_EL2 0x2\n", "EL1 and EL2"),
         ("BRBCR_EL1 0x0\n", "no exception level"),
+        # HCR_EL2.TGE says whose EL0 it is, E2H under which name BRBCR_EL2 stands there.
+        ("BRBCR_EL1 0x3\nBRBCR_EL2 0x2\nHCR_EL2 0x0\n", "EL0 and EL1 and EL2"),
+        (f"BRBCR_EL1 0x3\nBRBCR_EL2 0x2\nHCR_EL2 {1 << 27:#x}\n", "EL1 and EL2"),
+        ("BRBCR_EL1 0x0\nBRBCR_EL2 0x1\nHCR_EL2 0x0\n", "no exception level"),
+        (f"BRBCR_EL1 0x3\nHCR_EL2 {1 << 34 | 1 << 27:#x}\n", "EL0 and EL2"),
+        ("BRBCR_EL12 0x0\nBRBCR_EL1 0x3\n", "EL0 and EL2"),
+        # MDCR_EL3: SBRBE prohibits all but EL3, for which E3BREC and E3BREW must differ.
+        ("BRBCR_EL1 0x3\nMDCR_EL3 0x0\n", "no exception level"),
+        (f"BRBCR_EL1 0x3\nMDCR_EL3 {3 << 32:#x}\n", "EL0 and EL1"),
+        (f"BRBCR_EL1 0x3\nMDCR_EL3 {1 << 32:#x}\n", "EL0 and EL1; not in Secure state"),
+        (f"BRBCR_EL1 0x1\nMDCR_EL3 {1 << 38 | 3 << 32:#x}\n", "EL0 and EL3"),
+        (f"MDCR_EL3 {1 << 37:#x}\n", "EL3"), (f"MDCR_EL3 {3 << 37:#x}\n", "no exception level"),
     ],
 )  # fmt: skip
 def test_levels_are_those_of_all_control_registers(controls: str, levels: str) -> None:

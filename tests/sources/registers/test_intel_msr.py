@@ -141,7 +141,9 @@ def test_architectural_lbr_keeps_the_newest_in_register_0() -> None:
     kinds = [stacks.BRANCH_TYPES[e.flags >> 20 & 15] for e in found.entries]
     assert kinds == ["COND", "IND", "UNCOND", "IND_CALL", "CALL", "RET", "UNKNOWN", "UNKNOWN"]
     assert entries(found)[0] == (0x1000, 0x2000, M | 44 << 4 | 1 << 20)
-    assert entries(found)[1][2] >> 4 & 0xFFFF == 0  # its count isn't marked valid
+    assert stacks.cycles_of(entries(found)[1][2]) == stacks.MISSING  # it isn't marked valid
+    zero, full = (ring(registers | {0x1200: 1 << 60 | n}).entries[0].flags for n in (0, 0xFFFF))
+    assert (stacks.cycles_of(zero), stacks.cycles_of(full)) == (0, stacks.SATURATED)
     assert found.recording is True
     assert "may have been overwritten" in facts(found)["still recording"]
 
