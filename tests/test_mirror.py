@@ -34,6 +34,7 @@ TESTED_AS_A_WHOLE = {
     "evidence/contexts/unwound_code.py": "evidence/contexts/test_unwind.py",
     "evidence/contexts/recordings.py": "profiles/llvm/test_context_forms.py",
     "evidence/collector.py": "reports/test_gather.py",
+    "support/budget.py": "test_costs.py",
     "fleet/counting.py": "fleet/test_fleet.py",
     "fleet/fleet_files.py": "fleet/test_fleet.py",
     "fleet/runners.py": "fleet/test_fleet.py",

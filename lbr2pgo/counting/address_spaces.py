@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from heapq import heappop, heappush
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,8 +35,7 @@ _MOST_MAPPINGS = 64
 that one process mapped more often than this, the first mappings are forgotten."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Piece:
+class Piece(NamedTuple):
     """Run-time addresses `[start, end)` are image addresses plus `bias`."""
 
     start: RuntimeAddress
@@ -66,7 +66,7 @@ def pieces_of(event: Mmap, layout: ImageLayout) -> Pieces:
 
 def moved(pieces: Pieces, slot: int) -> Pieces:
     """The same in a slot of their own, see `support.addresses.SLOT_BITS`."""
-    return tuple(replace(piece, bias=piece.bias - slot * SLOT_SIZE) for piece in pieces)
+    return tuple(piece._replace(bias=piece.bias - slot * SLOT_SIZE) for piece in pieces)
 
 
 def without(pieces: Pieces, start: RuntimeAddress, end: RuntimeAddress) -> Pieces:

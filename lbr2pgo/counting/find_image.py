@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import PurePosixPath
 
 from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
 from lbr2pgo.program.code.registry import by_uname
@@ -13,6 +12,8 @@ from lbr2pgo.support.errors import InputError
 
 _LARGEST_PAGE = 1 << 16
 """Of the machines that we know."""
+_SHOWN = 5
+"""Paths in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +30,18 @@ class ImageMatch:
     """What one path shows may be rebuilt: mappings of another build-id are other files. None if
     the binary's is unknown."""
 
+    _known: frozenset[str] = frozenset()
+    """The paths, which may be thousands."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_known", frozenset(self.paths))
+
     def shows(self, event: Mmap) -> bool:
         """Whether a mapping shows code of the binary."""
         is_other = None not in (event.build_id, self.build_id) and not same_build_id(
             event.build_id, self.build_id
         )
-        return event.executable and event.path in self.paths and not is_other
+        return event.executable and event.path in self._known and not is_other
 
 
 def refuse_other_machine(layout: ImageLayout, recorded_on: str | None, *, where: str) -> None:
@@ -50,7 +57,7 @@ def refuse_other_machine(layout: ImageLayout, recorded_on: str | None, *, where:
 
 
 def _name(path: str) -> str:
-    return PurePosixPath(path).name
+    return path.rstrip("/").rpartition("/")[2]
 
 
 def mapped_build_ids(
@@ -123,8 +130,8 @@ def match_image(
         found = of_alike(alike, how, wanted, layout, where)
         if found is not None:
             return found
-    unknown = [path for path, known in mapped.items() if not (wanted and known)]
-    paths = tuple(path for path in unknown if _has_segments(path, events, layout))
+    laid_out = _with_segments(events, layout)
+    paths = tuple(p for p, known in mapped.items() if p in laid_out and not (wanted and known))
     if paths:
         why = assumption("segments", paths, wanted)
         return ImageMatch(paths, "segments", why, wanted)
@@ -158,14 +165,18 @@ def of_alike(
     return None
 
 
-def _has_segments(path: str, events: Sequence[SpaceEvent], layout: ImageLayout) -> bool:
-    """Whether the executable segments were mapped from this file, each at its place and in full."""
-    mmaps = [mmap for mmap in executable_mmaps(events) if mmap.path == path]
+def _with_segments(events: Sequence[SpaceEvent], layout: ImageLayout) -> set[str]:
+    """The files that the executable segments were mapped from, each at its place and in full."""
     segments = [segment for segment in layout.segments if segment.executable]
-    return bool(segments) and all(
-        any(_is_mapping_of(segment, mmap, is_fixed=not layout.is_pie) for mmap in mmaps)
+    paths = [
+        {
+            mmap.path
+            for mmap in executable_mmaps(events)
+            if _is_mapping_of(segment, mmap, is_fixed=not layout.is_pie)
+        }
         for segment in segments
-    )
+    ]
+    return set.intersection(*paths) if paths else set()
 
 
 def _is_mapping_of(segment: Segment, mmap: Mmap, *, is_fixed: bool) -> bool:
@@ -187,10 +198,8 @@ def not_mapped(
         f"no process in this recording mapped {layout.path}"
         + (f" (build-id {wanted})" if wanted else ""),
         where=where,
-        cure="Mapped were: "
-        + ", ".join(mapped[:5])
-        + (" …" if len(mapped) > 5 else "")
-        + ". Give the binary that was recorded, or its recorded build-id with --build-id.",
+        cure=f"Mapped were: {_listed(mapped)}. Give the binary that was recorded, or its recorded "
+        "build-id with --build-id.",
     )
 
 
@@ -218,4 +227,13 @@ def assumption(
         why = "some mappings have no build-id"
     else:
         why = "the recording has no build-id for it"
-    return f"matched {', '.join(paths)} by {how}, because {why}"
+    return f"matched {_listed(paths)} by {how}, because {why}"
+
+
+def _listed(paths: Sequence[str]) -> str:
+    """The first of them.
+
+    >>> _listed(["a", "b"]), _listed([*"abcdefg"])
+    ('a, b', 'a, b, c, d, e …')
+    """
+    return ", ".join(paths[:_SHOWN]) + (" …" if len(paths) > _SHOWN else "")

@@ -7,7 +7,6 @@ there as soon as its process is; files that are mapped over it later replace it,
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from heapq import merge
 from operator import attrgetter
 
@@ -36,7 +35,7 @@ def _begun(events: Sequence[SpaceEvent], first: Sequence[Mmap]) -> Iterator[Spac
         yield event
         if begin.get(event.pid) == i:
             own = (mapping for mapping in first if mapping.pid == event.pid)
-            yield from (replace(mapping, time=event.time) for mapping in own)
+            yield from (mapping._replace(time=event.time) for mapping in own)
 
 
 def _begins(event: SpaceEvent) -> bool:

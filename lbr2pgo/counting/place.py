@@ -33,6 +33,8 @@ from lbr2pgo.support.errors import InputError
 
 _ENOUGH_ENTRIES = 1 << 17
 """A program is told by so many branches, the first ones of the recording."""
+_MOST_ALIKE = 16
+"""Segments that more files than this have tell nothing, and the branches of each take a reading."""
 
 OwnBranches = Callable[[], CodeBranches]
 """The program's branches: found only where they are needed, since that decodes all of its code."""
@@ -175,10 +177,10 @@ def _confirmed(
     match: ImageMatch, source: StackSource, layout: ImageLayout, branches: OwnBranches | None
 ) -> ImageMatch:
     """A match by segments without the files whose branches are not the program's."""
-    if branches is None:
-        if layout.is_pie:
-            raise not_mapped(layout, source.space_events(), match.build_id, where=source.info.path)
+    if branches is None and not layout.is_pie:
         return match
+    if branches is None or len(match.paths) > _MOST_ALIKE:
+        raise not_mapped(layout, source.space_events(), match.build_id, where=source.info.path)
     stacks, own = list(_first_stacks(source)), branches()
     fits: dict[str, Fit] = {}
     for path in match.paths:

@@ -1,9 +1,10 @@
-"""What changes an address space, as a source reports it."""
+"""What changes an address space, as a source reports it: tuples, since there may be a million."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from lbr2pgo.support.addresses import LAST_ADDRESS, FileOffset, RuntimeAddress
-from lbr2pgo.support.dataclass import dataclass
 
 KERNEL_PID = -1
 """The pid under which perf reports mappings of the kernel and its modules."""
@@ -12,8 +13,7 @@ MEMORY = "//"
 """How perf begins the paths of memory that shows no file: `//anon`, `//toolong`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mmap:
+class Mmap(NamedTuple):
     """From `time` on, `[start, start + length)` of process `pid` shows a file's bytes.
 
     A later mapping replaces what it overlaps. `executable` is False for data mappings, which
@@ -42,8 +42,7 @@ class Mmap:
         return self.executable and self.pid != KERNEL_PID and is_path
 
 
-@dataclass(frozen=True, slots=True)
-class Fork:
+class Fork(NamedTuple):
     """Process `pid` starts with a copy of its parent's address space (a thread if equal)."""
 
     pid: int
@@ -52,8 +51,7 @@ class Fork:
     time: int
 
 
-@dataclass(frozen=True, slots=True)
-class Comm:
+class Comm(NamedTuple):
     """A thread's name changed; by `execve` if `is_exec`, which empties the address space."""
 
     pid: int
@@ -63,8 +61,7 @@ class Comm:
     is_exec: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Exit:
+class Exit(NamedTuple):
     """A thread ended (the process, if `pid == tid`)."""
 
     pid: int

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -305,7 +305,7 @@ def _call_chains(batch: BranchStacks) -> MarkedChains:
 def _with_build_id(event: SpaceEvent, images: Images) -> SpaceEvent:
     if not isinstance(event, Mmap):
         return event
-    return replace(event, build_id=images.build_ids[images.index(event.path)])
+    return event._replace(build_id=images.build_ids[images.index(event.path)])
 
 
 def _facts(options: RecordOptions, guest: Guest) -> RecordingFacts:

@@ -32,6 +32,7 @@ from lbr2pgo.model.branch_counts import BranchCounts, aggregate
 from lbr2pgo.model.count_sums import CountSums
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import Addresses, Sniff, SourceFormat, SourceInfo
+from lbr2pgo.support import budget
 from lbr2pgo.support.addresses import image_addresses
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.errors import InputError
@@ -53,8 +54,6 @@ ORIGIN = ("host", "recorder", "time")
 _OPTIONAL = "prediction_unknown"
 _NAME = "lbr2pgo counts in Parquet"
 _MAGIC = b"PAR1"
-_MOST_ROWS_A_BYTE, _ALWAYS_ALLOWED = 4, 1 << 16
-"""Real rows take ten bytes and more; what holds more rows is made to fill memory."""
 
 
 class ParquetCounts:
@@ -78,8 +77,7 @@ class ParquetCounts:
         parquet = extra("pyarrow.parquet", "parquet", f"reading {self._path}")
         try:
             file = parquet.ParquetFile(self._path, page_checksum_verification=True)
-            most = _ALWAYS_ALLOWED + _MOST_ROWS_A_BYTE * self._path.stat().st_size
-            if file.metadata.num_rows > most:
+            if file.metadata.num_rows > budget.PARQUET_ROWS.of(self._path.stat().st_size):
                 raise ValueError(f"{file.metadata.num_rows:,} rows can't be in it")
             missing = NUMBERS.keys() - {_OPTIONAL} - set(file.schema_arrow.names)
             if missing:

@@ -71,7 +71,11 @@ def _read(arrays: Arrays, path: Path) -> BranchCounts:
     columns = [_array(arrays, name, COLUMNS[name]) for name in names]
     if len({len(column) for column in columns}) > 1:
         raise _damage(path, "its columns differ in length")
-    native = dict(zip(names, (column.astype(column.dtype.type) for column in columns), strict=True))
+    native = dict(
+        zip(
+            names, (column.astype(column.dtype.type, copy=False) for column in columns), strict=True
+        )
+    )
     counts = aggregate(**native, build_id=build_id, tallies=tallies)
     if version == _OLDEST:
         counts = with_unknown_predictions(counts)

@@ -130,7 +130,7 @@ class Series:
         for source in self._sources:
             began = source.info.first_time or latest
             for event in source.space_events():
-                yield event if event.time else replace(event, time=began)
+                yield event if event.time else event._replace(time=began)
                 latest = max(latest, event.time)
 
     @repeatable

@@ -16,12 +16,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo.support import headway
+from lbr2pgo.support import budget, headway
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-# Real arrays shrink to a fifth or so; what shrinks to a hundredth is made to fill memory.
-_MOST_EXPANSION, _ALWAYS_ALLOWED = 100, 1 << 20
 _BEGINNING = b"\x93NUMPY\x01\x00"
 _HEADER = re.compile(
     rb"\{'descr': '([<>|=][A-Za-z][0-9]{0,9})', 'fortran_order': (?:False|True), "
@@ -56,7 +54,7 @@ def read_arrays(path: Path) -> Arrays:
 
 def _refuse_expansion(archive: zipfile.ZipFile, packed: int) -> None:
     unpacked = sum(member.file_size for member in archive.infolist())
-    if unpacked > _ALWAYS_ALLOWED + _MOST_EXPANSION * packed:
+    if unpacked > budget.ARRAY_BYTES.of(packed):
         raise ValueError(f"{packed} bytes would become {unpacked}")
 
 

@@ -325,7 +325,7 @@ def apply(memory: dict[int, dict[int, int]], event: SpaceEvent) -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.lists(events, max_size=12))
 def test_random_histories_against_memory_byte_by_byte(drawn: list[SpaceEvent]) -> None:
-    history = [replace(event, time=time) for time, event in enumerate(drawn)]
+    history = [event._replace(time=time) for time, event in enumerate(drawn)]
     found = AddressSpaces(history, SMALL, shows)
     memory: dict[int, dict[int, int]] = {}
     addresses = np.arange(260, dtype=np.uint64)

@@ -176,8 +176,8 @@ def test_a_mapping_of_the_segments_holds_no_page_more(
     first = (code.file_offset & ~0xFFF) + 0x4000
     layout = replace(LAYOUT, segments=(replace(code, file_offset=code.file_offset + 0x4000),))
     event = mmap(OTHER_NAME)
-    event = replace(
-        event, start=0x7000000 - before, file_offset=first - before, length=0x2000 + before + behind
+    event = event._replace(
+        start=0x7000000 - before, file_offset=first - before, length=0x2000 + before + behind
     )
     if is_found:
         assert match(event, layout=layout).how == "segments"

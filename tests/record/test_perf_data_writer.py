@@ -376,7 +376,7 @@ def test_a_copy_of_a_recording_is_as_good_to_other_tools(
     with PerfDataWriter(copy, [EVENT], FACTS) as writer:
         for event in original.space_events():
             if isinstance(event, Mmap) and in_records:
-                event = dataclasses.replace(event, build_id=ids.get(event.path))
+                event = event._replace(build_id=ids.get(event.path))
             writer.event(event)
         for path, build_id in ids.items():
             writer.build_id(path, build_id)

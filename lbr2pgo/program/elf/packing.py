@@ -6,17 +6,12 @@ import zlib
 from struct import Struct
 
 from lbr2pgo.support import zstd
+from lbr2pgo.support.budget import SECTION_BYTES
 
 _HEADER = Struct("<IIQQ")
 _ZLIB, _ZSTD = 1, 2
 _GNU_MAGIC = b"ZLIB"
 _GNU_HEADER_SIZE = 12
-
-_GROWTH_LIMIT = 1032
-"""Nothing may grow by more than this when it unpacks, the most that DEFLATE can (RFC 1951: 258
-bytes from two bits)."""
-_ALWAYS = 1 << 24
-"""But to so many bytes everything may: zstd packs zeros, yet to be relocated, far smaller."""
 
 
 def unpack(view: memoryview) -> memoryview:
@@ -42,7 +37,7 @@ def unpack_gnu(view: memoryview) -> memoryview:
 
 
 def _inflate(packed: memoryview, size: int, method: int) -> memoryview:
-    if size > max(_ALWAYS, _GROWTH_LIMIT * len(packed)):
+    if size > SECTION_BYTES.of(len(packed)):
         raise ValueError(f"says it unpacks to {size} bytes, which can't be")
     unpacked = _zlib(packed, size) if method == _ZLIB else _zstd(packed, size)
     if len(unpacked) != size:

@@ -11,7 +11,7 @@ from pathlib import Path
 from struct import Struct, error
 
 from lbr2pgo.program.jit.made_file import read_made
-from lbr2pgo.program.jit.made_functions import JitFunction
+from lbr2pgo.program.jit.made_functions import LONGEST_NAME, JitFunction
 from lbr2pgo.support.errors import InputError
 
 _MAGIC = 0x4A695444  # "JiTD"
@@ -65,7 +65,7 @@ def read_jitdump(path: Path, *, is_named: bool = True) -> JitDump:
     return JitDump(
         machine,
         not flags & _ARCH_TIMESTAMP,
-        _with_offsets(possible),
+        _with_lines_inside(possible),
         max(0, len(data) - reading.at),
         len(made) - len(possible),
     )
@@ -107,16 +107,16 @@ class _Reading:
             code = content[past + 1 : past + 1 + size]
             if len(code) < size:
                 raise ValueError("the code is cut")
-            lines = self._lines.pop(address, ())
-            name = content[_LOAD.size : past]
+            told = self._lines.pop(address, ())
+            lines = tuple((at - address, line, file) for at, line, file in told)
+            name = content[_LOAD.size : past][:LONGEST_NAME]
             self._by_number[number] = JitFunction(address, size, name, time, code, lines)
             return self._by_number[number]
         elif kind == _CODE_MOVE:
             _, _, _, _, address, _, number = _MOVE.unpack_from(content)
             moved = self._by_number.get(number)
             if moved is not None:
-                lines = tuple((a + address - moved.address, n, file) for a, n, file in moved.lines)
-                moved = replace(moved, address=address, time=time, lines=lines)
+                moved = replace(moved, address=address, time=time)
                 self._by_number[number] = moved
             return moved
         return None
@@ -133,22 +133,22 @@ def _lines_of(content: bytes, rows: int) -> Iterator[tuple[int, int, bytes]]:
         at = past + 1
 
 
-def _with_offsets(functions: tuple[JitFunction, ...]) -> tuple[JitFunction, ...]:
-    """The functions with lines by offset, of those inside their code alone."""
-    firsts = [min(f.lines)[0] - f.address for f in functions if f.lines]
+def _with_lines_inside(functions: tuple[JitFunction, ...]) -> tuple[JitFunction, ...]:
+    """The functions with the lines inside their code alone, by offset.
+
+    What moved shares its lines with what it was: a function may have many, and move often.
+    """
+    told = {(id(f.lines), f.size): f for f in functions if f.lines}
+    firsts = [min(f.lines)[0] for f in told.values()]
     shift = _ELF_HEADER if firsts and min(firsts) >= _ELF_HEADER else 0
-    return tuple(
-        replace(
-            f,
-            lines=tuple(
-                sorted(
-                    (address - f.address - shift, line, file)
-                    for address, line, file in f.lines
-                    if 0 <= address - f.address - shift < f.size
-                )
-            ),
+    inside = {
+        key: tuple(
+            sorted(
+                (offset - shift, line, file)
+                for offset, line, file in f.lines
+                if 0 <= offset - shift < f.size
+            )
         )
-        if f.lines
-        else f
-        for f in functions
-    )
+        for key, f in told.items()
+    }
+    return tuple(replace(f, lines=inside.get((id(f.lines), f.size), ())) for f in functions)

@@ -10,6 +10,10 @@ _PAST_USERS = 1 << 47
 """First address that no process has (Linux: Documentation/arch/x86/x86_64/mm.rst)."""
 
 
+LONGEST_NAME = 1 << 12
+"""Bytes; more is cut off."""
+
+
 @dataclass(frozen=True, slots=True)
 class JitFunction:
     """One piece of machine code with a name."""
@@ -36,22 +40,36 @@ class JitFunction:
         return self.size > 0 and self.address >= 0 and self.end <= _PAST_USERS
 
 
+_BLOCK = 1 << 10
+_Range = tuple[int, int]
+
+
 @dataclass(slots=True)
 class _Taken:
-    """Disjoint ranges of addresses, by their starts."""
+    """Disjoint ranges of addresses, in order; in blocks, since there may be a million."""
 
-    starts: list[int] = field(default_factory=list)
-    ends: list[int] = field(default_factory=list)
+    blocks: list[list[_Range]] = field(default_factory=lambda: [[]])
+    firsts: list[int] = field(default_factory=lambda: [0])
+    """Where each block begins."""
 
     def take(self, function: JitFunction) -> bool:
         """Add a function's range, unless some of it is taken."""
-        at = bisect_right(self.starts, function.address)
-        if at and self.ends[at - 1] > function.address:
+        at = bisect_right(self.firsts, function.address) - 1
+        block = self.blocks[at]
+        place = bisect_right(block, (function.address, function.end))
+        before = block[place - 1] if place else (0, 0)
+        if place < len(block):
+            behind = block[place][0]
+        else:
+            behind = self.firsts[at + 1] if at + 1 < len(self.firsts) else function.end
+        if before[1] > function.address or behind < function.end:
             return False
-        if at < len(self.starts) and self.starts[at] < function.end:
-            return False
-        self.starts.insert(at, function.address)
-        self.ends.insert(at, function.end)
+        block.insert(place, (function.address, function.end))
+        if len(block) > _BLOCK:
+            half = block[_BLOCK // 2 :]
+            del block[_BLOCK // 2 :]
+            self.blocks.insert(at + 1, half)
+            self.firsts.insert(at + 1, half[0][0])
         return True
 
 

@@ -19,7 +19,9 @@ from lbr2pgo.program.elf.layout import ImageLayout, Segment
 from lbr2pgo.program.elf.names import Names
 from lbr2pgo.program.elf.symbols import STB_GLOBAL, STT_FUNC, Symbols
 from lbr2pgo.program.jit.made_functions import JitFunction, laid
+from lbr2pgo.support import budget
 from lbr2pgo.support.addresses import FileOffset, ImageAddress, RuntimeAddress, image_array
+from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.intervals import last_at_or_below
 
 _BEHIND = 1 << 47
@@ -80,6 +82,7 @@ def jit_image(path: str, machine: str, functions: Sequence[JitFunction]) -> JitI
     """The image of functions (at least one, by time) of a process, which `path` tells of."""
     first, later = laid(functions, _MOST_LATER)
     placed = sorted((*((f.address, f) for f in first), *_behind(later)), key=lambda each: each[0])
+    _refuse_much(path, placed)
     content, segments = _stored(placed)
     layout = ImageLayout(path, None, machine, is_pie=True, segments=tuple(segments))
     starts = np.array([segment.address for segment in segments])
@@ -112,6 +115,24 @@ def _behind(later: Sequence[JitFunction]) -> Iterator[tuple[int, JitFunction]]:
     for function in later:
         yield start, function
         start += function.size
+
+
+def _refuse_much(path: str, placed: Sequence[tuple[int, JitFunction]]) -> None:
+    """Raise InputError if moved functions and gaps make much code of a small file."""
+    coded = [(start, function.code) for start, function in placed if function.code]
+    told = sum(len(code) for code in {id(code): code for _, code in coded}.values())
+    gaps = sum(
+        gap
+        for (start, code), (after, _) in pairwise(coded)
+        if 0 <= (gap := after - start - len(code)) <= _LARGEST_GAP
+    )
+    size = gaps + sum(len(code) for _, code in coded)
+    if size > budget.MADE_CODE.of(told):
+        raise InputError(
+            f"has {told >> 20:,} MB of code, which its moves and gaps make {size >> 20:,} MB",
+            where=path,
+            cure="Leave it out: --no-libraries.",
+        )
 
 
 def _stored(placed: Sequence[tuple[int, JitFunction]]) -> tuple[bytes, list[Segment]]:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from lbr2pgo.program.dwarf.debug_info import InlineFrames, Lines, Origin
+from lbr2pgo.program.jit.made_functions import JitFunction
 from lbr2pgo.program.jit.made_image import JitImage
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses
-from lbr2pgo.support.arrays import I32, U32
-from lbr2pgo.support.intervals import interval_of
+from lbr2pgo.support.addresses import ImageAddresses, image_array
+from lbr2pgo.support.arrays import I32, U32, U64
+from lbr2pgo.support.intervals import interval_of, last_at_or_below
 
-_PLACE = re.compile(r" (\S.*?)(?::\d+){1,2}$")
+_FILE, _LINE = re.compile(r" (\S.*)", re.DOTALL), re.compile(r"(?::[0-9]+){1,2}\Z")
+"""What a place in a function's name begins with, and ends with: a name may be long."""
 
 
 def _path(file: bytes, function: bytes) -> str:
@@ -31,43 +33,64 @@ def _path(file: bytes, function: bytes) -> str:
         text = ""
     if text.isprintable() and text:
         return text
-    place = _PLACE.search(function.decode("utf-8", "replace"))
+    name = function.decode("utf-8", "replace")
+    line = _LINE.search(name)
+    place = line and _FILE.search(name[: line.start()])
     return place[1] if place else "[unknown]"
+
+
+class _Table(NamedTuple):
+    """Lines of one function, by offset in its code; columns of equal length."""
+
+    offset: U64
+    line: U32
+    file: I32
+
+    @classmethod
+    def of(cls, function: JitFunction, numbers: dict[str, int]) -> Self:
+        """Number the files."""
+        named: dict[bytes, int] = {}
+        for _, _, file in function.lines:
+            if file not in named:
+                named[file] = numbers.setdefault(_path(file, function.name), len(numbers))
+        offset, line, number = zip(*((o, n, named[f]) for o, n, f in function.lines), strict=True)
+        known = np.maximum(np.array(line, np.int64), 0)
+        return cls(np.array(offset, np.uint64), known.astype(np.uint32), np.array(number, np.int32))
 
 
 @dataclass(frozen=True, slots=True)
 class JitLines:
-    """Half-open ranges of code by their starts, each with a line."""
+    """Functions by their starts, each with a table of lines; many that moved may share one."""
 
     start: ImageAddresses
     end: ImageAddresses
-    line: U32
-    file: I32
-    """Index into `files`."""
+    table: I32
+    """Index into `tables`, -1 for a function without lines."""
+    tables: tuple[_Table, ...]
     files: tuple[str, ...]
 
     @classmethod
     def of(cls, made: JitImage) -> Self:
         """Each line reaches to the next one, the last of a function to its end."""
         numbers: dict[str, int] = {}
-        rows = []
-        for begin, function in zip(made.start, made.functions, strict=True):
-            ends = [*(offset for offset, _, _ in function.lines[1:]), function.size]
-            for (offset, line, file), end in zip(function.lines, ends, strict=False):
-                number = numbers.setdefault(_path(file, function.name), len(numbers))
-                if offset < end and line > 0:
-                    rows.append((begin + offset, begin + end, line, number))
-        start, end_, line_, file_ = np.array(rows, np.uint64).reshape(-1, 4).T
+        rows: dict[int, int] = {}
+        tables: list[_Table] = []
+        for function in made.functions:
+            if function.lines and id(function.lines) not in rows:
+                rows[id(function.lines)] = len(tables)
+                tables.append(_Table.of(function, numbers))
         return cls(
-            image_addresses(start), image_addresses(end_),
-            line_.astype(np.uint32), file_.astype(np.int32),
+            image_array(made.start),
+            image_array([s + f.size for s, f in zip(made.start, made.functions, strict=True)]),
+            np.array([rows.get(id(f.lines), -1) for f in made.functions], np.int32),
+            tuple(tables),
             tuple(numbers),
-        )  # fmt: skip
+        )
 
     @property
     def present(self) -> bool:
         """Whether the compiler told any."""
-        return len(self.start) > 0
+        return any((table.line > 0).any() for table in self.tables)
 
     @property
     def missing_reason(self) -> str:
@@ -81,8 +104,15 @@ class JitLines:
     def lines(self, addresses: ImageAddresses) -> Lines:
         """File and line of (n,) image addresses."""
         at = interval_of(self.start, self.end, addresses)
-        line = np.where(at >= 0, np.append(self.line, 0)[at], 0).astype(np.uint32)
-        file = np.where(at >= 0, np.append(self.file, -1)[at], -1).astype(np.int32)
+        offset = addresses - np.append(self.start, np.uint64(0))[at]
+        number = np.where(at >= 0, np.append(self.table, -1)[at], -1)
+        line = np.zeros(len(addresses), np.uint32)
+        file = np.full(len(addresses), -1, np.int32)
+        for each in np.unique(number[number >= 0]).tolist():
+            rows, table = np.flatnonzero(number == each), self.tables[each]
+            place = last_at_or_below(table.offset, offset[rows])
+            line[rows] = np.where(place >= 0, table.line[place], 0)
+            file[rows] = np.where(line[rows] > 0, table.file[place], -1)
         none = np.zeros(len(addresses), np.uint32)
         return Lines(file, line, none, none, self.files)
 

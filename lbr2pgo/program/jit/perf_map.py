@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 from lbr2pgo.program.jit.made_file import read_made
-from lbr2pgo.program.jit.made_functions import JitFunction, newest
+from lbr2pgo.program.jit.made_functions import LONGEST_NAME, JitFunction, newest
 from lbr2pgo.support.errors import InputError
 
 _LINE = re.compile(rb"(?:0x)?([0-9a-f]{1,16}) +(?:0x)?([0-9a-f]{1,16}) +(.*\S)", re.IGNORECASE)
@@ -25,16 +25,18 @@ def read_perf_map(path: Path, *, is_named: bool = True) -> tuple[list[JitFunctio
 
     Raises InputError for a file that holds no such line, and as `read_made`.
     """
-    lines = read_made(path, _LARGEST, is_named=is_named).split(b"\n")
-    matches = [_LINE.match(line) for line in lines if line]
-    found = [
-        JitFunction(int(match[1], 16), int(match[2], 16), match[3]) for match in matches if match
-    ]
+    content = read_made(path, _LARGEST, is_named=is_named)
+    lines = [line for line in content.split(b"\n") if line]
+    found = (_function(match) for line in lines if (match := _LINE.match(line)))
     possible = [each for each in found if each.is_possible and each.size <= _LARGEST]
-    if matches and not possible:
+    if lines and not possible:
         raise InputError(
             "holds no line of start, size and name",
             where=str(path),
             cure="Give the perf-PID.map that the recorded process wrote.",
         )
-    return newest(possible), len(matches) - len(possible)
+    return newest(possible), len(lines) - len(possible)
+
+
+def _function(line: re.Match[bytes]) -> JitFunction:
+    return JitFunction(int(line[1], 16), int(line[2], 16), line[3][:LONGEST_NAME])

@@ -6,7 +6,7 @@ import dataclasses
 import struct
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -19,7 +19,9 @@ from lbr2pgo.sources.perf_data._perf_records import SIMPLEPERF_TYPES, TYPE_COUNT
 from lbr2pgo.sources.perf_data.attr import PerfAttr, parse_attr
 from lbr2pgo.sources.perf_data.space_records import RecordTimes, space_event
 from lbr2pgo.sources.perf_data.stream import Chunk, RecordStream, Region
+from lbr2pgo.support.budget import SPACE_EVENTS
 from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.errors import InputError
 
 _SPACE_TYPES = (
     abi.RECORD_MMAP, abi.RECORD_MMAP2, abi.RECORD_COMM, abi.RECORD_FORK, abi.RECORD_EXIT,
@@ -47,14 +49,25 @@ class RecordIndex:
     health: Mapping[str, int]
 
 
-def index_records(regions: Iterable[Region], attrs: Sequence[PerfAttr]) -> RecordIndex:
-    """Read all records but samples; `attrs` is empty where the records have to describe them."""
+def index_records(regions: Sequence[Region], attrs: Sequence[PerfAttr]) -> RecordIndex:
+    """Read all records but samples; `attrs` is empty where the records have to describe them.
+
+    Raises InputError for more events of address spaces than files of this size really have.
+    """
     indexer = _Indexer(attrs)
+    most = SPACE_EVENTS.of(sum(region.end - region.start for region in regions))
     position = 0
     for region in regions:
         stream = RecordStream(region, position)
         for chunk in stream:
             indexer.add(chunk)
+            if indexer.space_events > most:
+                raise InputError(
+                    f"holds more than {most:,} mappings and forks, which no recording of its size "
+                    "does",
+                    where=str(region.file.name),
+                    cure="Record again: it is damaged, or made to take memory.",
+                )
         indexer.health.update(stream.damage)
         position = stream.position
     return indexer.result()
@@ -107,6 +120,11 @@ class _Indexer:
         while at < len(chunk.data):
             at, n = find_records(chunk.data, at, self._wanted, self._counts, self._found)
             yield from self._found[:n].tolist()
+
+    @property
+    def space_events(self) -> int:
+        """How many there are so far."""
+        return len(self._positions)
 
     def result(self) -> RecordIndex:
         """Everything, with the events in the order of their times."""

@@ -19,6 +19,7 @@ from lbr2pgo.model.doubts import Doubt
 from lbr2pgo.sources.perf_data._perf_records import PARTIAL, SPECIAL, next_plausible, whole_records
 from lbr2pgo.sources.perf_data.extents import extent_at
 from lbr2pgo.support.arrays import Bytes
+from lbr2pgo.support.budget import UNPACKED_RECORDS
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.zstd import StreamUnpacker
 
@@ -27,9 +28,6 @@ _CHAIN = 4 * abi.MAX_RECORD_SIZE
 """Bytes that may be needed to tell whether records begin at a place."""
 _SLICE = 1 << 9
 """Packed bytes unpacked at once: zstd makes at most 128 KiB of 4 bytes, so 16 MiB of these."""
-_ALWAYS_UNPACKED, _MOST_EXPANSION = 1 << 28, 1 << 10
-"""Compressed records may become so many bytes, and so many more for each packed one: zstd packs
-zeros 30,000 times smaller, but samples differ in their times at least."""
 
 TRUNCATED = Doubt("truncated: bytes past the last whole record")
 NO_RECORDS = Doubt("damaged: bytes that are no records")
@@ -76,7 +74,7 @@ class RecordStream:
         self._stored = _Lane(may_be_packed=True)
         self._unpacked = _Lane(may_be_packed=False)
         self._unpacker: StreamUnpacker | None = None
-        self._room = _ALWAYS_UNPACKED
+        self._packed = self._plain = 0
         self._rest = b""
 
     def __iter__(self) -> Iterator[Chunk]:
@@ -167,8 +165,9 @@ class RecordStream:
     def _decompress(self, packed: bytes) -> bytes:
         self._unpacker = self._unpacker or StreamUnpacker()
         plain = self._unpacker.unpack(packed)
-        self._room += _MOST_EXPANSION * len(packed) - len(plain)
-        if self._room < 0:
+        self._packed += len(packed)
+        self._plain += len(plain)
+        if self._plain > UNPACKED_RECORDS.of(self._packed):
             raise ValueError("becomes more than any recording does")
         return plain
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from lbr2pgo.sources.perf_data import header as perf_header
 from lbr2pgo.sources.perf_data import stream as perf_stream
 from lbr2pgo.sources.perf_data.reader import PerfData
+from lbr2pgo.support.budget import Limit
 
 TRUNCATED = perf_stream.TRUNCATED
 NO_RECORDS = perf_stream.NO_RECORDS
@@ -95,7 +96,7 @@ def test_a_compressed_record_without_a_size_is_damage(write: Write) -> None:
 def test_what_unpacks_without_end_is_damage(
     write: Write, monkeypatch: pytest.MonkeyPatch, unit: bytes
 ) -> None:
-    monkeypatch.setattr(perf_stream, "_ALWAYS_UNPACKED", 1 << 20)
+    monkeypatch.setattr(perf_stream, "UNPACKED_RECORDS", Limit(1 << 20, 1 << 10))
     packed = build.Packer(level=19).pack(unit * ((64 << 20) // len(unit)))
     assert len(packed) < 8 << 10
     sample = Sample(STACK).encode(Event())
