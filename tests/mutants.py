@@ -71,11 +71,13 @@ def modules() -> list[str]:
 
 
 def silent_parts(path: Path) -> list[tuple[Position, Position]]:
-    """What is never run, or says the same in whatever way: types, decorators."""
+    """What is never run, or makes sure of what is so: types, decorators, `strict`."""
     parts: list[ast.expr | ast.stmt | None] = []
     for node in ast.walk(ast.parse(path.read_text())):
         parts += getattr(node, "decorator_list", [])
         parts += [getattr(node, "annotation", None), getattr(node, "returns", None)]
+        if isinstance(node, ast.keyword) and node.arg == "strict":
+            parts.append(node.value)
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name):
             parts += node.body if node.test.id == "TYPE_CHECKING" else []
     return [
@@ -88,7 +90,7 @@ def silent_parts(path: Path) -> list[tuple[Position, Position]]:
 @cache
 def places_of(module: str) -> list[list[Mutant]]:
     """The mutants of each place of a module that has some."""
-    path = ROOT / "lbr2pgo" / module
+    path = COPY / "lbr2pgo" / module
     silent, nodes = silent_parts(path), list(ast_nodes(get_ast_from_path(path)))
     found: dict[Position, list[Mutant]] = {}
     for name in operator_names():
@@ -163,11 +165,20 @@ def time_of(tests: str) -> float:
     return monotonic() - start
 
 
+def forget_compiled(module: str) -> None:
+    """Python tells a mutant's code from the module's by its second and its size alone."""
+    path = COPY / "lbr2pgo" / module
+    for compiled in path.parent.glob(f"__pycache__/{path.stem}.*"):
+        compiled.unlink()
+
+
 def survivor(mutant: Mutant) -> str | None:
     """The lines that no test told apart; None for a mutant that was killed."""
     changed = ""
     for tests in map(command, rounds(mutant.module)):
-        result = mutate_and_test([mutant.spec()], tests, 30 + 5 * time_of(tests))
+        limit = 30 + 5 * time_of(tests)
+        result = mutate_and_test([mutant.spec()], tests, limit)
+        forget_compiled(mutant.module)
         if result.worker_outcome is not WorkerOutcome.NORMAL:
             raise SystemExit(f"{mutant}: {result.output}")
         if result.is_killed:

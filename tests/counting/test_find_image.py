@@ -183,3 +183,17 @@ def test_a_mapping_of_the_segments_holds_no_page_more(
         assert match(event, layout=layout).how == "segments"
     else:
         refusal(event, layout=layout)
+
+
+@pytest.mark.parametrize(("elsewhere", "is_found"), [(0, True), (0x1000, False)])
+def test_a_program_that_is_not_moved_is_known_by_its_place(elsewhere: int, is_found: bool) -> None:
+    """Linked so that its pages lie in memory as in the file."""
+    (code,) = (segment for segment in LAYOUT.segments if segment.executable)
+    code = replace(code, file_offset=code.address)
+    layout = replace(LAYOUT, is_pie=False, segments=(code,))
+    first = code.address & ~0xFFF
+    event = replace(mmap(OTHER_NAME), start=first + elsewhere, file_offset=first, length=0x2000)
+    if is_found:
+        assert match(event, layout=layout).how == "segments"
+    else:
+        refusal(event, layout=layout)

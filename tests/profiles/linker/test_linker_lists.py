@@ -8,9 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from builders.recordings import binary, recording
 
+from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.dumping.profile import lines
 from lbr2pgo.profiles.linker.linker_lists import CALLS, SYMBOLS, ListReader, write
+from lbr2pgo.profiles.registry import output
 from lbr2pgo.support.errors import InputError
 
 ROOT = Path(__file__).parents[3]
@@ -78,3 +81,12 @@ def test_lld_orders_by_the_calls(recorded: Path, tool: Tool, run: Run) -> None:
     called = {name for row in rows for name in row[:2]}
     assert {name for name in placed if name in called} == called
     assert placed != linked(recorded, tool, run)
+
+
+def test_functions_that_share_their_name_are_counted_and_left_out(tmp_path: Path) -> None:
+    written = (output("symbol_order", tmp_path / "order"),)
+    name = "shapes.static"
+    done = convert(ConvertOptions((recording(name),), binary(name), written))
+    ran, named = done.tallies["functions_ran"], done.tallies["functions_named"]
+    assert (ran - named, done.tallies["functions_named/two_of_one_name"]) == (1, 1)
+    assert len((tmp_path / "order").read_text().splitlines()) - 1 >= named

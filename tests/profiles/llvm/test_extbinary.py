@@ -389,6 +389,20 @@ def test_errors_say_what_is_wrong(data, part):
     assert caught.value.where.startswith("x@0x")
 
 
+def test_a_table_holds_no_name_more_than_it_says():
+    data = written(parse(PROFILE))
+    flags, names = sections(data)[SectionType.NAMES]
+    longer = with_section(data, SectionType.NAMES, names + b"more\0", flags)
+    with pytest.raises(InputError, match="more than 6 names"):
+        decode(longer, "x")
+
+
+def test_calls_from_where_nothing_was_sampled_have_no_samples():
+    profile = parse(b"f:3:1\n 1: 3 g:2\n")
+    profile.functions["f"].body.clear()
+    assert decode(written(profile), "x").functions["f"].body == {(1, 0): 0}
+
+
 def test_samples_in_a_section_of_a_newer_llvm_are_named():
     data = bytearray(written(parse(PROFILE)))
     at = HEADER + 4 * SECTION.size

@@ -25,6 +25,12 @@ def test_functions_that_are_not_inlined_take_the_names_of_their_ranges() -> None
     assert list(frames_of(named)) == [[renamed], [renamed, G], [("h", 7, 6, 0)], []]
 
 
+def test_places_before_the_first_address_have_no_code() -> None:
+    found = places_with([[IN_F], [IN_F], [IN_F]])
+    named = outermost_by(found, FUNCTIONS, np.array([0x20, 0x48], np.uint64), np.array([1, 2]))
+    assert list(frames_of(named)) == [[IN_F], [("f.cold", *IN_F[1:])], [IN_F]]
+
+
 def test_a_function_whose_parts_have_several_names_becomes_several() -> None:
     found = places_with([[IN_F, G], [IN_F, G, G], [IN_F, G]])
     addresses = np.array([0x20, 0x10, 0x12, 0x48], np.uint64)
