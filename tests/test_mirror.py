@@ -70,7 +70,6 @@ TESTED_AS_A_WHOLE = {
     "profiles/llvm/counted_code.py": "profiles/llvm/test_correlate.py",
     "profiles/llvm/extbinary_reader.py": "profiles/llvm/test_extbinary.py",
     "profiles/llvm/extbinary_writer.py": "profiles/llvm/test_extbinary.py",
-    "profiles/llvm/probe_functions.py": "profiles/llvm/test_probe_profile.py",
     "profiles/llvm/stale_samples.py": "profiles/test_staleness.py",
     "profiles/counts/parquet_counts.py": "sources/test_parquet_counts.py",
     "profiles/propeller/block_layout.py": "profiles/propeller/test_files.py",
