@@ -1,8 +1,9 @@
 """Change code in small ways, one at a time, and see whether a test notices: `make mutants`.
 
 cosmic-ray makes the changes, in a copy of the project, in random order by a seed, until the time is
-over. A mutant meets the tests of its module first, then those of the modules that import it. Fails
-if fewer than nine tenths are killed; `mutants.toml` holds those that no test can kill, and why.
+over. A mutant meets the tests of its module first, then those of the modules that import it, and at
+last those that go the whole road. Fails if fewer than nine tenths are killed; `mutants.toml` holds
+those that no test can kill, and why.
 """
 
 from __future__ import annotations
@@ -34,6 +35,14 @@ COPY = ROOT / "build" / "mutants"
 ROOMS = ("counting", "replay", "evidence", "profiles")
 ENOUGH = 0.9
 PYTEST = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--hypothesis-seed=0")
+
+FAST = ("-m", "not slow and not long")
+WHOLE = (
+    "tests/test_conversion.py", "tests/test_no_lbr.py", "tests/profiles/test_reader.py",
+    "tests/reports/test_gather.py", "tests/cli/test_output_matrix.py", "tests/cli/test_check.py",
+    "tests/fleet/test_merge.py",
+)  # fmt: skip
+"""Tests that go the whole road in seconds."""
 
 SAME = (
     "RemoveDecorator",  # most are caches
@@ -79,7 +88,7 @@ def silent_parts(path: Path) -> list[tuple[Position, Position]]:
         if isinstance(node, ast.keyword) and node.arg == "strict":
             parts.append(node.value)
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name):
-            parts += node.body if node.test.id == "TYPE_CHECKING" else []
+            parts += [node.test, *node.body] if node.test.id == "TYPE_CHECKING" else []
     return [
         ((part.lineno, part.col_offset), (part.end_lineno or 0, part.end_col_offset or 0))
         for part in parts
@@ -142,13 +151,14 @@ def importers() -> dict[str, set[str]]:
 
 
 def rounds(module: str) -> Iterator[list[str]]:
-    """Arguments of pytest: the tests of a module, then the fast ones of those that import it."""
+    """Arguments of pytest: the tests of a module, of those that import it, and of the whole."""
     own = own_tests(module)
     if own:
         yield own
     more = {test for user in importers().get(module, ()) for test in own_tests(user)} - {*own}
     if more:
-        yield ["-m", "not slow and not long", *sorted(more)]
+        yield [*FAST, *sorted(more)]
+    yield [*FAST, *WHOLE, f"tests/{Path(module).parent.as_posix()}"]
 
 
 def command(tests: list[str]) -> str:

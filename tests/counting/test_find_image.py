@@ -192,7 +192,7 @@ def test_a_program_that_is_not_moved_is_known_by_its_place(elsewhere: int, is_fo
     code = replace(code, file_offset=code.address)
     layout = replace(LAYOUT, is_pie=False, segments=(code,))
     first = code.address & ~0xFFF
-    event = replace(mmap(OTHER_NAME), start=first + elsewhere, file_offset=first, length=0x2000)
+    event = Mmap(1, 1, 0, first + elsewhere, 0x2000, first, OTHER_NAME)
     if is_found:
         assert match(event, layout=layout).how == "segments"
     else:
