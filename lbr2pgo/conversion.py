@@ -119,7 +119,7 @@ def read(
     """The first half of `convert`: what the recordings come to, recorded or inferred."""
     if not (options.no_lbr or options.infer):
         return read_and_replay(options, progress, timings)
-    from lbr2pgo.replay.inference.recordings import read_and_infer, with_flow
+    from lbr2pgo.replay.inference.inferred_recordings import read_and_infer, with_flow
 
     if options.infer and are_fdata(options.profiles):
         return _read_stale(options, timings)
@@ -146,7 +146,7 @@ def _read_stale(options: ConvertOptions, timings: Timings | None) -> Replayed:
     from lbr2pgo.profiles.bolt.fdata import fdata_text
     from lbr2pgo.profiles.bolt.fdata.stale_fdata import stale_counts
     from lbr2pgo.program.program import Program
-    from lbr2pgo.replay.inference.recordings import with_stale
+    from lbr2pgo.replay.inference.inferred_recordings import with_stale
 
     path, *others = options.profiles
     if options.binary is None or others:

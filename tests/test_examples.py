@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from lbr2pgo.pgo.flags import Wanted, profile_flags
+from lbr2pgo.pgo.flags import WantedFlags, profile_flags
 from lbr2pgo.pgo.post_link import bolt
 
 ROOT = Path(__file__).parents[1]
@@ -102,7 +102,7 @@ def test_our_sample_profile_is_worth_no_less_than_llvm_profgens(
         f"--output={theirs}",
     )  # fmt: skip
     build = interp.folder / "other"
-    settings = profile_flags(theirs, Wanted(bolt=True, probes=True)).settings({})
+    settings = profile_flags(theirs, WantedFlags(bolt=True, probes=True)).settings({})
     environment = {**ENVIRONMENT, **settings, "CXX": "clang++-22"}
     run("cmake", "-S", interp.folder, "-B", build, env=environment)
     run("cmake", "--build", build, "-j", "2", env=environment)

@@ -33,7 +33,7 @@ WORST = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Edges:
+class EdgeCounts:
     """Control transfers of one image; columns of equal length n, each pair once.
 
     `known` holds FROM and TO of `counts`: without one of them that end lies outside the image and
@@ -115,15 +115,15 @@ def compare(truth: Counts, guess: Counts) -> Agreement:
     )
 
 
-def sum_edges(source: ImageAddresses, target: ImageAddresses, known: U8, count: U64) -> Edges:
-    """Edges in any order, repeated or not, as `Edges`: sorted, added up, without empty ones."""
+def sum_edges(source: ImageAddresses, target: ImageAddresses, known: U8, count: U64) -> EdgeCounts:
+    """Edges in any order, repeated or not, as `EdgeCounts`: sorted, added up, none empty."""
     rows = count > 0
     keys = np.stack([source[rows], target[rows], known[rows].astype(np.uint64)], axis=1)
     unique, place = np.unique(keys, axis=0, return_inverse=True)
     total = np.zeros(len(unique), dtype=np.uint64)
     np.add.at(total, place.reshape(-1), count[rows])
     source, target = image_addresses(unique[:, :2]).T
-    return Edges(source, target, unique[:, 2].astype(np.uint8), total)
+    return EdgeCounts(source, target, unique[:, 2].astype(np.uint8), total)
 
 
 def exact_edges(
@@ -132,7 +132,7 @@ def exact_edges(
     source_inside: Bools,
     target_inside: Bools,
     count: U64,
-) -> Edges:
+) -> EdgeCounts:
     """The edges of one image out of exact counts of several; columns of equal length.
 
     Addresses are the image's where `…_inside` says so; edges that don't touch it are left out.
@@ -146,7 +146,7 @@ def exact_edges(
     )
 
 
-def estimated_edges(flow: Flow) -> Edges:
+def estimated_edges(flow: Flow) -> EdgeCounts:
     """The edges that a replayed profile counts, fall-throughs of conditional branches included."""
     code, branches = flow.instructions, flow.branches
     fell = flow.not_taken > 0
@@ -159,7 +159,7 @@ def estimated_edges(flow: Flow) -> Edges:
     )
 
 
-def executions(edges: Edges, instructions: InstructionTable) -> U64:
+def executions(edges: EdgeCounts, instructions: InstructionTable) -> U64:
     """(m,): how often each instruction ran, from exact edges.
 
     What arrives at an instruction runs straight on until an edge leaves. The sum starts anew
@@ -198,7 +198,7 @@ def _latest(starts: Bools) -> I64:
     return np.maximum.accumulate(np.where(starts, np.arange(len(starts)), 0))
 
 
-def block_starts(instructions: InstructionTable, *edges: Edges) -> I64:
+def block_starts(instructions: InstructionTable, *edges: EdgeCounts) -> I64:
     """(k,): numbers of the instructions that begin a block, given all edges that are known."""
     starts = _starts_line(instructions)
     starts[1:] |= instructions.kind[:-1] == Kind.COND
@@ -208,7 +208,7 @@ def block_starts(instructions: InstructionTable, *edges: Edges) -> I64:
     return np.flatnonzero(starts).astype(np.int64)
 
 
-def measure(flow: Flow, exact: Edges, program: Program) -> Accuracy:
+def measure(flow: Flow, exact: EdgeCounts, program: Program) -> Accuracy:
     """Judge a replayed profile by the exact edges of the same run."""
     estimate = estimated_edges(flow)
     instructions = program.instructions_for(_touched(exact, estimate))
@@ -232,7 +232,7 @@ def _are_conditional(instructions: InstructionTable, addresses: ImageAddresses) 
     return found
 
 
-def _touched(*edges: Edges) -> ImageAddresses:
+def _touched(*edges: EdgeCounts) -> ImageAddresses:
     """Every image address that edges name, once."""
     columns = [each.source[each.known & FROM != 0] for each in edges]
     columns += [each.target[each.known & TO != 0] for each in edges]
@@ -247,7 +247,7 @@ def _executed_at(flow: Flow, addresses: ImageAddresses) -> U64:
     return found
 
 
-def _align(exact: Edges, estimate: Edges) -> tuple[ImageAddresses, U64, U64]:
+def _align(exact: EdgeCounts, estimate: EdgeCounts) -> tuple[ImageAddresses, U64, U64]:
     """Source, exact and estimated count of every edge inside the image that either has."""
     a, b = exact.inside, estimate.inside
     keys = np.concatenate(

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from lbr2pgo.analyses.accuracy import Edges, executions, measure
+from lbr2pgo.analyses.accuracy import EdgeCounts, executions, measure
 from lbr2pgo.counting.count import count
 from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.branch_counts import FROM, TO
@@ -20,7 +20,7 @@ from lbr2pgo.program.blocks.indirect_jumps import indirect_targets
 from lbr2pgo.program.code.code_graph import CodeGraph, IndirectTargets, code_graph
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay.inference.call_evidence import Calls
+from lbr2pgo.replay.inference.call_evidence import BlockCalls
 from lbr2pgo.replay.inference.from_instructions import instruction_weights
 from lbr2pgo.replay.inference.network import infer
 from lbr2pgo.replay.newest_runs import impute
@@ -62,7 +62,7 @@ class InstructionCurve:
     """Samples of instructions, with and without the inference of a flow."""
 
     def __init__(
-        self, exact: Edges, program: Program, targets: IndirectTargets | None = None
+        self, exact: EdgeCounts, program: Program, targets: IndirectTargets | None = None
     ) -> None:
         """`graph` is of the `code` that ran, each instruction as often as `ran` says."""
         inside = exact.target[exact.known & TO != 0], exact.source[exact.known & FROM != 0]
@@ -70,10 +70,10 @@ class InstructionCurve:
         self._exact = exact
         self.ran = executions(exact, self.code)
         self.graph = code_graph(self.code, program.regions, targets)
-        self.calls = Calls.of(self.graph, self.code)
+        self.calls = BlockCalls.of(self.graph, self.code)
 
     @classmethod
-    def of(cls, exact: Edges, program: Program) -> InstructionCurve:
+    def of(cls, exact: EdgeCounts, program: Program) -> InstructionCurve:
         """With the targets that the jump tables of functions that ran have."""
         return cls(exact, program, indirect_targets(program, exact.source[exact.source > 0]))
 
@@ -201,7 +201,7 @@ class _Shortened:
 
 
 def depth_points(
-    source: StackSource, exact: Edges, program: Program, depths: Sequence[int] = DEPTHS
+    source: StackSource, exact: EdgeCounts, program: Program, depths: Sequence[int] = DEPTHS
 ) -> Iterator[Point]:
     """Two points for each depth, up to that of the recording."""
     longest = max((int(np.diff(batch.offsets).max(initial=0)) for batch in source.batches()),

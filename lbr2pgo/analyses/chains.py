@@ -39,12 +39,12 @@ class Chain:
 def chains(graph: FlowGraph) -> list[Chain]:
     """Chains of at least two blocks, from the hottest first block on; no block is in two."""
     cfg, count = graph.cfg, graph.edge_count.astype(np.int64)
-    edges = Edges(cfg.edge_source, cfg.edge_target, count, graph.edge_share)
+    edges = ChainEdges(cfg.edge_source, cfg.edge_target, count, graph.edge_share)
     return grown(graph.block_count.astype(np.int64), edges)
 
 
 @dataclass(frozen=True, slots=True)
-class Edges:
+class ChainEdges:
     """Ways from block to block, by their numbers; columns of equal length m."""
 
     source: I64
@@ -58,7 +58,7 @@ class Edges:
         same_length(self)
 
 
-def grown(count: I64, edges: Edges) -> list[Chain]:
+def grown(count: I64, edges: ChainEdges) -> list[Chain]:
     """Chains of at least two of the blocks that ran so often (n,), from the hottest on."""
     followers = _likeliest(edges)
     leaders = {int(edges.target[edge]): edge for edge in followers.values()}
@@ -72,7 +72,7 @@ def grown(count: I64, edges: Edges) -> list[Chain]:
     return found
 
 
-def _likeliest(edges: Edges) -> dict[int, int]:
+def _likeliest(edges: ChainEdges) -> dict[int, int]:
     """Of each block the edge to the block that mutually most likely follows it."""
     is_way = (edges.count > 0) & (edges.source != edges.target)
     usable = np.flatnonzero(is_way & (edges.share >= LIKELY))
@@ -98,7 +98,7 @@ def _hottest_by(key: npt.NDArray[np.int64], count: I64, edges: I64) -> dict[int,
 
 
 def _grow(
-    ways: Edges,
+    ways: ChainEdges,
     seed: int,
     followers: dict[int, int],
     leaders: dict[int, int],

@@ -25,7 +25,7 @@ MEASURES = ("instructions", "branches", "mispredictions", "cycles")
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class CodeFrame:
     """One frame of an instruction: its function, or one that was inlined there."""
 
     function: str
@@ -74,7 +74,7 @@ class CodeProfile:
     mispredictions: U64
     cycles: U64
     """An even part of those of each straight run."""
-    frames: tuple[Frame, ...]
+    frames: tuple[CodeFrame, ...]
     """Different frames."""
     stacks: tuple[tuple[int, ...], ...]
     """Different stacks of them, outermost first, by their numbers."""
@@ -123,7 +123,7 @@ def code_profile(evidence: Evidence) -> CodeProfile:
         found[at] = values[rows]
         return found
 
-    frames: dict[Frame, int] = {}
+    frames: dict[CodeFrame, int] = {}
     stacks: dict[tuple[int, ...], int] = {}
     stack = [
         stacks.setdefault(tuple(frames.setdefault(f, len(frames)) for f in each), len(stacks))
@@ -176,7 +176,7 @@ def _libraries(program: Program) -> dict[int, CodeFile]:
     return {slot: CodeFile(name, image.build_id or "") for slot, (name, image) in images.items()}
 
 
-def _stacks(evidence: Evidence, address: ImageAddresses) -> Iterator[tuple[Frame, ...]]:
+def _stacks(evidence: Evidence, address: ImageAddresses) -> Iterator[tuple[CodeFrame, ...]]:
     """Frames of each address, outermost first; where nothing is known the function's symbol."""
     found = evidence.debug.frames(address)
     regions = evidence.program.regions
@@ -184,13 +184,13 @@ def _stacks(evidence: Evidence, address: ImageAddresses) -> Iterator[tuple[Frame
     names = {row: evidence.names.region(row) for row in np.unique(outer).tolist()}
     columns = (found.function, found.file, found.line, found.start_line)
     inner = [
-        Frame(found.names[name], found.files[file], line, start)
+        CodeFrame(found.names[name], found.files[file], line, start)
         for name, file, line, start in zip(*(column.tolist() for column in columns), strict=True)
     ]
     bounds = found.offsets.tolist()
     for i, region in enumerate(outer.tolist()):
         own = tuple(inner[bounds[i] : bounds[i + 1]])
         outermost = (
-            Frame(names[region], own[0].file, own[0].line, own[0].start_line) if own else None
+            CodeFrame(names[region], own[0].file, own[0].line, own[0].start_line) if own else None
         )
-        yield (outermost, *own[1:]) if outermost else (Frame(names[region], "", 0, 0),)
+        yield (outermost, *own[1:]) if outermost else (CodeFrame(names[region], "", 0, 0),)

@@ -30,7 +30,7 @@ _NO_REMARKS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Build:
+class ExplainedBuild:
     """What is known of one of the two."""
 
     name: str
@@ -40,7 +40,7 @@ class Build:
     """What the compiler said of inlining the callee, may be empty."""
 
 
-def explain(a: Build, b: Build, top: int | None = TOP) -> tuple[Table, ...]:
+def explain(a: ExplainedBuild, b: ExplainedBuild, top: int | None = TOP) -> tuple[Table, ...]:
     """Tables of what makes the difference, its largest parts first."""
     a, b = _by_names_of(a, b), _by_names_of(b, a)
     return (
@@ -52,7 +52,7 @@ def explain(a: Build, b: Build, top: int | None = TOP) -> tuple[Table, ...]:
     )
 
 
-def _by_names_of(build: Build, other: Build) -> Build:
+def _by_names_of(build: ExplainedBuild, other: ExplainedBuild) -> ExplainedBuild:
     """A build with static functions of C by the names that the other has, if only that has them.
 
     Where a build has pseudo probes, clang mangles these as C++ does, to make them unique.
@@ -77,7 +77,7 @@ def _plain_name(function: str) -> str | None:
     return name if parameters else None
 
 
-def _causes(a: Build, b: Build) -> Table:
+def _causes(a: ExplainedBuild, b: ExplainedBuild) -> Table:
     """Taken branches by what a compiler can do to them; the rows make up the whole difference."""
     rows = Counter(_by_cause(a)), Counter(_by_cause(b))
     return _compared(
@@ -86,7 +86,7 @@ def _causes(a: Build, b: Build) -> Table:
     )  # fmt: skip
 
 
-def _by_cause(build: Build) -> dict[str, int]:
+def _by_cause(build: ExplainedBuild) -> dict[str, int]:
     costs = build.costs
     parts = {
         "calls and returns (inlining)": costs.calls.total() + costs.returns.total(),
@@ -96,7 +96,7 @@ def _by_cause(build: Build) -> dict[str, int]:
     return {**parts, OTHER_FILES: build.totals.taken - sum(parts.values())}
 
 
-def _functions(a: Build, b: Build, top: int | None) -> Table:
+def _functions(a: ExplainedBuild, b: ExplainedBuild, top: int | None) -> Table:
     rows = _with_rest(a), _with_rest(b)
     return _compared(
         "explain-functions", "Instructions, by the function they were written in", "function",
@@ -104,12 +104,12 @@ def _functions(a: Build, b: Build, top: int | None) -> Table:
     )  # fmt: skip
 
 
-def _with_rest(build: Build) -> Counter[str]:
+def _with_rest(build: ExplainedBuild) -> Counter[str]:
     inside = build.costs.instructions
     return Counter({**inside, OTHER_FILES: build.totals.instructions - inside.total()})
 
 
-def _calls(a: Build, b: Build, top: int | None) -> Table:
+def _calls(a: ExplainedBuild, b: ExplainedBuild, top: int | None) -> Table:
     """Pairs whose calls became other: those that were inlined, and those that no longer are."""
     table = _compared(
         "explain-calls", "Calls and returns, by what was inlined into what", "function",
@@ -126,11 +126,11 @@ def _calls(a: Build, b: Build, top: int | None) -> Table:
     return build(table.name, table.title, columns, notes=notes, found=table.found)
 
 
-def _both_ways(build: Build) -> Counter[Pair]:
+def _both_ways(build: ExplainedBuild) -> Counter[Pair]:
     return build.costs.calls + build.costs.returns
 
 
-def _promoted(a: Build, b: Build, top: int | None) -> Table:
+def _promoted(a: ExplainedBuild, b: ExplainedBuild, top: int | None) -> Table:
     pairs = a.costs.indirect_calls, b.costs.indirect_calls
     return _compared(
         "explain-promoted", "Calls through pointers, by what was promoted", "function",
@@ -138,18 +138,18 @@ def _promoted(a: Build, b: Build, top: int | None) -> Table:
     )  # fmt: skip
 
 
-def _layout(a: Build, b: Build, top: int | None) -> Table:
+def _layout(a: ExplainedBuild, b: ExplainedBuild, top: int | None) -> Table:
     return _compared(
         "explain-layout", "Taken jumps between blocks, by function", "function", Unit.FUNCTION,
         (a.costs.jumps, b.costs.jumps), _saved_taken(a, b), top,
     )  # fmt: skip
 
 
-def _saved_taken(a: Build, b: Build) -> int:
+def _saved_taken(a: ExplainedBuild, b: ExplainedBuild) -> int:
     return _saved(a, b, lambda totals: totals.taken)
 
 
-def _saved(a: Build, b: Build, of: Callable[[Totals], int]) -> int:
+def _saved(a: ExplainedBuild, b: ExplainedBuild, of: Callable[[Totals], int]) -> int:
     return of(a.totals) - of(b.totals)
 
 

@@ -12,7 +12,7 @@ from itertools import groupby
 
 import numpy as np
 
-from lbr2pgo.analyses.chains import Chain, Edges, grown, pieces, went
+from lbr2pgo.analyses.chains import Chain, ChainEdges, grown, pieces, went
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.flow_graph import hottest_regions
 from lbr2pgo.analyses.table import Column, Table, Unit, Value, build, empty
@@ -92,7 +92,7 @@ def _starts(evidence: Evidence) -> Bools:
     return starts
 
 
-def ways(evidence: Evidence, found: Segments) -> Edges:
+def ways(evidence: Evidence, found: Segments) -> ChainEdges:
     """Ways between blocks: branches that were taken, and executions that went on."""
     flow, code, branches = evidence.flow, evidence.flow.instructions, evidence.flow.branches
     known = branches.known & (FROM | TO) == FROM | TO
@@ -115,7 +115,7 @@ def ways(evidence: Evidence, found: Segments) -> Edges:
     total = np.zeros(pairs.shape[1], np.int64)
     np.add.at(total, place.reshape(-1), counts)
     left = np.bincount(pairs[0], total, len(found.first)) if len(total) else np.zeros(0)
-    return Edges(pairs[0], pairs[1], total, total / np.maximum(left[pairs[0]], 1))
+    return ChainEdges(pairs[0], pairs[1], total, total / np.maximum(left[pairs[0]], 1))
 
 
 def _segment_of(found: Segments, rows: I64) -> I64:
@@ -136,7 +136,9 @@ def crossing(evidence: Evidence, top: int | None) -> tuple[Segments, list[Chain]
     edges = ways(evidence, found)
     is_hot = np.isin(owner, regions.parent[np.array(hottest, np.int64)])
     kept = np.flatnonzero(is_hot[edges.source] & is_hot[edges.target])
-    chosen = Edges(edges.source[kept], edges.target[kept], edges.count[kept], edges.share[kept])
+    chosen = ChainEdges(
+        edges.source[kept], edges.target[kept], edges.count[kept], edges.share[kept]
+    )
     chains = grown(np.where(is_hot, found.count, 0), chosen)
     return found, [chain for chain in chains if len(set(owner[list(chain.blocks)].tolist())) > 1]
 

@@ -11,7 +11,7 @@ from lbr2pgo.cli.parser import executable
 from lbr2pgo.support.errors import InputError
 
 if TYPE_CHECKING:
-    from lbr2pgo.analyses.accuracy import Accuracy, Edges
+    from lbr2pgo.analyses.accuracy import Accuracy, EdgeCounts
     from lbr2pgo.analyses.accuracy_curves import Point
     from lbr2pgo.program.program import Program
 
@@ -71,7 +71,7 @@ def _show(form: str, found: Any, print_table: Any) -> None:
     print(json.dumps([*map(asdict, found)] if isinstance(found, list) else asdict(found), indent=2))
 
 
-def _judged(args: argparse.Namespace, exact: Edges, program: Program) -> Accuracy:
+def _judged(args: argparse.Namespace, exact: EdgeCounts, program: Program) -> Accuracy:
     from lbr2pgo.analyses.accuracy import measure
     from lbr2pgo.conversion import ConvertOptions, read
     from lbr2pgo.counting.count import CountingOptions
@@ -88,7 +88,7 @@ def _judged(args: argparse.Namespace, exact: Edges, program: Program) -> Accurac
     return measure(read(options).flow, exact, program)
 
 
-def _curves(path: Path, exact: Edges, program: Program) -> list[Point]:
+def _curves(path: Path, exact: EdgeCounts, program: Program) -> list[Point]:
     from lbr2pgo.analyses.accuracy_curves import InstructionCurve, depth_points
     from lbr2pgo.sources import open_source
     from lbr2pgo.sources.base import StackSource
@@ -102,7 +102,7 @@ def _curves(path: Path, exact: Edges, program: Program) -> list[Point]:
     return [*depth_points(source, exact, program), *instructions.points()]
 
 
-def exact_edges_of(path: Path, program: Program) -> Edges:
+def exact_edges_of(path: Path, program: Program) -> EdgeCounts:
     """The edges of the program that an exact file counts."""
     from lbr2pgo.analyses.accuracy import exact_edges
     from lbr2pgo.model.exact_counts import ExactCounts

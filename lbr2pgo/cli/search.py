@@ -12,7 +12,7 @@ from lbr2pgo.cli.messages import say
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lbr2pgo.pgo.kinds import Kind
+    from lbr2pgo.pgo.kinds import ProfileKind
     from lbr2pgo.pgo.loop_options import LoopOptions
     from lbr2pgo.pgo.search import Search
 
@@ -52,7 +52,7 @@ def _print_table(search: Search) -> None:
     console.print(table)
 
 
-def _verdict(search: Search, best: Kind | None) -> Iterator[str]:
+def _verdict(search: Search, best: ProfileKind | None) -> Iterator[str]:
     """Sentences: what wins, what the training would have chosen, what to keep."""
     from lbr2pgo.pgo.post_link import bolt_command
 
@@ -79,7 +79,7 @@ def _verdict(search: Search, best: Kind | None) -> Iterator[str]:
     yield f"The same alone: lbr2pgo pgo {search.variants.command(best)}"
 
 
-def _beside(search: Search, best: Kind) -> Iterator[str]:
+def _beside(search: Search, best: ProfileKind) -> Iterator[str]:
     """How far the winner gets of what counters in the program gain, if they were tried."""
     other = search.yardstick(best)
     if other is None:

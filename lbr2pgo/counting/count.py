@@ -302,7 +302,7 @@ Selected = tuple[BranchStacks, I64, U8]
 """A batch, with its samples' spaces (negative: not to be counted) and `StackKind`s."""
 
 
-class Reading:
+class SampleReading:
     """One pass over those samples of a source that count for an image."""
 
     def __init__(
@@ -363,7 +363,7 @@ class Reading:
         if not self._corrects_bias:
             return
         uncorrected = replace(self._options, corrects_bias=False)
-        first = Reading(self.source, self.image, uncorrected)
+        first = SampleReading(self.source, self.image, uncorrected)
         found = correction(ends_of(*each, first.spaces) for each in first.batches())
         newest, oldest = self._drops
         self._drops = newest + found.drops_newest, oldest + found.drops_oldest
@@ -401,7 +401,7 @@ class Reading:
 
 
 def _of_each(
-    readings: Sequence[Reading], progress: Progress | None
+    readings: Sequence[SampleReading], progress: Progress | None
 ) -> Generator[tuple[Selected, ...], None, None]:
     """Each batch of the one source that all are of, for each of them."""
     source, resolve = readings[0].source, readings[0].image.resolve
@@ -414,7 +414,9 @@ def _of_each(
             progress(len(batch), None if sized is None else sized.share_read)
 
 
-def count_together(readings: Sequence[Reading], progress: Progress | None = None) -> list[Counted]:
+def count_together(
+    readings: Sequence[SampleReading], progress: Progress | None = None
+) -> list[Counted]:
     """Count every sample of a source for each of several images, in one pass over the source.
 
     Where the source holds symbols, these are the first one's.
@@ -436,7 +438,7 @@ def _add(tables: Sequence[TraceTable], *selected: Selected) -> None:
         table.add(*each)
 
 
-def _counted(reading: Reading, table: TraceTable) -> Counted:
+def _counted(reading: SampleReading, table: TraceTable) -> Counted:
     traces = table.traces()
     counts, outside = traces.counts()
     tallies = {
@@ -475,7 +477,7 @@ def count_image(
             "perf.data lbr2pgo convert reads.",
         )
     if isinstance(source, StackSource):
-        (counted,) = count_together([Reading(source, image, options)], progress)
+        (counted,) = count_together([SampleReading(source, image, options)], progress)
         return counted
     try:
         with headway.heard_by(progress):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
-from lbr2pgo.counting.count import CountingOptions, Progress, Reading
+from lbr2pgo.counting.count import CountingOptions, Progress, SampleReading
 from lbr2pgo.counting.find_image import ImageMatch
 from lbr2pgo.counting.place import ImageFacts
 from lbr2pgo.model.branch_stacks import BranchStacks
@@ -57,7 +57,7 @@ def _count_samples(
     source: StackSource, image: ImageFacts, options: CountingOptions, progress: Progress | None
 ) -> CountedInstructions:
     options = replace(options, event=options.event or _one_of_a_trace(source.info.events))
-    reading, table = Reading(source, image, options, by_instruction=True), KeyTable()
+    reading, table = SampleReading(source, image, options, by_instruction=True), KeyTable()
     levels = [event.precise_ip for event in source.info.events]
     is_precise, precise = np.array([*(bool(level) for level in levels), False]), 0
     with closing(reading.batches(progress)) as batches:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lbr2pgo.dumping.labels import Labels
+from lbr2pgo.dumping.labels import BranchLabels
 from lbr2pgo.program.code.cfg import EdgeKind, FunctionCFG, Transfers
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
@@ -33,7 +33,7 @@ class CfgDump:
 
     def __init__(self, program: Program, function: int, flow: Flow | None = None) -> None:
         targets = {} if flow is None else flow.indirect_targets()
-        self._labels = Labels(program)
+        self._labels = BranchLabels(program)
         self._cfg: FunctionCFG = program.cfg(function, targets)
         self._counts: BlockCounts | None = None
         if flow is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lbr2pgo.dumping.labels import Labels
+from lbr2pgo.dumping.labels import BranchLabels
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, OUTSIDE, RETURN, TO, BranchCounts, Runs
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
@@ -22,7 +22,7 @@ def lines(
 
     `options` are those that the flow was replayed with.
     """
-    counts, labels = flow.counts, Labels(program)
+    counts, labels = flow.counts, BranchLabels(program)
     reasons = _Reasons(flow, options, labels)
     yield "count (mispredicted): branch -> target, and how far execution ran straight on from there"
     for row in np.flatnonzero(_touching(counts, program, function)).tolist():
@@ -44,7 +44,7 @@ def _touching(counts: BranchCounts, program: Program, function: int | None) -> B
     return inside(counts.from_, FROM) | inside(counts.to, TO) | inside(counts.end, END)
 
 
-def _row_text(counts: BranchCounts, row: int, labels: Labels) -> str:
+def _row_text(counts: BranchCounts, row: int, labels: BranchLabels) -> str:
     known = int(counts.known[row])
     target = labels.of(int(counts.to[row])) if known & TO else "outside"
     end = f", on to {labels.of(int(counts.end[row]))}" if known & END else ", end unknown"
@@ -57,7 +57,7 @@ def _predictions_text(counts: BranchCounts, row: int) -> str:
     return f"{missed:,}, {unknown:,} not known" if unknown else f"{missed:,}"
 
 
-def _source_text(counts: BranchCounts, row: int, labels: Labels) -> str:
+def _source_text(counts: BranchCounts, row: int, labels: BranchLabels) -> str:
     known = int(counts.known[row])
     kind = "return, " if known & RETURN else ""
     if known & FROM:
@@ -70,7 +70,7 @@ def _source_text(counts: BranchCounts, row: int, labels: Labels) -> str:
 class _Reasons:
     """Says of each fall-through whether it is valid, and which instruction speaks against it."""
 
-    def __init__(self, flow: Flow, options: ReplayOptions, labels: Labels) -> None:
+    def __init__(self, flow: Flow, options: ReplayOptions, labels: BranchLabels) -> None:
         self._judged, self._labels = flow.judged, labels
         self._instructions, self._options = flow.instructions, options
         runs = flow.judged.runs

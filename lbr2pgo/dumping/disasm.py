@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lbr2pgo.dumping.labels import Labels
+from lbr2pgo.dumping.labels import BranchLabels
 from lbr2pgo.profiles.llvm.correlate import uses_fs_discriminators
 from lbr2pgo.profiles.llvm.discriminators import base_discriminator, duplication_factor
 from lbr2pgo.program.code.decode import text
@@ -26,7 +26,7 @@ def lines(
     program: Program, debug: DebugInfo, function: int, flow: Flow | None = None
 ) -> Iterator[str]:
     """A region of the program and all that was split off it; counts if there is a flow."""
-    labels = Labels(program)
+    labels = BranchLabels(program)
     if not debug.present:
         yield f"no source locations: {debug.missing_reason}"
     for part in program.regions.families(np.array([function])).tolist():
@@ -43,7 +43,7 @@ class _Part:
         program: Program,
         debug: DebugInfo,
         flow: Flow | None,
-        labels: Labels,
+        labels: BranchLabels,
         start: int,
         end: int,
     ) -> None:
@@ -85,7 +85,7 @@ class _Counts:
 
     flow: Flow
     table: InstructionTable
-    labels: Labels
+    labels: BranchLabels
 
     def _place(self, row: int) -> int:
         """Row in the flow, -1 where no sample came near."""

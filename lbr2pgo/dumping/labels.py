@@ -9,7 +9,7 @@ import numpy as np
 from lbr2pgo.program.program import Program
 
 
-class Labels:
+class BranchLabels:
     """Writes image addresses of one program as `0x1234 <name+0x10>`."""
 
     def __init__(self, program: Program) -> None:

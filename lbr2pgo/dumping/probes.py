@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from lbr2pgo.dumping.labels import Labels
+from lbr2pgo.dumping.labels import BranchLabels
 from lbr2pgo.program.program import Program
 from lbr2pgo.program.pseudo_probes import Descriptors, InlineTree, ProbeKind, ProbeTable
 from lbr2pgo.support.errors import InputError
@@ -31,7 +31,7 @@ def lines(program: Program, function: int | None = None) -> Iterator[str]:
             where=program.image.path,
             cure="Build it with clang -fpseudo-probe-for-profiling.",
         )
-    labels = Labels(program)
+    labels = BranchLabels(program)
     if function is None:
         yield from _descriptors(probes.descriptors)
         yield from _probes(probes.table(), labels)
@@ -51,7 +51,7 @@ def _descriptors(descriptors: Descriptors) -> Iterator[str]:
         )
 
 
-def _probes(table: ProbeTable, labels: Labels) -> Iterator[str]:
+def _probes(table: ProbeTable, labels: BranchLabels) -> Iterator[str]:
     """A line for each address, and one for each probe there."""
     shown = None
     for row, address in enumerate(table.address.tolist()):

@@ -23,7 +23,7 @@ _NO_NAME = "[no name]"
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class CompileUnit:
     """A compile unit, as its first entry tells of it; texts are empty where it says nothing."""
 
     offset: int
@@ -55,14 +55,14 @@ def lines(debug_info: DebugInfo) -> Iterator[str]:
         yield f"{unit.offset:#x} {unit.name or _NO_NAME}: {_described(unit)}"
 
 
-def _described(unit: Unit) -> str:
+def _described(unit: CompileUnit) -> str:
     parts = [f"DWARF {unit.version}", unit.language]
     parts.append(f"compiled in {unit.directory}" if unit.directory else "")
     parts.append(f"split off to {unit.split_file}" if unit.split_file else "")
     return ", ".join(filter(None, parts))
 
 
-def units(file: File) -> list[Unit]:
+def units(file: File) -> list[CompileUnit]:
     """The compile units of an ELF file, in the order of `.debug_info`; type units are none.
 
     Raises InputError if the file can't be read as DWARF.
@@ -95,8 +95,8 @@ def units(file: File) -> list[Unit]:
         ) from error
 
 
-def _unit(offset: int, version: int, entry: DIE) -> Unit:
-    return Unit(
+def _unit(offset: int, version: int, entry: DIE) -> CompileUnit:
+    return CompileUnit(
         offset=offset,
         version=version,
         name=_text(entry, "DW_AT_name"),

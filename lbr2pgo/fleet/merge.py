@@ -68,7 +68,7 @@ class MergeOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Build:
+class BuildCounts:
     """The sum of one build's counts."""
 
     counts: BranchCounts
@@ -82,7 +82,7 @@ class Merge:
     """What was added up."""
 
     written: tuple[Path, ...]
-    builds: tuple[Build, ...]
+    builds: tuple[BuildCounts, ...]
     """Of counts and recordings; ordered by build-id."""
     notes: tuple[str, ...]
     """Assumptions and damage, a sentence each."""
@@ -203,7 +203,7 @@ def _merge_counts(options: MergeOptions, progress: Progress | None) -> Merge:
     made = zip(builds, written, strict=True)
     return Merge(
         tuple(dict.fromkeys(written)),
-        tuple(Build(counts, sums.files[counts.build_id], path) for counts, path in made),
+        tuple(BuildCounts(counts, sums.files[counts.build_id], path) for counts, path in made),
         tuple(sums.notes),
     )
 

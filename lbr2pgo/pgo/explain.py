@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from lbr2pgo.analyses.costs import costs
-from lbr2pgo.analyses.explanation import Build, explain
+from lbr2pgo.analyses.explanation import ExplainedBuild, explain
 from lbr2pgo.analyses.table import Table
 from lbr2pgo.model.exact_counts import ExactCounts
 from lbr2pgo.pgo.measure import candidate_of, count_exactly
@@ -25,8 +25,8 @@ _BOLTED = ".note.bolt_info"
 class Explained:
     """What two builds did in the same run."""
 
-    a: Build
-    b: Build
+    a: ExplainedBuild
+    b: ExplainedBuild
     tables: tuple[Table, ...]
     notes: tuple[str, ...]
     """What can't be known, and why."""
@@ -55,10 +55,10 @@ def explain_builds(a: Path, b: Path, place: Path, command: str) -> Explained:
     return Explained(first, second, explain(first, second), notes)
 
 
-def _build(path: Path, program: Program, exact: ExactCounts, *, in_source: bool) -> Build:
+def _build(path: Path, program: Program, exact: ExactCounts, *, in_source: bool) -> ExplainedBuild:
     image = image_of(exact, program.image.layout, f"the run of {path}")
     found = costs(exact, image, program, in_source=in_source)
-    return Build(str(path), exact.totals, found, inlining(path))
+    return ExplainedBuild(str(path), exact.totals, found, inlining(path))
 
 
 def _unknown_sources(programs: list[Program]) -> Iterator[str]:

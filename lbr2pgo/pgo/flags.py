@@ -64,7 +64,7 @@ _VARIABLES = {"CC": ("cc", "c"), "CXX": ("c++", "c++")}
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedFlags:
     """What the builds of a loop are for."""
 
     compiler: str = COMPILERS[0]
@@ -119,18 +119,18 @@ def config_file(flags: BuildFlags) -> str:
     return "".join(f"{shlex.quote(flag)}\n" for flag in (*flags.compile, *flags.link))
 
 
-def plain_flags(wanted: Wanted) -> BuildFlags:
+def plain_flags(wanted: WantedFlags) -> BuildFlags:
     """Of the build without a profile, which the others are measured against."""
     return BuildFlags(_found(wanted), _linked(wanted))
 
 
-def training_flags(wanted: Wanted) -> BuildFlags:
+def training_flags(wanted: WantedFlags) -> BuildFlags:
     """Of the build that is recorded for the compiler."""
     linked = (*_linked(wanted), *wanted.counting)
     return BuildFlags((*_found(wanted), *wanted.only_recorded), linked)
 
 
-def profile_flags(profile: Path, wanted: Wanted) -> BuildFlags:
+def profile_flags(profile: Path, wanted: WantedFlags) -> BuildFlags:
     """Of the build that uses a profile; builds run anywhere, so its path is absolute."""
     option = _USE_COUNTS if wanted.counts else _COMPILERS[wanted.compiler].use_profile
     use = f"{option}={profile.resolve()}"
@@ -157,7 +157,7 @@ def layout_flags(flags: BuildFlags, clusters: Path, order: Path) -> BuildFlags:
     )
 
 
-def _found(wanted: Wanted) -> tuple[str, ...]:
+def _found(wanted: WantedFlags) -> tuple[str, ...]:
     return (
         *_COMPILERS[wanted.compiler].debug_info,
         *(PROBES if wanted.probes else ()),
@@ -176,7 +176,7 @@ def _paths_of(original: Path) -> tuple[str, ...]:
     return (f"-fmacro-prefix-map={Path.cwd()}={original.absolute()}",)
 
 
-def _linked(wanted: Wanted) -> tuple[str, ...]:
+def _linked(wanted: WantedFlags) -> tuple[str, ...]:
     relocations = _FOR_BOLT if wanted.bolt else ()
     return (*_LINK, *relocations, *(_BLOCK_MAP_LINKED if wanted.propeller else ()))
 

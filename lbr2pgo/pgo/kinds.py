@@ -32,7 +32,7 @@ code. Of the last two, LLVM takes one way for profiles of probes, and another on
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ProfileKind:
     """One of them."""
 
     told_by: ToldBy
@@ -65,7 +65,7 @@ class Kind:
         return self.told_by != "instrumented"
 
     @property
-    def unlaid(self) -> Kind:
+    def unlaid(self) -> ProfileKind:
         """What the compiler made at first."""
         return replace(self, layout="")
 
@@ -75,7 +75,7 @@ class Kind:
         used = [each for each in USED if each in self.refined]
         return tuple(flag for each in used for flag in USED[each])
 
-    def refinements(self, layout: Layout = "") -> list[Kind]:
+    def refinements(self, layout: Layout = "") -> list[ProfileKind]:
         """The same kind by whatever may refine it, where that is to be laid out so.
 
         >>> ["".join(each.refined) for each in Kind("probes").refinements("propeller")]
@@ -95,7 +95,7 @@ class Kind:
         ways = (*_RECORDED, *USED)
         return [replace(self, refined=(each,)) for each in ways if each not in cant]
 
-    def together(self, others: Iterable[Kind]) -> Kind | None:
+    def together(self, others: Iterable[ProfileKind]) -> ProfileKind | None:
         """The same kind by all its refinements; None where it is one of them.
 
         Merged recordings and second generations are left out: what refines them is another matter.
@@ -120,19 +120,19 @@ class Kind:
         return [*told_by, *contexts, *training, *recorded, *used]
 
 
-SHIPPED = Kind("lines"), Kind("probes"), Kind("contexts")
+SHIPPED = ProfileKind("lines"), ProfileKind("probes"), ProfileKind("contexts")
 """Recorded as it is shipped."""
-INSTRUMENTED = Kind("instrumented")
+INSTRUMENTED = ProfileKind("instrumented")
 """What the others are compared with: the program counts, in another build of it."""
 TRAINING_FLAGS = ("-O1",)
 """What keeps code near to its source at a bearable price (docs/notes/which-profile.md)."""
 
 
-def usual_kind(compiler: str, layout: Layout = "") -> Kind:
+def usual_kind(compiler: str, layout: Layout = "") -> ProfileKind:
     """What a loop takes that is told nothing, by the compiler (clang, gcc or rustc)."""
     if compiler != "clang":
-        return Kind("lines")
-    return Kind("contexts" if keeps_probes(layout) else "lines", TRAINING_FLAGS)
+        return ProfileKind("lines")
+    return ProfileKind("contexts" if keeps_probes(layout) else "lines", TRAINING_FLAGS)
 
 
 def keeps_probes(layout: Layout) -> bool:

@@ -12,7 +12,7 @@ from lbr2pgo.pgo import COUNTERS, NO_TRAINING_BUILD, PROFILES, STEPS
 from lbr2pgo.pgo.cargo import ByRustflags
 from lbr2pgo.pgo.flags import (
     BuildFlags,
-    Wanted,
+    WantedFlags,
     layout_flags,
     plain_flags,
     profile_flags,
@@ -175,10 +175,10 @@ class Loop:
         run_build(self.options.build, flags, self.binary, self._say, way or self._way)
 
     @property
-    def _wanted(self) -> Wanted:
+    def _wanted(self) -> WantedFlags:
         options = self.options
         walks_frames = options.train is not None and walks_frame_pointers(options.train)
-        return Wanted(
+        return WantedFlags(
             options.compiler, options.bolt, options.propeller, options.probes, walks_frames,
             options.training_flags, options.copy_of, options.profile_flags,
             self._work.counts if options.instrumented else None,

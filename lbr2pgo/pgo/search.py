@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 
-from lbr2pgo.pgo.flags import BuildFlags, Wanted, config_file, layout_flags, profile_flags
-from lbr2pgo.pgo.kinds import INSTRUMENTED, SHIPPED, TRAINING_FLAGS, Kind
+from lbr2pgo.pgo.flags import BuildFlags, WantedFlags, config_file, layout_flags, profile_flags
+from lbr2pgo.pgo.kinds import INSTRUMENTED, SHIPPED, TRAINING_FLAGS, ProfileKind
 from lbr2pgo.pgo.loop_options import LoopOptions
 from lbr2pgo.pgo.measure import Measured, candidate_of, measure
 from lbr2pgo.pgo.results import PLAIN, Cost, Results
@@ -35,7 +35,7 @@ _NO_MATTER = 1.001
 _LAID_OUT = 2
 """So many of the best kinds are laid out anew."""
 
-Chain = Sequence[Kind]
+Chain = Sequence[ProfileKind]
 """Kinds that use builds of those before."""
 
 
@@ -75,7 +75,7 @@ class SearchOptions:
         return self.loop.train
 
     @property
-    def kinds(self) -> tuple[Kind, ...]:
+    def kinds(self) -> tuple[ProfileKind, ...]:
         """What is tried of the build that is shipped; GCC knows lines alone."""
         return SHIPPED if self.loop.compiler == "clang" else SHIPPED[:1]
 
@@ -103,10 +103,10 @@ class Search:
         self.config = work / "best.cfg"
         """Flags of the best build, as clang reads them from a file."""
         self._copies, self._counting = work / "trees", Lock()
-        self._kinds: dict[str, Kind] = {}
+        self._kinds: dict[str, ProfileKind] = {}
         """All that were to be tried, by their names, what is simplest first."""
 
-    def run(self) -> Kind | None:
+    def run(self) -> ProfileKind | None:
         """Search; gives the best kind, None for the plain build, and puts it in the binary's place.
 
         Raises InputError where the plain build can't be had; any other that fails is left out.
@@ -123,11 +123,11 @@ class Search:
             write_pieces(self.config, [config_file(self._flags(best)).encode()])
         return best
 
-    def _flags(self, kind: Kind) -> BuildFlags:
+    def _flags(self, kind: ProfileKind) -> BuildFlags:
         """Of the build that is shipped; llvm-bolt comes behind it."""
         work = self.variants.place(kind)
         is_bolted, is_propelled = (kind.layout == each for each in ("bolt", "propeller"))
-        wanted = Wanted(
+        wanted = WantedFlags(
             self.options.loop.compiler, bolt=is_bolted, propeller=is_propelled,
             probes=kind.has_probes, use=kind.profile_flags,
         )  # fmt: skip
@@ -136,7 +136,7 @@ class Search:
             return layout_flags(flags, work.clusters, work.order)
         return flags
 
-    def best(self, commands: Sequence[str]) -> Kind | None:
+    def best(self, commands: Sequence[str]) -> ProfileKind | None:
         """What costs least with some of the commands; None for the plain build.
 
         Of those that hardly differ, the one that asks least of the builds to come.
@@ -147,7 +147,7 @@ class Search:
         near = (name for name in ranked if self.results.ratio(name, commands) <= most)
         return self._kinds.get(min(near, key=simplest.index))
 
-    def loss_by_training(self) -> tuple[Kind | None, float]:
+    def loss_by_training(self) -> tuple[ProfileKind | None, float]:
         """What the training alone would choose, and what share more that costs in the tests."""
         trained, best = (
             self.best(each) for each in (self.options.training.commands, self.options.tests)
@@ -159,17 +159,17 @@ class Search:
         loss = costs[0] / costs[1] - 1
         return trained, loss if loss > _NO_MATTER - 1 else 0.0
 
-    def timed(self, best: Kind | None) -> list[Measured]:
+    def timed(self, best: ProfileKind | None) -> list[Measured]:
         """The plain build and the best one by the first command that judges, with their times."""
         builds = dict.fromkeys((self._build_of(None), self._build_of(best)))
         text = self.options.judges[0]
         candidates = [candidate_of(text, self._place, build) for build in builds]
         return measure(candidates, self.options.loop.runs)
 
-    def _build_of(self, kind: Kind | None) -> Path:
+    def _build_of(self, kind: ProfileKind | None) -> Path:
         return self.variants.plain if kind is None else self.variants.build_of(kind)
 
-    def _is_counted(self, kind: Kind) -> bool:
+    def _is_counted(self, kind: ProfileKind) -> bool:
         """Whether this search has met it: an earlier one had other options."""
         return kind.name in self._kinds and kind.name in self.results.costs
 
@@ -178,7 +178,7 @@ class Search:
         sampled = (kind for kind in self._kinds.values() if kind.is_sampled)
         return [PLAIN, *(kind.name for kind in sampled if self._is_counted(kind))]
 
-    def yardstick(self, kind: Kind) -> Kind | None:
+    def yardstick(self, kind: ProfileKind) -> ProfileKind | None:
         """The instrumented build that a kind is compared with, laid out alike; None for none."""
         alike = replace(INSTRUMENTED, layout=kind.layout), INSTRUMENTED
         return next(filter(self._is_counted, alike), None)
@@ -230,13 +230,13 @@ class Search:
             if together is not None:
                 yield [together]
 
-    def _unrefined(self) -> list[Kind]:
+    def _unrefined(self) -> list[ProfileKind]:
         """The best kind as it is made first."""
         return [each for each in self._compiled() if not each.refined][:1]
 
     def _laid_out(self) -> Iterator[Chain]:
         """Anew, the best that the compiler made, each once: flags may have changed nothing."""
-        layout, found = self.options.loop.layout, list[Kind]()
+        layout, found = self.options.loop.layout, list[ProfileKind]()
         for kind in self._compiled():
             build = self._build_of(kind)
             if len(found) < _LAID_OUT and not any(self._is_same(build, each) for each in found):
@@ -246,10 +246,10 @@ class Search:
         for each in found if layout else ():
             yield [replace(each, layout=layout)]
 
-    def _is_same(self, build: Path, kind: Kind) -> bool:
+    def _is_same(self, build: Path, kind: ProfileKind) -> bool:
         return filecmp.cmp(build, self._build_of(kind), shallow=False)
 
-    def _compiled(self) -> list[Kind]:
+    def _compiled(self) -> list[ProfileKind]:
         """What the compiler made so far, the best first."""
         ranked = self.results.ranked(self.options.judges, self._counted())
         kinds = (self._kinds[name] for name in ranked if name != PLAIN)
@@ -267,7 +267,7 @@ class Search:
                 self.left_out[kind.name] = error.headline
                 self._say(f"   {kind.name}: left out: {error.headline}")
 
-    def _count(self, kind: Kind | None) -> None:
+    def _count(self, kind: ProfileKind | None) -> None:
         """On every command, one after the other: programs may run in the binary's place."""
         name, build = kind.name if kind else PLAIN, self._build_of(kind)
         with self._counting:

@@ -11,7 +11,7 @@ from pathlib import Path
 from time import monotonic
 
 from lbr2pgo.pgo import COUNTERS, NO_TRAINING_BUILD, PROFILES
-from lbr2pgo.pgo.kinds import INSTRUMENTED, SHIPPED, Kind
+from lbr2pgo.pgo.kinds import INSTRUMENTED, SHIPPED, ProfileKind
 from lbr2pgo.pgo.limited import run_limited
 from lbr2pgo.pgo.loop_options import LoopOptions
 from lbr2pgo.pgo.steps import put
@@ -28,7 +28,7 @@ class Variants:
         self._directory = loop.work.absolute()
         self._ends = None if seconds is None else monotonic() + seconds
 
-    def place(self, kind: Kind) -> Workplace:
+    def place(self, kind: ProfileKind) -> Workplace:
         """Where the files of a kind lie."""
         suffix = PROFILES[self._loop.compiler] if kind.is_sampled else COUNTERS
         return Workplace(self._directory / kind.unlaid.name, self._loop.binary, suffix)
@@ -38,7 +38,7 @@ class Variants:
         """The build without a profile."""
         return self.place(SHIPPED[0]).plain
 
-    def build_of(self, kind: Kind) -> Path:
+    def build_of(self, kind: ProfileKind) -> Path:
         """What came out."""
         work = self.place(kind)
         return work.file(kind.layout) if kind.layout else work.rebuilt
@@ -47,7 +47,7 @@ class Variants:
         """The build without a profile, for that by lines to go on with."""
         self._pgo(SHIPPED[0], tree, "build", "build")
 
-    def build(self, kind: Kind, tree: Path) -> None:
+    def build(self, kind: ProfileKind, tree: Path) -> None:
         """Train and build with the profile, or lay out what that gave."""
         if kind.layout:
             self._pgo(kind, tree, kind.layout, kind.layout)
@@ -64,15 +64,15 @@ class Variants:
                 self._check_training_build(kind)
             self._pgo(kind, tree, first, "again" if kind.refined else "rebuild")
 
-    def command(self, kind: Kind) -> str:
+    def command(self, kind: ProfileKind) -> str:
         """Words of the `lbr2pgo pgo` that does the same alone."""
         return shlex.join(self._words(kind))
 
-    def log(self, kind: Kind) -> Path:
+    def log(self, kind: ProfileKind) -> Path:
         """What its build printed."""
         return self.place(kind).file("log")
 
-    def _seed(self, kind: Kind) -> str:
+    def _seed(self, kind: ProfileKind) -> str:
         """Copy what another kind has built alike; gives the first step that is left."""
         if kind == SHIPPED[0]:
             return "train"
@@ -82,16 +82,16 @@ class Variants:
             self._copy(SHIPPED[0], kind, "before")
             return "training-build"
         if kind.told_by == "contexts":
-            other = Kind("probes", kind.training)
+            other = ProfileKind("probes", kind.training)
             self._copy(other, kind, "before", "training")
             training = replace(self._training, call_graph=True)
             return "training-build" if walks_frame_pointers(training) else "train"
         if kind.training:
-            self._copy(Kind(kind.told_by), kind, "before")
+            self._copy(ProfileKind(kind.told_by), kind, "before")
             return "training-build"
         return "build"
 
-    def _check_training_build(self, kind: Kind) -> None:
+    def _check_training_build(self, kind: ProfileKind) -> None:
         """A loop goes on without one; in a search, that kind was tried already."""
         if not self.place(kind).training.exists():
             log = self.log(kind).read_text(errors="replace") if self.log(kind).exists() else ""
@@ -99,7 +99,7 @@ class Variants:
             said = notes[-1].removeprefix(NO_TRAINING_BUILD) if notes else "as without contexts"
             raise InputError(f"there is no training build: {said}", where=str(self.log(kind)))
 
-    def _seed_refined(self, kind: Kind) -> str:
+    def _seed_refined(self, kind: ProfileKind) -> str:
         first, last = "rebuild", PROFILES[self._loop.compiler]
         if {"exact", "both"} & set(kind.refined):
             first, last = "train", "training"
@@ -108,7 +108,7 @@ class Variants:
         self._copy(replace(kind, refined=()), kind, "before", last)
         return first
 
-    def _copy(self, source: Kind, target: Kind, *endings: str) -> None:
+    def _copy(self, source: ProfileKind, target: ProfileKind, *endings: str) -> None:
         old, new = self.place(source), self.place(target)
         new.begin()
         for ending in endings:
@@ -117,7 +117,7 @@ class Variants:
         if old.compilers.exists():  # the build had to go this way
             new.compilers.mkdir(exist_ok=True)
 
-    def _pgo(self, kind: Kind, tree: Path, first: str, last: str) -> None:
+    def _pgo(self, kind: ProfileKind, tree: Path, first: str, last: str) -> None:
         self.place(kind).directory.mkdir(parents=True, exist_ok=True)
         copied = [] if tree == Path.cwd() else ["--copy-of", str(Path.cwd())]
         words = [*self._words(kind), *copied, "--from-step", first, "--to-step", last]
@@ -133,7 +133,7 @@ class Variants:
                 cure=f"The command was: lbr2pgo pgo {shlex.join(words)}",
             )
 
-    def _words(self, kind: Kind) -> Sequence[str]:
+    def _words(self, kind: ProfileKind) -> Sequence[str]:
         loop, training = self._loop, self._training
         trains = [word for command in training.commands for word in ("--train", command)]
         period = [] if training.period is None else ["--period", str(training.period)]

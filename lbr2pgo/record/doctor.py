@@ -44,7 +44,7 @@ class Status(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DoctorRow:
     """One fact: its name, how it bears on recording, its value, and why."""
 
     name: str
@@ -57,7 +57,7 @@ class Row:
 class Diagnosis:
     """All rows, the recorder that `record` would choose, and the command to use."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[DoctorRow, ...]
     choice: Choice
     command: tuple[str, ...]
     missing: tuple[str, ...]
@@ -101,40 +101,40 @@ def command_line(command: tuple[str, ...]) -> str:
     return shlex.join(command)
 
 
-def _cpu(machine: Machine) -> Row:
+def _cpu(machine: Machine) -> DoctorRow:
     cpu = machine.cpu
     numbers = ""
     if cpu.architecture == "x86-64" and cpu.family is not None and cpu.model is not None:
         numbers = f"family {cpu.family:#x}, model {cpu.model:#x}"
-    return Row("CPU", Status.INFO, f"{cpu.vendor} {cpu.name}", numbers)
+    return DoctorRow("CPU", Status.INFO, f"{cpu.vendor} {cpu.name}", numbers)
 
 
-def _recorder(facility: Facility) -> Row:
+def _recorder(facility: Facility) -> DoctorRow:
     name = facility.recorder.value if facility.recorder else "none"
     status = Status.YES if facility.usable else Status.NO
-    return Row("branch recorder", status, name, facility.reason)
+    return DoctorRow("branch recorder", status, name, facility.reason)
 
 
-def _depth(facility: Facility) -> Row:
+def _depth(facility: Facility) -> DoctorRow:
     if not facility.usable:
-        return Row("depth", Status.NO, "-", "no branch recorder can be used")
+        return DoctorRow("depth", Status.NO, "-", "no branch recorder can be used")
     if facility.depth is None:
-        return Row("depth", Status.INFO, "unknown", "kernels before 4.14 don't tell it")
+        return DoctorRow("depth", Status.INFO, "unknown", "kernels before 4.14 don't tell it")
     entries = ", ".join(f"{pmu.name} {pmu.branches}" for pmu in facility.pmus)
-    return Row("depth", Status.YES, f"{facility.depth} entries", entries)
+    return DoctorRow("depth", Status.YES, f"{facility.depth} entries", entries)
 
 
-def _cycles(machine: Machine, facility: Facility) -> Row:
+def _cycles(machine: Machine, facility: Facility) -> DoctorRow:
     name = "cycle counts"
     if not facility.usable:
-        return Row(name, Status.NO, "-", "no branch recorder can be used")
+        return DoctorRow(name, Status.NO, "-", "no branch recorder can be used")
     if not facility.cycles:
-        return Row(name, Status.NO, "no", _why_no_cycles(facility))
+        return DoctorRow(name, Status.NO, "no", _why_no_cycles(facility))
     if _older(machine, CYCLES_SINCE):
-        return Row(name, Status.NO, "no", "Linux passes them on from 4.3 on")
+        return DoctorRow(name, Status.NO, "no", "Linux passes them on from 4.3 on")
     if facility.recorder is Recorder.ARM_BRBE:
-        return Row(name, Status.YES, "yes", "where BRBE knows them: entries may have none")
-    return Row(name, Status.YES, "yes")
+        return DoctorRow(name, Status.YES, "yes", "where BRBE knows them: entries may have none")
+    return DoctorRow(name, Status.YES, "yes")
 
 
 def _why_no_cycles(facility: Facility) -> str:
@@ -144,119 +144,125 @@ def _why_no_cycles(facility: Facility) -> str:
     return f"{facility.recorder.value} doesn't count them"
 
 
-def _call_stack(machine: Machine, facility: Facility) -> Row:
+def _call_stack(machine: Machine, facility: Facility) -> DoctorRow:
     name = "call-stack mode"
     if not facility.usable:
-        return Row(name, Status.NO, "-", "no branch recorder can be used")
+        return DoctorRow(name, Status.NO, "-", "no branch recorder can be used")
     if facility.call_stack and _older(machine, CALL_STACK_SINCE):
-        return Row(name, Status.NO, "no", "Linux offers it from 4.1 on")
+        return DoctorRow(name, Status.NO, "no", "Linux offers it from 4.1 on")
     if facility.call_stack:
-        return Row(name, Status.YES, "yes", "perf record --call-graph lbr")
-    return Row(name, Status.NO, "no", "only Intel has it, from Haswell on")
+        return DoctorRow(name, Status.YES, "yes", "perf record --call-graph lbr")
+    return DoctorRow(name, Status.NO, "no", "only Intel has it, from Haswell on")
 
 
-def _call_chains(facility: Facility) -> Row:
+def _call_chains(facility: Facility) -> DoctorRow:
     if not facility.usable:
-        return Row("call chains", Status.INFO, "exact", "record --call-graph, in the software LBR")
+        return DoctorRow(
+            "call chains", Status.INFO, "exact", "record --call-graph, in the software LBR"
+        )
     flags = "-fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -fno-optimize-sibling-calls"
     reason = f"record --call-graph, of programs built with {flags}"
-    return Row("call chains", Status.LIMITED, "by frame pointers", reason)
+    return DoctorRow("call chains", Status.LIMITED, "by frame pointers", reason)
 
 
-def _instructions(machine: Machine) -> Row:
+def _instructions(machine: Machine) -> DoctorRow:
     name, obstacle = "instruction samples", find_event_obstacle(machine, EXAMPLE)
     if obstacle is not None:
-        return Row(name, Status.NO, "no", obstacle)
-    return Row(name, Status.YES, "yes", "record --no-lbr, convert --no-lbr: branches are inferred")
+        return DoctorRow(name, Status.NO, "no", obstacle)
+    return DoctorRow(
+        name, Status.YES, "yes", "record --no-lbr, convert --no-lbr: branches are inferred"
+    )
 
 
-def _pmus(machine: Machine) -> Row:
+def _pmus(machine: Machine) -> DoctorRow:
     name = "core PMUs"
     if machine.pmus:
         names = ", ".join(pmu.name for pmu in machine.pmus)
-        return Row(name, Status.YES, names, "/sys/bus/event_source/devices")
+        return DoctorRow(name, Status.YES, names, "/sys/bus/event_source/devices")
     if not machine.has_sysfs:
-        return Row(name, Status.NO, "unknown", "/sys/bus/event_source can't be read here")
-    return Row(name, Status.NO, "none", "the kernel shows no performance counters")
+        return DoctorRow(name, Status.NO, "unknown", "/sys/bus/event_source can't be read here")
+    return DoctorRow(name, Status.NO, "none", "the kernel shows no performance counters")
 
 
-def _kernel(machine: Machine, facility: Facility) -> Row:
+def _kernel(machine: Machine, facility: Facility) -> DoctorRow:
     value = machine.kernel_release or "unknown"
     if facility.recorder is None:
-        return Row("kernel", Status.INFO, value)
+        return DoctorRow("kernel", Status.INFO, value)
     since = SINCE[facility.recorder]
     needs = f"{facility.recorder.value} came with Linux {since[0]}.{since[1]}"
     if facility.usable:
-        return Row("kernel", Status.YES, value, needs)
-    return Row("kernel", Status.NO if _older(machine, since) else Status.INFO, value, needs)
+        return DoctorRow("kernel", Status.YES, value, needs)
+    return DoctorRow("kernel", Status.NO if _older(machine, since) else Status.INFO, value, needs)
 
 
 def _older(machine: Machine, version: tuple[int, int]) -> bool:
     return machine.kernel is not None and machine.kernel < version
 
 
-def _paranoid(machine: Machine) -> Row:
+def _paranoid(machine: Machine) -> DoctorRow:
     name, level = "perf_event_paranoid", machine.paranoid
     if level is None:
-        return Row(name, Status.INFO, "unknown", "/proc/sys/kernel can't be read here")
+        return DoctorRow(name, Status.INFO, "unknown", "/proc/sys/kernel can't be read here")
     if machine.privileged:
-        return Row(name, Status.YES, str(level), "doesn't bind you: you hold CAP_PERFMON or more")
+        return DoctorRow(
+            name, Status.YES, str(level), "doesn't bind you: you hold CAP_PERFMON or more"
+        )
     if level > 2:
         cure = "bars you from recording: sudo sysctl kernel.perf_event_paranoid=2"
-        return Row(name, Status.NO, str(level), cure)
+        return DoctorRow(name, Status.NO, str(level), cure)
     if level == 2:
-        return Row(name, Status.LIMITED, "2", "user code only, your own processes only")
-    return Row(name, Status.YES, str(level), "user and kernel code")
+        return DoctorRow(name, Status.LIMITED, "2", "user code only, your own processes only")
+    return DoctorRow(name, Status.YES, str(level), "user and kernel code")
 
 
-def _kptr_restrict(machine: Machine) -> Row:
+def _kptr_restrict(machine: Machine) -> DoctorRow:
     name, level = "kptr_restrict", machine.kptr_restrict
     if level is None:
-        return Row(name, Status.INFO, "unknown")
+        return DoctorRow(name, Status.INFO, "unknown")
     hidden = level >= 2 or (level == 1 and not machine.privileged)
     reason = "hides kernel symbols; user code isn't affected" if hidden else ""
-    return Row(name, Status.LIMITED if hidden else Status.YES, str(level), reason)
+    return DoctorRow(name, Status.LIMITED if hidden else Status.YES, str(level), reason)
 
 
-def _hypervisor(machine: Machine, facility: Facility) -> Row:
+def _hypervisor(machine: Machine, facility: Facility) -> DoctorRow:
     if machine.hypervisor is None:
-        return Row("hypervisor", Status.YES, "none seen")
+        return DoctorRow("hypervisor", Status.YES, "none seen")
     if facility.usable:
         reason = "it lets this guest use the branch recorder"
-        return Row("hypervisor", Status.YES, machine.hypervisor, reason)
+        return DoctorRow("hypervisor", Status.YES, machine.hypervisor, reason)
     if facility.recorder is None:
-        return Row("hypervisor", Status.INFO, machine.hypervisor)
+        return DoctorRow("hypervisor", Status.INFO, machine.hypervisor)
     reason = "ask for a bare-metal instance, or a guest with a virtual PMU that has branch records"
-    return Row("hypervisor", Status.NO, machine.hypervisor, reason)
+    return DoctorRow("hypervisor", Status.NO, machine.hypervisor, reason)
 
 
-def _container(machine: Machine) -> Row:
+def _container(machine: Machine) -> DoctorRow:
     if not machine.container:
-        return Row("container", Status.INFO, "none seen")
+        return DoctorRow("container", Status.INFO, "none seen")
     reason = "its seccomp profile may bar perf_event_open: --cap-add PERFMON"
-    return Row("container", Status.LIMITED, "yes", reason)
+    return DoctorRow("container", Status.LIMITED, "yes", reason)
 
 
-def _perf(machine: Machine) -> Row:
+def _perf(machine: Machine) -> DoctorRow:
     version = machine.perf_version
     if version is None:
         reason = (
             "not installed: apt-get install linux-perf (Debian) or linux-tools-generic (Ubuntu)"
         )
-        return Row("perf", Status.NO, "none", reason)
+        return DoctorRow("perf", Status.NO, "none", reason)
     found = re.match(r"(\d+)\.(\d+)", version)
     if found and (int(found[1]), int(found[2])) < PERF_SINCE:
-        return Row("perf", Status.NO, version, "perf records branches from 3.4 on")
-    return Row("perf", Status.YES, version)
+        return DoctorRow("perf", Status.NO, version, "perf records branches from 3.4 on")
+    return DoctorRow("perf", Status.YES, version)
 
 
-def _software(machine: Machine) -> Row:
+def _software(machine: Machine) -> DoctorRow:
     """Whether the fallback that needs no hardware would work."""
     missing = list(_missing_for_emulation(machine))
     if missing:
-        return Row("software LBR", Status.NO, "no", f"missing: {', '.join(missing)}")
+        return DoctorRow("software LBR", Status.NO, "no", f"missing: {', '.join(missing)}")
     emulators = ", ".join(machine.emulators)
-    return Row("software LBR", Status.YES, "yes", f"{emulators} and {machine.compiler}")
+    return DoctorRow("software LBR", Status.YES, "yes", f"{emulators} and {machine.compiler}")
 
 
 def _missing_for_emulation(machine: Machine) -> Iterator[str]:

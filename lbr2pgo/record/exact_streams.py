@@ -34,7 +34,7 @@ def sum_totals(counters: Sequence[Counters]) -> Totals:
 
 
 @dataclass
-class Images:
+class StreamImages:
     """The mapped files, and how run-time addresses become theirs."""
 
     paths: list[str] = field(default_factory=list)
@@ -75,7 +75,7 @@ def _read_image(path: str) -> tuple[str | None, tuple[tuple[int, int, int], ...]
 
 def exact_counts(streams: Sequence[Stream]) -> ExactCounts:
     """Everything that the processes of a recording counted, in image addresses."""
-    images = Images()
+    images = StreamImages()
     by_name = {stream.path.name: stream for stream in streams}
     rows: list[Rows] = []
     for stream in streams:
@@ -117,7 +117,7 @@ def _numbered(blocks: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
 class _Places:
     """Run-time addresses of one process to images, through the mappings it had."""
 
-    def __init__(self, images: Images, maps: dict[int, Mmap]) -> None:
+    def __init__(self, images: StreamImages, maps: dict[int, Mmap]) -> None:
         highest = max(maps, default=0)
         unknown = images.index(UNKNOWN)
         self._image = np.full(highest + 1, unknown, np.int32)

@@ -28,7 +28,7 @@ from lbr2pgo.record.emulation import (
     emulator_command,
     keeps_halves,
 )
-from lbr2pgo.record.exact_streams import Images, exact_counts, sum_totals
+from lbr2pgo.record.exact_streams import StreamImages, exact_counts, sum_totals
 from lbr2pgo.record.foreground import Ending, run_foreground
 from lbr2pgo.record.guest import EMULATOR_CURE, Guest, find_guest, refuse_shadow_memory
 from lbr2pgo.record.hardware import exit_code
@@ -276,7 +276,7 @@ def _write_recording(
     branches = branch_sample_type(options, kernel=keeps_halves(options, guest))
     event = RecordedEvent(_EVENT, options.period or DEFAULT_PERIOD, branches)
     events = [happening for stream in streams for happening in stream.events]
-    images = Images()
+    images = StreamImages()
     samples = 0
     facts = _facts(options, guest)
     has_chains = options.call_graph or event.is_call_stack
@@ -302,7 +302,7 @@ def _call_chains(batch: BranchStacks) -> MarkedChains:
     return MarkedChains.of_user(batch.chains)
 
 
-def _with_build_id(event: SpaceEvent, images: Images) -> SpaceEvent:
+def _with_build_id(event: SpaceEvent, images: StreamImages) -> SpaceEvent:
     if not isinstance(event, Mmap):
         return event
     return event._replace(build_id=images.build_ids[images.index(event.path)])

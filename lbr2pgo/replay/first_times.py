@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
-from lbr2pgo.counting.count import Reading
+from lbr2pgo.counting.count import SampleReading
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.replay.recordings import Replayed
 from lbr2pgo.sources.base import StackSource
@@ -37,7 +37,7 @@ def first_times(found: Replayed) -> FirstTimes:
     parts = [FirstTimes(image_array(()), np.empty(0, np.uint64))]
     for source in found.sources:
         if isinstance(source, StackSource):
-            reading = Reading(source, found.image, found.asked)
+            reading = SampleReading(source, found.image, found.asked)
             with closing(reading.batches()) as batches:
                 parts += [_of_batch(batch, spaces, reading.spaces) for batch, spaces, _ in batches]
     return _earliest(parts)

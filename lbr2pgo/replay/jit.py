@@ -23,7 +23,7 @@ from lbr2pgo.program.jit.jitdump import read_jitdump
 from lbr2pgo.program.jit.made_functions import newest
 from lbr2pgo.program.jit.made_image import JitImage, jit_image
 from lbr2pgo.program.jit.perf_map import read_perf_map
-from lbr2pgo.program.jit.pieces import Seen
+from lbr2pgo.program.jit.pieces import SeenBranches
 from lbr2pgo.program.process import Part
 from lbr2pgo.sources.base import Source, StackSource
 from lbr2pgo.support.addresses import SLOT_SIZE, image_addresses
@@ -77,7 +77,7 @@ def with_seen(part: Part, counts: BranchCounts) -> Part:
     return replace(part, program=part.program.recorded(seen_in(counts, part.slot)))
 
 
-def seen_in(counts: BranchCounts, slot: int) -> Seen:
+def seen_in(counts: BranchCounts, slot: int) -> SeenBranches:
     """What counts of a process say of its image in a slot."""
     place, past = np.uint64(slot * SLOT_SIZE), np.uint64((slot + 1) * SLOT_SIZE)
     columns = ((counts.from_, FROM), (counts.to, TO), (counts.end, END))
@@ -87,7 +87,7 @@ def seen_in(counts: BranchCounts, slot: int) -> Seen:
     rows = (branches.known & FROM != 0) & (branches.from_ >= place) & (branches.from_ < past)
     has_target = branches.known[rows] & TO != 0
     target = np.where(has_target, branches.to[rows] - place, np.uint64(0))
-    return Seen(
+    return SeenBranches(
         image_addresses(ends - place),
         image_addresses(branches.from_[rows] - place),
         image_addresses(target),

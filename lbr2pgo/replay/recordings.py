@@ -16,7 +16,7 @@ from lbr2pgo.counting.count import (
     Counted,
     CountingOptions,
     Progress,
-    Reading,
+    SampleReading,
     count_image,
     count_together,
     filter_names,
@@ -252,9 +252,9 @@ class _Image:
         self.facts = image_facts(options, program, sources, beside)
         self.counted: list[Counted | InputError] = []
 
-    def reading(self, source: StackSource) -> Reading:
+    def reading(self, source: StackSource) -> SampleReading:
         self.refuse_other_machine(source)
-        return Reading(source, self.facts, self.asked)
+        return SampleReading(source, self.facts, self.asked)
 
     def count(self, source: Source, progress: Progress | None) -> Counted:
         self.refuse_other_machine(source)
@@ -310,10 +310,10 @@ def _count_images(
     is_of_addresses = source.info.addresses is Addresses.RUNTIME
     if isinstance(source, StackSource) and is_of_addresses and len(images) > 1:
         readings = [_tried(partial(image.reading, source), skips_absent) for image in images]
-        there = [reading for reading in readings if isinstance(reading, Reading)]
+        there = [reading for reading in readings if isinstance(reading, SampleReading)]
         counted = iter(count_together(there, progress) if there else ())
         for image, reading in zip(images, readings, strict=True):
-            image.counted.append(next(counted) if isinstance(reading, Reading) else reading)
+            image.counted.append(next(counted) if isinstance(reading, SampleReading) else reading)
         return
     for image in images:
         found = _tried(partial(image.count, source, progress), skips_absent)

@@ -11,7 +11,7 @@ import numpy as np
 from lbr2pgo.analyses import registry
 from lbr2pgo.analyses.evidence import Evidence, Limits
 from lbr2pgo.counting.borders import Borders, told_apart
-from lbr2pgo.counting.count import Reading
+from lbr2pgo.counting.count import SampleReading
 from lbr2pgo.counting.mapped_files import MappedFiles
 from lbr2pgo.evidence.collector import Collector, Finding, Pass, Samples
 from lbr2pgo.evidence.stack_kinds import STACK_KINDS
@@ -81,7 +81,7 @@ def _second_pass(
     source: StackSource, found: Replayed, wanted: Sequence[Finding[Any]]
 ) -> list[Collector[Any]]:
     """Collectors of what is wanted that have seen all samples of a source."""
-    reading = Reading(source, found.image, found.asked)
+    reading = SampleReading(source, found.image, found.asked)
     outside = _numbers_of(reading.files, found.borders.files)
     known = Pass(found.program, found.flow, reading.spaces, source.info.events, outside)
     collectors = [finding.start(known) for finding in wanted]

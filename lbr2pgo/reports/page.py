@@ -33,7 +33,7 @@ _SMALLEST, _DEEPEST = 0.0005, 200
 _HEATS = 9
 
 
-class Texts:
+class PageTexts:
     """Texts by number, each once."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Texts:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class PageSection:
     """A part of the page that is built when it is opened."""
 
     anchor: str
@@ -75,9 +75,9 @@ def silent(report: Report) -> tuple[Table, ...]:
     )
 
 
-def sections(report: Report) -> list[Section]:
+def sections(report: Report) -> list[PageSection]:
     """The tables as parts of the page."""
-    return [Section(f"t-{table.name}", table.title, _size(table)) for table in visible(report)]
+    return [PageSection(f"t-{table.name}", table.title, _size(table)) for table in visible(report)]
 
 
 def _size(table: Table) -> str:
@@ -88,7 +88,7 @@ def _size(table: Table) -> str:
 
 def content(report: Report) -> Json:
     """All that the scripts draw."""
-    texts = Texts()
+    texts = PageTexts()
     flames = [
         {"title": title, **flame(root, texts)}
         for title, root in (("Call stacks", report.call_tree), ("Calls", report.call_graph))
@@ -103,7 +103,7 @@ def content(report: Report) -> Json:
     return {"texts": texts.all(), **found}
 
 
-def table_data(table: Table, texts: Texts) -> Json:
+def table_data(table: Table, texts: PageTexts) -> Json:
     """A table as its columns and rows."""
     return {
         "name": table.name,
@@ -122,11 +122,11 @@ def table_data(table: Table, texts: Texts) -> Json:
     }
 
 
-def _row(columns: Sequence[Column], row: Sequence[Value], texts: Texts) -> list[Value]:
+def _row(columns: Sequence[Column], row: Sequence[Value], texts: PageTexts) -> list[Value]:
     return [_value(column, value, texts) for column, value in zip(columns, row, strict=True)]
 
 
-def _value(column: Column, value: Value, texts: Texts) -> Value:
+def _value(column: Column, value: Value, texts: PageTexts) -> Value:
     if value is None:
         return None
     if column.kind is Unit.ADDRESS:
@@ -136,7 +136,7 @@ def _value(column: Column, value: Value, texts: Texts) -> Value:
     return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
-def _function(view: FunctionView, texts: Texts) -> Json:
+def _function(view: FunctionView, texts: PageTexts) -> Json:
     """One function: its source, its code, and its picture."""
     graph, left_out = _graph(view)
     code = told(view.code)
@@ -152,7 +152,7 @@ def _function(view: FunctionView, texts: Texts) -> Json:
     }
 
 
-def _part(code: Table, part: Sequence[tuple[Value, ...]], texts: Texts) -> list[object]:
+def _part(code: Table, part: Sequence[tuple[Value, ...]], texts: PageTexts) -> list[object]:
     """A row of code, or how many that never ran, and from where to where."""
     if len(part) == 1:
         return list(_row(code.columns, part[0], texts))
@@ -215,12 +215,12 @@ def _left_out(blocks: int, seen: int, kept: int) -> str:
     return "; ".join(parts)
 
 
-def charts(report: Report, texts: Texts) -> list[Json]:
+def charts(report: Report, texts: PageTexts) -> list[Json]:
     """The occurrence rate by cycles of each timed block and loop, without the slowest part."""
     return [_chart(timing, texts) for timing in report.timings if timing.count]
 
 
-def _chart(timing: Timing, texts: Texts) -> Json:
+def _chart(timing: Timing, texts: PageTexts) -> Json:
     total = sum(timing.count)
     kept, seen = _without_tail(timing)
     rates = _rates(timing)
@@ -273,7 +273,7 @@ def _facts(timing: Timing, total: int, seen: int, kept: int) -> Iterator[str]:
         yield f"{timing.saturated:,} saturated"
 
 
-def flame(root: CallNode, texts: Texts) -> Json:
+def flame(root: CallNode, texts: PageTexts) -> Json:
     """A call tree flat, callers before callees: depth, name and samples of each.
 
     Scripts rebuild it; JSON that is nested as deep as stacks may be is beyond some parsers.

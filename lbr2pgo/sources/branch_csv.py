@@ -18,7 +18,7 @@ from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.branch_stacks import MISPREDICTED, PREDICTED, BranchStacks, from_lists
 from lbr2pgo.model.doubts import Doubt
 from lbr2pgo.sources.base import EventInfo, Sniff, SourceFormat, SourceInfo, SymbolResolver
-from lbr2pgo.sources.csv_text import Row, places_of, read_rows, rows_of
+from lbr2pgo.sources.csv_text import CsvRow, places_of, read_rows, rows_of
 from lbr2pgo.support.again import repeatable
 from lbr2pgo.support.errors import InputError
 
@@ -79,7 +79,7 @@ class BranchCsv:
         return dict(self._health)
 
 
-def _header(rows: Iterator[Row], path: Path) -> dict[str, int]:
+def _header(rows: Iterator[CsvRow], path: Path) -> dict[str, int]:
     for row in rows:
         places = places_of(row, _NAMES)
         if all(name in places for name in _NEEDED):
@@ -91,7 +91,7 @@ def _header(rows: Iterator[Row], path: Path) -> dict[str, int]:
     )
 
 
-def _with_sense(header: Row, places: dict[str, int]) -> dict[str, int]:
+def _with_sense(header: CsvRow, places: dict[str, int]) -> dict[str, int]:
     """The places; a column that is called `predicted` tells the opposite."""
     at = places.get("missed")
     if at is not None and header.cells[at].lower().strip() == "predicted":
@@ -99,7 +99,7 @@ def _with_sense(header: Row, places: dict[str, int]) -> dict[str, int]:
     return places
 
 
-def _record(row: Row, places: Mapping[str, int]) -> tuple[int, int, int, int, int] | None:
+def _record(row: CsvRow, places: Mapping[str, int]) -> tuple[int, int, int, int, int] | None:
     """Source, target, flags, count and pid; None if the row is damaged."""
     cells = {name: row.cells[i] for name, i in places.items() if i < len(row.cells)}
     source, target = (_address(cells.get(name, "")) for name in _NEEDED)

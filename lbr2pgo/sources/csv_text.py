@@ -23,7 +23,7 @@ _MARKS = re.compile(r"\(.*?\)|[:_\s]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CsvRow:
     """The cells of one line, without blanks around them."""
 
     line: int
@@ -35,7 +35,7 @@ class Row:
         return tuple(cell for cell in self.cells if cell)
 
 
-def read_rows(path: Path) -> Iterator[Row]:
+def read_rows(path: Path) -> Iterator[CsvRow]:
     """Rows of a file, blank lines too; InputError where it can't be read or is no CSV."""
     try:
         size = path.stat().st_size
@@ -59,12 +59,12 @@ def read_rows(path: Path) -> Iterator[Row]:
         ) from error
 
 
-def rows_of(text: str) -> Iterator[Row]:
+def rows_of(text: str) -> Iterator[CsvRow]:
     """Rows of the head of a file, for sniffing."""
     return _rows(text.splitlines(keepends=True), "")
 
 
-def _rows(lines: Iterator[str] | Sequence[str] | object, path: str) -> Iterator[Row]:
+def _rows(lines: Iterator[str] | Sequence[str] | object, path: str) -> Iterator[CsvRow]:
     reader = csv.reader(lines, skipinitialspace=True)  # type: ignore[arg-type]
     while True:
         try:
@@ -77,7 +77,7 @@ def _rows(lines: Iterator[str] | Sequence[str] | object, path: str) -> Iterator[
                 where=f"{path}:{reader.line_num}",
                 cure="Save the table as comma-separated values.",
             ) from error
-        yield Row(reader.line_num, tuple(cell.strip() for cell in cells))
+        yield CsvRow(reader.line_num, tuple(cell.strip() for cell in cells))
 
 
 def normal(name: str) -> str:
@@ -89,7 +89,7 @@ def normal(name: str) -> str:
     return _MARKS.sub(" ", name.lower()).strip()
 
 
-def places_of(header: Row, names: Mapping[str, Sequence[str]]) -> dict[str, int]:
+def places_of(header: CsvRow, names: Mapping[str, Sequence[str]]) -> dict[str, int]:
     """Which cell of a header holds each wanted column; `names` lists what it may be called.
 
     Names are compared as they stand first, so that `MISPREDICT (%)` differs from `MISPREDICT`.

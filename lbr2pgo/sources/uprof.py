@@ -18,7 +18,7 @@ import numpy as np
 from lbr2pgo.model.doubts import Doubt
 from lbr2pgo.model.line_branches import TEXT_COLUMNS, LineBranches
 from lbr2pgo.sources.base import Sniff, SourceFormat, SourceInfo
-from lbr2pgo.sources.csv_text import Row, normal, number_of, places_of, read_rows, rows_of
+from lbr2pgo.sources.csv_text import CsvRow, normal, number_of, places_of, read_rows, rows_of
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.sums import refuse_too_many
 
@@ -41,7 +41,7 @@ class _Section:
 
     title: str
     places: Mapping[str, int]
-    rows: list[Row] = field(default_factory=list)
+    rows: list[CsvRow] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def _process_of(title: str) -> str:
     return title[at + len(_PER_PROCESS) :].strip(" :-") if at >= 0 else ""
 
 
-def _header_places(row: Row) -> dict[str, int] | None:
+def _header_places(row: CsvRow) -> dict[str, int] | None:
     """Places of the columns if this is the header of a table of branches."""
     places = places_of(row, _NAMES)
     return places if all(name in places for name in _NEEDED) else None

@@ -12,7 +12,7 @@ import pytest
 
 from lbr2pgo.analyses.accuracy import (
     WORST,
-    Edges,
+    EdgeCounts,
     block_starts,
     compare,
     exact_edges,
@@ -46,7 +46,7 @@ def code(kinds: str, start: int = 0x100) -> InstructionTable:
     )
 
 
-def edges(*rows: tuple[int | None, int | None, int]) -> Edges:
+def edges(*rows: tuple[int | None, int | None, int]) -> EdgeCounts:
     """Edges by the numbers of four-byte instructions from 0x100 on; None lies outside."""
 
     def column(k: int) -> Any:

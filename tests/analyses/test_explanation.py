@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections import Counter
 
 from lbr2pgo.analyses.costs import Costs
-from lbr2pgo.analyses.explanation import OTHER_FILES, Build, explain
+from lbr2pgo.analyses.explanation import OTHER_FILES, ExplainedBuild, explain
 from lbr2pgo.analyses.table import Table
 from lbr2pgo.model.exact_counts import Totals
 
@@ -21,8 +21,8 @@ INLINED = Costs(
     indirect_calls=Counter({("target", "main"): 5}),
     returns=Counter({("once", "main"): 1, ("target", "main"): 20}),
 )
-A = Build("a", Totals(1000, 300), CALLED, {("work", "main"): "not inlined: too costly"})
-B = Build("b", Totals(910, 160), INLINED, {("work", "main"): "inlined (cost=5)"})
+A = ExplainedBuild("a", Totals(1000, 300), CALLED, {("work", "main"): "not inlined: too costly"})
+B = ExplainedBuild("b", Totals(910, 160), INLINED, {("work", "main"): "inlined (cost=5)"})
 
 
 def tables() -> dict[str, Table]:
@@ -80,12 +80,12 @@ def test_equal_builds_differ_in_nothing() -> None:
 
 
 def test_shares_are_not_known_where_the_sums_are_equal() -> None:
-    same = Build("b", Totals(1000, 300), INLINED, {})
+    same = ExplainedBuild("b", Totals(1000, 300), INLINED, {})
     assert set(explain(A, same)[1].column("share")) == {None}
 
 
 def test_without_remarks_it_says_how_to_get_them() -> None:
-    silent = Build("b", B.totals, INLINED, {})
+    silent = ExplainedBuild("b", B.totals, INLINED, {})
     _, _, calls, *_ = explain(silent, silent)
     assert any("--remarks" in note for note in calls.notes)
     assert tables()["explain-calls"].notes == ()

@@ -12,7 +12,7 @@ from builders.recordings import TESTBINS
 from builders.sources import Sample
 
 from lbr2pgo.analyses.outcomes import estimate, outcomes
-from lbr2pgo.counting.count import Reading
+from lbr2pgo.counting.count import SampleReading
 from lbr2pgo.counting.place import ImageFacts
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.model.exact_counts import ExactCounts
@@ -195,7 +195,7 @@ def test_intervals_hold_on_sqlite(corpus) -> None:
     evidence = gather((recording,), binary).evidence
     found = estimate(evidence)
     source, target, count = np.fromfile(corpus("sqlite/sq.exact.zst"), "<u8").reshape(-1, 3).T
-    spaces = Reading(open_source(recording), ImageFacts(evidence.program.image.layout)).spaces
+    spaces = SampleReading(open_source(recording), ImageFacts(evidence.program.image.layout)).spaces
     image, inside = spaces.to_image(0, np.ascontiguousarray(source))
     bias = spaces.pieces[0][0].bias
     code = evidence.program.instructions_for(np.unique(image[inside]))

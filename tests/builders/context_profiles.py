@@ -11,7 +11,7 @@ import numpy as np
 from builders.hybrid import read_hybrid
 from builders.unwound import unwound
 
-from lbr2pgo.counting.count import Reading
+from lbr2pgo.counting.count import SampleReading
 from lbr2pgo.counting.place import ImageFacts
 from lbr2pgo.model.context_counts import ContextCounts
 from lbr2pgo.profiles.llvm import text_table
@@ -45,7 +45,7 @@ def line_contexts(binary: Path, recording: Path, *, as_llvm: bool = True) -> Lin
 
 
 def _unwound(program: Program, recording: Path, *, as_llvm: bool) -> ContextCounts:
-    spaces = Reading(open_source(recording), ImageFacts(program.image.layout)).spaces
+    spaces = SampleReading(open_source(recording), ImageFacts(program.image.layout)).spaces
     return unwound(program, read_hybrid(recording), as_llvm=as_llvm, spaces=spaces)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbr2pgo.analyses.accuracy import Edges, executions
+from lbr2pgo.analyses.accuracy import EdgeCounts, executions
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import U64
 
 
-def drawn(edges: Edges, program: Program, samples: int) -> tuple[ImageAddresses, U64]:
+def drawn(edges: EdgeCounts, program: Program, samples: int) -> tuple[ImageAddresses, U64]:
     """Addresses and counts of so many samples, each of any executed instruction."""
     named = np.concatenate([edges.source[edges.source > 0], edges.target[edges.target > 0]])
     code = program.instructions_for(image_addresses(named))

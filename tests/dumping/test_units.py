@@ -12,7 +12,7 @@ import pytest
 from builders.recordings import PIE
 
 from lbr2pgo.cli import main
-from lbr2pgo.dumping.units import Unit, units
+from lbr2pgo.dumping.units import CompileUnit, units
 from lbr2pgo.program.elf.file import FileInMemory, StoredFile
 from lbr2pgo.program.elf.headers import read_headers
 from lbr2pgo.support.errors import InputError
@@ -123,5 +123,5 @@ def outcome_of_damage(whole: bytes, chance: random.Random) -> str:
         found = units(FileInMemory("damaged", bytes(damaged)))
     except InputError:
         return "refused"
-    assert all(isinstance(unit, Unit) for unit in found)
+    assert all(isinstance(unit, CompileUnit) for unit in found)
     return "read"

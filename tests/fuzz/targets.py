@@ -30,7 +30,7 @@ from lbr2pgo.dumping import profile as written
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.exact_counts import ExactCounts
 from lbr2pgo.profiles.base import Form, OutputFormat
-from lbr2pgo.profiles.bolt.fdata.edges import Edges
+from lbr2pgo.profiles.bolt.fdata.edges import FdataEdges
 from lbr2pgo.profiles.bolt.moved import Moved
 from lbr2pgo.profiles.registry import formats, output, read_written
 from lbr2pgo.program.address_translation import translation_of
@@ -173,7 +173,7 @@ def translation(data: bytes) -> None:
     branches, runs = counts.branches(), counts.runs()
     from_, to = functions.containing(branches.from_), functions.containing(branches.to)
     rows = branches.from_, branches.to, branches.mispredicted, branches.count
-    moved.before(Edges(from_, rows[0], to, *rows[1:]))
+    moved.before(FdataEdges(from_, rows[0], to, *rows[1:]))
     inside = np.flatnonzero(moved.holds(functions.containing(runs.start)))
     start = runs.start[inside]
     moved.passed(functions.containing(start), start, runs.end[inside], runs.count[inside])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lbr2pgo.pgo.cargo import ByRustflags, built_program, rustc_flags
-from lbr2pgo.pgo.flags import Wanted, plain_flags, profile_flags, training_flags
+from lbr2pgo.pgo.flags import WantedFlags, plain_flags, profile_flags, training_flags
 from lbr2pgo.pgo.loop import Loop
 from lbr2pgo.pgo.loop_options import LoopOptions
 from lbr2pgo.pgo.training import Training
@@ -33,19 +33,19 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str
 
 
 def test_what_is_stable_is_said_as_such() -> None:
-    flags = profile_flags(Path("/w/a.prof"), Wanted(bolt=True))
+    flags = profile_flags(Path("/w/a.prof"), WantedFlags(bolt=True))
     assert rustc_flags(flags, STABLE) == [
         "-Zdebug-info-for-profiling", "-Cprofile-sample-use=/w/a.prof",
         "-Clink-arg=-Wl,--build-id", "-Clink-arg=-Wl,--emit-relocs",
     ]  # fmt: skip
-    recorded = training_flags(Wanted(frame_pointers=True))
+    recorded = training_flags(WantedFlags(frame_pointers=True))
     assert "-Cforce-frame-pointers=yes" in rustc_flags(recorded, STABLE)
-    older = rustc_flags(plain_flags(Wanted()), frozenset({"Z debuginfo-for-profiling"}))
+    older = rustc_flags(plain_flags(WantedFlags()), frozenset({"Z debuginfo-for-profiling"}))
     assert older[0] == "-Zdebuginfo-for-profiling"
 
 
 def test_a_compiler_that_lacks_an_option_is_refused() -> None:
-    flags = profile_flags(Path("a.prof"), Wanted())
+    flags = profile_flags(Path("a.prof"), WantedFlags())
     with pytest.raises(MissingToolError, match="this rustc has no profile-sample-use"):
         rustc_flags(flags, frozenset({"Z debug-info-for-profiling"}))
 
@@ -83,6 +83,8 @@ def test_a_package_goes_through_the_loop(package: Path, tool: Callable[[str], st
 
 
 def test_the_users_flags_come_first(package: Path) -> None:
-    settings = ByRustflags().settings(plain_flags(Wanted()), {"RUSTFLAGS": "-Ctarget-cpu=native"})
+    settings = ByRustflags().settings(
+        plain_flags(WantedFlags()), {"RUSTFLAGS": "-Ctarget-cpu=native"}
+    )
     assert settings["RUSTFLAGS"].startswith("-Ctarget-cpu=native ")
     assert settings["CARGO_PROFILE_RELEASE_STRIP"] == "none"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lbr2pgo.pgo.flags import (
-    Wanted,
+    WantedFlags,
     afdo_version,
     layout_flags,
     plain_flags,
@@ -19,7 +19,7 @@ from lbr2pgo.pgo.flags import (
 
 def test_the_users_flags_come_first_and_stay() -> None:
     own = {"CFLAGS": "-O3 -Wall", "CXXFLAGS": "", "LDFLAGS": "-fuse-ld=lld"}
-    settings = plain_flags(Wanted(bolt=True)).settings(own)
+    settings = plain_flags(WantedFlags(bolt=True)).settings(own)
     assert settings == {
         "CFLAGS": "-O3 -Wall -g -fdebug-info-for-profiling",
         "CXXFLAGS": " -g -fdebug-info-for-profiling",
@@ -28,7 +28,7 @@ def test_the_users_flags_come_first_and_stay() -> None:
 
 
 def test_who_sets_nothing_gets_an_optimised_build() -> None:
-    assert plain_flags(Wanted()).settings({}) == {
+    assert plain_flags(WantedFlags()).settings({}) == {
         "CFLAGS": "-O2 -g -fdebug-info-for-profiling",
         "CXXFLAGS": "-O2 -g -fdebug-info-for-profiling",
         "LDFLAGS": "-Wl,--build-id",
@@ -36,14 +36,14 @@ def test_who_sets_nothing_gets_an_optimised_build() -> None:
 
 
 def test_the_profile_is_found_from_any_directory() -> None:
-    (flag,) = set(profile_flags(Path("a.prof"), Wanted()).compile) - set(
-        plain_flags(Wanted()).compile
+    (flag,) = set(profile_flags(Path("a.prof"), WantedFlags()).compile) - set(
+        plain_flags(WantedFlags()).compile
     )
     assert flag == f"-fprofile-sample-use={Path.cwd() / 'a.prof'}"
 
 
 def test_every_build_has_probes_and_only_the_recorded_one_frame_pointers_and_more() -> None:
-    wanted = Wanted(probes=True, frame_pointers=True, training=("-O1",))
+    wanted = WantedFlags(probes=True, frame_pointers=True, training=("-O1",))
     recorded = training_flags(wanted)
     others = plain_flags(wanted), profile_flags(Path("a.prof"), wanted)
     for each in (recorded, *others):
@@ -55,7 +55,7 @@ def test_every_build_has_probes_and_only_the_recorded_one_frame_pointers_and_mor
 
 
 def test_blocks_are_laid_out_in_a_build_that_tells_where_they_are_again(tmp_path: Path) -> None:
-    plain = plain_flags(Wanted(propeller=True))
+    plain = plain_flags(WantedFlags(propeller=True))
     assert "-fbasic-block-address-map" in plain.compile
     assert "-fuse-ld=lld" in plain.link
     laid_out = layout_flags(plain, tmp_path / "cc", tmp_path / "ld")
@@ -70,7 +70,7 @@ def test_blocks_are_laid_out_in_a_build_that_tells_where_they_are_again(tmp_path
 
 def test_gcc_is_given_flags_that_it_knows(tmp_path: Path, tool: Callable[[str], str]) -> None:
     gcc = {**os.environ, "CC": tool("gcc"), "CXX": tool("g++")}
-    flags = profile_flags(tmp_path / "gone.afdo", Wanted("gcc", bolt=True))
+    flags = profile_flags(tmp_path / "gone.afdo", WantedFlags("gcc", bolt=True))
     assert flags.compile == (
         "-g", "-fno-reorder-blocks-and-partition", f"-fauto-profile={tmp_path}/gone.afdo"
     )  # fmt: skip
@@ -95,7 +95,7 @@ def test_the_flags_that_a_compiler_does_not_know_are_named(
 ) -> None:
     tool("gcc"), tool("clang++-22")
     compilers = {**os.environ, "CC": "gcc", "CXX": "clang++-22"}
-    flags = profile_flags(tmp_path / "gone.prof", Wanted())
+    flags = profile_flags(tmp_path / "gone.prof", WantedFlags())
     assert refused_flags(flags, compilers) == [
         "gcc does not know -fdebug-info-for-profiling, -fprofile-sample-use"
     ]

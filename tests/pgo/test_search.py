@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lbr2pgo.pgo.kinds import INSTRUMENTED, Kind
+from lbr2pgo.pgo.kinds import INSTRUMENTED, ProfileKind
 from lbr2pgo.pgo.loop_options import LoopOptions
 from lbr2pgo.pgo.measure import candidate_of, measure
 from lbr2pgo.pgo.results import PLAIN, Cost
@@ -41,7 +41,7 @@ def options(**changes: object) -> SearchOptions:
 @pytest.fixture(scope="module")
 def searched(
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[Path, Search, Kind | None, list[str]]]:
+) -> Iterator[tuple[Path, Search, ProfileKind | None, list[str]]]:
     """Where, the search over two trees, its winner, and what it said."""
     for name in ("clang-22", "ld.lld-22", "qemu-x86_64", "llvm-bolt-22", "llvm-profdata-22"):
         if shutil.which(name) is None:
@@ -59,10 +59,10 @@ def searched(
         yield folder, search, search.run(), said
 
 
-Searched = tuple[Path, Search, Kind | None, list[str]]
+Searched = tuple[Path, Search, ProfileKind | None, list[str]]
 
 
-def refined(search: Search) -> dict[str, Kind]:
+def refined(search: Search) -> dict[str, ProfileKind]:
     """What was counted by refined profiles, before it was laid out."""
     kinds = {name: search._kinds[name] for name in search.results.costs if name != PLAIN}
     return {name: kind for name, kind in kinds.items() if kind.refined and not kind.layout}
@@ -146,7 +146,7 @@ def test_what_the_training_would_choose_is_told_if_it_costs_more(
     costs = {PLAIN: dict.fromkeys(one, plain), "probes": one, "lines": other}
     monkeypatch.setattr(search.results, "costs", costs)
     trained, found = search.loss_by_training()
-    assert trained == Kind("probes")
+    assert trained == ProfileKind("probes")
     assert found == pytest.approx(loss, abs=1e-9)
 
 
@@ -195,7 +195,7 @@ def test_any_build_reads_the_winners_flags_from_a_file(
 
 def test_the_command_that_is_told_does_the_same_alone(searched: Searched) -> None:
     _, search, _, _ = searched
-    kind = Kind("probes")
+    kind = ProfileKind("probes")
     command = search.variants.command(kind).replace(
         "--binary app", "--binary app --to-step rebuild"
     )
@@ -228,7 +228,9 @@ def test_another_program_is_searched_anew_and_a_spent_budget_leaves_the_rest_out
     search = Search(options(), lambda line: None)
     search._build_plain()
     search.variants._ends = 0.0
-    search._go_through([Kind("lines"), Kind("probes")], Trees(tmp_path, tmp_path / "trees", 1))
+    search._go_through(
+        [ProfileKind("lines"), ProfileKind("probes")], Trees(tmp_path, tmp_path / "trees", 1)
+    )
     assert search.left_out == dict.fromkeys(("lines", "probes"), "the budget was spent")
     Path("interp.c").write_text(
         INTERP.read_text().replace("return 0", "return 1 - 1", 1) + "int x;"

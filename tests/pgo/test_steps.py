@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from lbr2pgo.pgo.flags import Wanted, plain_flags
+from lbr2pgo.pgo.flags import WantedFlags, plain_flags
 from lbr2pgo.pgo.reach import ByVariables
 from lbr2pgo.pgo.steps import command_words, run_build, with_binary
 from lbr2pgo.support.errors import InputError
 
-PLAIN = plain_flags(Wanted())
+PLAIN = plain_flags(WantedFlags())
 
 
 @pytest.mark.parametrize("text", ["./app < in", "a | b", "cd x && ./app", "./app $N", "X=1 ./app"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from lbr2pgo.model.exact_counts import Totals
-from lbr2pgo.pgo.flags import Wanted, plain_flags, profile_flags
+from lbr2pgo.pgo.flags import WantedFlags, plain_flags, profile_flags
 from lbr2pgo.pgo.measure import CountedRun, Measured
 from lbr2pgo.pgo.reach import ByVariables
 from lbr2pgo.pgo.verdict import Built, verdict
@@ -16,8 +16,8 @@ PROFILE = Path("/w/app.prof")
 PLAIN, REBUILT, FOR_BOLT = (
     ByVariables().advice(flags)
     for flags in (
-        plain_flags(Wanted()), profile_flags(PROFILE, Wanted()),
-        profile_flags(PROFILE, Wanted(bolt=True)),
+        plain_flags(WantedFlags()), profile_flags(PROFILE, WantedFlags()),
+        profile_flags(PROFILE, WantedFlags(bolt=True)),
     )
 )  # fmt: skip
 BUILDS = (

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from lbr2pgo.record.doctor import Diagnosis, Row, Status, diagnose
+from lbr2pgo.record.doctor import Diagnosis, DoctorRow, Status, diagnose
 from lbr2pgo.record.machine import Machine
 
 Make = Callable[..., Machine]
 Pmus = Mapping[str, Any]
 
 
-def rows(diagnosis: Diagnosis) -> dict[str, Row]:
+def rows(diagnosis: Diagnosis) -> dict[str, DoctorRow]:
     return {row.name: row for row in diagnosis.rows}
 
 

@@ -27,7 +27,7 @@ def test_charts_lie_over_each_other() -> None:
     report = make_comparison(
         ReportOptions((RECORDING,), PIE, libraries=False), [STATIC_RECORDING], STATIC
     )
-    chart = page.charts(report, page.Texts())[0]
+    chart = page.charts(report, page.PageTexts())[0]
     before = report.timings[0].before
     assert before is not None
     assert chart["before"] is not None

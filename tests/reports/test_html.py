@@ -186,7 +186,7 @@ def test_columns_of_which_nothing_is_known_are_left_out() -> None:
     columns = (Column("a", "a", Unit.COUNT), Column("b", "b", Unit.LOCATION))
     shown = page.table_data(
         page.visible(replace(toy_report(), tables=(Table("x", "X", columns, ((1, None),)),)))[0],
-        page.Texts(),
+        page.PageTexts(),
     )
     assert [column["name"] for column in shown["columns"]] == ["a"]  # type: ignore[attr-defined]
 
@@ -203,7 +203,7 @@ def test_an_empty_report_says_so() -> None:
 def test_a_chart_shows_rates_without_the_slowest_part() -> None:
     modes = (Mode(80, 0.503), Mode(290, 0.497, 0.25))
     timing = Timing("f", None, 1, 2, (80, 290, 9000), (500, 495, 5), 7, 2, modes)
-    texts = page.Texts()
+    texts = page.PageTexts()
     chart = page.charts(replace(toy_report(), timings=(timing,)), texts)[0]
     assert (chart["cycles"], chart["rate"]) == ([80, 290], [0.5, 0.495])
     assert chart["modes"] == [[80, "80 (50%)"], [290, "290 (50%, 25% mispredicted)"]]
@@ -245,12 +245,12 @@ def test_a_call_tree_of_any_depth_is_drawn_to_some_depth() -> None:
     tree = CallNode("leaf", 1, 1, ())
     for i in range(5000):
         tree = CallNode(f"f{i}", 1, 0, (tree,))
-    frames = page.flame(tree, page.Texts())["frames"]
+    frames = page.flame(tree, page.PageTexts())["frames"]
     assert [frame[0] for frame in frames] == list(range(201))  # type: ignore[index]
 
 
 def test_long_names_are_cut() -> None:
-    texts = page.Texts()
+    texts = page.PageTexts()
     texts.number("x" * 10**6)
     assert len(texts.all()[0]) == 401
 

@@ -179,9 +179,9 @@ def layout_of(corpus: Callable[[str], Path], name: str) -> tuple[Path, ImageLayo
     return path, Image.open(path).layout
 
 
-def seen(counts: BranchCounts) -> ranges_text.Seen:
+def seen(counts: BranchCounts) -> ranges_text.SeenRanges:
     """All that was counted."""
-    return ranges_text.Seen(counts.runs(), counts.branches())
+    return ranges_text.SeenRanges(counts.runs(), counts.branches())
 
 
 def raw_text(source: CountSource, layout: ImageLayout, *, use_offsets: bool = True) -> str:

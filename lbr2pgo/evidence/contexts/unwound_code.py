@@ -17,7 +17,7 @@ from lbr2pgo.support.distinct import among, distinct
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class UnwoundPlaces:
     """What stands at image addresses; columns of equal length."""
 
     address: ImageAddresses
@@ -35,10 +35,12 @@ class Places:
     def __len__(self) -> int:
         return len(self.address)
 
-    def with_more(self, other: Places) -> Places:
+    def with_more(self, other: UnwoundPlaces) -> UnwoundPlaces:
         """These, and others behind them."""
         names = [field.name for field in fields(self)]
-        return Places(*(np.concatenate([getattr(p, n) for p in (self, other)]) for n in names))
+        return UnwoundPlaces(
+            *(np.concatenate([getattr(p, n) for p in (self, other)]) for n in names)
+        )
 
 
 class TouchedCode:
@@ -85,11 +87,11 @@ class TouchedCode:
         one, other = (t.take(np.flatnonzero(t.kind != Kind.OTHER)) for t in tables)
         return one.merged(other)
 
-    def places(self, addresses: ImageAddresses) -> Places:
+    def places(self, addresses: ImageAddresses) -> UnwoundPlaces:
         """What stands at addresses in functions that were touched, or outside all code."""
         kind, _, _, is_code = self._instructions(addresses)
         call, callee = self._calls_before(addresses, is_code)
-        return Places(
+        return UnwoundPlaces(
             addresses,
             is_code,
             self._marks(addresses, kind),

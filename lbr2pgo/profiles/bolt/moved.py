@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from lbr2pgo.profiles.bolt.fdata.edges import Edges
+from lbr2pgo.profiles.bolt.fdata.edges import FdataEdges
 from lbr2pgo.program.address_translation import AddressTranslation
 from lbr2pgo.program.blocks.binary_functions import BinaryFunctions
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
@@ -37,7 +37,7 @@ class Moved:
         moved: Bools = np.append(self._piece >= 0, False)[function]
         return moved
 
-    def before(self, edges: Edges) -> Edges:
+    def before(self, edges: FdataEdges) -> FdataEdges:
         """Branches with their places in the functions before.
 
         A branch stands where its block begins: what is behind may be other instructions now.
@@ -63,7 +63,7 @@ class Moved:
 
     def passed(
         self, function: I64, first: ImageAddresses, last: ImageAddresses, count: U64
-    ) -> Edges:
+    ) -> FdataEdges:
         """How often control passed from each block to the next, in straight runs of functions.
 
         Columns of length m: all functions were moved. A run may begin right before its function.
@@ -80,7 +80,7 @@ class Moved:
         at = np.flatnonzero(passed)
         whole = self._whole[self._function[translation.piece[blocks[at]]]]
         start = self._start[whole]
-        return Edges(
+        return FdataEdges(
             whole,
             image_addresses(start + translation.input[blocks[at]]),
             whole,

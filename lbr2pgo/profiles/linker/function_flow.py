@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lbr2pgo.model.branch_counts import TO
-from lbr2pgo.profiles.linker.function_order import Calls
+from lbr2pgo.profiles.linker.function_order import FunctionCalls
 from lbr2pgo.program.code.regions import Functions
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.arrays import I64, U64
@@ -24,7 +24,7 @@ class FunctionFlow:
     """Bytes of it that ran."""
     weight: U64
     """Bytes that ran, as often as they did."""
-    calls: Calls
+    calls: FunctionCalls
     """By places in these columns."""
 
     def __post_init__(self) -> None:
@@ -50,7 +50,7 @@ def _roots(place: I64, functions: Functions) -> I64:
     return np.append(functions.parent, -1)[place]  # the last one: of no function
 
 
-def _calls(flow: Flow, functions: Functions, number: I64) -> Calls:
+def _calls(flow: Flow, functions: Functions, number: I64) -> FunctionCalls:
     """Branches to where functions begin, from other functions that ran or from themselves."""
     branches = flow.branches
     rows = np.flatnonzero((flow.branch_from >= 0) & (branches.known & TO != 0))
@@ -61,4 +61,4 @@ def _calls(flow: Flow, functions: Functions, number: I64) -> Calls:
     caller = number[_roots(functions.containing(branches.from_[rows]), functions)]
     callee = number[np.where(is_root, target, -1)]
     made = (caller >= 0) & (callee >= 0) & (caller != callee)
-    return Calls(caller[made], callee[made], branches.count[rows[made]]).summed()
+    return FunctionCalls(caller[made], callee[made], branches.count[rows[made]]).summed()

@@ -21,7 +21,7 @@ HFSort.cpp, ArcThreshold)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class FunctionCalls:
     """Calls between functions, by their numbers; (c,) each."""
 
     caller: I64
@@ -32,7 +32,7 @@ class Calls:
         seal(self)
         same_length(self)
 
-    def summed(self) -> Calls:
+    def summed(self) -> FunctionCalls:
         """The same, each pair once, ordered."""
         order = np.lexsort((self.callee, self.caller))
         caller, callee, count = self.caller[order], self.callee[order], self.count[order]
@@ -40,10 +40,10 @@ class Calls:
         new[1:] = (np.diff(caller) != 0) | (np.diff(callee) != 0)
         first = np.flatnonzero(new)
         total = np.add.reduceat(count, first) if len(first) else count
-        return Calls(caller[first], callee[first], total)
+        return FunctionCalls(caller[first], callee[first], total)
 
 
-def by_calls(size: U64, weight: U64, calls: Calls) -> I64:
+def by_calls(size: U64, weight: U64, calls: FunctionCalls) -> I64:
     """The order (n,) of functions of this size in bytes and this weight, the heaviest bytes first.
 
     Each function, the densest first, goes behind the cluster of its most frequent caller; then
@@ -64,7 +64,7 @@ def by_calls(size: U64, weight: U64, calls: Calls) -> I64:
     return clusters.order()
 
 
-def _most_frequent_caller(functions: int, calls: Calls) -> list[int]:
+def _most_frequent_caller(functions: int, calls: FunctionCalls) -> list[int]:
     total = np.bincount(calls.callee, calls.count.astype(np.float64), functions)
     others: Bools = calls.caller != calls.callee
     caller, callee = calls.caller[others], calls.callee[others]

@@ -17,7 +17,7 @@ from lbr2pgo.support.output import PathLike, write_pieces
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ListKind:
     """A kind of list."""
 
     title: str
@@ -26,15 +26,15 @@ class Kind:
     """How many names of functions a line begins with."""
 
 
-SYMBOLS = Kind("# functions in their order, hot ones first", 1)
-CALLS = Kind("# caller, callee, calls", 2)
+SYMBOLS = ListKind("# functions in their order, hot ones first", 1)
+CALLS = ListKind("# caller, callee, calls", 2)
 
 
 @dataclass(frozen=True, slots=True)
 class LinkerList:
     """What a list holds."""
 
-    kind: Kind
+    kind: ListKind
     lines: tuple[str, ...]
 
     def names(self, line: str) -> list[str]:
@@ -42,7 +42,7 @@ class LinkerList:
         return line.split(" ")[: self.kind.names]
 
 
-def write(kind: Kind, lines: Sequence[str], destination: PathLike | BinaryIO) -> None:
+def write(kind: ListKind, lines: Sequence[str], destination: PathLike | BinaryIO) -> None:
     """Write a list."""
     write_pieces(destination, (os.fsencode(line) + b"\n" for line in (kind.title, *lines)))
 
@@ -52,7 +52,7 @@ class ListReader(Reader[LinkerList]):
 
     kind = "lists for a linker"
 
-    def __init__(self, of: Kind) -> None:
+    def __init__(self, of: ListKind) -> None:
         self._of = of
 
     def recognises(self, head: bytes) -> bool:

@@ -88,7 +88,7 @@ class Shape:
 
 def has_chains(work: Work) -> bool:
     """Whether samples have call stacks that were not dropped."""
-    from lbr2pgo.evidence.contexts.recordings import has_call_chains
+    from lbr2pgo.evidence.contexts.context_readings import has_call_chains
 
     if not has_call_chains(work.found):
         return False
@@ -164,10 +164,10 @@ def _nested(
 
 def unwound(work: Work) -> ContextCounts:
     """What ran in which context: to be had by `Work.once`."""
-    from lbr2pgo.evidence.contexts import recordings
+    from lbr2pgo.evidence.contexts import context_readings
 
     with work.timings.stage("unwind call stacks"):
-        return recordings.unwound(work.found)
+        return context_readings.unwound(work.found)
 
 
 def _by_line(work: Work) -> LineContexts:

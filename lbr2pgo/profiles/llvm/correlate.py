@@ -20,12 +20,12 @@ import numpy as np
 
 from lbr2pgo.profiles.llvm.contexts.context_trees import levels
 from lbr2pgo.profiles.llvm.counted_code import CountedCode, counted_code, located, starts
-from lbr2pgo.profiles.llvm.entry_calls import Calls, calls_to_entries
+from lbr2pgo.profiles.llvm.entry_calls import EntryCalls, calls_to_entries
 from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, ProfileTable
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.profiles.llvm.source_places import (
     InlineContexts,
-    Places,
+    PlacesOfLines,
     distinct_rows,
     inline_contexts,
     places_of,
@@ -122,14 +122,14 @@ class _PlacedCalls:
     names: tuple[str, ...]
 
 
-def _placed(calls: Calls, code: CountedCode, place_of: I64) -> _PlacedCalls:
+def _placed(calls: EntryCalls, code: CountedCode, place_of: I64) -> _PlacedCalls:
     place = np.full(len(calls.source), -1)
     row = np.searchsorted(code.address, calls.source[calls.has_source])
     place[calls.has_source] = place_of[row]
     return _PlacedCalls(place, calls.callee, calls.count, calls.names)
 
 
-def _table(executed: _Executed, places: Places, calls: _PlacedCalls) -> ProfileTable:
+def _table(executed: _Executed, places: PlacesOfLines, calls: _PlacedCalls) -> ProfileTable:
     names = {name: number for number, name in enumerate(places.names)}
     callees = np.array([names.setdefault(name, len(names)) for name in calls.names], np.int64)
     calls = replace(calls, callee=callees[calls.callee], names=tuple(names))
@@ -177,7 +177,7 @@ def _with_heads(contexts: Contexts, calls: _PlacedCalls) -> Contexts:
 
 
 def _body(
-    executed: _Executed, places: Places, innermost: I64, calls: _PlacedCalls
+    executed: _Executed, places: PlacesOfLines, innermost: I64, calls: _PlacedCalls
 ) -> tuple[Body, CallTargets]:
     """Counts of locations, and the calls from them; a location that only calls has a zero."""
     is_known = calls.place >= 0

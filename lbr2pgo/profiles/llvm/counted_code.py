@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbr2pgo.profiles.llvm.entry_calls import EXTERNAL, Calls
+from lbr2pgo.profiles.llvm.entry_calls import EXTERNAL, EntryCalls
 from lbr2pgo.program.dwarf.debug_info import DwarfFunctions
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
@@ -43,7 +43,7 @@ class CountedCode:
 
 
 def counted_code(
-    flow: Flow, program: Program, functions: DwarfFunctions, calls: Calls
+    flow: Flow, program: Program, functions: DwarfFunctions, calls: EntryCalls
 ) -> CountedCode:
     """What ran, all of the functions that ran, and where calls were made."""
     ran = functions.containing(distinct(flow.judged.runs.start[flow.judged.valid]))

@@ -21,7 +21,7 @@ code was left at this address, that code gets the calls (LLVM: tools/llvm-profge
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class EntryCalls:
     """Branches to function entries; columns of equal length."""
 
     source: ImageAddresses
@@ -41,7 +41,7 @@ class Calls:
 def calls_to_entries(
     flow: Flow, symbols: Symbols, functions: DwarfFunctions, is_odd: Bools | None = None,
     *, as_llvm: bool,
-) -> Calls:  # fmt: skip
+) -> EntryCalls:  # fmt: skip
     """Calls of the functions given, and tail calls, which can't be told from them.
 
     `is_odd` as in `entries_at`.
@@ -50,7 +50,7 @@ def calls_to_entries(
     entry, names = entries_at(branches.to, symbols, functions, is_odd)
     is_call = (flow.branch_to >= 0) & (entry >= 0)
     inside = flow.branch_from[is_call] >= 0
-    return Calls(
+    return EntryCalls(
         source=np.where(inside, branches.from_[is_call], EXTERNAL),
         has_source=inside | as_llvm,
         callee=entry[is_call],

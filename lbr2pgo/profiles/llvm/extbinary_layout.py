@@ -49,7 +49,7 @@ FILE_ORDER = (
 """Order of the bytes: offsets are known only after the samples."""
 
 
-class Flag(IntFlag):
+class SectionFlag(IntFlag):
     """Flags of a section; the upper half means something else in each type of section."""
 
     COMPRESSED = 1 << 0
@@ -72,7 +72,7 @@ class Flag(IntFlag):
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ProfileSection:
     """A row of the table of sections."""
 
     type: int

@@ -16,8 +16,8 @@ from lbr2pgo.profiles.llvm.extbinary_layout import (
     SECTION,
     SECTION_COUNT,
     VERSION,
-    Flag,
-    Section,
+    ProfileSection,
+    SectionFlag,
     SectionType,
 )
 from lbr2pgo.profiles.llvm.sample_names import Context, Frame, Key, Location, Name
@@ -27,7 +27,7 @@ from lbr2pgo.profiles.llvm.sample_profile import (
     SampleProfile,
     add_saturating,
 )
-from lbr2pgo.profiles.llvm.uleb import Part, UlebStream, read_one
+from lbr2pgo.profiles.llvm.uleb import UlebPart, UlebStream, read_one
 from lbr2pgo.program.pseudo_probes import DEEPEST_INLINING
 
 _LARGEST_U32 = 0xFFFFFFFF
@@ -46,7 +46,7 @@ def decode(data: bytes, file: str) -> SampleProfile:
 
 class _Decoder:
     def __init__(self, data: bytes, file: str) -> None:
-        self.whole = Part(memoryview(data), file)
+        self.whole = UlebPart(memoryview(data), file)
         self.profile = SampleProfile()
         self.names: list[Name] = []
         self.contexts: list[Context] = []
@@ -68,7 +68,7 @@ class _Decoder:
 
     # The extensible form
 
-    def _section_table(self, offset: int) -> list[Section]:
+    def _section_table(self, offset: int) -> list[ProfileSection]:
         data = self.whole.data
         if len(data) < offset + SECTION_COUNT.size:
             self.whole.fail("cut off before the table of sections", offset)
@@ -77,7 +77,7 @@ class _Decoder:
         if count * SECTION.size > len(data) - start:
             self.whole.fail(f"cut off in the table of {count} sections", offset)
         rows = SECTION.iter_unpack(data[start : start + count * SECTION.size])
-        table = [Section(*row) for row in rows]
+        table = [ProfileSection(*row) for row in rows]
         for i, section in enumerate(table):
             if section.offset + section.size > len(data):
                 self.whole.fail(f"section {i} lies beyond the end", start + i * SECTION.size)
@@ -85,18 +85,18 @@ class _Decoder:
             self.whole.fail("sections overlap", start)
         return table
 
-    def _read_sections(self, table: list[Section]) -> None:
+    def _read_sections(self, table: list[ProfileSection]) -> None:
         types = {section.type for section in table}
         if SectionType.SAMPLES not in types and types - set(SectionType):
             self.whole.fail("the samples are in a section of a newer LLVM", 0)
         for section in table:
             if section.size:
                 part = self.whole.sub(section.offset, section.offset + section.size)
-                if section.flags & Flag.COMPRESSED:
+                if section.flags & SectionFlag.COMPRESSED:
                     part = self._unpack(part)
                 self._read_section(section, part)
 
-    def _unpack(self, part: Part) -> Part:
+    def _unpack(self, part: UlebPart) -> UlebPart:
         size, offset = read_one(part, 0)
         packed_size, offset = read_one(part, offset)
         if packed_size > len(part.data) - offset:
@@ -111,9 +111,9 @@ class _Decoder:
             part.fail("a compressed section is damaged", offset)
         if len(data) != size or not stream.eof:
             part.fail(f"a compressed section does not hold {size} bytes", offset)
-        return Part(memoryview(data), part.file, part.start, unpacked=True)
+        return UlebPart(memoryview(data), part.file, part.start, unpacked=True)
 
-    def _read_section(self, section: Section, part: Part) -> None:
+    def _read_section(self, section: ProfileSection, part: UlebPart) -> None:
         match section.type:
             case SectionType.SUMMARY:
                 self._read_summary_flags(section.flags)
@@ -131,19 +131,19 @@ class _Decoder:
 
     def _read_summary_flags(self, flags: int) -> None:
         profile = self.profile
-        profile.is_partial = bool(flags & Flag.SUMMARY_PARTIAL)
-        profile.is_cs = bool(flags & Flag.SUMMARY_CONTEXTS)
-        profile.is_preinlined = bool(flags & Flag.SUMMARY_PREINLINED)
-        profile.is_fs = bool(flags & Flag.SUMMARY_FS)
-        self.has_vtables = bool(flags & Flag.SUMMARY_VTABLES)
+        profile.is_partial = bool(flags & SectionFlag.SUMMARY_PARTIAL)
+        profile.is_cs = bool(flags & SectionFlag.SUMMARY_CONTEXTS)
+        profile.is_preinlined = bool(flags & SectionFlag.SUMMARY_PREINLINED)
+        profile.is_fs = bool(flags & SectionFlag.SUMMARY_FS)
+        self.has_vtables = bool(flags & SectionFlag.SUMMARY_VTABLES)
 
-    def _read_names(self, flags: int, part: Part) -> None:
+    def _read_names(self, flags: int, part: UlebPart) -> None:
         count, offset = read_one(part, 0)
-        if flags & Flag.NAMES_FIXED_LENGTH:
+        if flags & SectionFlag.NAMES_FIXED_LENGTH:
             if count * 8 != len(part.data) - offset:
                 part.fail(f"the table does not hold {count} hashes of names", offset)
             self.names = list(np.frombuffer(part.data[offset:], "<u8").tolist())
-        elif flags & Flag.NAMES_MD5:
+        elif flags & SectionFlag.NAMES_MD5:
             stream = UlebStream(part.sub(offset))
             self.names = []
             while not stream.at_end:
@@ -218,7 +218,7 @@ class _Decoder:
 
     def _read_metadata(self, flags: int, stream: UlebStream) -> None:
         """Read checksums and attributes; functions of contexts are written back in this order."""
-        self.profile.is_probe_based = bool(flags & Flag.METADATA_CHECKSUMS)
+        self.profile.is_probe_based = bool(flags & SectionFlag.METADATA_CHECKSUMS)
         functions = self.profile.functions
         ordered = {}
         while not stream.at_end:
@@ -234,9 +234,9 @@ class _Decoder:
     ) -> None:
         if depth > DEEPEST_INLINING:
             stream.fail(f"functions are inlined more than {DEEPEST_INLINING} deep")
-        checksum = stream.take() if flags & Flag.METADATA_CHECKSUMS else 0
+        checksum = stream.take() if flags & SectionFlag.METADATA_CHECKSUMS else 0
         attributes = 0
-        if flags & Flag.METADATA_ATTRIBUTES:
+        if flags & SectionFlag.METADATA_ATTRIBUTES:
             attributes = stream.take_at_most(_LARGEST_U32)
         if function is not None:
             function.checksum, function.attributes = checksum, attributes
@@ -266,7 +266,7 @@ def _location(stream: UlebStream) -> Location:
     return stream.take_at_most(LARGEST_LINE), stream.take_at_most(_LARGEST_U32)
 
 
-def _split_names(part: Part, offset: int, count: int | None) -> tuple[list[str], int]:
+def _split_names(part: UlebPart, offset: int, count: int | None) -> tuple[list[str], int]:
     """`count` names (all if None), each ended by a NUL byte, and the offset behind them."""
     data = bytes(part.data[offset:])
     pieces = data.split(b"\0") if count is None else data.split(b"\0", min(count, len(data)))

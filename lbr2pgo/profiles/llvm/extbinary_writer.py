@@ -19,8 +19,8 @@ from lbr2pgo.profiles.llvm.extbinary_layout import (
     SECTION_COUNT,
     TABLE_ORDER,
     VERSION,
-    Flag,
-    Section,
+    ProfileSection,
+    SectionFlag,
     SectionType,
 )
 from lbr2pgo.profiles.llvm.hash_order import table_order
@@ -76,9 +76,9 @@ class _Encoder:
         for kind in FILE_ORDER:
             body = self._body(kind)
             flags = self._flags(kind)
-            if flags & Flag.COMPRESSED:
+            if flags & SectionFlag.COMPRESSED:
                 body = _compressed(body)
-            sections[kind] = Section(kind, flags, position, len(body))
+            sections[kind] = ProfileSection(kind, flags, position, len(body))
             bodies.append(body)
             position += len(body)
         rows = (sections[kind] for kind in TABLE_ORDER)
@@ -100,25 +100,25 @@ class _Encoder:
     def _flags(self, kind: SectionType) -> int:
         profile = self.profile
         has_attributes = profile.is_cs or profile.is_preinlined
-        wanted: dict[SectionType, list[tuple[bool, Flag]]] = {
+        wanted: dict[SectionType, list[tuple[bool, SectionFlag]]] = {
             SectionType.SUMMARY: [
-                (profile.is_partial, Flag.SUMMARY_PARTIAL),
-                (profile.is_cs, Flag.SUMMARY_CONTEXTS),
-                (profile.is_preinlined, Flag.SUMMARY_PREINLINED),
-                (profile.is_fs, Flag.SUMMARY_FS),
-                (self.has_vtables, Flag.SUMMARY_VTABLES),
+                (profile.is_partial, SectionFlag.SUMMARY_PARTIAL),
+                (profile.is_cs, SectionFlag.SUMMARY_CONTEXTS),
+                (profile.is_preinlined, SectionFlag.SUMMARY_PREINLINED),
+                (profile.is_fs, SectionFlag.SUMMARY_FS),
+                (self.has_vtables, SectionFlag.SUMMARY_VTABLES),
             ],
             SectionType.NAMES: [
-                (self.md5_names, Flag.NAMES_MD5 | Flag.NAMES_FIXED_LENGTH),
-                (not self.md5_names and self._has_unique_suffix(), Flag.NAMES_UNIQUE_SUFFIX),
+                (self.md5_names, SectionFlag.NAMES_MD5 | SectionFlag.NAMES_FIXED_LENGTH),
+                (not self.md5_names and self._has_unique_suffix(), SectionFlag.NAMES_UNIQUE_SUFFIX),
             ],
-            SectionType.FUNCTION_OFFSETS: [(profile.is_cs, Flag.OFFSETS_ORDERED)],
+            SectionType.FUNCTION_OFFSETS: [(profile.is_cs, SectionFlag.OFFSETS_ORDERED)],
             SectionType.METADATA: [
-                (profile.is_probe_based, Flag.METADATA_CHECKSUMS),
-                (has_attributes, Flag.METADATA_ATTRIBUTES),
+                (profile.is_probe_based, SectionFlag.METADATA_CHECKSUMS),
+                (has_attributes, SectionFlag.METADATA_ATTRIBUTES),
             ],
         }
-        flags = [(self.options.compress, Flag.COMPRESSED), *wanted.get(kind, [])]
+        flags = [(self.options.compress, SectionFlag.COMPRESSED), *wanted.get(kind, [])]
         return sum(int(flag) for is_set, flag in flags if is_set)
 
     def _has_unique_suffix(self) -> bool:

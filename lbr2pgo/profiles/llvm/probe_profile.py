@@ -20,7 +20,7 @@ from typing import TypeVar
 import numpy as np
 
 from lbr2pgo.profiles.llvm.counted_code import CountedCode, counted_code, covering_any, starts
-from lbr2pgo.profiles.llvm.entry_calls import Calls, calls_to_entries
+from lbr2pgo.profiles.llvm.entry_calls import EntryCalls, calls_to_entries
 from lbr2pgo.profiles.llvm.probe_functions import names_by_probes, probed_functions, probes_of
 from lbr2pgo.profiles.llvm.profile_table import (
     Body,
@@ -122,7 +122,7 @@ class _Made:
 Rows = TypeVar("Rows", _Counted, _Made)
 
 
-def _made(table: ProbeTable, calls: Calls) -> _Made:
+def _made(table: ProbeTable, calls: EntryCalls) -> _Made:
     row = np.full(len(calls.source), -1)
     row[calls.has_source] = table.call_at(calls.source[calls.has_source])
     at_probe = row >= 0

@@ -39,7 +39,7 @@ class Locations:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class PlacesOfLines:
     """Places in the source and the functions around them (see `ScopedPlaces`)."""
 
     scope: I32
@@ -69,12 +69,12 @@ class Places:
         return self.function[self.scope[places]].astype(np.int64)
 
 
-def places_of(found: ScopedPlaces, *, is_fs: bool) -> Places:
+def places_of(found: ScopedPlaces, *, is_fs: bool) -> PlacesOfLines:
     """The same as LLVM names them; `is_fs` says that discriminators are not packed."""
     found = _named(found)
     scopes = found.scopes
     start_line = np.append(scopes.start_line, np.uint32(0))  # the last one for a row of -1
-    return Places(
+    return PlacesOfLines(
         found.scope,
         Locations.of(found.line, start_line[found.scope], found.discriminator, is_fs=is_fs),
         scopes.parent.astype(np.int64),
@@ -113,7 +113,7 @@ class InlineContexts:
     function: I64
 
 
-def inline_contexts(places: Places) -> tuple[InlineContexts, I64]:
+def inline_contexts(places: PlacesOfLines) -> tuple[InlineContexts, I64]:
     """Number the contexts, depth by depth: each is told apart by its parent and call.
 
     Also returns the innermost context of each place, -1 without debug information.

@@ -50,7 +50,7 @@ def _decode(data: U8, ends: I64) -> tuple[U64, I64]:
 
 
 @dataclass(frozen=True)
-class Part:
+class UlebPart:
     """Bytes of a file, and where they stand in it."""
 
     data: memoryview
@@ -66,13 +66,13 @@ class Part:
             place = f"0x{self.start + offset:x}"
         raise InputError(what, where=f"{self.file}@{place}", cure="Make the profile again.")
 
-    def sub(self, start: int, end: int | None = None) -> Part:
+    def sub(self, start: int, end: int | None = None) -> UlebPart:
         """The part's bytes from `start` to `end`."""
         base = self.start if self.unpacked else self.start + start
-        return Part(self.data[start:end], self.file, base, self.unpacked)
+        return UlebPart(self.data[start:end], self.file, base, self.unpacked)
 
 
-def read_one(part: Part, offset: int) -> tuple[int, int]:
+def read_one(part: UlebPart, offset: int) -> tuple[int, int]:
     """The number at `offset`, and the offset behind it."""
     window = np.frombuffer(part.data[offset : offset + _LONGEST + 1], np.uint8)
     ends = np.flatnonzero(window < 0x80)[:1]
@@ -87,7 +87,7 @@ def read_one(part: Part, offset: int) -> tuple[int, int]:
 class UlebStream:
     """Takes one number after the other from a part that holds nothing else."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: UlebPart) -> None:
         self._part = part
         self._numbers: list[int] = []  # what is left of the window, last one first
         self._ends = np.zeros(0, np.int64)

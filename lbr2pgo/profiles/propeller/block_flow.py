@@ -47,11 +47,11 @@ class BlockFlow:
     count: U64
     """(b,): runs over each block of the map, or edges into it where these are more."""
     edges: BlockEdges
-    fit: Fit
+    fit: BlockFit
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class BlockFit:
     """Jumps within functions that have a map, and how many of them are where it has borders."""
 
     jumps: int
@@ -113,7 +113,7 @@ def _runs(flow: Flow, blocks: BlockMap) -> tuple[U64, U64]:
     return covered[:-1].astype(np.uint64), past
 
 
-def _jumps(flow: Flow, blocks: BlockMap) -> tuple[BlockEdges, Fit]:
+def _jumps(flow: Flow, blocks: BlockMap) -> tuple[BlockEdges, BlockFit]:
     """Edges that jumps make, and how well all jumps within functions fit the map."""
     branches = flow.branches
     inside = (flow.branch_from >= 0) & (branches.known & TO != 0)
@@ -131,7 +131,7 @@ def _jumps(flow: Flow, blocks: BlockMap) -> tuple[BlockEdges, Fit]:
     made = leads & ~blocks.is_entry[target]
     edges = _summed(source[made], target[made], count[made])
     at_end = _only_jumps_follow(flow, flow.branch_from[rows], blocks.end[source])
-    return edges, Fit(*(int(each.sum()) for each in (count, count[at_end], count[leads])))
+    return edges, BlockFit(*(int(each.sum()) for each in (count, count[at_end], count[leads])))
 
 
 def _only_jumps_follow(flow: Flow, rows: I64, end: U64) -> Bools:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lbr2pgo.model.branch_counts import TO
-from lbr2pgo.profiles.linker.function_order import Calls, by_calls
+from lbr2pgo.profiles.linker.function_order import FunctionCalls, by_calls
 from lbr2pgo.profiles.propeller.block_flow import JUMPS, BlockEdges, BlockFlow, containing
 from lbr2pgo.program.block_map import BlockMap
 from lbr2pgo.replay.replay import Flow
@@ -100,10 +100,12 @@ def _order(flow: Flow, blocks: BlockMap, found: BlockFlow, hot: I64, function: I
     calls = _calls(flow, blocks)
     caller, callee = number[calls.caller], number[calls.callee]
     known = (caller >= 0) & (callee >= 0)
-    return by_calls(size, weight, Calls(caller[known], callee[known], calls.count[known]).summed())
+    return by_calls(
+        size, weight, FunctionCalls(caller[known], callee[known], calls.count[known]).summed()
+    )
 
 
-def _calls(flow: Flow, blocks: BlockMap) -> Calls:
+def _calls(flow: Flow, blocks: BlockMap) -> FunctionCalls:
     """Branches to entries, from blocks of any function; jumps from others, which are tail calls."""
     branches = flow.branches
     rows = np.flatnonzero((flow.branch_from >= 0) & (branches.known & TO != 0))
@@ -116,4 +118,4 @@ def _calls(flow: Flow, blocks: BlockMap) -> Calls:
     # A loop may begin where its function does.
     is_jump = np.isin(flow.instructions.kind[flow.branch_from[rows[made]]], JUMPS)
     is_call = (caller != callee) | ~is_jump
-    return Calls(caller[is_call], callee[is_call], branches.count[rows[made]][is_call])
+    return FunctionCalls(caller[is_call], callee[is_call], branches.count[rows[made]][is_call])

@@ -15,7 +15,7 @@ from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError, OutputError
 
 if TYPE_CHECKING:
-    from lbr2pgo.profiles.propeller.block_flow import BlockFlow, Fit
+    from lbr2pgo.profiles.propeller.block_flow import BlockFit, BlockFlow
     from lbr2pgo.profiles.propeller.block_layout import Layout
     from lbr2pgo.profiles.propeller.cluster_names import Named
     from lbr2pgo.profiles.propeller.files import Cluster
@@ -147,7 +147,7 @@ def _nothing(why: str, where: str | None, cure: str | None) -> OutputError:
     return OutputError(f"nothing was written for Propeller: {why}", where=where, cure=cure)
 
 
-def _said(fit: Fit) -> str:
+def _said(fit: BlockFit) -> str:
     """A run starts where a jump leads to, and ends with one."""
     starts, ends = (each / fit.jumps if fit.jumps else 1.0 for each in (fit.to_starts, fit.at_ends))
     return (

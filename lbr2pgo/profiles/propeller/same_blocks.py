@@ -12,7 +12,7 @@ from lbr2pgo.program.program import Program
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class BlocksCompared:
     """Functions that two builds have."""
 
     functions: int
@@ -20,7 +20,7 @@ class Compared:
     """Those whose blocks have other numbers in the second build."""
 
 
-def compare_blocks(recorded: Program, built: Program) -> Compared:
+def compare_blocks(recorded: Program, built: Program) -> BlocksCompared:
     """Compare the block maps of two builds, function by function of one name.
 
     Raises InputError where one has no map.
@@ -28,7 +28,7 @@ def compare_blocks(recorded: Program, built: Program) -> Compared:
     before, after = _numbers(recorded), _numbers(built)
     common = before.keys() & after.keys()
     differing = sorted(name for name in common if before[name] != after[name])
-    return Compared(len(common), tuple(differing))
+    return BlocksCompared(len(common), tuple(differing))
 
 
 def _numbers(program: Program) -> dict[str, bytes]:

@@ -30,14 +30,14 @@ RANGE, BRANCH = "%x-%x:%d", "%x->%x:%d"
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenRanges:
     """What llvm-profgen would see of a recording."""
 
     runs: Runs
     branches: Branches
 
 
-def seen_by_llvm(flow: Flow, program: Program) -> Seen:
+def seen_by_llvm(flow: Flow, program: Program) -> SeenRanges:
     """Valid runs and branches of the code that llvm-profgen disassembles."""
     runs, branches, code = flow.judged.runs, flow.counts.branches(), disassembled_by_llvm(program)
     is_start = flow.instructions.index_of
@@ -45,14 +45,14 @@ def seen_by_llvm(flow: Flow, program: Program) -> Seen:
     is_from = (is_start(branches.from_) >= 0) & (code.around(branches.from_) >= 0)
     is_to = (is_start(branches.to) >= 0) & (code.around(branches.to) >= 0)
     known = branches.known & (np.where(is_from, FROM, 0) | np.where(is_to, TO, 0))
-    return Seen(
+    return SeenRanges(
         Runs(runs.start[rows], runs.end[rows], runs.count[rows]),
         replace(branches, known=known.astype(np.uint8)),
     )
 
 
 def write(
-    seen: Seen,
+    seen: SeenRanges,
     layout: ImageLayout,
     destination: PathLike | BinaryIO,
     *,

@@ -28,7 +28,7 @@ _ENDS = (Kind.COND, Kind.JUMP, Kind.INDIRECT_JUMP, Kind.RET, Kind.TRAP)
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class BlockLabels:
     """Addresses of labels, each column ascending and without repeats."""
 
     address: ImageAddresses
@@ -56,7 +56,7 @@ def find_labels(
     callers: Disassembly,
     references: CodeReferences,
     idioms: Idioms,
-) -> Labels:
+) -> BlockLabels:
     """Labels of the functions that `code` holds; `callers` are others that may enter them."""
     functions = code.functions
     tables = find_jump_tables(image, code, references, idioms)
@@ -70,7 +70,7 @@ def find_labels(
     pads = _landing_pads(image, code)
     every = (entries, own, tables.target, pads, references.labels)
     referred = distinct(np.concatenate((references.by_data, tables.target)))
-    return Labels(
+    return BlockLabels(
         address=distinct(np.concatenate(every)),
         entries=entries,
         landing_pads=pads,
@@ -139,7 +139,7 @@ class _Exits:
     is_call: Bools
 
 
-def build_blocks(code: Disassembly, labels: Labels) -> BasicBlocks:
+def build_blocks(code: Disassembly, labels: BlockLabels) -> BasicBlocks:
     """Cut functions into blocks at their labels."""
     exits = _exits(code)
     at = code.at(labels.address)
@@ -196,7 +196,7 @@ def _before(flags: Bools) -> Bools:
     return shifted
 
 
-def _falls(code: Disassembly, exits: _Exits, labels: Labels, starts: I64, lasts: I64) -> Bools:
+def _falls(code: Disassembly, exits: _Exits, labels: BlockLabels, starts: I64, lasts: I64) -> Bools:
     """Whether control may pass from each block to the next one.
 
     It does if the last instruction lets it pass, or if a jump of the block goes just there. A
@@ -218,7 +218,7 @@ def _falls(code: Disassembly, exits: _Exits, labels: Labels, starts: I64, lasts:
 
 
 def _indirect_leads_on(
-    code: Disassembly, labels: Labels, lasts: I64, following: ImageAddresses
+    code: Disassembly, labels: BlockLabels, lasts: I64, following: ImageAddresses
 ) -> Bools:
     """Whether an indirect jump at a block's end may go to the place behind it.
 

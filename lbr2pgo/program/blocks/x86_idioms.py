@@ -26,7 +26,7 @@ from lbr2pgo.program.blocks.x86_operands import (
     MOVSXD,
     Instruction,
     Memory,
-    Reader,
+    OperandReader,
 )
 from lbr2pgo.program.blocks.x86_switches import condition, switch_of
 from lbr2pgo.program.code.instructions import Kind
@@ -154,7 +154,7 @@ class _Search:
 
     def __init__(self, code: Disassembly) -> None:
         self._code = code
-        self._reader = Reader()
+        self._reader = OperandReader()
         self._known: dict[int, Instruction] = {}
         self._left = _ALL_SEARCHES
 

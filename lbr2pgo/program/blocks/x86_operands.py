@@ -107,7 +107,7 @@ _BY_REGISTER = {
 """By the field of the ModRM byte that is a part of the opcode."""
 
 
-class Reader:
+class OperandReader:
     """Reads instructions: the usual ones by their first bytes, as capstone takes long to load."""
 
     def read(self, code: bytes) -> Instruction:

@@ -14,7 +14,14 @@ from collections.abc import Iterator
 
 from lbr2pgo.program.blocks.disassembly import Disassembly
 from lbr2pgo.program.blocks.idioms import Switch
-from lbr2pgo.program.blocks.x86_operands import LEA, MOV_LOAD, MOVSXD, Instruction, Memory, Reader
+from lbr2pgo.program.blocks.x86_operands import (
+    LEA,
+    MOV_LOAD,
+    MOVSXD,
+    Instruction,
+    Memory,
+    OperandReader,
+)
 from lbr2pgo.program.code.instructions import Kind
 
 _FARTHEST = 64
@@ -55,7 +62,7 @@ def condition(code: bytes, before: bytes) -> str | None:
     is_jcc = code[0] & 0xF0 == 0x70 or (code[0] == 0x0F and code[1] & 0xF0 == 0x80)
     if not is_jcc or not before:
         return None
-    instruction = Reader().read(before)
+    instruction = OperandReader().read(before)
     if instruction.opcode in _TEST and _is_of_itself(before):
         return _SIGNS.get(number) or _told(number, 0, 64)
     for field in (_CMP, _SUB):
@@ -99,7 +106,7 @@ class _Follower:
     """Follows the index of a jump table back to what the program switches over."""
 
     def __init__(self, code: Disassembly) -> None:
-        self._code, self._reader = code, Reader()
+        self._code, self._reader = code, OperandReader()
 
     def index_of(self, row: int) -> tuple[int, int] | None:
         """Row of the instruction that reads the table for a jump, and the register of the index."""

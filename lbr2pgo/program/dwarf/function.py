@@ -11,7 +11,7 @@ import numpy as np
 from lbr2pgo.program.dwarf import _functions as native
 from lbr2pgo.program.dwarf._frames import chain_offsets, chains, scopes
 from lbr2pgo.program.dwarf._units import Sections
-from lbr2pgo.program.dwarf.section import Texts
+from lbr2pgo.program.dwarf.section import DebugTexts
 from lbr2pgo.program.dwarf.unit import Dwarf, joined
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_array
 from lbr2pgo.support.arrays import I32, I64, U64, Bools, Records
@@ -85,7 +85,7 @@ class NumberedTexts:
             [-1 if text is None else known.setdefault(text, len(known)) for text in texts], np.int32
         )
 
-    def at(self, texts: Texts, places: I64) -> I32:
+    def at(self, texts: DebugTexts, places: I64) -> I32:
         """Number of the text at each place, -1 where there is none."""
         used, back = np.unique(places, return_inverse=True)
         return self.numbers(texts.decode(used))[back]

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lbr2pgo.program.dwarf.section import ABSENT, Section, SectionInMemory, StoredSection
+from lbr2pgo.program.dwarf.section import ABSENT, DebugSection, SectionInMemory, StoredSection
 from lbr2pgo.program.dwarf.unit import NO_PACKAGE, Dwarf
 from lbr2pgo.program.elf.file import File, StoredFile
 from lbr2pgo.program.elf.headers import read_headers
@@ -189,7 +189,7 @@ class SectionReader:
     problems: Counter[str]
     pattern: str = ".debug_{}"
 
-    def __call__(self, name: str) -> Section:
+    def __call__(self, name: str) -> DebugSection:
         """The section whose name completes the pattern."""
         name = self.pattern.format(name)
         header = self.source.section(name)

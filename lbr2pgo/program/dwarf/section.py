@@ -16,7 +16,7 @@ _LEAST, _MOST = 1 << 12, 1 << 20
 """Bytes of strings that are read together."""
 
 
-class Section(Protocol):
+class DebugSection(Protocol):
     """The content of a section, unpacked."""
 
     @property
@@ -36,7 +36,7 @@ class StoredSection:
     size: int
 
     def read(self, start: int, end: int) -> Bytes:
-        """See `Section.read`."""
+        """See `DebugSection.read`."""
         size = min(end, self.size) - start
         return np.frombuffer(self.file.read(self.offset + start, max(size, 0)), np.uint8)
 
@@ -49,11 +49,11 @@ class SectionInMemory:
 
     @property
     def size(self) -> int:
-        """See `Section.size`."""
+        """See `DebugSection.size`."""
         return len(self.data)
 
     def read(self, start: int, end: int) -> Bytes:
-        """See `Section.read`."""
+        """See `DebugSection.read`."""
         return self.data[start:end]
 
 
@@ -61,14 +61,14 @@ ABSENT = SectionInMemory(np.zeros(0, np.uint8))
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
+class DebugTexts:
     """Strings that end with a NUL, by their places: one number for a section and an offset there.
 
     The section is what is left by `TEXT_SECTIONS`. Places are given by loops, -1 where there is no
     string.
     """
 
-    sections: Sequence[Section]
+    sections: Sequence[DebugSection]
 
     def decode(self, places: I64) -> list[str | None]:
         """The strings at (n,) places; None where there is none, or where it has no end.
@@ -86,7 +86,7 @@ class Texts:
         return found
 
 
-def _decode(section: Section, offsets: I64) -> Iterator[str | None]:
+def _decode(section: DebugSection, offsets: I64) -> Iterator[str | None]:
     """The strings at ascending offsets, as long as reading them takes no longer than it should."""
     done, least, budget = 0, _LEAST, 16 * section.size + 4096
     past = int(np.searchsorted(offsets, section.size))

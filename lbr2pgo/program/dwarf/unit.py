@@ -16,13 +16,13 @@ from lbr2pgo.program.dwarf._units import (
     read_aranges,
     read_units,
 )
-from lbr2pgo.program.dwarf.section import ABSENT, Section, Texts
+from lbr2pgo.program.dwarf.section import ABSENT, DebugSection, DebugTexts
 from lbr2pgo.support.arrays import I64, U64, Bools, Bytes, Records
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import among, distinct
 from lbr2pgo.support.intervals import interval_of
 
-GetSection = Callable[[str], Section]
+GetSection = Callable[[str], DebugSection]
 """What `.debug_<name>` holds: nothing where it is absent or damaged."""
 
 NO_PACKAGE = np.zeros((0, 4), np.int64)
@@ -80,7 +80,7 @@ class Dwarf:
         }
         self._sections = Sections(*self._whole.values())
         moved = supplement._str if supplement else ABSENT
-        self.texts = Texts((self._str, get("line_str"), self._info, self._line, moved))
+        self.texts = DebugTexts((self._str, get("line_str"), self._info, self._line, moved))
         self.abbreviations = Abbreviations()
 
     @cached_property
@@ -168,5 +168,5 @@ def joined(parts: Sequence[Records]) -> Records:
     return rows
 
 
-def _whole(section: Section) -> Bytes:
+def _whole(section: DebugSection) -> Bytes:
     return section.read(0, section.size)

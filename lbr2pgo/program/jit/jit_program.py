@@ -9,7 +9,7 @@ from lbr2pgo.program.dwarf.debug_info import CodeInfo
 from lbr2pgo.program.elf.symbols import Symbols
 from lbr2pgo.program.jit.made_image import JitImage
 from lbr2pgo.program.jit.made_lines import JitLines
-from lbr2pgo.program.jit.pieces import Seen, cut_where_seen
+from lbr2pgo.program.jit.pieces import SeenBranches, cut_where_seen
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.arrays import I64
 
@@ -17,13 +17,13 @@ from lbr2pgo.support.arrays import I64
 class JitProgram(Program):
     """The code of one process that no file shows."""
 
-    def __init__(self, made: JitImage, seen: Seen | None = None) -> None:
+    def __init__(self, made: JitImage, seen: SeenBranches | None = None) -> None:
         """Take what was made and, for code without bytes, what was recorded of it."""
         super().__init__(made.image)
         self._made = made
-        self._seen = seen or Seen.nothing()
+        self._seen = seen or SeenBranches.nothing()
 
-    def recorded(self, seen: Seen) -> JitProgram:
+    def recorded(self, seen: SeenBranches) -> JitProgram:
         """The same, of which this is known."""
         return JitProgram(self._made, seen)
 

@@ -28,7 +28,7 @@ _LONGEST = 255
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenBranches:
     """What was recorded of code, in its image's own addresses."""
 
     ends: ImageAddresses
@@ -46,7 +46,7 @@ class Seen:
         return cls(none, none, none, np.zeros(0, np.bool_))
 
 
-def cut_where_seen(ranges: ByteRanges, seen: Seen) -> InstructionTable:
+def cut_where_seen(ranges: ByteRanges, seen: SeenBranches) -> InstructionTable:
     """Pieces of code at ordered ranges, as a table of instructions.
 
     >>> column = lambda *numbers: np.array(numbers, np.uint64)
@@ -67,7 +67,7 @@ def cut_where_seen(ranges: ByteRanges, seen: Seen) -> InstructionTable:
     return InstructionTable(image_addresses(address), size, *_branches(address, seen))
 
 
-def _branches(address: Numbers, seen: Seen) -> tuple[U8, ImageAddresses, Bools]:
+def _branches(address: Numbers, seen: SeenBranches) -> tuple[U8, ImageAddresses, Bools]:
     """Of pieces (m,) at these addresses: kind, target, and whether that is the only one."""
     kind = np.full(len(address), Kind.OTHER, np.uint8)
     target, has_target = np.zeros(len(address), np.uint64), np.zeros(len(address), np.bool_)

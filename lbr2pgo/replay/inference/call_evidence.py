@@ -25,7 +25,7 @@ _CONTRADICTS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class BlockCalls:
     """Direct calls (k,), and jumps to other functions, of the functions of a graph."""
 
     block: I64
@@ -39,7 +39,7 @@ class Calls:
         same_length(self)
 
     @classmethod
-    def of(cls, graph: CodeGraph, code: InstructionTable) -> Calls:
+    def of(cls, graph: CodeGraph, code: InstructionTable) -> BlockCalls:
         """Those that the code has."""
         node_of = graph.nodes_of(np.arange(len(code)))
         jumps = np.isin(code.kind, (Kind.COND, Kind.JUMP)) & graph.is_exit[node_of]
@@ -54,7 +54,7 @@ class Calls:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class CallEvidence:
     """Counts (n,) of nodes and of entries, `UNKNOWN` for some, and how sure they are."""
 
     node: I64
@@ -67,14 +67,16 @@ class Evidence:
         same_length(self)
 
 
-def own_evidence(weights: Weights, node: I64) -> Evidence:
+def own_evidence(weights: Weights, node: I64) -> CallEvidence:
     """What the samples of each function alone tell, if its nodes (n,) ran so often."""
     deviation = np.sqrt(variances(node, weights.node_spread))
     unknown = np.full(len(node), UNKNOWN)
-    return Evidence(weights.node, deviation, unknown, np.full(len(node), np.inf))
+    return CallEvidence(weights.node, deviation, unknown, np.full(len(node), np.inf))
 
 
-def shared_evidence(calls: Calls, graph: CodeGraph, weights: Weights, flow: GraphFlow) -> Evidence:
+def shared_evidence(
+    calls: BlockCalls, graph: CodeGraph, weights: Weights, flow: GraphFlow
+) -> CallEvidence:
     """The same with what callers and called functions tell each other by a first flow."""
     own = own_evidence(weights, flow.node)
     variance = variances(flow.node, _pooled_spread(graph, weights, flow.node))
@@ -89,7 +91,7 @@ def shared_evidence(calls: Calls, graph: CodeGraph, weights: Weights, flow: Grap
     rest = np.maximum(flow.entered[entry] - (called[entry] - leads[rows]), 0)
     node, deviation = _with_more(own, block, rest, variance[entry] + doubt[entry] - variance[block])
     entered = np.where(agrees, np.rint(called), UNKNOWN).astype(np.int64)
-    return Evidence(node, deviation, entered, np.sqrt(np.where(agrees, doubt, np.inf)))
+    return CallEvidence(node, deviation, entered, np.sqrt(np.where(agrees, doubt, np.inf)))
 
 
 def _pooled_spread(graph: CodeGraph, weights: Weights, node: I64) -> F64:
@@ -102,7 +104,7 @@ def _pooled_spread(graph: CodeGraph, weights: Weights, node: I64) -> F64:
     return spread
 
 
-def _with_more(own: Evidence, rows: I64, count: F64, variance: F64) -> tuple[I64, F64]:
+def _with_more(own: CallEvidence, rows: I64, count: F64, variance: F64) -> tuple[I64, F64]:
     """Counts of nodes and their deviations, with more of some of them: means by precision."""
     precision = own.node_deviation**-2.0
     total = own.node * precision

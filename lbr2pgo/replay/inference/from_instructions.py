@@ -24,7 +24,7 @@ from lbr2pgo.program.code.code_graph import CodeGraph, IndirectTargets, code_gra
 from lbr2pgo.program.code.decode import are_slow
 from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay.inference.call_evidence import Calls
+from lbr2pgo.replay.inference.call_evidence import BlockCalls
 from lbr2pgo.replay.inference.flow_traces import counts_of_flow
 from lbr2pgo.replay.inference.graph_weights import UNKNOWN, Weights
 from lbr2pgo.replay.inference.network import infer
@@ -57,7 +57,7 @@ def counts_of_instructions(
     at = np.zeros(len(code), np.int64)
     at[row[known]] = counts[known]
     graph = code_graph(code, program.regions, targets)
-    calls = Calls.of(graph, code)
+    calls = BlockCalls.of(graph, code)
     if is_imprecise:
         tells = ~behind_slow(program, code)
         weights = instruction_weights(graph, without_peaks(graph, at, calls, tells), tells)
@@ -85,7 +85,7 @@ def behind_slow(program: Program, code: InstructionTable) -> Bools:
     return waits
 
 
-def without_peaks(graph: CodeGraph, samples: I64, calls: Calls, tells: Bools) -> I64:
+def without_peaks(graph: CodeGraph, samples: I64, calls: BlockCalls, tells: Bools) -> I64:
     """Samples (r,) of instructions, none many more than the flow says."""
     node, kept = graph.nodes_of(np.arange(len(samples))), samples
     for _ in range(_ROUNDS):

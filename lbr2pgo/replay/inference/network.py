@@ -15,7 +15,12 @@ import numpy as np
 
 from lbr2pgo.program.code.code_graph import CodeGraph
 from lbr2pgo.replay.inference._min_cost_flow import merged, nearest_flow
-from lbr2pgo.replay.inference.call_evidence import Calls, Evidence, own_evidence, shared_evidence
+from lbr2pgo.replay.inference.call_evidence import (
+    BlockCalls,
+    CallEvidence,
+    own_evidence,
+    shared_evidence,
+)
 from lbr2pgo.replay.inference.graph_weights import UNKNOWN, GraphFlow, Weights, deviations
 from lbr2pgo.support.arrays import F64, I64
 from lbr2pgo.support.distinct import begins
@@ -30,7 +35,7 @@ _ROUNDS = 2
 down (20,000 samples of SQLite, Lua and cppcheck), and takes a quarter of the time."""
 
 
-def infer(graph: CodeGraph, weights: Weights, calls: Calls | None = None) -> GraphFlow:
+def infer(graph: CodeGraph, weights: Weights, calls: BlockCalls | None = None) -> GraphFlow:
     """The flow that takes the least change of the weights; of several always the same one.
 
     Functions are inferred each for itself, unless their calls are given.
@@ -79,7 +84,7 @@ class _Network:
         self._size, self._parts = size, np.cumsum([size, len(graph.source), len(entries)])
         self._entries, self._exits = entries, exits
 
-    def nearest(self, evidence: Evidence, edge: I64, likely: I64, spread: F64) -> GraphFlow:
+    def nearest(self, evidence: CallEvidence, edge: I64, likely: I64, spread: F64) -> GraphFlow:
         """The flow nearest to counts of nodes, entries, and edges (m,) of a likely size."""
         # A price keeps flow from going round in circles where nothing is known.
         node_deviation = np.where(evidence.node < 0, 1.0, evidence.node_deviation)

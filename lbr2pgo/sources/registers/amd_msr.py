@@ -43,7 +43,7 @@ class Stack:
     entries: tuple[Entry, ...]
     """From, to, flags as in `stacks`, newest first; only those that were recorded."""
     depth: int
-    filter: lbr.Filter | None
+    filter: lbr.LbrFilter | None
     """None where the dump lacks the register that tells."""
     other_registers: int
 

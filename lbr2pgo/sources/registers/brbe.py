@@ -83,7 +83,7 @@ class RecordBuffer:
     records: tuple[Record, ...]
     """Newest first, up to the first invalid one."""
     depth: int
-    filter: Filter
+    filter: BrbeFilter
     controls: Controls
     behind: int
     """Valid records behind the first invalid one, which are no neighbours of those before it."""
@@ -226,7 +226,7 @@ _FILTER_BITS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class BrbeFilter:
     """What the buffer recorded, as far as the dump tells."""
 
     words: str
@@ -234,7 +234,7 @@ class Filter:
     """PERF_SAMPLE_BRANCH_* bits; None without BRBFCR_EL1."""
 
 
-def _filter_of(values: Mapping[str, int]) -> Filter:
+def _filter_of(values: Mapping[str, int]) -> BrbeFilter:
     """BRBFCR_EL1 and BRBCR_EL1 in words."""
     fcr = values.get("BRBFCR")
     words, names = [], []
@@ -255,7 +255,7 @@ def _filter_of(values: Mapping[str, int]) -> Filter:
         words += ["not in Secure state"] if _mdcr(values) == _NOT_SECURE else []
         names += [name for level, name in _PERF_LEVELS.items() if level in levels]
     bits = sum(1 << bit for bit in {BRANCH_FILTER_BITS[name] for name in names})
-    return Filter("; ".join(words) or "unknown", None if fcr is None else bits)
+    return BrbeFilter("; ".join(words) or "unknown", None if fcr is None else bits)
 
 
 # BRBCR_EL12 is BRBCR_EL1 as a host at EL2 sees it, which has BRBCR_EL2 under the name of BRBCR_EL1

@@ -268,7 +268,7 @@ _PERF_NAMES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class LbrFilter:
     """What a ring records."""
 
     kinds: tuple[str, ...]
@@ -298,7 +298,7 @@ class Filter:
         return sum(1 << bit for bit in {BRANCH_FILTER_BITS[name] for name in names})
 
 
-def filter_of(registers: Mapping[int, int], bank: Bank) -> Filter | None:
+def filter_of(registers: Mapping[int, int], bank: Bank) -> LbrFilter | None:
     """What LBR_SELECT or IA32_LBR_CTL says; None where the dump lacks it."""
     if bank is ARCHITECTURAL:
         word = registers.get(ARCH_LBR_CTL)
@@ -307,9 +307,9 @@ def filter_of(registers: Mapping[int, int], bank: Bank) -> Filter | None:
     return None if word is None else _select_filter(word)
 
 
-def _select_filter(word: int) -> Filter:
+def _select_filter(word: int) -> LbrFilter:
     """LBR_SELECT: a set bit suppresses, except bit 9, which turns the call stack on."""
-    return Filter(
+    return LbrFilter(
         kinds=tuple(name for bit, name in _SELECT_KINDS if not word >> bit & 1),
         suppressed=tuple(name for bit, name in _SELECT_KINDS if word >> bit & 1),
         user=not word & 2,
@@ -318,9 +318,9 @@ def _select_filter(word: int) -> Filter:
     )
 
 
-def _ctl_filter(word: int) -> Filter:
+def _ctl_filter(word: int) -> LbrFilter:
     """IA32_LBR_CTL: a set bit records."""
-    return Filter(
+    return LbrFilter(
         kinds=tuple(name for bit, name in _CTL_KINDS if word >> bit & 1),
         suppressed=tuple(name for bit, name in _CTL_KINDS if not word >> bit & 1),
         user=bool(word & 4),

@@ -25,7 +25,7 @@ class Ring:
     depth: int
     entries: tuple[lbr.Entry, ...]
     """Newest first."""
-    filter: lbr.Filter | None
+    filter: lbr.LbrFilter | None
     """None where the dump doesn't hold the register that tells."""
     recording: bool | None
     """Whether the ring was still recording when it was read; None where the dump doesn't tell."""

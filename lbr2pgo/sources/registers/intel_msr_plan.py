@@ -49,7 +49,7 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedBranches:
     """What to record."""
 
     kinds: tuple[str, ...] = ("any",)
@@ -59,7 +59,7 @@ class Wanted:
     call_stack: bool = False
 
 
-def wanted_of(filters: Sequence[str]) -> Wanted:
+def wanted_of(filters: Sequence[str]) -> WantedBranches:
     """What `perf record -j` with these names asks for: every kind and user code if none says else.
 
     >>> wanted_of(("any_call", "u"))
@@ -74,12 +74,12 @@ def wanted_of(filters: Sequence[str]) -> Wanted:
             cure=f"Choose from {', '.join(FILTERS)}, and {' and '.join(_LEVELS)} for the level.",
         )
     kinds = tuple(name for name in filters if name in FILTERS)
-    return Wanted(
+    return WantedBranches(
         kinds or ("any",), user="u" in filters or "k" not in filters, kernel="k" in filters
     )
 
 
-def plan(model: lbr.Model, wanted: Wanted) -> tuple[Write, ...]:
+def plan(model: lbr.Model, wanted: WantedBranches) -> tuple[Write, ...]:
     """The writes, in their order; InputError for what the registers can't do."""
     if not wanted.user and not wanted.kernel:
         raise InputError(
@@ -98,7 +98,7 @@ def _any_of(bits: Mapping[str, int], kinds: Sequence[str]) -> int:
     return total
 
 
-def _model_specific(model: lbr.Model, wanted: Wanted) -> tuple[Write, ...]:
+def _model_specific(model: lbr.Model, wanted: WantedBranches) -> tuple[Write, ...]:
     bank, depth = model.bank, model.depth
     if not bank.has_select:
         _refuse_filters(bank, wanted)
@@ -130,7 +130,7 @@ def _model_specific(model: lbr.Model, wanted: Wanted) -> tuple[Write, ...]:
     )
 
 
-def _refuse_filters(bank: lbr.Bank, wanted: Wanted) -> None:
+def _refuse_filters(bank: lbr.Bank, wanted: WantedBranches) -> None:
     """Rings without a filter record every branch, of the kernel too."""
     if wanted.call_stack or wanted.kinds != ("any",) or not (wanted.user and wanted.kernel):
         raise InputError(
@@ -139,7 +139,7 @@ def _refuse_filters(bank: lbr.Bank, wanted: Wanted) -> None:
         )
 
 
-def _debugctl(wanted: Wanted) -> tuple[int, str]:
+def _debugctl(wanted: WantedBranches) -> tuple[int, str]:
     if wanted.call_stack:
         # Linux: lbr.c, __intel_pmu_lbr_enable.
         why = "bit 0: record; not bit 11: freezing would put a call stack's top out of step"
@@ -148,7 +148,7 @@ def _debugctl(wanted: Wanted) -> tuple[int, str]:
     return lbr.DEBUGCTL_LBR | lbr.DEBUGCTL_FREEZE_ON_PMI, why
 
 
-def _architectural(depth: int, wanted: Wanted) -> tuple[Write, ...]:
+def _architectural(depth: int, wanted: WantedBranches) -> tuple[Write, ...]:
     control = _CALL_STACK_CTL if wanted.call_stack else _any_of(_CTL_BITS, wanted.kinds)
     control |= (2 if wanted.kernel else 0) | (4 if wanted.user else 0)
     control |= 8 if wanted.call_stack else 0

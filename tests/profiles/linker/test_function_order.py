@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbr2pgo.profiles.linker.function_order import Calls, by_calls
+from lbr2pgo.profiles.linker.function_order import FunctionCalls, by_calls
 
 
 def ordered(sizes: list[int], weights: list[int], *calls: tuple[int, int, int]) -> list[int]:
     rows = np.array(calls, np.int64).reshape(-1, 3)
-    table = Calls(rows[:, 0], rows[:, 1], rows[:, 2].astype(np.uint64))
+    table = FunctionCalls(rows[:, 0], rows[:, 1], rows[:, 2].astype(np.uint64))
     size, weight = np.array(sizes, np.uint64), np.array(weights, np.uint64)
     return by_calls(size, weight, table).tolist()
 
@@ -34,7 +34,9 @@ def test_a_cluster_grows_to_half_a_large_page() -> None:
 
 
 def test_calls_add_up() -> None:
-    calls = Calls(np.array([1, 0, 1]), np.array([2, 2, 2]), np.array([3, 4, 5], np.uint64)).summed()
+    calls = FunctionCalls(
+        np.array([1, 0, 1]), np.array([2, 2, 2]), np.array([3, 4, 5], np.uint64)
+    ).summed()
     assert (calls.caller.tolist(), calls.count.tolist()) == ([0, 1], [4, 8])
 
 

@@ -13,7 +13,7 @@ from lbr2pgo.profiles.llvm import extbinary as llvm_extbinary
 from lbr2pgo.profiles.llvm import text as llvm_text
 from lbr2pgo.profiles.llvm import uleb
 from lbr2pgo.profiles.llvm.extbinary import Options
-from lbr2pgo.profiles.llvm.extbinary_layout import SECTION, Flag, SectionType
+from lbr2pgo.profiles.llvm.extbinary_layout import SECTION, SectionFlag, SectionType
 from lbr2pgo.profiles.llvm.extbinary_reader import decode
 from lbr2pgo.profiles.llvm.sample_names import Frame, guid
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
@@ -193,7 +193,7 @@ def test_hashes_stand_for_names():
 def test_hashes_of_any_length_are_read():
     data = written(parse(b"f:1:1\n 1: 1\n"), md5_names=True)
     table = uleb.encode([1, guid("f")])[0]
-    changed = with_section(data, SectionType.NAMES, table, int(Flag.NAMES_MD5))
+    changed = with_section(data, SectionType.NAMES, table, int(SectionFlag.NAMES_MD5))
     assert set(decode(changed, "x").functions) == {guid("f")}
 
 
@@ -422,7 +422,9 @@ def test_unknown_sections_are_skipped():
 def test_sections_do_not_unpack_without_bound():
     bomb = zlib.compress(bytes(1 << 28), 9)
     body = uleb.encode([1 << 28, len(bomb)])[0] + bomb
-    data = with_section(written(parse(PROFILE)), SectionType.SAMPLES, body, int(Flag.COMPRESSED))
+    data = with_section(
+        written(parse(PROFILE)), SectionType.SAMPLES, body, int(SectionFlag.COMPRESSED)
+    )
     with pytest.raises(InputError, match="too much"):
         decode(data, "x")
 
@@ -430,7 +432,9 @@ def test_sections_do_not_unpack_without_bound():
 def test_a_section_that_unpacks_to_more_than_it_says_is_refused():
     packed = zlib.compress(bytes(1 << 20), 9)
     body = uleb.encode([100, len(packed)])[0] + packed
-    data = with_section(written(parse(PROFILE)), SectionType.SAMPLES, body, int(Flag.COMPRESSED))
+    data = with_section(
+        written(parse(PROFILE)), SectionType.SAMPLES, body, int(SectionFlag.COMPRESSED)
+    )
     with pytest.raises(InputError, match="does not hold 100 bytes"):
         decode(data, "x")
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbr2pgo.profiles.llvm import uleb
-from lbr2pgo.profiles.llvm.uleb import Part, UlebStream, read_one
+from lbr2pgo.profiles.llvm.uleb import UlebPart, UlebStream, read_one
 from lbr2pgo.support.errors import InputError
 
 numbers = st.integers(0, 300) | st.integers(0, 2**64 - 1) | st.sampled_from([2**63, 2**64 - 1])
@@ -20,7 +20,7 @@ def encode_one(number):
 
 
 def part(data, **options):
-    return Part(memoryview(data), "x", **options)
+    return UlebPart(memoryview(data), "x", **options)
 
 
 def take_all(data):

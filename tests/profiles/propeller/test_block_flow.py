@@ -9,7 +9,7 @@ import numpy as np
 from builders.elf import Function
 from builders.flows import Trace, flow_of
 
-from lbr2pgo.profiles.propeller.block_flow import BlockFlow, Fit, block_flow, containing
+from lbr2pgo.profiles.propeller.block_flow import BlockFit, BlockFlow, block_flow, containing
 from lbr2pgo.profiles.propeller.block_layout import Layout, lay_out
 from lbr2pgo.program.block_map import BlockMap
 from lbr2pgo.support.addresses import image_array
@@ -64,7 +64,7 @@ def test_a_jump_is_an_edge_and_a_run_falls_over_every_border(tmp_path: Path) -> 
     found = counted(tmp_path, (8, 0, 5, 1), (5, 0, 5, 4), (5, 0, 2, 1), (2, 7, 7, 1))
     assert edges(found) == {(0, 1): 6, (1, 2): 5, (2, 1): 5, (1, 3): 1}
     assert found.count.tolist() == [6, 11, 5, 1, 0]
-    assert found.fit == Fit(jumps=6, at_ends=6, to_starts=6)
+    assert found.fit == BlockFit(jumps=6, at_ends=6, to_starts=6)
 
 
 def test_a_run_goes_over_padding_before_an_aligned_block(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_a_run_from_one_function_into_the_next_is_no_edge(tmp_path: Path) -> Non
 def test_jumps_into_the_middle_of_a_block_are_counted_against_the_map(tmp_path: Path) -> None:
     flow, _ = flow_of(tmp_path, CODE, BASE, [(2, 7, 7, 9), (5, 0, 5, 1)], SYMBOLS)
     found = block_flow(flow, block_map([(0, 0, 8), (1, 0, 6)]))
-    assert found.fit == Fit(jumps=10, at_ends=0, to_starts=1)
+    assert found.fit == BlockFit(jumps=10, at_ends=0, to_starts=1)
     assert edges(found) == {}
 
 
@@ -103,9 +103,9 @@ def test_a_block_may_end_with_several_jumps(tmp_path: Path) -> None:
     traces: list[Trace] = [(0, 4, 5, 3), (2, 5, 5, 4)]
     flow, _ = flow_of(tmp_path, code, BASE, traces, [Function("f", BASE, 6)])
     found = block_flow(flow, block_map([(0, 0, 4), (0, 1, 1), (0, 2, 1)]))
-    assert found.fit == Fit(jumps=7, at_ends=7, to_starts=7)
+    assert found.fit == BlockFit(jumps=7, at_ends=7, to_starts=7)
     found = block_flow(flow, block_map([(0, 0, 3), (0, 1, 2), (0, 2, 1)]))
-    assert found.fit == Fit(jumps=7, at_ends=0, to_starts=4)
+    assert found.fit == BlockFit(jumps=7, at_ends=0, to_starts=4)
 
 
 def test_addresses_outside_of_all_blocks_are_in_none() -> None:

@@ -10,7 +10,13 @@ from capstone import x86
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lbr2pgo.program.blocks.x86_operands import UNUSUAL, Instruction, Memory, Reader, read_usual
+from lbr2pgo.program.blocks.x86_operands import (
+    UNUSUAL,
+    Instruction,
+    Memory,
+    OperandReader,
+    read_usual,
+)
 
 LONGEST = 15
 REGISTERS = (
@@ -98,14 +104,16 @@ def test_operands_of_jump_tables(code: str, expected: int | Memory) -> None:
 def test_of_an_unusual_instruction_is_told_what_it_sets(code: str) -> None:
     assert read_usual(bytes.fromhex(code)) is None
     sets = frozenset(written(disassembled(bytes.fromhex(code))))
-    assert Reader().read(bytes.fromhex(code)) == Instruction(UNUSUAL, False, None, None, sets)
+    assert OperandReader().read(bytes.fromhex(code)) == Instruction(
+        UNUSUAL, False, None, None, sets
+    )
 
 
 def test_what_is_no_instruction_sets_nothing() -> None:
-    assert Reader().read(b"\x06").written == frozenset()
+    assert OperandReader().read(b"\x06").written == frozenset()
 
 
 @pytest.mark.parametrize("code", [b"", b"\x66", b"\x48", b"\x0f", b"\x66\x48\x0f", b"\x8b"])
 def test_data_among_code_that_begins_as_an_instruction_sets_nothing(code: bytes) -> None:
-    found = Reader().read(code)
+    found = OperandReader().read(code)
     assert (found.opcode, found.written) == (UNUSUAL, frozenset())

@@ -10,16 +10,16 @@ from builders.dwarf import u8
 
 from lbr2pgo.program.dwarf import section as module
 from lbr2pgo.program.dwarf._texts import TEXT_SECTIONS
-from lbr2pgo.program.dwarf.section import ABSENT, SectionInMemory, StoredSection, Texts
+from lbr2pgo.program.dwarf.section import ABSENT, DebugTexts, SectionInMemory, StoredSection
 from lbr2pgo.program.elf.file import StoredFile
 
 
-def texts(*sections: bytes) -> Texts:
+def texts(*sections: bytes) -> DebugTexts:
     parts = [SectionInMemory(u8(section)) for section in sections]
-    return Texts([*parts, *[ABSENT] * (TEXT_SECTIONS - len(sections))])
+    return DebugTexts([*parts, *[ABSENT] * (TEXT_SECTIONS - len(sections))])
 
 
-def decode(found: Texts, *offsets: int, section: int = 0) -> list[str | None]:
+def decode(found: DebugTexts, *offsets: int, section: int = 0) -> list[str | None]:
     return found.decode(np.array(offsets, np.int64) * TEXT_SECTIONS + section)
 
 
@@ -51,7 +51,7 @@ def test_parts_in_which_strings_are_read_do_not_matter(
     path.write_bytes(b"before" + data + b"behind\0")
     stored = StoredSection(StoredFile(path), len("before"), len(data))
     for section in (SectionInMemory(u8(data)), stored):
-        assert decode(Texts([section]), *offsets.tolist()) == expected
+        assert decode(DebugTexts([section]), *offsets.tolist()) == expected
 
 
 @pytest.mark.parametrize("end", [b"", b"\0"])

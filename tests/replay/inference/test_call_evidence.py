@@ -9,7 +9,7 @@ from builders.recordings import PIE
 from lbr2pgo.program.code.code_graph import CodeGraph, code_graph
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay.inference.call_evidence import Calls
+from lbr2pgo.replay.inference.call_evidence import BlockCalls
 from lbr2pgo.replay.inference.graph_weights import UNKNOWN, GraphFlow, Weights
 from lbr2pgo.replay.inference.network import infer
 
@@ -24,10 +24,10 @@ GRAPH = CodeGraph(
     target=np.array([1, 2, 3, 3]),
     is_fall=np.array([True, False, False, False]),
 )
-CALLS = Calls(np.array([1]), np.array([4]), np.array([False]))
+CALLS = BlockCalls(np.array([1]), np.array([4]), np.array([False]))
 
 
-def inferred(node: list[int], spread: list[float], calls: Calls | None) -> GraphFlow:
+def inferred(node: list[int], spread: list[float], calls: BlockCalls | None) -> GraphFlow:
     nothing = np.full(4, UNKNOWN)
     return infer(GRAPH, Weights(np.array(node), np.array(spread), nothing, np.ones(4)), calls)
 
@@ -58,7 +58,7 @@ def program() -> Program:
 def test_calls_are_those_of_the_code(program: Program) -> None:
     code = program.instructions_for(program.functions.start)
     graph = code_graph(code, program.regions)
-    calls = Calls.of(graph, code)
+    calls = BlockCalls.of(graph, code)
     starts = code.address[graph.first[calls.entry]]
     for block, start, is_jump in zip(calls.block, starts, calls.is_jump, strict=True):
         rows = np.arange(graph.first[block], graph.last[block] + 1)

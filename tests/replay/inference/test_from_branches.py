@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from builders.recordings import PIE, RECORDING
 
-from lbr2pgo.analyses.accuracy import Accuracy, Edges, measure
+from lbr2pgo.analyses.accuracy import Accuracy, EdgeCounts, measure
 from lbr2pgo.cli import main
 from lbr2pgo.cli.accuracy import exact_edges_of
 from lbr2pgo.conversion import ConvertOptions, convert
@@ -41,12 +41,12 @@ def program() -> Program:
 
 
 @pytest.fixture(scope="module")
-def exact(program: Program) -> Edges:
+def exact(program: Program) -> EdgeCounts:
     return exact_edges_of(EXACT, program)
 
 
 @pytest.fixture(scope="module")
-def targets(program: Program, exact: Edges) -> IndirectTargets:
+def targets(program: Program, exact: EdgeCounts) -> IndirectTargets:
     return indirect_targets(program, exact.source[exact.source > 0])
 
 
@@ -62,7 +62,7 @@ def single(whole: Flow, kinds: frozenset[Kind]) -> BranchCounts:
     )  # fmt: skip
 
 
-def judged(counts: BranchCounts, program: Program, exact: Edges) -> Accuracy:
+def judged(counts: BranchCounts, program: Program, exact: EdgeCounts) -> Accuracy:
     return measure(replay(counts, program), exact, program)
 
 
@@ -74,7 +74,7 @@ def judged(counts: BranchCounts, program: Program, exact: Edges) -> Accuracy:
 def test_flow_tells_what_ran_between_branches(
     whole: Flow,
     program: Program,
-    exact: Edges,
+    exact: EdgeCounts,
     targets: IndirectTargets,
     kinds: frozenset[Kind],
     conditional: float,
@@ -92,7 +92,7 @@ def test_flow_tells_what_ran_between_branches(
 
 
 def test_whole_stacks_stay_nearly_as_they_are(
-    whole: Flow, program: Program, exact: Edges, targets: IndirectTargets
+    whole: Flow, program: Program, exact: EdgeCounts, targets: IndirectTargets
 ) -> None:
     before = measure(whole, exact, program)
     after = judged(counts_with_flow(whole, program, Kept(ALL, True), targets), program, exact)

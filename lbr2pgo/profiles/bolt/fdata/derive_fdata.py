@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, OUTSIDE, RETURN, TO, BranchCounts, sum_by
-from lbr2pgo.profiles.bolt.fdata.edges import Edges
+from lbr2pgo.profiles.bolt.fdata.edges import FdataEdges
 from lbr2pgo.profiles.bolt.fdata.fdata_tables import UNKNOWN, Fdata, FdataBranches, in_bolt_order
 from lbr2pgo.profiles.bolt.moved import Moved
 from lbr2pgo.program.address_translation import AddressTranslation, open_translation
@@ -99,7 +99,7 @@ class _Sieve:
 
 def _branch_edges(
     counts: BranchCounts, context: BinaryContext, outside: str, tallies: dict[str, int]
-) -> Edges:
+) -> FdataEdges:
     """The taken branches, but no returns and nothing that no function has to do with."""
     from_function = np.where(counts.has(FROM), context.functions.containing(counts.from_), -1)
     to_function = np.where(counts.has(TO), context.functions.containing(counts.to), -1)
@@ -110,7 +110,7 @@ def _branch_edges(
     is_lost = _is_flagged(is_unwritable, from_function) | _is_flagged(is_unwritable, to_function)
     sieve.drop("line_break", is_lost)
     kept = sieve.finish()
-    return Edges(
+    return FdataEdges(
         from_function[kept],
         counts.from_[kept],
         to_function[kept],
@@ -148,7 +148,7 @@ def _run_edges(
     options: BoltOptions,
     outside: str,
     tallies: dict[str, int],
-) -> tuple[Edges, Edges]:
+) -> tuple[FdataEdges, FdataEdges]:
     """The edges between blocks that straight runs pass, and in functions that BOLT moved."""
     functions, blocks = context.functions, context.blocks
     start, end = counts.to, counts.end
@@ -231,14 +231,14 @@ def _resumed_blocks(runs: _Runs, context: BinaryContext, options: BoltOptions) -
     return np.where(resumed, before, first)
 
 
-def _passed(first: I64, last: I64, count: U64, blocks: BasicBlocks) -> Edges:
+def _passed(first: I64, last: I64, count: U64, blocks: BasicBlocks) -> FdataEdges:
     """How often control passed from each block to the next."""
     steps = np.zeros(len(blocks) + 1, np.uint64)
     np.add.at(steps, first, count)
     np.subtract.at(steps, last, count)
     passed = np.cumsum(steps)[:-1]
     at = np.flatnonzero(passed)
-    return Edges(
+    return FdataEdges(
         blocks.function[at],
         blocks.last[at],
         blocks.function[at + 1],
@@ -248,7 +248,7 @@ def _passed(first: I64, last: I64, count: U64, blocks: BasicBlocks) -> Edges:
     )
 
 
-def _fdata(edges: list[Edges], functions: BinaryFunctions, *, bolted: bool) -> Fdata:
+def _fdata(edges: list[FdataEdges], functions: BinaryFunctions, *, bolted: bool) -> Fdata:
     """Add up equal rows and name their places: as perf2bolt names those of a program like this."""
     from_function = np.concatenate([e.from_function for e in edges])
     to_function = np.concatenate([e.to_function for e in edges])

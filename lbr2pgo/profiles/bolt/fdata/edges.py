@@ -9,7 +9,7 @@ from lbr2pgo.support.tables import same_length, seal
 
 
 @dataclass(frozen=True, slots=True)
-class Edges:
+class FdataEdges:
     """Rows of fdata: functions (-1: outside of all), and addresses; m rows, with repeats."""
 
     from_function: I64

@@ -22,7 +22,7 @@ def line_and_discriminator(location: U64) -> tuple[I64, I64]:
     return (location >> _HIGH).astype(np.int64), (location & _LOW).astype(np.int64)
 
 
-class Lines:
+class LineColumns:
     """Adds up counts of locations and calls from them; contexts are numbers from 0 on."""
 
     def __init__(self) -> None:

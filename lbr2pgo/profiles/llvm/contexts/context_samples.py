@@ -8,7 +8,7 @@ import numpy as np
 
 from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.profiles.llvm.contexts._context_samples import infer_calls
-from lbr2pgo.profiles.llvm.contexts.columns import Lines, line_and_discriminator
+from lbr2pgo.profiles.llvm.contexts.columns import LineColumns, line_and_discriminator
 from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile
 from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, ProfileTable
 from lbr2pgo.support.arrays import I64, U8, U64
@@ -24,7 +24,7 @@ class ContextSamples:
 
     def __init__(self, contexts: RowIds) -> None:
         self._contexts = contexts
-        self.lines = Lines()
+        self.lines = LineColumns()
         """Numbered as contexts are."""
         self._totals: list[tuple[I64, U64]] = []
         self._heads: list[tuple[I64, U64]] = []

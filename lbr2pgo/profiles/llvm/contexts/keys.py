@@ -10,7 +10,7 @@ from lbr2pgo.model.context_counts import Callers
 from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.profiles.llvm.contexts._context_keys import NO_LIMIT, ContextKeys
 from lbr2pgo.profiles.llvm.contexts.columns import location_of
-from lbr2pgo.profiles.llvm.source_places import InlineContexts, Places
+from lbr2pgo.profiles.llvm.source_places import InlineContexts, PlacesOfLines
 from lbr2pgo.support.arrays import I64, U64
 
 MOST_FRAMES = 1 << 16
@@ -46,7 +46,7 @@ def line_keys(
     callers: Callers,
     call_places: I64,
     innermost: I64,
-    places: Places,
+    places: PlacesOfLines,
     inlined: InlineContexts,
     shape: ContextShape,
     is_cut: bool,

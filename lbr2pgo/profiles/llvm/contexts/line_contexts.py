@@ -25,7 +25,12 @@ from lbr2pgo.profiles.llvm.contexts.sizes import function_sizes, inlined_sizes
 from lbr2pgo.profiles.llvm.correlate import uses_fs_discriminators
 from lbr2pgo.profiles.llvm.entry_calls import entries_at
 from lbr2pgo.profiles.llvm.sample_names import guid
-from lbr2pgo.profiles.llvm.source_places import InlineContexts, Places, inline_contexts, places_of
+from lbr2pgo.profiles.llvm.source_places import (
+    InlineContexts,
+    PlacesOfLines,
+    inline_contexts,
+    places_of,
+)
 from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
@@ -161,7 +166,7 @@ class _Source:
     """(m,): the place of each instruction, -1 where it has none."""
     inline: I64
     """(m,): the function inlined there, -1 likewise."""
-    places: Places
+    places: PlacesOfLines
     inlined: InlineContexts
     innermost: I64
     """(p,): the function inlined at each of the places, -1 likewise."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from lbr2pgo.native.row_ids import RowIds
-from lbr2pgo.profiles.llvm.contexts.columns import Lines, line_and_discriminator, location_of
+from lbr2pgo.profiles.llvm.contexts.columns import LineColumns, line_and_discriminator, location_of
 from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile
 from lbr2pgo.profiles.llvm.contexts.context_trees import levels
 from lbr2pgo.profiles.llvm.profile_table import Contexts, ProfileTable
@@ -62,7 +62,7 @@ def _places(profile: ContextProfile, is_inlined: Bools) -> tuple[I64, U64]:
     return place[:-1], ids.rows()
 
 
-def _lines(table: ProfileTable, place: I64, is_inlined: Bools) -> tuple[Lines, U64]:
+def _lines(table: ProfileTable, place: I64, is_inlined: Bools) -> tuple[LineColumns, U64]:
     """Lines and calls without those of what is inlined, and how much each context loses."""
     c, b, t = table.contexts, table.body, table.calls
     location = location_of(b.line, b.discriminator)
@@ -74,7 +74,7 @@ def _lines(table: ProfileTable, place: I64, is_inlined: Bools) -> tuple[Lines, U
     add_at(removed, b.context, lost)
     has_nested = _has_nested(table, location, is_inlined)
     is_left = (place[b.context] >= 0) & ~(has_nested & (lost == b.count))
-    lines = Lines()
+    lines = LineColumns()
     rows = np.flatnonzero(is_left)
     lines.add(place[b.context[rows]], location[rows], (b.count - lost)[rows])
     kept = np.flatnonzero(~is_gone & is_left[t.row])

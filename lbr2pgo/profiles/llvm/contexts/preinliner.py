@@ -15,7 +15,7 @@ from lbr2pgo.native.row_ids import RowSums
 from lbr2pgo.profiles.llvm.contexts._preinliner import LOST, ContextTrie, FunctionSizes
 from lbr2pgo.profiles.llvm.contexts.call_order import top_down
 from lbr2pgo.profiles.llvm.contexts.columns import (
-    Lines,
+    LineColumns,
     line_and_discriminator,
     location_of,
 )
@@ -150,7 +150,7 @@ def _final(merged_into: I64) -> I64:
 
 def _merged(table: ProfileTable, place: I64) -> tuple[Body, CallTargets]:
     """Lines and calls of contexts that were merged; `place` is -1 for what is gone."""
-    b, t, lines = table.body, table.calls, Lines()
+    b, t, lines = table.body, table.calls, LineColumns()
     context, location = place[b.context], location_of(b.line, b.discriminator)
     rows = np.flatnonzero(context >= 0)
     lines.add(context[rows], location[rows], b.count[rows])

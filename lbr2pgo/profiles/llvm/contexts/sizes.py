@@ -8,11 +8,11 @@ from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.profiles.llvm.contexts._preinliner import FunctionSizes
 from lbr2pgo.profiles.llvm.contexts.columns import location_of
 from lbr2pgo.profiles.llvm.contexts.context_trees import call_hashes
-from lbr2pgo.profiles.llvm.source_places import InlineContexts, Places, inline_contexts
+from lbr2pgo.profiles.llvm.source_places import InlineContexts, PlacesOfLines, inline_contexts
 from lbr2pgo.support.arrays import I64, U8, U64
 
 
-def inlined_sizes(places: Places, place: I64, size: U8) -> tuple[InlineContexts, I64]:
+def inlined_sizes(places: PlacesOfLines, place: I64, size: U8) -> tuple[InlineContexts, I64]:
     """Functions inlined at places, and how many bytes each has, -1 for those without instructions.
 
     Of instructions (m,) their place, -1 for those that don't count, and their bytes.

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbr2pgo.profiles.llvm.contexts.columns import Lines, line_and_discriminator, location_of
+from lbr2pgo.profiles.llvm.contexts.columns import LineColumns, line_and_discriminator, location_of
 
 
 def test_locations_are_ordered_as_lines_and_discriminators_are() -> None:
@@ -14,7 +14,7 @@ def test_locations_are_ordered_as_lines_and_discriminators_are() -> None:
 
 
 def test_counts_and_calls_add_up_and_lines_are_ordered() -> None:
-    lines = Lines()
+    lines = LineColumns()
     context, count = np.array([1, 0, 1]), np.array([5, 6, 7], np.uint64)
     lines.add(context, np.array([9, 9, 9], np.uint64), count)
     lines.add_calls(context, np.array([9, 8, 9], np.uint64), np.array([3, 3, 3]), count)
@@ -25,6 +25,6 @@ def test_counts_and_calls_add_up_and_lines_are_ordered() -> None:
 
 
 def test_what_only_calls_has_a_line() -> None:
-    lines, one = Lines(), np.array([1])
+    lines, one = LineColumns(), np.array([1])
     lines.add_calls(one, one.astype(np.uint64), one, one.astype(np.uint64))
     assert lines.columns()[0].count.tolist() == [0]

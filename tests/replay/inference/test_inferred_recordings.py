@@ -18,7 +18,7 @@ from lbr2pgo.model.waterfall import check, rows
 from lbr2pgo.profiles.registry import output, steps
 from lbr2pgo.program.code.regions import code_ranges
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay.inference.recordings import precision_notes
+from lbr2pgo.replay.inference.inferred_recordings import precision_notes
 from lbr2pgo.sources.base import Addresses, EventInfo, SourceInfo
 
 EXACT = PIE.parents[1] / "recordings" / "x86-64-interp.pie.exact.npz"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from lbr2pgo.counting.count import Reading
+from lbr2pgo.counting.count import SampleReading
 from lbr2pgo.replay.recordings import Replayed
 from lbr2pgo.sources.base import StackSource
 
@@ -33,7 +33,7 @@ def unwound(found: Replayed) -> ContextCounts:
     table = ContextTable(program, found.judged_by, targets, decoded)
     for source in found.sources:
         if isinstance(source, StackSource):
-            reading = Reading(source, found.image, found.asked)
+            reading = SampleReading(source, found.image, found.asked)
             each = table.source(reading.spaces)
             with closing(reading.batches()) as batches:
                 for batch, spaces, kinds in batches:
