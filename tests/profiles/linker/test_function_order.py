@@ -33,6 +33,11 @@ def test_a_cluster_grows_to_half_a_large_page() -> None:
     assert ordered([half, 8, half], [1, 1, 900], (0, 2, 5)) == [1, 0, 2]
 
 
+def test_the_densest_callee_joins_first_where_there_is_room_for_one() -> None:
+    sizes, weights = [8, 10, (1 << 20) - 12], [1, 1000, 2000]
+    assert ordered(sizes, weights, (0, 1, 5), (0, 2, 5)) == [0, 1, 2]
+
+
 def test_calls_add_up() -> None:
     calls = FunctionCalls(
         np.array([1, 0, 1]), np.array([2, 2, 2]), np.array([3, 4, 5], np.uint64)

@@ -429,8 +429,12 @@ def test_sections_do_not_unpack_without_bound():
         decode(data, "x")
 
 
-def test_a_section_that_unpacks_to_more_than_it_says_is_refused():
-    packed = zlib.compress(bytes(1 << 20), 9)
+@pytest.mark.parametrize(
+    "packed",
+    [zlib.compress(bytes(1 << 20), 9), zlib.compress(bytes(99)), zlib.compress(bytes(100))[:-1]],
+    ids=["more", "less", "no end"],
+)
+def test_a_section_that_does_not_unpack_to_what_it_says_is_refused(packed):
     body = uleb.encode([100, len(packed)])[0] + packed
     data = with_section(
         written(parse(PROFILE)), SectionType.SAMPLES, body, int(SectionFlag.COMPRESSED)

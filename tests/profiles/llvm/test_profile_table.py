@@ -58,6 +58,14 @@ def test_names_that_nothing_has_are_left_out() -> None:
     assert kept.tree().functions["u"].call_targets == {(6, 0): {"f": 2, "g": 3}}
 
 
+def test_functions_without_a_name_are_called_by_none() -> None:
+    kept = table().without_functions(np.array([False, True, False, True]))
+    assert kept.names == ("f",)
+    assert kept.tree().functions["f"].call_targets == {}
+    others = table().without_functions(np.array([True, False, False, False]))
+    assert others.tree().functions["u"].call_targets == {(6, 0): {"g": 3}}
+
+
 def test_nothing_dropped_is_the_same_table() -> None:
     whole = table()
     assert whole.without(np.zeros(5, np.bool_)) is whole

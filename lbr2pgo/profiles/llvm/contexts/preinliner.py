@@ -52,9 +52,7 @@ def hotness(profile: ContextProfile) -> Hotness:
     return Hotness(cutoffs[999_999], cutoffs[100_000])
 
 
-def preinlined(
-    profile: ContextProfile, sizes: FunctionSizes, *, as_llvm: bool = False
-) -> ContextProfile:
+def preinlined(profile: ContextProfile, sizes: FunctionSizes, *, as_llvm: bool) -> ContextProfile:
     """The contexts that are left."""
     table, limits = profile.table, hotness(profile)
     guids = np.array([guid(name) for name in table.names], np.uint64)

@@ -13,6 +13,7 @@ from builders.recordings import PIE, RECORDING, TESTBINS
 from lbr2pgo.profiles.bolt.fdata.derive_fdata import fdata_from_counts
 from lbr2pgo.profiles.bolt.fdata.fdata_tables import Fdata, FdataSamples
 from lbr2pgo.profiles.bolt.fdata.placed_counts import counts_of_fdata
+from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recordings import Inputs, read_and_replay
 from lbr2pgo.replay.replay import replay
@@ -34,6 +35,18 @@ def test_rows_of_random_traces_come_back(tool: Callable[[str], str], tmp_path: P
     rows, _ = fdata_from_counts(counts_of(RandomTraces(program, seed=3).draw(500)), program)
     again, _ = fdata_from_counts(counts_of_fdata(rows, program), program)
     assert lines_of(again) == lines_of(rows)
+
+
+def test_what_goes_on_to_the_next_block_is_no_branch() -> None:
+    found = read_and_replay(Inputs((RECORDING,), PIE))
+    rows, _ = fdata_from_counts(found.counts, found.program)
+    flow = replay(counts_of_fdata(rows, found.program), found.program)
+    left = np.flatnonzero(flow.branch_from >= 0)
+    code, row = flow.instructions, flow.branch_from[left]
+    assert len(left) > 50
+    behind = code.address[row] + code.size[row]
+    goes_on = (flow.branches.to[left] == behind) & (code.kind[row] <= Kind.COND)
+    assert not goes_on.any()
 
 
 def test_blocks_ran_as_often_as_in_the_recording() -> None:
