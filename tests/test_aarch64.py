@@ -107,7 +107,7 @@ def program() -> Program:
 
 @pytest.fixture(scope="module")
 def loop(program: Program) -> tuple[int, int]:
-    """A conditional branch that goes back over straight code, and its target."""
+    """A conditional branch that goes back over fall-throughs, and its target."""
     code = program.instructions_for(program.functions.start)
     back = (code.kind == Kind.COND) & code.has_target & (code.target < code.address)
     for at in np.flatnonzero(back).tolist():
@@ -158,7 +158,7 @@ def test_the_kernel_breaks_the_chain_of_user_code(
     counts = found.counts
     assert {k.split("/")[1]: n for k, n in counts.tallies.items() if "image/" in k and n} == lost
     runs = counts.runs()
-    # After the return ran straight code up to the newest branch.
+    # After the return ran fall-throughs up to the newest branch.
     assert (target, source) in set(zip(runs.start.tolist(), runs.end.tolist(), strict=True))
     was_edge = lost["exception"] == 1
     assert ((source, 0, 0) in content(counts)) == was_edge

@@ -163,7 +163,7 @@ def executions(edges: EdgeCounts, instructions: InstructionTable) -> U64:
     """(m,): how often each instruction ran, from exact edges.
 
     What arrives at an instruction runs straight on until an edge leaves. The sum starts anew
-    behind instructions that end the straight line, so the few transfers that are no branch (the
+    behind instructions that end the fall-through, so the few transfers that are no branch (the
     program's start, its last system call, a signal) mislead no further than that.
     """
     size = len(instructions)

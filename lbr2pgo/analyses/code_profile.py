@@ -73,7 +73,7 @@ class CodeProfile:
     """How often each was a taken branch."""
     mispredictions: U64
     cycles: U64
-    """An even part of those of each straight run."""
+    """An even part of those of each fall-through."""
     frames: tuple[CodeFrame, ...]
     """Different frames."""
     stacks: tuple[tuple[int, ...], ...]

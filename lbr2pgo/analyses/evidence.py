@@ -190,7 +190,7 @@ class Evidence:
         return ()
 
     def run_notes(self) -> tuple[str, ...]:
-        """Why nothing is known of straight lines between branches, if so."""
+        """Why nothing is known of fall-throughs between branches, if so."""
         if self.limits.is_single:
             return ("What ran between branches is not known: no block counts, no cycles.",)
         if self.limits.is_call_stack or self.limits.is_filtered:

@@ -22,7 +22,7 @@ NAME = "hot-functions"
 TITLE = "Hot functions"
 
 _FALLS = (
-    "Instructions are those of the straight code between the branches of each sample's stack, so "
+    "Instructions are those of the fall-throughs between the branches of each sample's stack, so "
     "that long blocks weigh as much as they do in what the processor retired."
 )
 _NO_CYCLES = "The recording holds no cycles: the functions' shares in time are not known."

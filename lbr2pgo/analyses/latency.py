@@ -1,7 +1,7 @@
 """How many cycles code took: each block that starts at a recorded target, and each loop's round.
 
 A recorder with cycle counts says with each entry how long it is since the one before: that is the
-time of the straight run in between.
+time of the fall-through in between.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class TimedRun:
-    """Times of one straight run, or of one loop's rounds."""
+    """Times of one fall-through, or of one loop's rounds."""
 
     start: int
     end: int

@@ -1,6 +1,6 @@
 """How often each conditional branch was taken, and which had better be turned round.
 
-Both outcomes are counted over the straight runs between neighbouring entries of a stack. The
+Both outcomes are counted over the fall-throughs between neighbouring entries of a stack. The
 oldest entry of a stack is left out: had that branch not been taken, the stack would not show it.
 """
 

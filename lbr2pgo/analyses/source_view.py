@@ -31,7 +31,7 @@ class LineFigures:
     not_taken: U64
     mispredicted: U64
     cycles: F64
-    """Those of each straight run are spread evenly over its instructions."""
+    """Those of each fall-through are spread evenly over its instructions."""
     files: tuple[str, ...]
     """Paths; that of the function's own beginning first, then by how much ran."""
     has_cycles: bool

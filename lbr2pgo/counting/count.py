@@ -4,7 +4,7 @@ A stack of four entries, newest first, in a program loaded where it was linked::
 
     e0  120 -> 200      e1  130 -> 100      e2  210 -> 120      e3  180 -> 200
 
-The straight lines between neighbours run from the older one's target to the newer one's source:
+The fall-throughs between neighbours run from the older one's target to the newer one's source:
 100…120, 120…130, 200…210. The newest entry's own is still running, so its end is unknown:
 
 >>> import numpy as np

@@ -1,4 +1,4 @@
-"""Straight runs between neighbouring entries, with what their branch says of them.
+"""Fall-throughs between neighbouring entries, with what their branch says of them.
 
 Cycles of an entry speak of the run that it ends: from the older neighbour's target up to its own
 source. What a misprediction costs is in the run behind it, so of timed runs both ends tell.

@@ -50,7 +50,7 @@ class Samples:
 
     @cached_property
     def runs(self) -> SampleRuns:
-        """The straight runs of each sample, laid over the code."""
+        """The fall-throughs of each sample, laid over the code."""
         return runs_of(self.batch, self.spaces, self.stacks, self.address_spaces, self.code)
 
 

@@ -1,4 +1,4 @@
-"""How often each straight run took how many cycles.
+"""How often each fall-through took how many cycles.
 
 An entry's cycles are those since the entry before it: they belong to the run that starts at the
 older entry's target and ends at its own source. In the stack of `lbr2pgo.counting.count`, with

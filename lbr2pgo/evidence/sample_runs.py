@@ -1,4 +1,4 @@
-"""The straight runs of single samples, laid over the code: what stands together in one stack."""
+"""The fall-throughs of single samples, laid over the code: what stands together in one stack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`BranchCounts`: how often each branch and each straight run of one image was seen."""
+"""`BranchCounts`: how often each branch and each fall-through of one image was seen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ContextCounts`: how often each straight run and each branch was seen, by who called."""
+"""`ContextCounts`: how often each fall-through and each branch was seen, by who called."""
 
 from __future__ import annotations
 

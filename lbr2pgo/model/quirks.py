@@ -257,7 +257,7 @@ QUIRKS = (
         "edges and outcomes, no fall-throughs",
         "counting.count.kind_of_stacks",
         "perf: tools/perf/util/arm-spe.c, arm_spe__prep_branch_stack",
-        "tests/evidence/test_single_branches.py::test_there_are_no_straight_lines_even_with_the_branch_before",
+        "tests/evidence/test_single_branches.py::test_there_are_no_fall_throughs_of_single_branches",
         _FILTERED,
     ),
     Quirk(

@@ -63,7 +63,7 @@ cdef inline bint is_duplicate(
     """Whether a stack's second entry is the recorder's copy of the newest one.
 
     Skylake and its descendants can record the newest branch twice, the copy with another cycle
-    count. A loop of straight code shorter than the limit, which is that of google/autofdo, repeats
+    count. A loop shorter than the limit, which is that of google/autofdo, repeats
     legitimately.
     """
     cdef uint64_t stride_limit = 0x1000

@@ -30,7 +30,7 @@ _LONGEST_WALK = 4
 def unfused(counts: BranchCounts, instructions: InstructionTable) -> tuple[BranchCounts, int]:
     """The same counts, with branches moved from the compare to the branch that was meant.
 
-    Also how many were moved. Straight lines that end at such a compare end at its branch. The very
+    Also how many were moved. Fall-throughs that end at such a compare end at its branch. The very
     same object comes back where there is nothing to move.
     """
     branches = counts.branches()

@@ -45,7 +45,7 @@ class ReplayOptions:
     strict: bool = False
     """Reject SUSPICIOUS fall-throughs."""
     as_llvm: bool = False
-    """Judge as llvm-profgen does: calls end a straight line, indirect jumps and traps don't
+    """Judge as llvm-profgen does: calls end a fall-through, indirect jumps and traps don't
     (LLVM: tools/llvm-profgen/ProfiledBinary.cpp, UncondBranchAddrSet)."""
 
 
@@ -81,7 +81,7 @@ def judge(
     """Judge each fall-through by the code it claims to have run over.
 
     It is valid if it starts and ends on instructions, is not broken by a gap, and no instruction
-    before its last one ends the straight line.
+    before its last one ends the fall-through.
     """
     options = options or ReplayOptions()
     first, last = instructions.index_of(runs.start), instructions.index_of(runs.end)
@@ -106,7 +106,7 @@ def judge(
 
 
 def line_ends(instructions: InstructionTable, options: ReplayOptions) -> tuple[Bools, Bools]:
-    """Which instructions end a straight line, and which others should have been logged."""
+    """Which instructions end a fall-through, and which others should have been logged."""
     kind = instructions.kind
     if options.as_llvm:
         return np.isin(kind, (Kind.JUMP, Kind.RET)), np.isin(kind, CALLS)

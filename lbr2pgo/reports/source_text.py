@@ -23,7 +23,7 @@ _COLUMNS = (
     Column("cycles", "cycles", Unit.CYCLES, of_processor=True),
     Column("text", "source", Unit.TEXT),
 )
-_SPREAD = "Cycles of a straight run are spread evenly over its instructions."
+_SPREAD = "Cycles of a fall-through are spread evenly over its instructions."
 
 
 def source_table(

@@ -34,12 +34,12 @@ class ExactSource:
         self.info = SourceInfo(str(path), _NAME, Addresses.IMAGE)
 
     def counts(self, layout: ImageLayout) -> BranchCounts:
-        """Branches of an image as they were taken, and straight runs between them that fit them.
+        """Branches of an image as they were taken, and fall-throughs between them that fit them.
 
         Raises InputError if no run of this build of it was counted.
         """
         image = image_of(self._exact, layout, self.info.path)
-        rows = [*_branches(self._exact, image), *_straight_runs(self._exact, image)]
+        rows = [*_branches(self._exact, image), *_fall_throughs(self._exact, image)]
         columns = np.array(rows, np.uint64).reshape(-1, 6).T
         from_, to, end, known, count, wrong = map(np.ascontiguousarray, columns)
         return aggregate(
@@ -83,7 +83,7 @@ def _branches(exact: ExactCounts, image: int) -> Iterator[Row]:
     yield from zip(*(each.tolist() for each in columns), strict=True)
 
 
-def _straight_runs(exact: ExactCounts, image: int) -> Iterator[Row]:
+def _fall_throughs(exact: ExactCounts, image: int) -> Iterator[Row]:
     """Runs from where branches arrived to where they left, so many that all branches fit.
 
     Which arrival goes with which departure is not known and makes no difference to the count of

@@ -35,7 +35,7 @@ def by_address(table) -> dict[int, dict]:
     return {row["address"]: row for row in table.records()}
 
 
-def test_taken_and_not_taken_are_counted_over_straight_runs() -> None:
+def test_taken_and_not_taken_are_counted_over_fall_throughs() -> None:
     table = outcomes(evidence(rounds("l", "s", "s", "s")))[0]
     row = by_address(table)[0x1006]
     assert (row["taken"], row["not_taken"], row["probability"]) == (1, 3, 0.25)

@@ -36,7 +36,7 @@ class PlainCode:
     """Instructions by address."""
 
     kinds: dict[int, str]
-    """`call`, `return`, `jump` (which ends the straight line) or `other`."""
+    """`call`, `return`, `jump` (which ends the fall-through) or `other`."""
     calls: dict[int, int]
     """The call that each return address stands behind."""
     entries: frozenset[int] = frozenset()

@@ -74,7 +74,7 @@ def lost(counts: BranchCounts) -> dict[str, int]:
     return waterfall.losses_of(counts.tallies, "branches_in_image")
 
 
-def test_neighbours_make_the_straight_line_between_them() -> None:
+def test_neighbours_make_the_fall_through_between_them() -> None:
     counts = of_stack((B, C), (D, A), (F, C))
     assert set(rows_of(counts)) == {(B, C, None, 1), (D, A, B, 1), (F, C, D, 1)}
     assert counts.has(BRANCH).all()

@@ -1,4 +1,4 @@
-"""Straight runs and their cycles against the traces that counting makes of the same stacks."""
+"""Fall-throughs and their cycles against the traces that counting makes of the same stacks."""
 
 from __future__ import annotations
 

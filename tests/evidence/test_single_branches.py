@@ -64,7 +64,7 @@ def test_branches_that_never_jump_show_where_nothing_else_ran() -> None:
     assert table.rows == ()
 
 
-def test_there_are_no_straight_lines_even_with_the_branch_before() -> None:
+def test_there_are_no_fall_throughs_of_single_branches() -> None:
     """FEAT_SPE_PBT tells where the branch before went to."""
     found = spe([Sample([(*FORWARD, TAKEN), (0, 0x1005, 0)])])
     assert len(found.flow.judged.runs) == 0

@@ -219,7 +219,7 @@ def test_depth(depth: int, record: Record) -> None:
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_between_two_entries_runs_a_straight_line(machine: str, record: Record) -> None:
+def test_between_two_entries_runs_a_fall_through(machine: str, record: Record) -> None:
     """Every entry is a branch of the exact counts, and none of them was passed over."""
     recording = record(testbin(f"{machine}/interp.static"), 1, period=101)
     exact = recording.exact

@@ -39,7 +39,7 @@ def test_columns_are_found_by_name(tmp_path: Path, text: str) -> None:
     assert batch.offsets.tolist() == [0, 1, 2]
 
 
-def test_neighbours_make_no_straight_line(tmp_path: Path) -> None:
+def test_neighbours_make_no_fall_through(tmp_path: Path) -> None:
     source = written(
         tmp_path / "records.csv", "from,to,mispredict,count\n0x2820,0x2800,1,3\n0x2810,0x2820,0,1\n"
     )

@@ -76,7 +76,7 @@ cdef enum:
 
 FROM_OUTSIDE = EXTERNAL
 
-# What is known of the straight run from a branch's target to the next newer branch.
+# What is known of the fall-through from a branch's target to the next newer branch.
 cdef enum:
     RUN_NEWEST  # it is still running
     RUN_INSIDE

@@ -79,7 +79,7 @@ class TouchedCode:
             self._stops[1] = self._stops_of(self._tables[1])
 
     def leaving(self, functions: I64) -> InstructionTable:
-        """All that may leave the straight line in functions of these numbers."""
+        """All that may leave the fall-through in functions of these numbers."""
         regions = self.program.regions
         self.touch(regions.start[functions])
         pieces = regions.ranges.take(regions.families(functions))
@@ -101,7 +101,7 @@ class TouchedCode:
         )
 
     def stops(self, addresses: ImageAddresses) -> I64:
-        """(n,): how many instructions before each one end the straight line or precede a gap."""
+        """(n,): how many instructions before each one end the fall-through or precede a gap."""
         return sum((np.searchsorted(s, addresses) for s in self._stops), np.zeros((), np.int64))
 
     def _stops_of(self, table: InstructionTable) -> U64:

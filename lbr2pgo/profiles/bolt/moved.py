@@ -64,7 +64,7 @@ class Moved:
     def passed(
         self, function: I64, first: ImageAddresses, last: ImageAddresses, count: U64
     ) -> FdataEdges:
-        """How often control passed from each block to the next, in straight runs of functions.
+        """How often control passed from each block to the next, in fall-throughs of functions.
 
         Columns of length m: all functions were moved. A run may begin right before its function.
         """

@@ -91,7 +91,7 @@ def _split_locks(code: Disassembly) -> Disassembly:
 
 
 def _comes_back(code: Disassembly) -> Bools:
-    """Instructions that leave the straight line but end no block in BOLT."""
+    """Instructions that leave the fall-through but end no block in BOLT."""
     first, second = code.byte(0), code.byte(1)
     system = (first == _TWO_BYTES) & np.isin(second, _SYSRET_SYSEXIT)
     wide = (first == _REX_W) & (second == _TWO_BYTES) & np.isin(code.byte(2), _SYSRET_SYSEXIT)

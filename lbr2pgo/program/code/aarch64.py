@@ -1,7 +1,7 @@
 """AArch64 instructions: four bytes each, control flow by bit pattern.
 
 Every aligned word is taken for an instruction: one that no disassembler knows yet must not break
-the straight line. Encodings as in the Arm ARM (DDI 0487), C4.1.69 "Branches, Exception Generating
+the fall-through. Encodings as in the Arm ARM (DDI 0487), C4.1.69 "Branches, Exception Generating
 and System instructions".
 """
 

@@ -4,7 +4,7 @@ A static key is a jump that may be a no-op, or the other way round; alternatives
 instructions in the place of some when the processor is known. Both are branches that may go on
 (Linux: include/linux/jump_label.h, struct jump_entry; arch/*/include/asm/alternative.h, struct
 alt_instr, whose first field is the place, relative to itself; v6.1). Calls that ftrace makes
-no-ops end no straight line, and need nothing.
+no-ops end no fall-through, and need nothing.
 """
 
 from __future__ import annotations

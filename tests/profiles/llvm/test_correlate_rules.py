@@ -91,7 +91,7 @@ def test_each_definition_on_a_few_instructions(tmp_path: Path) -> None:
         " 3: 9 h:9",  # ran once, but a line runs as often as it calls
         " 1: g:10",
         "  5: 10",
-        "h:0:9",  # called, but no straight line was seen in it
+        "h:0:9",  # called, but no fall-through was seen in it
     ]
 
 

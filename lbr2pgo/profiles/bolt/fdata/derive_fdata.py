@@ -1,7 +1,7 @@
 """BOLT's fdata from counts: what perf2bolt 22 makes of the same samples.
 
 Branches are written as they were seen, between functions and offsets, except returns: BOLT has
-no use for them. A straight run is written as the edges between the basic blocks that it passes;
+no use for them. A fall-through is written as the edges between the basic blocks that it passes;
 BOLT's blocks, since it puts each edge at the last instruction of one and the first of another
 (BOLT: DataAggregator.cpp, doBranch and getFallthroughsInTrace).
 """
@@ -122,7 +122,7 @@ def _branch_edges(
 
 @dataclass(frozen=True, slots=True)
 class _Runs:
-    """Straight runs between two blocks of a function, and what is known of their branches."""
+    """Fall-throughs between two blocks of a function, and what is known of their branches."""
 
     start: ImageAddresses
     function: I64
@@ -149,7 +149,7 @@ def _run_edges(
     outside: str,
     tallies: dict[str, int],
 ) -> tuple[FdataEdges, FdataEdges]:
-    """The edges between blocks that straight runs pass, and in functions that BOLT moved."""
+    """The edges between blocks that fall-throughs pass, and in functions that BOLT moved."""
     functions, blocks = context.functions, context.blocks
     start, end = counts.to, counts.end
     function, other = functions.containing(start), functions.containing(end)
