@@ -71,3 +71,14 @@ def test_the_guides_name_targets_of_the_makefile() -> None:
     targets = re.findall(r"^make (\w+)", blocks, re.MULTILINE)
     assert targets
     assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in targets)
+
+
+def test_mutants_that_live_are_of_code_that_is_there() -> None:
+    listed = tomllib.loads((ROOT / "tests" / "mutants.toml").read_text())["mutant"]
+    assert listed
+    for each in listed:
+        code = (ROOT / "lbr2pgo" / each["module"]).read_text().splitlines()
+        was = [line[1:] for line in each["change"].strip().splitlines() if line.startswith("-")]
+        assert was
+        assert {*was} <= {*code}, each["change"]
+        assert each["why"]
