@@ -17,10 +17,13 @@ HAS_COMPILER = (command -v cc || command -v gcc || command -v clang) >/dev/null 
     $(PYTHON) -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'
 
 SECONDS_EACH ?= 60
+SECONDS ?= 3600
+SANITIZED = build/sanitized
+SANITIZERS = -fsanitize=address,undefined
 SEED ?= 1
 MINUTES ?= 20
 
-.PHONY: help demo test test-pythons lint man docs tables toolchain compiler install setup bench bench-fleet dist fuzz mutants clean
+.PHONY: help demo test test-pythons lint man docs tables toolchain compiler install setup bench bench-fleet dist fuzz sanitize mutants clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -130,6 +133,16 @@ dist: setup ## source archive and wheel in dist/, checked, and each tried in an 
 
 fuzz: setup ## fuzz every reader for SECONDS_EACH seconds
 	$(BIN)/python tests/fuzz/run.py --seconds $(SECONDS_EACH)
+
+sanitize: setup ## run damaged inputs for SECONDS seconds on extensions with sanitizers (nightly: an hour)
+	@mkdir -p $(SANITIZED)
+	tar --exclude='*.so' --exclude=__pycache__ -cf - lbr2pgo setup.py pyproject.toml README.md | tar -xf - -C $(SANITIZED)
+	cd $(SANITIZED) && CC=gcc CFLAGS="$(SANITIZERS) -fno-omit-frame-pointer" LDFLAGS="$(SANITIZERS)" \
+	    $(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
+	    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:quarantine_size_mb=16:hard_rss_limit_mb=3000 \
+	    UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 PYTHONPATH=$(CURDIR)/$(SANITIZED) \
+	    $(BIN)/python tests/fuzz/mutated.py --seconds $(SECONDS)
 
 mutants: setup ## change code in small ways for MINUTES minutes, by a SEED, and see which the tests notice
 	$(BIN)/python tests/mutants.py --seed $(SEED) --minutes $(MINUTES)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import made_seeds
 import numpy as np
 import seeds
 from builders.containers import members, packed_records
@@ -37,6 +38,11 @@ from lbr2pgo.program.address_translation import translation_of
 from lbr2pgo.program.blocks.binary_functions import BinaryFunctions, discover
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.elf.image import Image
+from lbr2pgo.program.jit.jit_program import JitProgram
+from lbr2pgo.program.jit.jitdump import read_jitdump
+from lbr2pgo.program.jit.made_functions import JitFunction
+from lbr2pgo.program.jit.made_image import jit_image
+from lbr2pgo.program.jit.perf_map import read_perf_map
 from lbr2pgo.program.program import Program
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import LineSource, Source, StackSource
@@ -139,10 +145,7 @@ def program(data: bytes) -> None:
     """A program: its lines, and the profiles that counts of some build of it give."""
     path = _file(data)
     _read_dwarf(Image.open(path))
-    out = _folder()
-    usual = (each for each in formats() if not each.forms[0].needs)
-    outputs = tuple(output(each.name, out / each.name) for each in usual)
-    convert(ConvertOptions((seeds.counts(),), path, outputs=outputs))
+    _convert(seeds.counts(), path)
 
 
 @cache
@@ -197,6 +200,52 @@ def _translation_seeds() -> list[bytes]:
     return [note(pieces), note(random_pieces(chance, 5, 5))]
 
 
+def replay(data: bytes) -> None:
+    """A recording of one program, converted to everything that is written of it."""
+    _convert(_file(data), BINARY)
+
+
+def _convert(recorded: Path, binary: Path) -> None:
+    out = _folder()
+    usual = (each for each in formats() if not each.forms[0].needs)
+    outputs = tuple(output(each.name, out / each.name) for each in usual)
+    convert(ConvertOptions((recorded,), binary, outputs=outputs))
+
+
+def jitdump(data: bytes) -> None:
+    """Code that a process made: its symbols, instructions and lines."""
+    _made(list(read_jitdump(_file(data)).functions))
+
+
+def perf_map(data: bytes) -> None:
+    """The same of names alone."""
+    _made(read_perf_map(_file(data))[0])
+
+
+def _made(functions: list[JitFunction]) -> None:
+    if functions:
+        made = JitProgram(jit_image("jit-10.dump", "x86-64", functions))
+        starts = made.functions.start[:64]
+        made.instructions_for(starts)
+        made.debug_info().lines(starts)
+
+
+def foreign(data: bytes) -> None:
+    """A program for another system, or a part of a kernel."""
+    opened = Program.open(_file(data))
+    opened.instructions_for(opened.functions.start)
+    _read_dwarf(opened.image)
+
+
+def split(data: bytes) -> None:
+    """A program beside the file that its debug information was split off to."""
+    found = made_seeds.split_program()
+    if found is not None:
+        program, unit = found
+        unit.write_bytes(data)
+        _read_dwarf(Image.open(program))
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """One format: how it is read, and files of it."""
@@ -248,6 +297,16 @@ TARGETS = {
         program, seeds.files("x86-64/*.pie", "aarch64/*.pie", "llvm-profgen/*.perfbin"), 1 << 18
     ),
     "dwarf": Target(dwarf, _dwarf_seeds),
+    "split": Target(split, made_seeds.split_units),
+    "module": Target(foreign, made_seeds.modules, 1 << 18),
+    "pe": Target(foreign, made_seeds.windows_programs, 1 << 18),
+    "jitdump": Target(jitdump, made_seeds.jitdumps),
+    "perf_map": Target(perf_map, made_seeds.perf_maps),
+    "simpleperf": Target(recording, made_seeds.simpleperf),
+    "replay": Target(
+        replay, seeds.all_of(seeds.written("preaggregated"), seeds.files("recordings/x86*.data")),
+        1 << 18,
+    ),
     "translation": Target(translation, _translation_seeds),
     "placed": Target(placed, seeds.all_of(seeds.text(seeds.YAML), seeds.written("fdata"))),
     **{each.key: _written(form, each) for form, each in usual_forms()},

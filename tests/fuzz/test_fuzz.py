@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -78,6 +79,23 @@ def test_a_finding_fails(tmp_path: Path, breaks: str, says: str) -> None:
     assert done.returncode == 1
     assert says in done.stdout
     assert list((tmp_path / "broken").glob("crash-*"))
+
+
+def test_what_damage_finds_is_made_smaller(tmp_path: Path) -> None:
+    breaks = "assert b'ee' not in data"
+    (tmp_path / "targets.py").write_text(BROKEN.format(breaks).replace('b"seed"', 'b"seed" * 9'))
+    for file in ("run.py", "mutated.py"):
+        (tmp_path / file).write_text((HERE / file).read_text())
+    words = [sys.executable, tmp_path / "mutated.py", "--seconds", 5, "--jobs", 1]
+    done = subprocess.run(
+        [*map(str, words), "--output", str(tmp_path / "out")], capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": str(HERE.parent)},
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert "AssertionError" in done.stdout
+    (found,) = {*(tmp_path / "out").iterdir()} - {*(tmp_path / "out").glob("*.txt")}
+    assert b"ee" in found.read_bytes()
+    assert len(found.read_bytes()) == 9
 
 
 FINDINGS = sorted((HERE / "findings").iterdir())

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from struct import Struct
+from struct import Struct, error
 from typing import Any
 
 from lbr2pgo.program.elf.file import File, FileInMemory
@@ -24,6 +24,8 @@ _MACHINES = {0x8664: 62, 0xAA64: 183}
 """IMAGE_FILE_MACHINE_* to EM_*."""
 _EXECUTABLE, _WRITABLE, _DISCARDABLE = 1 << 29, 1 << 31, 1 << 25
 _ET_EXEC, _ET_DYN = 2, 3
+_HEADER_AT = 0x3C
+"""Where a PE file has the place of its header, whose first number but one is the machine's."""
 _HEADER = Struct("<16sHHIQQQIHHHHHH")
 _PROGRAM = Struct("<IIQQQQQQ")
 _SECTION = Struct("<IIQQQQIIQQ")
@@ -55,7 +57,12 @@ def as_elf(file: File) -> File:
         raise InputError(
             "begins like a PE program, and is none", where=file.path, cure="Copy it again."
         )
-    return FileInMemory(file.path, _Converted(file.path, content, program).elf())
+    try:
+        return FileInMemory(file.path, _Converted(file.path, content, program).elf())
+    except error as failure:  # addresses that 64 bits don't hold
+        raise InputError(
+            "is a damaged PE program", where=file.path, cure="Copy it again."
+        ) from failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +108,12 @@ class _Converted:
         )  # fmt: skip
 
     def elf(self) -> bytes:
-        machine = _MACHINES.get(int(self._program.header.machine))
+        header = int.from_bytes(self._data[_HEADER_AT : _HEADER_AT + 4], "little")
+        number = int.from_bytes(self._data[header + 4 : header + 6], "little")
+        machine = _MACHINES.get(number)  # LIEF has warnings for what it has no name for
         if machine is None:
             raise InputError(
-                f"is a PE program for {self._program.header.machine.name}",
+                f"is a PE program for another machine ({number:#x})",
                 where=self._path,
                 cure="Programs for x86-64 and AArch64 can be read.",
             )

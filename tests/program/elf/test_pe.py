@@ -98,6 +98,22 @@ def test_a_pdb_is_named(tool, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("place", "number", "message"),
+    [(4, b"\x34\x12", r"another machine \(0x1234\)"), (48, b"\xff" * 8, "damaged PE program")],
+    ids=["machine", "image base"],
+)
+def test_numbers_that_nothing_has_are_damage(
+    program: Path, tmp_path: Path, place: int, number: bytes, message: str
+) -> None:
+    data = bytearray(program.read_bytes())
+    place += int.from_bytes(data[0x3C:0x40], "little")
+    data[place : place + len(number)] = number
+    (tmp_path / "x").write_bytes(data)
+    with pytest.raises(InputError, match=message):
+        Image.open(tmp_path / "x")
+
+
+@pytest.mark.parametrize(
     ("content", "message"),
     [
         (b"MZ" + bytes(600), "begins like a PE program"),
