@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import doctest
 import shutil
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 from builders.recordings import PIE, RECORDING
 
 import lbr2pgo
+from lbr2pgo.analyses.table import Unit
+from lbr2pgo.reports.data import as_csv
 from lbr2pgo.sources.base import StackSource
 
 
@@ -140,3 +143,30 @@ def test_a_graph_of_what_is_not_there() -> None:
         lbr2pgo.flow_graph(RECORDING, "/no/such/program", "walk")
     with pytest.raises(lbr2pgo.InputError, match="/no/such/recording"):
         lbr2pgo.flow_graph("/no/such/recording", PIE, "walk")
+
+
+def test_addresses_are_what_csv_says() -> None:
+    """Of every table and view of code; within, those of libraries have a slot."""
+    found = lbr2pgo.report(RECORDING, PIE)
+    views = [view.code for view in found.functions]
+    tables = {table.name: table for table in (*found.tables, *views) if len(table)}
+    assert any(table.rows != table.placed_rows for table in tables.values())
+    sections = csv.reader(as_csv(found).splitlines())
+    written: dict[str, list[list[str]]] = {}
+    for row in sections:
+        if row and row[0].startswith("# "):
+            rows = written.setdefault(row[0][2:], [])
+        elif row:
+            rows.append(row)
+    for name, table in tables.items():
+        head, *lines = written[name]
+        for column in table.columns:
+            if column.kind is Unit.ADDRESS:
+                at = head.index(column.name)
+                said = [
+                    f"{value:#x}" if value is not None else ""
+                    for value in table.column(column.name)
+                ]
+                assert said == [line[at] for line in lines][: len(said)]
+    graph = lbr2pgo.flow_graph(RECORDING, PIE, "main")
+    assert set(graph) <= set(range(0x1000, 0x10000))

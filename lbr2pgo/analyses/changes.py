@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import compress
 
 import numpy as np
 
@@ -193,9 +194,10 @@ def _unmatched(new: int, old: int) -> tuple[str, ...]:
 
 def _functions(side: Compared) -> _Shares:
     table = hot_functions.hot_functions(side.evidence, None)
-    rows = [row for row in table.records() if row["instructions_share"] is not None]
+    known = [row is not None for row in table.column("instructions_share")]
+    rows = list(compress(table.records(), known))
     share = np.array([row["instructions_share"] for row in rows], np.float64)
-    starts = image_array(int(row["address"] or 0) for row in rows)
+    starts = image_array(int(a or 0) for a in compress(table.placed_column("address"), known))
     functions = side.evidence.program.regions.containing(starts)
     return _by_function(side, functions, rows, share, np.full(len(rows), float(side.samples)))
 
@@ -258,8 +260,10 @@ def _outcomes(side: Compared) -> _Shares:
 
 def _misses(side: Compared) -> _Shares:
     tables = {t.name: t for t in mispredictions.mispredictions(side.evidence, None)}
-    rows = [r for r in tables[mispredictions.NAME].records() if r["rate"] is not None]
-    address = image_array(int(row["address"] or 0) for row in rows)
+    table = tables[mispredictions.NAME]
+    known = [rate is not None for rate in table.column("rate")]
+    rows = list(compress(table.records(), known))
+    address = image_array(int(a or 0) for a in compress(table.placed_column("address"), known))
     is_code = side.evidence.flow.instructions.index_of(address) >= 0
     rows = [row for row, known in zip(rows, is_code.tolist(), strict=True) if known]
     keys = side.places(address[is_code])

@@ -36,8 +36,8 @@ class Unit(StrEnum):
     LOCATION = "location"
     """`file:line` in source code: data too."""
     ADDRESS = "address"
-    """An image address, an int; `0x…` in JSON, CSV and on screens. Of a library it has a slot
-    (`support.addresses.in_file` takes it off), which files that are written do not show."""
+    """An image address, an int; `0x…` in JSON, CSV and on screens. In `placed_rows` it has a slot
+    (`support.addresses`), which nothing that users see has."""
     COUNT = "count"
     """A whole number of events, an int."""
     SHARE = "share"
@@ -92,21 +92,33 @@ class Table:
     """Unique in a report, of the form `analysis` or `analysis-part`; for scripts and links."""
     title: str
     columns: tuple[Column, ...]
-    rows: tuple[tuple[Value, ...], ...]
+    placed_rows: tuple[tuple[Value, ...], ...]
+    """`rows` whose addresses have the slot of their file, for links between tables."""
     notes: tuple[str, ...] = ()
     """What can't be known and why, and how to read the numbers; whole sentences."""
     found: int = 0
     """How many rows there are in all; `rows` may hold only the first of them."""
 
     def __post_init__(self) -> None:
-        widths = {len(row) for row in self.rows} - {len(self.columns)}
+        widths = {len(row) for row in self.placed_rows} - {len(self.columns)}
         if widths:
             raise ValueError(f"{self.name}: rows of {sorted(widths)} values, {self.columns}")
-        if self.found < len(self.rows):
-            object.__setattr__(self, "found", len(self.rows))
+        if self.found < len(self.placed_rows):
+            object.__setattr__(self, "found", len(self.placed_rows))
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.placed_rows)
+
+    @property
+    def rows(self) -> tuple[tuple[Value, ...], ...]:
+        """Values by column; addresses are those in their file."""
+        at = {i for i, column in enumerate(self.columns) if column.kind is Unit.ADDRESS}
+        if not at:
+            return self.placed_rows
+        return tuple(
+            tuple(_plain(value) if i in at else value for i, value in enumerate(row))
+            for row in self.placed_rows
+        )
 
     def as_simulated(self, *, in_title: bool) -> Table:
         """The same of a recording without a real processor, which it says.
@@ -129,6 +141,11 @@ class Table:
         at = [column.name for column in self.columns].index(name)
         return tuple(row[at] for row in self.rows)
 
+    def placed_column(self, name: str) -> tuple[Value, ...]:
+        """All values of one column, of `placed_rows`."""
+        at = [column.name for column in self.columns].index(name)
+        return tuple(row[at] for row in self.placed_rows)
+
     def to_arrow(self) -> pyarrow.Table:
         """The same for pandas, Polars and their like; addresses are unsigned numbers.
 
@@ -148,7 +165,7 @@ class Table:
         ]
         about = {"title": self.title, "notes": "\n".join(self.notes), "found": str(self.found)}
         columns = [
-            arrow.array(_plain(c, self.column(c.name)), f.type)
+            arrow.array(self.column(c.name), f.type)
             for c, f in zip(self.columns, fields, strict=True)
         ]
         table: pyarrow.Table = arrow.table(columns, arrow.schema(fields, metadata=about))
@@ -161,10 +178,8 @@ class Table:
             yield dict(zip(names, row, strict=True))
 
 
-def _plain(column: Column, values: Sequence[Value]) -> Sequence[Value]:
-    if column.kind is not Unit.ADDRESS:
-        return values
-    return [in_file(value) if isinstance(value, int) else value for value in values]
+def _plain(address: Value) -> Value:
+    return in_file(address) if isinstance(address, int) else address
 
 
 def build(

@@ -63,7 +63,7 @@ class PageSection:
 def visible(report: Report) -> tuple[Table, ...]:
     """The tables that people read: those that hold something or have something to say."""
     shown = (table for table in report.tables if table.name not in HIDDEN)
-    return tuple(told(table) for table in shown if table.rows)
+    return tuple(told(table) for table in shown if len(table))
 
 
 def silent(report: Report) -> tuple[Table, ...]:
@@ -71,7 +71,7 @@ def silent(report: Report) -> tuple[Table, ...]:
     return tuple(
         table
         for table in report.tables
-        if not table.rows and table.notes and table.name not in HIDDEN
+        if not len(table) and table.notes and table.name not in HIDDEN
     )
 
 
@@ -117,7 +117,7 @@ def table_data(table: Table, texts: PageTexts) -> Json:
             }
             for column in table.columns
         ],
-        "rows": [_row(table.columns, row, texts) for row in table.rows],
+        "rows": [_row(table.columns, row, texts) for row in table.placed_rows],
         "notes": [texts.number(note) for note in table.notes],
     }
 
@@ -165,7 +165,7 @@ def code_parts(code: Table) -> list[list[tuple[Value, ...]]]:
     """The rows of a function's code, one by one; long runs that never ran stay together."""
     count = [column.name for column in code.columns].index("count")
     parts: list[list[tuple[Value, ...]]] = []
-    for is_cold, run in groupby(code.rows, key=lambda row: not row[count]):
+    for is_cold, run in groupby(code.placed_rows, key=lambda row: not row[count]):
         rows = list(run)
         parts += [rows] if is_cold and len(rows) >= _COLD_RUN else [[row] for row in rows]
     return parts

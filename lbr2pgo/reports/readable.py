@@ -59,9 +59,9 @@ def readable_table(table: Table) -> Table:
             demangled_text(value) if named and isinstance(value, str) else value
             for named, value in zip(is_name, row, strict=True)
         )
-        for row in table.rows
+        for row in table.placed_rows
     )
-    return replace(table, title=demangled_text(table.title), rows=tuple(rows))
+    return replace(table, title=demangled_text(table.title), placed_rows=tuple(rows))
 
 
 def _tree(root: CallNode) -> CallNode:

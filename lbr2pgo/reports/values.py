@@ -51,11 +51,13 @@ def shortened(text: str, longest: int) -> str:
 
 def told(table: Table) -> Table:
     """The table without the columns of which nothing is known."""
-    kept = [i for i in range(len(table.columns)) if any(row[i] is not None for row in table.rows)]
-    if not table.rows or len(kept) == len(table.columns):
+    kept = [
+        i for i in range(len(table.columns)) if any(row[i] is not None for row in table.placed_rows)
+    ]
+    if not table.placed_rows or len(kept) == len(table.columns):
         return table
-    rows = tuple(tuple(row[i] for i in kept) for row in table.rows)
-    return replace(table, columns=tuple(table.columns[i] for i in kept), rows=rows)
+    rows = tuple(tuple(row[i] for i in kept) for row in table.placed_rows)
+    return replace(table, columns=tuple(table.columns[i] for i in kept), placed_rows=rows)
 
 
 _WRITTEN: dict[Unit, Callable[[Any], str]] = {
