@@ -14,8 +14,10 @@ from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.outcomes import estimate
 from lbr2pgo.model.branch_counts import TO
 from lbr2pgo.program.code.instructions import Kind
-from lbr2pgo.support.addresses import ImageAddresses
-from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.program.process import Process
+from lbr2pgo.program.program import Program
+from lbr2pgo.support.addresses import ImageAddresses, slot_of
+from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 
 
@@ -46,15 +48,32 @@ class Gain:
 
 
 def gains(evidence: Evidence) -> list[Gain]:
-    """Those that would save anything, the largest first."""
+    """Those that would save anything, the largest first.
+
+    Of a process, gains are those of files that were asked for: nobody rebuilds the libraries that
+    were found beside a program.
+    """
     parts = {
         GainKind.LAYOUT: _wrong_way(evidence),
         GainKind.COLD_CODE: _over_cold_code(evidence),
         GainKind.PROMOTION: _one_target(evidence),
     }
     total = int(evidence.flow.branches.count.sum())
-    found = [_gain(kind, *each, total) for kind, each in parts.items() if each[1].any()]
+    found = []
+    for kind, (address, saved) in parts.items():
+        rows = _is_rebuilt(evidence.program, address) & (saved > 0)
+        if rows.any():
+            found.append(_gain(kind, address[rows], saved[rows], total))
     return sorted(found, key=lambda gain: -gain.saved)
+
+
+def _is_rebuilt(program: Program, address: ImageAddresses) -> Bools:
+    """(n,): which addresses are of the program, or of a library that was asked for."""
+    if not isinstance(program, Process):
+        return np.ones(len(address), np.bool_)
+    asked_for = [part.slot for part in program.parts if part.slot == 0 or part.is_named]
+    slots = [slot_of(each) for each in address.tolist()]
+    return np.isin(np.array(slots, np.int64), asked_for)
 
 
 def _gain(kind: GainKind, address: ImageAddresses, saved: I64, total: int) -> Gain:
@@ -71,8 +90,13 @@ def _wrong_way(evidence: Evidence) -> tuple[ImageAddresses, I64]:
 
 
 def _over_cold_code(evidence: Evidence) -> tuple[ImageAddresses, I64]:
-    """Direct jumps forward, within a function, over instructions none of which ever ran."""
+    """Direct jumps forward, within a function, over instructions none of which ever ran.
+
+    None where what ran between branches is not known: all other code would pass for cold.
+    """
     flow = evidence.flow
+    if evidence.run_notes():
+        return flow.branches.from_[:0], np.empty(0, np.int64)
     code, regions = flow.instructions, evidence.program.regions
     row = np.flatnonzero(
         np.isin(code.kind, (Kind.COND, Kind.JUMP)) & (flow.taken > 0) & code.has_target

@@ -11,7 +11,7 @@ from lbr2pgo.model.branch_counts import TO
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.replay.replay import INDIRECT
 from lbr2pgo.support.addresses import ImageAddresses
-from lbr2pgo.support.arrays import I64
+from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.dataclass import dataclass
 
 NAME = "indirect-targets"
@@ -92,14 +92,24 @@ def _by_site(evidence: Evidence, sites: _Sites, top: int | None, notes: tuple[st
         *shares,
         *places.columns(),
     ]
-    total = int(sites.count.sum())
+    is_code = ~_are_stubs(evidence, sites.address)
+    total = int(sites.count[is_code].sum())
     promotion = tuple(
         f"Promoting the hottest {promoted} of each site would cover "
-        f"{each.sum() / total:.1%} of all {total:,} indirect jumps and calls."
+        f"{each[is_code].sum() / total:.1%} of all {total:,} indirect jumps and calls, those of "
+        "linkage tables apart."
         for promoted, each in zip(_PROMOTED, covered, strict=True)
         if total
     )
     return build(NAME, TITLE, columns, notes=(*notes, *promotion), found=len(sites.address))
+
+
+def _are_stubs(evidence: Evidence, address: ImageAddresses) -> Bools:
+    """(n,): which jumps are those of linkage tables, which no compiler promotes."""
+    regions = evidence.program.regions
+    row = regions.containing(address)
+    stubs: Bools = (row >= 0) & regions.is_stub[row]
+    return stubs
 
 
 def _kinds(evidence: Evidence, addresses: ImageAddresses) -> list[str]:

@@ -2,9 +2,15 @@ from __future__ import annotations
 
 import pytest
 from builders.evidence import evidence
+from builders.recordings import PIE
 from builders.sources import Sample
 
+from lbr2pgo.analyses import gains as gains_module
 from lbr2pgo.analyses.gains import Gain, GainKind, gains
+from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
+from lbr2pgo.program.process import Part, Process
+from lbr2pgo.program.program import Program
+from lbr2pgo.support.addresses import SLOT_SIZE, image_array
 
 LOOP, OVER = (0x1016, 0x1005), (0x1006, 0x1010)
 
@@ -49,3 +55,18 @@ def test_the_largest_gain_comes_first() -> None:
     shares = [gain.share for gain in found]
     assert shares == sorted(shares, reverse=True)
     assert sum(shares) == pytest.approx(1.0, abs=0.1)
+
+
+def test_nothing_is_cold_where_what_ran_between_branches_is_not_known() -> None:
+    samples = [Sample([OVER, LOOP])] * 20
+    found = evidence(*samples, filters=1 << BRANCH_FILTER_BITS["cond"])
+    assert found.run_notes()
+    assert gains(found) == []
+
+
+def test_libraries_that_nobody_asked_for_are_not_rebuilt() -> None:
+    program = Program.open(PIE)
+    for is_named, rebuilt in ((False, [True, False]), (True, [True, True])):
+        parts = [Part(program, 0, "app"), Part(program, 1, "libapp.so", is_named=is_named)]
+        address = image_array([0x1000, SLOT_SIZE + 0x1000])
+        assert gains_module._is_rebuilt(Process(parts), address).tolist() == rebuilt
