@@ -136,7 +136,7 @@ fuzz: setup ## fuzz every reader for SECONDS_EACH seconds
 
 sanitize: setup ## run damaged inputs for SECONDS seconds on extensions with sanitizers (nightly: an hour)
 	@mkdir -p $(SANITIZED)
-	tar --exclude='*.so' --exclude=__pycache__ -cf - lbr2pgo setup.py pyproject.toml README.md | tar -xf - -C $(SANITIZED)
+	tar --exclude='*.so' --exclude=__pycache__ -cf - lbr2pgo setup.py pyproject.toml README.md LICENSE | tar -xf - -C $(SANITIZED)
 	cd $(SANITIZED) && CC=gcc CFLAGS="$(SANITIZERS) -fno-omit-frame-pointer" LDFLAGS="$(SANITIZERS)" \
 	    $(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \

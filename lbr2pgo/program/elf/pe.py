@@ -59,7 +59,7 @@ def as_elf(file: File) -> File:
         )
     try:
         return FileInMemory(file.path, _Converted(file.path, content, program).elf())
-    except error as failure:  # addresses that 64 bits don't hold
+    except (error, UnicodeDecodeError) as failure:  # addresses of more than 64 bits; LIEF of names
         raise InputError(
             "is a damaged PE program", where=file.path, cure="Copy it again."
         ) from failure
