@@ -102,3 +102,10 @@ def test_what_lies_between_the_images_own_pieces_is_in_the_list() -> None:
     sample = jumps(BASE + 0x3010)
     found = outside([sample], hole)
     assert sum(found.values()) == 1
+
+
+def test_each_of_two_processes_has_files_of_its_own() -> None:
+    elsewhere = mapping(11, BASE + 0x10000)
+    events = mapped("/a", LIBC), elsewhere, mapped("/b", LIBC, pid=11)
+    samples = [jumps(LIBC), jumps(LIBC, LIBC + 8, pid=11)]
+    assert outside(samples, *events) == {"a": 1, "b": 2}
