@@ -106,6 +106,6 @@ def test_what_lies_between_the_images_own_pieces_is_in_the_list() -> None:
 
 def test_each_of_two_processes_has_files_of_its_own() -> None:
     elsewhere = mapping(11, BASE + 0x10000)
-    events = mapped("/a", LIBC), elsewhere, mapped("/b", LIBC, pid=11)
+    events = elsewhere, mapped("/b", LIBC, pid=11), mapped("/a", LIBC)
     samples = [jumps(LIBC), jumps(LIBC, LIBC + 8, pid=11)]
     assert outside(samples, *events) == {"a": 1, "b": 2}
