@@ -35,7 +35,7 @@ class ConvertOptions(Inputs):
     """Infer what ran between recorded branches, where a filter or the recorder kept some alone;
     whole stacks tell it themselves."""
     force: bool = False
-    """Infer them from however few samples."""
+    """Infer them from however few samples, and believe a recording that seems to be filtered."""
 
     def __post_init__(self) -> None:
         Inputs.__post_init__(self)
@@ -85,6 +85,8 @@ def convert(
     timings = timings or Timings()
     refuse_unwritable(options.paths)
     found = read(options, progress, timings)
+    if options.paths and not options.force:
+        found.refuse_unlogged()
     return write_outputs(found, options.outputs, options.compat, timings, options.optional)
 
 

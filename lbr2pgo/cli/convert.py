@@ -73,7 +73,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="infer what ran between branches, where a filter or the recorder kept some alone, or "
         "fdata is of an earlier build",
     )
-    parser.add_argument("--force", action="store_true", help="infer them from however few samples")
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="infer from however few samples, and believe recordings that seem to be filtered",
+    )
     parser.add_argument(
         "--timings", action="store_true", help="print how long each stage took, to stderr"
     )
@@ -146,7 +150,6 @@ def _options(args: argparse.Namespace) -> ConvertOptions:
         optional=() if args.all_outputs is None else every_output(args.all_outputs),
         no_lbr=args.no_lbr,
         infer=args.infer,
-        force=args.force,
     )
 
 
@@ -155,6 +158,7 @@ def _shared_options(args: argparse.Namespace) -> dict[str, Any]:
     return {
         "profiles": expanded(args.profiles),
         "outputs": tuple(_outputs(args)),
+        "force": args.force,
         "counting": counting_options(args),
         "strict": args.strict,
         "compat": frozenset(args.compat),

@@ -43,6 +43,8 @@ class ImagesOptions(ReadingOptions):
     places: ImagePlaces = field(default_factory=ImagePlaces)
     outputs: tuple[Output, ...] = ()
     """`{name}` and `{build_id}` in their paths stand for each image's."""
+    force: bool = False
+    """Believe a recording that seems to be filtered."""
 
     def named(self) -> dict[Path, str]:
         """Each binary, and what it is called."""
@@ -131,7 +133,7 @@ def convert_images(
     )  # fmt: skip
 
     def convert(found: Replayed, name: str, outputs: Sequence[Output]) -> ConvertedImage:
-        return _converted(found, name, outputs, options.compat)
+        return _converted(found, name, outputs, options.compat, force=options.force)
 
     work = zip(replayed, binaries.values(), outputs, strict=True)
     with timings.stage("write the images"):
@@ -152,11 +154,13 @@ def _outputs_of(program: Program, name: str, outputs: Sequence[Output]) -> tuple
 
 
 def _converted(
-    found: Replayed, name: str, outputs: Sequence[Output], compat: frozenset[str]
+    found: Replayed, name: str, outputs: Sequence[Output], compat: frozenset[str], *, force: bool
 ) -> ConvertedImage:
     image = found.program.image
     result: Conversion | IncompleteError
     try:
+        if outputs and not force:
+            found.refuse_unlogged()
         result = write_outputs(found, outputs, compat, Timings())
     except IncompleteError as error:
         result = error

@@ -29,7 +29,7 @@ from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.branch_counts import FROM, TO, BranchCounts, no_counts
 from lbr2pgo.model.count_sums import merge
 from lbr2pgo.model.doubts import told_of
-from lbr2pgo.model.incomplete import EmptyProfileError
+from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
 from lbr2pgo.model.instruction_counts import InstructionCounts
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.address_translation import has_translation
@@ -41,6 +41,7 @@ from lbr2pgo.replay.newest_runs import impute
 from lbr2pgo.replay.prologues import in_prologue_or_epilogue
 from lbr2pgo.replay.recorded_program import recorded_program
 from lbr2pgo.replay.replay import Flow, ReplayOptions, replay
+from lbr2pgo.replay.unlogged import unlogged
 from lbr2pgo.sources.base import Addresses, Source, SourceInfo, StackSource
 from lbr2pgo.sources.repeated_files import repetitions
 from lbr2pgo.sources.series import Recording, open_recordings, size_of
@@ -136,6 +137,14 @@ class Replayed:
     def counts(self) -> BranchCounts:
         """What was counted, each branch where it is."""
         return self.flow.counts
+
+    def refuse_unlogged(self) -> None:
+        """Raise IncompleteError where the recording seems to hold some branches alone."""
+        if not self.is_inferred and (doubt := unlogged(self.flow)) is not None:
+            cure = "Record all branches (perf record -b); print text with perf script --header."
+            cure += " --infer infers the others, --force takes them as they are."
+            notes = [note for note in self.notes if note != doubt]
+            raise IncompleteError(doubt, self.flow.tallies, notes, cure)
 
     def refuse_nothing(self) -> None:
         """Raise EmptyProfileError where the recordings hold nothing of the program."""
@@ -440,7 +449,9 @@ def filter_notes(info: SourceInfo) -> Iterator[str]:
 
 
 def replay_notes(flow: Flow) -> Iterator[str]:
-    """What was repaired in laying counts over the code."""
+    """What was repaired in laying counts over the code, and what the counts seem to be of."""
+    if (doubt := unlogged(flow)) is not None:
+        yield doubt
     fused = flow.tallies[FUSED]
     if fused:
         yield (

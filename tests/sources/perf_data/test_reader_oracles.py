@@ -12,7 +12,14 @@ import pytest
 from builders import perf_data as build
 
 from lbr2pgo.model.address_space_events import Comm, Exit, Fork, Mmap, SpaceEvent
-from lbr2pgo.model.branch_stacks import ABORT, IN_TRANSACTION, MISPREDICTED, PREDICTED, cycles_of
+from lbr2pgo.model.branch_stacks import (
+    ABORT,
+    IN_TRANSACTION,
+    MISPREDICTED,
+    MISSING,
+    PREDICTED,
+    cycles_of,
+)
 from lbr2pgo.sources.perf_data.reader import PerfData
 from lbr2pgo.sources.perf_script.reader import PerfScript
 
@@ -34,11 +41,17 @@ LINE = re.compile(
 )
 
 
+def printed_cycles(flags: int) -> int:
+    """As perf prints them: 0 where there are none."""
+    cycles = cycles_of(flags)
+    return 0 if cycles == MISSING else cycles
+
+
 def entry_texts(source: PerfData) -> Iterator[Sample]:
     """(pid, tid, time, event, ip, stack), the stack written as perf script writes it."""
     names = [event.name for event in source.info.events]
     for batch in source.batches():
-        cycles = list(map(cycles_of, batch.flags.tolist()))
+        cycles = list(map(printed_cycles, batch.flags.tolist()))
         entries = [
             f"{a:#x}/{b:#x}/{letters(flags)}/{c}"
             for (a, b, flags), c in zip(batch.entries.tolist(), cycles, strict=True)
@@ -138,7 +151,7 @@ def test_agrees_with_quipper(corpus: Corpus, name: str) -> None:
     assert branch == [
         str(part).lower()
         for source_, target, flags in entries
-        for part in (source_, target, bool(flags & MISPREDICTED), cycles_of(flags))
+        for part in (source_, target, bool(flags & MISPREDICTED), printed_cycles(flags))
     ]
     assert len(source.space_events()) == len(
         re.findall(r"^  (mmap|comm|fork|exit)_event", text, re.M)

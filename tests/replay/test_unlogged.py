@@ -1,0 +1,68 @@
+"""Text of recordings that kept some branches alone, without the header that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from builders.recordings import PIE, RECORDING
+
+from lbr2pgo.cli import main
+from lbr2pgo.counting.address_spaces import AddressSpaces
+from lbr2pgo.program.code.instructions import Kind
+from lbr2pgo.program.program import Program
+from lbr2pgo.sources import open_source
+from lbr2pgo.sources.base import StackSource
+from lbr2pgo.support.addresses import image_addresses, runtime_addresses
+
+CALLS = (Kind.CALL, Kind.INDIRECT_CALL)
+EVERY = tuple(Kind)
+
+
+def stacks(*kept: Kind) -> Iterator[str]:
+    """What perf prints of the shipped recording, as far as branches of these kinds go."""
+    program, source = Program.open(PIE), open_source(RECORDING)
+    assert isinstance(source, StackSource)
+    code = program.instructions_for(program.functions.start)
+    spaces = AddressSpaces(
+        source.space_events(), program.image.layout, lambda mapping: "interp" in mapping.path
+    )
+    for batch in source.batches():
+        space = spaces.spaces_of(batch.pid, batch.time)
+        for sample, (start, end) in enumerate(pairwise(batch.offsets.tolist())):
+            entries = runtime_addresses(batch.entries[start:end, :2].reshape(-1))
+            image, _ = spaces.to_image(int(space[sample]), entries)
+            ends = image.reshape(-1, 2)
+            place = code.index_of(image_addresses(ends[:, 0]))
+            is_kept = (place >= 0) & np.isin(code.kind[place], kept)
+            if is_kept.any():
+                yield " ".join(f"{a:#x}/{b:#x}/P/-/-/1" for a, b in ends[is_kept].tolist())
+
+
+def converted(text: Path, out: Path, *words: str) -> int:
+    arguments = ["convert", str(text), "--binary", str(PIE), "--preaggregated", str(out), *words]
+    return main(arguments)
+
+
+@pytest.mark.parametrize(
+    ("kept", "seems"), [((Kind.COND,), "conditional branches (-j cond)"), (CALLS, "calls")]
+)
+def test_branches_of_one_kind_are_refused_unless_forced(
+    kept: tuple[Kind, ...], seems: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "text").write_text("\n".join([*stacks(*kept)] * 20) + "\n")
+    assert converted(tmp_path / "text", tmp_path / "out") == 2
+    assert f"the recording seems to hold {seems}" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    assert converted(tmp_path / "text", tmp_path / "out", "--force") == 0
+    said = capsys.readouterr().err
+    assert said.index("seems to hold") < said.index("wrote")
+
+
+def test_all_branches_are_believed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "text").write_text("\n".join(stacks(*EVERY)) + "\n")
+    assert converted(tmp_path / "text", tmp_path / "out") == 0
+    assert "seems" not in capsys.readouterr().err
