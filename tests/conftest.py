@@ -21,6 +21,8 @@ CORPUS = REPOSITORY.parent / "shared" / "corpus"
 # For `import builders`: pytest's import mode keeps this tree off the path.
 sys.path.insert(0, str(Path(__file__).parent))
 
+collect_ignore = ["mutants.py"]  # a program, which needs what only `make mutants` does
+
 
 # The suite tries the same examples every time, so that it fails for what was changed only; other
 # ones are tried by `--hypothesis-profile=random`, and what they find becomes an example.
