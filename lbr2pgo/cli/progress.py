@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from lbr2pgo.cli import messages
+from lbr2pgo.support.counted import counted
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -106,10 +107,10 @@ class SampleProgress:
     def _read(self) -> str:
         """How much was read, and how fast while it is: in samples where there are any."""
         if self._share is None:
-            return f"{self._samples:,} samples" if self._samples else ""
+            return counted(self._samples, "sample") if self._samples else ""
         seconds = max(monotonic() - self._start, 0.001)
         if self._samples:
-            return f"{self._samples:,} samples, {self._samples / seconds:,.0f} a second"
+            return f"{counted(self._samples, 'sample')}, {self._samples / seconds:,.0f} a second"
         megabytes = self._share * self._size / 1e6
         return f"{megabytes:,.0f} MB, {megabytes / seconds:,.0f} MB a second"
 

@@ -13,6 +13,7 @@ from lbr2pgo.cli import messages
 from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.messages import say
 from lbr2pgo.cli.parser import executable, names, numbers
+from lbr2pgo.support.counted import counted
 from lbr2pgo.support.errors import MissingToolError
 
 if TYPE_CHECKING:
@@ -244,7 +245,7 @@ def _record_software(options: RecordOptions) -> int:
         say(f"Warning: {warning}")
     if result.samples:
         next_step = f"lbr2pgo convert {result.output} --llvm OUT"
-        messages.wrote(result.output, next_step, f"{result.samples:,} samples")
+        messages.wrote(result.output, next_step, counted(result.samples, "sample"))
     if options.exact is not None:
         _tell_exact(options.exact, result.totals)
     return result.exit_code

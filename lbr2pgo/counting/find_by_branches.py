@@ -26,6 +26,7 @@ from lbr2pgo.support.addresses import (
     runtime_addresses,
 )
 from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.counted import counted
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.intervals import numbers_in
 from lbr2pgo.support.tables import same_length, seal, taken
@@ -81,7 +82,7 @@ class Fit:
 
     def __str__(self) -> str:
         share = 100 * self.own / self.branches
-        return f"{share:.1f} % of {self.branches:,} branches there are its own"
+        return f"{share:.1f} % of {counted(self.branches, 'branch')} there are its own"
 
 
 @dataclass(frozen=True, slots=True)

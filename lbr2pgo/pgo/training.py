@@ -18,6 +18,7 @@ from lbr2pgo.record.hardware import choose_recorder, record_hardware
 from lbr2pgo.record.machine import read_machine
 from lbr2pgo.record.options import RecordOptions, Watch
 from lbr2pgo.record.software import record_software
+from lbr2pgo.support.counted import counted
 from lbr2pgo.support.errors import InputError
 
 _SHORTEST_PERIOD = 37
@@ -155,7 +156,7 @@ def make_profiles(
     say(f"   {shlex.join(command)}")
     done = convert(ConvertOptions(tuple(inputs), binary, outputs=tuple(outputs)))
     samples = done.tallies.get("samples_read")
-    say("   every branch of the run" if samples is None else f"   {samples:,} samples")
+    say("   every branch of the run" if samples is None else f"   {counted(samples, 'sample')}")
     doubts, notes = parted(done.notes)
     for doubt in doubts:
         say(f"   Warning: {doubt}")

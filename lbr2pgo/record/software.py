@@ -41,6 +41,7 @@ from lbr2pgo.record.perf_data_writer import (
 )
 from lbr2pgo.record.plugin_build import built_plugin, plugin_path
 from lbr2pgo.record.plugin_stream import Note, NoteKind, Stream, read_streams, totals_so_far
+from lbr2pgo.support.counted import counted
 from lbr2pgo.support.errors import MissingToolError, OutputError
 from lbr2pgo.support.output import is_standard_output, write_to
 
@@ -165,7 +166,8 @@ def _run(
 def _recorded(directory: Path) -> str:
     """How far a run has come, in words."""
     totals = totals_so_far(directory)
-    return f"{totals['samples']:,} samples, {totals['instructions'] / 1e6:,.0f} M instructions"
+    samples = counted(totals["samples"], "sample")
+    return f"{samples}, {totals['instructions'] / 1e6:,.0f} M instructions"
 
 
 def _streams_of(directory: Path, guest: Guest, code: int) -> list[Stream]:

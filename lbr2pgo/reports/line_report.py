@@ -52,7 +52,7 @@ def make_line_report(
     damage = [told_of(source.info.path, note) for source in sources for note in damage_of(source)]
     names = [name for name in TABLES if not only or name in only]
     return Report(
-        title=f"Branches of {', '.join(path.name for path in profiles)}",
+        title="Branches by source line",
         binary="",
         build_id=None,
         profiles=tuple(map(str, profiles)),

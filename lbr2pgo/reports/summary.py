@@ -13,6 +13,7 @@ from lbr2pgo.analyses.gains import Gain, GainKind, gains
 from lbr2pgo.analyses.table import Table, Value
 from lbr2pgo.reports.values import percentage
 from lbr2pgo.support.addresses import image_array
+from lbr2pgo.support.counted import counted
 
 _FEW_SAMPLES = 1000
 _GOOD, _FAIR = 0.98, 0.9
@@ -60,7 +61,8 @@ def _what_ran(
         where = ", under the software LBR"
     if samples is not None and branches is not None:
         yield (
-            f"{name} ran: {samples:,} samples{event} with {branches:,} taken branches in it{where}."
+            f"{name} ran: {counted(samples, 'sample')}{event} with "
+            f"{counted(branches, 'taken branch')} in it{where}."
         )
     else:
         yield f"{name} ran: the input holds counts, not samples."
@@ -76,7 +78,7 @@ def _quality(evidence: Evidence, tallies: Mapping[str, int]) -> Iterator[str]:
     few = tallies.get("samples_mapped", _FEW_SAMPLES) < _FEW_SAMPLES
     yield (
         f"The recording is {'short, and else ' if few else ''}{word}: "
-        f"{percentage(fit)} of {in_image:,} fall-throughs fit the code."
+        f"{percentage(fit)} of {counted(in_image, 'fall-through')} fit the code."
     )
 
 

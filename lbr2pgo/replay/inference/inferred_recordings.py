@@ -32,6 +32,7 @@ from lbr2pgo.replay.replay import replay
 from lbr2pgo.sources.base import Source, SourceInfo
 from lbr2pgo.sources.series import size_of
 from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.counted import counted
 from lbr2pgo.support.timings import Timings
 
 FEWEST = 1000
@@ -75,7 +76,8 @@ def read_and_infer(
     with timings.stage("replay"):
         judged_by = replay_options(inputs)
         flow = replay(inferred, program, judged_by)
-    said = f"branches and fall-throughs are inferred from {samples.total:,} samples (--no-lbr)"
+    number = counted(samples.total, "sample")
+    said = f"branches and fall-throughs are inferred from {number} (--no-lbr)"
     return Replayed(
         program, tuple(sources), facts, inputs.counting, judged_by, flow, (*notes, said), (),
         is_inferred=True, samples=samples,
@@ -131,7 +133,7 @@ def refuse_thin(
 ) -> None:
     """Raise IncompleteError where samples are too few to infer from."""
     if samples < FEWEST and not force:
-        said = "1 sample is" if samples == 1 else f"{samples:,} samples are"
+        said = f"{counted(samples, 'sample')} {'is' if samples == 1 else 'are'}"
         raise IncompleteError(
             f"{said} too few to infer a flow from",
             tallies,

@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+import pytest
+
+from lbr2pgo.support.counted import counted
+
+
+@pytest.mark.parametrize(
+    ("number", "thing", "text"),
+    [
+        (1, "sample", "1 sample"),
+        (2, "branch", "2 branches"),
+        (0, "fall-through", "0 fall-throughs"),
+    ],
+)
+def test_one_thing_is_no_plural(number: int, thing: str, text: str) -> None:
+    assert counted(number, thing) == text
