@@ -60,7 +60,7 @@ def test_few_samples_are_called_so() -> None:
 
 def test_what_does_not_fit_the_code_makes_it_poor() -> None:
     wrong = Sample([(0x1016, 0x1005), (0x1000, 0x1040)])
-    assert any("poor: 0.0% of 1 fall-throughs" in each for each in sentences(wrong))
+    assert any("poor: 0.0% of 1 fall-through fit" in each for each in sentences(wrong))
 
 
 def test_a_filtered_recording_says_what_is_not_known() -> None:
