@@ -47,8 +47,10 @@ class ProfileKind:
     def name(self) -> str:
         """Fit for a file.
 
-        >>> Kind("lines", layout="bolt").name, Kind("probes", ("-O1",), refined=("cold",)).name
-        ('lines+bolt', 'probes-O1-cold')
+        >>> ProfileKind("lines", layout="bolt").name
+        'lines+bolt'
+        >>> ProfileKind("probes", ("-O1",), refined=("cold",)).name
+        'probes-O1-cold'
         """
         refined = "".join(f"-{each}" for each in self.refined)
         layout = f"+{self.layout}" if self.layout else ""
@@ -78,7 +80,7 @@ class ProfileKind:
     def refinements(self, layout: Layout = "") -> list[ProfileKind]:
         """The same kind by whatever may refine it, where that is to be laid out so.
 
-        >>> ["".join(each.refined) for each in Kind("probes").refinements("propeller")]
+        >>> ["".join(each.refined) for each in ProfileKind("probes").refinements("propeller")]
         ['exact', 'hot', 'cold', 'accurate', 'late', 'eager']
         """
         cant = set[Refined]()
@@ -100,7 +102,7 @@ class ProfileKind:
 
         Merged recordings and second generations are left out: what refines them is another matter.
 
-        >>> kind = Kind("lines", ("-O1",))
+        >>> kind = ProfileKind("lines", ("-O1",))
         >>> kind.together(kind.refinements()).name, kind.together(kind.refinements()[:3])
         ('lines-O1-exact-hot-cold-accurate-late-ext-tsp', None)
         """

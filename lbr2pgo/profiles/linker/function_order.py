@@ -49,7 +49,7 @@ def by_calls(size: U64, weight: U64, calls: FunctionCalls) -> I64:
     Each function, the densest first, goes behind the cluster of its most frequent caller; then
     clusters stand by their density.
 
-    >>> calls = Calls(np.array([0, 2]), np.array([1, 1]), np.array([9, 1], np.uint64))
+    >>> calls = FunctionCalls(np.array([0, 2]), np.array([1, 1]), np.array([9, 1], np.uint64))
     >>> size, weight = np.array([[10, 10, 10], [50, 90, 70]], np.uint64)
     >>> by_calls(size, weight, calls).tolist()
     [0, 1, 2]

@@ -50,7 +50,7 @@ def cut_where_seen(ranges: ByteRanges, seen: SeenBranches) -> InstructionTable:
     """Pieces of code at ordered ranges, as a table of instructions.
 
     >>> column = lambda *numbers: np.array(numbers, np.uint64)
-    >>> seen = Seen(column(16, 20), column(20), column(16), np.ones(1, bool))
+    >>> seen = SeenBranches(column(16, 20), column(20), column(16), np.ones(1, bool))
     >>> table = cut_where_seen(ByteRanges(column(8), column(32)), seen)
     >>> rows = zip(*(c.tolist() for c in (table.address, table.size, table.kind, table.target)))
     >>> [(address, size, Kind(kind).name, to) for address, size, kind, to in rows]

@@ -63,9 +63,9 @@ def wanted_of(filters: Sequence[str]) -> WantedBranches:
     """What `perf record -j` with these names asks for: every kind and user code if none says else.
 
     >>> wanted_of(("any_call", "u"))
-    Wanted(kinds=('any_call',), user=True, kernel=False, call_stack=False)
+    WantedBranches(kinds=('any_call',), user=True, kernel=False, call_stack=False)
     >>> wanted_of(("k",))
-    Wanted(kinds=('any',), user=False, kernel=True, call_stack=False)
+    WantedBranches(kinds=('any',), user=False, kernel=True, call_stack=False)
     """
     unknown = [name for name in filters if name not in FILTERS + _LEVELS]
     if unknown:
