@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from lbr2pgo.model.compat import FOLLOWED, NOT_FOLLOWED
 from lbr2pgo.model.quirks import QUIRKS
 from lbr2pgo.profiles.registry import formats as written_formats
 from lbr2pgo.profiles.registry import output
@@ -51,11 +52,20 @@ def _quirks() -> Rows:
         yield q.name, q.recorder, q.seen, f"{q.done} (`{q.code}`)", counted, q.source, f"`{q.test}`"
 
 
+def _differences() -> Rows:
+    yield "tool", "what it does", "what we do", "`--compat`", "who shows it"
+    for rules, answer in ((FOLLOWED, "as they do"), (NOT_FOLLOWED, "as we do")):
+        for rule in rules:
+            tool = "both" if rule.is_of_both else rule.tool
+            yield tool, rule.theirs, rule.ours, answer, rule.shown_by
+
+
 TABLES: dict[str, Callable[[], Rows]] = {
     "formats that are read": _read_formats,
     "formats that are written": _written_formats,
     "options of written formats": _options,
     "quirks": _quirks,
+    "differences": _differences,
 }
 
 _TABLE = re.compile(r"(<!-- table: ([^\n]+) \(make tables\) -->\n).*?(?=<!-- end -->)", re.DOTALL)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from lbr2pgo.conversion import Conversion, ConvertOptions
 from lbr2pgo.conversion import convert as _convert
 from lbr2pgo.counting.count import CountingOptions
+from lbr2pgo.model.compat import Compat
 from lbr2pgo.profiles.base import Output
 from lbr2pgo.profiles.registry import output
 from lbr2pgo.sources import open_source
@@ -166,7 +167,7 @@ def _inputs(profiles: Paths, binary: PathLike | None, reading: Reading) -> dict[
         "binary": None if binary is None else _path(binary, "binary"),
         "counting": counting,
         "strict": reading.get("strict", False),
-        "compat": frozenset(reading.get("compat", ())),
+        "compat": Compat(frozenset(reading.get("compat", ()))),
     }
 
 

@@ -87,13 +87,12 @@ def convert(
     found = read(options, progress, timings)
     if options.paths and not options.force:
         found.refuse_unlogged()
-    return write_outputs(found, options.outputs, options.compat, timings, options.optional)
+    return write_outputs(found, options.outputs, timings, options.optional)
 
 
 def write_outputs(
     found: Replayed,
     outputs: Sequence[Output],
-    compat: frozenset[str],
     timings: Timings,
     optional: Sequence[Output] = (),
 ) -> Conversion:
@@ -104,7 +103,7 @@ def write_outputs(
     paths = [path for output in (*outputs, *optional) for path in output.paths]
     refuse_overwriting(paths, [found.program.image.path])
     found.refuse_nothing()
-    done = _write(outputs, optional, Work(found, compat, timings))
+    done = _write(outputs, optional, Work(found, timings))
     tallies = {**found.flow.tallies, **done.tallies}
     waterfall.check(tallies, steps())
     notes = tuple(dict.fromkeys((*done.notes, *found.notes)))

@@ -33,7 +33,7 @@ class RecordedProfile(Profile):
     _work: Work = field(init=False)
 
     def __post_init__(self) -> None:
-        self._work = Work(self.found, frozenset(), Timings())
+        self._work = Work(self.found, Timings())
 
     @cached_property
     def _samples(self) -> SampleProfile | None:

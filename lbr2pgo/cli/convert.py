@@ -14,6 +14,7 @@ from lbr2pgo.cli.images import add_images, run_images
 from lbr2pgo.cli.own_process import prepare
 from lbr2pgo.cli.parser import some_of, whole_number
 from lbr2pgo.cli.selection import add_selection, counting_options, only_binary
+from lbr2pgo.model.compat import TOOLS, Compat
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.file_names import expanded
 
@@ -49,7 +50,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add_selection(parser)
     parser.add_argument(
         "--compat",
-        type=some_of("llvm-profgen", "perf2bolt"),
+        type=some_of(*TOOLS),
         action="extend",
         default=[],
         metavar="TOOLS",
@@ -161,7 +162,7 @@ def _shared_options(args: argparse.Namespace) -> dict[str, Any]:
         "force": args.force,
         "counting": counting_options(args),
         "strict": args.strict,
-        "compat": frozenset(args.compat),
+        "compat": Compat(frozenset(args.compat)),
         "correct_runs": args.correct_runs,
     }
 

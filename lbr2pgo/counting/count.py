@@ -256,7 +256,7 @@ class _Selection:
             )
         # One more place for samples that don't say their event (index -1).
         self._wanted = np.array([*wanted, options.event is None], dtype=np.bool_)
-        self._kinds = _kinds(events, as_llvm=image.code_of_llvm is not None)
+        self._kinds = _kinds(events, as_llvm=image.believes_entries)
         self._pids = np.array(options.pids, dtype=np.int32)
         self._skips_leaf = image.skips_leaf if source.info.has_call_chains else None
         self._by_instruction = by_instruction
@@ -327,7 +327,7 @@ class SampleReading:
         self._options, self._weigher = options, Weigher(Correction(), self.spaces)
         self._corrects_bias = options.corrects_bias and not by_instruction
         self._saw_full = False
-        self._moves_calls = not image.code_of_llvm and are_recorded_behind(
+        self._moves_calls = not image.believes_entries and are_recorded_behind(
             source.info, image.layout
         )
 
@@ -348,7 +348,7 @@ class SampleReading:
             batch = at_their_instructions(batch)
         spaces, kinds = self._selection.apply(batch, self.spaces, self.tally)
         if self.image.code_of_llvm is not None:
-            batch = self._as_llvm(batch, spaces, self.image.code_of_llvm)
+            batch = self._in_llvms_code(batch, spaces, self.image.code_of_llvm)
         kept = self._trimmed(batch, spaces)
         if self._weigher.weighs:
             kept = replace(kept, weight=self._weigher.weighed(kept, spaces, kinds))
@@ -369,7 +369,7 @@ class SampleReading:
         self._drops = newest + found.drops_newest, oldest + found.drops_oldest
         self._weigher = Weigher(found, self.spaces)
 
-    def _as_llvm(
+    def _in_llvms_code(
         self, batch: BranchStacks, spaces: I64, is_code: Callable[[ImageAddresses], Bools]
     ) -> BranchStacks:
         """The batch with what llvm-profgen does not take for code moved out of the image."""

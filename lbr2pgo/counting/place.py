@@ -93,8 +93,9 @@ class ImageFacts:
     beside: tuple[Beside, ...] = ()
     """Other images that count as parts of it, where its process has them."""
     code_of_llvm: Callable[[ImageAddresses], Bools] | None = None
-    """Pair entries as llvm-profgen does, which ignores filters and flags (`StackKind.AS_LLVM`), and
-    to which image addresses (n,) of which this says no are outside; None: as we do."""
+    """Which image addresses (n,) llvm-profgen takes for code: all else is outside to it."""
+    believes_entries: bool = False
+    """Pair entries as llvm-profgen does, which ignores filters and flags (`StackKind.AS_LLVM`)."""
     skips_leaf: Callable[[ImageAddresses], Bools] | None = None
     """Judges image addresses (n,) at which samples with call stacks were interrupted: True drops
     the sample."""

@@ -133,7 +133,7 @@ def convert_images(
     )  # fmt: skip
 
     def convert(found: Replayed, name: str, outputs: Sequence[Output]) -> ConvertedImage:
-        return _converted(found, name, outputs, options.compat, force=options.force)
+        return _converted(found, name, outputs, force=options.force)
 
     work = zip(replayed, binaries.values(), outputs, strict=True)
     with timings.stage("write the images"):
@@ -154,14 +154,14 @@ def _outputs_of(program: Program, name: str, outputs: Sequence[Output]) -> tuple
 
 
 def _converted(
-    found: Replayed, name: str, outputs: Sequence[Output], compat: frozenset[str], *, force: bool
+    found: Replayed, name: str, outputs: Sequence[Output], *, force: bool
 ) -> ConvertedImage:
     image = found.program.image
     result: Conversion | IncompleteError
     try:
         if outputs and not force:
             found.refuse_unlogged()
-        result = write_outputs(found, outputs, compat, Timings())
+        result = write_outputs(found, outputs, Timings())
     except IncompleteError as error:
         result = error
     except Lbr2pgoError as error:

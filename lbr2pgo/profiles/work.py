@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from lbr2pgo.model.branch_counts import BranchCounts
+    from lbr2pgo.model.compat import Compat
     from lbr2pgo.program.dwarf.debug_info import DebugInfo
     from lbr2pgo.program.program import Program
     from lbr2pgo.replay.recordings import Replayed
@@ -20,10 +21,8 @@ T = TypeVar("T")
 class Work:
     """What outputs are made from, each part found when the first of them asks for it."""
 
-    def __init__(self, found: Replayed, compat: frozenset[str], timings: Timings) -> None:
+    def __init__(self, found: Replayed, timings: Timings) -> None:
         self.found = found
-        self.compat = compat
-        """Tools whose numbers to give even where we know better."""
         self.timings = timings
         self._known: dict[Callable[[Work], Any], Any] = {}
 
@@ -41,6 +40,11 @@ class Work:
     def counts(self) -> BranchCounts:
         """What was counted."""
         return self.found.counts
+
+    @property
+    def compat(self) -> Compat:
+        """Whose numbers to give even where we know better."""
+        return self.found.judged_by.compat
 
     @property
     def debug(self) -> DebugInfo:

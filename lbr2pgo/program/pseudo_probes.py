@@ -274,15 +274,15 @@ class PseudoProbes:
         names = spans[:, 0].copy(), spans[:, 1].copy()
         return Descriptors(guids, kept[:, 1].copy(), self._described.data, *names, is_ambiguous)
 
-    def records(self, *, as_llvm: bool = False) -> Records:
+    def records(self, *, of_last_namesake: bool = False) -> Records:
         """All records whose code is known.
 
         Functions of one name, as static ones may be, have records of one GUID, which follow each
         other as the functions do. Records behind those are of copies that the linker dropped.
-        With `as_llvm`, all are taken for the last function's, as llvm-profgen does.
+        With `of_last_namesake`, all are taken for the last function's, as llvm-profgen does.
         """
         survey = self._survey
-        start, is_placed = _starts(survey, self._symbol_starts, as_llvm=as_llvm)
+        start, is_placed = _starts(survey, self._symbol_starts, of_last_namesake)
         is_deep = survey.depth > DEEPEST_INLINING
         self._lose("of functions without a symbol", survey.probes[~is_placed])
         self._lose("that are encoded in no known way", survey.probes[is_placed & survey.is_odd])
@@ -369,13 +369,13 @@ class _Survey:
     depth: I64
 
 
-def _starts(survey: _Survey, symbols: tuple[U64, U64], *, as_llvm: bool) -> tuple[U64, Bools]:
+def _starts(survey: _Survey, symbols: tuple[U64, U64], of_last_namesake: bool) -> tuple[U64, Bools]:
     """Running addresses where records start, and whether these are known."""
     guids, starts = symbols
     first = np.searchsorted(guids, survey.base_guid, side="left")
     end = np.searchsorted(guids, survey.base_guid, side="right")
     last = end - 1
-    row = last if as_llvm else first + _copy(survey)
+    row = last if of_last_namesake else first + _copy(survey)
     is_placed = survey.is_absolute | (row < end)
     known = is_placed & ~survey.is_absolute
     start = survey.start.copy()

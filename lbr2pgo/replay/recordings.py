@@ -27,6 +27,14 @@ from lbr2pgo.counting.find_image import ImageMatch, refuse_other_machine
 from lbr2pgo.counting.place import Beside, ImageFacts
 from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.branch_counts import FROM, TO, BranchCounts, no_counts
+from lbr2pgo.model.compat import (
+    ALL_ENTRIES_COUNT,
+    CODE_BY_SYMBOLS,
+    FULL_STACKS_DOUBTED,
+    LEAF_DROPS_SAMPLE,
+    OURS,
+    Compat,
+)
 from lbr2pgo.model.count_sums import merge
 from lbr2pgo.model.doubts import told_of
 from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
@@ -57,8 +65,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-LLVM_PROFGEN, PERF2BOLT = "llvm-profgen", "perf2bolt"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingOptions:
@@ -67,14 +73,14 @@ class ReadingOptions:
     counting: CountingOptions = field(default_factory=CountingOptions)
     strict: bool = False
     """Reject fall-throughs over a call."""
-    compat: frozenset[str] = frozenset()
-    """Tools (LLVM_PROFGEN, PERF2BOLT) whose numbers to give even where we know better."""
+    compat: Compat = OURS
+    """Whose numbers to give even where we know better."""
     correct_runs: bool = False
     """Give the newest branch of each stack a fall-through, too (`replay.newest_runs`)."""
 
     @property
     def uses_probes(self) -> bool:
-        """With LLVM_PROFGEN, that it looks at the program's pseudo probes."""
+        """Whether `LEAF_DROPS_SAMPLE` looks at the program's pseudo probes."""
         return True
 
 
@@ -373,7 +379,7 @@ def merged(counts: Sequence[T], add_up: Callable[[Sequence[T]], T]) -> T:
 
 def replay_options(options: ReadingOptions) -> ReplayOptions:
     """How fall-throughs are judged."""
-    return ReplayOptions(strict=options.strict, as_llvm=LLVM_PROFGEN in options.compat)
+    return ReplayOptions(strict=options.strict, compat=options.compat)
 
 
 def image_facts(
@@ -389,12 +395,15 @@ def image_facts(
         lambda: _branches(program),
         tuple(each.for_counting() for each in beside),
     )
-    if PERF2BOLT in options.compat and program.image.architecture.repeats_newest:
+    compat = options.compat
+    if compat.follows(FULL_STACKS_DOUBTED) and program.image.architecture.repeats_newest:
         facts = replace(facts, doubts_full_stacks=has_translation(program.image))
-    if LLVM_PROFGEN not in options.compat:
-        return facts
-    facts = replace(facts, code_of_llvm=code_of_llvm(program))
-    if not any(source.info.has_call_chains for source in sources):
+    if compat.follows(ALL_ENTRIES_COUNT):
+        facts = replace(facts, believes_entries=True)
+    if compat.follows(CODE_BY_SYMBOLS):
+        facts = replace(facts, code_of_llvm=code_of_llvm(program))
+    has_chains = any(source.info.has_call_chains for source in sources)
+    if not (has_chains and compat.follows(LEAF_DROPS_SAMPLE)):
         return facts
     debug, by_probes = DebugInfo.open(program.image), options.uses_probes
     return replace(

@@ -11,6 +11,15 @@ import numpy.typing as npt
 
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import END, FROM, TO, BranchCounts, Branches, Runs
+from lbr2pgo.model.compat import (
+    ASTRAY_COUNT,
+    CALLS_END_RUNS,
+    FUSED_STAY,
+    JUMPS_TO_NEXT_END_RUNS,
+    OURS,
+    TRAPS_DONT_END_RUNS,
+    Compat,
+)
 from lbr2pgo.program.code.instructions import CALLS, InstructionTable, Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.astray import ended_astray, lead_astray
@@ -44,9 +53,8 @@ class ReplayOptions:
 
     strict: bool = False
     """Reject SUSPICIOUS fall-throughs."""
-    as_llvm: bool = False
-    """Judge as llvm-profgen does: calls end a fall-through, indirect jumps and traps don't
-    (LLVM: tools/llvm-profgen/ProfiledBinary.cpp, UncondBranchAddrSet)."""
+    compat: Compat = OURS
+    """By whose rules (LLVM: tools/llvm-profgen/ProfiledBinary.cpp, UncondBranchAddrSet)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +102,10 @@ def judge(
     same_stretch[ordered] = instructions.run[first[ordered]] == instructions.run[last[ordered]]
     verdict = np.zeros(len(runs), dtype=np.uint8)
     # From the least to the most telling reason: the last assignment wins.
-    if options.strict or options.as_llvm:
+    if options.strict or options.compat.follows(CALLS_END_RUNS):
         verdict[crosses_call] = Verdict.CROSSES_CALL
     verdict[crosses_jump] = Verdict.CROSSES_JUMP
-    if not options.as_llvm:
+    if not options.compat.follows(TRAPS_DONT_END_RUNS):
         verdict[ordered & ~same_stretch] = Verdict.CROSSES_GAP
     verdict[~known] = Verdict.NOT_AN_INSTRUCTION
     verdict[runs.start > runs.end] = Verdict.BACKWARDS
@@ -108,12 +116,14 @@ def judge(
 def line_ends(instructions: InstructionTable, options: ReplayOptions) -> tuple[Bools, Bools]:
     """Which instructions end a fall-through, and which others should have been logged."""
     kind = instructions.kind
-    if options.as_llvm:
-        return np.isin(kind, (Kind.JUMP, Kind.RET)), np.isin(kind, CALLS)
-    # A jump to the next instruction goes on, and some recorders take it for no branch.
-    goes_on = instructions.has_target & (instructions.target == instructions.end)
-    ends: Bools = instructions.ends_line & ~goes_on & (kind != Kind.INDIRECT_JUMP)
-    return ends, np.isin(kind, SUSPICIOUS)
+    ends: Bools = instructions.ends_line & (kind != Kind.INDIRECT_JUMP)
+    unlogged = np.isin(kind, SUSPICIOUS)
+    if options.compat.follows(TRAPS_DONT_END_RUNS):
+        ends, unlogged = np.isin(kind, (Kind.JUMP, Kind.RET)), np.isin(kind, CALLS)
+    if not options.compat.follows(JUMPS_TO_NEXT_END_RUNS):
+        # Some recorders take it for no branch.
+        ends = ends & ~(instructions.has_target & (instructions.target == instructions.end))
+    return ends, unlogged
 
 
 def _between(marks: Bools, first: I64, last: I64, rows: Bools) -> I64:
@@ -207,14 +217,16 @@ class Flow:
 def replay(counts: BranchCounts, program: Program, options: ReplayOptions | None = None) -> Flow:
     """Lay counts over a program's code; every fall-through gets a verdict, and is tallied.
 
-    `Flow.counts` are the given ones, with fused branches in their places (not `as_llvm`).
+    `Flow.counts` are the given ones, with fused branches in their places (not by `FUSED_STAY`).
     """
     options = options or ReplayOptions()
     instructions = program.instructions_for(_touched(counts))
-    counts, fused = (counts, 0) if options.as_llvm else unfused(counts, instructions)
+    fused = 0
+    if not options.compat.follows(FUSED_STAY):
+        counts, fused = unfused(counts, instructions)
     runs, recorded = counts.runs(), counts.branches()
     astray = lead_astray(recorded.from_, recorded.to, recorded.known, instructions)
-    branches = recorded if options.as_llvm else recorded.take(~astray)
+    branches = recorded if options.compat.follows(ASTRAY_COUNT) else recorded.take(~astray)
     judged = judge(runs, instructions, options)
     return Flow(
         counts=counts,

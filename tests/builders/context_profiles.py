@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from builders.compat import llvm_profgen_if
 from builders.hybrid import read_hybrid
 from builders.unwound import unwound
 
@@ -41,7 +42,7 @@ def line_contexts(binary: Path, recording: Path, *, as_llvm: bool = True) -> Lin
     """What ran in which context."""
     program = Program.open(binary)
     counts = _unwound(program, recording, as_llvm=as_llvm)
-    return LineContexts(counts, program, DebugInfo.open(program.image), as_llvm=as_llvm)
+    return LineContexts(counts, program, DebugInfo.open(program.image), llvm_profgen_if(as_llvm))
 
 
 def _unwound(program: Program, recording: Path, *, as_llvm: bool) -> ContextCounts:
@@ -53,7 +54,7 @@ def probe_contexts(binary: Path, recording: Path, *, as_llvm: bool = True) -> Pr
     """The same by pseudo probe."""
     program = Program.open(binary)
     counts = _unwound(program, recording, as_llvm=as_llvm)
-    return ProbeContexts(counts, program, DebugInfo.open(program.image), as_llvm=as_llvm)
+    return ProbeContexts(counts, program, DebugInfo.open(program.image), llvm_profgen_if(as_llvm))
 
 
 def full(
@@ -65,7 +66,7 @@ def full(
 
 def inlined(contexts: LineContexts | ProbeContexts, *, as_llvm: bool = True) -> ContextProfile:
     """Those that are to be inlined, and the functions by themselves."""
-    return preinlined(contexts.profile(), contexts.sizes(), as_llvm=as_llvm)
+    return preinlined(contexts.profile(), contexts.sizes(), llvm_profgen_if(as_llvm))
 
 
 def as_text(profile: ContextProfile | ProfileTable) -> str:

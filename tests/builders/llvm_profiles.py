@@ -6,10 +6,11 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from builders.compat import llvm_profgen_if
+
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.model import waterfall
 from lbr2pgo.profiles.registry import output, steps
-from lbr2pgo.replay.recordings import LLVM_PROFGEN
 
 
 def converted(
@@ -18,9 +19,12 @@ def converted(
 ) -> str:  # fmt: skip
     """Our text profile, without calling contexts unless asked for; the waterfall must add up."""
     out = where / "ours.prof"
-    tools = frozenset({LLVM_PROFGEN} if compat else ())
     made = (output("llvm", out, **{"contexts": "off", **options}),)
-    done = convert(ConvertOptions((profile,), binary, outputs=made, compat=tools, strict=strict))
+    done = convert(
+        ConvertOptions(
+            (profile,), binary, outputs=made, compat=llvm_profgen_if(compat), strict=strict
+        )
+    )
     waterfall.check(done.tallies, steps())
     return out.read_text()
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+from builders.compat import llvm_profgen_if
 from builders.hybrid import Hybrid, batch_of
 
 from lbr2pgo.counting.address_spaces import AddressSpaces
@@ -34,7 +35,7 @@ def unwound(
         image, _ = spaces.to_image(0, batch.ip)
         dropped = in_prologue_or_epilogue(image, program, DebugInfo.open(program.image))
         numbers = np.where(dropped, -1, numbers)
-    table = ContextTable(program, ReplayOptions(as_llvm=as_llvm), indirect_targets)
+    table = ContextTable(program, ReplayOptions(compat=llvm_profgen_if(as_llvm)), indirect_targets)
     kind = StackKind.AS_LLVM if as_llvm else StackKind.CONSECUTIVE
     table.source(spaces).add(batch, numbers, np.full(len(batch), kind, np.uint8))
     return table.counts()

@@ -25,8 +25,6 @@ from lbr2pgo.model.count_sums import merge
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.elf.layout import ImageLayout, Segment
 from lbr2pgo.sources.base import Addresses, EventInfo
-from lbr2pgo.support.addresses import ImageAddresses
-from lbr2pgo.support.arrays import Bools
 from lbr2pgo.support.errors import InputError
 
 ABORT, NOT_TAKEN = 1 << 3, 1 << 33
@@ -270,19 +268,16 @@ def test_single_branches_make_no_chains() -> None:
 def test_on_demand_all_entries_that_touch_the_image_are_neighbours() -> None:
     stack = [(B, C), (0, 0), (D, A, WRONG_PATH), (D, A, IRQ)]
     source = MemorySource([Sample(stack, event=0)], [mapping(base=0)], (event("call_stack"),))
-    counts = counted(source, ImageFacts(LAYOUT, code_of_llvm=everything))
+    counts = counted(source, ImageFacts(LAYOUT, believes_entries=True))
     assert set(rows_of(counts)) == {(B, C, None, 1), (D, A, B, 1), (D, A, D, 1)}
     assert lost(counts) == {"outside": 1}
-
-
-def everything(addresses: ImageAddresses) -> Bools:
-    return np.ones(len(addresses), np.bool_)
 
 
 def test_on_demand_what_is_no_code_lies_outside() -> None:
     """An entry that leads from outside to such a place is left out, as if it were not there."""
     source = MemorySource([Sample([(B, C), (0, E), (D, A)])], [mapping(base=0)])
-    counts = counted(source, ImageFacts(LAYOUT, code_of_llvm=lambda addresses: addresses != E))
+    facts = ImageFacts(LAYOUT, code_of_llvm=lambda addresses: addresses != E, believes_entries=True)
+    counts = counted(source, facts)
     assert set(rows_of(counts)) == {(B, C, None, 1), (D, A, B, 1)}
     assert lost(counts) == {"outside": 1}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from builders.sources import BASE, LAYOUT, MemorySource, Sample, mapping
 
@@ -33,7 +32,7 @@ class Recorded(MemorySource):
 def rows(layout: object = ARM, *, cpuid: str = "", as_llvm: bool = False) -> list[str]:
     source = Recorded([Sample(STACK)], [mapping()])
     source.cpuid = cpuid
-    facts = ImageFacts(layout, code_of_llvm=np.ones_like if as_llvm else None)  # type: ignore[arg-type]
+    facts = ImageFacts(layout, believes_entries=as_llvm)
     found = count_image(source, facts)
     return list(found.counts.rows())
 

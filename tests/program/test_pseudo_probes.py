@@ -137,7 +137,7 @@ def test_static_functions_of_one_name_have_their_own_probes(probed, tool) -> Non
     leaves = np.array([row for row in range(len(functions)) if functions.name[row] == "leaf"])
     assert len(leaves) == 2
     assert set(owners_of("leaf", program.probes.table(), program)) == set(leaves.tolist())
-    compatible = program.probes.table(program.probes.records(as_llvm=True))
+    compatible = program.probes.table(program.probes.records(of_last_namesake=True))
     assert owners_of("leaf", compatible, program) <= {leaves[1], -1}
     expected, _ = shown_by_llvm(tool("llvm-profgen-22"), binary)
     found: dict[int, list[str]] = {}
@@ -275,7 +275,7 @@ def test_a_copy_that_the_linker_dropped_is_lost(symbols: Symbols) -> None:
     probes = probes_of(symbols, copies)
     assert probes.table().index.tolist() == [1]
     assert probes.health() == {"pseudo probes of functions without a symbol": 1}
-    assert probes.table(probes.records(as_llvm=True)).index.tolist() == [1, 2]
+    assert probes.table(probes.records(of_last_namesake=True)).index.tolist() == [1, 2]
 
 
 def test_functions_that_nest_too_deep_are_lost_and_counted(symbols: Symbols) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from builders.compat import AS_LLVM_PROFGEN
 from builders.evidence import evidence, program, source
 from builders.sources import Sample
 
@@ -11,8 +12,9 @@ from lbr2pgo.analyses.call_edges import call_edges
 from lbr2pgo.analyses.outcomes import estimate
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import FROM, TO
+from lbr2pgo.model.compat import OURS, Compat
 from lbr2pgo.replay.astray import lead_astray
-from lbr2pgo.replay.recordings import LLVM_PROFGEN, ReadingOptions, replay_sources
+from lbr2pgo.replay.recordings import ReadingOptions, replay_sources
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.addresses import image_array
 
@@ -23,7 +25,7 @@ RESTARTED = Sample([(LOOP, HEAD), (LOOP, LOOP), BEFORE])
 """Newest first: the emulator shows the loop's jump in vain before it takes it."""
 
 
-def flow_of(*samples: Sample, compat: frozenset[str] = frozenset()) -> Flow:
+def flow_of(*samples: Sample, compat: Compat = OURS) -> Flow:
     flow = replay_sources([source(*samples)], program(), ReadingOptions(compat=compat)).flow
     waterfall.check(flow.tallies)
     return flow
@@ -76,7 +78,7 @@ def test_what_ran_on_from_its_target_is_kept() -> None:
 
 
 def test_llvm_profgen_believes_it() -> None:
-    flow = flow_of(RESTARTED, compat=frozenset({LLVM_PROFGEN}))
+    flow = flow_of(RESTARTED, compat=AS_LLVM_PROFGEN)
     assert waterfall.losses_of(flow.tallies, "branches_made") == {}
     assert len(flow.branches) == 3
 

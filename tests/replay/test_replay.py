@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders.compat import AS_LLVM_PROFGEN
 from builders.elf import Function, elf
 from builders.recordings import TESTBINS
 from builders.sources import MemorySource, Sample, mapping
@@ -32,7 +33,7 @@ from lbr2pgo.replay.replay import Flow, ReplayOptions, Verdict, judge, replay
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import StackSource
 
-STRICT, AS_LLVM = ReplayOptions(strict=True), ReplayOptions(as_llvm=True)
+STRICT, AS_LLVM = ReplayOptions(strict=True), ReplayOptions(compat=AS_LLVM_PROFGEN)
 # Address, size, kind, target.
 LISTING = [
     (0x100, 4, Kind.OTHER, None),

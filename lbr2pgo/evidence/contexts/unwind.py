@@ -24,6 +24,7 @@ from lbr2pgo.evidence.contexts.known_calls import KnownCalls
 from lbr2pgo.evidence.contexts.losses import MOST_FRAMES, tallies
 from lbr2pgo.evidence.contexts.unwound_code import TouchedCode
 from lbr2pgo.model.branch_stacks import BranchStacks, CallChains
+from lbr2pgo.model.compat import CALLERS_AS_RECORDED
 from lbr2pgo.model.context_counts import Callers, ContextBranches, ContextCounts, ContextRuns
 from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.program import Program
@@ -56,14 +57,15 @@ class ContextTable:
         """
         from lbr2pgo.evidence.contexts._unwinder import Unwinder
 
-        self._options = options or ReplayOptions()
-        self._code = TouchedCode(program, self._options, decoded)
+        options = options or ReplayOptions()
+        self._is_plain = options.compat.follows(CALLERS_AS_RECORDED)
+        self._code = TouchedCode(program, options, decoded)
         self._calls = KnownCalls(self._code, indirect_targets or {})
-        self._unwinder = Unwinder(self._options.as_llvm, MOST_FRAMES)
+        self._unwinder = Unwinder(self._is_plain, MOST_FRAMES)
 
     def source(self, spaces: AddressSpaces) -> SourceTable:
         """The same for the samples of one source."""
-        calls = None if self._options.as_llvm else self._calls
+        calls = None if self._is_plain else self._calls
         return SourceTable(self._unwinder, self._code, spaces, calls)
 
     def counts(self) -> ContextCounts:

@@ -6,6 +6,12 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from lbr2pgo.model.compat import (
+    CALLERS_AS_RECORDED,
+    CALLS_END_RUNS,
+    CODE_BY_SYMBOLS,
+    TRAPS_DONT_END_RUNS,
+)
 from lbr2pgo.program.code.decode import decode
 from lbr2pgo.program.code.instructions import CALLS, InstructionTable, Kind
 from lbr2pgo.program.program import Program
@@ -56,7 +62,8 @@ class TouchedCode:
         from lbr2pgo.evidence.contexts import _unwinder
 
         self.program, self._options, self._bits = program, options, _unwinder
-        self._seen = disassembled_by_llvm(program) if options.as_llvm else None
+        by_symbols = options.compat.follows(CODE_BY_SYMBOLS)
+        self._seen = disassembled_by_llvm(program) if by_symbols else None
         self._tables = [decoded or InstructionTable.empty(), InstructionTable.empty()]
         self._stops = [self._stops_of(table) for table in self._tables]
         self._is_touched = among(program.regions.start, self._tables[0].address)
@@ -107,10 +114,12 @@ class TouchedCode:
     def _stops_of(self, table: InstructionTable) -> U64:
         """Addresses of the instructions that do."""
         ends, calls = line_ends(table, self._options)
-        stops = ends | calls if self._options.as_llvm or self._options.strict else ends
-        if not self._options.as_llvm:
-            stops[:-1] |= table.run[1:] != table.run[:-1]
-        return table.address[stops]
+        compat = self._options.compat
+        if self._options.strict or compat.follows(CALLS_END_RUNS):
+            ends = ends | calls
+        if not compat.follows(TRAPS_DONT_END_RUNS):
+            ends[:-1] |= table.run[1:] != table.run[:-1]
+        return table.address[ends]
 
     def _instructions(
         self, addresses: ImageAddresses
@@ -134,7 +143,7 @@ class TouchedCode:
         bits = self._bits
         marks = np.where(np.isin(kind, CALLS), np.uint8(bits.CALL), np.uint8(0))
         marks[kind == Kind.RET] = bits.RETURN
-        if not self._options.as_llvm:
+        if not self._options.compat.follows(CALLERS_AS_RECORDED):
             is_entry = among(addresses, self._entries)
             marks[is_entry] |= bits.ENTRY
             # Whoever calls has given the frame pointer, and gets it back.
@@ -154,7 +163,8 @@ class TouchedCode:
         kind, end, target, _ = self._instructions(before)
         is_call = np.isin(kind, CALLS)
         # To llvm-profgen nothing may follow a call that never returns.
-        is_call &= is_code if self._options.as_llvm else end == addresses
+        is_plain = self._options.compat.follows(CALLERS_AS_RECORDED)
+        is_call &= is_code if is_plain else end == addresses
         is_named = is_call & (target > 0)
         return np.where(is_call, before, 0), np.where(is_named, self.functions_at(target), -2)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from lbr2pgo.evidence.contexts.losses import NO_CALLERS
 from lbr2pgo.evidence.contexts.losses import STEPS as UNWINDING
+from lbr2pgo.model.compat import CALLERS_ALL_LOCATED, INLINED_ONCE
 from lbr2pgo.model.waterfall import Reason, Step
 from lbr2pgo.support.dataclass import dataclass
 
@@ -126,7 +127,7 @@ def located_runs(work: Work, *, by_probes: bool) -> tuple[ImageAddresses, U64]:
 def _lost(work: Work, *, by_probes: bool) -> tuple[Bools, Bools, Bools]:
     """Of each run: whether it has no location, lacks callers, and is dropped for that."""
     is_nowhere, is_cut = _contexts(work, by_probes=by_probes).lost()
-    return is_nowhere, is_cut, is_cut & (work.found.judged_by.as_llvm and not by_probes)
+    return is_nowhere, is_cut, is_cut & (work.compat.follows(CALLERS_ALL_LOCATED) and not by_probes)
 
 
 def context_profile(work: Work, shape: Shape, *, by_probes: bool) -> ContextProfile | ProfileTable:
@@ -154,10 +155,9 @@ def _nested(
     from lbr2pgo.profiles.llvm.contexts.own_copies import with_own_copies
     from lbr2pgo.profiles.llvm.contexts.preinliner import preinlined
 
-    as_llvm = work.found.judged_by.as_llvm
     with work.timings.stage("choose what is inlined"):
-        left = preinlined(profile, contexts.sizes(), as_llvm=as_llvm)
-        if not as_llvm:
+        left = preinlined(profile, contexts.sizes(), work.compat)
+        if not work.compat.follows(INLINED_ONCE):
             left = with_own_copies(left)
     return nested(left).without_ambiguous()
 
@@ -174,15 +174,11 @@ def _by_line(work: Work) -> LineContexts:
     from lbr2pgo.profiles.llvm.contexts.line_contexts import LineContexts
 
     with work.timings.stage("look up lines"):
-        return LineContexts(
-            work.once(unwound), work.program, work.debug, as_llvm=work.found.judged_by.as_llvm
-        )
+        return LineContexts(work.once(unwound), work.program, work.debug, work.compat)
 
 
 def _by_probe(work: Work) -> ProbeContexts:
     from lbr2pgo.profiles.llvm.contexts.probe_contexts import ProbeContexts
 
     with work.timings.stage("look up probes"):
-        return ProbeContexts(
-            work.once(unwound), work.program, work.debug, as_llvm=work.found.judged_by.as_llvm
-        )
+        return ProbeContexts(work.once(unwound), work.program, work.debug, work.compat)

@@ -18,6 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from lbr2pgo.model.compat import OURS, Compat
 from lbr2pgo.profiles.llvm.contexts.context_trees import levels
 from lbr2pgo.profiles.llvm.counted_code import CountedCode, counted_code, located, starts
 from lbr2pgo.profiles.llvm.entry_calls import EntryCalls, calls_to_entries
@@ -44,10 +45,10 @@ _FS_DISCRIMINATOR_MARK = "__llvm_fs_discriminator__"
 
 
 def sample_profile(
-    flow: Flow, program: Program, debug: DebugInfo, *, as_llvm: bool = False
+    flow: Flow, program: Program, debug: DebugInfo, compat: Compat = OURS
 ) -> tuple[SampleProfile, Bools]:
     """As `profile_table`, with the profile as a tree."""
-    table, is_located = profile_table(flow, program, debug, as_llvm=as_llvm)
+    table, is_located = profile_table(flow, program, debug, compat)
     return table.tree(), is_located
 
 
@@ -55,19 +56,19 @@ def profile_table(
     flow: Flow,
     program: Program,
     debug: DebugInfo,
+    compat: Compat = OURS,
     *,
-    as_llvm: bool = False,
     for_gcc: DwarfFunctions | None = None,
 ) -> tuple[ProfileTable, Bools]:
     """The sample profile of a replayed recording, in columns.
 
     Also returns, for each fall-through of `flow.judged`, whether its code has source locations.
-    With `as_llvm`, calls from outside the image are made at address EXTERNAL. `for_gcc` are the
+    `for_gcc` are the
     functions by GCC's names; discriminators are whole then, and calls don't raise the count of
     their location.
     """
     functions = debug.functions_for(starts(flow)) if for_gcc is None else for_gcc
-    calls = calls_to_entries(flow, program.symbols, functions, as_llvm=as_llvm)
+    calls = calls_to_entries(flow, program.symbols, functions, compat=compat)
     code = counted_code(flow, program, functions, calls)
     is_fs = for_gcc is not None or uses_fs_discriminators(program)
     found, place_of = debug.places(code.address)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lbr2pgo.model.compat import OUTSIDE_CALLS, Compat
 from lbr2pgo.profiles.llvm.sample_names import canonical_name
 from lbr2pgo.program.dwarf.debug_info import DwarfFunctions
 from lbr2pgo.program.elf.symbols import Symbols
@@ -40,11 +41,11 @@ class EntryCalls:
 
 def calls_to_entries(
     flow: Flow, symbols: Symbols, functions: DwarfFunctions, is_odd: Bools | None = None,
-    *, as_llvm: bool,
+    *, compat: Compat,
 ) -> EntryCalls:  # fmt: skip
     """Calls of the functions given, and tail calls, which can't be told from them.
 
-    `is_odd` as in `entries_at`.
+    `is_odd` as in `entries_at`; by `OUTSIDE_CALLS`, those from outside are made at EXTERNAL.
     """
     branches = flow.branches
     entry, names = entries_at(branches.to, symbols, functions, is_odd)
@@ -52,7 +53,7 @@ def calls_to_entries(
     inside = flow.branch_from[is_call] >= 0
     return EntryCalls(
         source=np.where(inside, branches.from_[is_call], EXTERNAL),
-        has_source=inside | as_llvm,
+        has_source=inside | compat.follows(OUTSIDE_CALLS),
         callee=entry[is_call],
         count=branches.count[is_call],
         names=names,

@@ -45,9 +45,7 @@ def correlated(work: Work) -> Correlated:
     from lbr2pgo.profiles.llvm.correlate import profile_table
 
     with work.timings.stage("correlate"):
-        table, is_located = profile_table(
-            work.flow, work.program, work.debug, as_llvm=_is_as_llvm(work)
-        )
+        table, is_located = profile_table(work.flow, work.program, work.debug, work.compat)
     return Correlated(table, _tallies(work, is_located, "no_location"), is_located)
 
 
@@ -56,16 +54,8 @@ def probed(work: Work) -> Correlated:
     from lbr2pgo.profiles.llvm.probe_profile import probe_profile
 
     with work.timings.stage("look up probes"):
-        table, is_located = probe_profile(
-            work.flow, work.program, work.debug, as_llvm=_is_as_llvm(work)
-        )
+        table, is_located = probe_profile(work.flow, work.program, work.debug, work.compat)
     return Correlated(table, _tallies(work, is_located, "no_probes"), is_located)
-
-
-def _is_as_llvm(work: Work) -> bool:
-    from lbr2pgo.replay.recordings import LLVM_PROFGEN
-
-    return LLVM_PROFGEN in work.compat
 
 
 def _tallies(work: Work, is_located: Bools, otherwise: str) -> dict[str, int]:

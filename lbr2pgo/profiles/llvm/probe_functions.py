@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lbr2pgo.model.compat import LAST_NAMESAKES_PROBES, PROBES_OF_RUN_FUNCTIONS, Compat
 from lbr2pgo.profiles.llvm.sample_names import canonical_name, guid, without_suffixes
 from lbr2pgo.program.dwarf.debug_info import DebugInfo, DwarfFunctions
 from lbr2pgo.program.elf.symbols import STT_FUNC, Symbols
@@ -130,16 +131,16 @@ def _merged(described: DwarfFunctions, pieces: _Pieces) -> DwarfFunctions:
 
 
 def probes_of(
-    probes: PseudoProbes, known: ProbedFunctions, addresses: ImageAddresses, *, as_llvm: bool
+    probes: PseudoProbes, known: ProbedFunctions, addresses: ImageAddresses, compat: Compat
 ) -> ProbeTable:
     """The probes of the functions around these addresses."""
     functions = known.functions
     place = functions.containing(addresses)
     owners = distinct(functions.function[place[place >= 0]])
     rows = np.flatnonzero(np.isin(functions.function, owners))
-    records = probes.records(as_llvm=as_llvm)
+    records = probes.records(of_last_namesake=compat.follows(LAST_NAMESAKES_PROBES))
     records = records.touching(_joined(functions.ranges.take(rows)))
-    if as_llvm:
+    if compat.follows(PROBES_OF_RUN_FUNCTIONS):
         names = {functions.names[i] for i in owners.tolist()} | set(known.other_names)
         guids = np.array([guid(name) for name in names], np.uint64)
         records = records.take(np.isin(records.guid, guids))

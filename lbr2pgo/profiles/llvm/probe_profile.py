@@ -19,6 +19,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from lbr2pgo.model.compat import OURS, Compat
 from lbr2pgo.profiles.llvm.counted_code import CountedCode, counted_code, covering_any, starts
 from lbr2pgo.profiles.llvm.entry_calls import EntryCalls, calls_to_entries
 from lbr2pgo.profiles.llvm.probe_functions import names_by_probes, probed_functions, probes_of
@@ -42,19 +43,17 @@ from lbr2pgo.support.tables import taken
 
 
 def probe_profile(
-    flow: Flow, program: Program, debug: DebugInfo, *, as_llvm: bool = False
+    flow: Flow, program: Program, debug: DebugInfo, compat: Compat = OURS
 ) -> tuple[ProfileTable, Bools]:
     """The probe profile of a replayed recording, in columns.
 
-    Also returns, for each fall-through of `flow.judged`, whether its function has probes. With
-    `as_llvm`, static functions of one name share the probes of the last of them, and code whose
-    inlined calls are unknown counts only where that function ran itself.
+    Also returns, for each fall-through of `flow.judged`, whether its function has probes.
     """
     probes = program.probes
     reached = _reached(flow)
     known = probed_functions(debug, probes.symbols, reached)
-    calls = calls_to_entries(flow, probes.symbols, known.functions, known.is_odd, as_llvm=as_llvm)
-    table = probes_of(probes, known, reached, as_llvm=as_llvm)
+    calls = calls_to_entries(flow, probes.symbols, known.functions, known.is_odd, compat=compat)
+    table = probes_of(probes, known, reached, compat)
     is_called = np.zeros(len(calls.names), np.bool_)
     is_called[calls.callee] = True
     calls = replace(calls, names=names_by_probes(calls.names, is_called, known, table))

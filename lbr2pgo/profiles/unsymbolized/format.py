@@ -136,8 +136,7 @@ class UnsymbolizedOutput(Output):
             raise OutputError(f"no contexts were written: {work.debug.missing_reason}")
         from lbr2pgo.profiles.llvm.contexts.line_contexts import LineContexts
 
-        as_llvm = work.found.judged_by.as_llvm
-        return LineContexts(seen, work.program, work.debug, as_llvm=as_llvm).named()
+        return LineContexts(seen, work.program, work.debug, work.compat).named()
 
 
 FORMAT = OutputFormat(

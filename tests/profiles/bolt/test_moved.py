@@ -17,12 +17,13 @@ from builders.bolt import (
     lines_of_file,
     perf2bolt,
 )
+from builders.compat import AS_PERF2BOLT
 from builders.outputs import held, outputs
 from builders.recordings import TESTBINS
 
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.profiles.bolt.fdata import fdata_text
-from lbr2pgo.profiles.bolt.fdata.derive_fdata import BoltOptions, fdata_from_counts
+from lbr2pgo.profiles.bolt.fdata.derive_fdata import fdata_from_counts
 from lbr2pgo.profiles.bolt.fdata.fdata_fit import of_fdata
 from lbr2pgo.profiles.bolt.moved import Moved
 from lbr2pgo.program.address_translation import AddressTranslation, open_translation
@@ -30,12 +31,10 @@ from lbr2pgo.program.blocks.binary_functions import discover
 from lbr2pgo.program.program import Program
 from lbr2pgo.record.options import RecordOptions
 from lbr2pgo.record.software import record_software
-from lbr2pgo.replay.recordings import PERF2BOLT
 
 Tool = Callable[[str], str]
 
 HEADER = {"boltedcollection"}
-COMPAT = BoltOptions(compat=True)
 LAYOUT = ("-enable-bat", "-reorder-blocks=ext-tsp", "-reorder-functions=cdsort", "-split-functions")
 BUILDS = {
     "clang": (C_SOURCES, "clang-22", "-O2", "-fPIE", "-pie", "-fuse-ld=lld", "-Wl,-q"),
@@ -72,7 +71,7 @@ def test_random_traces(name: str, tool: Tool, tmp_path: Path) -> None:
     assert len(translation.address) > 5
     counts = counts_of(RandomTraces(program, seed=1).draw(2000))
     expected = perf2bolt(tool("perf2bolt-22"), binary, counts, tmp_path)
-    found, tallies = fdata_from_counts(counts, program, COMPAT)
+    found, tallies = fdata_from_counts(counts, program, AS_PERF2BOLT)
     assert found.bolted
     assert lines_of(found) == expected - HEADER
     given = sum(n for key, n in tallies.items() if key.startswith("fdata_branches"))
@@ -103,8 +102,8 @@ def test_a_recording_gives_perf2bolts_file(
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     command = [tool("perf2bolt-22"), binary, "-p", again, "-o", theirs]
     subprocess.run(command, capture_output=True, check=True)
-    compat = frozenset({PERF2BOLT})  # which leaves out entries of stacks of 32
-    convert(ConvertOptions((again,), binary, outputs=outputs(fdata=ours), compat=compat))
+    # It leaves out entries of stacks of 32.
+    convert(ConvertOptions((again,), binary, outputs=outputs(fdata=ours), compat=AS_PERF2BOLT))
     assert ours.read_bytes() == theirs.read_bytes()
     written = held(ours)
     assert isinstance(written, fdata_text.Fdata)
@@ -135,7 +134,6 @@ def test_sqlite_gives_perf2bolts_file(
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     command = [tool("perf2bolt-22"), binary, "-p", again, "-o", theirs]
     subprocess.run(command, capture_output=True, check=True)
-    compat = frozenset({PERF2BOLT})
-    convert(ConvertOptions((again,), binary, outputs=outputs(fdata=ours), compat=compat))
+    convert(ConvertOptions((again,), binary, outputs=outputs(fdata=ours), compat=AS_PERF2BOLT))
     assert ours.read_bytes() == theirs.read_bytes()
     assert len(lines_of_file(theirs)) > 1000

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from builders.binary_walks import BinaryWalk, HybridPlan
 from builders.c_programs import CProgram
+from builders.compat import AS_LLVM_PROFGEN
 from builders.context_profiles import FULL, HYBRID, LINES, without_was_inlined
 from builders.hybrid import read_hybrid, write_hybrid
 from builders.llvm_profiles import converted, profgen_of_contexts
@@ -21,6 +22,7 @@ from builders.recordings import PIE, RECORDING
 
 from lbr2pgo.conversion import Conversion, ConvertOptions, convert
 from lbr2pgo.model import waterfall
+from lbr2pgo.model.compat import OURS, Compat
 from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
 from lbr2pgo.model.waterfall import losses_of
 from lbr2pgo.profiles.llvm.context_forms import STEPS
@@ -33,8 +35,8 @@ from lbr2pgo.support.addresses import image_addresses
 Tool = Callable[[str], str]
 Corpus = Callable[[str], Path]
 
-OURS = {"nested": (), "full": FULL}
-MODES = {**OURS, "off": ("--ignore-stack-samples",)}
+CONTEXTS = {"nested": (), "full": FULL}
+MODES = {**CONTEXTS, "off": ("--ignore-stack-samples",)}
 
 
 BINARIES = {"invalid-range": "noinline-cs-pseudoprobe"}
@@ -114,7 +116,7 @@ def either(request: pytest.FixtureRequest) -> tuple[Path, Path]:
     return found
 
 
-@pytest.mark.parametrize("contexts", OURS)
+@pytest.mark.parametrize("contexts", CONTEXTS)
 def test_llvm_profdata_reads_both_forms_alike(
     contexts: str, either: tuple[Path, Path], tool: Tool, tmp_path: Path
 ) -> None:
@@ -129,18 +131,17 @@ def test_llvm_profdata_reads_both_forms_alike(
     assert as_binary.is_cs == (contexts == "full")
 
 
-@pytest.mark.parametrize("contexts", OURS)
+@pytest.mark.parametrize("contexts", CONTEXTS)
 def test_sections_are_those_of_llvm_profgen(
     contexts: str, either: tuple[Path, Path], tool: Tool, tmp_path: Path
 ) -> None:
     """Their types, flags and sizes."""
     recording, binary = either
     made = output("llvm", tmp_path / "ours", contexts=contexts, form="extbinary")
-    compat = frozenset({"llvm-profgen"})
-    convert(ConvertOptions((recording,), binary, outputs=(made,), compat=compat))
+    convert(ConvertOptions((recording,), binary, outputs=(made,), compat=AS_LLVM_PROFGEN))
     subprocess.run(
         [tool("llvm-profgen-22"), "--format=extbinary", f"--perfscript={recording}",
-         f"--binary={binary}", f"--output={tmp_path / 'theirs'}", *OURS[contexts]], check=True,
+         f"--binary={binary}", f"--output={tmp_path / 'theirs'}", *CONTEXTS[contexts]], check=True,
         capture_output=True,
     )  # fmt: skip
     ours, theirs = (sections(tool, tmp_path / name) for name in ("ours", "theirs"))
@@ -219,10 +220,10 @@ def test_call_stacks_that_hold_nothing_make_no_contexts(
     assert "llvm_runs" in done((bare, binary), tmp_path).tallies
 
 
-@pytest.mark.parametrize("contexts", OURS)
-@pytest.mark.parametrize("compat", [(), ("llvm-profgen",)])
+@pytest.mark.parametrize("contexts", CONTEXTS)
+@pytest.mark.parametrize("compat", [OURS, AS_LLVM_PROFGEN])
 def test_what_ran_without_debug_information_is_told(
-    compat: tuple[str, ...], contexts: str, tmp_path: Path, tool: Tool
+    compat: Compat, contexts: str, tmp_path: Path, tool: Tool
 ) -> None:
     """Only a function that did not run has some."""
     known = tmp_path / "known.o"
@@ -233,7 +234,7 @@ def test_what_ran_without_debug_information_is_told(
     recording, _ = walk_of(binary, "f")
     made = (output("llvm", tmp_path / "out", contexts=contexts),)
     with pytest.raises(EmptyProfileError, match="attributed to a source location") as raised:
-        convert(ConvertOptions((recording,), binary, outputs=made, compat=frozenset(compat)))
+        convert(ConvertOptions((recording,), binary, outputs=made, compat=compat))
     assert "build with -g" in str(raised.value.cure)
 
 
@@ -295,9 +296,9 @@ def test_a_call_stack_without_an_end_is_a_sample_without_branches(
 
 
 @pytest.mark.parametrize("strict", [False, True])
-@pytest.mark.parametrize("compat", [(), ("llvm-profgen",)])
+@pytest.mark.parametrize("compat", [OURS, AS_LLVM_PROFGEN])
 def test_damaged_stacks_are_accounted_for(
-    compat: tuple[str, ...], strict: bool, either: tuple[Path, Path], tmp_path: Path
+    compat: Compat, strict: bool, either: tuple[Path, Path], tmp_path: Path
 ) -> None:
     """The waterfall adds up, whatever stands in the two stacks."""
     recording, binary = either
@@ -316,9 +317,7 @@ def test_damaged_stacks_are_accounted_for(
     damaged = tmp_path / "damaged.perfscript"
     damaged.write_text(recording.read_text().split("\n\n")[0] + "\n\n" + write_hybrid(odd))
     made = output("llvm", tmp_path / "out", contexts="full")
-    options = ConvertOptions(
-        (damaged,), binary, outputs=(made,), compat=frozenset(compat), strict=strict
-    )
+    options = ConvertOptions((damaged,), binary, outputs=(made,), compat=compat, strict=strict)
     tallies = convert(options).tallies
     waterfall.check(tallies, steps())
     assert losses_of(tallies, "call_stacks_whole")["no_call"] > 0

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from builders.compat import llvm_profgen_if
 from builders.elf import Function
 from builders.flows import flow_of
 from builders.symbols import Row, symbol_table
@@ -65,7 +66,7 @@ def test_a_branch_from_outside_is_a_call_of_nobody_and_of_llvms_address(
         tmp_path, code, base, [(0, 0, None, 7), (None, 0, None, 5)], [Function("f", base, 6)]
     )
     functions = described((base, base + 6, "f"))
-    calls = calls_to_entries(flow, program.symbols, functions, as_llvm=as_llvm)
+    calls = calls_to_entries(flow, program.symbols, functions, compat=llvm_profgen_if(as_llvm))
     rows = zip(
         calls.source.tolist(), calls.has_source.tolist(), calls.count.tolist(), strict=True
     )  # fmt: skip

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders.compat import AS_PERF2BOLT
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -158,7 +159,7 @@ def test_each_kind_of_row_gives_perf2bolts_fdata(
     from builders.bolt import RandomTraces, lines_of
     from builders.recordings import PIE
 
-    from lbr2pgo.profiles.bolt.fdata.derive_fdata import BoltOptions, fdata_from_counts
+    from lbr2pgo.profiles.bolt.fdata.derive_fdata import fdata_from_counts
     from lbr2pgo.program.program import Program
 
     program, rows = Program.open(PIE), tmp_path / "rows.preagg"
@@ -172,7 +173,7 @@ def test_each_kind_of_row_gives_perf2bolts_fdata(
             text += f" {number // 2}\n" if letter == "B" else "\n"
     rows.write_text(text)
     counts = Preaggregated(rows).counts(program.image.layout)
-    found, _ = fdata_from_counts(counts, program, BoltOptions(compat=True))
+    found, _ = fdata_from_counts(counts, program, AS_PERF2BOLT)
     _, expected = perf2bolt(tool, rows, PIE)
     assert len(expected) > 50
     assert sorted(lines_of(found)) == expected

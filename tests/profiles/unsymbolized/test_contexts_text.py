@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from builders.compat import llvm_profgen_if
 from builders.context_profiles import HYBRID, LINES
 from builders.llvm_profiles import profgen_of_contexts
 from builders.recordings import PIE, RECORDING
@@ -13,7 +14,6 @@ from builders.recordings import PIE, RECORDING
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.model import waterfall
 from lbr2pgo.profiles.registry import output, steps
-from lbr2pgo.replay.recordings import LLVM_PROFGEN
 from lbr2pgo.support.errors import OutputError
 
 Tool = Callable[[str], str]
@@ -24,8 +24,9 @@ RAW = "--skip-symbolization"
 
 def written(recording: Path, binary: Path, where: Path, contexts: str, *, compat: bool) -> str:
     made = output("unsymbolized", where / "raw", contexts=contexts)
-    tools = frozenset({LLVM_PROFGEN} if compat else ())
-    done = convert(ConvertOptions((recording,), binary, outputs=(made,), compat=tools))
+    done = convert(
+        ConvertOptions((recording,), binary, outputs=(made,), compat=llvm_profgen_if(compat))
+    )
     waterfall.check(done.tallies, steps())
     return (where / "raw").read_text()
 

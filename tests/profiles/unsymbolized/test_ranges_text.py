@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from builders.compat import llvm_profgen_if
 from builders.recordings import TESTBINS
 
 from lbr2pgo.conversion import Conversion, ConvertOptions, convert
@@ -14,7 +15,6 @@ from lbr2pgo.model import waterfall
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.profiles.registry import output, steps
 from lbr2pgo.profiles.unsymbolized.format import UnsymbolizedOutput
-from lbr2pgo.replay.recordings import LLVM_PROFGEN
 
 Corpus = Callable[[str], Path]
 Tool = Callable[[str], str]
@@ -36,7 +36,7 @@ def written(recording: Path, binary: Path, path: Path, *, compat: bool) -> Conve
         (recording,),
         binary,
         outputs=(UnsymbolizedOutput(path),),
-        compat=frozenset({LLVM_PROFGEN} if compat else ()),
+        compat=llvm_profgen_if(compat),
     )
     done = convert(options)
     waterfall.check(done.tallies, steps())

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, OUTSIDE, RETURN, TO, BranchCounts, sum_by
+from lbr2pgo.model.compat import NON_SIMPLE_LEFT_OUT, OURS, Compat
 from lbr2pgo.profiles.bolt.fdata.edges import FdataEdges
 from lbr2pgo.profiles.bolt.fdata.fdata_tables import UNKNOWN, Fdata, FdataBranches, in_bolt_order
 from lbr2pgo.profiles.bolt.moved import Moved
@@ -30,31 +31,22 @@ from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.tables import taken
 
 
-@dataclass(frozen=True, slots=True)
-class BoltOptions:
-    """How to derive fdata."""
-
-    compat: bool = False
-    """Leave out what perf2bolt leaves out by mistake (see `_resumed_blocks`)."""
-
-
 def fdata_from_counts(
-    counts: BranchCounts, program: Program, options: BoltOptions | None = None
+    counts: BranchCounts, program: Program, compat: Compat = OURS
 ) -> tuple[Fdata, Mapping[str, int]]:
     """Rows of fdata in BOLT's order, and what became of branches and runs.
 
     Only functions that counts name are disassembled. The tallies count branches and runs, each
     with the reasons for which some of them left no row.
     """
-    options = options or BoltOptions()
-    context = analyze(program, _addresses(counts), keep_all=not options.compat)
+    context = analyze(program, _addresses(counts), keep_all=not compat.follows(NON_SIMPLE_LEFT_OUT))
     translation = open_translation(program.image)
     moved = Moved(context.functions, translation or AddressTranslation.empty())
     tallies: dict[str, int] = {}
     outside = "no_symbols" if program.image.is_stripped else "outside_functions"
     edges = [
         moved.before(_branch_edges(counts, context, outside, tallies)),
-        *_run_edges(counts, context, moved, options, outside, tallies),
+        *_run_edges(counts, context, moved, compat, outside, tallies),
     ]
     return _fdata(edges, context.functions, bolted=translation is not None), tallies
 
@@ -145,7 +137,7 @@ def _run_edges(
     counts: BranchCounts,
     context: BinaryContext,
     moved: Moved,
-    options: BoltOptions,
+    compat: Compat,
     outside: str,
     tallies: dict[str, int],
 ) -> tuple[FdataEdges, FdataEdges]:
@@ -171,7 +163,7 @@ def _run_edges(
     elsewhere = moved.passed(function[rows], landed[rows], end[rows], counts.count[rows])
     stays = sieve.left & ~was_moved
     runs = _runs(counts, context, function, first, last).take(np.flatnonzero(stays))
-    resumed = _resumed_blocks(runs, context, options)
+    resumed = _resumed_blocks(runs, context, compat)
     barriers = np.concatenate([[0], np.cumsum(~blocks.falls)])
     broken = np.zeros(len(counts), np.bool_)
     broken[stays] = barriers[runs.last] != barriers[resumed]
@@ -201,7 +193,7 @@ def _runs(
     )
 
 
-def _resumed_blocks(runs: _Runs, context: BinaryContext, options: BoltOptions) -> I64:
+def _resumed_blocks(runs: _Runs, context: BinaryContext, compat: Compat) -> I64:
     """The blocks where runs began, one earlier where a return landed on a block's start.
 
     The block before it ends in the call, and control passed from there to here. Entries and
@@ -212,7 +204,9 @@ def _resumed_blocks(runs: _Runs, context: BinaryContext, options: BoltOptions) -
     blocks, first = context.blocks, runs.first
     if not len(first):
         return first
-    own = runs.from_inside if options.compat else runs.from_inside & ~runs.after_return
+    own = runs.from_inside
+    if not compat.follows(NON_SIMPLE_LEFT_OUT):
+        own = own & ~runs.after_return
     may_resume = np.where(
         runs.after_return,
         runs.start != context.functions.start[runs.function],

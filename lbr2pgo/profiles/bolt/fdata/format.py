@@ -129,12 +129,10 @@ def derived_fdata(work: Work) -> Derived:
 
     Raises EmptyProfileError where BOLT would know no function of it.
     """
-    from lbr2pgo.profiles.bolt.fdata.derive_fdata import BoltOptions, fdata_from_counts
-    from lbr2pgo.replay.recordings import PERF2BOLT
+    from lbr2pgo.profiles.bolt.fdata.derive_fdata import fdata_from_counts
 
-    options = BoltOptions(compat=PERF2BOLT in work.compat)
     with work.timings.stage("derive fdata"):
-        rows, tallies = fdata_from_counts(work.counts, work.program, options)
+        rows, tallies = fdata_from_counts(work.counts, work.program, work.compat)
     if rows.branches is None or not len(rows.branches):
         raise EmptyProfileError(tallies, what="no branch is in a function that BOLT knows")
     return Derived(rows, tallies)

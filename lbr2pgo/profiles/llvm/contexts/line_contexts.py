@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from lbr2pgo.model.compat import CALLERS_ALL_LOCATED, CONTEXTS_BY_WHOLE_WORDS, OURS, Compat
 from lbr2pgo.model.context_counts import ContextBranches, ContextCounts, ContextRuns
 from lbr2pgo.native.row_ids import RowIds, RowSums
 from lbr2pgo.profiles.llvm.contexts._context_keys import ContextKeys
@@ -44,9 +45,9 @@ class LineContexts:
     """What ran in which context, by source line."""
 
     def __init__(
-        self, counts: ContextCounts, program: Program, debug: DebugInfo, *, as_llvm: bool = False
+        self, counts: ContextCounts, program: Program, debug: DebugInfo, compat: Compat = OURS
     ) -> None:
-        self._counts, self._program, self._as_llvm = counts, program, as_llvm
+        self._counts, self._program, self._compat = counts, program, compat
         runs, branches = counts.runs, counts.branches
         entered = distinct(np.concatenate((runs.start, branches.to)))
         left = np.concatenate((branches.from_[branches.has_source], counts.callers.call[1:]))
@@ -67,9 +68,9 @@ class LineContexts:
         calls = source.place_at(callers.call)
         keys = line_keys(
             callers, calls, source.innermost, source.places, source.inlined, shape,
-            is_cut=not self._as_llvm,
+            is_cut=not self._compat.follows(CALLERS_ALL_LOCATED),
         )  # fmt: skip
-        return _Finder(source, keys, self._as_llvm)
+        return _Finder(source, keys, self._compat)
 
     def named(self) -> NamedContexts:
         """What ran, cut where other inlined functions begin, in contexts called by lines."""
@@ -98,7 +99,7 @@ class LineContexts:
         """
         source = self._source
         places = source.places
-        if self._as_llvm:
+        if self._compat.follows(CONTEXTS_BY_WHOLE_WORDS):
             calls = replace(places.calls, discriminator=places.calls.words)
             places = replace(places, calls=calls)
         place = np.where(source.is_profiled, source.place, -1)
@@ -130,7 +131,7 @@ class LineContexts:
         functions, counts = self._functions, self._counts
         branches = counts.branches
         touched = [counts.runs.start, branches.from_[branches.has_source], branches.to]
-        if not self._as_llvm:
+        if not self._compat.follows(CALLERS_ALL_LOCATED):
             touched.append(counts.callers.call[1:])
         place = functions.containing(np.concatenate(touched))
         is_touched = np.zeros(len(functions.names) + 1, np.bool_)
@@ -184,7 +185,7 @@ class _Finder:
 
     source: _Source
     keys: ContextKeys
-    as_llvm: bool
+    compat: Compat
 
     def add_runs(self, runs: ContextRuns, samples: ContextSamples) -> None:
         """Add what ran: every instruction to the context of the function that it comes from."""
@@ -227,7 +228,7 @@ class _Finder:
         """
         inline, inlined = self.source.inline, self.source.inlined
         what = inline[np.newaxis]
-        if self.as_llvm:
+        if self.compat.follows(CONTEXTS_BY_WHOLE_WORDS):
             columns = (inlined.parent, inlined.line, inlined.discriminator)
             what = np.stack([np.append(column, -1)[inline] for column in columns])
         begins = np.ones(len(inline), np.bool_)
@@ -264,7 +265,7 @@ class _Finder:
         samples.lines.add_calls(
             context[caller], location[caller], callee[caller], branches.count[caller]
         )
-        if self.as_llvm:
+        if self.compat.follows(CONTEXTS_BY_WHOLE_WORDS):
             # llvm-profgen looks for the callee at the whole word that DWARF has there.
             line, _ = places.location(place)
             words = places.locations.words[place].astype(np.int64)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from lbr2pgo.model.compat import INLINED_ONCE, Compat
 from lbr2pgo.native.row_ids import RowSums
 from lbr2pgo.profiles.llvm.contexts._preinliner import LOST, ContextTrie, FunctionSizes
 from lbr2pgo.profiles.llvm.contexts.call_order import top_down
@@ -52,7 +53,7 @@ def hotness(profile: ContextProfile) -> Hotness:
     return Hotness(cutoffs[999_999], cutoffs[100_000])
 
 
-def preinlined(profile: ContextProfile, sizes: FunctionSizes, *, as_llvm: bool) -> ContextProfile:
+def preinlined(profile: ContextProfile, sizes: FunctionSizes, compat: Compat) -> ContextProfile:
     """The contexts that are left."""
     table, limits = profile.table, hotness(profile)
     guids = np.array([guid(name) for name in table.names], np.uint64)
@@ -64,7 +65,16 @@ def preinlined(profile: ContextProfile, sizes: FunctionSizes, *, as_llvm: bool) 
         c.name[c.parent[called]], c.name[called], weight[called], _ranks(table.names), limits.cold
     )
     offsets, contexts = _contexts_of(profile, guids)
-    trie.inline(order, offsets, contexts, sizes, guids, limits.cold, limits.hot, as_llvm)
+    trie.inline(
+        order,
+        offsets,
+        contexts,
+        sizes,
+        guids,
+        limits.cold,
+        limits.hot,
+        compat.follows(INLINED_ONCE),
+    )
     return _remaining(profile, trie)
 
 

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from lbr2pgo.model.compat import OURS, SIZES_BY_DEBUG_NAMES, Compat
 from lbr2pgo.model.context_counts import ContextCounts
 from lbr2pgo.native.row_ids import RowIds, RowSums
 from lbr2pgo.profiles.llvm.contexts._context_keys import INTO_UNKNOWN, CallPaths, ContextKeys
@@ -45,7 +46,7 @@ class ProbeContexts:
     """What ran in which context, by pseudo probe."""
 
     def __init__(
-        self, counts: ContextCounts, program: Program, debug: DebugInfo, *, as_llvm: bool = False
+        self, counts: ContextCounts, program: Program, debug: DebugInfo, compat: Compat = OURS
     ) -> None:
         self._counts, self._program, self._debug = counts, program, debug
         runs, branches, symbols = counts.runs, counts.branches, program.probes.symbols
@@ -53,8 +54,8 @@ class ProbeContexts:
         touched = (runs.start, sources, branches.to, counts.callers.call[1:])
         self._touched = distinct(np.concatenate(touched))
         known = probed_functions(debug, symbols, self._touched)
-        self._known, self._as_llvm = known, as_llvm
-        self._table = probes_of(program.probes, known, self._touched, as_llvm=as_llvm)
+        self._known, self._compat = known, compat
+        self._table = probes_of(program.probes, known, self._touched, compat)
         entry, named = entries_at(branches.to, symbols, known.functions, known.is_odd)
         is_called = np.zeros(len(named), np.bool_)
         is_called[entry[entry >= 0]] = True
@@ -127,7 +128,7 @@ class ProbeContexts:
         not find then. What was inlined has no symbol to tell.
         """
         inner = self._names.add(names)[inlined.function]
-        if self._as_llvm:
+        if self._compat.follows(SIZES_BY_DEBUG_NAMES):
             return inner
         by_probes = self._called_by_probes
         named = [by_probes.get(name, name) for name in names]
@@ -149,7 +150,7 @@ class ProbeContexts:
         """
         tree = self._table.tree
         has_probes = np.bincount(self._table.node, minlength=len(tree)) > 0
-        if self._as_llvm:
+        if self._compat.follows(SIZES_BY_DEBUG_NAMES):
             described = self._known.functions.names
             number = self._names.add([described[each] for each in touched.tolist()])
             has_probes &= np.isin(self._names.of_node[self._outermost], number)

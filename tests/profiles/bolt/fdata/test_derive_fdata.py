@@ -22,11 +22,13 @@ from builders.bolt import (
     lines_of_file,
     perf2bolt,
 )
+from builders.compat import AS_PERF2BOLT
 
 from lbr2pgo.counting.count import count
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, RETURN, TO, BranchCounts, aggregate
+from lbr2pgo.model.compat import OURS
 from lbr2pgo.profiles.bolt.fdata import fdata_text as fdata_file
-from lbr2pgo.profiles.bolt.fdata.derive_fdata import BoltOptions, fdata_from_counts
+from lbr2pgo.profiles.bolt.fdata.derive_fdata import fdata_from_counts
 from lbr2pgo.profiles.bolt.fdata.format import FORMAT
 from lbr2pgo.program.program import Program
 from lbr2pgo.sources import open_source
@@ -36,7 +38,6 @@ Corpus = Callable[[str], Path]
 Tool = Callable[[str], str]
 
 TESTBINS = Path(__file__).parents[4] / "testbins"
-COMPAT = BoltOptions(compat=True)
 LLD = "-fuse-ld=lld"
 BUILDS = {
     "clang-pie": (C_SOURCES, "clang-22", "-O2", "-fPIE", "-pie", LLD),
@@ -103,7 +104,7 @@ class TestAgainstPerf2bolt:
         program = Program.open(built(name))
         counts = counts_of(RandomTraces(program, seed=1).draw(1500))
         expected = perf2bolt(tool("perf2bolt-22"), built(name), counts, tmp_path)
-        found, _ = fdata_from_counts(counts, program, COMPAT)
+        found, _ = fdata_from_counts(counts, program, AS_PERF2BOLT)
         assert lines_of(found) == expected
 
     def test_stripped_binaries_keep_the_functions_that_the_unwinder_knows(
@@ -114,7 +115,7 @@ class TestAgainstPerf2bolt:
         program = Program.open(binary)
         counts = counts_of(RandomTraces(program, seed=2).draw(500))
         expected = perf2bolt(tool("perf2bolt-22"), binary, counts, tmp_path, "--allow-stripped")
-        found, _ = fdata_from_counts(counts, program, COMPAT)
+        found, _ = fdata_from_counts(counts, program, AS_PERF2BOLT)
         assert lines_of(found) == expected
         assert any("__BOLT_FDE_FUNCat" in line for line in expected)
 
@@ -129,7 +130,7 @@ class TestAgainstPerf2bolt:
         program = Program.open(binary)
         counts = counts_of(RandomTraces(program, seed=3).draw(500))
         expected = perf2bolt(tool("perf2bolt-22"), binary, counts, tmp_path)
-        assert lines_of(fdata_from_counts(counts, program, COMPAT)[0]) == expected
+        assert lines_of(fdata_from_counts(counts, program, AS_PERF2BOLT)[0]) == expected
 
 
 class TestSqlite:
@@ -140,7 +141,7 @@ class TestSqlite:
         program = Program.open(corpus("sqlite/sq.zst"))
         counted = count(open_source(corpus("sqlite/sq.perf.data.zst")), program.image.layout)
         expected = lines_of_file(corpus("sqlite/sq.perf2bolt-22.fdata.zst"))
-        for options in (BoltOptions(), COMPAT):
+        for options in (OURS, AS_PERF2BOLT):
             assert lines_of(fdata_from_counts(counted.counts, program, options)[0]) == expected
 
     def test_the_file_is_perf2bolts_byte_for_byte(self, corpus: Corpus, tmp_path: Path) -> None:
@@ -263,7 +264,7 @@ class TestWhatPerf2boltLeavesOut:
         counts = counts_of(traces)
         edge = "1 recurses b 1 recurses 10 0 7"
         exact, _ = fdata_from_counts(counts, program)
-        compatible, _ = fdata_from_counts(counts, program, COMPAT)
+        compatible, _ = fdata_from_counts(counts, program, AS_PERF2BOLT)
         assert lines_of(exact) == {edge}
         assert lines_of(compatible) == set()
         assert perf2bolt(tool("perf2bolt-22"), built("assembly"), counts, tmp_path) == set()
@@ -276,7 +277,7 @@ class TestWhatPerf2boltLeavesOut:
         exact, tally = fdata_from_counts(counts, program)
         assert tally["fdata_runs"] == 3
         assert "1 short_loop 5 1 short_loop 7 0 3" in lines_of(exact)
-        _, tally = fdata_from_counts(counts, program, COMPAT)
+        _, tally = fdata_from_counts(counts, program, AS_PERF2BOLT)
         assert (tally["fdata_runs"], tally["fdata_runs/non_simple"]) == (0, 3)
 
     def test_functions_with_cold_parts_have_runs(self, built: Callable[[str], Path]) -> None:
@@ -286,7 +287,7 @@ class TestWhatPerf2boltLeavesOut:
         start = address(split, "with_cold_part")
         counts = counts_of([(None, start, start + 0x15, 4)])
         assert fdata_from_counts(counts, split)[1]["fdata_runs"] == 4
-        assert fdata_from_counts(counts, split, COMPAT)[1]["fdata_runs/non_simple"] == 4
+        assert fdata_from_counts(counts, split, AS_PERF2BOLT)[1]["fdata_runs/non_simple"] == 4
 
 
 class TestRows:
@@ -419,7 +420,7 @@ def test_every_reason_is_explained(built: Callable[[str], Path]) -> None:
     known = {step.key: step.reasons for step in FORMAT.steps}
     program = Program.open(built("gcc-pie"))
     counts = counts_of(RandomTraces(program, seed=4).draw(400))
-    for options in (BoltOptions(), COMPAT):
+    for options in (OURS, AS_PERF2BOLT):
         _, tally = fdata_from_counts(counts, program, options)
         losses = [key.split("/") for key in tally if "/" in key]
         assert losses

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from builders.compat import AS_LLVM_PROFGEN
 from builders.context_profiles import LINES
 from builders.llvm_profiles import profgen_of_contexts
 
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.profiles.registry import output
-from lbr2pgo.replay.recordings import LLVM_PROFGEN
 
 Tool = Callable[[str], str]
 Walk = Callable[[int], tuple[Path, Path]]
@@ -27,7 +27,6 @@ def test_random_programs_have_llvm_profgens_contexts(
             tool, tmp_path, recording, binary, "--skip-symbolization", *options
         )
         made = output("unsymbolized", tmp_path / "raw", contexts=contexts)
-        compat = frozenset({LLVM_PROFGEN})
-        convert(ConvertOptions((recording,), binary, outputs=(made,), compat=compat))
+        convert(ConvertOptions((recording,), binary, outputs=(made,), compat=AS_LLVM_PROFGEN))
         assert (tmp_path / "raw").read_text() == expected
         assert expected.count("[") > 10
