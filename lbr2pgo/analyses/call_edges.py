@@ -11,6 +11,7 @@ from lbr2pgo.analyses.places import file_column
 from lbr2pgo.analyses.table import Column, Table, Unit, Value, build
 from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.program.code.instructions import CALLS, Kind
+from lbr2pgo.support.addresses import image_addresses
 from lbr2pgo.support.arrays import I64, Bools
 
 NAME = "call-edges"
@@ -62,7 +63,7 @@ def _families(evidence: Evidence) -> tuple[I64, I64]:
         region = regions.containing(addresses)
         is_known = branches.known & bit != 0
         own = np.where(region >= 0, regions.parent[region], -1) if len(regions) else region
-        found.append(np.where(is_known, own, -1 - addresses.astype(np.int64)))
+        found.append(np.where(is_known, own, -1 - branches.file))
     return found[0], found[1]
 
 
@@ -84,9 +85,8 @@ def _is_call(evidence: Evidence, caller: I64, callee: I64) -> Bools:
 def _columns(evidence: Evidence, name: str, regions: I64) -> list[tuple[Column, Sequence[Value]]]:
     """Functions, and their files where there are several."""
     inside = regions >= 0
-    starts = np.append(evidence.program.regions.start, np.uint64(0))
-    outside = (-1 - regions).astype(np.uint64)
-    places = evidence.names.of(np.where(inside, starts[regions], outside), inside)
+    starts = image_addresses(np.append(evidence.program.regions.start, np.uint64(0)))
+    places = evidence.names.of(starts[np.maximum(regions, -1)], inside, -1 - regions)
     return [
         (Column(name, name, Unit.FUNCTION), places.function),
         *file_column(places.file, f"{name}_", f"{name}'s "),

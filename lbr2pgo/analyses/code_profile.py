@@ -149,11 +149,11 @@ def _with_sites(ran: ImageAddresses, sites: CallSites) -> ImageAddresses:
 
 def _calls(evidence: Evidence, address: ImageAddresses, sites: CallSites) -> CallSamples:
     """Call stacks by rows of the profile; of one function those that it is in."""
-    numbers = np.unique(sites.address[~sites.is_inside])
+    numbers = np.unique(sites.file[~sites.is_inside])
     row = np.where(
         sites.is_inside,
         place_of(sites.address, address),
-        np.searchsorted(numbers, sites.address) - len(numbers),
+        np.searchsorted(numbers, sites.file) - len(numbers),
     ).tolist()
     concerned = evidence.concerns(sites.address) & sites.is_inside
     is_chosen = concerned.tolist() if evidence.function is not None else [True] * len(row)

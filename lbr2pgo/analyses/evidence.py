@@ -56,8 +56,7 @@ class Evidence:
     program: Program
     debug: CodeInfo
     flow: Flow
-    """An end of its branches that is not known to be in the program is the number of a file in
-    `borders`, as `counting.borders.told_apart` leaves it."""
+    """Its branches across the border have the number of a file in `borders`."""
     limits: Limits = field(default_factory=Limits)
     findings: Mapping[Finding[Any], object] = field(default_factory=dict)
     """What the samples told beside counts, as far as analyses need it."""

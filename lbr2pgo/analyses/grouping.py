@@ -58,16 +58,18 @@ def _numbered(values: Sequence[Value]) -> Values:
 def _of_addresses(
     addresses: ImageAddresses,
     known: Bools,
+    file: I64,
     outside: Callable[[int], Value],
     describe: Callable[[ImageAddresses], Sequence[Value]],
 ) -> Values:
     """Values by address, each address described once; where it is not known, by file."""
-    ends, place = np.unique(np.stack((addresses, known)), axis=1, return_inverse=True)
-    is_known = ends[1] != 0
+    there = np.where(known, 0, file).astype(np.uint64)
+    ends, place = np.unique(np.stack((addresses, there, known)), axis=1, return_inverse=True)
+    is_known = ends[2] != 0
     inside = iter(describe(image_addresses(ends[0][is_known])))
     values = [
-        next(inside) if known else outside(end)
-        for end, known in zip(ends[0].tolist(), is_known.tolist(), strict=True)
+        next(inside) if known else outside(number)
+        for number, known in zip(ends[1].tolist(), is_known.tolist(), strict=True)
     ]
     told, group = _numbered(values)
     return told, group[place.reshape(-1)]
@@ -86,7 +88,7 @@ def _end(kind: str, bit: int) -> Callable[[Evidence, EntryCounts], Values]:
             "addr": (lambda _: None, lambda each: each.tolist()),
         }
         known = entries.known & np.uint64(bit) != 0
-        return _of_addresses(addresses, known, *describe[kind])
+        return _of_addresses(addresses, known, entries.file, *describe[kind])
 
     return values
 
@@ -109,7 +111,7 @@ def _taken_if(evidence: Evidence, entries: EntryCounts) -> Values:
     """Conditions of conditional branches."""
     known = entries.known & np.uint64(FROM) != 0
     return _of_addresses(
-        entries.from_, known, lambda _: None, lambda each: conditions(evidence, each)
+        entries.from_, known, entries.file, lambda _: None, lambda each: conditions(evidence, each)
     )
 
 
@@ -190,7 +192,8 @@ def _of_counts(evidence: Evidence) -> EntryCounts:
     parts = ((MISPREDICTED, branches.mispredicted), (PREDICTED, rest - unknown), (0, unknown))
     columns = [np.concatenate([column] * len(parts)) for column in (branches.from_, branches.to)]
     known = np.concatenate([branches.known.astype(np.uint64) & np.uint64(FROM | TO)] * len(parts))
+    file = np.concatenate([branches.file] * len(parts))
     flags = np.repeat(np.array([flag for flag, _ in parts], np.uint64), len(branches))
     count = np.concatenate([count for _, count in parts])
     kept = count > 0
-    return EntryCounts(*(each[kept] for each in (*columns, known, flags, count)))
+    return EntryCounts(*(each[kept] for each in (*columns, known, file, flags, count)))

@@ -24,8 +24,9 @@ def hot_branches(evidence: Evidence, top: int | None = TOP) -> Table:
     order = np.lexsort((branches.to[rows], branches.from_[rows], -branches.count[rows].view("i8")))
     chosen = rows[order][:top]
     count = branches.count[chosen].tolist()
-    source = evidence.names.of(branches.from_[chosen], branches.known[chosen] & FROM != 0)
-    target = evidence.names.of(branches.to[chosen], branches.known[chosen] & TO != 0)
+    known, file = branches.known[chosen], branches.file[chosen]
+    source = evidence.names.of(branches.from_[chosen], known & FROM != 0, file)
+    target = evidence.names.of(branches.to[chosen], known & TO != 0, file)
     return build(
         NAME,
         TITLE,

@@ -124,13 +124,16 @@ def _by_target(evidence: Evidence, sites: _Sites, top: int | None, notes: tuple[
     rows, site = sites.rows[shown], sites.site[shown]
     branches = evidence.flow.branches
     count = branches.count[rows]
-    source = evidence.names.of(branches.from_[rows])
+    from_, to = branches.from_[rows], branches.to[rows]
+    source = evidence.names.of(from_)
     is_inside = branches.known[rows] & TO != 0
-    target = evidence.names.of(branches.to[rows], is_inside)
-    to = np.where(is_inside, branches.to[rows], np.uint64(0))
+    target = evidence.names.of(to, is_inside, branches.file[rows])
     columns = [
         *source.columns("site_", "site "),
-        (Column("case", "case", Unit.TEXT), case_values(evidence, branches.from_[rows], to)),
+        (
+            Column("case", "case", Unit.TEXT),
+            case_values(evidence, from_, to),
+        ),
         (Column("share", "share", Unit.SHARE), (count / sites.count[site]).tolist()),
         (Column("count", "count", Unit.COUNT), count.tolist()),
         (

@@ -14,7 +14,7 @@ from lbr2pgo.program.dwarf.debug_info import CodeInfo, Lines
 from lbr2pgo.program.process import Process
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ImageAddresses
-from lbr2pgo.support.arrays import Bools
+from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.dataclass import dataclass
 
 OUTSIDE = "[outside]"
@@ -59,11 +59,13 @@ class PlaceNames:
         """Take files outside of the program by number; the first stands for none."""
         self._program, self._debug, self._outside = program, debug, outside
 
-    def of(self, addresses: ImageAddresses, known: Bools | None = None) -> NamedPlaces:
-        """Describe image addresses (n,); where `known` is False they are numbers of files."""
+    def of(
+        self, addresses: ImageAddresses, known: Bools | None = None, file: I64 | None = None
+    ) -> NamedPlaces:
+        """Describe image addresses (n,); where `known` is False, `file` tells where each is."""
         inside = np.ones(len(addresses), np.bool_) if known is None else known
         at = np.where(inside, addresses, np.uint64(0))
-        numbers = np.where(inside, np.uint64(0), addresses).tolist()
+        numbers = [0] * len(addresses) if file is None else file.tolist()
         is_inside = inside.tolist()
         functions, files, raw = self.functions(at), self.files(at), self.raw_lines(at)
         lines = _lines(raw)

@@ -77,18 +77,17 @@ def merge(parts: Sequence[Borders]) -> Borders:
 def told_apart(branches: Branches, borders: Borders) -> tuple[Branches, I64]:
     """The branches, those across the border by file; and of each the row that it came from.
 
-    The end outside has the file's number instead of an address; 0 stands for none that is known.
-
     >>> column = lambda *numbers: np.array(numbers, np.uint64)
     >>> ends = column(1, 3).astype(np.uint8)
     >>> branches = Branches(
-    ...     column(16, 32), column(0, 64), ends, column(9, 5), column(2, 1), column(0, 0)
+    ...     column(16, 32), column(0, 64), ends, np.zeros(2, np.int64),
+    ...     column(9, 5), column(2, 1), column(0, 0),
     ... )
     >>> libc = np.array([1])
     >>> known = Borders(column(16), ends[:1], libc, column(7), column(1), column(0), ("", "libc"))
     >>> split, row = told_apart(branches, known)
-    >>> list(zip(*(each.tolist() for each in (split.from_, split.to, split.count, row))))
-    [(16, 0, 2, 0), (16, 1, 7, 0), (32, 64, 5, 1)]
+    >>> list(zip(*(each.tolist() for each in (split.from_, split.file, split.count, row))))
+    [(16, 0, 2, 0), (16, 1, 7, 0), (32, 0, 5, 1)]
     """
     crossing = np.flatnonzero(np.isin(branches.known, (FROM, TO)))
     inside = np.where(branches.known == FROM, branches.from_, branches.to)[crossing]
@@ -97,20 +96,17 @@ def told_apart(branches: Branches, borders: Borders) -> tuple[Branches, I64]:
     row = _rows_of(borders, inside, branches.known[crossing])
     there = np.flatnonzero(row >= 0)
     origin = np.concatenate([np.arange(len(branches)), crossing[row[there]]])
-    file = np.concatenate([np.zeros(len(branches), np.uint64), borders.file[there].astype("u8")])
+    file = np.concatenate([branches.file, borders.file[there]])
     columns = [
         _shared(getattr(branches, name), getattr(borders, name)[there], crossing[row[there]])
         for name in ("count", "mispredicted", "prediction_unknown")
     ]
-    known = branches.known[origin]
-    from_ = np.where(known == TO, file, branches.from_[origin])
-    to = np.where(known == FROM, file, branches.to[origin])
+    known, from_, to = (column[origin] for column in (branches.known, branches.from_, branches.to))
     kept = np.flatnonzero(columns[0])
-    kept = kept[np.lexsort((known[kept], to[kept], from_[kept]))]
+    kept = kept[np.lexsort((file[kept], known[kept], to[kept], from_[kept]))]
     found = Branches(
-        image_addresses(from_[kept]), image_addresses(to[kept]), known[kept],
-        *(column[kept] for column in columns),
-    )  # fmt: skip
+        from_[kept], to[kept], known[kept], file[kept], *(column[kept] for column in columns)
+    )
     return found, origin[kept]
 
 

@@ -1,6 +1,6 @@
 """Call stacks by instruction: as `call_stacks`, for who wants the lines of calls and not functions.
 
->>> sites = CallSites(((1, 0),), (3,), image_array([0x2030, 0x1005]), np.array([True, True]))
+>>> sites = CallSites(((1, 0),), (3,), image_array([0x2030, 0x1005]), np.array([-1, -1]))
 >>> for stack, samples in zip(sites.stacks, sites.count):
 ...     print(*(hex(sites.address[frame]) for frame in stack), samples)
 0x1005 0x2030 3
@@ -27,8 +27,10 @@ from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.intervals import numbers_in
 from lbr2pgo.support.tables import same_length, seal
 
-Frame = tuple[int, bool]
-"""An image address and True, or the number of another file (`Pass.outside`) and False."""
+_INSIDE = -1
+
+Frame = tuple[int, int]
+"""An image address and _INSIDE, or 0 and the number of another file (`Pass.outside`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +42,18 @@ class CallSites:
     count: tuple[int, ...]
     address: ImageAddresses
     """(f,): of different frames: the interrupted instruction, the last byte of a caller's call."""
-    is_inside: Bools
-    """(f,): else the address is the number of the file that the frame is in (`Pass.outside`)."""
+    file: I64
+    """(f,): the other file that the frame is in (`Pass.outside`); below 0: none."""
 
     def __post_init__(self) -> None:
         seal(self)
-        same_length(self, "address", "is_inside")
+        same_length(self, "address", "file")
+
+    @property
+    def is_inside(self) -> Bools:
+        """(f,): which frames have an address in the program; the others are 0."""
+        inside: Bools = self.file < 0
+        return inside
 
 
 class CallSiteCollector:
@@ -87,8 +95,9 @@ class CallSiteCollector:
 
     def _count(self, space: int, places: RuntimeAddresses, sizes: I64, weight: U64) -> None:
         image, inside = self._spaces.to_image(space, places)
-        image[~inside] = self._outside(places[~inside])
-        frames = list(zip(image.tolist(), inside.tolist(), strict=True))
+        file = np.full(len(places), _INSIDE)
+        image[~inside], file[~inside] = 0, self._outside(places[~inside])
+        frames = list(zip(image.tolist(), file.tolist(), strict=True))
         for end, size, times in zip(
             np.cumsum(sizes).tolist(), sizes.tolist(), weight.tolist(), strict=True
         ):
@@ -116,7 +125,7 @@ class CallSiteCollector:
             numbered,
             tuple(total[stack] for stack in stacks),
             image_array(address for address, _ in frames),
-            np.array([inside for _, inside in frames], np.bool_),
+            np.array([file for _, file in frames], np.int64),
         )
 
 
@@ -142,7 +151,7 @@ def _joined(stack: tuple[Frame, ...]) -> Iterator[Frame]:
     """From the outermost caller; neighbours in one file outside can't be told apart: one frame."""
     before = None
     for frame in reversed(stack):
-        if frame[1] or frame != before:
+        if frame[1] == _INSIDE or frame != before:
             yield frame
         before = frame
 

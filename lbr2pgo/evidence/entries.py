@@ -58,13 +58,14 @@ _KEPT = np.uint64(MISPREDICTED | PREDICTED | IN_TRANSACTION | ABORT | _CYCLES)
 
 @dataclass(frozen=True, slots=True)
 class EntryCounts:
-    """Entries with an end in the image; columns of equal length, unique by the first four."""
+    """Entries with an end in the image; columns of equal length, unique by the first five."""
 
     from_: ImageAddresses
-    """Where it is not in the image, the number of the file that it is in (`Pass.outside`)."""
     to: ImageAddresses
     known: U64
-    """FROM and TO: which ends are in the image."""
+    """FROM and TO: which ends are in the image; the others are 0."""
+    file: I64
+    """The file that an end outside is in (`Pass.outside`)."""
     flags: U64
     """As in `BranchStacks`, without type and privilege."""
     count: U64
@@ -86,12 +87,13 @@ def merge(parts: Sequence[EntryCounts]) -> EntryCounts:
         np.concatenate([np.empty(0, np.uint64), *(getattr(part, name) for part in parts)])
         for name in _COLUMNS
     ]
-    return _summed(columns[:4], columns[4])
+    return _summed(columns[:-1], columns[-1])
 
 
 def _summed(keys: Sequence[U64], count: U64) -> EntryCounts:
-    (from_, to, known, flags), (total,) = sum_by(tuple(keys), (count,))
-    return EntryCounts(image_addresses(from_), image_addresses(to), known, flags, total)
+    (from_, to, known, file, flags), (total,) = sum_by(tuple(keys), (count,))
+    ends = image_addresses(from_), image_addresses(to)
+    return EntryCounts(*ends, known, file.astype(np.int64), flags, total)
 
 
 class EntryCollector:
@@ -121,11 +123,12 @@ class EntryCollector:
         known = is_from * np.uint64(FROM) | is_to * np.uint64(TO)
         inside = known != 0
         entries, weight = entries[inside], weight[inside]
-        keys = [from_[inside], to[inside], known[inside], entries[:, 2] & _KEPT]
-        for key, is_known, addresses in zip(keys, (is_from, is_to), entries.T, strict=False):
+        ends, file = [from_[inside], to[inside]], np.zeros(len(entries), np.uint64)
+        for end, is_known, addresses in zip(ends, (is_from, is_to), entries.T, strict=False):
             there = is_known[inside]
-            key[~there] = self._outside(runtime_addresses(addresses[~there]))
-        return _summed(keys, weight)
+            end[~there] = 0
+            file[~there] = self._outside(runtime_addresses(addresses[~there]))
+        return _summed([*ends, known[inside], file, entries[:, 2] & _KEPT], weight)
 
     def merge(self, other: EntryCollector) -> None:
         """Add what another one saw."""

@@ -10,7 +10,7 @@ import numpy as np
 from lbr2pgo.native import bits
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.again import repeatable
-from lbr2pgo.support.arrays import U8, U64, Bools
+from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import begins
 from lbr2pgo.support.sums import exact_sum, refuse_too_many, sums_of_groups
@@ -80,7 +80,8 @@ class BranchCounts:
             (self.count[rows], self.mispredicted[rows], self.prediction_unknown[rows]),
         )
         from_, to = map(image_addresses, keys[:2])
-        return Branches(from_, to, keys[2].astype(np.uint8), *sums)
+        nowhere = np.zeros(len(from_), np.int64)
+        return Branches(from_, to, keys[2].astype(np.uint8), nowhere, *sums)
 
     def runs(self) -> Runs:
         """Fall-through ranges, summed over `from_`."""
@@ -97,11 +98,14 @@ class BranchCounts:
 
 @dataclass(frozen=True, slots=True)
 class Branches:
-    """Taken branches, unique by (from_, to, known), sorted by it; known holds FROM and TO."""
+    """Taken branches, unique by (from_, to, known, file), sorted by it."""
 
     from_: ImageAddresses
     to: ImageAddresses
     known: U8
+    """FROM and TO: which ends are in the image; the others are 0."""
+    file: I64
+    """Where an end outside is, an index into `Borders.files`; 0 where nothing tells."""
     count: U64
     mispredicted: U64
     prediction_unknown: U64

@@ -39,7 +39,7 @@ def by_function(found: Gathered) -> list[tuple[str, int]]:
     for stack, count in zip(told.stacks, told.count, strict=True):
         words = [
             names.functions(told.address[[frame]])[0] if told.is_inside[frame]
-            else names.outside(int(told.address[frame]))
+            else names.outside(int(told.file[frame]))
             for frame in stack
         ]  # fmt: skip
         total[";".join(words)] = total.get(";".join(words), 0) + count
