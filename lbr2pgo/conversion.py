@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from itertools import chain
 from pathlib import Path
 
 from lbr2pgo.counting.count import Progress
@@ -100,10 +101,12 @@ def write_outputs(
 
     `optional` as in `ConvertOptions`.
     """
-    paths = [path for output in (*outputs, *optional) for path in output.paths]
+    every = (*outputs, *optional)
+    paths = [path for output in every for path in output.paths]
     refuse_overwriting(paths, [found.program.image.path])
     found.refuse_nothing()
-    done = _write(outputs, optional, Work(found, timings))
+    work = Work(found, timings, lambda work: chain(*(each.findings(work) for each in every)))
+    done = _write(outputs, optional, work)
     tallies = {**found.flow.tallies, **done.tallies}
     waterfall.check(tallies, steps())
     notes = tuple(dict.fromkeys((*done.notes, *found.notes)))

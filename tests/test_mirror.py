@@ -32,7 +32,7 @@ TESTED_AS_A_WHOLE = {
     "pgo/workplace.py": "pgo/test_loop.py",
     "cli/reporting.py": "cli/test_report.py",
     "evidence/contexts/unwound_code.py": "evidence/contexts/test_unwind.py",
-    "evidence/contexts/context_readings.py": "profiles/llvm/test_context_forms.py",
+    "evidence/contexts/context_finding.py": "profiles/llvm/test_context_forms.py",
     "evidence/collector.py": "reports/test_gather.py",
     "support/budget.py": "test_costs.py",
     "fleet/counting.py": "fleet/test_fleet.py",

@@ -64,7 +64,7 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
     selection.add_argument(
         "--correct-bias", action="store_true",
         help="where a recorder prefers some branches for the ends of its stacks, leave these ends "
-        "out, and where it prefers some moments, weigh stacks against that; takes one reading more",
+        "out, and where it prefers some moments, weigh stacks against that: counts anew then",
     )  # fmt: skip
     selection.add_argument("--strict", action="store_true", help="reject fall-throughs over a call")
 

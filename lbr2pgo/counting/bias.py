@@ -76,6 +76,11 @@ class Correction:
     factor: U64 | None = None
     """(b,): what such stacks count for, in parts of 2**16."""
 
+    @property
+    def is_any(self) -> bool:
+        """Whether anything is done."""
+        return self.drops_newest or self.drops_oldest or self.branch is not None
+
 
 def ends_of(batch: BranchStacks, spaces: I64, kinds: U8, mapping: AddressSpaces) -> Ends:
     """Of a batch's stacks of neighbours."""

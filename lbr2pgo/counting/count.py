@@ -35,7 +35,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
-from lbr2pgo.counting.bias import Correction, Weigher, correction, ends_of
+from lbr2pgo.counting.bias import Correction, Ends, Weigher, correction, ends_of
 from lbr2pgo.counting.borders import Borders, merge
 from lbr2pgo.counting.find_image import ImageMatch
 from lbr2pgo.counting.mapped_files import MappedFiles
@@ -92,7 +92,7 @@ class CountingOptions:
     drop_oldest: int = 0
     corrects_bias: bool = False
     """Where a recorder prefers some branches for the ends of its stacks, these ends are left out,
-    and where it prefers some moments, stacks are weighed (`bias`). It takes one reading more."""
+    and where it prefers some moments, stacks are weighed (`bias`): then they are counted anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,8 @@ class Counted:
     """How other images of the process were recognised."""
     borders: Borders = field(default_factory=lambda: merge(()))
     """Where branches that leave the image went, and where those that reach it came from."""
+    correction: Correction | None = None
+    """What was done against a bias; None where nobody asked."""
 
 
 Progress = Callable[[int, float | None], None]
@@ -310,22 +312,27 @@ class SampleReading:
         source: StackSource,
         image: ImageFacts,
         options: CountingOptions | None = None,
+        known: Correction | None = None,
         *,
         by_instruction: bool = False,
     ) -> None:
         """Raises InputError if the recording is of another binary.
 
-        `by_instruction` chooses samples that say where they were interrupted, with or without a
-        branch stack.
+        `known` is what an earlier reading found to be done against a bias. `by_instruction`
+        chooses samples that say where they were interrupted, with or without a branch stack.
         """
         options = options or CountingOptions()
         self.match, self.beside, self.spaces = place_images(source, image, options.build_id)
         self.tally = _SampleTally()
         self.source, self.image = source, image
         self._selection = _Selection(source, image, options, by_instruction=by_instruction)
-        self._drops = options.drop_newest, options.drop_oldest
-        self._options, self._weigher = options, Weigher(Correction(), self.spaces)
-        self._corrects_bias = options.corrects_bias and not by_instruction
+        self.correction, done = known, known or Correction()
+        self._drops = (
+            options.drop_newest + done.drops_newest, options.drop_oldest + done.drops_oldest
+        )  # fmt: skip
+        self._options, self._weigher = options, Weigher(done, self.spaces)
+        looks_for_bias = options.corrects_bias and not by_instruction and known is None
+        self._ends: list[Ends] | None = [] if looks_for_bias else None
         self._saw_full = False
         self._moves_calls = not image.believes_entries and are_recorded_behind(
             source.info, image.layout
@@ -356,18 +363,19 @@ class SampleReading:
             self.tally.weigh(kept.weight[spaces >= 0])
             spaces = np.where(kept.weight > 0, spaces, -1)
         self.tally.count_entries(batch, kept, spaces >= 0)
+        if self._ends is not None:
+            self._ends.append(ends_of(kept, spaces, kinds, self.spaces))
         return kept, spaces, kinds
 
-    def correct_bias(self) -> None:
-        """Read once to find a bias, if that is asked for, so that `select` can correct it."""
-        if not self._corrects_bias:
-            return
-        uncorrected = replace(self._options, corrects_bias=False)
-        first = SampleReading(self.source, self.image, uncorrected)
-        found = correction(ends_of(*each, first.spaces) for each in first.batches())
-        newest, oldest = self._drops
-        self._drops = newest + found.drops_newest, oldest + found.drops_oldest
-        self._weigher = Weigher(found, self.spaces)
+    def corrected(self) -> SampleReading:
+        """What to read instead where all samples, read before, show a bias; else itself."""
+        if self._ends is None:
+            return self
+        found, self._ends = correction(iter(self._ends)), None
+        self.correction = found
+        if not found.is_any:
+            return self
+        return SampleReading(self.source, self.image, self._options, found)
 
     def _in_llvms_code(
         self, batch: BranchStacks, spaces: I64, is_code: Callable[[ImageAddresses], Bools]
@@ -406,8 +414,6 @@ def _of_each(
     """Each batch of the one source that all are of, for each of them."""
     source, resolve = readings[0].source, readings[0].image.resolve
     sized = source if isinstance(source, SizedSource) else None
-    for reading in readings:
-        reading.correct_bias()
     for batch in read_ahead(source.batches(resolve)):
         yield tuple(reading.select(batch) for reading in readings)
         if progress is not None:
@@ -419,8 +425,25 @@ def count_together(
 ) -> list[Counted]:
     """Count every sample of a source for each of several images, in one pass over the source.
 
-    Where the source holds symbols, these are the first one's.
+    Where a bias is to be corrected and there is one, in two. Where the source holds symbols, these
+    are the first one's.
     """
+    found = _counted_together(readings, progress)
+    corrected = [reading.corrected() for reading in readings]
+    again = [i for i, reading in enumerate(corrected) if reading is not readings[i]]
+    if again:
+        biased = _counted_together([corrected[i] for i in again], progress)
+        for i, counted in zip(again, biased, strict=True):
+            found[i] = counted
+    return [
+        replace(each, correction=reading.correction)
+        for each, reading in zip(found, corrected, strict=True)
+    ]
+
+
+def _counted_together(
+    readings: Sequence[SampleReading], progress: Progress | None
+) -> list[Counted]:
     files = readings[0].files
     first, *others = [
         [TraceTable(reading.spaces, files) for reading in readings] for _ in range(threads())

@@ -25,6 +25,7 @@ from lbr2pgo.profiles.reader import Reader
 from lbr2pgo.support.dataclass import dataclass
 
 if TYPE_CHECKING:
+    from lbr2pgo.evidence.collector import Finding
     from lbr2pgo.profiles.work import Work
 
 
@@ -91,6 +92,10 @@ class Output(ABC):
         and EmptyProfileError where nothing is left to write. Other outputs are written all the
         same.
         """
+
+    def findings(self, work: Work) -> tuple[Finding[Any], ...]:
+        """What it asks of the samples beside counts (`Work.told`)."""
+        return ()
 
     @property
     @abstractmethod

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    from lbr2pgo.evidence.collector import Finding
     from lbr2pgo.model.branch_counts import BranchCounts
     from lbr2pgo.model.compat import Compat
     from lbr2pgo.program.dwarf.debug_info import DebugInfo
@@ -15,15 +16,22 @@ if TYPE_CHECKING:
     from lbr2pgo.replay.replay import Flow
     from lbr2pgo.support.timings import Timings
 
+    Findings = Iterable[Finding[Any]]
+
 T = TypeVar("T")
 
 
 class Work:
     """What outputs are made from, each part found when the first of them asks for it."""
 
-    def __init__(self, found: Replayed, timings: Timings) -> None:
+    def __init__(
+        self, found: Replayed, timings: Timings, asks: Callable[[Work], Findings] = lambda _: ()
+    ) -> None:
+        """All that is going to be asked of the samples is found in one reading."""
         self.found = found
         self.timings = timings
+        self._asks = asks
+        self._told: dict[Finding[Any], Any] = {}
         self._known: dict[Callable[[Work], Any], Any] = {}
 
     @property
@@ -50,6 +58,17 @@ class Work:
     def debug(self) -> DebugInfo:
         """The program's debug information, which may be absent."""
         return self.once(_debug_info)
+
+    def told(self, finding: Finding[T]) -> T | None:
+        """What the samples tell; None where the inputs hold none."""
+        if finding not in self._told:
+            from lbr2pgo.evidence.second_look import look_again
+
+            wanted = tuple(dict.fromkeys((finding, *self._asks(self))))
+            with self.timings.stage("look at the samples again"):
+                self._told = dict.fromkeys(wanted) | look_again(self.found, wanted)
+        told: T | None = self._told[finding]
+        return told
 
     def writing(self, what: str) -> AbstractContextManager[None]:
         """The stage of writing something; raises InputError if the program has changed."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from lbr2pgo.counting.bias import Correction
 from lbr2pgo.counting.borders import Borders
 from lbr2pgo.counting.borders import merge as merge_borders
 from lbr2pgo.counting.count import (
@@ -138,11 +139,20 @@ class Replayed:
     """The counts are not recorded branches, but a flow that was inferred from something else."""
     samples: InstructionCounts | None = None
     """What it was inferred from, where that is samples without branches."""
+    corrections: tuple[Correction | None, ...] = ()
+    """What was done against each source's bias; empty where nobody asked."""
 
     @property
     def counts(self) -> BranchCounts:
         """What was counted, each branch where it is."""
         return self.flow.counts
+
+    def reading(self, number: int) -> SampleReading:
+        """A source's samples again, chosen and corrected as they were counted."""
+        source = self.sources[number]
+        assert isinstance(source, StackSource)
+        known = self.corrections[number] if self.corrections else None
+        return SampleReading(source, self.image, self.asked, known)
 
     def refuse_unlogged(self) -> None:
         """Raise IncompleteError where the recording seems to hold some branches alone."""
@@ -311,6 +321,9 @@ class _Image:
         return Replayed(
             program, tuple(sources), self.facts, self.asked, judged_by, flow,
             (*damage, *notes, *replay_notes(flow)), tuple(filters), borders,
+            corrections=tuple(
+                None if isinstance(each, InputError) else each.correction for each in self.counted
+            ),
         )  # fmt: skip
 
 

@@ -10,9 +10,11 @@ from builders.compat import llvm_profgen_if
 from builders.hybrid import Hybrid, batch_of
 
 from lbr2pgo.counting.address_spaces import AddressSpaces
+from lbr2pgo.evidence.collector import Samples
 from lbr2pgo.evidence.contexts.unwind import ContextTable
 from lbr2pgo.model.context_counts import ContextCounts
 from lbr2pgo.native.walk import StackKind
+from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.prologues import in_prologue_or_epilogue
@@ -37,7 +39,9 @@ def unwound(
         numbers = np.where(dropped, -1, numbers)
     table = ContextTable(program, ReplayOptions(compat=llvm_profgen_if(as_llvm)), indirect_targets)
     kind = StackKind.AS_LLVM if as_llvm else StackKind.CONSECUTIVE
-    table.source(spaces).add(batch, numbers, np.full(len(batch), kind, np.uint8))
+    kinds = np.full(len(batch), kind, np.uint8)
+    code = InstructionTable.empty()
+    table.source(spaces).add(Samples(batch, numbers, kinds, spaces, code))
     return table.counts()
 
 

@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
-from lbr2pgo.counting.trace_table import stacks_of
 from lbr2pgo.evidence.contexts.known_calls import KnownCalls
 from lbr2pgo.evidence.contexts.losses import MOST_FRAMES, tallies
 from lbr2pgo.evidence.contexts.unwound_code import TouchedCode
-from lbr2pgo.model.branch_stacks import BranchStacks, CallChains
+from lbr2pgo.model.branch_stacks import CallChains
 from lbr2pgo.model.compat import CALLERS_AS_RECORDED
 from lbr2pgo.model.context_counts import Callers, ContextBranches, ContextCounts, ContextRuns
 from lbr2pgo.program.code.instructions import InstructionTable
@@ -35,10 +34,10 @@ from lbr2pgo.support.addresses import (
     image_array,
     runtime_addresses,
 )
-from lbr2pgo.support.arrays import I32, I64, U8, U64
+from lbr2pgo.support.arrays import I32, I64, U64
 
 if TYPE_CHECKING:
-    from lbr2pgo.evidence.contexts._unwinder import Unwinder
+    from lbr2pgo.evidence.collector import Samples
 
 
 class ContextTable:
@@ -58,21 +57,21 @@ class ContextTable:
         from lbr2pgo.evidence.contexts._unwinder import Unwinder
 
         options = options or ReplayOptions()
-        self._is_plain = options.compat.follows(CALLERS_AS_RECORDED)
-        self._code = TouchedCode(program, options, decoded)
-        self._calls = KnownCalls(self._code, indirect_targets or {})
-        self._unwinder = Unwinder(self._is_plain, MOST_FRAMES)
+        is_plain = options.compat.follows(CALLERS_AS_RECORDED)
+        self.code = TouchedCode(program, options, decoded)
+        self.calls = None if is_plain else KnownCalls(self.code, indirect_targets or {})
+        """What call stacks lack; None: nothing tells."""
+        self.unwinder = Unwinder(is_plain, MOST_FRAMES)
 
-    def source(self, spaces: AddressSpaces) -> SourceTable:
-        """The same for the samples of one source."""
-        calls = None if self._is_plain else self._calls
-        return SourceTable(self._unwinder, self._code, spaces, calls)
+    def source(self, spaces: AddressSpaces) -> ContextCollector:
+        """What adds the samples of one source."""
+        return ContextCollector(self, spaces)
 
     def counts(self) -> ContextCounts:
         """What was counted."""
         from lbr2pgo.evidence.contexts._unwinder import FROM_OUTSIDE
 
-        nodes, keys, count = self._unwinder.collapsed()
+        nodes, keys, count = self.unwinder.collapsed()
         parent = nodes[:, 0].astype(np.int64)
         parent[0] = -1
         node = (keys[:, 0] >> np.uint64(1)).astype(np.int64)
@@ -92,45 +91,45 @@ class ContextTable:
 
     def tallies(self) -> Mapping[str, int]:
         """What became of samples, call stacks and runs: keys of `losses.STEPS`."""
-        return tallies(self._unwinder.tallies())
+        return tallies(self.unwinder.tallies())
 
 
-class SourceTable:
-    """Adds the samples of one source to a `ContextTable`."""
+class ContextCollector:
+    """Adds the samples of one source to a `ContextTable`, which is that of all sources."""
 
-    def __init__(
-        self,
-        unwinder: Unwinder,
-        code: TouchedCode,
-        spaces: AddressSpaces,
-        calls: KnownCalls | None,
-    ) -> None:
-        """`calls` tell what call stacks lack; None: nothing does."""
+    def __init__(self, table: ContextTable, spaces: AddressSpaces) -> None:
         from lbr2pgo.evidence.contexts._unwinder import outside_site
         from lbr2pgo.native.row_ids import RowIds
 
-        self._unwinder, self._code, self._spaces = unwinder, code, spaces
-        self._calls = calls
-        self._doubts = unwinder.add_source()
+        self._table, self._spaces = table, spaces
+        self._unwinder, self._code, self._calls = table.unwinder, table.code, table.calls
+        self._doubts = self._unwinder.add_source()
         self._bounds = spaces.bounds
         self._sites = RowIds()
         outside_site(self._sites)
-        self._places = code.places(image_array((0,)))
+        self._places = self._code.places(image_array((0,)))
         """Of each site; those outside have the address 0."""
 
-    def add(self, batch: BranchStacks, spaces: I64, kinds: U8) -> None:
-        """Unwind the samples of a batch whose space is not negative; `kinds` as in `StackKind`."""
+    def add(self, samples: Samples) -> None:
+        """Unwind the samples of a batch."""
+        batch, spaces, stacks = samples.batch, samples.spaces, samples.stacks
         chains = batch.chains or _no_chains(len(batch))
         entries = self._number(batch.entries, batch.offsets, spaces, 2)
         frames = self._number(chains.frames.reshape(-1, 1), chains.offsets, spaces, 1)
         self._resolve()
-        stacks = stacks_of(batch, spaces, kinds, self._bounds)
         if self._calls is not None:
             pairs = self._unwinder.missing_pairs(stacks, entries, frames.ravel(), chains.offsets)
             call, inner, _ = pairs.rows().T
             known = self._calls.between(image_addresses(call.copy()), inner.astype(np.int64))
             self._unwinder.set_missing(pairs, known)
         self._unwinder.unwind(stacks, entries, frames.ravel(), chains.offsets, self._doubts)
+
+    def merge(self, other: ContextCollector) -> None:
+        """Nothing is left to do: the table is the same."""
+
+    def result(self) -> ContextCounts:
+        """What all sources told."""
+        return self._table.counts()
 
     def _number(self, addresses: U64, offsets: I64, spaces: I64, columns: int) -> I32:
         from lbr2pgo.evidence.contexts._unwinder import number_sites

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.model.waterfall import Step
@@ -16,6 +16,7 @@ from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import OutputError
 
 if TYPE_CHECKING:
+    from lbr2pgo.evidence.collector import Finding
     from lbr2pgo.profiles.afdo.afdo import GccProfile
     from lbr2pgo.profiles.reader import Reader
 
@@ -43,6 +44,12 @@ class AfdoOutput(Output):
         """See `Output`."""
         return f"gcc -O2 -g -fauto-profile={shell_word(self.path)}"
 
+    def findings(self, work: Work) -> tuple[Finding[Any], ...]:
+        """See `Output`."""
+        from lbr2pgo.evidence.first_times import FIRST_TIMES
+
+        return (FIRST_TIMES,) if self.version == "3" else ()
+
     def write(self, work: Work) -> Written:
         """See `Output`."""
         from lbr2pgo.profiles.afdo import afdo
@@ -58,6 +65,7 @@ class AfdoOutput(Output):
         return Written(tallies, tuple(debug_notes(work)))
 
     def _profile(self, work: Work) -> tuple[GccProfile, dict[str, int]]:
+        from lbr2pgo.evidence.first_times import FIRST_TIMES
         from lbr2pgo.profiles.afdo.afdo import GccProfile
         from lbr2pgo.profiles.afdo.first_seen import first_seen
         from lbr2pgo.profiles.afdo.gcc_functions import gcc_functions
@@ -67,7 +75,8 @@ class AfdoOutput(Output):
             given, version = (work.flow, work.program, work.debug), int(self.version)
             named = gcc_functions(*given, version)
             samples, is_located = samples_of(named, *given, version)
-            times = first_seen(work.found, named.functions) if self.version == "3" else {}
+            first = work.told(FIRST_TIMES) if self.version == "3" else None
+            times = {} if first is None else first_seen(first, named.functions)
         located, lost = located_runs(work, is_located)
         tallies = {_RUNS.key: located, f"{_RUNS.key}/no_location": lost}
         return GccProfile(samples, version, times, named.files), tallies

@@ -13,6 +13,7 @@ from lbr2pgo.support.dataclass import dataclass
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from lbr2pgo.evidence.collector import Finding
     from lbr2pgo.model.context_counts import ContextCounts
     from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile
     from lbr2pgo.profiles.llvm.contexts.line_contexts import LineContexts
@@ -89,17 +90,17 @@ class Shape:
 
 def has_chains(work: Work) -> bool:
     """Whether samples have call stacks that were not dropped."""
-    from lbr2pgo.evidence.contexts.context_readings import has_call_chains
+    from lbr2pgo.evidence.contexts.context_finding import has_call_chains
 
     if not has_call_chains(work.found):
         return False
-    tallies = work.once(unwound).tallies
+    tallies = unwound(work).tallies
     return tallies["samples_unwound"] > tallies["call_stacks_whole/no_call_stack"]
 
 
 def tallies(work: Work, *, by_probes: bool) -> Mapping[str, int]:
     """Of all steps."""
-    counts = work.once(unwound)
+    counts = unwound(work)
     is_nowhere, is_cut, is_dropped = _lost(work, by_probes=by_probes)
     runs = counts.runs.count
     total, behind = counts.tallies["context_runs"], counts.tallies["context_callers/behind_broken"]
@@ -120,7 +121,7 @@ def tallies(work: Work, *, by_probes: bool) -> Mapping[str, int]:
 def located_runs(work: Work, *, by_probes: bool) -> tuple[ImageAddresses, U64]:
     """Where the runs begin that the profile holds, and how often each was seen."""
     is_nowhere, _, is_dropped = _lost(work, by_probes=by_probes)
-    runs, held = work.once(unwound).runs, ~is_nowhere & ~is_dropped
+    runs, held = unwound(work).runs, ~is_nowhere & ~is_dropped
     return runs.start[held], runs.count[held]
 
 
@@ -162,23 +163,35 @@ def _nested(
     return nested(left).without_ambiguous()
 
 
-def unwound(work: Work) -> ContextCounts:
-    """What ran in which context: to be had by `Work.once`."""
-    from lbr2pgo.evidence.contexts import context_readings
+def findings(work: Work) -> tuple[Finding[ContextCounts], ...]:
+    """What contexts ask of the samples, where these may have call stacks."""
+    from lbr2pgo.evidence.contexts.context_finding import has_call_chains
 
-    with work.timings.stage("unwind call stacks"):
-        return context_readings.unwound(work.found)
+    return (work.once(_contexts_finding),) if has_call_chains(work.found) else ()
+
+
+def _contexts_finding(work: Work) -> Finding[ContextCounts]:
+    from lbr2pgo.evidence.contexts.context_finding import contexts
+
+    return contexts(work.found)
+
+
+def unwound(work: Work) -> ContextCounts:
+    """What ran in which context, where `findings` has something to find."""
+    told = work.told(work.once(_contexts_finding))
+    assert told is not None  # where there are call chains, there are samples
+    return told
 
 
 def _by_line(work: Work) -> LineContexts:
     from lbr2pgo.profiles.llvm.contexts.line_contexts import LineContexts
 
     with work.timings.stage("look up lines"):
-        return LineContexts(work.once(unwound), work.program, work.debug, work.compat)
+        return LineContexts(unwound(work), work.program, work.debug, work.compat)
 
 
 def _by_probe(work: Work) -> ProbeContexts:
     from lbr2pgo.profiles.llvm.contexts.probe_contexts import ProbeContexts
 
     with work.timings.stage("look up probes"):
-        return ProbeContexts(work.once(unwound), work.program, work.debug, work.compat)
+        return ProbeContexts(unwound(work), work.program, work.debug, work.compat)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.model.waterfall import Step
@@ -18,6 +18,7 @@ from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError, OutputError
 
 if TYPE_CHECKING:
+    from lbr2pgo.evidence.collector import Finding
     from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile
     from lbr2pgo.profiles.llvm.profile_table import ProfileTable
     from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
@@ -79,6 +80,12 @@ class LlvmOutput(Output):
     def next_step(self) -> str:
         """See `Output`."""
         return f"clang -O2 -g -fprofile-sample-use={shell_word(self.path)}"
+
+    def findings(self, work: Work) -> tuple[Finding[Any], ...]:
+        """See `Output`."""
+        from lbr2pgo.profiles.llvm import context_forms
+
+        return () if self.contexts == "off" else context_forms.findings(work)
 
     def write(self, work: Work) -> Written:
         """See `Output`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from lbr2pgo.evidence.contexts.losses import STEPS as UNWINDING
 from lbr2pgo.model.incomplete import EmptyProfileError
@@ -15,6 +15,7 @@ from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import OutputError
 
 if TYPE_CHECKING:
+    from lbr2pgo.evidence.collector import Finding
     from lbr2pgo.model.context_counts import ContextCounts
     from lbr2pgo.profiles.llvm.contexts.named import NamedContexts
 
@@ -77,6 +78,12 @@ class UnsymbolizedOutput(Output):
         """See `Output`."""
         return f"llvm-profgen --unsymbolized-profile={shell_word(self.path)} --binary ELF -o OUT"
 
+    def findings(self, work: Work) -> tuple[Finding[Any], ...]:
+        """See `Output`."""
+        from lbr2pgo.profiles.llvm import context_forms
+
+        return () if self.contexts == "off" else context_forms.findings(work)
+
     def write(self, work: Work) -> Written:
         """See `Output`."""
         return self._write_flat(work) if self.contexts == "off" else self._write_contexts(work)
@@ -112,7 +119,7 @@ class UnsymbolizedOutput(Output):
             )
         from lbr2pgo.profiles.unsymbolized import contexts_text
 
-        every = work.once(unwound)
+        every = unwound(work)
         seen = contexts_text.seen_by_llvm(every, work.program)
         runs, read = int(seen.runs.count.sum()), every.tallies["context_runs"]
         tallies = {

@@ -17,8 +17,10 @@ from builders.hybrid import Hybrid, batch_of, read_hybrid
 from builders.unwound import Record, records, unwound
 
 from lbr2pgo.counting.address_spaces import AddressSpaces
+from lbr2pgo.evidence.collector import Samples
 from lbr2pgo.evidence.contexts.unwind import ContextTable
 from lbr2pgo.native.walk import StackKind
+from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.program import Program
 
 PROBED = ("noinline-cs-pseudoprobe", "invalid-range")
@@ -82,11 +84,13 @@ def test_samples_may_come_in_any_order_and_number(programs: list[Path]) -> None:
     aggregated = [replace(sample, count=3) for sample in samples[::-1]]
     assert records(unwound(program, aggregated)) == Counter({k: 3 * n for k, n in whole.items()})
     table = ContextTable(program)
-    source = table.source(AddressSpaces.fixed(program.image.layout))
+    spaces = AddressSpaces.fixed(program.image.layout)
+    source = table.source(spaces)
     for at in range(0, len(samples), 7):
         batch = batch_of(samples[at : at + 7])
         kinds = np.full(len(batch), StackKind.CONSECUTIVE, np.uint8)
-        source.add(batch, np.zeros(len(batch), np.int64), kinds)
+        numbers = np.zeros(len(batch), np.int64)
+        source.add(Samples(batch, numbers, kinds, spaces, InstructionTable.empty()))
     assert records(table.counts()) == whole
 
 
