@@ -34,7 +34,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
             'lbr2pgo pgo --build "make -B" --binary ./app --train "./app input" --bolt',
             'lbr2pgo pgo --build "make -B" --binary ./app --train "./app input" --propeller',
             'lbr2pgo pgo --build "make -B" --binary ./app --train "./app input" --compiler gcc',
-            'lbr2pgo pgo --build "zig cc {flags} -O2 a.c -o a" --binary ./a --train "./a input"',
+            'lbr2pgo pgo --build "zig cc -O2 {flags} a.c -o a" --binary ./a --train "./a input"',
             'lbr2pgo pgo --search --build "make -B" --binary a --train "./a one" --test "./a two"',
             'lbr2pgo pgo --explain before after --binary ./app --measure "./app input"',
             'lbr2pgo pgo --cargo --train "target/release/app input"',

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from lbr2pgo.pgo.flags import BuildFlags
 from lbr2pgo.pgo.reach import ByName, ByPlaceholder, ByVariables, way_for
 
+ROOT = Path(__file__).parents[2]
 FLAGS = BuildFlags(("-g", "-fuse=a b"), ("-Wl,--build-id",))
 
 
@@ -32,6 +34,14 @@ def test_flags_go_where_the_command_says_or_into_variables() -> None:
     assert type(way_for("make")) is ByVariables
     assert isinstance(way_for("zig cc {flags} a.c"), ByPlaceholder)
     assert isinstance(way_for("a {cflags} {ldflags}"), ByPlaceholder)
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/builds.md", "docs/zig.md", "lbr2pgo/cli/pgo.py"]
+)
+def test_examples_have_our_flags_behind_the_build_s_own(page: str) -> None:
+    """Of several `-O` the last wins: `-O2` behind `{flags}` undid a training build's `-O1`."""
+    assert not re.search(r"\{c?flags\}[^'\"`\n]* -O", (ROOT / page).read_text())
 
 
 def test_compilers_get_flags_behind_their_own_and_none_to_strip(
