@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from builders.sources import BASE, LAYOUT, MemorySource, Sample, mapping
 
 from lbr2pgo.counting.count import count
+from lbr2pgo.counting.mapped_files import MappedFiles
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.address_space_events import Comm, Fork, Mmap, SpaceEvent
+from lbr2pgo.support.addresses import runtime_addresses
 
 LIBC, OTHER = 0x5000_0000, 0x6000_0000
 KERNEL = 0xFFFF_FFFF_8100_0000
@@ -109,3 +112,17 @@ def test_each_of_two_processes_has_files_of_its_own() -> None:
     events = elsewhere, mapped("/b", LIBC, pid=11), mapped("/a", LIBC)
     samples = [jumps(LIBC), jumps(LIBC, LIBC + 8, pid=11)]
     assert outside(samples, *events) == {"a": 1, "b": 2}
+
+
+def test_of_any_process_the_later_mapping_over_the_earlier() -> None:
+    files = MappedFiles(
+        [
+            mapped("/a", LIBC, 0x3000),
+            mapped("/b", LIBC + 0x1000, pid=11, time=5),
+            mapped("/lib/modules/6.1/net/nf.ko", KERNEL, pid=-1),
+        ]
+    )
+    asked = [LIBC, LIBC + 0x1000, LIBC + 0x2000, OTHER, KERNEL, KERNEL + 0x1000]
+    found = files.of_addresses(runtime_addresses(np.array(asked, np.uint64)))
+    names = [files.names[number] for number in found.tolist()]
+    assert names == ["a", "b", "a", "[unknown]", "nf.ko", "[kernel]"]

@@ -6,8 +6,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lbr2pgo.model.context_counts import Callers
 from lbr2pgo.profiles.llvm.contexts.columns import location_of
-from lbr2pgo.profiles.llvm.contexts.context_trees import breadth_first, call_hashes, levels
+from lbr2pgo.profiles.llvm.contexts.context_trees import (
+    breadth_first,
+    call_hashes,
+    lack_callers,
+    levels,
+)
+from lbr2pgo.support.addresses import image_array
 
 PARENTS = st.lists(st.integers(0, 100)).map(
     lambda drawn: np.array([drawn[i] % (i + 1) - 1 for i in range(len(drawn))], np.int64)
@@ -23,6 +30,17 @@ def test_each_level_has_the_children_of_the_one_before(parent: np.ndarray) -> No
         above = set(level.tolist())
         seen += level.tolist()
     assert sorted(seen) == list(range(len(parent)))
+
+
+@given(PARENTS, st.data())
+def test_below_an_unknown_call_all_lack_callers(parent: np.ndarray, data: st.DataObject) -> None:
+    below_root = np.append(-1, np.maximum(parent, 0)[: len(parent)])
+    callers = Callers(below_root, image_array(range(len(below_root))))
+    is_unknown = data.draw(st.lists(st.booleans(), min_size=len(callers), max_size=len(callers)))
+    expected: list[bool] = []
+    for node, above in enumerate(below_root.tolist()):
+        expected.append(node > 0 and (is_unknown[node] or expected[above]))
+    assert lack_callers(callers, np.array(is_unknown, np.bool_)).tolist() == expected
 
 
 @given(PARENTS, st.data())
