@@ -64,9 +64,10 @@ class Work:
         if finding not in self._told:
             from lbr2pgo.evidence.second_look import look_again
 
-            wanted = tuple(dict.fromkeys((finding, *self._asks(self))))
+            asked = dict.fromkeys((finding, *self._asks(self)))
+            wanted = tuple(each for each in asked if each not in self._told)
             with self.timings.stage("look at the samples again"):
-                self._told = dict.fromkeys(wanted) | look_again(self.found, wanted)
+                self._told |= dict.fromkeys(wanted) | look_again(self.found, wanted)
         told: T | None = self._told[finding]
         return told
 

@@ -19,10 +19,13 @@ from lbr2pgo.evidence.first_times import FIRST_TIMES
 from lbr2pgo.evidence.second_look import look_again
 from lbr2pgo.model.incomplete import IncompleteError
 from lbr2pgo.profiles.base import Output
+from lbr2pgo.profiles.llvm.context_forms import findings
 from lbr2pgo.profiles.registry import formats, output
+from lbr2pgo.profiles.work import Work
 from lbr2pgo.replay.recordings import Inputs, read_and_replay
 from lbr2pgo.sources.perf_data.reader import PerfData
 from lbr2pgo.sources.perf_script.reader import PerfScript
+from lbr2pgo.support.timings import Timings
 
 ASKS_AGAIN = {"sample_text", "extbinary", "unsymbolized_contexts", "afdo_3"}
 
@@ -91,6 +94,15 @@ def test_a_bias_is_found_once(readings: list[str], tmp_path: Path) -> None:
     assert len(readings) == 3 * 2
     assert told[FIRST_TIMES].address.tolist() == sorted(STATIC_ENTRY[:2])
     assert set(told[ENTRIES].from_.tolist()) == {STATIC_ENTRY[0]}
+
+
+def test_what_was_found_stays_when_something_else_is_asked_for(walk: tuple[Path, Path]) -> None:
+    recording, binary = walk
+    work = Work(read_and_replay(Inputs(profiles=(recording,), binary=binary)), Timings(), findings)
+    (in_contexts,) = findings(work)
+    before = work.told(in_contexts)
+    assert work.told(FIRST_TIMES) is not None  # which nobody announced
+    assert work.told(in_contexts) is before
 
 
 def test_nothing_is_read_again_where_nobody_asks(readings: list[str], tmp_path: Path) -> None:
