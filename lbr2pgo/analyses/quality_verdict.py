@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum
 
 from lbr2pgo.analyses.quality import Quality
 from lbr2pgo.profiles.llvm.density import ENOUGH
+from lbr2pgo.profiles.staleness import Staleness
+from lbr2pgo.program.demangle import demangled
 from lbr2pgo.support.dataclass import dataclass
 
-_WELL_COVERED, _POORLY_COVERED = 0.8, 0.5
 _WELL_KEPT, _POORLY_KEPT = 0.95, 0.8
 _ALIKE, _UNLIKE = 0.8, 0.5
 _UNBIASED, _BIASED = 0.02, 0.1
@@ -21,6 +22,7 @@ class Grade(Enum):
     GOOD = "good"
     FAIR = "usable"
     BAD = "of little use"
+    OTHER = "another program's profile"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +35,30 @@ class Remark:
     """What would make it better."""
 
 
-def whole(remarks: list[Remark]) -> Grade:
+def whole(remarks: Sequence[Remark]) -> Grade:
     """The verdict on a profile: that on its weakest side."""
     order = list(Grade)
     return max((remark.grade for remark in remarks), key=order.index, default=Grade.BAD)
 
 
-def remarks(quality: Quality, much_stale: float, most_stale: float) -> Iterator[Remark]:
-    """What can be said of a profile; shares of stale counts from which on it is worse are given."""
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Shares of counts from which on a profile is worse."""
+
+    much_stale: float
+    most_stale: float
+    missing: float
+    """In functions that the program lacks: with more, it is another program's."""
+
+
+def remarks(quality: Quality, bounds: Bounds) -> Iterator[Remark]:
+    """What can be said of a profile.
+
+    Coverage plays no part: of the lines of a hot function those that handle what is rare have no
+    counts in the best of profiles.
+    """
     if quality.density is not None:
         yield _density(quality.density)
-    if quality.coverage is not None:
-        grade = _at_least(quality.coverage, _WELL_COVERED, _POORLY_COVERED)
-        text = f"{quality.coverage:.0%} of the lines of hot functions have a count"
-        yield Remark(grade, text, "Train on what uses more of the program.")
     if quality.conservation is not None:
         grade = _at_least(quality.conservation, _WELL_KEPT, _POORLY_KEPT)
         text = f"{quality.conservation:.1%} of the flow leaves each block as often as it enters it"
@@ -54,7 +66,7 @@ def remarks(quality: Quality, much_stale: float, most_stale: float) -> Iterator[
     if quality.bias is not None:
         yield _bias(quality.bias)
     if quality.stale is not None:
-        yield _stale(quality.stale.share, much_stale, most_stale)
+        yield _stale(quality.stale, bounds)
     if quality.overlap is not None:
         grade = _at_least(quality.overlap.similarity, _ALIKE, _UNLIKE)
         text = f"{quality.overlap.similarity:.0%} like the other profile"
@@ -79,9 +91,13 @@ def _bias(share: float) -> Remark:
     return Remark(Grade.FAIR if share <= _BIASED else Grade.BAD, text, cure)
 
 
-def _stale(share: float, much: float, most: float) -> Remark:
-    if share == 0:
+def _stale(stale: Staleness, bounds: Bounds) -> Remark:
+    if stale.functions > bounds.missing:
+        names = ", ".join(map(demangled, stale.missing))
+        text = f"{stale.functions:.0%} of its counts are in functions that are not here ({names})"
+        return Remark(Grade.OTHER, text, "Record this program, or name its own profile.")
+    if stale.share == 0:
         return Remark(Grade.GOOD, "all its counts have a place in the program")
-    grade = Grade.BAD if share > most else Grade.FAIR if share > much else Grade.GOOD
-    text = f"{share:.2%} of its counts have no place in the program"
+    grade = _at_least(-stale.share, -bounds.much_stale, -bounds.most_stale)
+    text = f"{stale.share:.2%} of its counts have no place in the program"
     return Remark(grade, text, "Record the program as it is now.")

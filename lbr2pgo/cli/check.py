@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.parser import executable
-from lbr2pgo.pgo import MOST_STALE, MUCH_STALE
+from lbr2pgo.pgo import MOST_MISSING, MOST_STALE, MUCH_STALE
 
 if TYPE_CHECKING:
     from lbr2pgo.analyses.quality import Quality
+    from lbr2pgo.analyses.quality_verdict import Remark
     from lbr2pgo.profiles.reader import Profile
     from lbr2pgo.profiles.staleness import Staleness
     from lbr2pgo.program.program import Program
@@ -36,7 +37,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help=COMMANDS["check"],
         description="Measure a profile: density, coverage of hot functions, conservation of flow, "
         "staleness against the binary, overlap with another profile. Begins with a verdict in "
-        "words. Ends with 1 if a gate fails, or if the measure that it is about can't be taken.",
+        "words. Ends with 1 if a gate fails, or if the measure that it is about can't be taken; "
+        "also where the profile is another program's, unless --max-missing allows for that.",
         examples=(
             "lbr2pgo check perf.data --binary ./app",
             "lbr2pgo check app.prof --binary ./app --max-stale 0.2",
@@ -103,6 +105,7 @@ def _share(text: str) -> float:
 def run(args: argparse.Namespace) -> int:
     """Measure, print, and give the verdict as exit code."""
     from lbr2pgo.analyses.quality import MEASURES, Gates, measure
+    from lbr2pgo.analyses.quality_verdict import Bounds, Grade, remarks, whole
     from lbr2pgo.program.program import Program
 
     limits = {name: _limit(args, name) for name in MEASURES}
@@ -114,11 +117,15 @@ def run(args: argparse.Namespace) -> int:
     build = program if args.new_build is None else Program.open(args.new_build)
     quality = measure(profile, build, old)
     failed = list(gates.failed(quality))
+    most_missing = max(MOST_MISSING, gates.limits.get("missing", 0.0))
+    said = list(remarks(quality, Bounds(MUCH_STALE, MOST_STALE, most_missing)))
+    if whole(said) is Grade.OTHER and "missing" not in failed:
+        failed.append("missing")
     if args.format == "line":
         print_line(args.profile, args.binary, quality, failed)
     else:
         show = _print_json if args.format == "json" else _print_table
-        show(quality, gates.limits, failed)
+        show(quality, said, gates.limits, failed)
     return REFUSED if failed else 0
 
 
@@ -157,7 +164,11 @@ def _replayed(path: str, program: Program) -> Profile:
     return RecordedProfile(found, program, stack_ends.position_bias(evidence))
 
 
-def _print_json(quality: Quality, limits: Mapping[str, float], failed: list[str]) -> None:
+def _print_json(
+    quality: Quality, said: Sequence[Remark], limits: Mapping[str, float], failed: list[str]
+) -> None:
+    from lbr2pgo.analyses.quality_verdict import whole
+
     measures: dict[str, dict[str, object]] = {}
     for name, value in quality.values().items():
         passed = None if name not in limits else name not in failed
@@ -166,10 +177,13 @@ def _print_json(quality: Quality, limits: Mapping[str, float], failed: list[str]
         measures["stale"]["details"] = asdict(quality.stale)
     if quality.overlap is not None:
         measures["overlap"]["details"] = asdict(quality.overlap)
-    print(json.dumps({"passed": not failed, "measures": measures}, indent=2))
+    verdict = whole(said).value if said else None
+    print(json.dumps({"passed": not failed, "verdict": verdict, "measures": measures}, indent=2))
 
 
-def _print_table(quality: Quality, limits: Mapping[str, float], failed: list[str]) -> None:
+def _print_table(
+    quality: Quality, said: Sequence[Remark], limits: Mapping[str, float], failed: list[str]
+) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -177,7 +191,8 @@ def _print_table(quality: Quality, limits: Mapping[str, float], failed: list[str
     from lbr2pgo.support.printable import printable
 
     console = Console(highlight=False, markup=False)
-    console.print("\n".join(_verdict_lines(quality, limits, failed)), soft_wrap=True)
+    for line in _verdict_lines(said, limits, failed):
+        console.print(printable(line), soft_wrap=True)
     console.print()
     table = Table(box=None, pad_edge=False)
     names = (
@@ -196,13 +211,14 @@ def _print_table(quality: Quality, limits: Mapping[str, float], failed: list[str
 
 
 def _verdict_lines(
-    quality: Quality, limits: Mapping[str, float], failed: Sequence[str]
+    said: Sequence[Remark], limits: Mapping[str, float], failed: Sequence[str]
 ) -> Iterator[str]:
     """Whether to ship it: by the gates, or where there are none by what usually matters."""
-    from lbr2pgo.analyses.quality_verdict import Grade, remarks, whole
+    from lbr2pgo.analyses.quality_verdict import Grade, whole
 
-    said = list(remarks(quality, MUCH_STALE, MOST_STALE))
-    if limits:
+    if whole(said) is Grade.OTHER:
+        yield f"Verdict: {Grade.OTHER.value}."
+    elif limits:
         yield f"Verdict: refused by {', '.join(failed)}." if failed else "Verdict: passed."
     elif not said:
         yield "Verdict: nobody can tell; the binary has no debug information."
@@ -210,7 +226,8 @@ def _verdict_lines(
         yield f"Verdict: {whole(said).value}."
     for remark in said:
         cure = "" if remark.grade is Grade.GOOD else f" {remark.cure}"
-        yield f"  {remark.grade.value:<14}{remark.text}.{cure}"
+        grade = "wrong" if remark.grade is Grade.OTHER else remark.grade.value
+        yield f"  {grade:<14}{remark.text}.{cure}"
 
 
 def _stale_lines(stale: Staleness | None) -> Iterator[str]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from lbr2pgo.analyses.quality import Quality
-from lbr2pgo.analyses.quality_verdict import Grade, remarks, whole
+from lbr2pgo.analyses.quality_verdict import Bounds, Grade, remarks, whole
 from lbr2pgo.profiles.reader import ProfileOverlap
 from lbr2pgo.profiles.staleness import Staleness
 
@@ -14,16 +14,17 @@ def grade(
     conservation: float | None = None,
     stale: float | None = None,
     overlap: float | None = None,
+    missing: float = 0.0,
 ) -> tuple[Grade, int]:
     """The verdict, and how many remarks have a cure that would be said."""
     quality = Quality(
         density,
         coverage,
         conservation,
-        None if stale is None else Staleness(stale, 0.0, (), ()),
+        None if stale is None else Staleness(stale, missing, ("gone",), ()),
         None if overlap is None else ProfileOverlap(overlap, None, None),
     )
-    said = list(remarks(quality, 0.2, 0.5))
+    said = list(remarks(quality, Bounds(0.2, 0.5, 0.5)))
     return whole(said), sum(remark.grade is not Grade.GOOD for remark in said)
 
 
@@ -33,12 +34,15 @@ def grade(
         ({}, (Grade.BAD, 0)),
         ({"density": 50.0, "coverage": 0.8, "conservation": 0.95}, (Grade.GOOD, 0)),
         ({"density": 49.0, "coverage": 0.8}, (Grade.FAIR, 1)),
-        ({"density": 0.5, "coverage": 0.7}, (Grade.BAD, 2)),
+        ({"density": 79.0, "coverage": 0.3}, (Grade.GOOD, 0)),
+        ({"density": 0.5, "coverage": 0.7}, (Grade.BAD, 1)),
         ({"conservation": 0.7}, (Grade.BAD, 1)),
         ({"stale": 0.0}, (Grade.GOOD, 0)),
         ({"stale": 0.2}, (Grade.GOOD, 0)),
         ({"stale": 0.3}, (Grade.FAIR, 1)),
         ({"stale": 0.6}, (Grade.BAD, 1)),
+        ({"stale": 0.6, "missing": 0.5}, (Grade.BAD, 1)),
+        ({"density": 79.0, "stale": 0.6, "missing": 0.51}, (Grade.OTHER, 1)),
         ({"overlap": 0.6}, (Grade.FAIR, 1)),
     ],
 )

@@ -14,6 +14,7 @@ from lbr2pgo.sources.perf_data.reader import PerfData
 
 TESTBINS = Path(__file__).parents[2] / "testbins"
 ELF = TESTBINS / "x86-64" / "interp.pie"
+SHAPES = ELF.with_name("shapes.pie")
 RECORDING = TESTBINS / "recordings" / "x86-64-interp.pie.perf.data"
 
 
@@ -84,8 +85,44 @@ def test_a_stale_profile_is_refused_and_its_functions_named(command, tmp_path):
     old.write_bytes(b"gone\x1b[31m:60:0\n 1: 50\n")
     answer = command("check", old, "--binary", ELF, "--max-stale", "0.1")
     assert answer.code == 1
+    assert "\n  wrong " in answer.out
     assert r"gone\x1b[31m" in answer.out
     assert "\x1b" not in answer.out
+
+
+@pytest.mark.parametrize("form", ["llvm", "fdata", "afdo", "bolt-yaml"])
+def test_a_profile_of_another_program_is_refused_as_such(command, tool, tmp_path, form):
+    if form == "bolt-yaml":
+        tool("llvm-bolt-22")
+    profile = tmp_path / form
+    assert command("convert", RECORDING, "--binary", ELF, f"--{form}", profile).code == 0
+    own = command("check", profile, "--binary", ELF)
+    assert own.code == 0
+    assert "another program" not in own.out
+    words = ("check", profile, "--binary", SHAPES)
+    answer = command(*words)
+    assert answer.code == 1
+    assert answer.out.startswith("Verdict: another program's profile.\n")
+    answer = command(*words, "--format", "json")
+    assert answer.code == 1
+    told = json.loads(answer.out)
+    assert (told["passed"], told["verdict"]) == (False, "another program's profile")
+    answer = command(*words, "--format", "line")
+    assert answer.code == 1
+    assert answer.out.endswith("; refused: missing\n")
+    allowed = command(*words, "--max-missing", "1")
+    assert (allowed.code, allowed.out.splitlines()[0]) == (0, "Verdict: passed.")
+
+
+@pytest.mark.parametrize(
+    ("ending", "covered", "verdict"), [("perf.data", 0.5, "usable"), ("exact.npz", 0.8, "good")]
+)
+def test_lines_without_counts_are_no_fault_of_a_profile(command, ending, covered, verdict):
+    """A part of them never ran, as the exact counts show."""
+    recording = RECORDING.with_name(f"x86-64-shapes.pie.{ending}")
+    answer = command("check", recording, "--binary", SHAPES, "--format", "json")
+    assert measures(answer)["coverage"]["value"] < covered
+    assert json.loads(answer.out)["verdict"] == verdict
 
 
 @pytest.mark.parametrize(
