@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lbr2pgo.api import convert, flow_graph, open, report
+    from lbr2pgo.api import call_graph, convert, flow_graph, open, report
     from lbr2pgo.conversion import Conversion
     from lbr2pgo.counting.count import CountingOptions, count
     from lbr2pgo.model.branch_counts import BranchCounts
@@ -37,6 +37,7 @@ _HOMES = {
     "Conversion": "conversion",
     "EmptyProfileError": "model.incomplete",
     "IncompleteError": "model.incomplete",
+    "call_graph": "api",
     "convert": "api",
     "flow_graph": "api",
     "open": "api",
@@ -75,6 +76,7 @@ __all__ = [
     "OutputError",
     "Program",
     "ReplayOptions",
+    "call_graph",
     "convert",
     "count",
     "flow_graph",

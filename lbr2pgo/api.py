@@ -121,6 +121,32 @@ def flow_graph(
     return flow_network(evidence, find_function(evidence.program, function))
 
 
+def call_graph(
+    profiles: Paths,
+    binary: Paths | None = None,
+    *,
+    sysroots: Paths = (),
+    libraries: bool = True,
+    **reading: Unpack[Reading],
+) -> nx.DiGraph:
+    """Give the functions that ran or were called, and who called whom.
+
+    Arguments are those of `report`. Nodes are functions, by name; where several share one, file
+    and address are part of it, and what lies in a file outside stands for that in brackets.
+    They have `function`, `file`, `address` and `line`, and the function's own `executed`
+    (instructions), `branches` (taken), `mispredicted` and `cycles`. Edges have `count`, how many of
+    these were `indirect` and `tail` calls, and `mispredicted`, if some were indirect: of those.
+    The graph has `file` and `notes`, which say what can't be known: that is left out.
+
+    Raises as `convert`.
+    """
+    from lbr2pgo.analyses import call_edges, hot_functions
+    from lbr2pgo.analyses.call_network import call_network
+
+    inputs = _of_process(profiles, binary, sysroots, libraries, reading)
+    return call_network(_evidence(inputs, call_edges.NAME, hot_functions.NAME))
+
+
 def open(path: PathLike) -> Source:
     """Open a recording of any readable format.
 
@@ -130,15 +156,15 @@ def open(path: PathLike) -> Source:
     return open_source(_path(path, "path"))
 
 
-def _evidence(inputs: dict[str, Any], analysis: str) -> Evidence:
-    """What recordings tell an analysis."""
+def _evidence(inputs: dict[str, Any], *analyses: str) -> Evidence:
+    """What recordings tell these analyses."""
     from lbr2pgo.replay.processes import ProcessInputs
     from lbr2pgo.reports.gather import gather
     from lbr2pgo.reports.placed_profiles import read_inputs
 
     found = read_inputs(ProcessInputs(**inputs))
     found.refuse_nothing()
-    return gather(found, analyses=(analysis,)).evidence
+    return gather(found, analyses=analyses).evidence
 
 
 def _of_process(

@@ -145,6 +145,17 @@ def test_a_graph_of_what_is_not_there() -> None:
         lbr2pgo.flow_graph("/no/such/recording", PIE, "walk")
 
 
+def test_calls_are_a_graph() -> None:
+    """Who is reached from where is a question to networkx."""
+    graph = lbr2pgo.call_graph(RECORDING, PIE)
+    assert {"next_token", "compile_expression"} <= nx.descendants(graph, "main")
+    rows = lbr2pgo.report(RECORDING, PIE, only="call-edges", top=None).tables[0].records()
+    wanted = {(row["caller"], row["callee"]): row["count"] for row in rows}
+    assert nx.get_edge_attributes(graph, "count") == wanted
+    with pytest.raises(lbr2pgo.InputError, match="/no/such/program"):
+        lbr2pgo.call_graph(RECORDING, "/no/such/program")
+
+
 def test_addresses_are_what_csv_says() -> None:
     """Of every table and view of code; within, those of libraries have a slot."""
     found = lbr2pgo.report(RECORDING, PIE)

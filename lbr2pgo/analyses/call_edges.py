@@ -46,10 +46,13 @@ def call_edges(evidence: Evidence, top: int | None = TOP) -> Table:
 
 
 def called_regions(evidence: Evidence) -> tuple[I64, I64, I64]:
-    """Calls as (c,) caller, callee (below 0 outside) and count; a pair may come repeatedly."""
+    """Calls as (c,) caller, callee (see `_families`) and row of `Flow.branches`.
+
+    A pair may come repeatedly.
+    """
     caller, callee = _families(evidence)
     rows = np.flatnonzero(_is_call(evidence, caller, callee))
-    return caller[rows], callee[rows], evidence.flow.branches.count[rows].astype(np.int64)
+    return caller[rows], callee[rows], rows
 
 
 def _families(evidence: Evidence) -> tuple[I64, I64]:

@@ -44,7 +44,8 @@ def call_graph_tree(evidence: Evidence) -> Node | None:
 
 def _calls(evidence: Evidence) -> tuple[Calls, set[int]]:
     """Edges between different functions of the image."""
-    caller, callee, count = called_regions(evidence)
+    caller, callee, rows = called_regions(evidence)
+    count = evidence.flow.branches.count[rows].astype(np.int64)
     chosen = (caller >= 0) & (callee >= 0) & (caller != callee)
     pairs, place = np.unique(
         np.stack((caller[chosen], callee[chosen])), axis=1, return_inverse=True

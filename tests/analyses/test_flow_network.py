@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Callable
+
 import networkx as nx
 import pytest
 from builders.evidence import evidence, gather, with_limits
@@ -37,6 +40,21 @@ def test_blocks_have_their_code() -> None:
     assert graph.nodes[0x1000]["is_entry"]
     assert graph.graph["function"] == "main"
     assert graph.graph["file"] == "toy"
+
+
+def test_blocks_have_the_lines_of_their_instructions(
+    recorded: Evidence, tool: Callable[[str], str]
+) -> None:
+    for start, block in graph_of(recorded, "walk").nodes(data=True):
+        region = find_function(recorded.program, "walk")
+        code = recorded.program.instructions_for(recorded.program.regions.start[[region]])
+        inside = [hex(a) for a in code.address.tolist() if start <= a < block["end"]]
+        command = [tool("llvm-symbolizer-22"), f"--obj={PIE}", "--no-inlines", "-s",
+                   "--functions=none", *inside]  # fmt: skip
+        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+        wanted = [line.rpartition(":")[0] for line in told]
+        assert len(inside) == len(block["instructions"])
+        assert block["lines"] == tuple(dict.fromkeys(wanted))
 
 
 def test_edges_say_how_they_are_gone() -> None:
