@@ -14,6 +14,8 @@ from lbr2pgo.cli.selection import add_binary, add_pids, add_selection, counting_
 from lbr2pgo.support.file_names import expanded
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     from lbr2pgo.program.program import Program
     from lbr2pgo.replay.recordings import Replayed
 
@@ -79,8 +81,9 @@ def _add_cfg(stages: _Stages[argparse.ArgumentParser]) -> None:
     _add_input(parser, nargs="*")
     _add_function(parser)
     parser.add_argument(
-        "--format", choices=("text", "dot"), default="text", help="dot is for Graphviz"
-    )
+        "--format", choices=("text", "dot", "graphml", "json"), default="text",
+        help="dot is for Graphviz, the others hold what lbr2pgo.flow_graph gives",
+    )  # fmt: skip
     parser.set_defaults(run=run_cfg)
 
 
@@ -169,8 +172,12 @@ def run_disasm(args: argparse.Namespace) -> int:
 def run_cfg(args: argparse.Namespace) -> int:
     """Show a function's graph."""
     from lbr2pgo.dumping.cfg import CfgDump
+    from lbr2pgo.dumping.graph_files import GRAPH_FILES
 
     program, function, found = _function(args)
+    if args.format in GRAPH_FILES:
+        _print(GRAPH_FILES[args.format](_network(program, function, found)))
+        return 0
     dump = CfgDump(program, function, None if found is None else found.flow)
     _print(dump.dot() if args.format == "dot" else dump.lines())
     return 0
@@ -220,6 +227,19 @@ def _function(args: argparse.Namespace) -> tuple[Program, int, Replayed | None]:
         return program, find_function(program, args.function), None
     found = _replayed(args)
     return found.program, find_function(found.program, args.function), found
+
+
+def _network(program: Program, function: int, found: Replayed | None) -> nx.DiGraph:
+    """The function's graph, with what was recorded of it, if anything was."""
+    from lbr2pgo.analyses import function_view
+    from lbr2pgo.analyses.flow_network import code_network, flow_network
+    from lbr2pgo.analyses.places import PlaceNames
+    from lbr2pgo.reports.gather import gather
+
+    if found is None:
+        names = PlaceNames(program, program.debug_info())
+        return code_network(program, names, program.cfg(function))
+    return flow_network(gather(found, analyses=(function_view.NAME,)).evidence, function)
 
 
 def _replayed(args: argparse.Namespace) -> Replayed:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import networkx as nx
 import pytest
 from builders.recordings import PIE, RECORDING, STATIC, TESTBINS, recorded
+
+import lbr2pgo
+from lbr2pgo.dumping.graph_files import plain
 
 LOOP = ((0x22A8DA, 0x22A8C0, 2), (0x22A8DA, 0x22A8C0, 1 | 7 << 4))
 
@@ -191,6 +196,33 @@ def test_a_graph_as_text_and_for_graphviz(command) -> None:
     assert command(*words, "--format", "png").code == 2
 
 
+@pytest.mark.parametrize(
+    ("words", "reading"),
+    [
+        ((), {}),
+        (("--strict",), {"strict": True}),
+        (("--pid", 17737, "--event", "taken-branches:u"),
+         {"pids": [17737], "event": "taken-branches:u"}),
+    ],
+)  # fmt: skip
+def test_a_graph_for_other_programs(command, words: tuple[object, ...], reading) -> None:
+    """As the API has it, of the same samples."""
+    answer = command(*dump("cfg", RECORDING, "--binary", PIE, "--function", "run"), *words,
+                     "--format", "json")  # fmt: skip
+    read = nx.node_link_graph(json.loads(answer.out), edges="edges")
+    assert nx.utils.graphs_equal(read, plain(lbr2pgo.flow_graph(RECORDING, PIE, "run", **reading)))
+
+
+def test_a_graph_of_code_alone(command) -> None:
+    words = dump("cfg", "--binary", PIE, "--function", "walk", "--format", "graphml")
+    code, seen = (nx.parse_graphml(command(*words, *more).out) for more in ((), (RECORDING,)))
+    assert list(code) == list(seen)
+    assert not nx.get_node_attributes(code, "count")
+    assert nx.get_node_attributes(seen, "count")
+    for name in ("lines", "instructions"):
+        assert nx.get_node_attributes(code, name) == nx.get_node_attributes(seen, name) != {}
+
+
 @pytest.mark.parametrize("stage", ["counts", "disasm", "cfg"])
 def test_a_function_that_does_not_exist(command, stage: str) -> None:
     answer = command(*dump(stage, RECORDING, "--binary", PIE, "--function", "nxt_token"))
@@ -257,3 +289,7 @@ def test_names_in_files_cannot_steer_the_terminal(command, tmp_path: Path, tool)
         assert answer.code == 0
         assert r"w\x1b[31m\nalk" in answer.out
         assert "\x1b" not in answer.out
+    words = dump("cfg", RECORDING, "--binary", binary, "--function", "w\x1b[31m\nalk", "--format")
+    graph = nx.parse_graphml(command(*words, "graphml").out).graph
+    assert graph["function"] == json.loads(command(*words, "json").out)["graph"]["function"]
+    assert graph["function"] == r"w\x1b[31m\nalk"
