@@ -110,6 +110,8 @@ class KnownCalls:
 
     def _with_jumps(self, function: int) -> frozenset[int]:
         """A function and all that it may end in."""
+        # networkx takes 2.5 times as long for this (benchmarks/own_graphs.py), and loading it most
+        # of the time that a small conversion takes.
         found, new = {function}, {function}
         while new:
             new = {target for f in new for target in self._jumps[f]} - found

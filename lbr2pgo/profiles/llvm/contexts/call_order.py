@@ -45,7 +45,8 @@ def _calls(caller: I64, callee: I64, weight: U64, cold: int) -> tuple[I64, U64]:
 
 def _components(edges: I64, size: int) -> list[I64]:
     """Functions that call each other in a circle, or one alone; callees first."""
-    # Node 0 calls all functions.
+    # Node 0 calls all functions. networkx takes 100 times as long (benchmarks/own_graphs.py), and
+    # has no order within a component, on which the result depends.
     offsets = np.concatenate(([0], size + np.searchsorted(edges[:, 0], np.arange(size))))
     offsets = np.append(offsets, size + len(edges))
     targets = np.concatenate((np.arange(size), edges[:, 1])) + 1
