@@ -19,6 +19,7 @@ from lbr2pgo.model.branch_counts import FROM, TO, Branches
 from lbr2pgo.model.count_sums import merge
 from lbr2pgo.program.dwarf.debug_info import CodeInfo
 from lbr2pgo.program.program import Program
+from lbr2pgo.replay.astray import without_astray
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import Bools
@@ -129,7 +130,8 @@ class Evidence:
         duplicates = self.found(DUPLICATES)
         if duplicates is None:
             return self.flow.branches
-        return told_apart(merge([self.flow.counts, duplicates]).branches(), self.borders)[0]
+        made, _ = without_astray(duplicates, self.flow.instructions)
+        return told_apart(merge([self.flow.counts, made]).branches(), self.borders)[0]
 
     def about(self, branches: Branches) -> Bools:
         """(b,): which branches leave or reach the function that was asked for."""

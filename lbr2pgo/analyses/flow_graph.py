@@ -48,7 +48,7 @@ def flow_graph(evidence: Evidence, region: int) -> FlowGraph:
     comes_back = (cfg.edge_kind == EdgeKind.FALLTHROUGH) & is_call[cfg.edge_source]
     returns = np.minimum(_at(flow.executed, last)[cfg.edge_source], counts.block[cfg.edge_target])
     edge = np.where(comes_back, returns, counts.edge)
-    ended = np.where(is_call, np.uint64(0), _at(flow.ended, last) - _at(flow.astray, last))
+    ended = np.where(is_call, np.uint64(0), _at(flow.jumped, last))
     return FlowGraph(cfg, counts.block, edge, _shares(cfg, edge, ended))
 
 

@@ -116,7 +116,7 @@ def _in_runs(evidence: Evidence, code: InstructionTable) -> tuple[U64, U64, F64]
     at = code.index_of(flow.instructions.address)
     taken, count = np.zeros(len(code), np.uint64), np.zeros(len(code), np.uint64)
     parts = np.ones(len(code))
-    taken[at], count[at] = flow.ended - flow.astray, flow.executed - flow.astray
+    taken[at], count[at] = flow.jumped, flow.jumped + flow.executed - flow.ended
     if evidence.spread is not None:
         parts[at] = evidence.spread.outcome
     return taken, count, parts

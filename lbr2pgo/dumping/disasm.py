@@ -15,6 +15,7 @@ from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.dwarf.debug_info import DebugInfo, InlineFrames
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import INDIRECT, Flow
+from lbr2pgo.reports.values import percentage
 from lbr2pgo.support.addresses import ByteRanges
 
 _COUNT_WIDTH = 12
@@ -103,7 +104,10 @@ class _Counts:
         if taken or self.table.kind[row] != Kind.SYSCALL:
             yield f"taken {taken:,}"
         if self.table.kind[row] == Kind.COND:
-            yield f"not taken {int(self.flow.not_taken[place]):,}"
+            past, jumped = int(self.flow.not_taken[place]), int(self.flow.jumped[place])
+            yield f"not taken {past:,}"
+            if past + jumped:
+                yield f"taken share {percentage(jumped / (past + jumped))}"
         if mispredicted:
             yield f"mispredicted {mispredicted:,}"
 

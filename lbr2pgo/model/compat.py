@@ -45,7 +45,7 @@ class Compat:
 
     def follows(self, rule: Rule) -> bool:
         """Whether to count by a tool's rule."""
-        return rule.tool in self.tools
+        return rule.tool in self.tools or (rule.is_of_both and bool(self.tools))
 
 
 OURS = Compat()
@@ -95,9 +95,10 @@ FUSED_STAY = Rule(
     "`tests/replay/test_fusion.py`",
 )
 ASTRAY_COUNT = Rule(
-    "counts a direct branch to another target than its own",
-    "no branch can have made it: it is lost, and counted",
+    "count a direct branch to another target than its own",
+    "no branch can have made it: it is lost, and written nowhere",
     "`tests/replay/test_astray.py`",
+    is_of_both=True,
 )
 OUTSIDE_CALLS = Rule(
     "takes all that is outside the image for address 1, and gives calls from there to a function "

@@ -274,7 +274,7 @@ QUIRKS = (
         "targets astray",
         "emulators; code that is patched while it runs",
         "TO of a direct branch is not where its instruction goes",
-        "counted apart: no edge and no outcome; what ran on from TO did run",
+        "lost: no edge, no outcome, written nowhere; what ran on from TO did run",
         "replay.astray.lead_astray",
         "QEMU: docs/devel/tcg-plugins.rst: a block that was begun may be left and begun again",
         "tests/replay/test_astray.py::test_it_is_counted_apart_and_not_as_taken",

@@ -64,7 +64,6 @@ STEPS = (
     Step("entries_in_image", "in this image, to infer from", "branches", "entries_read"),
     Step("branches_read", "branch entries in them", "branches", None),
     Step("branches_in_image", "in this image", "branches", "branches_read"),
-    Step("branches_made", "made by the code at their source", "branches", "branches_in_image"),
     Step("runs_in_image", "fall-throughs in this image", "fall-throughs", None),
     INFERENCE_STEPS[-1],
     Step("runs_valid", "valid fall-throughs", "fall-throughs", "runs_in_image"),

@@ -2,18 +2,23 @@
 
 The instruction says where it goes; a recorder that says something else is wrong, or looked at it
 before it was done: emulators begin a block anew that they had left at the end of a page, and log a
-jump from its last branch to itself. Code that is patched while it runs looks the same. What ran on
-from the recorded target did run; the branch itself says nothing of its outcome.
+jump from its last branch to itself. Code that is patched while it runs looks the same. No branch
+can have made such an entry: it is lost. What ran on from the recorded target did run.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts
+from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, Branches, aggregate
+from lbr2pgo.model.waterfall import merge
 from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import U8, U64, Bools
+from lbr2pgo.support.sums import exact_sum
+from lbr2pgo.support.tables import taken
 
 
 def lead_astray(
@@ -28,14 +33,44 @@ def lead_astray(
     return found
 
 
-def ended_astray(counts: BranchCounts, instructions: InstructionTable, ended: U64) -> U64:
+def without_astray(
+    counts: BranchCounts, instructions: InstructionTable
+) -> tuple[BranchCounts, Branches]:
+    """Counts and tallies less the branches that lead astray, and these branches.
+
+    Fall-throughs behind them stay, of an unknown branch. The very same object comes back where
+    nothing is lost.
+    """
+    astray = counts.has(BRANCH | FROM | TO)
+    astray[astray] = lead_astray(
+        counts.from_[astray], counts.to[astray], counts.known[astray], instructions
+    )
+    lost = taken(counts, astray).branches()
+    if not len(lost):
+        return counts, lost
+    zero = np.uint64(0)
+    left = aggregate(
+        counts.from_, counts.to, counts.end,
+        np.where(astray, np.uint8(TO | END), counts.known),
+        np.where(astray & ~counts.has(END), zero, counts.count),
+        np.where(astray, zero, counts.mispredicted),
+        np.where(astray, zero, counts.prediction_unknown),
+        build_id=counts.build_id,
+    )  # fmt: skip
+    tallies = merge(counts.tallies, {"branches_in_image/astray": exact_sum(lost.count)})
+    return replace(left, tallies=tallies | {"branches_in_image": left.branch_total()}), lost
+
+
+def ended_astray(lost: Branches, instructions: InstructionTable, taken: U64, ended: U64) -> U64:
     """(m,): how many of the runs that ended at each instruction were ended by such a branch.
 
-    The oldest entry of a stack has no run before it, and the newest none behind it. One is as
-    likely as the other, so those with a run behind them are as many as those with one before.
+    `taken` is how often each instruction branched and `ended` how many runs ended there, (m,)
+    both. The oldest entry of a stack has no run before it: those that have one are the same part
+    of the lost branches as of the others.
     """
-    rows = counts.has(BRANCH | FROM | TO | END)
-    rows[rows] = lead_astray(counts.from_[rows], counts.to[rows], counts.known[rows], instructions)
     total = np.zeros(len(instructions), np.uint64)
-    np.add.at(total, instructions.index_of(counts.from_[rows]), counts.count[rows])
-    return np.minimum(total, ended)
+    np.add.at(total, instructions.index_of(lost.from_), lost.count)
+    for row in np.flatnonzero(total).tolist():
+        strays, runs = int(total[row]), int(ended[row])
+        total[row] = min(strays, strays * runs // (strays + int(taken[row])))
+    return total

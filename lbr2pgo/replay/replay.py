@@ -22,7 +22,7 @@ from lbr2pgo.model.compat import (
 )
 from lbr2pgo.program.code.instructions import CALLS, InstructionTable, Kind
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay.astray import ended_astray, lead_astray
+from lbr2pgo.replay.astray import ended_astray, without_astray
 from lbr2pgo.replay.fusion import FUSED, unfused
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
@@ -146,11 +146,12 @@ class Flow:
     instructions: InstructionTable
     judged: JudgedRuns
     branches: Branches
-    """Without direct branches that lead astray (see `replay.astray`); `counts` has them."""
     branch_from: I64
     """(b,): instruction number of each branch, -1 outside the image or inside an instruction."""
     branch_to: I64
     """(b,): instruction number of each target, -1 likewise."""
+    astray: Branches
+    """Direct branches that lead elsewhere (see `replay.astray`), which `counts` has no more."""
     tallies: Mapping[str, int]
 
     def __post_init__(self) -> None:
@@ -174,9 +175,10 @@ class Flow:
         return _read_only(self._sums(self.judged.last[valid], self.judged.runs.count[valid]))
 
     @cached_property
-    def astray(self) -> U64:
-        """(m,): how many of these say nothing of its outcome, for its branch led astray."""
-        return _read_only(ended_astray(self.counts, self.instructions, self.ended))
+    def jumped(self) -> U64:
+        """(m,): how many of these were ended by a branch that the instruction can have made."""
+        astray = ended_astray(self.astray, self.instructions, self.taken, self.ended)
+        return _read_only(self.ended - astray)
 
     @cached_property
     def taken(self) -> U64:
@@ -217,17 +219,19 @@ class Flow:
 def replay(counts: BranchCounts, program: Program, options: ReplayOptions | None = None) -> Flow:
     """Lay counts over a program's code; every fall-through gets a verdict, and is tallied.
 
-    `Flow.counts` are the given ones, with fused branches in their places (not by `FUSED_STAY`).
+    `Flow.counts` are the given ones, with fused branches in their places (not by `FUSED_STAY`) and
+    without those that lead astray (not by `ASTRAY_COUNT`).
     """
     options = options or ReplayOptions()
     instructions = program.instructions_for(_touched(counts))
     fused = 0
     if not options.compat.follows(FUSED_STAY):
         counts, fused = unfused(counts, instructions)
-    runs, recorded = counts.runs(), counts.branches()
-    astray = lead_astray(recorded.from_, recorded.to, recorded.known, instructions)
-    branches = recorded if options.compat.follows(ASTRAY_COUNT) else recorded.take(~astray)
-    judged = judge(runs, instructions, options)
+    is_believed = options.compat.follows(ASTRAY_COUNT)
+    known = InstructionTable.empty() if is_believed else instructions
+    counts, astray = without_astray(counts, known)
+    branches = counts.branches()
+    judged = judge(counts.runs(), instructions, options)
     return Flow(
         counts=counts,
         instructions=instructions,
@@ -235,19 +239,13 @@ def replay(counts: BranchCounts, program: Program, options: ReplayOptions | None
         branches=branches,
         branch_from=_places(instructions, branches.from_, branches.known & FROM != 0),
         branch_to=_places(instructions, branches.to, branches.known & TO != 0),
+        astray=astray,
         tallies={
             **_tally(counts, judged, program),
             **_patched(judged, instructions, program),
             FUSED: fused,
-            **_made(recorded, branches),
         },
     )
-
-
-def _made(recorded: Branches, branches: Branches) -> dict[str, int]:
-    """How many of the recorded branches are the program's; nothing where none was recorded."""
-    made, all_ = int(branches.count.sum()), int(recorded.count.sum())
-    return {"branches_made/astray": all_ - made, "branches_made": made} if all_ else {}
 
 
 def _patched(

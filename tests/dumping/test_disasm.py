@@ -41,7 +41,7 @@ def test_instructions_stand_with_what_they_do(tmp_path: Path) -> None:
 def test_counts_are_how_often_each_ran_and_where_it_led(tmp_path: Path) -> None:
     _, _, _, je, first, _, jump, to_ret, outside, ret = shown(tmp_path, with_counts=True)
     assert [row.split()[0] for row in (je, first, jump, ret)] == ["8", "5", "8", "7"]
-    assert je.endswith("taken 3, not taken 5")
+    assert je.endswith("taken 3, not taken 5, taken share 37.5%")
     assert jump.endswith("; INDIRECT_JUMP, taken 8")
     assert to_ret.split() == ["7", "times", "to", "0x401006", "<main+0x6>"]
     assert outside.split() == ["1", "times", "to", "outside"]

@@ -77,9 +77,10 @@ class ContextTable:
         node = (keys[:, 0] >> np.uint64(1)).astype(np.int64)
         is_branch = keys[:, 0] & np.uint64(1) == 1
         first, second = keys[:, 1], keys[:, 2]
+        runs = tuple(column[~is_branch] for column in (node, first, second, count))
+        is_branch &= ~self.code.lead_astray(image_addresses(first), image_addresses(second))
         has_source = first[is_branch] != FROM_OUTSIDE
         from_ = np.where(has_source, first[is_branch], np.uint64(0))
-        runs = (column[~is_branch] for column in (node, first, second, count))
         return ContextCounts(
             Callers(parent, image_addresses(nodes[:, 1].copy())),
             ContextRuns(*runs),

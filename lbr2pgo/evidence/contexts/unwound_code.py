@@ -6,7 +6,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.model.compat import (
+    ASTRAY_COUNT,
     CALLERS_AS_RECORDED,
     CALLS_END_RUNS,
     CODE_BY_SYMBOLS,
@@ -15,6 +17,7 @@ from lbr2pgo.model.compat import (
 from lbr2pgo.program.code.decode import decode
 from lbr2pgo.program.code.instructions import CALLS, InstructionTable, Kind
 from lbr2pgo.program.program import Program
+from lbr2pgo.replay.astray import lead_astray
 from lbr2pgo.replay.llvm_code import disassembled_by_llvm
 from lbr2pgo.replay.replay import ReplayOptions, line_ends
 from lbr2pgo.support.addresses import ImageAddresses, image_array
@@ -110,6 +113,15 @@ class TouchedCode:
     def stops(self, addresses: ImageAddresses) -> I64:
         """(n,): how many instructions before each one end the fall-through or precede a gap."""
         return sum((np.searchsorted(s, addresses) for s in self._stops), np.zeros((), np.int64))
+
+    def lead_astray(self, from_: ImageAddresses, to: ImageAddresses) -> Bools:
+        """(n,): which pairs are direct branches to elsewhere; none where these are believed."""
+        found = np.zeros(len(from_), np.bool_)
+        if not self._options.compat.follows(ASTRAY_COUNT):
+            known = np.full(len(from_), FROM | TO, np.uint8)
+            for table in self._tables:
+                found |= lead_astray(from_, to, known, table)
+        return found
 
     def _stops_of(self, table: InstructionTable) -> U64:
         """Addresses of the instructions that do."""

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from builders.binary_walks import LIBRARY, BinaryWalk, HybridPlan, Walked
 from builders.c_programs import CProgram
+from builders.evidence import program as toy
 from builders.hybrid import Hybrid, batch_of, read_hybrid
 from builders.unwound import Record, records, unwound
 
@@ -123,6 +124,17 @@ def test_contexts_are_those_of_llvm_profgen(
 def shifted(sample: Hybrid, by: int) -> Hybrid:
     entries = [(source - by, target - by) for source, target in sample.entries]
     return replace(sample, frames=[frame - by for frame in sample.frames], entries=entries)
+
+
+def test_a_call_that_leads_astray_is_no_branch_of_its_context() -> None:
+    samples = [
+        Hybrid([0x1011], [(callee + 1, 0x1005), (0x1000, callee)]) for callee in (0x1040, 0x1050)
+    ]
+    called = [
+        [to for _, what, from_, to in records(found) if (what, from_) == ("branch", 0x1000)]
+        for found in (unwound(toy(), samples, as_llvm=as_llvm) for as_llvm in (False, True))
+    ]
+    assert called == [[0x1040], [0x1040, 0x1050]]
 
 
 def read_raw(text: str) -> Counter[Record]:
