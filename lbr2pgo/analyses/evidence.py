@@ -40,10 +40,10 @@ class Limits:
     """Branches were sampled one by one: the entries are no stacks."""
     is_call_stack: bool = False
     """The stacks are call stacks: neither branches nor fall-throughs."""
-    is_amd: bool = False
-    """Recorded on an AMD processor."""
     is_simulated: bool = False
     """Recorded under emulation: predictions and cycles are simulated."""
+    no_cycles: tuple[str, ...] = ()
+    """Why the entries of some files have none: a sentence for each reason."""
     has_samples: bool = True
     """False for inputs that were counts already."""
     has_counts: bool = False

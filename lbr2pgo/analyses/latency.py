@@ -199,13 +199,17 @@ def latency(evidence: Evidence, top: int | None = TOP) -> tuple[Table, ...]:
 
 
 def _why_none(evidence: Evidence) -> str:
-    if evidence.limits.is_amd:
-        return "Branch records of AMD processors have no cycles: their time is not known."
     cycles = evidence.found(CYCLES)
     if cycles is not None and (cycles.cycles != MISSING).any():
         return "The recording has cycles, but none of valid runs of the code that is asked for."
     if not evidence.limits.has_samples:
         return "The input holds counts of branches, and no cycles: give the recording itself."
+    if evidence.limits.no_cycles:
+        return " ".join(evidence.limits.no_cycles)
+    if cycles is not None and not len(cycles):
+        return (
+            "No two branches of a sample follow each other: cycles are those from one to the next."
+        )
     return (
         "The recording has no cycles: Intel processors from Skylake on and Arm's BRBE count them, "
         "unless the filter says no_cycles; AMD's do not."

@@ -12,6 +12,7 @@ from lbr2pgo.counting.borders import Borders, told_apart
 from lbr2pgo.evidence.collector import Finding
 from lbr2pgo.evidence.second_look import look_again
 from lbr2pgo.evidence.stack_kinds import STACK_KINDS
+from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 from lbr2pgo.model.perf_abi import SIMULATED_CPU
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.replay.recordings import Replayed
@@ -68,8 +69,20 @@ def _limits(sources: Sequence[Source], kinds: frozenset[StackKind]) -> Limits:
         is_filtered=StackKind.SELECTED in kinds,
         is_single=any(e.records_single_branches for info in infos for e in info.events),
         is_call_stack=kinds == {StackKind.OPEN_CALLS},
-        is_amd=any(_AMD in info.details.get("cpuid", "") for info in infos),
         is_simulated=any(info.details.get("cpuid") == SIMULATED_CPU for info in infos),
+        no_cycles=tuple(dict.fromkeys(filter(None, map(_why_no_cycles, infos)))),
         has_samples=any(has_samples),
         has_counts=not all(has_samples),
     )
+
+
+def _why_no_cycles(info: SourceInfo) -> str | None:
+    """A sentence, if it is known that no entry of a file can have cycles."""
+    filters = [kept for event in info.events if (kept := event.branch_sample_type)]
+    if info.no_cycles is not None:
+        return info.no_cycles
+    if _AMD in info.details.get("cpuid", ""):
+        return "Branch records of AMD processors have no cycles: their time is not known."
+    if filters and all(kept >> BRANCH_FILTER_BITS["no_cycles"] & 1 for kept in filters):
+        return "The recording has no cycles, for its filter says no_cycles: record without it."
+    return None

@@ -8,7 +8,6 @@ from builders.evidence import evidence, flags, gather, gather_sources, program, 
 from builders.recordings import PIE, RECORDING
 from builders.sources import Sample
 
-from lbr2pgo.analyses.evidence import Limits
 from lbr2pgo.analyses.latency import latency, timed_blocks, timed_loops
 from lbr2pgo.evidence.cycle_counts import ITERATIONS
 from lbr2pgo.model.branch_stacks import MISSING
@@ -68,9 +67,14 @@ def test_without_cycles_the_table_says_why() -> None:
     assert any("no cycles" in note for note in table.notes)
 
 
-def test_amd_recordings_say_that_they_have_no_cycles() -> None:
-    found = replace(evidence(block(0)), limits=Limits(is_amd=True))
-    assert any("AMD" in note for note in latency(found)[0].notes)
+def test_what_the_files_say_of_it_is_told_instead() -> None:
+    found = with_limits(evidence(block(0)), no_cycles=("No clock.", "No power."))
+    assert latency(found)[0].notes == ("No clock. No power.",)
+
+
+def test_entries_without_neighbours_are_not_said_to_have_no_cycles() -> None:
+    (table,) = latency(evidence(*(Sample([(0x1006, 0x1010, flags(7))]) for _ in range(3))))
+    assert any("No two branches" in note for note in table.notes)
 
 
 def test_counts_have_no_cycles() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+
 import numpy as np
 import pytest
-from builders.evidence import program, source
+from builders.evidence import gather_sources, program, source
 from builders.sources import Sample
 
 from lbr2pgo.analyses import registry
@@ -15,11 +18,14 @@ from lbr2pgo.analyses.table import Column, Table, Unit
 from lbr2pgo.evidence.collector import Finding, Pass, Samples
 from lbr2pgo.evidence.cycle_counts import CYCLES
 from lbr2pgo.model.branch_counts import BranchCounts, aggregate
+from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.replay.recordings import replay_sources
 from lbr2pgo.reports.gather import gather
+from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import SourceInfo
 
+FROM, TO, TOS = 0x680, 0x6C0, 0x1C9
 BACK, FORWARD = (0x1016, 0x1005), (0x1006, 0x1010)
 
 
@@ -103,3 +109,50 @@ def test_counts_beside_samples_leave_spread_unknown() -> None:
     assert found.spread is None
     alone = gather(replay_sources([Counts()], program())).evidence
     assert alone.found(CYCLES) is None
+
+
+def registers(of: Mapping[int | str, int]) -> str:
+    """A dump: a line for each."""
+    return "".join(
+        f"{n:#x} {v:#x}\n" if isinstance(n, int) else f"{n} {v:#x}\n" for n, v in of.items()
+    )
+
+
+def ring(depth: int) -> str:
+    """A loop's, as Nehalem and later keep it, without INFO registers."""
+    entries = {base + i: BACK[base == TO] for base in (FROM, TO) for i in range(depth)}
+    return registers({TOS: 0, **entries})
+
+
+def records(control: int) -> str:
+    """The same loop's, as BRBE keeps it: valid, of user code, with 9 cycles."""
+    words = {"SRC": BACK[0], "TGT": BACK[1], "INF": 3 | 9 << 32}
+    kept = {f"BRB{kind}{i}_EL1": word for kind, word in words.items() for i in range(8)}
+    return registers({**kept, "BRBCR_EL1": control})
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (records(1 | 1 << 4), "the CC bit of BRBCR_EL1 or BRBCR_EL2 was 0"),
+        (ring(32), "lacks MSR_LBR_INFO_0 (0xdc0) and those behind it"),
+        (ring(16), "LBRs of this processor have no cycles"),
+        (registers({0xC0010300 + i: BACK[i & 1] | (i & 1) << 63 for i in range(32)}), "AMD"),
+    ],
+    ids=["brbe", "no-info", "old", "amd"],
+)
+def test_each_cause_of_no_cycles_has_its_sentence(
+    tmp_path: Path, content: str, reason: str
+) -> None:
+    path = tmp_path / "dump.txt"
+    path.write_text(content)
+    found = gather_sources([open_source(path)], program()).evidence
+    (told,) = found.limits.no_cycles
+    assert reason in told
+    assert any(told in note for note in latency(found)[0].notes)
+
+
+def test_a_filter_without_cycles_is_named() -> None:
+    kept = 1 << BRANCH_FILTER_BITS["any"] | 1 << BRANCH_FILTER_BITS["no_cycles"]
+    found = gather_sources([source(Sample([BACK] * 3, event=0), filters=kept)], program()).evidence
+    assert "its filter says no_cycles" in found.limits.no_cycles[0]

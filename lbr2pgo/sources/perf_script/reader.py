@@ -30,6 +30,7 @@ from lbr2pgo.sources.base import (
     with_recorder,
 )
 from lbr2pgo.sources.perf_script.entry_symbols import SymbolAddresses
+from lbr2pgo.sources.perf_script.listing import as_stacks, order_of_listing
 from lbr2pgo.sources.perf_script.offsets import MappedCode, are_offsets
 from lbr2pgo.sources.perf_script.records import read_comments, read_record
 from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader
@@ -82,11 +83,14 @@ class PerfScript:
         self._reader = LineReader(path, chunk_size)
         with self._reader.open() as pieces:
             self._survey = survey(pieces)
+        with path.open("rb") as file:
+            head = file.read(SNIFF_SIZE)
+        self._order = order_of_listing(head)
         self._record_losses: Counter[str] = Counter()
         self._events = self._read_records()
         self._health: Counter[str] = Counter()
         self.share_read = 0.0
-        self._info = self._read_info(path)
+        self._info = self._read_info(path, head)
 
     @property
     def info(self) -> SourceInfo:
@@ -103,10 +107,19 @@ class PerfScript:
 
     @repeatable
     def batches(self, resolve: SymbolResolver | None = None) -> Iterator[BranchStacks]:
-        """Yield every sample once, in file order.
+        """Yield every sample once, in file order; those of a listing at once.
 
         Raises InputError where the stacks hold symbols and there is no `resolve`.
         """
+        batches = self._samples(resolve)
+        if self._order is None:
+            yield from batches
+            return
+        found = as_stacks(batches, self._order)
+        self._health[f"stacks that were listed an entry a line, {self._order.value}"] = len(found)
+        yield found
+
+    def _samples(self, resolve: SymbolResolver | None) -> Iterator[BranchStacks]:
         from lbr2pgo.sources.perf_script.samples import read_samples
 
         symbols = self._symbols(resolve) if self._survey.has_symbols else None
@@ -167,9 +180,8 @@ class PerfScript:
             if record.event is not None:
                 yield record.event
 
-    def _read_info(self, path: Path) -> SourceInfo:
-        with path.open("rb") as file:
-            comments = read_comments(file.read(SNIFF_SIZE))
+    def _read_info(self, path: Path, head: bytes) -> SourceInfo:
+        comments = read_comments(head)
         return SourceInfo(
             path=str(path),
             format=_NAME,
@@ -206,7 +218,7 @@ class PerfScript:
 FORMAT = SourceFormat(
     name=_NAME,
     summary="text of perf script with -F brstack (or brstacksym), plain, hybrid or aggregated; "
-    "entries may be cut down to FROM/TO",
+    "entries may be cut down to FROM/TO, or stand on a line each",
     references=(
         "perf: tools/perf/builtin-script.c, tools/perf/Documentation/perf-script.txt",
         "LLVM: llvm/tools/llvm-profgen/PerfReader.cpp",

@@ -330,6 +330,12 @@ def _controls_of(values: Mapping[str, int]) -> Controls:
     )
 
 
+_NO_CYCLES = (
+    "The records have no cycles, since the CC bit of BRBCR_EL1 or BRBCR_EL2 was 0: record again "
+    "with that bit set (perf sets it unless the filter says no_cycles)."
+)
+
+
 def _facts(buffer: RecordBuffer) -> dict[str, str]:
     """The buffer in words."""
     controls = buffer.controls
@@ -364,6 +370,7 @@ def decoded(registers: Sequence[Register], path: str) -> Decoded:
         machine="aarch64",
         details=_facts(buffer),
         entries=[(record.source, record.target, record.flags) for record in buffer.records],
+        no_cycles=None if buffer.controls.has_cycles else _NO_CYCLES,
         levels=[None if r.level is None else f"EL{r.level}" for r in buffer.records],
         losses={
             "registers that are no branch records": buffer.other_registers,

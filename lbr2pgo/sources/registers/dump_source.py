@@ -57,6 +57,8 @@ class Decoded:
     """From, to, flags as in `stacks`, newest first."""
     losses: Mapping[str, int]
     """What was not looked at or can't be exact: a reason in words, and how many."""
+    no_cycles: str | None = None
+    """As `SourceInfo.no_cycles`."""
     levels: Sequence[str | None] = ()
     """Exception level of each entry's target as its record tells it; none where no record does."""
 
@@ -106,6 +108,7 @@ def dump_format(
             format=name,
             events=(decoded.event,),
             machine=decoded.machine,
+            no_cycles=decoded.no_cycles,
             details=decoded.details,
         )
         return DumpSource(info, decoded)

@@ -187,6 +187,11 @@ class Format(IntEnum):
         """Whether an entry says if its branch was mispredicted."""
         return self >= Format.FLAGS
 
+    @property
+    def has_cycles(self) -> bool:
+        """Whether an entry says how many cycles its predecessor was ago."""
+        return self >= Format.INFO
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:

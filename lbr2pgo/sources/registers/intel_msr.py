@@ -213,6 +213,7 @@ def decoded(registers: Sequence[Register], path: str) -> Decoded:
         machine="x86_64",
         details=facts(ring),
         entries=[(entry.source, entry.target, entry.flags) for entry in ring.entries],
+        no_cycles=None if ring.form.has_cycles else _no_cycles(ring.bank, ring.depth),
         losses={"registers that are no last-branch registers": ring.other_registers},
     )
 
@@ -227,6 +228,16 @@ def facts(ring: Ring) -> dict[str, str]:
         "still recording": "unknown" if ring.recording is None else recording[ring.recording],
         "predictions": "recorded" if ring.form.has_predictions else _NO_PREDICTIONS,
     }
+
+
+def _no_cycles(bank: lbr.Bank, depth: int) -> str:
+    """Why a ring whose INFO registers were not dumped has none."""
+    if bank.info is None or not bank.has_info(depth):
+        return "LBRs of this processor have no cycles: Intel's have them from Skylake on."
+    return (
+        f"The dump has no cycles, for it lacks {bank.names[2].format(0)} ({bank.info:#x}) and "
+        "those behind it, which hold them: dump these, too (lbr2pgo msr plan lists them)."
+    )
 
 
 _NO_PREDICTIONS = (

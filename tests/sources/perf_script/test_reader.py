@@ -382,7 +382,7 @@ def test_dos_lines_and_a_missing_final_newline(write: Write) -> None:
 
 def test_lines_too_long_are_skipped_and_told(tmp_path: Path) -> None:
     path = tmp_path / "p.txt"
-    path.write_text(" 0x10/0x20/P/-/-/1\n" + "x" * 5000 + "\n 0x30/0x40/P/-/-/1\n")
+    path.write_text(" 0x30/0x40/P/-/-/1\n" + "x" * 5000 + "\n 0x9000000/0x1000012/P/-/-/1\n")
     source = PerfScript(path, chunk_size=1024)
     assert len(read(source)) == 2
     assert losses(source) == {"bytes in lines too long to be read": 5001}
