@@ -7,8 +7,7 @@ from enum import Enum
 
 from lbr2pgo.analyses.quality import Quality
 from lbr2pgo.profiles.llvm.density import ENOUGH
-from lbr2pgo.profiles.staleness import Staleness
-from lbr2pgo.program.demangle import demangled
+from lbr2pgo.profiles.staleness import MOST_MISSING, MOST_STALE, MUCH_STALE, Misfit, Staleness
 from lbr2pgo.support.dataclass import dataclass
 
 _WELL_KEPT, _POORLY_KEPT = 0.95, 0.8
@@ -22,7 +21,21 @@ class Grade(Enum):
     GOOD = "good"
     FAIR = "usable"
     BAD = "of little use"
-    OTHER = "another program's profile"
+    OTHER_BUILD = "another build's profile"
+    OTHER_ARCHITECTURE = "another architecture's profile"
+    OTHER_PROGRAM = "another program's profile"
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the profile does not belong to the program."""
+        return self in _WRONG.values()
+
+
+_WRONG = {
+    Misfit.BUILD: Grade.OTHER_BUILD,
+    Misfit.ARCHITECTURE: Grade.OTHER_ARCHITECTURE,
+    Misfit.PROGRAM: Grade.OTHER_PROGRAM,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +56,10 @@ def whole(remarks: Sequence[Remark]) -> Grade:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Shares of counts from which on a profile is worse."""
+    """Shares of counts from which on a profile does not belong to the program."""
 
-    much_stale: float
-    most_stale: float
-    missing: float
+    most_stale: float = MOST_STALE
+    missing: float = MOST_MISSING
     """In functions that the program lacks: with more, it is another program's."""
 
 
@@ -92,12 +104,11 @@ def _bias(share: float) -> Remark:
 
 
 def _stale(stale: Staleness, bounds: Bounds) -> Remark:
-    if stale.functions > bounds.missing:
-        names = ", ".join(map(demangled, stale.missing))
-        text = f"{stale.functions:.0%} of its counts are in functions that are not here ({names})"
-        return Remark(Grade.OTHER, text, "Record this program, or name its own profile.")
+    misfit = stale.misfit(bounds.missing, bounds.most_stale)
+    if misfit is not None:
+        return Remark(_WRONG[misfit], stale.reason(misfit, "the program"), misfit.cure)
     if stale.share == 0:
         return Remark(Grade.GOOD, "all its counts have a place in the program")
-    grade = _at_least(-stale.share, -bounds.much_stale, -bounds.most_stale)
+    grade = _at_least(-stale.share, -MUCH_STALE, -MOST_STALE)
     text = f"{stale.share:.2%} of its counts have no place in the program"
     return Remark(grade, text, "Record the program as it is now.")

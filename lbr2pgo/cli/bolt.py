@@ -10,7 +10,7 @@ from pathlib import Path
 from lbr2pgo.cli.check import REFUSED, add_staleness_gates
 from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.messages import wrote
-from lbr2pgo.pgo import MOST_MISSING, MOST_STALE, MUCH_STALE
+from lbr2pgo.profiles.staleness import MOST_MISSING, MOST_STALE, MUCH_STALE
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -59,9 +59,9 @@ def run(args: argparse.Namespace) -> int:
     if tool is None:
         return _copy(args, "llvm-bolt is not installed (or name it in LLVM_BOLT)")
     most_stale = min(args.max_stale, MUCH_STALE) if args.yaml in there else args.max_stale
-    if args.fdata in there and _fits(args, most_stale):
+    if args.fdata in there and _fits(args, args.fdata, most_stale):
         _lay_out(args, tool, args.fdata)
-    elif args.yaml in there:
+    elif args.yaml in there and _fits(args, args.yaml, 1.0):
         _lay_out(args, tool, args.yaml)
     else:
         return REFUSED
@@ -88,15 +88,15 @@ def _copy(args: argparse.Namespace, reason: str) -> int:
     return 0
 
 
-def _fits(args: argparse.Namespace, most_stale: float) -> bool:
+def _fits(args: argparse.Namespace, profile: Path, most_stale: float) -> bool:
     """Say how stale the profile is; tell whether it may be used."""
     from lbr2pgo.analyses.quality import Gates, measure
     from lbr2pgo.cli.check import load, print_line
     from lbr2pgo.program.program import Program
 
     program = Program.open(args.binary)
-    quality = measure(load(str(args.fdata), program), program)
+    quality = measure(load(str(profile), program), program)
     gates = Gates({"stale": most_stale, "missing": args.max_missing})
     failed = list(gates.failed(quality))
-    print_line(str(args.fdata), args.binary, quality, failed)
+    print_line(str(profile), args.binary, quality, failed)
     return not failed

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.parser import executable
-from lbr2pgo.pgo import MOST_MISSING, MOST_STALE, MUCH_STALE
+from lbr2pgo.profiles.staleness import MOST_MISSING, MOST_STALE, MUCH_STALE
 
 if TYPE_CHECKING:
-    from lbr2pgo.analyses.quality import Quality
-    from lbr2pgo.analyses.quality_verdict import Remark
+    from lbr2pgo.analyses.quality import Gates, Quality
+    from lbr2pgo.analyses.quality_verdict import Bounds, Remark
     from lbr2pgo.profiles.reader import Profile
     from lbr2pgo.profiles.staleness import Staleness
     from lbr2pgo.program.program import Program
@@ -38,7 +38,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Measure a profile: density, coverage of hot functions, conservation of flow, "
         "staleness against the binary, overlap with another profile. Begins with a verdict in "
         "words. Ends with 1 if a gate fails, or if the measure that it is about can't be taken; "
-        "also where the profile is another program's, unless --max-missing allows for that.",
+        "also where the profile is another program's, architecture's or build's, unless "
+        "--max-missing or --max-stale allow for that.",
         examples=(
             "lbr2pgo check perf.data --binary ./app",
             "lbr2pgo check app.prof --binary ./app --max-stale 0.2",
@@ -105,7 +106,7 @@ def _share(text: str) -> float:
 def run(args: argparse.Namespace) -> int:
     """Measure, print, and give the verdict as exit code."""
     from lbr2pgo.analyses.quality import MEASURES, Gates, measure
-    from lbr2pgo.analyses.quality_verdict import Bounds, Grade, remarks, whole
+    from lbr2pgo.analyses.quality_verdict import Grade, remarks, whole
     from lbr2pgo.program.program import Program
 
     limits = {name: _limit(args, name) for name in MEASURES}
@@ -116,11 +117,13 @@ def run(args: argparse.Namespace) -> int:
     old = None if args.against is None else load(args.against, program)
     build = program if args.new_build is None else Program.open(args.new_build)
     quality = measure(profile, build, old)
+    if old is not None:
+        _refuse_unlike(args, quality, old.staleness(program), _bounds(gates, old))
     failed = list(gates.failed(quality))
-    most_missing = max(MOST_MISSING, gates.limits.get("missing", 0.0))
-    said = list(remarks(quality, Bounds(MUCH_STALE, MOST_STALE, most_missing)))
-    if whole(said) is Grade.OTHER and "missing" not in failed:
-        failed.append("missing")
+    said = list(remarks(quality, _bounds(gates, profile, is_later=build is not program)))
+    failed_by = "missing" if whole(said) is Grade.OTHER_PROGRAM else "stale"
+    if whole(said).is_wrong and failed_by not in failed:
+        failed.append(failed_by)
     if args.format == "line":
         print_line(args.profile, args.binary, quality, failed)
     else:
@@ -141,6 +144,37 @@ def _refuse_without_old(args: argparse.Namespace) -> None:
         raise InputError(
             "--min-overlap needs another profile to compare with",
             cure="Name it with --against.",
+        )
+
+
+def _bounds(gates: Gates, profile: Profile, *, is_later: bool = False) -> Bounds:
+    """From which shares on a profile is not the program's, unless gates allow for more.
+
+    A recording beside what was recorded is poor where runs contradict the code.
+    """
+    from lbr2pgo.analyses.quality_verdict import Bounds
+    from lbr2pgo.analyses.recorded_profile import RecordedProfile
+
+    missing = max(MOST_MISSING, gates.limits.get("missing", 0.0))
+    # What stands in functions that are missing has no place either.
+    stale = max(MOST_STALE, gates.limits.get("stale", 0.0), gates.limits.get("missing", 0.0))
+    is_known = isinstance(profile, RecordedProfile) and not is_later
+    return Bounds(1.0 if is_known else stale, missing)
+
+
+def _refuse_unlike(
+    args: argparse.Namespace, quality: Quality, stale: Staleness | None, bounds: Bounds
+) -> None:
+    """Raise InputError for an old profile that is not the program's, or of another kind."""
+    from lbr2pgo.support.errors import InputError
+
+    if stale is not None:
+        stale.refuse(args.against, args.binary, bounds.missing, bounds.most_stale)
+    if quality.overlap is None:
+        raise InputError(
+            f"has nothing that compares with {args.profile}",
+            where=args.against,
+            cure="Compare profiles of one kind, or either with a recording.",
         )
 
 
@@ -216,17 +250,17 @@ def _verdict_lines(
     """Whether to ship it: by the gates, or where there are none by what usually matters."""
     from lbr2pgo.analyses.quality_verdict import Grade, whole
 
-    if whole(said) is Grade.OTHER:
-        yield f"Verdict: {Grade.OTHER.value}."
+    if said and whole(said).is_wrong:
+        yield f"Verdict: {whole(said).value}."
     elif limits:
         yield f"Verdict: refused by {', '.join(failed)}." if failed else "Verdict: passed."
     elif not said:
-        yield "Verdict: nobody can tell; the binary has no debug information."
+        yield "Verdict: nobody can tell; the profile, or the binary, has nothing to tell it by."
     else:
         yield f"Verdict: {whole(said).value}."
     for remark in said:
         cure = "" if remark.grade is Grade.GOOD else f" {remark.cure}"
-        grade = "wrong" if remark.grade is Grade.OTHER else remark.grade.value
+        grade = "wrong" if remark.grade.is_wrong else remark.grade.value
         yield f"  {grade:<14}{remark.text}.{cure}"
 
 

@@ -13,8 +13,3 @@ COUNTERS = "profdata"
 """The same of what counters in the program have counted."""
 COMPILERS = tuple(PROFILES)
 """Whose profiles a loop makes, the usual one first."""
-
-MOST_MISSING = 0.5
-"""A profile with more of its counts in functions that a program lacks is another program's."""
-MUCH_STALE, MOST_STALE = 0.2, 0.5
-"""A profile with more of its counts at places that a program lacks is warned of, or refused."""

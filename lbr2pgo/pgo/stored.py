@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from lbr2pgo.pgo import MOST_MISSING, MOST_STALE, MUCH_STALE
 from lbr2pgo.profiles.propeller.same_blocks import compare_blocks
 from lbr2pgo.profiles.registry import read_written
-from lbr2pgo.profiles.staleness import Staleness
+from lbr2pgo.profiles.staleness import MOST_STALE, MUCH_STALE, Staleness
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.errors import InputError
 
@@ -29,7 +28,7 @@ def judge(profile: Path, binary: Path, *, for_gcc: bool = False) -> Usability:
     """Look at a profile beside a plain build of the program.
 
     `for_gcc` wants one that GCC reads. A missing one is not used, a stale one is. Raises InputError
-    if it is no sample profile, too stale, or another program's.
+    if it is no sample profile, or does not belong to the program.
     """
     if not profile.exists():
         return Usability(False, f"there is no profile {profile} yet: this is a plain build")
@@ -68,19 +67,9 @@ def judge_layout(recorded: Path, built: Path) -> Usability:
 
 
 def _judged(profile: Path, binary: Path, stale: Staleness) -> Usability:
-    if stale.functions > MOST_MISSING:
-        raise InputError(
-            f"the profile of another program: {stale.functions:.0%} of its counts are in functions "
-            f"that {binary} lacks ({', '.join(stale.missing)})",
-            where=str(profile),
-            cure="Record this program, or name its own profile.",
-        )
+    stale.refuse(profile, binary)
     if stale.share == 0:
         return Usability(True)
     said = f"{binary} has no place for {stale.share:.2%} of its counts"
-    if stale.share > MOST_STALE:
-        raise InputError(
-            f"too stale: {said}", where=str(profile), cure="Record the program as it is now."
-        )
     told = f"{profile} is stale: {said}; it is used all the same"
     return Usability(True, told, stale.share > MUCH_STALE)

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import Enum
 
+from lbr2pgo.program.demangle import demangled
 from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.errors import InputError
+
+MOST_MISSING = 0.5
+"""A profile with more of its counts in functions that a program lacks is another program's."""
+MUCH_STALE, MOST_STALE = 0.2, 0.5
+"""A profile with more of its counts at places that a program lacks is warned of, or refused."""
 
 _NAMED = 5
 """How many of the missing functions are named."""
@@ -14,6 +22,21 @@ _NAMED = 5
 # how many calls (LLVM: lib/Transforms/IPO/SampleProfileProbe.cpp, computeCFGHash).
 _FLOW = (1 << 48) - 1
 _CALLS = 0xFFF
+
+
+class Misfit(Enum):
+    """Whose a profile is that does not belong to a program."""
+
+    BUILD = "another build"
+    ARCHITECTURE = "another architecture"
+    PROGRAM = "another program"
+
+    @property
+    def cure(self) -> str:
+        """What to do about it."""
+        if self is Misfit.BUILD:
+            return "Record the program as it is now."
+        return "Record this program, or name its own profile."
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +69,48 @@ class Staleness:
     """The heaviest of those functions."""
     changed: tuple[Changed, ...] = ()
     """Functions of a probe profile that can't be used, the heaviest first."""
+    is_foreign: bool = False
+    """Whether its places lie as instructions of another architecture do."""
+
+    def misfit(
+        self, most_missing: float = MOST_MISSING, most_stale: float = MOST_STALE
+    ) -> Misfit | None:
+        """Whose profile it is if it does not belong to the program, by the shares allowed."""
+        if self.functions > most_missing:
+            return Misfit.PROGRAM
+        if self.share > most_stale:
+            return Misfit.ARCHITECTURE if self.is_foreign else Misfit.BUILD
+        return None
+
+    def reason(self, misfit: Misfit, program: object) -> str:
+        """What speaks for a misfit."""
+        if misfit is Misfit.PROGRAM:
+            names = ", ".join(map(demangled, self.missing))
+            share = f"{self.functions:.0%} of its counts are in functions"
+            return f"{share} that {program} lacks ({names})"
+        return f"{program} has no place for {self.share:.2%} of its counts"
+
+    def refuse(
+        self,
+        where: object,
+        program: object,
+        most_missing: float = MOST_MISSING,
+        most_stale: float = MOST_STALE,
+    ) -> None:
+        """Raise InputError if the profile (`where`) does not belong to the program."""
+        misfit = self.misfit(most_missing, most_stale)
+        if misfit is not None:
+            what = f"the profile of {misfit.value}: {self.reason(misfit, program)}"
+            raise InputError(what, where=str(where), cure=misfit.cure)
 
 
 def staleness(
-    total: int, placed: int, missing: Mapping[str, int], changed: tuple[Changed, ...] = ()
+    total: int,
+    placed: int,
+    missing: Mapping[str, int],
+    changed: tuple[Changed, ...] = (),
+    *,
+    is_foreign: bool = False,
 ) -> Staleness:
     """Of counts, those that have a place, and those of each function that is not there."""
     if not total:
@@ -60,4 +121,5 @@ def staleness(
         functions=sum(missing.values()) / total,
         missing=tuple(heaviest[:_NAMED]),
         changed=changed,
+        is_foreign=is_foreign,
     )

@@ -24,7 +24,7 @@ def grade(
         None if stale is None else Staleness(stale, missing, ("gone",), ()),
         None if overlap is None else ProfileOverlap(overlap, None, None),
     )
-    said = list(remarks(quality, Bounds(0.2, 0.5, 0.5)))
+    said = list(remarks(quality, Bounds()))
     return whole(said), sum(remark.grade is not Grade.GOOD for remark in said)
 
 
@@ -40,9 +40,9 @@ def grade(
         ({"stale": 0.0}, (Grade.GOOD, 0)),
         ({"stale": 0.2}, (Grade.GOOD, 0)),
         ({"stale": 0.3}, (Grade.FAIR, 1)),
-        ({"stale": 0.6}, (Grade.BAD, 1)),
-        ({"stale": 0.6, "missing": 0.5}, (Grade.BAD, 1)),
-        ({"density": 79.0, "stale": 0.6, "missing": 0.51}, (Grade.OTHER, 1)),
+        ({"stale": 0.6}, (Grade.OTHER_BUILD, 1)),
+        ({"stale": 0.6, "missing": 0.5}, (Grade.OTHER_BUILD, 1)),
+        ({"density": 79.0, "stale": 0.6, "missing": 0.51}, (Grade.OTHER_PROGRAM, 1)),
         ({"overlap": 0.6}, (Grade.FAIR, 1)),
     ],
 )

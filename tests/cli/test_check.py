@@ -153,7 +153,7 @@ def test_one_line_says_how_stale_a_profile_is(command, profile, tmp_path):
         assert (answer.code, answer.out) == (0, f"lbr2pgo: {fresh}: fits {ELF}\n")
     old = tmp_path / "old.prof"
     old.write_bytes(b"main:100:0\n 60000: 25\ngone:60:0\n 1: 75\n")
-    words = ("check", old, "--binary", ELF, "--format", "line", "--max-missing")
+    words = ("check", old, "--binary", ELF, "--format", "line", "--max-stale", "1", "--max-missing")
     answer = command(*words, "0.75")
     assert answer.code == 0
     assert "100.00% stale" in answer.out

@@ -67,7 +67,7 @@ def test_staleness_is_told_then_warned_of_and_then_refused(
     profile.write_text(text)
     assert share > {0.15: 0, 0.4: 0.2, 0.9: 0.5}[wanted]
     if share > 0.5:
-        with pytest.raises(InputError, match="too stale"):
+        with pytest.raises(InputError, match="the profile of another build: "):
             judge(profile, INTERP)
         return
     verdict = judge(profile, INTERP)

@@ -158,6 +158,7 @@ AARCH64 = Architecture(
     # AAELF64: R_AARCH64_RELATIVE, _IRELATIVE; _ABS64, _ABS32, _PREL64, _PREL32
     relocations=Relocations(relative=1027, irelative=1032, references=(257, 258, 260, 261)),
     frame_pointer=29,
+    instruction_size=4,
     # GCC goes on to find the frame by sp behind this; Arm ARM, C6.2: ADD (immediate) of x29 and sp
     makes_frame=(0xFF8003FF, 0x910003FD),
     records_behind_calls=True,  # `counting.system_calls`

@@ -78,6 +78,8 @@ class Architecture:
     relocations: Relocations
     frame_pointer: int
     """The register that a frame is found by, as DWARF numbers it."""
+    instruction_size: int | None = None
+    """Of all instructions, in bytes; None where they are of any size."""
     makes_frame: tuple[int, int] | None = None
     """Mask and value of the instruction that points this register to the new frame, where call
     frame information may not say so; None where it does."""

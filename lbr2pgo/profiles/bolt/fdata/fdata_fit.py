@@ -8,10 +8,17 @@ from lbr2pgo.profiles.bolt.fdata.fdata_tables import NOT_A_SYMBOL, UNKNOWN, Fdat
 from lbr2pgo.profiles.reader import ProfileOverlap
 from lbr2pgo.profiles.staleness import Staleness, staleness
 from lbr2pgo.program.blocks.binary_functions import discover
+from lbr2pgo.program.code.registry import ARCHITECTURES
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.sums import exact_sum
 from lbr2pgo.support.sums import overlap as overlap_of
+
+_FEWEST_OFFSETS = 16
+"""So many offsets that are multiples of 4 are no chance where instructions are of any size: one in
+four billion."""
+_MOST_ASKEW = 0.25
+"""Of x86-64's offsets three in four are no multiple of 4."""
 
 
 def of_fdata(fdata: Fdata, program: Program) -> Staleness:
@@ -29,7 +36,27 @@ def of_fdata(fdata: Fdata, program: Program) -> Staleness:
     for i in np.flatnonzero(inside & (owner < 0)).tolist():
         text = fdata.names[name[i]]
         missing[text] = missing.get(text, 0) + int(count[i])
-    return staleness(exact_sum(count[inside]), exact_sum(count[placed]), missing)
+    foreign = _is_foreign(offset[inside], program)
+    return staleness(
+        exact_sum(count[inside]), exact_sum(count[placed]), missing, is_foreign=foreign
+    )
+
+
+def _is_foreign(offset: U64, program: Program) -> bool:
+    """Whether offsets in functions (n,) lie as instructions of another architecture do.
+
+    Where all instructions are of one size, offsets are multiples of it.
+    """
+    known = np.unique(offset[offset > 0])
+    if len(known) < _FEWEST_OFFSETS:
+        return False
+    step = program.image.architecture.instruction_size
+    if step is not None:
+        return bool(np.mean(known % step != 0) > _MOST_ASKEW)
+    return any(
+        each.instruction_size is not None and not (known % each.instruction_size).any()
+        for each in ARCHITECTURES
+    )
 
 
 def _fdata_places(fdata: Fdata) -> tuple[I64, U64, I64, U64]:

@@ -1,0 +1,169 @@
+"""Profiles beside programs that they don't belong to: each format, with each kind of stranger.
+
+One sentence says which it is, with exit code 1 or 2. The programs are built here, of two sources,
+and for two architectures.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from builders.binary_walks import BinaryWalk, walked
+
+from lbr2pgo.cli import main
+
+SOURCES = Path(__file__).parents[2] / "testbins" / "src"
+FLAGS = (
+    "-O2", "-g", "-fno-unique-internal-linkage-names", "-fbasic-block-address-map",
+    "-fuse-ld=lld", "-Wl,-q",
+)  # fmt: skip
+PROBES = "-fpseudo-probe-for-profiling"
+HERE, THERE = "x86_64", "aarch64"
+CROSS = {HERE: "x86_64-linux-gnu-gcc", THERE: "aarch64-linux-gnu-gcc"}
+_FUNCTION = re.compile(r"(?m)^(?!struct|enum)(\w.*\) \{)$")
+_CHANGE = r"\1" + "\n" * 40 + "    static volatile int on; if (on) on = 0;"
+"""Each function has a branch more and all its lines are others."""
+
+FORMATS = {
+    "line": ("--llvm",),
+    "binary": ("--llvm-format", "extbinary", "--llvm"),
+    "probe": ("--llvm",),
+    "context": ("--contexts", "full", "--llvm"),
+    "fdata": ("--fdata",),
+    "yaml": ("--bolt-yaml",),
+    "afdo": ("--afdo",),
+    "propeller": ("--propeller-cc",),
+    "propeller0": ("--propeller-version", "0", "--propeller-cc"),
+}
+FOR_BOLT = ("fdata", "yaml")
+BY_OFFSET = ("fdata",)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Programs, and profiles of the first of them in each format."""
+
+    folder: Path
+
+    def program(self, name: str, profile: str = "line") -> Path:
+        """A program as it is built for a format."""
+        return self.folder / (f"{name}-probes" if profile == "probe" else name)
+
+    def profile(self, form: str) -> Path:
+        """What was written of `own`."""
+        return self.folder / f"{form}.profile"
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory, tool, run):
+    """Programs: `own`, another `build`, another `program`, another `architecture`, and both."""
+    folder = tmp_path_factory.mktemp("pairings")
+    tool("llvm-bolt-22"), tool(CROSS[THERE])
+    edited = folder / "edited.c"
+    text, changed = _FUNCTION.subn(_CHANGE, (SOURCES / "interp.c").read_text())
+    assert changed > 5
+    edited.write_text(text)
+    own, other = SOURCES / "interp.c", SOURCES / "shapes.cpp"
+    for name, source, machine in (
+        ("own", own, HERE), ("build", edited, HERE), ("program", other, HERE),
+        ("architecture", own, THERE), ("stranger", other, THERE),
+    ):  # fmt: skip
+        for suffix, more in (("", ()), ("-probes", (PROBES,))):
+            clang = tool("clang++-22" if source is other else "clang-22")
+            target = f"--target={machine}-linux-gnu"
+            run(clang, target, *FLAGS, *more, source, "-o", folder / f"{name}{suffix}")
+    found = Bench(folder)
+    for form, words in FORMATS.items():
+        binary = found.program("own", form)
+        walk = walked(folder, binary)
+        if form == "context":
+            steps = BinaryWalk(binary, 1)
+            walk.write_text(steps.hybrid_script(steps.hybrid(400)))
+        made = ["convert", walk, "--binary", binary, *words, found.profile(form), "--quiet"]
+        assert main([str(word) for word in made]) == 0
+    run(tool("llvm-strip-22"), folder / "own", "-o", folder / "stripped")
+    return found
+
+
+SAYS = {
+    "build": "another build",
+    "program": "another program",
+    "architecture": "another architecture",
+    "stranger": "another program",
+}
+
+
+def expected(form: str, stranger: str) -> str | None:
+    """What is said; None where such a profile serves.
+
+    Lines and probes are those of the source, whatever machine it is compiled for; numbers of blocks
+    are those of a compiler that did the same with it. BOLT's YAML has numbers of blocks too, which
+    fit no other build.
+    """
+    if stranger == "architecture" and form not in FOR_BOLT:
+        return None
+    if stranger == "build" and form.startswith("propeller"):
+        return None
+    if stranger == "architecture" and form not in BY_OFFSET:
+        return SAYS["build"]
+    return SAYS[stranger]
+
+
+@pytest.mark.parametrize("stranger", ["own", *SAYS])
+@pytest.mark.parametrize("form", FORMATS)
+def test_check_says_whose_profile_it_is(command, bench, form, stranger):
+    words = ("check", bench.profile(form), "--binary", bench.program(stranger, form))
+    said = None if stranger == "own" else expected(form, stranger)
+    answer, line = command(*words), command(*words, "--format", "line")
+    assert answer.code == line.code == (0 if said is None else 1)
+    first = answer.out.splitlines()[0]
+    if said is None:
+        assert "another" not in answer.out
+    else:
+        assert first == f"Verdict: {said}'s profile."
+        assert answer.out.count("\n  wrong ") == 1
+        assert "; refused: " in line.out
+
+
+@pytest.mark.parametrize("stranger", SAYS)
+@pytest.mark.parametrize("form", [form for form in FORMATS if not form.startswith("propeller")])
+def test_a_profile_to_compare_with_must_be_the_program_s(command, bench, form, stranger):
+    """The program's own recording is asked against what is not of it."""
+    program = bench.program(stranger, form)
+    walk = walked(bench.folder, program)
+    said = expected(form, stranger)
+    answer = command("check", walk, "--binary", program, "--against", bench.profile(form))
+    if said is None:
+        assert answer.code == 0
+    else:
+        assert (answer.code, answer.out) == (2, "")
+        assert f"the profile of {said}: " in answer.err
+
+
+@pytest.mark.parametrize("other", FORMATS)
+@pytest.mark.parametrize("form", ["line", "fdata", "afdo", "propeller"])
+def test_profiles_of_unlike_kinds_are_not_compared(command, bench, form, other):
+    kinds = {"line": "llvm", "binary": "llvm", "yaml": "fdata"}
+    alike = kinds.get(form, form) == kinds.get(other, other) and form != "propeller"
+    words = ("check", bench.profile(form), "--binary", bench.program("own", form))
+    answer = command(*words, "--against", bench.profile(other))
+    if {form, other} == {"line", "context"} or other == "probe":
+        return  # of one kind, and how alike they are is told
+    assert answer.code == (0 if alike else 2)
+    assert alike or "has nothing that compares with" in answer.err
+
+
+@pytest.mark.parametrize("form", [*FOR_BOLT, "line", "afdo"])
+@pytest.mark.parametrize("stranger", ["program", "stranger"])
+def test_bolt_lays_nothing_out_by_another_program_s_profile(
+    command, bench, tmp_path, form, stranger
+):
+    option, output = "--yaml" if form == "yaml" else "--fdata", tmp_path / "laid-out"
+    program = bench.program(stranger)
+    answer = command("bolt", program, option, bench.profile(form), "-o", output)
+    assert answer.code == 1
+    assert "refused: " in answer.out
+    assert not output.exists()
