@@ -145,7 +145,7 @@ def test_the_documented_gains_are_what_is_gained(name: str, request: pytest.Fixt
     branches 0.285 to 0.295; the formatter's 0.956 to 0.958, and 0.661 to 0.688.
     """
     example = request.getfixturevalue(name)
-    text = (ROOT / "docs" / "builds.md").read_text()
+    text = (ROOT / "docs" / "notes" / "builds.md").read_text()
     tables = re.findall(r"^program .*\n(?:\S.*\n)+", text, re.MULTILINE)
     (documented,) = (t for t in tables if example.table.split("\n")[2].split()[0] in t)
     for row, expected in zip(ratios_of(documented), example.ratios(), strict=True):
