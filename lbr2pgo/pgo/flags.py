@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from lbr2pgo.pgo import COMPILERS
+from lbr2pgo.pgo.built_code import RECORD_FLAGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ def plain_flags(wanted: WantedFlags) -> BuildFlags:
 def training_flags(wanted: WantedFlags) -> BuildFlags:
     """Of the build that is recorded for the compiler."""
     linked = (*_linked(wanted), *wanted.counting)
-    return BuildFlags((*_found(wanted), *wanted.only_recorded), linked)
+    return BuildFlags((*RECORD_FLAGS, *_found(wanted), *wanted.only_recorded), linked)
 
 
 def profile_flags(profile: Path, wanted: WantedFlags) -> BuildFlags:

@@ -9,6 +9,7 @@ from pathlib import Path
 from time import monotonic, time
 
 from lbr2pgo.pgo import COUNTERS, NO_TRAINING_BUILD, PROFILES, STEPS
+from lbr2pgo.pgo.built_code import same_code, winning_levels
 from lbr2pgo.pgo.cargo import ByRustflags
 from lbr2pgo.pgo.flags import (
     BuildFlags,
@@ -43,6 +44,8 @@ from lbr2pgo.record.options import Watch
 from lbr2pgo.support.errors import InputError
 
 _LAY_OUT_AGAIN = "Lay out anew what changed since: blocks go by numbers that change with the code."
+_FLAGS = "flags"
+"""What wins over others, where it is not known more closely."""
 
 
 class Loop:
@@ -156,17 +159,31 @@ class Loop:
             self._say(f"{NO_TRAINING_BUILD}{error.headline}")
 
     def _build_once_more(self) -> None:
-        """Raises InputError if it fails, or changes nothing."""
-        flags, plain = training_flags(self._wanted), need(self._work.plain, "build")
+        """Raises InputError if it fails, or changes no code."""
+        flags, recorded = training_flags(self._wanted), " ".join(self._wanted.only_recorded)
         self._build(flags)
-        if type(self._way) is ByVariables and filecmp.cmp(self.binary, plain, shallow=False):
+        lost = self._lost()
+        if lost is not None and type(self._way) is ByVariables:
             self._say(
-                f"   The build's own flags win: builds again, with compilers that add them in "
-                f"{self._work.compilers}."
+                f"   {recorded} loses to the build's own {lost}: builds again, with compilers that "
+                f"add it behind, in {self._work.compilers}."
             )
             self._build(flags, ByName(self._work.compilers))
-        if filecmp.cmp(self.binary, plain, shallow=False):
-            raise InputError(f"it is the same with {' '.join(self._wanted.only_recorded)}")
+            lost = self._lost()
+        if same_code(self.binary, need(self._work.plain, "build")):
+            why = "" if lost in (None, _FLAGS) else f", which loses to the build's own {lost}"
+            raise InputError(f"it is the same with {recorded}{why}")
+        if lost is not None:
+            self._say(
+                f"   Warning: {recorded} loses to the build's own {lost}: write {{flags}} behind "
+                "that, in --build."
+            )
+
+    def _lost(self) -> str | None:
+        """What the flags of the recorded build lost to, None if they changed what they were for."""
+        won = winning_levels(self.binary, self._wanted.only_recorded)
+        is_same = same_code(self.binary, need(self._work.plain, "build"))
+        return " ".join(won) or (_FLAGS if is_same else None)
 
     def _build(self, flags: BuildFlags, way: ByVariables | None = None) -> None:
         self._began_building = time()
@@ -254,6 +271,11 @@ class Loop:
                 where=str(self.binary),
                 cure="Let --build start from scratch and take CFLAGS from the environment, as "
                 "`make clean all` and `cmake --fresh …` do.",
+            )
+        if same_code(self.binary, before):
+            self._say(
+                "   Note: its code is as before: the compiler had no use for what it was given, or "
+                "was not given it."
             )
         self._keep(after)
 

@@ -8,7 +8,6 @@ What was counted is kept, for a search that was cut off.
 
 from __future__ import annotations
 
-import filecmp
 import hashlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 
+from lbr2pgo.pgo.built_code import same_code
 from lbr2pgo.pgo.flags import BuildFlags, WantedFlags, config_file, layout_flags, profile_flags
 from lbr2pgo.pgo.kinds import INSTRUMENTED, SHIPPED, TRAINING_FLAGS, ProfileKind
 from lbr2pgo.pgo.loop_options import LoopOptions
@@ -247,7 +247,7 @@ class Search:
             yield [replace(each, layout=layout)]
 
     def _is_same(self, build: Path, kind: ProfileKind) -> bool:
-        return filecmp.cmp(build, self._build_of(kind), shallow=False)
+        return same_code(build, self._build_of(kind))
 
     def _compiled(self) -> list[ProfileKind]:
         """What the compiler made so far, the best first."""

@@ -11,6 +11,7 @@ from builders.outputs import held
 
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.pgo import NO_TRAINING_BUILD
+from lbr2pgo.pgo.built_code import same_code
 from lbr2pgo.pgo.loop import Loop
 from lbr2pgo.pgo.training import Training
 from lbr2pgo.profiles.afdo import afdo
@@ -99,9 +100,33 @@ OWN_LEVEL = "clang-22 $CFLAGS interp.c -O2 -fuse-ld=lld $LDFLAGS -o app"
 
 def test_training_flags_reach_a_build_whose_own_flags_win(loop: MakeLoop, said: list[str]) -> None:
     loop(training_flags=("-O1",), build=OWN_LEVEL, runs=0, last="training-build").run()
-    assert any("The build's own flags win" in line for line in said)
-    plain, recorded = (Path(f"work/app.{name}") for name in ("before", "training"))
-    assert plain.read_bytes() != recorded.read_bytes()
+    assert any("-O1 loses to the build's own -O2: builds again" in line for line in said)
+    assert not same_code(Path("work/app.before"), Path("work/app.training"))
+
+
+@pytest.mark.parametrize("probes", [False, True], ids=["lines", "probes"])
+def test_it_is_told_what_training_flags_lose_to(
+    loop: MakeLoop, said: list[str], probes: bool
+) -> None:
+    build = "clang-22 {flags} -O2 -fuse-ld=lld interp.c -o app"
+    options = {"build": build, "probes": probes, "last": "training-build"}
+    loop(training_flags=("-O1",), **options).run()
+    (note,) = (line for line in said if "Note" in line)
+    assert note == f"{NO_TRAINING_BUILD}it is the same with -O1, which loses to the build's own -O2"
+    said.clear()
+    loop(training_flags=("-fno-inline", "-O1"), **options).run()
+    (warning,) = (line for line in said if "Warning" in line)
+    assert "-fno-inline -O1 loses to the build's own -O2: write {flags} behind that" in warning
+    assert Path("work/app.training").exists()
+
+
+def test_a_profile_that_changes_no_code_is_told(loop: MakeLoop, said: list[str]) -> None:
+    stamp = "-DSTAMP=$(date +%s%N) -include stamp.h"
+    Path("stamp.h").write_text("const char stamp[] = {STAMP % 251};\n")
+    Path("none.prof").write_text("run:0:0\n 11: 0\n")
+    ignores = BUILD.replace("$CFLAGS", f"{stamp} ${{CFLAGS%-fprofile-sample-use*}}")
+    loop(build=ignores, train=None, profile=Path("none.prof")).run()
+    assert any("its code is as before" in line for line in said)
 
 
 def test_training_flags_that_change_nothing_are_told(loop: MakeLoop, said: list[str]) -> None:
