@@ -1,4 +1,4 @@
-"""What profiles gain in SQLite and LevelDB: docs/case-study.md's table and picture.
+"""What profiles gain in SQLite and LevelDB: the tables of docs/notes/case-study.md, a picture.
 
 ``python benchmarks/case_study.py FOLDER [--only=NAME] [--picture=FILE]``
 
