@@ -58,6 +58,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="count every branch of the training under the software LBR, in place of samples",
     )  # fmt: skip
     parser.add_argument(
+        "--any-status", action="store_true",
+        help="the training may end with another status than 0",
+    )  # fmt: skip
+    parser.add_argument(
         "--profile", type=Path, metavar="FILE",
         help="use this stored sample profile and do not train; it may be stale, or missing yet",
     )  # fmt: skip
@@ -240,7 +244,7 @@ def _options(args: argparse.Namespace) -> LoopOptions:
         usual = INSTRUMENTED
     is_stored = args.profile is not None
     contexts = args.contexts or (usual.told_by == "contexts" and not _leaves_contexts(args))
-    how = args.period, args.emulate, contexts, args.exact
+    how = args.period, args.emulate, contexts, args.exact, args.any_status
     return LoopOptions(
         build=build,
         binary=binary,

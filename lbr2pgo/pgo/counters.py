@@ -18,7 +18,7 @@ from lbr2pgo.profiles.llvm_tools import last_lines, llvm_tools
 from lbr2pgo.support.errors import InputError, MissingToolError, OutputError
 
 
-def count(commands: Sequence[str], directory: Path, say: Say) -> None:
+def count(commands: Sequence[str], directory: Path, say: Say, *, any_status: bool = False) -> None:
     """Run each command with the counting build in its place; raises InputError if one fails.
 
     What earlier runs have left in the directory is forgotten.
@@ -27,7 +27,7 @@ def count(commands: Sequence[str], directory: Path, say: Say) -> None:
     for command in commands:
         say(f"   {command}")
         done = subprocess.run(command_words(command), stdin=subprocess.DEVNULL)
-        check_trained(done.returncode, command)
+        check_trained(done.returncode, command, any_status=any_status)
     if not any(directory.glob("*.profraw")):
         raise InputError(
             "the training run has written no counts",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import filecmp
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -115,13 +116,8 @@ class Loop:
         self._build(self._plain_flags)
         lacking = self._lacking()
         if lacking is not None and type(self._way) is ByVariables:
-            self._say(
-                f"   It has no {lacking}: the build sets its own flags, or strips. Builds again, "
-                "with compilers that add the flags and a strip that does nothing, in "
-                f"{self._work.compilers}."
-            )
-            self._way = ByName(self._work.compilers)
-            self._build(self._plain_flags)
+            why = f"It has no {lacking}: the build sets its own flags, or strips"
+            self._build_by_name(self._plain_flags, why)
             lacking = self._lacking()
         if lacking is not None:
             raise InputError(
@@ -147,6 +143,7 @@ class Loop:
         if not self._wanted.only_recorded or self.options.profile is not None:
             return
         self._next("Build what is to be recorded")
+        way = self._way
         try:
             self._build_once_more()
             self._keep(self._work.training)
@@ -156,6 +153,9 @@ class Loop:
             if self.options.instrumented:  # without it there is nothing to go on with
                 raise
             self._work.training.unlink(missing_ok=True)
+            if self._way is not way:  # which was of no use
+                self._way = way
+                shutil.rmtree(self._work.compilers)
             self._say(f"{NO_TRAINING_BUILD}{error.headline}")
 
     def _build_once_more(self) -> None:
@@ -164,11 +164,7 @@ class Loop:
         self._build(flags)
         lost = self._lost()
         if lost is not None and type(self._way) is ByVariables:
-            self._say(
-                f"   {recorded} loses to the build's own {lost}: builds again, with compilers that "
-                f"add it behind, in {self._work.compilers}."
-            )
-            self._build(flags, ByName(self._work.compilers))
+            self._build_by_name(flags, f"{recorded} loses to the build's own {lost}")
             lost = self._lost()
         if same_code(self.binary, need(self._work.plain, "build")):
             why = "" if lost in (None, _FLAGS) else f", which loses to the build's own {lost}"
@@ -178,6 +174,15 @@ class Loop:
                 f"   Warning: {recorded} loses to the build's own {lost}: write {{flags}} behind "
                 "that, in --build."
             )
+
+    def _build_by_name(self, flags: BuildFlags, why: str) -> None:
+        """Have compilers add the flags, in this build and in all later ones."""
+        self._say(
+            f"   {why}. Builds again, with compilers that add the flags and a strip that does "
+            f"nothing, in {self._work.compilers}."
+        )
+        self._way = ByName(self._work.compilers)
+        self._build(flags)
 
     def _lost(self) -> str | None:
         """What the flags of the recorded build lost to, None if they changed what they were for."""
@@ -265,7 +270,9 @@ class Loop:
         """Build and keep what differs from what was there before."""
         put(before, self.binary)
         self._build(flags)
-        if filecmp.cmp(self.binary, before, shallow=False):
+        if self._is(before) and type(self._way) is ByVariables:
+            self._build_by_name(flags, "It is as it was before: the build sets its own flags")
+        if self._is(before):
             raise InputError(
                 "is as it was before: the build did not compile it anew, or not with its flags",
                 where=str(self.binary),
@@ -278,6 +285,9 @@ class Loop:
                 "was not given it."
             )
         self._keep(after)
+
+    def _is(self, build: Path) -> bool:
+        return filecmp.cmp(self.binary, build, shallow=False)
 
     def _is_usable(self, profile: Path) -> bool:
         self._next(f"Look at the profile {profile}")

@@ -41,6 +41,8 @@ class Training:
     """Keep call chains, for a profile by calling context."""
     exact: bool = False
     """Count every branch under the software LBR: no profile is better."""
+    any_status: bool = False
+    """A command may end with another status than 0."""
 
     def __post_init__(self) -> None:
         if self.exact and self.call_graph:
@@ -52,7 +54,7 @@ class Training:
     @property
     def whole_command(self) -> str:
         """All commands in one, through a shell if there are several."""
-        return " && ".join(self.commands)
+        return (" ; " if self.any_status else " && ").join(self.commands)
 
 
 def walks_frame_pointers(training: Training) -> bool:
@@ -114,17 +116,18 @@ def record(
         code = result.exit_code
         for warning in result.warnings:
             say(f"   Warning: {warning}")
-    check_trained(code, command)
+    check_trained(code, command, any_status=training.any_status)
     return None if choice.hardware else options.period or DEFAULT_PERIOD
 
 
-def check_trained(code: int, command: str) -> None:
-    """Raise InputError if a training run failed."""
-    if code:
+def check_trained(code: int, command: str, *, any_status: bool) -> None:
+    """Raise InputError if a training run failed, and may not."""
+    if code and not any_status:
         raise InputError(
             f"the training run failed with exit code {code}",
             where=command,
-            cure="A profile of a run that fails is of little use.",
+            cure="A profile of a run that fails is of little use. If that is how the program ends, "
+            "give --any-status.",
         )
 
 

@@ -140,6 +140,7 @@ class Variants:
         return [
             "--build", loop.build, "--binary", str(loop.binary), *trains, *kind.options(),
             *period, "--compiler", loop.compiler, *(["--emulate"] if training.emulate else []),
+            *(["--any-status"] if training.any_status else []),
             *([f"--{loop.layout}"] if loop.layout else []),
             *(["--remarks"] if loop.remarks else []),
             "--work", str(self.place(kind).directory),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -112,8 +113,9 @@ class Workplace:
         return self.binary.with_name(f"{self.binary.name}.bolt")
 
     def begin(self) -> None:
-        """Forget the builds of an earlier loop."""
+        """Forget the builds of an earlier loop, and how flags reached them."""
         self.directory.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(self.compilers, ignore_errors=True)
         for path in (self.training, self.rebuilt, self.propelled, self.laid_out):
             path.unlink(missing_ok=True)
 

@@ -71,6 +71,8 @@ def test_a_run_that_fails_or_does_not_count_is_told(place: Callable[[str], Path]
     with pytest.raises(InputError, match="failed with exit code 1") as caught:
         count(["./app", "./app 1 2 3 4 5 6"], raw, print)
     assert caught.value.where == "./app 1 2 3 4 5 6"
+    with pytest.raises(InputError, match="has written no counts"):
+        count(["./app 1 2 3 4 5 6"], raw, print, any_status=True)
 
 
 def test_counts_that_no_tool_reads_are_told_with_what_it_said(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,7 @@ OWN_LEVEL = "clang-22 $CFLAGS interp.c -O2 -fuse-ld=lld $LDFLAGS -o app"
 
 def test_training_flags_reach_a_build_whose_own_flags_win(loop: MakeLoop, said: list[str]) -> None:
     loop(training_flags=("-O1",), build=OWN_LEVEL, runs=0, last="training-build").run()
-    assert any("-O1 loses to the build's own -O2: builds again" in line for line in said)
+    assert any("-O1 loses to the build's own -O2. Builds again" in line for line in said)
     assert not same_code(Path("work/app.before"), Path("work/app.training"))
 
 
@@ -127,6 +128,44 @@ def test_a_profile_that_changes_no_code_is_told(loop: MakeLoop, said: list[str])
     ignores = BUILD.replace("$CFLAGS", f"{stamp} ${{CFLAGS%-fprofile-sample-use*}}")
     loop(build=ignores, train=None, profile=Path("none.prof")).run()
     assert any("its code is as before" in line for line in said)
+
+
+MAKEFILE_WITH_LINES = """
+app: interp.c
+	clang-22 -O2 -g -Wl,--build-id -fuse-ld=lld interp.c -o app
+"""
+
+
+@pytest.mark.parametrize("training_flags", [("-O1",), ()], ids=["training", "shipped"])
+def test_compilers_that_add_flags_serve_every_later_step(
+    loop: MakeLoop, said: list[str], training_flags: tuple[str, ...]
+) -> None:
+    Path("Makefile").write_text(MAKEFILE_WITH_LINES)
+    made = loop(build="make -B -s", training_flags=training_flags)
+    plain, rebuilt = (each.counted.totals for each in made.run())
+    assert rebuilt != plain
+    assert sum("Builds again, with compilers" in line for line in said) == 1
+    assert "The build sets its flags itself" in made.builds[1].keep[-1]
+
+
+def test_compilers_that_add_flags_in_vain_are_given_up(loop: MakeLoop, said: list[str]) -> None:
+    takes_profiles = "$(echo $CFLAGS | grep -o -- '-fprofile-sample-use[^ ]*')"
+    build = f"/usr/bin/clang-22 -O2 -g -Wl,--build-id {takes_profiles} interp.c -o app"
+    plain, rebuilt = (
+        each.counted.totals for each in loop(build=build, training_flags=("-O1",)).run()
+    )
+    assert rebuilt != plain
+    assert not Path("work/app.compilers").exists()
+
+
+def test_a_training_that_ends_with_another_status_names_its_way_out(loop: MakeLoop) -> None:
+    training = Training(("./app 2; exit 3",), 1009, True)
+    with pytest.raises(InputError, match="exit code 3") as caught:
+        loop(train=training).run()
+    assert "--any-status" in str(caught.value.cure)
+    plain, rebuilt = (each.counted for each in loop(train=replace(training, any_status=True)).run())
+    assert (plain.exit_code, rebuilt.exit_code) == (3, 3)
+    assert rebuilt.totals.taken < plain.totals.taken
 
 
 def test_training_flags_that_change_nothing_are_told(loop: MakeLoop, said: list[str]) -> None:
