@@ -147,8 +147,8 @@ def are_fdata(paths: Sequence[Path]) -> bool:
 
 def _read_stale(options: ConvertOptions, timings: Timings | None) -> Replayed:
     """Fdata of an earlier build, laid over this one."""
-    from lbr2pgo.profiles.bolt.fdata import fdata_text
     from lbr2pgo.profiles.bolt.fdata.stale_fdata import stale_counts
+    from lbr2pgo.profiles.registry import read_written
     from lbr2pgo.program.program import Program
     from lbr2pgo.replay.inference.inferred_recordings import with_stale
 
@@ -160,7 +160,9 @@ def _read_stale(options: ConvertOptions, timings: Timings | None) -> Replayed:
             cure="Give the build that it shall serve (--binary), and merge files by merge-fdata.",
         )
     program = Program.open(options.binary)
-    found = stale_counts(fdata_text.read(path), program)
+    written = read_written(path)
+    assert written is not None  # see `are_fdata`
+    found = stale_counts(written.belonging(program, most_stale=1.0).content, program)
     return with_stale(found.counts, found.partial, program, options, timings)
 
 

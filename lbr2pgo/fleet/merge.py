@@ -45,7 +45,7 @@ class MergeOptions:
     weights: Mapping[Path, Weight] = field(default_factory=dict)
     """What some inputs are multiplied by; all others weigh 1."""
     binary: Path | None = None
-    """The program of recordings, if not the one that they name."""
+    """The program of recordings, if not the one that they name; profiles must belong to it."""
     reading: ReadingOptions = field(default_factory=ReadingOptions)
     builds: tuple[str, ...] = ()
     """How the build-ids begin that are added up, in lower-case hex; all without any."""
@@ -94,7 +94,11 @@ def merge_files(options: MergeOptions, progress: Progress | None = None) -> Merg
     Raises InputError for what can't be read or does not go together, and OutputError.
     """
     readers = [None if path.is_dir() else reader_of(path) for path in options.inputs]
-    known = [reader for reader in readers if reader is not None and reader.merging is not None]
+    for path, reader in zip(options.inputs, readers, strict=True):
+        if reader is not None and reader.merging is None:
+            cure = "Merge the recordings, or their counts, and convert these."
+            raise InputError(f"{reader.kind} don't add up", where=str(path), cure=cure)
+    known = [reader for reader in readers if reader is not None]
     if known and len(known) < len(readers):
         raise _apart(options.inputs, readers)
     if known:
@@ -107,7 +111,7 @@ def merge_files(options: MergeOptions, progress: Progress | None = None) -> Merg
 
 
 def _apart(inputs: Sequence[Path], readers: Sequence[Reader[Any] | None]) -> InputError:
-    kinds = [r.kind if r and r.merging else "counts or recordings" for r in readers]
+    kinds = [reader.kind if reader else "counts or recordings" for reader in readers]
     other = next(i for i, kind in enumerate(kinds) if kind != kinds[0])
     return InputError(
         f"{inputs[0]} holds {kinds[0]}, {inputs[other]} holds {kinds[other]}",
@@ -127,12 +131,16 @@ def _merge_profiles(
             raise InputError(what, where=str(path), cure="Multiply all weights, or merge counts.")
     refuse_unwritable([options.output])
     reading, sizes = "", [size_of(str(path)) for path in options.inputs]
+    program = None if options.binary is None else Program.open(options.binary)
 
     def contents() -> Iterator[tuple[Any, int]]:
         nonlocal reading
         for number, (path, reader) in enumerate(zip(options.inputs, readers, strict=True)):
             reading = str(path)
-            yield reader.read(path), int(options.weight(path))
+            content = reader.read(path)
+            if program is not None:
+                reader.belonging(content, program, reading)
+            yield content, int(options.weight(path))
             _tell_end(progress, sizes, number)
 
     rule = _form_of_all(rules)

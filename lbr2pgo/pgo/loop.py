@@ -28,7 +28,7 @@ from lbr2pgo.pgo.reach import ByName, ByVariables, way_for
 from lbr2pgo.pgo.remarks import keep_remarks
 from lbr2pgo.pgo.same_work import check_same_work
 from lbr2pgo.pgo.steps import Say, put, run_build
-from lbr2pgo.pgo.stored import Usability, judge, judge_layout
+from lbr2pgo.pgo.stored import Usability, judge, judge_layout, refuse_another_program
 from lbr2pgo.pgo.trainer import Trainer
 from lbr2pgo.pgo.training import walks_frame_pointers
 from lbr2pgo.pgo.verdict import Built
@@ -316,7 +316,9 @@ class Loop:
         if not self.options.bolt:
             return
         tool, stored = needed_bolt(), self.options.bolt_profile
-        if stored is None:
+        if stored is not None:
+            refuse_another_program(stored, self.binary)
+        else:
             recording = self._work.bolt_recording
             self._trainer.record_newest(recording)
             self._next("Convert for BOLT")

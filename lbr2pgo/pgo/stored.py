@@ -45,6 +45,18 @@ def judge(profile: Path, binary: Path, *, for_gcc: bool = False) -> Usability:
     return _judged(profile, binary, stale)
 
 
+def refuse_another_program(profile: Path, binary: Path) -> None:
+    """Look at a profile of which llvm-bolt carries over what fits, however stale it is.
+
+    Raises InputError if it is none, or another program's.
+    """
+    written = read_written(profile)
+    if written is None:
+        cure = "Make one of a recording with lbr2pgo convert --bolt-yaml."
+        raise InputError("no profile for BOLT", where=str(profile), cure=cure)
+    written.belonging(Program.open(binary), most_stale=1.0)
+
+
 def judge_layout(recorded: Path, built: Path) -> Usability:
     """Whether the build that clusters of blocks went into has the blocks that were recorded.
 

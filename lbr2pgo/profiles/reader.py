@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from lbr2pgo.profiles.staleness import MOST_STALE
 from lbr2pgo.support.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -98,6 +99,16 @@ class Reader(ABC, Generic[T]):
         """In the kind whose places are told without the program; most are of such a kind."""
         return self, content
 
+    def belonging(
+        self, content: T, program: Program, where: str, most_stale: float = MOST_STALE
+    ) -> tuple[Reader[Any], Any]:
+        """As `placed`; raises InputError where it does not belong to the program."""
+        reader, placed = self.placed(content, program, where)
+        stale = reader.staleness(placed, program)
+        if stale is not None:
+            stale.refuse(where, program.image.path, most_stale=most_stale)
+        return reader, placed
+
     def counts(self, content: T, program: Program) -> BranchCounts | None:
         """What ran of a program, of what is `placed` in it."""
 
@@ -164,6 +175,11 @@ class WrittenProfile(Profile, Generic[T]):
         Raises InputError where it is broken.
         """
         reader, content = self.reader.placed(self.content, program, str(self.path))
+        return WrittenProfile(self.path, self.format, reader, content)
+
+    def belonging(self, program: Program, most_stale: float = MOST_STALE) -> WrittenProfile[Any]:
+        """`beside` the program; raises InputError where the profile does not belong to it."""
+        reader, content = self.reader.belonging(self.content, program, str(self.path), most_stale)
         return WrittenProfile(self.path, self.format, reader, content)
 
     def counts(self, program: Program) -> BranchCounts | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
-from lbr2pgo.program.demangle import demangled
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 
@@ -78,13 +77,15 @@ class Staleness:
         """Whose profile it is if it does not belong to the program, by the shares allowed."""
         if self.functions > most_missing:
             return Misfit.PROGRAM
-        if self.share > most_stale:
-            return Misfit.ARCHITECTURE if self.is_foreign else Misfit.BUILD
-        return None
+        if self.is_foreign and self.share > MOST_STALE:
+            return Misfit.ARCHITECTURE
+        return Misfit.BUILD if self.share > most_stale else None
 
     def reason(self, misfit: Misfit, program: object) -> str:
         """What speaks for a misfit."""
         if misfit is Misfit.PROGRAM:
+            from lbr2pgo.program.demangle import demangled  # formats are read to be listed, too
+
             names = ", ".join(map(demangled, self.missing))
             share = f"{self.functions:.0%} of its counts are in functions"
             return f"{share} that {program} lacks ({names})"

@@ -40,13 +40,16 @@ class PlacedProfile:
         return SourceInfo(str(written.path), written.reader.kind, Addresses.IMAGE)
 
     def counts(self, layout: ImageLayout) -> BranchCounts:
-        """The counts of the program, which is the one image that such a profile speaks of."""
-        counts = self.written.beside(self.program).counts(self.program)
+        """The counts of the program, which is the one image that such a profile speaks of.
+
+        Raises InputError where the profile does not belong to it.
+        """
+        counts = self.written.belonging(self.program).counts(self.program)
         assert counts is not None  # see `is_for_bolt`
         return counts
 
     def health(self) -> Mapping[str, int]:
-        """Nothing: what has no place is a matter of `lbr2pgo check`."""
+        """Nothing: what little has no place is a matter of `lbr2pgo check`."""
         return {}
 
 

@@ -14,6 +14,8 @@ import pytest
 from builders.binary_walks import BinaryWalk, walked
 
 from lbr2pgo.cli import main
+from lbr2pgo.pgo.stored import judge, refuse_another_program
+from lbr2pgo.support.errors import InputError
 
 SOURCES = Path(__file__).parents[2] / "testbins" / "src"
 FLAGS = (
@@ -38,8 +40,10 @@ FORMATS = {
     "propeller": ("--propeller-cc",),
     "propeller0": ("--propeller-version", "0", "--propeller-cc"),
 }
-FOR_BOLT = ("fdata", "yaml")
-BY_OFFSET = ("fdata",)
+WRITTEN_BY_OTHERS = ("llvm-profgen", "perf2bolt")
+EVERY = (*FORMATS, *WRITTEN_BY_OTHERS)
+FOR_BOLT = ("fdata", "yaml", "perf2bolt")
+BY_OFFSET = ("fdata", "perf2bolt")
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,15 @@ def bench(tmp_path_factory, tool, run):
             walk.write_text(steps.hybrid_script(steps.hybrid(400)))
         made = ["convert", walk, "--binary", binary, *words, found.profile(form), "--quiet"]
         assert main([str(word) for word in made]) == 0
-    run(tool("llvm-strip-22"), folder / "own", "-o", folder / "stripped")
+    walk, traces = walked(folder, folder / "own"), folder / "traces"
+    made = ["convert", walk, "--binary", folder / "own", "--preaggregated", traces, "--quiet"]
+    assert main([str(word) for word in made]) == 0
+    by_profgen, by_bolt = map(found.profile, WRITTEN_BY_OTHERS)
+    run(
+        tool("llvm-profgen-22"), f"--perfscript={walk}", f"--binary={folder / 'own'}",
+        f"--output={by_profgen}",
+    )  # fmt: skip
+    run(tool("perf2bolt-22"), folder / "own", "-pa", "-p", traces, "-o", by_bolt)
     return found
 
 
@@ -113,7 +125,7 @@ def expected(form: str, stranger: str) -> str | None:
 
 
 @pytest.mark.parametrize("stranger", ["own", *SAYS])
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", EVERY)
 def test_check_says_whose_profile_it_is(command, bench, form, stranger):
     words = ("check", bench.profile(form), "--binary", bench.program(stranger, form))
     said = None if stranger == "own" else expected(form, stranger)
@@ -129,7 +141,7 @@ def test_check_says_whose_profile_it_is(command, bench, form, stranger):
 
 
 @pytest.mark.parametrize("stranger", SAYS)
-@pytest.mark.parametrize("form", [form for form in FORMATS if not form.startswith("propeller")])
+@pytest.mark.parametrize("form", [form for form in EVERY if not form.startswith("propeller")])
 def test_a_profile_to_compare_with_must_be_the_program_s(command, bench, form, stranger):
     """The program's own recording is asked against what is not of it."""
     program = bench.program(stranger, form)
@@ -146,12 +158,10 @@ def test_a_profile_to_compare_with_must_be_the_program_s(command, bench, form, s
 @pytest.mark.parametrize("other", FORMATS)
 @pytest.mark.parametrize("form", ["line", "fdata", "afdo", "propeller"])
 def test_profiles_of_unlike_kinds_are_not_compared(command, bench, form, other):
-    kinds = {"line": "llvm", "binary": "llvm", "yaml": "fdata"}
+    kinds = {"yaml": "fdata", **dict.fromkeys(("line", "binary", "probe", "context"), "llvm")}
     alike = kinds.get(form, form) == kinds.get(other, other) and form != "propeller"
     words = ("check", bench.profile(form), "--binary", bench.program("own", form))
     answer = command(*words, "--against", bench.profile(other))
-    if {form, other} == {"line", "context"} or other == "probe":
-        return  # of one kind, and how alike they are is told
     assert answer.code == (0 if alike else 2)
     assert alike or "has nothing that compares with" in answer.err
 
@@ -167,3 +177,64 @@ def test_bolt_lays_nothing_out_by_another_program_s_profile(
     assert answer.code == 1
     assert "refused: " in answer.out
     assert not output.exists()
+
+
+@pytest.mark.parametrize("stranger", SAYS)
+@pytest.mark.parametrize("form", FOR_BOLT)
+@pytest.mark.parametrize("words", [("report",), ("view",), ("report", "--against")])
+def test_nothing_is_reported_of_a_profile_of_another(command, bench, words, form, stranger):
+    """Neither alone nor against the program's own recording."""
+    program = bench.program(stranger, form)
+    name, *option = words
+    recorded = [walked(bench.folder, program)] if option == ["--against"] else []
+    answer = command(name, *recorded, *option, bench.profile(form), "--binary", program)
+    assert (answer.code, answer.out) == (2, "")
+    assert f"the profile of {expected(form, stranger)}: " in answer.err
+
+
+@pytest.mark.parametrize("stranger", ["program", "architecture", "stranger"])
+def test_nothing_is_inferred_of_fdata_of_another(command, bench, tmp_path, stranger):
+    """That of an earlier build is what inference is for."""
+    program, output = bench.program(stranger), tmp_path / "new.fdata"
+    words = ("--binary", program, "--infer", "--fdata", output)
+    answer = command("convert", bench.profile("fdata"), *words)
+    assert (answer.code, answer.out) == (2, "")
+    assert f"the profile of {SAYS[stranger]}: " in answer.err
+    assert not output.exists()
+
+
+@pytest.mark.parametrize("stranger", SAYS)
+@pytest.mark.parametrize("form", EVERY)
+def test_merge_adds_up_what_is_of_the_program(command, bench, tmp_path, form, stranger):
+    profile, program = bench.profile(form), bench.program(stranger, form)
+    answer = command("merge", profile, profile, "--binary", program, "-o", tmp_path / "all")
+    said = expected(form, stranger)
+    if form.startswith("propeller"):
+        said = "Propeller clusters don't add up"
+    elif said is not None:
+        said = f"the profile of {said}: "
+    assert answer.code == (0 if said is None else 2)
+    assert said is None or said in answer.err
+
+
+@pytest.mark.parametrize("stranger", SAYS)
+@pytest.mark.parametrize("form", ["line", "binary", "llvm-profgen", "probe", "context", "afdo"])
+def test_no_build_uses_a_profile_of_another(bench, form, stranger):
+    """What `lbr2pgo pgo --profile` asks of a stored profile."""
+    said = expected(form, stranger)
+    words = bench.profile(form), bench.program(stranger, form)
+    if said is None:
+        assert judge(*words, for_gcc=form == "afdo").usable
+        return
+    with pytest.raises(InputError, match=f"the profile of {said}: "):
+        judge(*words, for_gcc=form == "afdo")
+
+
+@pytest.mark.parametrize("stranger", ["program", "stranger"])
+def test_no_layout_is_carried_over_from_another_program(bench, stranger):
+    """What `lbr2pgo pgo --bolt-profile` asks."""
+    with pytest.raises(InputError, match="the profile of another program: "):
+        refuse_another_program(bench.profile("yaml"), bench.program(stranger))
+    refuse_another_program(bench.profile("yaml"), bench.program("build"))
+    with pytest.raises(InputError, match="no profile for BOLT"):
+        refuse_another_program(bench.program("own"), bench.program("own"))
