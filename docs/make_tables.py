@@ -29,10 +29,11 @@ def _read_formats() -> Rows:
 def _written_formats() -> Rows:
     yield "format", "option", "written as", "read by", "limits", "facts from"
     for form in written_formats():
+        limits, facts = "; ".join(form.limitations), "; ".join(form.references)
         for each in form.forms:
             words = " ".join(output(form.name, "OUT", **each.options).words())
-            limits, facts = "; ".join(form.limitations), "; ".join(form.references)
             yield each.name, f"`{words}`", each.written_as, each.read_by, limits, facts
+            limits = facts = "as above"  # they are the format's, whatever its form
 
 
 def _options() -> Rows:
