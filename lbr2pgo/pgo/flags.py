@@ -12,7 +12,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -121,8 +121,16 @@ def config_file(flags: BuildFlags) -> str:
 
 
 def plain_flags(wanted: WantedFlags) -> BuildFlags:
-    """Of the build without a profile, which the others are measured against."""
+    """Of the build without a profile."""
     return BuildFlags(_found(wanted), _linked(wanted))
+
+
+def base_flags(wanted: WantedFlags) -> BuildFlags:
+    """Of what the others are measured against: nothing of ours is in its code.
+
+    Probes alone, and the names that they need, change what is inlined and how.
+    """
+    return plain_flags(replace(wanted, probes=False, bolt=False, propeller=False))
 
 
 def training_flags(wanted: WantedFlags) -> BuildFlags:

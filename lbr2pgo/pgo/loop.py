@@ -5,7 +5,6 @@ from __future__ import annotations
 import filecmp
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from time import monotonic, time
 
@@ -15,6 +14,7 @@ from lbr2pgo.pgo.cargo import ByRustflags
 from lbr2pgo.pgo.flags import (
     BuildFlags,
     WantedFlags,
+    base_flags,
     layout_flags,
     plain_flags,
     profile_flags,
@@ -92,10 +92,13 @@ class Loop:
             "again": self._rebuild_again, "propeller": self._lay_out_by_compiler,
             "bolt": self._lay_out,
         }  # fmt: skip
-        for name in chosen:
-            if name in steps:
-                steps[name]()
-        measured = self._measure() if STEPS[-1] in chosen else []
+        todo = [steps[name] for name in chosen if name in steps]
+        is_measured = STEPS[-1] in chosen
+        if is_measured and self._has_marks:
+            todo.insert(1 if STEPS[0] in chosen else 0, self._build_base)
+        for step in todo:
+            step()
+        measured = self._measure() if is_measured else []
         self._finish_step()
         return measured
 
@@ -126,7 +129,25 @@ class Loop:
                 cure="It must compile anew (`make clean all`, `cmake --fresh`), with the CFLAGS of "
                 "the environment, a compiler found by PATH, or `{flags}` in --build.",
             )
-        self._keep(self._work.plain)
+        self._keep(self._work.marked if self._has_marks else self._work.plain)
+
+    def _build_base(self) -> None:
+        """What is measured against, where the build without a profile has more in its code."""
+        kept = self._work.newest
+        if not self._work.plain.exists():
+            title = "Build plainly, to compare with"
+            if self._step:
+                self._say(f"   {title}:")
+            else:
+                self._next(title)
+            self._build(base_flags(self._wanted))
+            self._keep(self._work.plain)
+            put(kept, self.binary)
+
+    @property
+    def _has_marks(self) -> bool:
+        """Whether what profiles and layouts need changes the code of a build."""
+        return base_flags(self._wanted).compile != self._plain_flags.compile
 
     def _keep(self, build: Path) -> None:
         """Keep what was just built, and what the compiler said of it."""
@@ -147,7 +168,7 @@ class Loop:
         try:
             self._build_once_more()
             self._keep(self._work.training)
-            works = self._work.plain, self._work.training
+            works = self._work.unprofiled, self._work.training
             check_same_work(self._trainer.training.commands, self.binary, *works)
         except InputError as error:
             if self.options.instrumented:  # without it there is nothing to go on with
@@ -166,7 +187,7 @@ class Loop:
         if lost is not None and type(self._way) is ByVariables:
             self._build_by_name(flags, f"{recorded} loses to the build's own {lost}")
             lost = self._lost()
-        if same_code(self.binary, need(self._work.plain, "build")):
+        if same_code(self.binary, self._work.unprofiled):
             why = "" if lost in (None, _FLAGS) else f", which loses to the build's own {lost}"
             raise InputError(f"it is the same with {recorded}{why}")
         if lost is not None:
@@ -187,7 +208,7 @@ class Loop:
     def _lost(self) -> str | None:
         """What the flags of the recorded build lost to, None if they changed what they were for."""
         won = winning_levels(self.binary, self._wanted.only_recorded)
-        is_same = same_code(self.binary, need(self._work.plain, "build"))
+        is_same = same_code(self.binary, self._work.unprofiled)
         return " ".join(won) or (_FLAGS if is_same else None)
 
     def _build(self, flags: BuildFlags, way: ByVariables | None = None) -> None:
@@ -238,8 +259,8 @@ class Loop:
         return self.options.profile or self._work.profile
 
     def _rebuild(self) -> None:
-        need(self._work.plain, "build")
-        if self.options.profile is not None and not self._is_usable(self.options.profile):
+        before = self._work.unprofiled
+        if self.options.profile is not None and not self._is_usable(before):
             return
         need(self._profile, "convert")
         self._build_with_profile()
@@ -254,17 +275,20 @@ class Loop:
     def _build_with_profile(self) -> None:
         self._next("Build with the profile")
         self._work.propelled.unlink(missing_ok=True)  # made of an earlier one
-        self._build_anew(self._profile_flags, self._work.plain, self._work.rebuilt)
+        self._build_anew(self._profile_flags, self._work.unprofiled, self._work.rebuilt)
 
     @property
     def _profile_flags(self) -> BuildFlags:
         return profile_flags(self._profile, self._wanted)
 
     @property
+    def _compiled_flags(self) -> BuildFlags:
+        """Of the newest build."""
+        return self._profile_flags if self._work.rebuilt.exists() else self._plain_flags
+
+    @property
     def _layout_flags(self) -> BuildFlags:
-        is_plain = self._work.newest == self._work.plain
-        compiled = self._plain_flags if is_plain else self._profile_flags
-        return layout_flags(compiled, self._work.clusters, self._work.order)
+        return layout_flags(self._compiled_flags, self._work.clusters, self._work.order)
 
     def _build_anew(self, flags: BuildFlags, before: Path, after: Path) -> None:
         """Build and keep what differs from what was there before."""
@@ -289,9 +313,10 @@ class Loop:
     def _is(self, build: Path) -> bool:
         return filecmp.cmp(self.binary, build, shallow=False)
 
-    def _is_usable(self, profile: Path) -> bool:
+    def _is_usable(self, before: Path) -> bool:
+        profile = self._profile
         self._next(f"Look at the profile {profile}")
-        verdict = judge(profile, self._work.plain, for_gcc=self._is_gcc)
+        verdict = judge(profile, before, for_gcc=self._is_gcc)
         self._tell(verdict)
         return verdict.usable
 
@@ -347,7 +372,7 @@ class Loop:
     def _found(self) -> list[Built]:
         """The builds that there are."""
         plain = need(self._work.plain, "build")
-        builds = [Built(plain, self._way.advice(self._plain_flags))]
+        builds = [Built(plain, self._way.advice(base_flags(self._wanted)))]
         if self._work.rebuilt.exists():
             advice = self._way.advice(self._profile_flags)
             builds.append(Built(self._place(self._work.rebuilt), advice, (self._profile,)))
@@ -358,7 +383,8 @@ class Loop:
         tool = find_bolt() if self.options.bolt else None
         if tool is not None and self._work.laid_out.exists():
             layout = tuple(self._bolt_command(tool))
-            builds.append(replace(builds[-1], path=self._work.laid_out, layout=layout))
+            keep = self._way.advice(self._compiled_flags)
+            builds.append(Built(self._work.laid_out, keep, builds[-1].reads, layout))
         return builds
 
     def _measure(self) -> list[Measured]:

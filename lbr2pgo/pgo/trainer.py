@@ -71,7 +71,7 @@ class Trainer:
 
     def _training_of(self, build: Path) -> Training:
         """Call chains are by frame pointers on hardware, which a build to be shipped has not."""
-        if build != self._work.plain or not walks_frame_pointers(self.training):
+        if build != self._work.unprofiled or not walks_frame_pointers(self.training):
             return self.training
         self._say("   Note: records no call chains, for which this build lacks frame pointers")
         return replace(self.training, call_graph=False)
@@ -107,9 +107,9 @@ class Trainer:
     def _recorded(self) -> Recorded:
         work = self._work
         first = (work.recorded, work.recording)
-        if not self._options.both or work.recorded == work.plain:
+        if not self._options.both or work.recorded == work.unprofiled:
             return [first]
-        return [first, (work.plain, work.plain_recording)]
+        return [first, (work.unprofiled, work.plain_recording)]
 
     def _record(self, training: Training, recording: Path) -> None:
         self._begin("Train")

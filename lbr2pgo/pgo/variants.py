@@ -79,15 +79,15 @@ class Variants:
         if kind.refined:
             return self._seed_refined(kind)
         if kind == INSTRUMENTED:
-            self._copy(SHIPPED[0], kind, "before")
+            self._copy(SHIPPED[0], kind)
             return "training-build"
         if kind.told_by == "contexts":
             other = ProfileKind("probes", kind.training)
-            self._copy(other, kind, "before", "training")
+            self._copy(other, kind, "training")
             training = replace(self._training, call_graph=True)
             return "training-build" if walks_frame_pointers(training) else "train"
         if kind.training:
-            self._copy(ProfileKind(kind.told_by), kind, "before")
+            self._copy(ProfileKind(kind.told_by), kind)
             return "training-build"
         return "build"
 
@@ -105,13 +105,13 @@ class Variants:
             first, last = "train", "training"
         elif "again" in kind.refined:
             first, last = "again", "after"
-        self._copy(replace(kind, refined=()), kind, "before", last)
+        self._copy(replace(kind, refined=()), kind, last)
         return first
 
     def _copy(self, source: ProfileKind, target: ProfileKind, *endings: str) -> None:
         old, new = self.place(source), self.place(target)
         new.begin()
-        for ending in endings:
+        for ending in ("before", "marked", *endings):
             if old.file(ending).exists():
                 shutil.copy2(old.file(ending), new.file(ending))
         if old.compilers.exists():  # the build had to go this way

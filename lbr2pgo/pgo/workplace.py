@@ -24,8 +24,18 @@ class Workplace:
 
     @property
     def plain(self) -> Path:
-        """The build without a profile."""
+        """What the others are measured against: without a profile, and nothing of ours in it."""
         return self.file("before")
+
+    @property
+    def marked(self) -> Path:
+        """The same with what profiles and layouts need in its code, where they need any."""
+        return self.file("marked")
+
+    @property
+    def unprofiled(self) -> Path:
+        """The build without a profile that a profile or a layout changes."""
+        return self.marked if self.marked.exists() else need(self.plain, "build")
 
     @property
     def training(self) -> Path:
@@ -35,7 +45,7 @@ class Workplace:
     @property
     def recorded(self) -> Path:
         """What the compiler's profile is recorded of."""
-        return self.training if self.training.exists() else need(self.plain, "build")
+        return self.training if self.training.exists() else self.unprofiled
 
     @property
     def rebuilt(self) -> Path:
@@ -44,8 +54,8 @@ class Workplace:
 
     @property
     def newest(self) -> Path:
-        """The rebuilt one or, where there is none, the plain one."""
-        return self.rebuilt if self.rebuilt.exists() else need(self.plain, "build")
+        """The rebuilt one or, where there is none, the one without a profile."""
+        return self.rebuilt if self.rebuilt.exists() else self.unprofiled
 
     @property
     def recording(self) -> Path:
@@ -116,7 +126,8 @@ class Workplace:
         """Forget the builds of an earlier loop, and how flags reached them."""
         self.directory.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(self.compilers, ignore_errors=True)
-        for path in (self.training, self.rebuilt, self.propelled, self.laid_out):
+        made = self.plain, self.marked, self.training, self.rebuilt, self.propelled, self.laid_out
+        for path in made:
             path.unlink(missing_ok=True)
 
 

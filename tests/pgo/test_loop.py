@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from lbr2pgo.profiles.afdo import afdo
 from lbr2pgo.profiles.afdo.afdo import GccProfile
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.profiles.registry import output
+from lbr2pgo.program.block_map import has_block_map
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.program import Program
 from lbr2pgo.program.pseudo_probes import has_probes
@@ -71,8 +73,30 @@ def test_a_period_that_was_asked_for_stays(loop: MakeLoop, said: list[str]) -> N
 def test_probes_are_in_both_builds_and_in_the_profile(loop: MakeLoop) -> None:
     plain, rebuilt = (each.counted.totals for each in loop(probes=True).run())
     assert "!CFGChecksum" in Path("work/app.prof").read_text()
+    assert has_probes(Image.open("work/app.marked"))
     assert has_probes(Image.open("app"))
     assert rebuilt.taken < plain.taken
+
+
+@pytest.mark.parametrize("training_flags", [(), ("-O1",)], ids=["shipped", "training"])
+def test_what_is_measured_against_is_the_plain_build(
+    loop: MakeLoop, said: list[str], training_flags: tuple[str, ...]
+) -> None:
+    made = loop(probes=True, training_flags=training_flags)
+    plain, _ = made.run()
+    assert plain.name == "work/app.before"
+    assert not has_probes(Image.open("work/app.before"))
+    assert not any("profiling" in each.partition("-g")[2].replace("-fdebug-info-for-profiling", "")
+                   for each in made.builds[0].keep)  # fmt: skip
+    subprocess.run("clang-22 -O2 interp.c -fuse-ld=lld -o alone", shell=True, check=True)
+    assert same_code(Path("work/app.before"), Path("alone"))
+    builds = [line for line in said if "CFLAGS=" in line]
+    assert sum("pseudo-probe" not in line for line in builds) == 1
+    Path("work/app.before").unlink()
+    said.clear()
+    again, _ = loop(probes=True, training_flags=training_flags, first="measure").run()
+    assert steps(said) == ["Build plainly, to compare with", "Measure"]
+    assert again.counted == plain.counted
 
 
 def test_a_build_without_the_probes_that_were_asked_for_is_refused(
@@ -310,6 +334,7 @@ def test_propeller_lays_out_what_the_profile_was_compiled_into(
     ]  # fmt: skip
     assert [each.name for each in measured] == ["work/app.before", "work/app.after", "app"]
     assert len({each.counted.output for each in measured}) == 1
+    assert not has_block_map(Image.open("work/app.before"))
     plain, rebuilt, laid_out = (each.counted.totals.taken for each in measured)
     assert laid_out <= rebuilt < plain
     assert not [line for line in said if "Warning" in line]
