@@ -2,7 +2,8 @@
 
 From the hottest block on, a chain grows to the likeliest next block, if the block at hand is the
 likeliest to come before that one too (mutually most likely: W. W. Hwu et al., The Superblock,
-1993), and at least half of what leaves it goes there. Then it grows backwards in the same way.
+1993), at least half of what leaves it goes there, and that is at least half as often as the hottest
+block ran: so one count holds for all of a chain. Then it grows backwards in the same way.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import same_length, seal
 
 LIKELY = 0.5
-"""Least part of a block's executions that must go on to the next block of the chain."""
+"""Least part of a block's executions that must go on to the next block of the chain, and of those
+of its hottest block that each of its edges must have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,8 @@ def grown(count: I64, edges: ChainEdges) -> list[Chain]:
     found = []
     for seed in np.argsort(-count, kind="stable").tolist():
         if seed in free:
-            chain = _grow(edges, seed, followers, leaders, free)
+            least = LIKELY * int(count[seed])
+            chain = _grow(edges, seed, least, followers, leaders, free)
             if len(chain.blocks) > 1:
                 found.append(chain)
     return found
@@ -100,23 +103,24 @@ def _hottest_by(key: npt.NDArray[np.int64], count: I64, edges: I64) -> dict[int,
 def _grow(
     ways: ChainEdges,
     seed: int,
+    least: float,
     followers: dict[int, int],
     leaders: dict[int, int],
     free: set[int],
 ) -> Chain:
-    """Take the chain around a free block out of the free ones."""
+    """Take the chain around a free block, by edges of such a count, out of the free ones."""
     free.discard(seed)
     blocks, edges = [seed], []
     while (edge := followers.get(blocks[-1])) is not None:
         following = int(ways.target[edge])
-        if following not in free:
+        if following not in free or ways.count[edge] < least:
             break
         free.discard(following)
         blocks.append(following)
         edges.append(edge)
     while (edge := leaders.get(blocks[0])) is not None:
         before = int(ways.source[edge])
-        if before not in free:
+        if before not in free or ways.count[edge] < least:
             break
         free.discard(before)
         blocks.insert(0, before)

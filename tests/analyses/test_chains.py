@@ -10,7 +10,14 @@ from builders.evidence import evidence, gather, gather_sources, program, source,
 from builders.recordings import TESTBINS
 from builders.sources import Sample
 
-from lbr2pgo.analyses.chains import LIKELY, chains, executed_chains, saved_branches
+from lbr2pgo.analyses.chains import (
+    LIKELY,
+    ChainEdges,
+    chains,
+    executed_chains,
+    grown,
+    saved_branches,
+)
 from lbr2pgo.analyses.flow_graph import flow_graph, hottest_regions
 from lbr2pgo.evidence.path_counts import PATHS
 from lbr2pgo.model.exact_counts import ExactCounts
@@ -180,3 +187,29 @@ def _exact_saving(exact, graph, chain) -> int:
             saved += exact.get((branch, int(cfg.block_start[target])), 0)
             saved -= exact.get((branch, int(cfg.block_end[source])), 0)
     return saved
+
+
+AHEAD_OF_A_LOOP = {
+    0x1000: "90", 0x1001: "7501", 0x1003: "90", 0x1004: "90", 0x1005: "90", 0x1006: "75fc",
+    0x1008: "90", 0x1009: "c3",
+}  # fmt: skip
+"""1000 jumps to 1004, where a loop of one block begins; behind it 1008."""
+
+
+def test_blocks_that_rarely_ran_are_not_glued_to_a_loop() -> None:
+    """The loop's block has no hotter way in than that of the two entries."""
+    inner, ahead, entered = (0x1006, 0x1004), (0x1001, 0x1004), (0x7FFF0000, 0x1000)
+    stack = [(0x1009, 0x7FFF0000), *[inner] * 20, ahead, entered]
+    code = program([Function("f", 0x1000, 10)], AHEAD_OF_A_LOOP)
+    found = gather_sources([source(*[Sample(stack)] * 2)], code).evidence
+    graph = flow_graph(found, 0)
+    assert graph.cfg.block_start.tolist() == [0x1000, 0x1003, 0x1004, 0x1008]
+    assert graph.block_count.tolist() == [2, 0, 42, 2]
+    assert starts(found, executed=False) == []
+
+
+def test_one_count_holds_for_all_of_a_chain() -> None:
+    """Each step is the only way on and half as often as the next: together they are not."""
+    count = np.array([10, 30, 60, 100])
+    edges = ChainEdges(np.arange(3), np.arange(1, 4), np.array([10, 30, 60]), np.ones(3))
+    assert [chain.blocks for chain in grown(count, edges)] == [(2, 3)]

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pytest
 from builders.evidence import evidence, gather, with_limits
 from builders.perf_readings import stacks
 from builders.recordings import TESTBINS
@@ -89,17 +88,16 @@ def _starts(found: Evidence) -> list[int]:
     return np.flatnonzero(marked(found)).tolist()
 
 
-@pytest.mark.parametrize("name", ["interp.static", "shapes.static"])
-def test_samples_that_went_a_whole_path_are_those_of_a_walk_block_by_block(name: str) -> None:
-    recording = TESTBINS / "recordings" / f"x86-64-{name}.perf.data"
-    found = gather((recording,), TESTBINS / "x86-64" / name).evidence
+def test_samples_that_went_a_whole_path_are_those_of_a_walk_block_by_block() -> None:
+    recording = TESTBINS / "recordings" / "x86-64-shapes.static.perf.data"
+    found = gather((recording,), TESTBINS / "x86-64" / "shapes.static").evidence
     rows = [
         (tuple(int(word, 16) for word in str(row["chain"]).split()), row["paths"])
         for row in paths_across_calls(found, None).records()
         if int(row["blocks"] or 0) <= WAYS
     ]
     walked = [*walks(found, recording)]
-    assert len(rows) >= 2
+    assert len(rows) >= 10
     assert sum(int(times or 0) for _, times in rows) > 5
     for path, times in rows:
         whole = sum(
