@@ -18,6 +18,7 @@ from lbr2pgo.profiles.work import Work
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recordings import Replayed
 from lbr2pgo.replay.replay import Flow
+from lbr2pgo.sources.base import Addresses, BuildSource
 from lbr2pgo.support.timings import Timings
 
 
@@ -43,6 +44,14 @@ class RecordedProfile(Profile):
     def samples(self) -> SampleProfile | None:
         """What `convert` would write; None if there can't be one."""
         return self._samples
+
+    @property
+    def names_program(self) -> bool:
+        """Whether the recording tells what was recorded: addresses of a program alone are any's."""
+        return any(
+            source.info.addresses is Addresses.RUNTIME or isinstance(source, BuildSource)
+            for source in self.found.sources
+        )
 
     @property
     def conservation(self) -> float | None:

@@ -150,7 +150,7 @@ def _refuse_without_old(args: argparse.Namespace) -> None:
 def _bounds(gates: Gates, profile: Profile, *, is_later: bool = False) -> Bounds:
     """From which shares on a profile is not the program's, unless gates allow for more.
 
-    A recording beside what was recorded is poor where runs contradict the code.
+    A recording beside what it says was recorded is poor where runs contradict the code.
     """
     from lbr2pgo.analyses.quality_verdict import Bounds
     from lbr2pgo.analyses.recorded_profile import RecordedProfile
@@ -158,7 +158,7 @@ def _bounds(gates: Gates, profile: Profile, *, is_later: bool = False) -> Bounds
     missing = max(MOST_MISSING, gates.limits.get("missing", 0.0))
     # What stands in functions that are missing has no place either.
     stale = max(MOST_STALE, gates.limits.get("stale", 0.0), gates.limits.get("missing", 0.0))
-    is_known = isinstance(profile, RecordedProfile) and not is_later
+    is_known = isinstance(profile, RecordedProfile) and profile.names_program and not is_later
     return Bounds(1.0 if is_known else stale, missing)
 
 

@@ -88,8 +88,11 @@ def bench(tmp_path_factory, tool, run):
             walk.write_text(steps.hybrid_script(steps.hybrid(400)))
         made = ["convert", walk, "--binary", binary, *words, found.profile(form), "--quiet"]
         assert main([str(word) for word in made]) == 0
-    walk, traces = walked(folder, folder / "own"), folder / "traces"
-    made = ["convert", walk, "--binary", folder / "own", "--preaggregated", traces, "--quiet"]
+    walk, traces = walked(folder, folder / "own"), found.profile("preaggregated")
+    made = [
+        "convert", walk, "--binary", folder / "own", "--preaggregated", traces,
+        "--unsymbolized", found.profile("unsymbolized"), "--quiet",
+    ]  # fmt: skip
     assert main([str(word) for word in made]) == 0
     by_profgen, by_bolt = map(found.profile, WRITTEN_BY_OTHERS)
     run(
@@ -138,6 +141,19 @@ def test_check_says_whose_profile_it_is(command, bench, form, stranger):
         assert first == f"Verdict: {said}'s profile."
         assert answer.out.count("\n  wrong ") == 1
         assert "; refused: " in line.out
+
+
+@pytest.mark.parametrize("stranger", ["own", *SAYS])
+@pytest.mark.parametrize("form", ["preaggregated", "unsymbolized"])
+def test_addresses_alone_tell_no_more_than_that_it_is_another_build(command, bench, form, stranger):
+    answer = command("check", bench.profile(form), "--binary", bench.program(stranger))
+    if stranger == "own":
+        assert (answer.code, "another" in answer.out) == (0, False)
+    elif answer.code == 1:
+        assert answer.out.startswith("Verdict: another build's profile.\n")
+    else:  # of all that was recorded nothing lies where this program has code
+        assert (answer.code, answer.out) == (2, "")
+        assert "the inputs hold no counts of this binary" in answer.err
 
 
 @pytest.mark.parametrize("stranger", SAYS)
