@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -14,7 +15,14 @@ from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
 from lbr2pgo.profiles.base import Output
 from lbr2pgo.profiles.registry import steps
 from lbr2pgo.profiles.work import Work
-from lbr2pgo.replay.recordings import Inputs, Replayed, read_and_replay
+from lbr2pgo.replay.recordings import (
+    Inputs,
+    MakeReplaying,
+    Replayed,
+    Replaying,
+    read_and_replay,
+    replay_images,
+)
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError, Lbr2pgoError
@@ -87,7 +95,7 @@ def convert(
     refuse_unwritable(options.paths)
     found = read(options, progress, timings)
     if options.paths and not options.force:
-        found.refuse_unlogged()
+        found.refuse_doubtful()
     return write_outputs(found, options.outputs, timings, options.optional)
 
 
@@ -121,16 +129,18 @@ def read(
     options: ConvertOptions, progress: Progress | None = None, timings: Timings | None = None
 ) -> Replayed:
     """The first half of `convert`: what the recordings come to, recorded or inferred."""
-    if not (options.no_lbr or options.infer):
-        return read_and_replay(options, progress, timings)
-    from lbr2pgo.replay.inference.inferred_recordings import read_and_infer, with_flow
-
     if options.infer and are_fdata(options.profiles):
         return _read_stale(options, timings)
-    if options.infer:
-        found = read_and_replay(options, progress, timings)
-        return with_flow(found, timings)
-    return read_and_infer(options, progress, timings, force=options.force)
+    return read_and_replay(options, progress, timings, _replaying(options))
+
+
+def _replaying(options: ConvertOptions) -> MakeReplaying:
+    """What is done between the recordings and the outputs."""
+    if not (options.no_lbr or options.infer):
+        return Replaying
+    from lbr2pgo.replay.inference.inferred_recordings import ReplayingFlow, ReplayingInstructions
+
+    return ReplayingInstructions if options.no_lbr else ReplayingFlow
 
 
 def are_fdata(paths: Sequence[Path]) -> bool:
@@ -150,7 +160,7 @@ def _read_stale(options: ConvertOptions, timings: Timings | None) -> Replayed:
     from lbr2pgo.profiles.bolt.fdata.stale_fdata import stale_counts
     from lbr2pgo.profiles.registry import read_written
     from lbr2pgo.program.program import Program
-    from lbr2pgo.replay.inference.inferred_recordings import with_stale
+    from lbr2pgo.replay.inference.inferred_recordings import ReplayingStale
 
     path, *others = options.profiles
     if options.binary is None or others:
@@ -162,8 +172,10 @@ def _read_stale(options: ConvertOptions, timings: Timings | None) -> Replayed:
     program = Program.open(options.binary)
     written = read_written(path)
     assert written is not None  # see `are_fdata`
-    found = stale_counts(written.belonging(program, most_stale=1.0).content, program)
-    return with_stale(found.counts, found.partial, program, options, timings)
+    stale = stale_counts(written.belonging(program, most_stale=1.0).content, program)
+    replaying = partial(ReplayingStale, stale.counts, stale.partial)
+    (found,) = replay_images((), [program], options, timings=timings, replaying=replaying)
+    return found
 
 
 @dataclass(slots=True)

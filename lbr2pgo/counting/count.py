@@ -31,6 +31,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import field, replace
 from functools import cached_property, partial
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -68,6 +69,8 @@ from lbr2pgo.support.resembling import did_you_mean
 from lbr2pgo.support.sums import LIMIT, TooManyError, exact_sum
 from lbr2pgo.support.threads import distribute, threads
 
+C = TypeVar("C")
+
 _TYPE_FILTERS = ("any_call", "any_ret", "ind_call", "cond", "ind_jmp", "call")
 _TRANSACTION_FILTERS = ("abort_tx", "in_tx", "no_tx")
 
@@ -96,10 +99,10 @@ class CountingOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """What was counted, and how the binary was recognised."""
+class Counted(Generic[C]):
+    """What was counted, `BranchCounts` or others, and how the binary was recognised."""
 
-    counts: BranchCounts
+    counts: C
     match: ImageMatch | None
     """None for inputs that were counts already."""
     beside: tuple[ImageMatch, ...] = ()
@@ -422,7 +425,7 @@ def _of_each(
 
 def count_together(
     readings: Sequence[SampleReading], progress: Progress | None = None
-) -> list[Counted]:
+) -> list[Counted[BranchCounts]]:
     """Count every sample of a source for each of several images, in one pass over the source.
 
     Where a bias is to be corrected and there is one, in two. Where the source holds symbols, these
@@ -443,7 +446,7 @@ def count_together(
 
 def _counted_together(
     readings: Sequence[SampleReading], progress: Progress | None
-) -> list[Counted]:
+) -> list[Counted[BranchCounts]]:
     files = readings[0].files
     first, *others = [
         [TraceTable(reading.spaces, files) for reading in readings] for _ in range(threads())
@@ -461,7 +464,7 @@ def _add(tables: Sequence[TraceTable], *selected: Selected) -> None:
         table.add(*each)
 
 
-def _counted(reading: SampleReading, table: TraceTable) -> Counted:
+def _counted(reading: SampleReading, table: TraceTable) -> Counted[BranchCounts]:
     traces = table.traces()
     counts, outside = traces.counts()
     tallies = {
@@ -479,7 +482,7 @@ def count(
     options: CountingOptions | None = None,
     resolve: SymbolResolver | None = None,
     progress: Progress | None = None,
-) -> Counted:
+) -> Counted[BranchCounts]:
     """Counts of one image from any source; `resolve` finds symbols where it holds these."""
     return count_image(source, ImageFacts(layout, resolve), options, progress)
 
@@ -489,7 +492,7 @@ def count_image(
     image: ImageFacts,
     options: CountingOptions | None = None,
     progress: Progress | None = None,
-) -> Counted:
+) -> Counted[BranchCounts]:
     """As `count`, by all that is known of the image."""
     if isinstance(source, LineSource):
         raise InputError(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
-from lbr2pgo.counting.count import CountingOptions, Progress, SampleReading
-from lbr2pgo.counting.find_image import ImageMatch
+from lbr2pgo.counting.count import Counted, CountingOptions, Progress, SampleReading
 from lbr2pgo.counting.place import ImageFacts
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.model.instruction_counts import InstructionCounts, aggregate
@@ -22,21 +21,12 @@ from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.errors import InputError
 
 
-@dataclass(frozen=True, slots=True)
-class CountedInstructions:
-    """What was counted, and how the binary was recognised."""
-
-    counts: InstructionCounts
-    match: ImageMatch | None
-    """None for inputs that were counts already."""
-
-
 def count_instructions(
     source: Source,
     image: ImageFacts,
     options: CountingOptions | None = None,
     progress: Progress | None = None,
-) -> CountedInstructions:
+) -> Counted[InstructionCounts]:
     """Samples of one image by their instruction.
 
     Raises InputError for a recording of another binary, and for sources that hold no samples.
@@ -45,7 +35,7 @@ def count_instructions(
         return _count_samples(source, image, options or CountingOptions(), progress)
     if isinstance(source, InstructionSource):
         with headway.heard_by(progress):
-            return CountedInstructions(source.instruction_counts(image.layout), None)
+            return Counted(source.instruction_counts(image.layout), None)
     raise InputError(
         "holds branches, and no samples of instructions",
         where=source.info.path,
@@ -55,7 +45,7 @@ def count_instructions(
 
 def _count_samples(
     source: StackSource, image: ImageFacts, options: CountingOptions, progress: Progress | None
-) -> CountedInstructions:
+) -> Counted[InstructionCounts]:
     options = replace(options, event=options.event or _one_of_a_trace(source.info.events))
     reading, table = SampleReading(source, image, options, by_instruction=True), KeyTable()
     levels = [event.precise_ip for event in source.info.events]
@@ -68,9 +58,7 @@ def _count_samples(
     tallies = reading.tally.as_instruction_tally(counts.total, in_kernel)
     if any(level is not None for level in levels):
         tallies["instructions_precise"] = precise
-    return CountedInstructions(
-        replace(counts, build_id=image.layout.build_id, tallies=tallies), reading.match
-    )
+    return Counted(replace(counts, build_id=image.layout.build_id, tallies=tallies), reading.match)
 
 
 def _one_of_a_trace(events: Sequence[EventInfo]) -> str | None:

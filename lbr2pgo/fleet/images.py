@@ -160,7 +160,7 @@ def _converted(
     result: Conversion | IncompleteError
     try:
         if outputs and not force:
-            found.refuse_unlogged()
+            found.refuse_doubtful()
         result = write_outputs(found, outputs, Timings())
     except IncompleteError as error:
         result = error

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from lbr2pgo.counting.count import (
     kind_of_stacks,
 )
 from lbr2pgo.counting.find_by_branches import CodeBranches
-from lbr2pgo.counting.find_image import ImageMatch, refuse_other_machine
+from lbr2pgo.counting.find_image import refuse_other_machine
 from lbr2pgo.counting.place import Beside, ImageFacts
 from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.branch_counts import FROM, TO, BranchCounts, no_counts
@@ -53,9 +53,10 @@ from lbr2pgo.replay.replay import Flow, ReplayOptions, replay
 from lbr2pgo.replay.unlogged import unlogged
 from lbr2pgo.sources.base import Addresses, Source, SourceInfo, StackSource
 from lbr2pgo.sources.repeated_files import repetitions
-from lbr2pgo.sources.series import Recording, open_recordings, size_of
+from lbr2pgo.sources.series import open_recordings, size_of
 from lbr2pgo.support import headway
 from lbr2pgo.support.addresses import SLOT_BITS
+from lbr2pgo.support.counted import counted
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.errors import InputError
@@ -65,6 +66,10 @@ if TYPE_CHECKING:
     from lbr2pgo.program.process import Part
 
 T = TypeVar("T")
+
+FEWEST = 1000
+"""Samples from which a flow can be inferred: of SQLite's conditional branches, which are many, with
+so few a third of the weight is wrong, and with 20,000 a twelfth (docs/accuracy.md)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,11 +159,19 @@ class Replayed:
         known = self.corrections[number] if self.corrections else None
         return SampleReading(source, self.image, self.asked, known)
 
-    def refuse_unlogged(self) -> None:
-        """Raise IncompleteError where the recording seems to hold some branches alone."""
-        if not self.is_inferred and (doubt := unlogged(self.flow)) is not None:
+    def refuse_doubtful(self) -> None:
+        """Raise IncompleteError for too few samples, or where some branches alone seem recorded."""
+        if self.samples is not None:
+            self.refuse_nothing()
+            number = self.flow.tallies["instructions_sampled"]
+            said = f"{counted(number, 'sample')} {'is' if number == 1 else 'are'}"
+            doubt = None if number >= FEWEST else f"{said} too few to infer a flow from"
+            cure = f"Record more than {FEWEST:,} (a longer run, a shorter period), or give --force."
+        else:
+            doubt = None if self.is_inferred else unlogged(self.flow)
             cure = "Record all branches (perf record -b); print text with perf script --header."
             cure += " --infer infers the others, --force takes them as they are."
+        if doubt is not None:
             notes = [note for note in self.notes if note != doubt]
             raise IncompleteError(doubt, self.flow.tallies, notes, cure)
 
@@ -170,53 +183,32 @@ class Replayed:
 
 
 def read_and_replay(
-    inputs: Inputs, progress: Progress | None = None, timings: Timings | None = None
+    inputs: Inputs,
+    progress: Progress | None = None,
+    timings: Timings | None = None,
+    replaying: MakeReplaying | None = None,
 ) -> Replayed:
-    """Open recordings and their program, count, and replay.
+    """Open recordings and their program, count, and replay; `Replaying` unless told otherwise.
 
     Raises InputError for what can't be read, does not go together, or was recorded of another
     program.
     """
     timings = timings or Timings()
-    opened = open_inputs(inputs, progress, timings)
-    found = replay_sources(
-        opened.sources, opened.program, inputs, progress, timings, names=opened.names
-    )
-    return replace(found, notes=(*opened.notes, *found.notes))
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """Recordings and their program, open for reading."""
-
-    recordings: tuple[Recording, ...]
-    program: Program
-    notes: tuple[str, ...]
-    """What was assumed."""
-
-    @property
-    def sources(self) -> list[Source]:
-        """The recordings without their names."""
-        return [recording.source for recording in self.recordings]
-
-    @property
-    def names(self) -> list[str]:
-        """What notes call the recordings."""
-        return [recording.name for recording in self.recordings]
-
-
-def open_inputs(inputs: Inputs, progress: Progress | None, timings: Timings) -> Opened:
-    """The recordings and their program; InputError for what can't be read."""
     with timings.stage("open the inputs"):
         with headway.heard_by(progress):
-            recordings = tuple(open_recordings(inputs.profiles))
-        binary = inputs.binary or recorded_program([each.source for each in recordings])
+            recordings = open_recordings(inputs.profiles)
+        sources = [each.source for each in recordings]
+        binary = inputs.binary or recorded_program(sources)
         program = Program.open(binary)
         notes: tuple[str, ...] = tuple(repetitions(inputs.profiles))
     if inputs.binary is None:
         note = f"the program is {binary}, as recorded (build-id {program.image.build_id})"
         notes = (*notes, note)
-    return Opened(recordings, program, notes)
+    names = [each.name for each in recordings]
+    (found,) = replay_images(
+        sources, [program], inputs, progress, timings, names=names, replaying=replaying
+    )
+    return replace(found, notes=(*notes, *found.notes))
 
 
 def replay_sources(
@@ -246,6 +238,7 @@ def replay_images(
     names: Sequence[str] | None = None,
     beside: Sequence[Neighbour] = (),
     skips_absent: bool = False,
+    replaying: MakeReplaying | None = None,
 ) -> list[Replayed]:
     """As `replay_sources` for each of several images, in one pass over each source.
 
@@ -254,82 +247,93 @@ def replay_images(
     """
     options, timings = options or ReadingOptions(), timings or Timings()
     names = names or [source.info.path for source in sources]
-    images = [_Image(program, options, sources, beside) for program in programs]
+    images = [(replaying or Replaying)(program, options, sources, beside) for program in programs]
     sizes = [size_of(name) for name in names]
     for i, source in enumerate(sources):
         over_all = progress_over_all(progress, sizes, i)
         with timings.stage("read and count", sizes[i]):
             _count_images(source, images, over_all, skips_absent=skips_absent)
-    return [image.replayed(sources, names, options, timings) for image in images]
+    return [image.replayed(names, timings) for image in images]
 
 
-class _Image:
-    """What was found of one image, source by source."""
+class Replaying:
+    """One image on its way from sources to `Replayed`; what infers takes a step of it otherwise."""
 
     def __init__(
         self,
         program: Program,
         options: ReadingOptions,
         sources: Sequence[Source],
-        beside: Sequence[Neighbour],
+        beside: Sequence[Neighbour] = (),
     ) -> None:
-        self.program, self.asked, self.beside = program, options.counting, beside
+        self.program, self.options, self.sources, self.beside = program, options, sources, beside
         self.facts = image_facts(options, program, sources, beside)
-        self.counted: list[Counted | InputError] = []
+        self.counted: list[Counted[Any] | InputError] = []
+        """Of each source."""
 
     def reading(self, source: StackSource) -> SampleReading:
+        """What counts a source's samples."""
         self.refuse_other_machine(source)
-        return SampleReading(source, self.facts, self.asked)
+        return SampleReading(source, self.facts, self.options.counting)
 
-    def count(self, source: Source, progress: Progress | None) -> Counted:
+    def count(self, source: Source, progress: Progress | None) -> Counted[Any]:
+        """Count a source alone."""
         self.refuse_other_machine(source)
-        return count_image(source, self.facts, self.asked, progress)
+        return count_image(source, self.facts, self.options.counting, progress)
 
     def refuse_other_machine(self, source: Source) -> None:
+        """Raise InputError for a recording of another machine."""
         layout = self.program.image.layout
         refuse_other_machine(layout, source.info.machine, where=source.info.path)
 
-    def replayed(
-        self,
-        sources: Sequence[Source],
-        names: Sequence[str],
-        options: ReadingOptions,
-        timings: Timings,
-    ) -> Replayed:
-        notes: list[str] = []
-        filters: list[str] = []
-        damage: list[str] = []
-        for name, source, found in zip(names, sources, self.counted, strict=True):
+    def replayed(self, names: Sequence[str], timings: Timings) -> Replayed:
+        """What all sources, by these names in notes, come to."""
+        damage, notes, filters = list[str](), list[str](), list[str]()
+        for name, source, found in zip(names, self.sources, self.counted, strict=True):
             if isinstance(found, InputError):
                 notes.append(told_of(name, found.what))
                 continue
             left_out = [told_of(name, note) for note in filter_notes(source.info)]
             filters += left_out
-            matches = (found.match, *found.beside)
-            notes += [told_of(name, note) for each in matches for note in match_notes(each)]
-            notes += left_out
+            notes += [told_of(name, note) for note in self.notes_on(source, found)]
             damage += [told_of(name, note) for note in damage_of(source)]
         there = [found for found in self.counted if not isinstance(found, InputError)]
-        no = no_counts(self.program.image.build_id)
-        counts = merged([found.counts for found in there] or [no], merge)
         borders = merge_borders([found.borders for found in there])
+        counts = self.branches([found.counts for found in there], timings)
         with timings.stage("replay"):
-            judged_by = replay_options(options)
-            counts = impute(counts) if options.correct_runs else counts
+            judged_by = ReplayOptions(strict=self.options.strict, compat=self.options.compat)
             program = with_parts(self.program, [each.part for each in self.beside], counts)
             flow = replay(counts, program, judged_by)
+        corrections = (None if isinstance(c, InputError) else c.correction for c in self.counted)
         return Replayed(
-            program, tuple(sources), self.facts, self.asked, judged_by, flow,
-            (*damage, *notes, *replay_notes(flow)), tuple(filters), borders,
-            corrections=tuple(
-                None if isinstance(each, InputError) else each.correction for each in self.counted
-            ),
+            program, tuple(self.sources), self.facts, self.options.counting, judged_by, flow,
+            (*damage, *notes, *self.notes_of(flow)), tuple(filters), borders,
+            corrections=tuple(corrections),
         )  # fmt: skip
+
+    def branches(self, parts: Sequence[Any], timings: Timings) -> BranchCounts:
+        """What was counted of all sources together."""
+        counts = merged(parts or [no_counts(self.program.image.build_id)], merge)
+        return impute(counts) if self.options.correct_runs else counts
+
+    def notes_on(self, source: Source, found: Counted[Any]) -> Iterator[str]:
+        """What is to be said of one source."""
+        yield from match_notes(found)
+        yield from filter_notes(source.info)
+
+    def notes_of(self, flow: Flow) -> Iterator[str]:
+        """And of what they come to."""
+        yield from replay_notes(flow)
+
+
+MakeReplaying = Callable[
+    [Program, ReadingOptions, Sequence[Source], Sequence[Neighbour]], Replaying
+]
 
 
 def _count_images(
     source: Source,
-    images: Sequence[_Image],
+    images: Sequence[Replaying],
     progress: Progress | None,
     *,
     skips_absent: bool,
@@ -390,11 +394,6 @@ def merged(counts: Sequence[T], add_up: Callable[[Sequence[T]], T]) -> T:
         ) from error
 
 
-def replay_options(options: ReadingOptions) -> ReplayOptions:
-    """How fall-throughs are judged."""
-    return ReplayOptions(strict=options.strict, compat=options.compat)
-
-
 def image_facts(
     options: ReadingOptions,
     program: Program,
@@ -451,10 +450,11 @@ def damage_of(source: Source) -> Iterator[str]:
     return (type(reason)(f"{n:,} {reason}") for reason, n in source.health().items() if n)
 
 
-def match_notes(match: ImageMatch | None) -> Iterator[str]:
-    """What had to be assumed of which image was recorded."""
-    if match is not None and match.assumption:
-        yield match.assumption
+def match_notes(found: Counted[Any]) -> Iterator[str]:
+    """What had to be assumed of which images were recorded."""
+    for match in (found.match, *found.beside):
+        if match is not None and match.assumption:
+            yield match.assumption
 
 
 def filter_notes(info: SourceInfo) -> Iterator[str]:

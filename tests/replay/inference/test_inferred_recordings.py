@@ -77,12 +77,12 @@ def test_the_same_samples_give_the_same_bytes(sampled: Sampled, tmp_path: Path) 
     assert written[0] == written[1]
 
 
-def test_too_few_samples_are_refused_but_by_force(sampled: Sampled) -> None:
-    path = sampled(900)
+def test_too_few_samples_are_refused_but_by_force(sampled: Sampled, tmp_path: Path) -> None:
+    path, outputs = sampled(900), (output("fdata", tmp_path / "fdata"),)
     with pytest.raises(IncompleteError, match="900 samples are too few") as refused:
-        converted(path)
+        converted(path, outputs=outputs)
     assert "--force" in (refused.value.cure or "")
-    assert len(converted(path, force=True).counts) > 0
+    assert len(converted(path, outputs=outputs, force=True).counts) > 0
 
 
 def test_samples_that_are_all_elsewhere_are_an_empty_profile(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_one_sample_is_too_thin(tmp_path: Path) -> None:
     start = int(Program.open(PIE).functions.start[5])
     path = written(tmp_path / "one", f"E cycles\nS {start:x} 1\n")
     with pytest.raises(IncompleteError, match="1 sample is too few") as refused:
-        converted(path)
+        converted(path, outputs=(output("fdata", tmp_path / "fdata"),))
     assert "a longer run" in (refused.value.cure or "")
 
 

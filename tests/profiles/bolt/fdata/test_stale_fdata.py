@@ -147,7 +147,7 @@ def test_what_holds_no_branches_is_refused(fresh: Fdata, tmp_path: Path) -> None
     columns = [none.astype(np.uint8), none.astype(np.int32), *[none.astype(np.uint64)] * 2]
     fdata_text.write(Fdata((), samples=FdataSamples(*columns)), path)
     with pytest.raises(EmptyProfileError, match="no branches"):
-        read(ConvertOptions((path,), PIE, infer=True))
+        convert(ConvertOptions((path,), PIE, infer=True))
     fdata_text.write(fresh, path)
     for inputs, binary in (((path, path), PIE), ((path,), None)):
         with pytest.raises(InputError, match="one file, for one binary"):
