@@ -159,12 +159,12 @@ def open(path: PathLike) -> Source:
 def _evidence(inputs: dict[str, Any], *analyses: str) -> Evidence:
     """What recordings tell these analyses."""
     from lbr2pgo.replay.processes import ProcessInputs
-    from lbr2pgo.reports.gather import gather
+    from lbr2pgo.reports.gather import gather, look_for_analyses
     from lbr2pgo.reports.placed_profiles import read_inputs
 
-    found = read_inputs(ProcessInputs(**inputs))
+    found = read_inputs(ProcessInputs(**inputs), asks=look_for_analyses(analyses))
     found.refuse_nothing()
-    return gather(found, analyses=analyses).evidence
+    return gather(found).evidence
 
 
 def _of_process(

@@ -7,6 +7,7 @@ from dataclasses import field
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lbr2pgo.counting.count import Progress
 from lbr2pgo.model import waterfall
@@ -16,6 +17,7 @@ from lbr2pgo.profiles.base import Output
 from lbr2pgo.profiles.registry import steps
 from lbr2pgo.profiles.work import Work
 from lbr2pgo.replay.recordings import (
+    Asks,
     Inputs,
     MakeReplaying,
     Replayed,
@@ -28,6 +30,9 @@ from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError, Lbr2pgoError
 from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable
 from lbr2pgo.support.timings import Timings
+
+if TYPE_CHECKING:
+    from lbr2pgo.evidence.second_look import SecondLook
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,7 @@ def convert(
     """
     timings = timings or Timings()
     refuse_unwritable(options.paths)
-    found = read(options, progress, timings)
+    found = read(options, progress, timings, look_for((*options.outputs, *options.optional)))
     if options.paths and not options.force:
         found.refuse_doubtful()
     return write_outputs(found, options.outputs, timings, options.optional)
@@ -113,7 +118,7 @@ def write_outputs(
     paths = [path for output in every for path in output.paths]
     refuse_overwriting(paths, [found.program.image.path])
     found.refuse_nothing()
-    work = Work(found, timings, lambda work: chain(*(each.findings(work) for each in every)))
+    work = Work(found, timings)
     done = _write(outputs, optional, work)
     tallies = {**found.flow.tallies, **done.tallies}
     waterfall.check(tallies, steps())
@@ -125,13 +130,31 @@ def write_outputs(
     return Conversion(found.counts, found.flow, tallies, notes, tuple(done.written), binary)
 
 
+def look_for(outputs: Sequence[Output]) -> Asks:
+    """All that outputs are going to ask of the samples, to be found in one reading."""
+
+    def look(found: Replayed) -> SecondLook | None:
+        work = Work(found, Timings())
+        wanted = dict.fromkeys(chain(*(each.findings(work) for each in outputs)))
+        if not wanted:
+            return None
+        from lbr2pgo.evidence.second_look import SecondLook
+
+        return SecondLook(found, wanted)
+
+    return look
+
+
 def read(
-    options: ConvertOptions, progress: Progress | None = None, timings: Timings | None = None
+    options: ConvertOptions,
+    progress: Progress | None = None,
+    timings: Timings | None = None,
+    asks: Asks | None = None,
 ) -> Replayed:
     """The first half of `convert`: what the recordings come to, recorded or inferred."""
     if options.infer and are_fdata(options.profiles):
         return _read_stale(options, timings)
-    return read_and_replay(options, progress, timings, _replaying(options))
+    return read_and_replay(options, progress, timings, _replaying(options), asks)
 
 
 def _replaying(options: ConvertOptions) -> MakeReplaying:

@@ -190,11 +190,12 @@ def _replayed(path: str, program: Program) -> Profile:
     from lbr2pgo.analyses import stack_ends
     from lbr2pgo.analyses.recorded_profile import RecordedProfile
     from lbr2pgo.replay.recordings import Inputs, read_and_replay
-    from lbr2pgo.reports.gather import gather
+    from lbr2pgo.reports.gather import gather, look_for_analyses
 
-    found = read_and_replay(Inputs((Path(path),), Path(program.image.path)))
+    asks = look_for_analyses((stack_ends.NAME,))
+    found = read_and_replay(Inputs((Path(path),), Path(program.image.path)), asks=asks)
     found.refuse_nothing()
-    evidence = gather(found, analyses=(stack_ends.NAME,)).evidence
+    evidence = gather(found).evidence
     return RecordedProfile(found, program, stack_ends.position_bias(evidence))
 
 

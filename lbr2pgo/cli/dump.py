@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from lbr2pgo.program.program import Program
-    from lbr2pgo.replay.recordings import Replayed
+    from lbr2pgo.replay.recordings import Asks, Replayed
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -171,10 +171,13 @@ def run_disasm(args: argparse.Namespace) -> int:
 
 def run_cfg(args: argparse.Namespace) -> int:
     """Show a function's graph."""
+    from lbr2pgo.analyses import function_view
     from lbr2pgo.dumping.cfg import CfgDump
     from lbr2pgo.dumping.graph_files import GRAPH_FILES
+    from lbr2pgo.reports.gather import look_for_analyses
 
-    program, function, found = _function(args)
+    asks = look_for_analyses((function_view.NAME,)) if args.format in GRAPH_FILES else None
+    program, function, found = _function(args, asks)
     if args.format in GRAPH_FILES:
         _print(GRAPH_FILES[args.format](_network(program, function, found)))
         return 0
@@ -214,7 +217,9 @@ def run_profile(args: argparse.Namespace) -> int:
     return 0
 
 
-def _function(args: argparse.Namespace) -> tuple[Program, int, Replayed | None]:
+def _function(
+    args: argparse.Namespace, asks: Asks | None = None
+) -> tuple[Program, int, Replayed | None]:
     """The program, the function asked for, and what was recorded of it, if a profile is given."""
     from lbr2pgo.program.code.named_functions import find_function
     from lbr2pgo.program.program import Program
@@ -225,13 +230,12 @@ def _function(args: argparse.Namespace) -> tuple[Program, int, Replayed | None]:
             raise InputError("there is nothing to show", cure="Name a recording or --binary.")
         program = Program.open(args.binary)
         return program, find_function(program, args.function), None
-    found = _replayed(args)
+    found = _replayed(args, asks)
     return found.program, find_function(found.program, args.function), found
 
 
 def _network(program: Program, function: int, found: Replayed | None) -> nx.DiGraph:
     """The function's graph, with what was recorded of it, if anything was."""
-    from lbr2pgo.analyses import function_view
     from lbr2pgo.analyses.flow_network import code_network, flow_network
     from lbr2pgo.analyses.places import PlaceNames
     from lbr2pgo.reports.gather import gather
@@ -239,10 +243,10 @@ def _network(program: Program, function: int, found: Replayed | None) -> nx.DiGr
     if found is None:
         names = PlaceNames(program, program.debug_info())
         return code_network(program, names, program.cfg(function))
-    return flow_network(gather(found, analyses=(function_view.NAME,)).evidence, function)
+    return flow_network(gather(found).evidence, function)
 
 
-def _replayed(args: argparse.Namespace) -> Replayed:
+def _replayed(args: argparse.Namespace, asks: Asks | None = None) -> Replayed:
     from lbr2pgo.cli.progress import SampleProgress
     from lbr2pgo.replay.recordings import Inputs, read_and_replay
     from lbr2pgo.support.timings import Timings
@@ -254,7 +258,7 @@ def _replayed(args: argparse.Namespace) -> Replayed:
         strict=args.strict,
     )
     with SampleProgress(inputs.profiles) as progress:
-        found = read_and_replay(inputs, progress, Timings(progress.stage))
+        found = read_and_replay(inputs, progress, Timings(progress.stage), asks=asks)
     found.refuse_nothing()
     warn(found.notes)
     note(found.notes)

@@ -110,7 +110,13 @@ class Counted(Generic[C]):
     borders: Borders = field(default_factory=lambda: merge(()))
     """Where branches that leave the image went, and where those that reach it came from."""
     correction: Correction | None = None
-    """What was done against a bias; None where nobody asked."""
+    """What is done against a bias, in the next reading if that was not known; None where nobody
+    asked."""
+
+    @property
+    def is_biased(self) -> bool:
+        """Whether something is."""
+        return self.correction is not None and self.correction.is_any
 
 
 Progress = Callable[[int, float | None], None]
@@ -305,6 +311,8 @@ def is_wanted(event: EventInfo, name: str | None) -> bool:
 
 Selected = tuple[BranchStacks, I64, U8]
 """A batch, with its samples' spaces (negative: not to be counted) and `StackKind`s."""
+Onlooker = Callable[[BranchStacks, I64, U8], object]
+"""Is shown each batch that is selected."""
 
 
 class SampleReading:
@@ -329,11 +337,12 @@ class SampleReading:
         self.tally = _SampleTally()
         self.source, self.image = source, image
         self._selection = _Selection(source, image, options, by_instruction=by_instruction)
-        self.correction, done = known, known or Correction()
+        self.onlookers: list[Onlooker] = []
+        self._known, done = known, known or Correction()
         self._drops = (
             options.drop_newest + done.drops_newest, options.drop_oldest + done.drops_oldest
         )  # fmt: skip
-        self._options, self._weigher = options, Weigher(done, self.spaces)
+        self._weigher = Weigher(done, self.spaces)
         looks_for_bias = options.corrects_bias and not by_instruction and known is None
         self._ends: list[Ends] | None = [] if looks_for_bias else None
         self._saw_full = False
@@ -368,17 +377,18 @@ class SampleReading:
         self.tally.count_entries(batch, kept, spaces >= 0)
         if self._ends is not None:
             self._ends.append(ends_of(kept, spaces, kinds, self.spaces))
+        for look in self.onlookers:
+            look(kept, spaces, kinds)
         return kept, spaces, kinds
 
-    def corrected(self) -> SampleReading:
-        """What to read instead where all samples, read before, show a bias; else itself."""
-        if self._ends is None:
-            return self
-        found, self._ends = correction(iter(self._ends)), None
-        self.correction = found
-        if not found.is_any:
-            return self
-        return SampleReading(self.source, self.image, self._options, found)
+    @property
+    def corrects(self) -> bool:
+        """Whether something is done against a bias."""
+        return self._known is not None and self._known.is_any
+
+    def correction(self) -> Correction | None:
+        """What all samples, read before, want done against a bias; None where nobody asks."""
+        return self._known if self._ends is None else correction(iter(self._ends))
 
     def _in_llvms_code(
         self, batch: BranchStacks, spaces: I64, is_code: Callable[[ImageAddresses], Bools]
@@ -428,25 +438,8 @@ def count_together(
 ) -> list[Counted[BranchCounts]]:
     """Count every sample of a source for each of several images, in one pass over the source.
 
-    Where a bias is to be corrected and there is one, in two. Where the source holds symbols, these
-    are the first one's.
+    Where the source holds symbols, these are the first one's.
     """
-    found = _counted_together(readings, progress)
-    corrected = [reading.corrected() for reading in readings]
-    again = [i for i, reading in enumerate(corrected) if reading is not readings[i]]
-    if again:
-        biased = _counted_together([corrected[i] for i in again], progress)
-        for i, counted in zip(again, biased, strict=True):
-            found[i] = counted
-    return [
-        replace(each, correction=reading.correction)
-        for each, reading in zip(found, corrected, strict=True)
-    ]
-
-
-def _counted_together(
-    readings: Sequence[SampleReading], progress: Progress | None
-) -> list[Counted[BranchCounts]]:
     files = readings[0].files
     first, *others = [
         [TraceTable(reading.spaces, files) for reading in readings] for _ in range(threads())
@@ -457,6 +450,13 @@ def _counted_together(
         for table, other in zip(first, tables, strict=True):
             table.merge(other)
     return [_counted(*each) for each in zip(readings, first, strict=True)]
+
+
+def look_together(readings: Sequence[SampleReading], progress: Progress | None = None) -> None:
+    """Show every sample of a source to the onlookers of each reading, in one pass."""
+    with closing(_of_each(readings, progress)) as batches:
+        for _ in batches:
+            pass
 
 
 def _add(tables: Sequence[TraceTable], *selected: Selected) -> None:
@@ -473,7 +473,7 @@ def _counted(reading: SampleReading, table: TraceTable) -> Counted[BranchCounts]
         "runs_in_image/between_pieces": table.between_pieces(),
     }
     counts = replace(counts, build_id=reading.image.layout.build_id, tallies=tallies)
-    return Counted(counts, reading.match, reading.beside, traces.borders())
+    return Counted(counts, reading.match, reading.beside, traces.borders(), reading.correction())
 
 
 def count(
@@ -483,8 +483,16 @@ def count(
     resolve: SymbolResolver | None = None,
     progress: Progress | None = None,
 ) -> Counted[BranchCounts]:
-    """Counts of one image from any source; `resolve` finds symbols where it holds these."""
-    return count_image(source, ImageFacts(layout, resolve), options, progress)
+    """Counts of one image from any source; `resolve` finds symbols where it holds these.
+
+    Where a bias is to be corrected and there is one, the source is read a second time.
+    """
+    image = ImageFacts(layout, resolve)
+    found = count_image(source, image, options, progress)
+    if isinstance(source, StackSource) and found.is_biased:
+        reading = SampleReading(source, image, options, found.correction)
+        (found,) = count_together([reading], progress)
+    return found
 
 
 def count_image(
@@ -493,7 +501,7 @@ def count_image(
     options: CountingOptions | None = None,
     progress: Progress | None = None,
 ) -> Counted[BranchCounts]:
-    """As `count`, by all that is known of the image."""
+    """As `count`, by all that is known of the image, in one reading."""
     if isinstance(source, LineSource):
         raise InputError(
             "holds branches by function and source line, and no addresses: profiles need the "

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -82,6 +82,14 @@ class Collector(Protocol[Result]):
 
     def result(self) -> Result:
         """What was seen."""
+
+
+@runtime_checkable
+class ByInstruction(Protocol):
+    """A finding with a row for each instruction of a flow."""
+
+    def of_instructions(self, rows: I64) -> Self:
+        """The same of another flow, whose instructions have these rows here."""
 
 
 @dataclass(frozen=True, slots=True)

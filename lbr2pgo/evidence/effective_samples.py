@@ -17,9 +17,9 @@ from lbr2pgo.evidence.collector import Finding, Samples
 from lbr2pgo.evidence.sample_runs import next_marked
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
-from lbr2pgo.support.arrays import F64
+from lbr2pgo.support.arrays import F64, I64
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import same_length, seal, taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,10 @@ class Spread:
     def __post_init__(self) -> None:
         seal(self)
         same_length(self)
+
+    def of_instructions(self, rows: I64) -> Spread:
+        """See `ByInstruction`."""
+        return taken(self, rows)
 
 
 def effective_part(moments: F64) -> F64:

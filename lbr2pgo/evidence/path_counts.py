@@ -16,7 +16,7 @@ from lbr2pgo.evidence._chain_paths import ChainFollower
 from lbr2pgo.evidence.collector import Finding, Samples
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.tables import seal
+from lbr2pgo.support.tables import seal, taken
 
 WAYS = 32
 """Blocks that a path is remembered back; behind so many, all paths are one."""
@@ -60,11 +60,19 @@ class PathCounts:
     def __post_init__(self) -> None:
         seal(self)
 
+    def of_instructions(self, rows: I64) -> PathCounts:
+        """See `ByInstruction`."""
+        return taken(self, rows, "slot")
+
     def along(self, rows: I64) -> tuple[U64, U64]:
-        """(n - 1,) each: known and went_on of paths from the first one of n blocks of a chain."""
-        slots = self.slot[rows[:-1]]
+        """(n - 1,) each: known and went_on of paths from the first one of n blocks of a chain.
+
+        Nothing is known from the first block on that is followed by another one than planned.
+        """
+        slots, following = self.slot[rows[:-1]], self.slot[rows[1:]]
         ways = np.minimum(np.arange(len(slots)), WAYS - 1)
-        came_all_the_way = (np.arange(WAYS) >= ways[:, None]) & (slots >= 0)[:, None]
+        is_planned = np.logical_and.accumulate((slots >= 0) & (following == slots + 1))
+        came_all_the_way = (np.arange(WAYS) >= ways[:, None]) & is_planned[:, None]
         return (
             np.where(came_all_the_way, self.known[slots], 0).sum(axis=1, dtype=np.uint64),
             np.where(came_all_the_way, self.went_on[slots], 0).sum(axis=1, dtype=np.uint64),

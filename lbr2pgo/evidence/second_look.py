@@ -2,51 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from lbr2pgo.counting.count import Onlooker, SampleReading
 from lbr2pgo.counting.mapped_files import MappedFiles
-from lbr2pgo.evidence.collector import Collector, Finding, Pass, Samples
+from lbr2pgo.evidence.collector import ByInstruction, Collector, Finding, Pass, Samples
+from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.replay.recordings import Replayed
-from lbr2pgo.sources.base import StackSource
+from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.addresses import RuntimeAddresses
-from lbr2pgo.support.arrays import I64
+from lbr2pgo.support.arrays import I64, U8
 
 
-def look_again(found: Replayed, wanted: Sequence[Finding[Any]]) -> dict[Finding[Any], Any]:
-    """What the samples of all recordings tell of each finding; nothing where none hold samples."""
-    passes = [
-        _collected(number, found, wanted)
-        for number, source in enumerate(found.sources)
-        if isinstance(source, StackSource)
-    ]
-    if not passes:
-        return {}
-    collectors, *others = passes
-    for other in others:
-        for collector, each in zip(collectors, other, strict=True):
-            collector.merge(each)
-    return {finding: each.result() for finding, each in zip(wanted, collectors, strict=True)}
+class SecondLook:
+    """Collectors of what is wanted, for each source. Implements `Look`."""
 
+    def __init__(self, found: Replayed, wanted: Iterable[Finding[Any]]) -> None:
+        self._found, self._wanted = found, tuple(wanted)
+        self._passes: list[list[Collector[Any]]] = []
 
-def _collected(
-    number: int, found: Replayed, wanted: Sequence[Finding[Any]]
-) -> list[Collector[Any]]:
-    """Collectors of what is wanted that have seen all samples of a source."""
-    reading = found.reading(number)
-    outside = _numbers_of(reading.files, found.borders.files)
-    events = reading.source.info.events
-    known = Pass(found.program, found.flow, reading.spaces, events, outside)
-    collectors = [finding.start(known) for finding in wanted]
-    with closing(reading.batches()) as batches:
-        for batch, spaces, kinds in batches:
-            samples = Samples(batch, spaces, kinds, reading.spaces, found.flow.instructions)
+    def at(self, reading: SampleReading) -> Onlooker:
+        """What looks at the samples of a source."""
+        flow, spaces = self._found.flow, reading.spaces
+        outside = _numbers_of(reading.files, self._found.borders.files)
+        known = Pass(self._found.program, flow, spaces, reading.source.info.events, outside)
+        collectors = [finding.start(known) for finding in self._wanted]
+        self._passes.append(collectors)
+
+        def look(batch: BranchStacks, of_samples: I64, kinds: U8) -> None:
+            samples = Samples(batch, of_samples, kinds, spaces, flow.instructions)
             for collector in collectors:
                 collector.add(samples)
-    return collectors
+
+        return look
+
+    def told(self, flow: Flow) -> dict[Finding[Any], Any]:
+        """What the samples of all sources tell, of the instructions of a flow."""
+        if not self._passes:
+            return {}
+        collectors, *others = self._passes
+        for other in others:
+            for collector, each in zip(collectors, other, strict=True):
+                collector.merge(each)
+        results = [each.result() for each in collectors]
+        if flow is not self._found.flow:
+            rows = self._found.flow.instructions.index_of(flow.instructions.address)
+            results = [
+                each.of_instructions(rows) if isinstance(each, ByInstruction) else each
+                for each in results
+            ]
+        return dict(zip(self._wanted, results, strict=True))
 
 
 def _numbers_of(files: MappedFiles, names: Sequence[str]) -> Callable[[RuntimeAddresses], I64]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
-from lbr2pgo.conversion import Conversion, write_outputs
+from lbr2pgo.conversion import Conversion, look_for, write_outputs
 from lbr2pgo.counting.count import Progress
 from lbr2pgo.model.incomplete import IncompleteError
 from lbr2pgo.profiles.base import Output
@@ -130,6 +130,7 @@ def convert_images(
     replayed = replay_images(
         sources, programs, options, progress, timings, names=names,
         skips_absent=options.all_images or options.skips_absent,
+        asks=lambda found: look_for(outputs[programs.index(found.program)])(found),
     )  # fmt: skip
 
     def convert(found: Replayed, name: str, outputs: Sequence[Output]) -> ConvertedImage:

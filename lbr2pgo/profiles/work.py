@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,22 +16,15 @@ if TYPE_CHECKING:
     from lbr2pgo.replay.replay import Flow
     from lbr2pgo.support.timings import Timings
 
-    Findings = Iterable[Finding[Any]]
-
 T = TypeVar("T")
 
 
 class Work:
     """What outputs are made from, each part found when the first of them asks for it."""
 
-    def __init__(
-        self, found: Replayed, timings: Timings, asks: Callable[[Work], Findings] = lambda _: ()
-    ) -> None:
-        """All that is going to be asked of the samples is found in one reading."""
+    def __init__(self, found: Replayed, timings: Timings) -> None:
         self.found = found
         self.timings = timings
-        self._asks = asks
-        self._told: dict[Finding[Any], Any] = {}
         self._known: dict[Callable[[Work], Any], Any] = {}
 
     @property
@@ -60,15 +53,8 @@ class Work:
         return self.once(_debug_info)
 
     def told(self, finding: Finding[T]) -> T | None:
-        """What the samples tell; None where the inputs hold none."""
-        if finding not in self._told:
-            from lbr2pgo.evidence.second_look import look_again
-
-            asked = dict.fromkeys((finding, *self._asks(self)))
-            wanted = tuple(each for each in asked if each not in self._told)
-            with self.timings.stage("look at the samples again"):
-                self._told |= dict.fromkeys(wanted) | look_again(self.found, wanted)
-        told: T | None = self._told[finding]
+        """What the samples tell that were asked for it; None where the inputs hold none."""
+        told: T | None = self.found.told[finding] if self.found.told else None
         return told
 
     def writing(self, what: str) -> AbstractContextManager[None]:

@@ -17,7 +17,7 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.replay.jit import made_code
 from lbr2pgo.replay.recorded_images import RecordedImage, recorded_images
 from lbr2pgo.replay.recorded_program import recorded_program
-from lbr2pgo.replay.recordings import Inputs, Neighbour, Replayed, replay_sources
+from lbr2pgo.replay.recordings import Asks, Inputs, Neighbour, Replayed, replay_sources
 from lbr2pgo.sources.base import Source
 from lbr2pgo.sources.repeated_files import repetitions
 from lbr2pgo.sources.series import open_recordings
@@ -40,7 +40,9 @@ class ProcessInputs(Inputs):
     """jitdump files and perf-PID.map of code that processes made, beside those that are found."""
 
 
-def read_process(inputs: ProcessInputs, progress: Progress | None = None) -> Replayed:
+def read_process(
+    inputs: ProcessInputs, progress: Progress | None = None, asks: Asks | None = None
+) -> Replayed:
     """Open recordings, their program and what its process mapped beside it; count, and replay.
 
     A file that nobody named is taken if its build-id is the recorded one or, without any, if it is
@@ -63,7 +65,9 @@ def read_process(inputs: ProcessInputs, progress: Progress | None = None) -> Rep
     made, told = _made(sources, inputs, program, len(parts) + 1)
     beside = (*map(Neighbour, parts), *made)
     names = [recording.name for recording in recordings]
-    replayed = replay_sources(sources, program, inputs, progress, names=names, beside=beside)
+    replayed = replay_sources(
+        sources, program, inputs, progress, names=names, beside=beside, asks=asks
+    )
     missing = _missing(mapped, replayed) if inputs.libraries else ()
     doubts = repetitions(inputs.profiles)
     notes = (*doubts, *_assumed(inputs, program), *told, *replayed.notes, *missing)

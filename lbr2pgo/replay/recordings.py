@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -16,12 +16,14 @@ from lbr2pgo.counting.borders import merge as merge_borders
 from lbr2pgo.counting.count import (
     Counted,
     CountingOptions,
+    Onlooker,
     Progress,
     SampleReading,
     count_image,
     count_together,
     filter_names,
     kind_of_stacks,
+    look_together,
 )
 from lbr2pgo.counting.find_by_branches import CodeBranches
 from lbr2pgo.counting.find_image import refuse_other_machine
@@ -128,10 +130,6 @@ class Replayed:
 
     program: Program
     sources: tuple[Source, ...]
-    """They can be read again, by what needs more than counts."""
-    image: ImageFacts
-    asked: CountingOptions
-    """Which of their samples were counted."""
     judged_by: ReplayOptions
     flow: Flow
     notes: tuple[str, ...]
@@ -144,20 +142,13 @@ class Replayed:
     """The counts are not recorded branches, but a flow that was inferred from something else."""
     samples: InstructionCounts | None = None
     """What it was inferred from, where that is samples without branches."""
-    corrections: tuple[Correction | None, ...] = ()
-    """What was done against each source's bias; empty where nobody asked."""
+    told: Mapping[Any, Any] = field(default_factory=dict)
+    """What a `Look` found in the second reading."""
 
     @property
     def counts(self) -> BranchCounts:
         """What was counted, each branch where it is."""
         return self.flow.counts
-
-    def reading(self, number: int) -> SampleReading:
-        """A source's samples again, chosen and corrected as they were counted."""
-        source = self.sources[number]
-        assert isinstance(source, StackSource)
-        known = self.corrections[number] if self.corrections else None
-        return SampleReading(source, self.image, self.asked, known)
 
     def refuse_doubtful(self) -> None:
         """Raise IncompleteError for too few samples, or where some branches alone seem recorded."""
@@ -182,11 +173,26 @@ class Replayed:
             raise EmptyProfileError(self.counts.tallies, self.notes, what)
 
 
+class Look(Protocol):
+    """What is looked for in the samples when counts are known, in a second reading."""
+
+    def at(self, reading: SampleReading) -> Onlooker:
+        """What looks at the samples of a source."""
+
+    def told(self, flow: Flow) -> Mapping[Any, Any]:
+        """What was found, of the instructions of a flow."""
+
+
+Asks = Callable[[Replayed], Look | None]
+"""What to look for by what was counted; a bias may not be corrected there yet."""
+
+
 def read_and_replay(
     inputs: Inputs,
     progress: Progress | None = None,
     timings: Timings | None = None,
     replaying: MakeReplaying | None = None,
+    asks: Asks | None = None,
 ) -> Replayed:
     """Open recordings and their program, count, and replay; `Replaying` unless told otherwise.
 
@@ -206,7 +212,7 @@ def read_and_replay(
         notes = (*notes, note)
     names = [each.name for each in recordings]
     (found,) = replay_images(
-        sources, [program], inputs, progress, timings, names=names, replaying=replaying
+        sources, [program], inputs, progress, timings, names=names, replaying=replaying, asks=asks
     )
     return replace(found, notes=(*notes, *found.notes))
 
@@ -220,10 +226,11 @@ def replay_sources(
     *,
     names: Sequence[str] | None = None,
     beside: Sequence[Neighbour] = (),
+    asks: Asks | None = None,
 ) -> Replayed:
     """As `read_and_replay`, of what is open already; `names` are what notes call the sources."""
     (found,) = replay_images(
-        sources, [program], options, progress, timings, names=names, beside=beside
+        sources, [program], options, progress, timings, names=names, beside=beside, asks=asks
     )
     return found
 
@@ -239,21 +246,37 @@ def replay_images(
     beside: Sequence[Neighbour] = (),
     skips_absent: bool = False,
     replaying: MakeReplaying | None = None,
+    asks: Asks | None = None,
 ) -> list[Replayed]:
     """As `replay_sources` for each of several images, in one pass over each source.
 
-    With `skips_absent` a source that does not show an image has no counts of it, and that is a
+    There is a second one where a bias has to be corrected, or something is looked for. With
+    `skips_absent` a source that does not show an image has no counts of it, and that is a
     note; else it is an InputError.
     """
     options, timings = options or ReadingOptions(), timings or Timings()
     names = names or [source.info.path for source in sources]
     images = [(replaying or Replaying)(program, options, sources, beside) for program in programs]
     sizes = [size_of(name) for name in names]
-    for i, source in enumerate(sources):
-        over_all = progress_over_all(progress, sizes, i)
-        with timings.stage("read and count", sizes[i]):
-            _count_images(source, images, over_all, skips_absent=skips_absent)
-    return [image.replayed(names, timings) for image in images]
+
+    def read(stage: str, each: Callable[[int, Progress | None], None]) -> None:
+        for i, size in enumerate(sizes):
+            with timings.stage(stage, size):
+                each(i, progress_over_all(progress, sizes, i))
+
+    def laid() -> list[Replayed]:
+        return [image.replayed(names, timings) for image in images]
+
+    read("read and count", partial(_count_images, sources, images, skips_absent=skips_absent))
+    is_biased = any(each.is_biased for image in images for each in image.there)
+    found = laid() if asks is not None or not is_biased else []
+    if asks is not None:
+        for image, each in zip(images, found, strict=True):
+            image.look = asks(each)
+    if is_biased or any(image.look for image in images):
+        read("look at the samples again", partial(_look_again, sources, images))
+    found = laid() if is_biased else found
+    return [image.with_told(each) for image, each in zip(images, found, strict=True)]
 
 
 class Replaying:
@@ -270,6 +293,14 @@ class Replaying:
         self.facts = image_facts(options, program, sources, beside)
         self.counted: list[Counted[Any] | InputError] = []
         """Of each source."""
+        self.look: Look | None = None
+        self.whole: Program | None = None
+        """With those beside it that counts are of."""
+
+    @property
+    def there(self) -> list[Counted[Any]]:
+        """Of those that show the image."""
+        return [found for found in self.counted if not isinstance(found, InputError)]
 
     def reading(self, source: StackSource) -> SampleReading:
         """What counts a source's samples."""
@@ -280,6 +311,23 @@ class Replaying:
         """Count a source alone."""
         self.refuse_other_machine(source)
         return count_image(source, self.facts, self.options.counting, progress)
+
+    def again(self, number: int) -> SampleReading | None:
+        """What reads a source a second time; None where there is no need."""
+        source, found = self.sources[number], self.counted[number]
+        if not isinstance(source, StackSource) or isinstance(found, InputError):
+            return None
+        if self.look is None and not found.is_biased:
+            return None
+        known = found.correction or Correction()
+        reading = SampleReading(source, self.facts, self.options.counting, known)
+        if self.look is not None:
+            reading.onlookers.append(self.look.at(reading))
+        return reading
+
+    def with_told(self, found: Replayed) -> Replayed:
+        """With what was looked for."""
+        return found if self.look is None else replace(found, told=self.look.told(found.flow))
 
     def refuse_other_machine(self, source: Source) -> None:
         """Raise InputError for a recording of another machine."""
@@ -297,18 +345,16 @@ class Replaying:
             filters += left_out
             notes += [told_of(name, note) for note in self.notes_on(source, found)]
             damage += [told_of(name, note) for note in damage_of(source)]
-        there = [found for found in self.counted if not isinstance(found, InputError)]
-        borders = merge_borders([found.borders for found in there])
-        counts = self.branches([found.counts for found in there], timings)
+        borders = merge_borders([found.borders for found in self.there])
+        counts = self.branches([found.counts for found in self.there], timings)
         with timings.stage("replay"):
             judged_by = ReplayOptions(strict=self.options.strict, compat=self.options.compat)
-            program = with_parts(self.program, [each.part for each in self.beside], counts)
-            flow = replay(counts, program, judged_by)
-        corrections = (None if isinstance(c, InputError) else c.correction for c in self.counted)
+            beside = [each.part for each in self.beside]
+            self.whole = self.whole or with_parts(self.program, beside, counts)
+            flow = replay(counts, self.whole, judged_by)
         return Replayed(
-            program, tuple(self.sources), self.facts, self.options.counting, judged_by, flow,
+            self.whole, tuple(self.sources), judged_by, flow,
             (*damage, *notes, *self.notes_of(flow)), tuple(filters), borders,
-            corrections=tuple(corrections),
         )  # fmt: skip
 
     def branches(self, parts: Sequence[Any], timings: Timings) -> BranchCounts:
@@ -332,13 +378,15 @@ MakeReplaying = Callable[
 
 
 def _count_images(
-    source: Source,
+    sources: Sequence[Source],
     images: Sequence[Replaying],
+    number: int,
     progress: Progress | None,
     *,
     skips_absent: bool,
 ) -> None:
-    """Count for each image; what a source holds by symbols is read for each of them."""
+    """Count a source for each image; one that holds symbols is read for each of them."""
+    source = sources[number]
     is_of_addresses = source.info.addresses is Addresses.RUNTIME
     if isinstance(source, StackSource) and is_of_addresses and len(images) > 1:
         readings = [_tried(partial(image.reading, source), skips_absent) for image in images]
@@ -350,6 +398,25 @@ def _count_images(
     for image in images:
         found = _tried(partial(image.count, source, progress), skips_absent)
         image.counted.append(found)
+
+
+def _look_again(
+    sources: Sequence[Source],
+    images: Sequence[Replaying],
+    number: int,
+    progress: Progress | None,
+) -> None:
+    """Show a source to all images that look for something, and count it anew for biased ones."""
+    readings = {image: image.again(number) for image in images}
+    again = [(image, reading) for image, reading in readings.items() if reading is not None]
+    is_of_addresses = sources[number].info.addresses is Addresses.RUNTIME
+    for together in [again] if again and is_of_addresses else [[each] for each in again]:
+        there = [reading for _, reading in together]
+        if not any(reading.corrects for reading in there):
+            look_together(there, progress)
+            continue
+        for (image, _), found in zip(together, count_together(there, progress), strict=True):
+            image.counted[number] = found
 
 
 def _tried(find: Callable[[], T], skips_absent: bool) -> T | InputError:

@@ -22,7 +22,7 @@ from lbr2pgo.evidence.call_stacks import CALL_STACKS, is_call_stack
 from lbr2pgo.model import waterfall
 from lbr2pgo.program.code.named_functions import find_function
 from lbr2pgo.replay.processes import ProcessInputs
-from lbr2pgo.reports.gather import Gathered, gather
+from lbr2pgo.reports.gather import Gathered, gather, look_for_analyses
 from lbr2pgo.reports.model import (
     CallNode,
     FunctionGraph,
@@ -101,13 +101,13 @@ def make_report(options: ReportOptions, progress: Progress | None = None) -> Rep
     Raises as `read_and_replay`, InputError for an unknown function, and EmptyProfileError where
     the recordings hold nothing of the program.
     """
-    found = read_inputs(options, progress)
+    top = options.top if options.function is None else None
+    also = (*(grouping.NEEDS if options.sort else ()), *(NEEDS if options.code else ()))
+    found = read_inputs(options, progress, look_for_analyses(options.shown, top, also))
     events = [event for source in found.sources for event in source.info.events]
     if not any(is_call_stack(event.branch_sample_type) for event in events):
         found.refuse_nothing()
-    top = options.top if options.function is None else None
-    also = (*(grouping.NEEDS if options.sort else ()), *(NEEDS if options.code else ()))
-    report = report_of(gather(found, analyses=options.shown, top=top, also=also), options)
+    report = report_of(gather(found), options)
     found.program.image.file.check_unchanged()
     return report
 

@@ -14,7 +14,7 @@ from lbr2pgo.counting.count import Progress
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.doubts import told_of
 from lbr2pgo.reports.build import CHARTS, ReportOptions, details_of, timing
-from lbr2pgo.reports.gather import Gathered, gather
+from lbr2pgo.reports.gather import Gathered, gather, look_for_analyses
 from lbr2pgo.reports.model import Report, Timing
 from lbr2pgo.reports.placed_profiles import read_inputs
 from lbr2pgo.reports.values import percentage
@@ -56,9 +56,9 @@ def make_comparison(
 
 
 def _gathered(options: ReportOptions, progress: Progress | None) -> Gathered:
-    found = read_inputs(options, progress)
+    found = read_inputs(options, progress, look_for_analyses(_ANALYSES))
     found.refuse_nothing()
-    return gather(found, analyses=_ANALYSES, top=None)
+    return gather(found)
 
 
 def _compared(gathered: Gathered) -> Compared:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from lbr2pgo.analyses import registry
 from lbr2pgo.analyses.evidence import Evidence, Limits
 from lbr2pgo.counting.borders import Borders, told_apart
 from lbr2pgo.evidence.collector import Finding
-from lbr2pgo.evidence.second_look import look_again
+from lbr2pgo.evidence.second_look import SecondLook
 from lbr2pgo.evidence.stack_kinds import STACK_KINDS
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 from lbr2pgo.model.perf_abi import SIMULATED_CPU
@@ -33,25 +33,30 @@ class Gathered:
     notes: tuple[str, ...]
 
 
-def gather(
-    found: Replayed,
-    *,
+def look_for_analyses(
     analyses: Sequence[str] = registry.NAMES,
     top: int | None = None,
     also: Sequence[Finding[Any]] = (),
-) -> Gathered:
-    """Read the samples of replayed recordings again, for what counts don't tell.
+) -> Callable[[Replayed], SecondLook]:
+    """What analyses, and `also` these, ask the samples for, which counts don't tell.
 
-    Only what these analyses need, and `also` this, is looked for, some of it in the `top` hottest
-    functions only; None: in all.
+    Some is looked for in the `top` hottest functions only; None: in all.
     """
-    known = Evidence(found.program, found.program.debug_info(), found.flow)
-    wanted = (STACK_KINDS, *registry.findings(analyses, known, top), *also)
-    infos = tuple(source.info for source in found.sources)
-    findings = look_again(found, wanted)
+
+    def look(found: Replayed) -> SecondLook:
+        known = Evidence(found.program, found.program.debug_info(), found.flow)
+        return SecondLook(found, (STACK_KINDS, *registry.findings(analyses, known, top), *also))
+
+    return look
+
+
+def gather(found: Replayed) -> Gathered:
+    """Replayed recordings with what was asked for."""
+    flow, findings = _told_apart(found.flow, found.borders), found.told
     limits = _limits(found.sources, findings.get(STACK_KINDS, frozenset()))
-    flow = _told_apart(found.flow, found.borders)
-    evidence = replace(known, flow=flow, findings=findings, limits=limits, borders=found.borders)
+    debug = found.program.debug_info()
+    evidence = Evidence(found.program, debug, flow, limits, findings, found.borders)
+    infos = tuple(source.info for source in found.sources)
     return Gathered(evidence, infos, found.flow.tallies, found.notes)
 
 

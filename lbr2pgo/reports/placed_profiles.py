@@ -14,7 +14,7 @@ from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.processes import ProcessInputs, read_process
-from lbr2pgo.replay.recordings import Replayed, replay_sources
+from lbr2pgo.replay.recordings import Asks, Replayed, replay_sources
 from lbr2pgo.sources.base import Addresses, SourceInfo
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
@@ -71,11 +71,13 @@ def _is_recording(path: Path) -> bool:
         return False
 
 
-def read_inputs(inputs: ProcessInputs, progress: Progress | None = None) -> Replayed:
+def read_inputs(
+    inputs: ProcessInputs, progress: Progress | None = None, asks: Asks | None = None
+) -> Replayed:
     """As `read_process`; what BOLT reads is taken as counts, and needs a program that is named."""
     placed = [path for path in inputs.profiles if is_for_bolt(path)]
     if not placed:
-        return read_process(inputs, progress)
+        return read_process(inputs, progress, asks)
     where = str(placed[0])
     if len(placed) < len(inputs.profiles):
         raise InputError(

@@ -18,8 +18,6 @@ from lbr2pgo.evidence.entries import ENTRIES
 from lbr2pgo.program.blocks.indirect_jumps import switch_cases
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay.recordings import replay_sources
-from lbr2pgo.reports.gather import gather
 
 HEAD = "volatile int sink; int step(int n) { return n; }\n"
 TABLE, FEW = (65, 66, 67, 70, 71, 72, 80), (3, 40, 1000)
@@ -86,8 +84,8 @@ def of_function(built: Program, name: str) -> Evidence:
     pairs = [(int(code.address[i]), int(code.target[i])) for i in jumps]
     cases = switch_cases(built, start)
     pairs += sorted(set(zip(cases.jump.tolist(), cases.target.tolist(), strict=True)))
-    found = replay_sources([source(*(Sample([pair]) for pair in pairs))], built)
-    return gather(found, also=(ENTRIES,)).evidence
+    made = source(*(Sample([pair]) for pair in pairs))
+    return gather_sources([made], built, also=(ENTRIES,)).evidence
 
 
 def branches_of(found: Evidence) -> np.ndarray:

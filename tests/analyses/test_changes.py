@@ -19,6 +19,7 @@ from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.processes import ProcessInputs, read_process
 from lbr2pgo.reports.gather import gather as gather_replayed
+from lbr2pgo.reports.gather import look_for_analyses
 
 LOOP, OVER, PAST = (0x1016, 0x1005), (0x1006, 0x1010), (0x1009, 0x1015)
 
@@ -140,7 +141,7 @@ def test_equal_names_of_two_source_files_are_two_functions(
 def test_equal_names_of_two_images_are_two_functions(tmp_path: Path) -> None:
     recording = process_recording(tmp_path / "perf.data", {f: str(f) for f in (PIE, LIBRARY)})
     options = ProcessInputs((recording,), PIE, binaries=(LIBRARY,))
-    found = gather_replayed(read_process(options)).evidence
+    found = gather_replayed(read_process(options, asks=look_for_analyses())).evidence
     regions = found.program.regions
     mains = [i for i in range(len(regions)) if regions.name[i] == "main"]
     places = Compared(found, 1).places(regions.start[mains])

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from builders.evidence import flags
+from builders.evidence import flags, gather_sources
 from builders.evidence import program as toy_program
 from builders.evidence import source as toy_source
 from builders.recordings import PIE, RECORDING, STATIC
@@ -17,9 +17,7 @@ from lbr2pgo.analyses.grouping import KEYS, NEEDS, grouped
 from lbr2pgo.analyses.table import Table
 from lbr2pgo.cli import main
 from lbr2pgo.model.branch_stacks import ABORT, IN_TRANSACTION
-from lbr2pgo.replay.recordings import replay_sources
 from lbr2pgo.reports.build import ReportOptions, make_report
-from lbr2pgo.reports.gather import gather
 from lbr2pgo.support.errors import InputError
 
 
@@ -30,7 +28,7 @@ def recorded(*keys: str) -> Table:
 
 
 def toy(*samples: Sample, keys: tuple[str, ...]) -> list[tuple[object, ...]]:
-    found = gather(replay_sources([toy_source(*samples)], toy_program()), analyses=(), also=NEEDS)
+    found = gather_sources([toy_source(*samples)], toy_program(), (), NEEDS)
     return [row[1:] for row in grouped(found.evidence, keys, None).rows]
 
 

@@ -17,15 +17,18 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from builders.elf import Function, elf
 from builders.sources import MemorySource, Sample
 
 from lbr2pgo.analyses.evidence import Evidence
+from lbr2pgo.analyses.registry import NAMES
+from lbr2pgo.evidence.collector import Finding
 from lbr2pgo.model.branch_stacks import CYCLES_SHIFT, MISPREDICTED, PREDICTED
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recordings import Inputs, read_and_replay, replay_sources
-from lbr2pgo.reports.gather import Gathered
+from lbr2pgo.reports.gather import Gathered, look_for_analyses
 from lbr2pgo.reports.gather import gather as gather_replayed
 from lbr2pgo.sources.base import Addresses, EventInfo, Source
 
@@ -79,12 +82,18 @@ def evidence(*samples: Sample, filters: int | None = None) -> Evidence:
 
 def gather(profiles: tuple[Path, ...], binary: Path) -> Gathered:
     """What recordings of a program tell."""
-    return gather_replayed(read_and_replay(Inputs(profiles, binary)))
+    return gather_replayed(read_and_replay(Inputs(profiles, binary), asks=look_for_analyses()))
 
 
-def gather_sources(sources: Sequence[Source], program: Program) -> Gathered:
-    """What sources of any kind tell."""
-    return gather_replayed(replay_sources(sources, program))
+def gather_sources(
+    sources: Sequence[Source],
+    program: Program,
+    analyses: Sequence[str] = NAMES,
+    also: Sequence[Finding[Any]] = (),
+) -> Gathered:
+    """What sources of any kind tell these analyses, and of these findings."""
+    asks = look_for_analyses(analyses, also=also)
+    return gather_replayed(replay_sources(sources, program, asks=asks))
 
 
 def with_limits(found: Evidence, **changes: object) -> Evidence:

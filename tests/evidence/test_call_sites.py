@@ -3,15 +3,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from builders.evidence import program, source
+from builders.evidence import gather_sources, program, source
 from builders.sources import Sample
 
 from lbr2pgo.analyses.call_stacks import folded
 from lbr2pgo.evidence.call_sites import CALL_SITES, CallSites
 from lbr2pgo.evidence.call_stacks import CALL_STACKS
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
-from lbr2pgo.replay.recordings import replay_sources
-from lbr2pgo.reports.gather import Gathered, gather
+from lbr2pgo.reports.gather import Gathered
 
 CALL_STACK = 1 << BRANCH_FILTER_BITS["call_stack"] | 1
 IN_G = Sample([(0x1000, 0x1040)], ip=0x1040, weight=3)
@@ -24,7 +23,7 @@ def gathered(*samples: Sample, filters: int | None = CALL_STACK) -> Gathered:
     given = [samples] if isinstance(samples, Sample) else samples
     event = 0 if filters is not None else -1
     made = source(*(replace(each, event=event) for each in given), filters=filters)
-    return gather(replay_sources([made], program()), also=(CALL_STACKS, CALL_SITES))
+    return gather_sources([made], program(), also=(CALL_STACKS, CALL_SITES))
 
 
 def sites(found: Gathered) -> CallSites:

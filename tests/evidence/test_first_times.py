@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from lbr2pgo.evidence.first_times import FIRST_TIMES
-from lbr2pgo.evidence.second_look import look_again
+from lbr2pgo.evidence.second_look import SecondLook
 from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.replay.recordings import Inputs, read_and_replay
 
@@ -17,8 +17,9 @@ RECORDING = TESTBINS / "recordings" / "x86-64-interp.pie.perf.data"
 
 
 def test_every_end_of_a_branch_has_the_time_of_its_first_sample() -> None:
-    found = read_and_replay(Inputs(profiles=(RECORDING, RECORDING), binary=PROGRAM))
-    times = look_again(found, [FIRST_TIMES])[FIRST_TIMES]
+    inputs = Inputs(profiles=(RECORDING, RECORDING), binary=PROGRAM)
+    found = read_and_replay(inputs, asks=lambda found: SecondLook(found, [FIRST_TIMES]))
+    times = found.told[FIRST_TIMES]
     branches = found.flow.branches
     ends = ((branches.from_, FROM), (branches.to, TO))
     known = {each for end, bit in ends for each in end[branches.known & bit != 0].tolist()}

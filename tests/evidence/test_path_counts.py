@@ -15,7 +15,7 @@ from builders.walks import LIBRARY, RandomProgram, Walk, walk
 
 from lbr2pgo.analyses.chains import plan_paths
 from lbr2pgo.analyses.evidence import Evidence
-from lbr2pgo.evidence.path_counts import PATHS, WAYS, ChainPlan
+from lbr2pgo.evidence.path_counts import PATHS, WAYS, ChainPlan, PathCounts
 from lbr2pgo.program.program import Program
 from lbr2pgo.sources.base import Addresses
 
@@ -92,3 +92,15 @@ def test_the_walks_go_along_chains_and_leave_them(tmp_path: Path) -> None:
     went_on = sum(int(each.went_on[:, 1:].sum()) for each in paths if each is not None)
     known = sum(int(each.known[:, 1:].sum()) for each in paths if each is not None)
     assert 500 < went_on < known
+
+
+def test_nothing_is_known_behind_a_block_that_is_followed_by_another_than_planned() -> None:
+    """Chains of corrected counts may go where those that samples were followed along don't."""
+    known = np.ones((5, WAYS), np.uint64)
+    planned = PathCounts(np.array([-1, 1, 2, 3, -1]), known, known)
+    along = lambda *rows: planned.along(np.array(rows))[0].tolist()  # noqa: E731
+    assert along(1, 2, 3) == [WAYS, WAYS - 1]
+    assert along(1, 2, 4) == [WAYS, 0]
+    assert along(1, 3, 2) == [0, 0]
+    rows = np.array([3, 1, 2])
+    assert planned.of_instructions(rows).slot.tolist() == [3, 1, 2]

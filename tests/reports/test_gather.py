@@ -21,8 +21,6 @@ from lbr2pgo.evidence.cycle_counts import CYCLES
 from lbr2pgo.model.branch_counts import BranchCounts, aggregate
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 from lbr2pgo.program.elf.layout import ImageLayout
-from lbr2pgo.replay.recordings import replay_sources
-from lbr2pgo.reports.gather import gather
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import SourceInfo
 from lbr2pgo.sources.registers.dump_source import DumpSource
@@ -72,14 +70,13 @@ def test_a_new_analysis_gets_what_it_asks_the_samples_for(monkeypatch: pytest.Mo
     """Its collector, and its row of the registry, are all that there is to write."""
     monkeypatch.setitem(registry.ANALYSES, "depths", registry.Analysis(depths, (DEPTHS,)))
     sources = [source(Sample([BACK] * 2), Sample([BACK] * 3)), source(Sample([FORWARD] * 3))]
-    found = gather(replay_sources(sources, program()), analyses=["depths"])
+    found = gather_sources(sources, program(), ["depths"])
     (table,) = registry.run("depths", found.evidence, None)
     assert table.rows == ((2, 1), (3, 2))
 
 
 def test_what_nobody_asked_for_is_not_collected() -> None:
-    replayed = replay_sources([source(Sample([BACK, FORWARD]))], program())
-    found = gather(replayed, analyses=["latency"]).evidence
+    found = gather_sources([source(Sample([BACK, FORWARD]))], program(), ["latency"]).evidence
     assert latency(found)
     with pytest.raises(KeyError):
         hot_branches(found)
@@ -88,8 +85,8 @@ def test_what_nobody_asked_for_is_not_collected() -> None:
 
 @pytest.mark.parametrize("name", registry.ANALYSES)
 def test_an_analysis_asks_for_all_that_it_looks_at(name: str) -> None:
-    replayed = replay_sources([source(Sample([BACK, FORWARD, BACK]))], program())
-    assert registry.run(name, gather(replayed, analyses=[name]).evidence, None)
+    found = gather_sources([source(Sample([BACK, FORWARD, BACK]))], program(), [name])
+    assert registry.run(name, found.evidence, None)
 
 
 @pytest.mark.parametrize("name", registry.ANALYSES)
@@ -97,7 +94,7 @@ def test_two_sources_tell_what_one_tells_that_holds_both(name: str) -> None:
     samples = [Sample([BACK, (*FORWARD, 7 << 4), BACK]), Sample([(0x1018, 0x1050)] * 2)]
     code = program()
     apart, together = (
-        gather(replay_sources(sources, code)).evidence
+        gather_sources(sources, code).evidence
         for sources in ([source(sample) for sample in samples], [source(*samples)])
     )
     assert registry.run(name, apart, None) == registry.run(name, together, None)
@@ -105,11 +102,11 @@ def test_two_sources_tell_what_one_tells_that_holds_both(name: str) -> None:
 
 def test_counts_beside_samples_leave_spread_unknown() -> None:
     recorded = source(Sample([BACK, FORWARD]))
-    assert gather(replay_sources([recorded], program())).evidence.spread is not None
-    found = gather(replay_sources([recorded, Counts()], program())).evidence
+    assert gather_sources([recorded], program()).evidence.spread is not None
+    found = gather_sources([recorded, Counts()], program()).evidence
     assert found.limits.has_samples
     assert found.spread is None
-    alone = gather(replay_sources([Counts()], program())).evidence
+    alone = gather_sources([Counts()], program()).evidence
     assert alone.found(CYCLES) is None
 
 

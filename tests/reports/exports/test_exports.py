@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders.evidence import program, source
+from builders.evidence import gather_sources, program, source
 from builders.processes import BUILD_IDS, CALL, LIBRARY, process_recording
 from builders.recordings import PIE, RECORDING
 from builders.sources import Sample
@@ -24,10 +24,8 @@ from lbr2pgo.analyses import code_profile
 from lbr2pgo.analyses.code_profile import MEASURES, CodeProfile
 from lbr2pgo.cli import main
 from lbr2pgo.cli import report as command
-from lbr2pgo.replay.recordings import replay_sources
 from lbr2pgo.reports.build import ReportOptions, make_report, report_of
 from lbr2pgo.reports.exports import EXPORTS
-from lbr2pgo.reports.gather import gather
 from lbr2pgo.reports.model import Report
 from lbr2pgo.support.errors import InputError
 
@@ -177,7 +175,7 @@ CHAINS = (
 @pytest.fixture(scope="module")
 def called() -> Report:
     """Of a recording with call chains, one of them through a file that is nowhere."""
-    gathered = gather(replay_sources([source(*CHAINS)], program()), also=code_profile.NEEDS)
+    gathered = gather_sources([source(*CHAINS)], program(), also=code_profile.NEEDS)
     return report_of(gathered, ReportOptions((Path("x"),), tables=False, code=True))
 
 
