@@ -154,7 +154,7 @@ def rounds(module: str) -> Iterator[list[str]]:
     """Arguments of pytest: the tests of a module, of those that import it, and of the whole."""
     own = own_tests(module)
     if own:
-        yield own
+        yield [*FAST, *own]
     more = {test for user in importers().get(module, ()) for test in own_tests(user)} - {*own}
     if more:
         yield [*FAST, *sorted(more)]
@@ -213,6 +213,9 @@ def copy_project() -> None:
             shutil.copy2(path, COPY)
         elif path.name in ("lbr2pgo", "tests", "testbins", "docs", "examples", "benchmarks"):
             shutil.copytree(path, COPY / path.name)
+    beside = COPY.parent / "shared"  # where the tests find the corpus
+    beside.unlink(missing_ok=True)
+    beside.symlink_to(ROOT.parent / "shared")
     os.chdir(COPY)
     os.environ["PYTHONPATH"] = str(COPY)
 

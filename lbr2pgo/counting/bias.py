@@ -45,7 +45,7 @@ sampled, priors of 5 to 100 and 3 to 30 rounds come to an overlap with the exact
 0.93, and without correction to 0.89."""
 _ONE = 16
 """Bits of a weight behind its point."""
-_OUTSIDE = np.uint64(2**64 - 1)
+_OUTSIDE = np.uint64(np.iinfo(np.uint64).max)
 """In place of branches outside the image: their stacks have one weight."""
 
 

@@ -74,7 +74,7 @@ C = TypeVar("C")
 _TYPE_FILTERS = ("any_call", "any_ret", "ind_call", "cond", "ind_jmp", "call")
 _TRANSACTION_FILTERS = ("abort_tx", "in_tx", "no_tx")
 
-_NOWHERE = np.uint64(2**64 - 1)
+_NOWHERE = np.uint64(np.iinfo(np.uint64).max)
 """No code is ever there."""
 FULL = 32
 """Entries of the stacks of Skylake."""

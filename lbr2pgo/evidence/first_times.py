@@ -13,7 +13,7 @@ from lbr2pgo.support.addresses import ImageAddresses, RuntimeAddresses, image_ad
 from lbr2pgo.support.arrays import U64
 from lbr2pgo.support.tables import same_length, seal
 
-_NEVER = np.uint64(2**64 - 1)
+_NEVER = np.uint64(np.iinfo(np.uint64).max)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,8 @@ def lead_astray(
     from_: ImageAddresses, to: ImageAddresses, known: U8, instructions: InstructionTable
 ) -> Bools:
     """(n,): which branches start at a direct branch that goes elsewhere."""
-    both = known & (FROM | TO) == FROM | TO
-    place = np.where(both, instructions.index_of(from_), -1)
-    found = place >= 0
+    place = instructions.index_of(from_)
+    found: Bools = (known & (FROM | TO) == FROM | TO) & (place >= 0)
     at = place[found]
     found[found] = instructions.has_target[at] & (instructions.target[at] != to[found])
     return found

@@ -88,6 +88,17 @@ def test_one_branch_alone_is_chance() -> None:
     assert find_load(edges(own.address[rows], own.target[rows]), LAYOUT, own) is not None
 
 
+@pytest.mark.parametrize(("alike", "is_found"), [(32, True), (33, False)])
+def test_branches_that_may_be_too_many_of_the_programs_tell_nothing(
+    alike: int, is_found: bool
+) -> None:
+    """Each page has one branch, which goes as far from the same place as the others do."""
+    address = np.uint64(TEXT) + np.uint64(4096) * np.arange(alike, dtype=np.uint64)
+    own = CodeBranches(address, address + np.uint64(64), address > 0)
+    found = find_load(edges(address, own.target), LAYOUT, own)
+    assert (found is not None) == is_found
+
+
 def test_nothing_recorded_and_a_program_without_branches_are_found_nowhere() -> None:
     own, none = program(1), np.zeros(0, np.uint64)
     assert find_load(edges(none, none), LAYOUT, own) is None
@@ -101,7 +112,8 @@ def test_nothing_recorded_and_a_program_without_branches_are_found_nowhere() -> 
         (0x1100, 0x1204, False),  # goes elsewhere
         (0x10FD, 0x1200, True),  # the compare before it
         (0x10FD, 0x1204, False),
-        (0x10F0, 0x1200, False),  # too far before it
+        (0x10F1, 0x1200, True),  # as far before it as an instruction is long
+        (0x10F0, 0x1200, False),
         (0x1300, 0x9999, True),  # indirect
         (0x12FD, 0x9999, False),
         (0x1301, 0x9999, False),  # behind the last

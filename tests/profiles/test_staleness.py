@@ -6,14 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from builders.binary_walks import walked
-from builders.recordings import NAMES, TESTBINS, binary
+from builders.recordings import NAMES, PIE, TESTBINS, binary
 
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.profiles.bolt.fdata import fdata_fit, fdata_text
 from lbr2pgo.profiles.llvm import stale_samples
 from lbr2pgo.profiles.llvm import text as llvm_text
 from lbr2pgo.profiles.registry import output
-from lbr2pgo.profiles.staleness import Staleness
+from lbr2pgo.profiles.staleness import Changed, Misfit, Staleness, staleness
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 
@@ -60,6 +60,46 @@ def test_an_fdata_offset_inside_an_instruction_is_stale(written, tmp_path):
     found = fdata_fit.of_fdata(fdata_text.read(shifted), program)
     assert found.share == pytest.approx(1 - 14 / 29)  # the ends outside of all symbols aside
     assert found.functions == pytest.approx(5 / 29)
+
+
+@pytest.mark.parametrize(("offsets", "is_foreign"), [(16, True), (15, False)])
+def test_offsets_that_are_all_multiples_of_four_are_of_another_architecture(
+    offsets, is_foreign, tmp_path
+):
+    """Sixteen are no chance; that functions start at 0 tells nothing."""
+    lines = [f"0 [unknown] 0 1 main {4 * i:x} 0 1\n" for i in range(offsets + 1)]
+    (tmp_path / "fdata").write_text("".join(lines))
+    found = fdata_fit.of_fdata(fdata_text.read(tmp_path / "fdata"), Program.open(PIE))
+    assert found.is_foreign == is_foreign
+
+
+def test_five_of_the_functions_that_are_missing_are_named_the_heaviest_first():
+    found = staleness(100, 10, dict(zip("abcdefg", (1, 2, 3, 9, 3, 5, 4), strict=True)))
+    assert found.missing == ("d", "f", "g", "c", "e")
+
+
+@pytest.mark.parametrize(
+    ("functions", "share", "is_foreign", "misfit"),
+    [
+        (0.5, 0.5, True, None),
+        (0.51, 0.51, True, Misfit.PROGRAM),
+        (0.5, 0.51, True, Misfit.ARCHITECTURE),
+        (0.5, 0.51, False, Misfit.BUILD),
+    ],
+)
+def test_more_than_half_is_too_much(functions, share, is_foreign, misfit):
+    assert Staleness(share, functions, is_foreign=is_foreign).misfit() is misfit
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        (2 << 48 | 5, 2 << 48 | 1 << 47 | 5, "other branches, 2 calls"),
+        (0xFFF << 48 | 5, 1 << 60 | 5, "the same branches, 4095 calls, now 0"),
+    ],
+)
+def test_a_checksum_holds_branches_and_calls(old, new, why):
+    assert Changed("f", 0.1, old, new).why() == why
 
 
 PROBED = ("-O2", "-g", "-fpseudo-probe-for-profiling", "-fno-unique-internal-linkage-names")

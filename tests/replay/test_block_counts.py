@@ -65,3 +65,9 @@ def test_what_never_ran_counts_nothing(tmp_path: Path) -> None:
 def test_counts_stay_exact(tmp_path: Path, count: int) -> None:
     cfg, counts = counted(tmp_path, (5, 0, 5, count))
     assert edges(cfg, counts)[BODY, HEAD] == count
+
+
+def test_the_first_block_may_be_one_instruction(tmp_path: Path) -> None:
+    flow, program = flow_of(tmp_path, bytes.fromhex("ebfe"), BASE, [(0, 0, 0, 5)], [F])
+    cfg = program.cfg(0)
+    assert blocks(cfg, count_blocks(flow, cfg)) == {0: 5}

@@ -87,6 +87,27 @@ def test_nothing_else_is_touched(trace: tuple[int | None, int | None, int | None
     assert unfused(counts, TABLE)[0] is counts
 
 
+@pytest.mark.parametrize(
+    ("sizes", "is_found"),
+    [((14,), True), ((15,), False), ((3, 3, 3, 3), True), ((2, 2, 2, 2, 2), False)],
+)
+def test_a_branch_is_looked_for_in_fifteen_bytes_and_four_instructions(
+    sizes: tuple[int, ...], is_found: bool
+) -> None:
+    """Instructions of these sizes and the branch behind them; the first is the compare."""
+    n = len(sizes)
+    target = np.array([0] * n + [0x100], np.uint64)
+    table = InstructionTable(
+        0x104 + np.cumsum([0, *sizes]).astype(np.uint64),
+        np.array([*sizes, 2], np.uint8),
+        np.array([Kind.OTHER] * n + [Kind.COND], np.uint8),
+        target,
+        target > 0,
+    )
+    _, moved = unfused(counts_of((0x104, 0x100, None, 7)), table)
+    assert moved == 7 * is_found
+
+
 def test_an_empty_table_of_instructions_has_no_branches() -> None:
     counts = counts_of((0x104, 0x120, None, 5))
     assert unfused(counts, InstructionTable.empty()) == (counts, 0)

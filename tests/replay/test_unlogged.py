@@ -8,12 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders.elf import Function
+from builders.flows import flow_of
 from builders.recordings import PIE, RECORDING
 
 from lbr2pgo.cli import main
 from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
+from lbr2pgo.replay.unlogged import unlogged
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import StackSource
 from lbr2pgo.support.addresses import image_addresses, runtime_addresses
@@ -60,6 +63,19 @@ def test_branches_of_one_kind_are_refused_unless_forced(
     assert converted(tmp_path / "text", tmp_path / "out", "--force") == 0
     said = capsys.readouterr().err
     assert said.index("seems to hold") < said.index("wrote")
+
+
+@pytest.mark.parametrize(
+    ("over_others", "others", "is_doubted"), [(50, 950, True), (49, 951, False), (50, 949, False)]
+)
+def test_a_thousand_branches_and_one_fall_through_in_twenty_make_a_doubt(
+    over_others: int, others: int, is_doubted: bool, tmp_path: Path
+) -> None:
+    """All branches are conditional, and some fall-throughs run over the jump between two."""
+    code = bytes.fromhex("9074fdebfb74f9c3")
+    traces = [(1, 0, 5, over_others), (5, 0, 1, others)]
+    flow, _ = flow_of(tmp_path, code, 0x2000, traces, [Function("f", 0x2000, len(code))])
+    assert (unlogged(flow) is not None) == is_doubted
 
 
 def test_all_branches_are_believed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

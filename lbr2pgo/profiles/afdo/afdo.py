@@ -172,7 +172,7 @@ def _offset(location: Location) -> int:
 def _working_sets(summary: Summary) -> bytes:
     """As gcov's: how many of the largest counts make up each 128th of the sum."""
     rows = [_working_set(summary.detailed, k) for k in range(_WORKING_SET_ROWS)]
-    content = b"".join(_words(min(n, 0xFFFFFFFF)) + _counter(least) for n, least in rows)
+    content = b"".join(_words(n) + _counter(least) for n, least in rows)
     return _words(_WORKING_SETS, len(content) // _WORD.size) + content
 
 

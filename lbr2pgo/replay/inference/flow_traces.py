@@ -152,7 +152,7 @@ class _Instructions:
 
     def calls(self) -> _Pairs:
         """Calls of known functions."""
-        rows = np.flatnonzero((self._code.kind == Kind.CALL) & self._code.has_target)
+        rows = np.flatnonzero(np.isin(self._code.kind, CALLS) & self._code.has_target)
         return rows, self._code.target[rows], self._flow.node[self._block[rows]]
 
     def exits(self) -> _Pairs:

@@ -43,7 +43,7 @@ def counts_of_instructions(
     program: Program,
     targets: IndirectTargets | None = None,
     *,
-    is_imprecise: bool = False,
+    is_imprecise: bool,
 ) -> BranchCounts:
     """The branches and fall-throughs that most likely lie behind samples.
 

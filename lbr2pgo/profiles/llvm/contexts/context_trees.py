@@ -28,8 +28,7 @@ def lack_callers(callers: Callers, is_unknown: Bools) -> Bools:
     found = is_unknown.copy()
     found[0] = False
     for level in levels(callers.parent):
-        inner = level[level > 0]
-        found[inner] |= found[callers.parent[inner]]
+        found[level] |= found[np.maximum(callers.parent[level], 0)]
     return found
 
 

@@ -27,7 +27,7 @@ from lbr2pgo.profiles.llvm.sample_names import guid, order_key
 from lbr2pgo.profiles.llvm.sample_summary import detailed
 from lbr2pgo.support.arrays import I64, U64
 
-_NO_LINE = np.uint64(0xFFFFFFFFFFFFFFFF)
+_NO_LINE = np.uint64(np.iinfo(np.uint64).max)
 
 
 @dataclass(frozen=True, slots=True)

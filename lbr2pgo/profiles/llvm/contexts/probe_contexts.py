@@ -382,7 +382,7 @@ def _places(sites: ImageAddresses, addresses: ImageAddresses) -> U64:
 def _joined(one: InlineContexts, other: InlineContexts) -> InlineContexts:
     """Two forests as one."""
     size = len(one.parent)
-    parent = np.where(other.parent >= 0, other.parent + size, -1)
+    parent = other.parent + size * (other.parent >= 0)
     return InlineContexts(
         np.concatenate((one.parent, parent)),
         np.concatenate((one.line, other.line)),

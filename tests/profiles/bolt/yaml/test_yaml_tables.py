@@ -33,7 +33,7 @@ functions:
         succ:            [  ]
   - name:            g
     fid:             7
-    hash:            0x1
+    hash:            0xFFFFFFFFFFFFFFFF
     exec:            0
     nblocks:         1
 ...
@@ -49,6 +49,7 @@ def read(tmp_path: Path, text: str) -> yaml_text.YamlProfile:
 def test_numbers_calls_and_successors_are_read_however_wrapped(tmp_path: Path) -> None:
     found = tables(read(tmp_path, TEXT))
     assert list(found) == ["f's/a.c/1", "g"]
+    assert found["g"].head.numbers["hash"] == 2**64 - 1
     f = found["f's/a.c/1"]
     assert f.head.numbers == {"fid": 6, "hash": 0x4ACB2BDDE21E3268, "exec": 7, "nblocks": 3}
     assert list(f.blocks) == [0, 2]
@@ -76,7 +77,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     [
         ("fid:             7", "fid:             seven"),
         ("fid:             7", "fid:             010"),
-        ("nblocks:         1", "nblocks:         99999999999999999999"),
+        ("nblocks:         1", "nblocks:         18446744073709551616"),
         ("- bid:             2", "- bid:             0"),
         ("- bid:             2", "- insns:           2"),
         ("cnt: 9, mis: 1", "cnt: 9, mis"),
