@@ -64,7 +64,7 @@ def _go_on(context: BinaryContext, from_: ImageAddresses, to: ImageAddresses) ->
     code = context.code
     row, place = code.at(from_), place_of(from_, context.blocks.last)
     is_next = to == from_ + code.size[row]
-    goes_on: Bools = (place >= 0) & (row >= 0) & is_next & ~code.is_kind(*ENDS_LINE)[row]
+    goes_on: Bools = (place >= 0) & is_next & ~code.is_kind(*ENDS_LINE)[row]
     return goes_on
 
 

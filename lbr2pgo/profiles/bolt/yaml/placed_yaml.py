@@ -26,7 +26,7 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.sums import refuse_too_many
 
-NOWHERE = (1 << 64) - 1
+NOWHERE = int(np.iinfo(np.uint64).max)
 """The offset of what has no place."""
 
 _Row = tuple[str, int, str, int, int, int]
