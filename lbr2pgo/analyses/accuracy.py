@@ -21,7 +21,7 @@ from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.sums import Counts, overlap, sums_at
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import table
 
 if TYPE_CHECKING:
     from lbr2pgo.program.code.regions import Functions
@@ -32,7 +32,7 @@ WORST = 10
 """How many of the worst functions are listed."""
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class EdgeCounts:
     """Control transfers of one image; columns of equal length n, each pair once.
 
@@ -44,10 +44,6 @@ class EdgeCounts:
     target: ImageAddresses
     known: U8
     count: U64
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
     def __len__(self) -> int:
         return len(self.source)

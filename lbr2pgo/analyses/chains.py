@@ -21,7 +21,7 @@ from lbr2pgo.evidence.sample_runs import next_marked
 from lbr2pgo.program.code.cfg import EdgeKind
 from lbr2pgo.support.arrays import F64, I64
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import table
 
 LIKELY = 0.5
 """Least part of a block's executions that must go on to the next block of the chain, and of those
@@ -45,7 +45,7 @@ def chains(graph: FlowGraph) -> list[Chain]:
     return grown(graph.block_count.astype(np.int64), edges)
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class ChainEdges:
     """Ways from block to block, by their numbers; columns of equal length m."""
 
@@ -54,10 +54,6 @@ class ChainEdges:
     count: I64
     share: F64
     """(m,): of all that left the source."""
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
 
 def grown(count: I64, edges: ChainEdges) -> list[Chain]:

@@ -11,7 +11,7 @@ from lbr2pgo.model.branch_counts import sum_by
 from lbr2pgo.model.branch_stacks import MISSING, SATURATED
 from lbr2pgo.support.arrays import F64, I64, U64
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import table
 
 _LEFT_OUT = 100
 """One of so many values is left out of a trimmed mean."""
@@ -42,7 +42,7 @@ class Mode:
         return f"{at} ({self.share:.0%}{missed})"
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class Distribution:
     """How often something took how many cycles."""
 
@@ -56,10 +56,6 @@ class Distribution:
     """(n,): of how many none was; of the rest that is not known."""
     missing: int
     saturated: int
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
     @classmethod
     def of(

@@ -15,8 +15,7 @@ from lbr2pgo.model.branch_counts import FROM
 from lbr2pgo.model.branch_stacks import MISSING, SATURATED
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import F64, I64, U64
-from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import table
 
 NAME = "hot-functions"
 TITLE = "Hot functions"
@@ -28,7 +27,7 @@ _FALLS = (
 _NO_CYCLES = "The recording holds no cycles: the functions' shares in time are not known."
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class FunctionTotals:
     """Sums by region of the program (n,); those of fragments are in their functions'."""
 
@@ -37,10 +36,6 @@ class FunctionTotals:
     """Taken branches that start there, as `perf report` counts them."""
     mispredicted: U64
     cycles: U64
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
 
 def function_totals(evidence: Evidence) -> FunctionTotals:

@@ -18,8 +18,7 @@ from lbr2pgo.evidence.single_branches import SINGLE_BRANCHES
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import F64, I64, U64
-from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.tables import same_length, seal, taken
+from lbr2pgo.support.tables import table, taken
 
 NAME = "outcomes"
 TITLE = "Branch outcomes"
@@ -27,7 +26,7 @@ TITLE = "Branch outcomes"
 Columns = list[tuple[Column, list[Value]]]
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class Outcomes:
     """Conditional branches that ran, ordered by address; columns of equal length."""
 
@@ -39,10 +38,6 @@ class Outcomes:
     """Of being taken."""
     low: F64
     high: F64
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
     def __len__(self) -> int:
         return len(self.address)

@@ -23,9 +23,8 @@ from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.program.code.instructions import CALLS, Kind
 from lbr2pgo.support.addresses import in_file
 from lbr2pgo.support.arrays import I64, Bools
-from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.intervals import last_at_or_below
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import table
 
 NAME = "hyperblocks-across-calls"
 TITLE = "Paths across calls"
@@ -51,7 +50,7 @@ _NOTE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class Segments:
     """Blocks that ran, by address; columns of length n."""
 
@@ -60,10 +59,6 @@ class Segments:
     last: I64
     count: I64
     """How often each ran."""
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
     @property
     def sizes(self) -> I64:

@@ -13,11 +13,10 @@ from lbr2pgo.model.branch_counts import FROM
 from lbr2pgo.model.branch_stacks import MISSING, SATURATED
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import F64, I64, U64
-from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import table
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class LineFigures:
     """Source lines of one function's code; columns of equal length."""
 
@@ -36,10 +35,6 @@ class LineFigures:
     """Paths; that of the function's own beginning first, then by how much ran."""
     has_cycles: bool
     says_predictions: bool
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
     def __len__(self) -> int:
         return len(self.line)

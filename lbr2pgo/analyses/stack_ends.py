@@ -16,9 +16,8 @@ from lbr2pgo.evidence.stack_ends import STACK_ENDS, StackEnds
 from lbr2pgo.model.branch_counts import FROM, sum_by
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import F64, U64, Bools
-from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import place_of
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import table
 
 NAME = "stack-ends"
 TITLE = "Ends of stacks"
@@ -31,7 +30,7 @@ _BIASED = 0.02
 """Part of an end's entries that are other branches than they should be, from which it is said."""
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class EndShares:
     """Branches in the middle or at an end, ascending by address; columns of equal length."""
 
@@ -44,10 +43,6 @@ class EndShares:
     """Whether its share there differs by more than chance, and by enough to matter."""
     oldest_off: Bools
     stacks: int
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
     def bias(self, end: F64) -> float:
         """At least this part of an end's entries are other branches than they should be."""

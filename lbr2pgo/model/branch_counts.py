@@ -11,10 +11,9 @@ from lbr2pgo.native import bits
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.again import repeatable
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
-from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import begins
 from lbr2pgo.support.sums import exact_sum, refuse_too_many, sums_of_groups
-from lbr2pgo.support.tables import ascending, is_ascending, same_length, seal, taken
+from lbr2pgo.support.tables import ascending, is_ascending, table, taken
 
 # Bits of `BranchCounts.known`: which parts of a row are facts.
 FROM = bits.FROM
@@ -33,7 +32,7 @@ OUTSIDE = bits.OUTSIDE
 """A bare fall-through's branch is known to come from outside the image (BOLT's `f`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class BranchCounts:
     """Traces of one image: a branch, and how far execution ran straight on from its target.
 
@@ -55,8 +54,6 @@ class BranchCounts:
     """Steps and losses on the way here (see `waterfall`), added up when counts are merged."""
 
     def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
         ascending(self, "from_", "to", "end", "known")
 
     def __len__(self) -> int:
@@ -96,7 +93,7 @@ class BranchCounts:
             yield _row_text(self, i)
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class Branches:
     """Taken branches, unique by (from_, to, known, file), sorted by it."""
 
@@ -110,10 +107,6 @@ class Branches:
     mispredicted: U64
     prediction_unknown: U64
 
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
-
     def __len__(self) -> int:
         return len(self.from_)
 
@@ -122,17 +115,13 @@ class Branches:
         return taken(self, rows)
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class Runs:
     """Fall-through ranges, closed on the starts of their first and last instruction."""
 
     start: ImageAddresses
     end: ImageAddresses
     count: U64
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
     def __len__(self) -> int:
         return len(self.start)

@@ -9,7 +9,7 @@ import numpy as np
 
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import table
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Callers:
         return len(self.parent)
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class ContextRuns:
     """Fall-through ranges in a context, closed on the starts of their first and last instruction.
 
@@ -45,12 +45,8 @@ class ContextRuns:
     end: ImageAddresses
     count: U64
 
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
-
-@dataclass(frozen=True, slots=True)
+@table
 class ContextBranches:
     """Taken branches that reach the image; columns of equal length."""
 
@@ -61,10 +57,6 @@ class ContextBranches:
     has_source: Bools
     to: ImageAddresses
     count: U64
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,11 @@ from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import sum_by
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import U64
-from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.sums import exact_sum, refuse_too_many
-from lbr2pgo.support.tables import ascending, same_length, seal
+from lbr2pgo.support.tables import ascending, table
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class InstructionCounts:
     """Samples by where they interrupted the program; image addresses, ascending."""
 
@@ -27,8 +26,6 @@ class InstructionCounts:
     """Steps and losses on the way here (see `waterfall`)."""
 
     def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
         ascending(self, "address")
 
     def __len__(self) -> int:

@@ -26,7 +26,7 @@ from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_addresse
 from lbr2pgo.support.arrays import I32, I64, U8, U32, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import begins, place_of
-from lbr2pgo.support.tables import ascending, same_length, seal, taken
+from lbr2pgo.support.tables import ascending, table, taken
 
 DESCRIPTORS, PROBES = ".pseudo_probe_desc", ".pseudo_probe"
 
@@ -52,7 +52,7 @@ def guid(name: bytes) -> int:
     return int.from_bytes(hashlib.md5(name, usedforsecurity=False).digest()[:8], "little")
 
 
-@dataclass(frozen=True)
+@table
 class Descriptors:
     """Functions that had probes when they were compiled; (n,) each, ordered by GUID, each once.
 
@@ -70,8 +70,6 @@ class Descriptors:
     """Whether functions of this name differ in their checksums."""
 
     def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
         ascending(self, "guid")
 
     def __len__(self) -> int:
@@ -91,7 +89,7 @@ class Descriptors:
         return place_of(guids, self.guid)
 
 
-@dataclass(frozen=True)
+@table
 class InlineTree:
     """Functions, and functions inlined into them, as records nest them; (m,) each.
 
@@ -107,10 +105,6 @@ class InlineTree:
     function: I64
     """Row of `descriptors`, -1 where there is none."""
     descriptors: Descriptors
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
     def __len__(self) -> int:
         return len(self.guid)
@@ -128,7 +122,7 @@ class InlineTree:
         return str(self.guid[node]) if row < 0 else self.descriptors.name(row)
 
 
-@dataclass(frozen=True)
+@table
 class ProbeTable:
     """Probes by image address, those of one address in the order of the section; (k,) each.
 
@@ -147,10 +141,6 @@ class ProbeTable:
     discriminator: U32
     """Tells copies of the code apart that the optimizer made; 0 for most."""
     tree: InlineTree
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
     def __len__(self) -> int:
         return len(self.address)
@@ -181,7 +171,7 @@ class ProbeTable:
         return np.append(calls, -1)[at]
 
 
-@dataclass(frozen=True)
+@table
 class Records:
     """Records whose code is known, in the order of the section; (r,) each."""
 
@@ -198,10 +188,6 @@ class Records:
     probes: I64
     depth: I64
     """How deep functions nest in it."""
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
     def __len__(self) -> int:
         return len(self.offset)

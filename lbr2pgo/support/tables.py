@@ -1,18 +1,20 @@
 """Tables: frozen data classes of NumPy columns, checked when they are made and read-only after.
 
-A table's `__post_init__` calls these; ValueError says what is wrong, and in which row.
+`@table` checks what holds for all columns, `__post_init__` what else there is; ValueError says what
+is wrong, and in which row.
 """
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import field, fields, replace
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
 import numpy.typing as npt
 
 from lbr2pgo.support.arrays import I64, Bools
+from lbr2pgo.support.dataclass import dataclass
 
 TableT = TypeVar("TableT")
 
@@ -35,6 +37,21 @@ def _columns(kind: Any) -> dict[str, np.dtype[Any]]:
     """Fields of a data class that are arrays, or None."""
     types = {field.name: str(field.type).removesuffix(" | None") for field in fields(kind)}
     return {name: np.dtype(_TYPES[of]) for name, of in types.items() if of in _TYPES}
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def table(kind: type[TableT]) -> type[TableT]:
+    """Make a table, all of whose columns have as many rows, checked before its `__post_init__`."""
+    more = vars(kind).get("__post_init__")
+
+    def check(self: Any) -> None:
+        seal(self)
+        same_length(self)
+        if more is not None:
+            more(self)
+
+    kind.__post_init__ = check  # type: ignore[attr-defined]
+    return dataclass(frozen=True)(kind)
 
 
 def seal(table: Any) -> None:

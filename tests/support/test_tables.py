@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbr2pgo.support.arrays import I64, U64, Bools
-from lbr2pgo.support.tables import ascending, same_length, seal, taken
+from lbr2pgo.support.tables import ascending, table, taken
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class Counts:
     key: U64
     low: I64
@@ -20,8 +20,6 @@ class Counts:
     name: str = ""
 
     def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
         ascending(self, "key", "low")
 
 

@@ -6,12 +6,10 @@ Ottoni and Maher, "Optimizing Function Placement for Large-Scale Data-Center App
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lbr2pgo.support.arrays import F64, I64, U64, Bools
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import table
 
 _LARGEST = 1 << 20
 """Bytes of a cluster: half a large page, as in the paper."""
@@ -20,17 +18,13 @@ _RARE = 0.1
 HFSort.cpp, ArcThreshold)."""
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class FunctionCalls:
     """Calls between functions, by their numbers; (c,) each."""
 
     caller: I64
     callee: I64
     count: U64
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
     def summed(self) -> FunctionCalls:
         """The same, each pair once, ordered."""

@@ -10,10 +10,9 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses
 from lbr2pgo.support.arrays import U8, U64, Bools
-from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import among, distinct
 from lbr2pgo.support.sums import multiplied
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import table
 
 
 def starts(flow: Flow) -> ImageAddresses:
@@ -22,7 +21,7 @@ def starts(flow: Flow) -> ImageAddresses:
     return distinct(np.concatenate((runs, flow.branches.to[flow.branch_to >= 0])))
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class CountedCode:
     """Instructions that the profile speaks of, ordered by address; columns of equal length."""
 
@@ -32,10 +31,6 @@ class CountedCode:
     count: U64
     is_body: Bools
     """False for instructions that are only the place of a call."""
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
     def weight(self) -> U64:
         """Counts times bytes."""

@@ -13,15 +13,14 @@ from lbr2pgo.program.elf.symbols import Symbols
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools
-from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import table
 
 EXTERNAL = np.uint64(1)
 """Where llvm-profgen believes to be what is outside the image. If debug information of dropped
 code was left at this address, that code gets the calls (LLVM: tools/llvm-profgen/PerfReader.h)."""
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class EntryCalls:
     """Branches to function entries; columns of equal length."""
 
@@ -33,10 +32,6 @@ class EntryCalls:
     """Index into `names`."""
     count: U64
     names: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
 
 def calls_to_entries(

@@ -20,24 +20,20 @@ from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.intervals import last_at_or_below
 from lbr2pgo.support.sums import add_at
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import table
 
 _LANDING_PAD = 4
 """Of a block's metadata."""
 JUMPS = (Kind.COND, Kind.JUMP, Kind.INDIRECT_JUMP)
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class BlockEdges:
     """Edges between blocks of one function, each once; (k,) each, ordered by source and target."""
 
     source: I64
     target: I64
     count: U64
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import among, distinct
 from lbr2pgo.support.intervals import last_at_or_below
-from lbr2pgo.support.tables import ascending, same_length, seal
+from lbr2pgo.support.tables import ascending, same_length, seal, table
 
 _ENDS = (Kind.COND, Kind.JUMP, Kind.INDIRECT_JUMP, Kind.RET, Kind.TRAP)
 
@@ -97,7 +97,7 @@ def _landing_pads(image: Image, code: Disassembly) -> ImageAddresses:
     return distinct(landing_pads(image, start[has_one], size[has_one], lsda[has_one]))
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class BasicBlocks:
     """Blocks by start address; columns of length n."""
 
@@ -113,8 +113,6 @@ class BasicBlocks:
     is_landing_pad: Bools
 
     def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
         ascending(self, "start")
 
     def __len__(self) -> int:

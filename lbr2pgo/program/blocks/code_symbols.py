@@ -15,14 +15,13 @@ from lbr2pgo.program.elf.plt import PLT_ENTRY_SIZES
 from lbr2pgo.program.elf.symbols import STB_LOCAL, STT_NOTYPE, STT_SECTION, Symbols
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
-from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import table
 
 _HOT_MARKERS = (b"__hot_start\0", b"__hot_end\0")
 _LABEL = b".L"
 
 
-@dataclass(frozen=True)
+@table
 class CodeSymbols:
     """Symbols that stand in code, and absolute ones, in BOLT's order; columns of length n."""
 
@@ -41,10 +40,6 @@ class CodeSymbols:
     """Appended to a local symbol's name; 0 for others."""
     file: Names
     """Source file of a local symbol, "" if unknown."""
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
     def __len__(self) -> int:
         return len(self.address)

@@ -11,10 +11,10 @@ from lbr2pgo.program.blocks.disassembly import Disassembly
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U8, Bools
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import table
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class TableUses:
     """Places that use jump tables; columns of length n."""
 
@@ -25,10 +25,6 @@ class TableUses:
     """Address of the jump, 0 if unknown."""
     is_distances: Bools
     """Whether entries are distances from the table's start instead of addresses."""
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
     def joined(self, other: TableUses) -> TableUses:
         """The rows of both."""

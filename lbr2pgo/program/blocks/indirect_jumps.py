@@ -6,8 +6,6 @@ stand in its data, where the loader relocates them or, in a program that is not 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lbr2pgo.program.blocks.binary_context import idioms_of
@@ -21,7 +19,7 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.distinct import among, distinct
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import table
 
 _POINTER_SIZE = 8
 _MANY = 1 << 62
@@ -42,7 +40,7 @@ def indirect_targets(program: Program, addresses: ImageAddresses) -> IndirectTar
     )
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class SwitchCases:
     """Where switches lead, one row for each value; columns of length n."""
 
@@ -51,10 +49,6 @@ class SwitchCases:
     value: I64
     default: ImageAddresses
     """Where the jump's switch goes for other values, and for holes in its table; 0: not known."""
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
 
 def switch_cases(program: Program, addresses: ImageAddresses) -> SwitchCases:

@@ -21,7 +21,7 @@ from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import among, begins, distinct
 from lbr2pgo.support.intervals import numbers_in
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import table
 
 _DISTANCE, _ADDRESS = 4, 8
 """Bytes of an entry."""
@@ -31,7 +31,7 @@ _STRETCH = 32
 """Entries of each table that are read at a time."""
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class JumpTables:
     """Targets of all tables that were recognised, one row for each target of each use."""
 
@@ -40,10 +40,6 @@ class JumpTables:
     """Function whose table it is; the target may lie in one of its fragments."""
     jump: ImageAddresses
     """Address of the jump that uses the table, 0 if it is not known."""
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
 
 def find_jump_tables(
@@ -65,17 +61,13 @@ def find_jump_tables(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class TableEntries:
     """Entries of tables whose jumps are known, in their order; columns of length n."""
 
     jump: ImageAddresses
     index: I64
     target: ImageAddresses
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
 
 def table_entries(

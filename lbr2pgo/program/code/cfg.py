@@ -17,7 +17,7 @@ from lbr2pgo.support.arrays import I64, U8, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import interval_of, last_at_or_below
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import same_length, seal, table
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -33,7 +33,7 @@ class EdgeKind(IntEnum):
     INDIRECT = 3
 
 
-@dataclass(frozen=True)
+@table
 class Transfers:
     """Ways out of a function; arrays of k rows, ordered by address."""
 
@@ -45,10 +45,6 @@ class Transfers:
     has_target: Bools
     kind: U8
     """`Kind` of the instruction."""
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
     def __len__(self) -> int:
         return len(self.block)

@@ -14,7 +14,7 @@ from lbr2pgo.program.code.regions import Functions
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.intervals import last_at_or_below
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import same_length, seal, table
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +64,12 @@ class CodeGraph:
         return node
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class IndirectTargets:
     """Where indirect jumps may lead, one row for each pair; jump 0: any one of its function."""
 
     jump: ImageAddresses
     target: ImageAddresses
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
 
 def code_graph(

@@ -12,10 +12,9 @@ import numpy as np
 
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_addresses, image_array
 from lbr2pgo.support.arrays import I32, I64, U8, Bools
-from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import place_of
 from lbr2pgo.support.intervals import interval_of, numbers_in
-from lbr2pgo.support.tables import ascending, same_length, seal, taken
+from lbr2pgo.support.tables import ascending, table, taken
 
 
 class Kind(IntEnum):
@@ -41,7 +40,7 @@ ENDS_LINE = (Kind.JUMP, Kind.INDIRECT_JUMP, Kind.RET, Kind.TRAP)
 """Behind these control does not go on."""
 
 
-@dataclass(frozen=True)
+@table
 class InstructionTable:
     """Instructions ordered by address; they do not overlap."""
 
@@ -54,8 +53,6 @@ class InstructionTable:
     has_target: Bools
 
     def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
         ascending(self, "address")
 
     def __len__(self) -> int:

@@ -19,15 +19,14 @@ from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.layout import Segment
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses, image_array
 from lbr2pgo.support.arrays import Bools
-from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.tables import ascending, same_length, seal
+from lbr2pgo.support.tables import ascending, table
 
 _JUMP_ENTRY = np.dtype([("code", "<i4"), ("target", "<i4"), ("key", "<i8")])
 _ALTERNATIVE_SIZES = (12, 14, 13)
 """AArch64 and x86-64 up to Linux 5.18; x86-64 from 6.3 on; in between."""
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class Patches:
     """Places of instructions (n,), ascending, and where static keys jump to."""
 
@@ -36,8 +35,6 @@ class Patches:
     has_target: Bools
 
     def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
         ascending(self, "address")
 
     def applied(self, table: InstructionTable) -> InstructionTable:

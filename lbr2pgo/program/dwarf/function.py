@@ -15,10 +15,9 @@ from lbr2pgo.program.dwarf.section import DebugTexts
 from lbr2pgo.program.dwarf.unit import Dwarf, joined
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_array
 from lbr2pgo.support.arrays import I32, I64, U64, Bools, Records
-from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import interval_of
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import table
 
 ENDINGS = {
     native.DAMAGED: "units cut off by damage in .debug_info",
@@ -34,7 +33,7 @@ _DEEPEST = 256
 """Frames of one address that are kept at most; compilers stop inlining long before."""
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class DwarfFunctions:
     """Where the functions are that DWARF knows, as llvm-profgen sees them.
 
@@ -51,10 +50,6 @@ class DwarfFunctions:
     """(k,), index into `names`."""
     names: tuple[str, ...]
     """Each once, and only of functions with a range here."""
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
     @classmethod
     def none(cls) -> DwarfFunctions:

@@ -12,10 +12,10 @@ from lbr2pgo.program.dwarf import _lines as native
 from lbr2pgo.program.dwarf.unit import Dwarf
 from lbr2pgo.support.arrays import I32, U32, U64, Records
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import table
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class Lines:
     """Source lines of n addresses, without their functions."""
 
@@ -26,10 +26,6 @@ class Lines:
     column: U32
     """(n,), from 1 on; 0 where none is said."""
     files: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
 
 class Origin(NamedTuple):

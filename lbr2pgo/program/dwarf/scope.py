@@ -15,11 +15,10 @@ import numpy as np
 from lbr2pgo.program.dwarf.function import NumberedTexts, describe_all
 from lbr2pgo.program.dwarf.unit import Dwarf
 from lbr2pgo.support.arrays import I32, I64, U32, Bools, Records
-from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.tables import same_length, seal, taken
+from lbr2pgo.support.tables import table, taken
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class Scopes:
     """A forest of functions and of those inlined into them, parents before children; (s,) each."""
 
@@ -34,10 +33,6 @@ class Scopes:
     """Of the call in the parent."""
     discriminator: U32
     """Of the call in the parent, as encoded in DWARF."""
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
     def __len__(self) -> int:
         return len(self.parent)
@@ -62,7 +57,7 @@ class Scopes:
         return self.passed_on(np.where(self.parent < 0, np.arange(len(self)), -1))
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class ScopedPlaces:
     """p places in the source, and what is around them."""
 
@@ -75,10 +70,6 @@ class ScopedPlaces:
     """(p,), as encoded in DWARF."""
     scopes: Scopes
     names: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
     @classmethod
     def none(cls, places: int) -> ScopedPlaces:

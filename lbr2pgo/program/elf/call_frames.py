@@ -13,15 +13,14 @@ from lbr2pgo.program.elf._call_frames import MADE, SAVED, frame_rows
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import U32, U64, Bools
-from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.intervals import interval_of
-from lbr2pgo.support.tables import ascending, same_length, seal
+from lbr2pgo.support.tables import ascending, table
 
 _ONE, _WORD = np.uint64(1), np.uint64(4)
 _NEVER = ~np.uint64(0)
 
 
-@dataclass(frozen=True)
+@table
 class FrameRanges:
     """Half-open ranges of code that are described, by start; columns of equal length."""
 
@@ -31,8 +30,6 @@ class FrameRanges:
     """From here on the frame pointer points to the frame; may lie outside the range."""
 
     def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
         ascending(self, "start")
 
     def lack_frame(self, addresses: ImageAddresses) -> Bools:

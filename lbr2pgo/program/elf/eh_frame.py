@@ -14,12 +14,11 @@ from lbr2pgo.program.elf import _eh_frame as native
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import U64
-from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import place_of
-from lbr2pgo.support.tables import ascending, same_length, seal
+from lbr2pgo.support.tables import ascending, table
 
 
-@dataclass(frozen=True)
+@table
 class FrameDescriptions:
     """Ranges that frame description entries cover, by start; one for each start."""
 
@@ -31,8 +30,6 @@ class FrameDescriptions:
     """What can't be used: a reason in words, and how many."""
 
     def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
         ascending(self, "start")
 
     def lsda_of(self, starts: ImageAddresses) -> U64:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64
-from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import table
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class FdataEdges:
     """Rows of fdata: functions (-1: outside of all), and addresses; m rows, with repeats."""
 
@@ -18,7 +17,3 @@ class FdataEdges:
     to: ImageAddresses
     mispredicted: U64
     count: U64
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)

@@ -16,6 +16,7 @@ from lbr2pgo.model.branch_counts import sum_by
 from lbr2pgo.profiles.bolt.fdata.fdata_tables import (
     Column,
     Fdata,
+    FdataTable,
     TableT,
     in_bolt_order,
 )
@@ -30,36 +31,22 @@ def merged(files: Iterable[tuple[Fdata, int]]) -> Merged[Fdata]:
     names: dict[str, int] = {}
     total = Fdata((), bolted=False)
     for number, (content, weight) in enumerate(files):
-        new = _weighed(_renamed(content, names), weight)
+        new = _weighed(content, weight, names)
         total = new if not number else _added(total, new)
     return Merged(in_bolt_order(total))
 
 
-def _renamed(content: Fdata, names: dict[str, int]) -> Fdata:
-    """With places of names in `names`, which takes up new ones."""
+def _weighed(content: Fdata, weight: int, names: dict[str, int]) -> Fdata:
+    """Times its weight, with places of names in `names`, which takes up new ones."""
     place = [names.setdefault(name, len(names)) for name in content.names]
     numbers = np.array(place, np.int32)
 
-    def renamed(table: TableT | None) -> TableT | None:
-        if table is None:
-            return None
+    def weighed(table: FdataTable) -> FdataTable:
         columns = zip(table.form, table.columns(), strict=True)
-        return type(table)(*(numbers[c] if letter == "n" else c for letter, c in columns))
+        renamed = (numbers[c] if letter == "n" else c for letter, c in columns)
+        return _sum([type(table)(*renamed)], weight)
 
-    return Fdata(
-        tuple(names), renamed(content.branches), renamed(content.samples), renamed(content.loads),
-        content.bolted, content.events,
-    )  # fmt: skip
-
-
-def _weighed(content: Fdata, weight: int) -> Fdata:
-    def weighed(table: TableT | None) -> TableT | None:
-        return None if table is None else _sum([table], weight)
-
-    return Fdata(
-        content.names, weighed(content.branches), weighed(content.samples),
-        weighed(content.loads), content.bolted, content.events,
-    )  # fmt: skip
+    return content.with_tables(weighed, names=tuple(names))
 
 
 def _added(one: Fdata, other: Fdata) -> Fdata:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from lbr2pgo.support.arrays import I32, I64, U8, U64
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import table
 
 Column = npt.NDArray[np.integer[npt.NBitBase]]
 
@@ -22,17 +22,13 @@ UNKNOWN = "[unknown]"
 """The name that BOLT gives to code outside of the binary."""
 
 
-@dataclass(frozen=True)
+@table
 class FdataTable:
     """Columns of equal length; `form` has a letter for each: kind, name, hex or decimal number."""
 
     form: ClassVar[str]
     first_kind: ClassVar[int] = NOT_A_SYMBOL
     looks: ClassVar[str]
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
     def __len__(self) -> int:
         return len(self.columns()[0])
@@ -114,11 +110,11 @@ class Fdata:
             raise ValueError("branches and samples can't share a file")
         if self.events and self.samples is None:
             raise ValueError("only a file of samples holds event names")
-        for table in self.tables():
-            self._check(table)
+        for each in self.tables():
+            self._check(each)
 
-    def _check(self, table: FdataTable) -> None:
-        for letter, column in zip(table.form, table.columns(), strict=True):
+    def _check(self, rows: FdataTable) -> None:
+        for letter, column in zip(rows.form, rows.columns(), strict=True):
             limit = {"k": LOCAL_SYMBOL + 1, "n": len(self.names)}.get(letter)
             if limit is None:
                 continue
@@ -129,6 +125,12 @@ class Fdata:
     def tables(self) -> list[FdataTable]:
         """The tables that are there, in the order of the file."""
         return [t for t in (self.branches, self.samples, self.loads) if t is not None]
+
+    def with_tables(self, make: Callable[[FdataTable], FdataTable], **others: Any) -> Fdata:
+        """The same with what is made of each table that is there, and with other fields."""
+        there = {kind: getattr(self, kind) for kind in ("branches", "samples", "loads")}
+        made = {kind: make(one) for kind, one in there.items() if one is not None}
+        return replace(self, **{**others, **made})
 
 
 def in_bolt_order(fdata: Fdata, names: Sequence[str] | None = None) -> Fdata:
@@ -142,24 +144,15 @@ def in_bolt_order(fdata: Fdata, names: Sequence[str] | None = None) -> Fdata:
     by_name = sorted(range(len(keys)), key=lambda i: os.fsencode(keys[i]))
     rank = np.empty(len(by_name), np.int64)
     rank[by_name] = np.arange(len(by_name))
-    return replace(
-        fdata,
-        branches=None if fdata.branches is None else _sorted_pairs(fdata.branches, rank),
-        samples=None if fdata.samples is None else _sorted_samples(fdata.samples, rank),
-        loads=None if fdata.loads is None else _sorted_pairs(fdata.loads, rank),
-    )
+    return fdata.with_tables(lambda rows: rows.take(_order(rows, rank)))
 
 
-PairsT = TypeVar("PairsT", FdataBranches, FdataLoads)
-
-
-def _sorted_pairs(pairs: PairsT, rank: I64) -> PairsT:
-    outside = pairs.from_is_symbol == NOT_A_SYMBOL
-    from_, to = rank[pairs.from_name], rank[pairs.to_name]
-    keys = [np.where(outside, to, from_), outside, pairs.from_offset, from_]
-    keys += [pairs.to_is_symbol != NOT_A_SYMBOL, to, pairs.to_offset]
-    return pairs.take(np.lexsort(keys[::-1]))
-
-
-def _sorted_samples(samples: FdataSamples, rank: I64) -> FdataSamples:
-    return samples.take(np.lexsort((samples.offset, rank[samples.name])))
+def _order(rows: FdataTable, rank: I64) -> I64:
+    if isinstance(rows, FdataSamples):
+        return np.lexsort((rows.offset, rank[rows.name]))
+    assert isinstance(rows, (FdataBranches, FdataLoads))
+    outside = rows.from_is_symbol == NOT_A_SYMBOL
+    from_, to = rank[rows.from_name], rank[rows.to_name]
+    keys = [np.where(outside, to, from_), outside, rows.from_offset, from_]
+    keys += [rows.to_is_symbol != NOT_A_SYMBOL, to, rows.to_offset]
+    return np.lexsort(keys[::-1])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import numpy as np
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.profiles.bolt.fdata import fdata_fit, fdata_sums, fdata_text
 from lbr2pgo.profiles.bolt.fdata.derive_fdata import fdata_from_counts
-from lbr2pgo.profiles.bolt.fdata.fdata_tables import Fdata, FdataTable, TableT
+from lbr2pgo.profiles.bolt.fdata.fdata_tables import Fdata, FdataTable
 from lbr2pgo.profiles.bolt.fdata.placed_counts import counts_of_fdata
 from lbr2pgo.profiles.reader import Merging, ProfileOverlap, Reader
 from lbr2pgo.profiles.staleness import Staleness
@@ -46,7 +45,9 @@ class FdataReader(Reader[Fdata]):
     def of_function(self, content: Fdata, function: str) -> Iterator[str] | None:
         """Lines that begin or end in the function; None if it has no name here."""
         wanted = [i for i, name in enumerate(content.names) if function in (name, _plain(name))]
-        return self.lines(_only(content, wanted)) if wanted else None
+        if not wanted:
+            return None
+        return self.lines(content.with_tables(lambda table: table.take(_rows(table, wanted))))
 
     def functions(self, content: Fdata) -> tuple[str, ...]:
         """All names."""
@@ -74,19 +75,7 @@ def _plain(name: str) -> str:
     return name.partition("/")[0]
 
 
-def _only(content: Fdata, names: Sequence[int]) -> Fdata:
-    def chosen(table: TableT | None) -> TableT | None:
-        return None if table is None else table.take(_rows(table, names))
-
-    return replace(
-        content,
-        branches=chosen(content.branches),
-        samples=chosen(content.samples),
-        loads=chosen(content.loads),
-    )
-
-
-def _rows(table: FdataTable, names: Sequence[int]) -> I64:
+def _rows(table: FdataTable, names: list[int]) -> I64:
     """Rows that begin or end in one of these names."""
     found = np.zeros(len(table), dtype=np.bool_)
     for letter, column in zip(table.form, table.columns(), strict=True):
