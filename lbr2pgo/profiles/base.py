@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import Field, field, fields
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -138,6 +139,13 @@ def _option(field: Field[Any], kind: Any) -> Option:
 
 
 HEAD_SIZE = 1 << 16
+
+
+def readers_in(module: str, *names: str) -> Callable[[], tuple[Reader[Any], ...]]:
+    """Readers by their names in a module of `profiles`, which is imported when they are called."""
+    return lambda: tuple(
+        getattr(import_module(f"lbr2pgo.profiles.{module}"), name) for name in names
+    )
 
 
 @dataclass(frozen=True, slots=True)

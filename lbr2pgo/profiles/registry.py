@@ -16,7 +16,7 @@ from typing import Any
 from lbr2pgo.model import waterfall
 from lbr2pgo.profiles.base import HEAD_SIZE, Output, OutputFormat
 from lbr2pgo.profiles.reader import Reader, WrittenProfile
-from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.errors import InputError, readable
 
 _MODULES = (
     "llvm.format", "bolt.fdata.format", "bolt.yaml.format", "afdo.format", "propeller.format",
@@ -91,7 +91,8 @@ def read_written(path: Path) -> WrittenProfile[Any] | None:
 
 def _recognised(path: Path) -> tuple[str, Reader[Any]] | None:
     """Name of the format, and what reads it; raises InputError for what is only written."""
-    head = _head(path)
+    with readable(path), path.open("rb") as stream:
+        head = stream.read(HEAD_SIZE)
     if not head:
         raise InputError("is empty", where=str(path), cure="Write the profile again.")
     for form in formats():
@@ -106,15 +107,3 @@ def _recognised(path: Path) -> tuple[str, Reader[Any]] | None:
             if reader.recognises(head):
                 return form.name, reader
     return None
-
-
-def _head(path: Path) -> bytes:
-    try:
-        with path.open("rb") as stream:
-            return stream.read(HEAD_SIZE)
-    except OSError as error:
-        raise InputError(
-            f"can't be read: {error.strerror or error}",
-            where=str(path),
-            cure="Check the path and its permissions.",
-        ) from error

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from lbr2pgo.sources.base import SNIFF_SIZE, Sniff, Source, SourceFormat
 from lbr2pgo.sources.directories import HEAD
-from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.errors import InputError, readable
 
 # Asked in this order. Numbers in plain text are the weakest mark, so they come last.
 _MODULES = (
@@ -113,15 +113,8 @@ def _head(path: Path) -> bytes:
                 cure="Name a file in it.",
             )
         path = path / HEAD
-    try:
-        with path.open("rb") as stream:
-            return stream.read(SNIFF_SIZE)
-    except OSError as error:
-        raise InputError(
-            f"can't be read: {error.strerror or error}",
-            where=str(path),
-            cure="Check the path and its permissions.",
-        ) from error
+    with readable(path), path.open("rb") as stream:
+        return stream.read(SNIFF_SIZE)
 
 
 def _open_spooled(stream: BinaryIO, name: str) -> Source:

@@ -10,7 +10,7 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from lbr2pgo.support import headway
-from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.errors import InputError, readable
 
 SIZE_LIMIT = 1 << 28
 """Bytes; reports are a few megabytes."""
@@ -37,7 +37,7 @@ class CsvRow:
 
 def read_rows(path: Path) -> Iterator[CsvRow]:
     """Rows of a file, blank lines too; InputError where it can't be read or is no CSV."""
-    try:
+    with readable(path):
         size = path.stat().st_size
         if size > SIZE_LIMIT:
             raise InputError(
@@ -51,12 +51,6 @@ def read_rows(path: Path) -> Iterator[CsvRow]:
                 if number % _ROWS_TOLD == 0:
                     headway.tell(file.tell() / size)
                 yield row
-    except OSError as error:
-        raise InputError(
-            f"can't be read: {error.strerror}",
-            where=str(path),
-            cure="Check the path and its permissions.",
-        ) from error
 
 
 def rows_of(text: str) -> Iterator[CsvRow]:

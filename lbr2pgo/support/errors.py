@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+
 
 class Lbr2pgoError(Exception):
     """Something that the user can mend: what is wrong, where, and what to do.
@@ -38,3 +42,16 @@ class OutputError(Lbr2pgoError):
 
 class MissingToolError(Lbr2pgoError):
     """A program or a facility of this machine that the command needs is not there."""
+
+
+@contextmanager
+def readable(path: str | PathLike[str]) -> Iterator[None]:
+    """Raise InputError where the file that is read in here can't be."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"can't be read: {error.strerror or error}",
+            where=str(path),
+            cure="Check the path and its permissions.",
+        ) from error

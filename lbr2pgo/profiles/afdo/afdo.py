@@ -34,7 +34,7 @@ from lbr2pgo.profiles.llvm.sample_profile import (
 )
 from lbr2pgo.profiles.llvm.sample_summary import Cutoff, Summary, summarize
 from lbr2pgo.program.pseudo_probes import DEEPEST_INLINING
-from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.errors import InputError, readable
 from lbr2pgo.support.output import PathLike, write_pieces
 
 MAGIC = 0x67636461
@@ -196,10 +196,8 @@ def read(path: Path) -> GccProfile:
     Both ways of writing strings are read. Raises InputError, with the offset: no such file,
     another version, cut off, a name that is not there.
     """
-    try:
+    with readable(path):
         data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"can't be read: {error.strerror}", where=str(path)) from error
     return decode(data, str(path))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.model.waterfall import Step
-from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, shell_word
+from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, readers_in, shell_word
 from lbr2pgo.profiles.llvm.format import debug_notes, refuse_without_runs
 from lbr2pgo.profiles.llvm.located import LOCATED, located_runs
 from lbr2pgo.profiles.work import Work
@@ -18,7 +18,6 @@ from lbr2pgo.support.errors import OutputError
 if TYPE_CHECKING:
     from lbr2pgo.evidence.collector import Finding
     from lbr2pgo.profiles.afdo.afdo import GccProfile
-    from lbr2pgo.profiles.reader import Reader
 
 _RUNS = Step(
     "afdo_runs",
@@ -82,12 +81,6 @@ class AfdoOutput(Output):
         return GccProfile(samples, version, times, named.files), tallies
 
 
-def _readers() -> tuple[Reader[GccProfile], ...]:
-    from lbr2pgo.profiles.afdo.written import AFDO
-
-    return (AFDO,)
-
-
 FORMAT = OutputFormat(
     name="afdo",
     suffix=".afdo",
@@ -117,5 +110,5 @@ FORMAT = OutputFormat(
         "functions of several files that share a name are one before version 3",
     ),
     steps=(_RUNS,),
-    readers=_readers,
+    readers=readers_in("afdo.written", "AFDO"),
 )

@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lbr2pgo.model.incomplete import EmptyProfileError
-from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, shell_word
+from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, readers_in, shell_word
 from lbr2pgo.profiles.linker.symbol_order import NAMED, RAN, NamedFlow, named_flow
 from lbr2pgo.profiles.work import Work
 from lbr2pgo.support.dataclass import dataclass
-
-if TYPE_CHECKING:
-    from lbr2pgo.profiles.linker.linker_lists import LinkerList
-    from lbr2pgo.profiles.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +48,6 @@ def _lines(found: NamedFlow) -> Iterator[str]:
             yield f"{names[caller][0]} {names[callee][0]} {count}"
 
 
-def _readers() -> tuple[Reader[LinkerList], ...]:
-    from lbr2pgo.profiles.linker.linker_lists import CALLS, ListReader
-
-    return (ListReader(CALLS),)
-
-
 FORMAT = OutputFormat(
     name="call_graph_order",
     suffix=".calls",
@@ -77,5 +66,5 @@ FORMAT = OutputFormat(
         "functions that share a name are left out",
     ),
     steps=(RAN, NAMED),
-    readers=_readers,
+    readers=readers_in("linker.linker_lists", "CALL_LISTS"),
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from lbr2pgo.support.arrays import F64, I64, U64, Bools
+from lbr2pgo.support.sums import sums_of_pairs
 from lbr2pgo.support.tables import table
 
 _LARGEST = 1 << 20
@@ -28,13 +29,7 @@ class FunctionCalls:
 
     def summed(self) -> FunctionCalls:
         """The same, each pair once, ordered."""
-        order = np.lexsort((self.callee, self.caller))
-        caller, callee, count = self.caller[order], self.callee[order], self.count[order]
-        new = np.ones(len(caller), np.bool_)
-        new[1:] = (np.diff(caller) != 0) | (np.diff(callee) != 0)
-        first = np.flatnonzero(new)
-        total = np.add.reduceat(count, first) if len(first) else count
-        return FunctionCalls(caller[first], callee[first], total)
+        return FunctionCalls(*sums_of_pairs(self.caller, self.callee, self.count))
 
 
 def by_calls(size: U64, weight: U64, calls: FunctionCalls) -> I64:

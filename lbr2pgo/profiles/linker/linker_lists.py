@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from lbr2pgo.profiles.reader import Reader
-from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.errors import readable
 from lbr2pgo.support.output import PathLike, write_pieces
 
 
@@ -61,10 +61,8 @@ class ListReader(Reader[LinkerList]):
 
     def read(self, path: Path) -> LinkerList:
         """See `Reader`."""
-        try:
+        with readable(path):
             text = os.fsdecode(path.read_bytes())
-        except OSError as error:
-            raise InputError(f"can't be read: {error.strerror}", where=str(path)) from error
         lines = tuple(line for line in text.split("\n") if line and not line.startswith("#"))
         return LinkerList(self._of, lines)
 
@@ -80,3 +78,6 @@ class ListReader(Reader[LinkerList]):
     def functions(self, content: LinkerList) -> set[str]:
         """See `Reader`."""
         return {name for line in content.lines for name in content.names(line)}
+
+
+ORDERS, CALL_LISTS = ListReader(SYMBOLS), ListReader(CALLS)

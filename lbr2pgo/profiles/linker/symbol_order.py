@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.model.waterfall import Step
-from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag
+from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, readers_in
 from lbr2pgo.profiles.propeller.format import UNNAMED, ordered_by
 from lbr2pgo.profiles.work import Work
 from lbr2pgo.support.dataclass import dataclass
 
 if TYPE_CHECKING:
     from lbr2pgo.profiles.linker.function_flow import FunctionFlow
-    from lbr2pgo.profiles.linker.linker_lists import LinkerList
-    from lbr2pgo.profiles.reader import Reader
 
 RAN = Step("functions_ran", "functions that ran", "functions", None)
 NAMED = Step("functions_named", "functions named to the linker", "functions", RAN.key, UNNAMED)
@@ -75,12 +73,6 @@ class SymbolOrderOutput(Output):
         return Written(found.tallies)
 
 
-def _readers() -> tuple[Reader[LinkerList], ...]:
-    from lbr2pgo.profiles.linker.linker_lists import SYMBOLS, ListReader
-
-    return (ListReader(SYMBOLS),)
-
-
 FORMAT = OutputFormat(
     name="symbol_order",
     suffix=".order",
@@ -94,5 +86,5 @@ FORMAT = OutputFormat(
         "functions that share a name are left out",
     ),
     steps=(RAN, NAMED),
-    readers=_readers,
+    readers=readers_in("linker.linker_lists", "ORDERS"),
 )

@@ -14,7 +14,7 @@ from lbr2pgo.profiles.llvm import extbinary_reader, extbinary_writer, uleb
 from lbr2pgo.profiles.llvm.extbinary_layout import EXTENSIBLE_MAGIC, RAW_MAGIC
 from lbr2pgo.profiles.llvm.extbinary_writer import Options
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
-from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.errors import readable
 from lbr2pgo.support.output import PathLike, write_pieces
 
 __all__ = ["Options", "is_binary_profile", "read", "write"]
@@ -22,10 +22,8 @@ __all__ = ["Options", "is_binary_profile", "read", "write"]
 
 def read(path: PathLike) -> SampleProfile:
     """Read a binary profile. InputError names the offset of what is wrong."""
-    try:
+    with readable(path):
         data = Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(f"can't be read: {error.strerror}", where=str(path)) from error
     return extbinary_reader.decode(data, str(path))
 
 

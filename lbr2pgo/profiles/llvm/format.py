@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.model.waterfall import Step
-from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, shell_word
+from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, readers_in, shell_word
 from lbr2pgo.profiles.llvm.context_forms import HAS_LINE_BREAK, LINE_BREAK
 from lbr2pgo.profiles.llvm.context_forms import STEPS as CONTEXTS
 from lbr2pgo.profiles.llvm.located import LOCATED, correlated, in_function, probed
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from lbr2pgo.evidence.collector import Finding
     from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile
     from lbr2pgo.profiles.llvm.profile_table import ProfileTable
-    from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
-    from lbr2pgo.profiles.reader import Reader
     from lbr2pgo.support.addresses import ImageAddresses
     from lbr2pgo.support.arrays import U64, Bools
 
@@ -242,12 +240,6 @@ def refuse_without_runs(work: Work, compiler: str) -> None:
         )
 
 
-def _readers() -> tuple[Reader[SampleProfile], ...]:
-    from lbr2pgo.profiles.llvm.written import BINARY, TEXT
-
-    return BINARY, TEXT
-
-
 FORMAT = OutputFormat(
     name="llvm",
     suffix=".prof",
@@ -286,5 +278,5 @@ FORMAT = OutputFormat(
         ),
         *CONTEXTS,
     ),
-    readers=_readers,
+    readers=readers_in("llvm.written", "BINARY", "TEXT"),
 )

@@ -33,7 +33,7 @@ from lbr2pgo.profiles.llvm.sample_profile import (
     add_saturating,
 )
 from lbr2pgo.program.pseudo_probes import DEEPEST_INLINING
-from lbr2pgo.support.errors import InputError, OutputError
+from lbr2pgo.support.errors import InputError, OutputError, readable
 from lbr2pgo.support.output import PathLike, write_to
 
 # ---------------------------------------------------------------------------- writing
@@ -135,11 +135,8 @@ def read(path: PathLike) -> SampleProfile:
     Counts of a function or a location that comes twice are added up. Raises InputError that names
     the line: no such file, another format, a broken line, a number out of range.
     """
-    try:
-        with open(path, "rb") as stream:
-            return parse(stream, str(path))
-    except OSError as error:
-        raise InputError(f"can't be read: {error.strerror}", where=str(path)) from error
+    with readable(path), open(path, "rb") as stream:
+        return parse(stream, str(path))
 
 
 def is_text_profile(head: bytes) -> bool:

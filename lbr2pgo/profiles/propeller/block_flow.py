@@ -19,7 +19,7 @@ from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.intervals import last_at_or_below
-from lbr2pgo.support.sums import add_at
+from lbr2pgo.support.sums import add_at, sums_of_pairs
 from lbr2pgo.support.tables import table
 
 _LANDING_PAD = 4
@@ -63,10 +63,12 @@ def block_flow(flow: Flow, blocks: BlockMap) -> BlockFlow:
     jumped, fit = _jumps(flow, blocks)
     returned, rows = _returns(flow, blocks), np.flatnonzero(fell)
     after = np.flatnonzero(returned)
-    edges = _summed(
-        np.concatenate((jumped.source, after - 1, rows)),
-        np.concatenate((jumped.target, after, rows + 1)),
-        np.concatenate((jumped.count, returned[after], fell[rows])),
+    edges = BlockEdges(
+        *sums_of_pairs(
+            np.concatenate((jumped.source, after - 1, rows)),
+            np.concatenate((jumped.target, after, rows + 1)),
+            np.concatenate((jumped.count, returned[after], fell[rows])),
+        )
     )
     entered = np.zeros(len(blocks), np.uint64)
     add_at(entered, edges.target, edges.count)
@@ -125,7 +127,7 @@ def _jumps(flow: Flow, blocks: BlockMap) -> tuple[BlockEdges, BlockFit]:
     leads: Bools = blocks.start[target] == branches.to[rows]
     count = branches.count[rows]
     made = leads & ~blocks.is_entry[target]
-    edges = _summed(source[made], target[made], count[made])
+    edges = BlockEdges(*sums_of_pairs(source[made], target[made], count[made]))
     at_end = _only_jumps_follow(flow, flow.branch_from[rows], blocks.end[source])
     return edges, BlockFit(*(int(each.sum()) for each in (count, count[at_end], count[leads])))
 
@@ -168,13 +170,3 @@ def _landed(to: ImageAddresses, count: U64, blocks: BlockMap) -> U64:
     landed = np.zeros(len(blocks), np.uint64)
     add_at(landed, target[made], count[made])
     return landed
-
-
-def _summed(source: I64, target: I64, count: U64) -> BlockEdges:
-    order = np.lexsort((target, source))
-    source, target, count = source[order], target[order], count[order]
-    new = np.ones(len(source), np.bool_)
-    new[1:] = (np.diff(source) != 0) | (np.diff(target) != 0)
-    first = np.flatnonzero(new)
-    total = np.add.reduceat(count, first) if len(first) else count
-    return BlockEdges(source[first], target[first], total)

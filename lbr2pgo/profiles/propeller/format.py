@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.model.waterfall import Reason, Step
-from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, shell_word
+from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, readers_in, shell_word
 from lbr2pgo.profiles.work import Work
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError, OutputError
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from lbr2pgo.profiles.propeller.block_layout import Layout
     from lbr2pgo.profiles.propeller.cluster_names import Named
     from lbr2pgo.profiles.propeller.files import Cluster
-    from lbr2pgo.profiles.propeller.written import Clusters
-    from lbr2pgo.profiles.reader import Reader
     from lbr2pgo.program.block_map import BlockMap
 
 _FEWEST_AT_BLOCKS = 0.95
@@ -156,12 +154,6 @@ def _said(fit: BlockFit) -> str:
     )
 
 
-def _readers() -> tuple[Reader[Clusters], ...]:
-    from lbr2pgo.profiles.propeller.written import CLUSTERS
-
-    return (CLUSTERS,)
-
-
 FORMAT = OutputFormat(
     name="propeller",
     suffix=".propeller-cc",
@@ -187,5 +179,5 @@ FORMAT = OutputFormat(
         "does not tell the files",
     ),
     steps=(RAN, FUNCTIONS),
-    readers=_readers,
+    readers=readers_in("propeller.written", "CLUSTERS"),
 )

@@ -13,7 +13,7 @@ from lbr2pgo.profiles.reader import Reader
 from lbr2pgo.profiles.staleness import Staleness, staleness
 from lbr2pgo.program.block_map import open_block_map
 from lbr2pgo.program.program import Program
-from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.errors import InputError, readable
 
 _HEAD = re.compile(rb"(?:v1\n)|(?:#[^\n]*\n)*![^!\s]")
 _CLONE = re.compile(r"[0-9]{1,19}(?:\.[0-9]{1,19})?")
@@ -43,10 +43,8 @@ def is_clusters(head: bytes) -> bool:
 
 def read(path: Path) -> Clusters:
     """Read clusters; raises InputError, with the line, where they are broken."""
-    try:
+    with readable(path):
         text = os.fsdecode(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"can't be read: {error.strerror}", where=str(path)) from error
     return Clusters(tuple(_functions(text.split("\n"), str(path))))
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.errors import InputError, readable
 
 SIZE_LIMIT = 1 << 20
 """Bytes; a dump of every register of a core is far smaller."""
@@ -40,11 +40,8 @@ class Register:
 
 def read_text(path: Path) -> str:
     """The text of a dump; InputError if it can't be read or is too large to be one."""
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(SIZE_LIMIT + 1)
-    except OSError as error:
-        raise InputError(f"can't be read: {error.strerror}", where=str(path)) from error
+    with readable(path), path.open("rb") as stream:
+        data = stream.read(SIZE_LIMIT + 1)
     if len(data) > SIZE_LIMIT:
         raise InputError("is too large for a register dump", where=str(path))
     return data.decode("utf-8", "replace")

@@ -41,7 +41,7 @@ from lbr2pgo.profiles.bolt.fdata.fdata_tables import (
     in_bolt_order,
 )
 from lbr2pgo.profiles.table_lines import name_bytes, table_lines
-from lbr2pgo.support.errors import InputError, OutputError
+from lbr2pgo.support.errors import InputError, OutputError, readable
 from lbr2pgo.support.output import PathLike, write_to
 
 __all__ = [
@@ -115,11 +115,8 @@ def read(path: PathLike) -> Fdata:
     Raises InputError that names the line: no such file, another format, a broken or cut line, a
     number out of range, kinds of lines that don't go together.
     """
-    try:
-        with Path(path).open("rb") as stream:
-            return parse(stream, str(path))
-    except OSError as error:
-        raise InputError(f"can't be read: {error.strerror}", where=str(path)) from error
+    with readable(path), Path(path).open("rb") as stream:
+        return parse(stream, str(path))
 
 
 def parse(stream: BinaryIO, where: str) -> Fdata:

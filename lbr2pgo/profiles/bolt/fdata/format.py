@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.model.waterfall import REASONS, Reason, Step
-from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, shell_word
+from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, readers_in, shell_word
 from lbr2pgo.profiles.work import Work
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import OutputError
 
 if TYPE_CHECKING:
     from lbr2pgo.profiles.bolt.fdata.fdata_tables import Fdata
-    from lbr2pgo.profiles.reader import Reader
 
 _OUTSIDE = {
     "outside_functions": Reason(
@@ -154,12 +153,6 @@ def _sampled_fdata(work: Work) -> Derived:
     return Derived(*fdata_of_samples(samples, work.program, tuple(events)))
 
 
-def _readers() -> tuple[Reader[Fdata], ...]:
-    from lbr2pgo.profiles.bolt.fdata.written import FDATA
-
-    return (FDATA,)
-
-
 FORMAT = OutputFormat(
     name="fdata",
     suffix=".fdata",
@@ -181,5 +174,5 @@ FORMAT = OutputFormat(
     ),
     limitations=("needs a symbol table", "returns are left out, as by perf2bolt"),
     steps=(*STEPS, *SAMPLES),
-    readers=_readers,
+    readers=readers_in("bolt.fdata.written", "FDATA"),
 )

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, shell_word
+from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, readers_in, shell_word
 from lbr2pgo.profiles.bolt.fdata.format import STEPS, derived_fdata
 from lbr2pgo.profiles.work import Work
 from lbr2pgo.support.dataclass import dataclass
-
-if TYPE_CHECKING:
-    from lbr2pgo.profiles.bolt.yaml.yaml_text import YamlProfile
-    from lbr2pgo.profiles.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +63,6 @@ def _of_what_it_was_made_of(tool: str, work: Work) -> bytes:
         return as_yaml_before(tool, work.program.image.path, traces)
 
 
-def _readers() -> tuple[Reader[YamlProfile], ...]:
-    from lbr2pgo.profiles.bolt.yaml.written import YAML
-
-    return (YAML,)
-
-
 FORMAT = OutputFormat(
     name="bolt_yaml",
     suffix=".yaml",
@@ -86,5 +75,5 @@ FORMAT = OutputFormat(
         "of a program that BOLT made, functions that BOLT left alone have no mispredictions",
     ),
     steps=STEPS,
-    readers=_readers,
+    readers=readers_in("bolt.yaml.written", "YAML"),
 )

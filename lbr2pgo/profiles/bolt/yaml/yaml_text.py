@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.errors import InputError, readable
 from lbr2pgo.support.output import PathLike, write_pieces
 
 _HEAD = re.compile(rb"---[ \t]*\r?\nheader:[ \t]*\r?\n +profile-version: ")
@@ -43,10 +43,8 @@ def is_yaml(head: bytes) -> bool:
 
 def read(path: Path) -> YamlProfile:
     """Read a whole file; raises InputError if it can't be read, or is cut off."""
-    try:
+    with readable(path):
         text = os.fsdecode(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"can't be read: {error.strerror}", where=str(path)) from error
     lines = [line.rstrip("\r") for line in text.rstrip("\n").split("\n")]
     if lines[-1] != _END:
         raise InputError(
