@@ -33,32 +33,23 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "Conversion": "conversion",
-    "EmptyProfileError": "model.incomplete",
-    "IncompleteError": "model.incomplete",
-    "call_graph": "api",
-    "convert": "api",
-    "flow_graph": "api",
-    "open": "api",
-    "report": "api",
-    "CountingOptions": "counting.count",
-    "count": "counting.count",
-    "BranchCounts": "model.branch_counts",
-    "merge": "model.count_sums",
-    "InputError": "support.errors",
-    "Lbr2pgoError": "support.errors",
-    "MissingToolError": "support.errors",
-    "OutputError": "support.errors",
-    "DebugInfo": "program.dwarf.debug_info",
-    "Program": "program.program",
-    "Flow": "replay.replay",
-    "ReplayOptions": "replay.replay",
-    "BranchStacks": "model.branch_stacks",
-    "Output": "profiles.base",
-    "output": "profiles.registry",
-    "waterfall_rows": "profiles.registry",
+_NAMES = {
+    "api": ("call_graph", "convert", "flow_graph", "open", "report"),
+    "conversion": ("Conversion",),
+    "counting.count": ("CountingOptions", "count"),
+    "model.branch_counts": ("BranchCounts",),
+    "model.branch_stacks": ("BranchStacks",),
+    "model.count_sums": ("merge",),
+    "model.incomplete": ("EmptyProfileError", "IncompleteError"),
+    "profiles.base": ("Output",),
+    "profiles.registry": ("output", "waterfall_rows"),
+    "program.dwarf.debug_info": ("DebugInfo",),
+    "program.program": ("Program",),
+    "replay.replay": ("Flow", "ReplayOptions"),
+    "support.errors": ("InputError", "Lbr2pgoError", "MissingToolError", "OutputError"),
 }
+"""What stands in which module."""
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
     "BranchCounts",

@@ -22,6 +22,7 @@ from functools import cache
 from pathlib import Path
 from time import monotonic
 
+from builders.fixtures import ROOT
 from cosmic_ray.ast import ast_nodes, get_ast_from_path
 from cosmic_ray.mutating import mutate_and_test
 from cosmic_ray.plugins import get_operator, operator_names
@@ -30,7 +31,6 @@ from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkerOutcome
 from test_imports import every_import
 from test_mirror import NOTHING_TO_TEST, TESTED_AS_A_WHOLE, has_doctest, own_test
 
-ROOT = Path(__file__).parents[1]
 COPY = ROOT / "build" / "mutants"
 ROOMS = ("counting", "replay", "evidence", "profiles")
 ENOUGH = 0.9

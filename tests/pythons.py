@@ -20,8 +20,8 @@ from threading import Lock
 from time import monotonic
 
 import debian_python
+from builders.fixtures import ROOT
 
-ROOT = Path(__file__).parent.parent
 HOMES = ROOT / "build" / "pythons"
 SUPPORTED = ("3.11", "3.12", "3.13", "3.14")
 FAST = (

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from builders import perf_data as build
+from builders.fixtures import Tool
 from builders.outputs import outputs
 from builders.recordings import TESTBINS
 
@@ -26,7 +27,6 @@ from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.sources import open_source
 
-Tool = Callable[[str], str]
 Entry = tuple[int, int, int]
 
 NAMES = ("interp.pie", "shapes.pie")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from builders.fixtures import Tool
 
 PAGE = (Path(__file__).parents[1] / "docs" / "coming-from.md").read_text()
 OPTIONS = {
@@ -27,7 +27,7 @@ def told(title: str) -> set[str]:
 
 @pytest.mark.parametrize("title", OPTIONS)
 def test_every_option_has_a_line_and_no_line_an_option_that_is_not_there(
-    title: str, tool: Callable[[str], str]
+    title: str, tool: Tool
 ) -> None:
     name, form = OPTIONS[title]
     done = subprocess.run([tool(name), "--help"], capture_output=True, text=True)

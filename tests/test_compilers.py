@@ -6,19 +6,12 @@ import json
 import os
 import shlex
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parent.parent
-TESTBINS = ROOT / "testbins"
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
-Tool = Callable[[str], str]
+from builders.fixtures import ROOT, TESTBINS, Run, Tool
 
 
 def lbr2pgo(*words: object) -> tuple[object, ...]:

@@ -7,19 +7,16 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from builders.fixtures import ROOT, Run
 
-ROOT = Path(__file__).parents[1]
 RECORDING, BINARY = "testbins/recordings/x86-64-interp.pie.perf.data", "testbins/x86-64/interp.pie"
 _FILE = re.compile(r"^```py\n# (\S+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _LINE = re.compile(r"[Aa]dd\s+`([^`]+)`\s+to\s+`(\w+)`\s+in\s+`([^`]+)`")
 
 NO_RECIPES = ("A release",)
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def recipe(heading: str) -> str:

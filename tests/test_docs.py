@@ -4,7 +4,6 @@ import doctest
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from html import unescape
@@ -12,12 +11,12 @@ from pathlib import Path
 from runpy import run_path
 
 import pytest
+from builders.fixtures import ROOT, Run
 
 import lbr2pgo
 from lbr2pgo import cli
 from lbr2pgo.cli.commands import COMMANDS
 
-ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 WITH_COMMANDS = [ROOT / "README.md", *PAGES, *sorted((ROOT / "docs" / "recipes").iterdir())]
 
@@ -87,9 +86,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, run: Callable[..., object]) -
     return folder
 
 
-def test_a_link_that_leads_nowhere_ends_the_build(
-    tmp_path: Path, run: Callable[..., subprocess.CompletedProcess[str]]
-) -> None:
+def test_a_link_that_leads_nowhere_ends_the_build(tmp_path: Path, run: Run) -> None:
     for path in ROOT.iterdir():
         if path.name not in ("build", "docs"):
             (tmp_path / path.name).symlink_to(path)

@@ -6,25 +6,20 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from builders.fixtures import ROOT, Run, Tool
 
 from lbr2pgo.pgo.flags import WantedFlags, profile_flags
 from lbr2pgo.pgo.post_link import bolt
 
-ROOT = Path(__file__).parents[1]
 ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 _COMMAND = re.compile(r"```sh\n(.*?)```", re.DOTALL)
 
 pytestmark = pytest.mark.slow
-
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
-Tool = Callable[[str], str]
 
 
 @dataclass(frozen=True)

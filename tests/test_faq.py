@@ -9,14 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from builders.fixtures import ROOT, TESTBINS, Run, Tool
 
 from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.branch_stacks import from_lists
 from lbr2pgo.program.program import Program
 from lbr2pgo.record.perf_data_writer import PerfDataWriter, RecordedEvent
 
-ROOT = Path(__file__).parent.parent
-TESTBINS = ROOT / "testbins"
 RECORDING = TESTBINS / "recordings" / "x86-64-interp.pie.perf.data"
 # As one line: a message may be wrapped in the page.
 PAGE = " ".join((ROOT / "docs" / "faq.md").read_text().split())
@@ -25,9 +24,7 @@ Ask = Callable[..., str]
 
 
 @pytest.fixture
-def ask(
-    tmp_path: Path, tool: Callable[[str], str], run: Callable[..., subprocess.CompletedProcess[str]]
-) -> Ask:
+def ask(tmp_path: Path, tool: Tool, run: Run) -> Ask:
     """`ask("llvm-profgen", recording, binary)`: all that the tool prints of a conversion."""
     out = tmp_path / "out"
     commands = {
@@ -74,7 +71,7 @@ def test_another_binary(ask: Ask) -> None:
     assert explained("no process in this recording mapped", ask("lbr2pgo", RECORDING, other))
 
 
-def test_a_rebuilt_binary(ask: Ask, tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_a_rebuilt_binary(ask: Ask, tmp_path: Path, tool: Tool) -> None:
     rebuilt = tmp_path / "interp.pie"
     link = ("-fuse-ld=lld", "-Wl,--build-id=none,--emit-relocs,--gc-sections")
     source = TESTBINS / "src" / "interp.c"
@@ -89,7 +86,7 @@ def test_a_rebuilt_binary(ask: Ask, tmp_path: Path, tool: Callable[[str], str]) 
     assert explained("that start or end inside an instruction", ask("lbr2pgo", RECORDING, rebuilt))
 
 
-def test_no_debug_information(ask: Ask, renamed: Path, tool: Callable[[str], str]) -> None:
+def test_no_debug_information(ask: Ask, renamed: Path, tool: Tool) -> None:
     stripped = renamed.with_name("interp.pie")
     subprocess.run([tool("strip"), "-g", renamed, "-o", stripped], check=True)
     message = (

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
+from builders.fixtures import ROOT
 
-ROOT = Path(__file__).parents[1]
 GLOSSARY = ROOT / "docs" / "glossary.md"
 ROWS = [
     [cell.strip() for cell in line.strip("|").split("|")]

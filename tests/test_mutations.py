@@ -14,11 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from builders.fixtures import TESTBINS, Tool
 from builders.outputs import every_form, outputs, usual_forms
 
 from lbr2pgo.conversion import ConvertOptions, convert
 
-TESTBINS = Path(__file__).parent.parent / "testbins"
 RUNNER = Path(__file__).parent / "builders" / "mutations.py"
 SEED = 20260101
 FEW, MANY = 60, 1000
@@ -123,9 +123,7 @@ def test_perf_script_text(count: int, damage, tmp_path: Path, tool, run) -> None
 
 
 @pytest.mark.parametrize("count", COUNTS)
-def test_bolt_yaml_as_counts_of_its_program(
-    count: int, damage, tmp_path: Path, tool: Callable[[str], str]
-) -> None:
+def test_bolt_yaml_as_counts_of_its_program(count: int, damage, tmp_path: Path, tool: Tool) -> None:
     tool("llvm-bolt-22")
     name, yaml = RECORDINGS[-2], tmp_path / "app.yaml"
     recording, binary = TESTBINS / "recordings" / name, binary_of(name)
@@ -135,7 +133,7 @@ def test_bolt_yaml_as_counts_of_its_program(
 
 @pytest.mark.parametrize("count", COUNTS)
 def test_the_translation_of_a_program_that_bolt_made(
-    count: int, damage, tmp_path: Path, tool: Callable[[str], str], run
+    count: int, damage, tmp_path: Path, tool: Tool, run
 ) -> None:
     name, plain, bolted = RECORDINGS[-2], tmp_path / "app.fdata", tmp_path / "app.bolted"
     recording, binary = TESTBINS / "recordings" / name, binary_of(name)

@@ -5,7 +5,6 @@ Samples are as many as each instruction ran, so what differs is what they can't 
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from builders.binary_walks import BinaryWalk
+from builders.fixtures import Compiled, Run, Tool
 from builders.instruction_samples import preaggregated
 from builders.recordings import TESTBINS
 
@@ -38,12 +38,11 @@ __attribute__((noinline)) int f(int n) {
 }
 int main(void) { for (int i = 0; i < 1000; i++) f(i); return 0; }
 """
-Run = Callable[..., subprocess.CompletedProcess[str]]
 Written = Callable[[str], tuple[Path, Path]]
 
 
 @pytest.fixture(scope="module")
-def written(compiled: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Written:
+def written(compiled: Compiled, tmp_path_factory: pytest.TempPathFactory) -> Written:
     """`written("afdo")`: that profile of branch stacks, and of instruction samples."""
     program = compiled("clang++-22", SOURCE.read_text(), *FLAGS)
     folder = tmp_path_factory.mktemp("no_lbr")
@@ -77,9 +76,7 @@ def test_samples_make_nearly_the_profile_that_stacks_make(
     assert found.similarity > least
 
 
-def test_blocks_that_end_in_a_call_lead_on_as_often(
-    compiled: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_blocks_that_end_in_a_call_lead_on_as_often(compiled: Compiled, tmp_path: Path) -> None:
     """Nothing else leads there in a flow: no run crosses a call, and no return is told."""
     flags = ("-O1", "-fbasic-block-address-map", "-fuse-ld=lld")
     program = compiled("clang-22", CALLS_AT_ENDS, *flags)
@@ -106,7 +103,7 @@ def test_blocks_that_end_in_a_call_lead_on_as_often(
 
 
 def test_perf2bolt_makes_the_same_of_the_traces(
-    compiled: Callable[..., Path], tool: Callable[[str], str], run: Run, tmp_path: Path
+    compiled: Compiled, tool: Tool, run: Run, tmp_path: Path
 ) -> None:
     program = compiled("clang-22", CALLS_AT_ENDS, "-O1", "-Wl,-q")
     code = Program.open(program).branches
@@ -127,7 +124,7 @@ def test_that_of_probes_is_one_of_probes(written: Written) -> None:
 
 
 def test_clang_lays_blocks_out_by_clusters(
-    written: Written, tool: Callable[[str], str], run: Run, tmp_path: Path
+    written: Written, tool: Tool, run: Run, tmp_path: Path
 ) -> None:
     stacks, samples = (read(path).content for path in written("propeller"))
     placed = [{f.names: set(f.blocks) for f in each.functions} for each in (stacks, samples)]

@@ -12,18 +12,15 @@ import subprocess
 import sys
 import sysconfig
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from builders.checkout import check_out
+from builders.fixtures import ROOT, TESTBINS, Run, Tool
 
-ROOT = Path(__file__).parents[1]
-TESTBINS = ROOT / "testbins"
 RECORDING = TESTBINS / "recordings" / "x86-64-interp.pie.perf.data"
 ELF = TESTBINS / "x86-64" / "interp.pie"
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 pytestmark = pytest.mark.slow
 
@@ -89,7 +86,7 @@ README = re.compile(r"<!-- tests/test_packaging.py runs these -->\n```sh\n(.*?)`
 
 @pytest.mark.usefixtures("wheel")  # what was compiled for it is not compiled once more
 def test_the_readme_s_three_commands_lead_to_an_optimised_program(
-    source: Path, environment: dict[str, str], tmp_path: Path, tool: Callable[[str], str], run: Run
+    source: Path, environment: dict[str, str], tmp_path: Path, tool: Tool, run: Run
 ) -> None:
     """In a new environment, which sees the packages of this one, to install only what is new.
 
@@ -185,7 +182,7 @@ FOUND = {
 
 @pytest.mark.parametrize(("answers", "is_ready"), FOUND.values(), ids=FOUND)
 def test_make_asks_for_what_lacks_in_one_line(
-    tmp_path: Path, tool: Callable[[str], str], answers: dict[str, str], is_ready: bool
+    tmp_path: Path, tool: Tool, answers: dict[str, str], is_ready: bool
 ) -> None:
     """Where it can't install it: for a user who is not root, and without apt-get."""
     for name, answer in {"id": "echo 1000", **answers}.items():

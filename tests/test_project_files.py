@@ -6,14 +6,13 @@ import hashlib
 import re
 import tomllib
 from importlib.metadata import metadata
-from pathlib import Path
 
 import pytest
 import yaml
+from builders.fixtures import ROOT
 
 import lbr2pgo
 
-ROOT = Path(__file__).parent.parent
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 SECTIONS = re.split(r"^## ", CONTRIBUTING, flags=re.MULTILINE)
 SCREEN = 40

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,12 +12,11 @@ from typing import Any
 
 import pytest
 import yaml
+from builders.fixtures import ROOT, TESTBINS, Run, Tool
 from dockerfile_parse import DockerfileParser
 
-ROOT = Path(__file__).parent.parent
 RECIPES = ROOT / "docs" / "recipes"
 HOOKS = ROOT / ".pre-commit-hooks.yaml"
-TESTBINS = ROOT / "testbins"
 RULES = (
     "{extends: default, rules: {line-length: {max: 100}, comments: {min-spaces-from-content: 1}}}"
 )
@@ -27,8 +25,6 @@ SCHEMAS = {
     "gitlab-ci.yml": "gitlab-ci",
     "wheels.yml": "github-workflows",
 }
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +152,7 @@ clean:
 
 
 @pytest.fixture
-def project(tmp_path: Path, tool: Callable[[str], str]) -> Path:
+def project(tmp_path: Path, tool: Tool) -> Path:
     tool("clang-22")
     tool("qemu-x86_64")
     (tmp_path / "Makefile").write_text(MAKEFILE)

@@ -12,12 +12,11 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from builders.fixtures import ROOT, Tool
 
-ROOT = Path(__file__).parents[1]
 PROGRAM = Path(__file__).parent / "docs_program"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _BLOCK = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -53,7 +52,7 @@ def test_pages_have_blocks_to_run() -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, tool: Callable[[str], str]) -> Path:
+def folder(tmp_path: Path, tool: Tool) -> Path:
     """The program, built once as `app`, and copies for pages that compare two."""
     shutil.copytree(PROGRAM, tmp_path / "work")
     (tmp_path / "bin").mkdir()

@@ -6,13 +6,11 @@ import hashlib
 import shutil
 import subprocess
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-TESTBINS = Path(__file__).parent.parent / "testbins"
+from builders.fixtures import TESTBINS, Tool
 
 
 def manifest() -> dict[str, Any]:
@@ -35,7 +33,7 @@ def test_every_file_is_in_the_manifest() -> None:
 
 
 @pytest.mark.slow
-def test_a_build_elsewhere_gives_the_same_bytes(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_a_build_elsewhere_gives_the_same_bytes(tmp_path: Path, tool: Tool) -> None:
     version = subprocess.run(
         [tool("clang-22"), "--version"], capture_output=True, text=True, check=True
     ).stdout

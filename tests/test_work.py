@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders.fixtures import ROOT
 from builders.outputs import outputs
 
 from lbr2pgo.conversion import Conversion, ConvertOptions, convert
@@ -15,7 +16,6 @@ from lbr2pgo.program.dwarf import lookup
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 
-ROOT = Path(__file__).parents[1]
 RECORDING = ROOT / "testbins" / "recordings" / "x86-64-interp.pie.perf.data"
 BINARY = ROOT / "testbins" / "x86-64" / "interp.pie"
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from builders.fixtures import Run, Tool
 from builders.hybrid import text_of
 from builders.recordings import TESTBINS
 
@@ -18,8 +17,6 @@ from lbr2pgo.sources.perf_data.reader import PerfData
 
 pytestmark = pytest.mark.slow
 
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
-Tool = Callable[[str], str]
 
 FLAGS = {
     "probes": ("-fpseudo-probe-for-profiling",),

@@ -30,7 +30,7 @@ from lbr2pgo.support.distinct import distinct
 if TYPE_CHECKING:
     from lbr2pgo.program.code.cfg import FunctionCFG
     from lbr2pgo.program.dwarf.debug_info import CodeInfo
-    from lbr2pgo.program.elf.call_frames import FrameRanges
+    from lbr2pgo.program.elf.eh_frame import FrameRanges
 
 _AT_ONCE = 4096
 """Regions that are decoded together: of a large program the instructions would take gigabytes."""
@@ -107,7 +107,7 @@ class Program:
     @cached_property
     def frame_ranges(self) -> FrameRanges:
         """Where the frame pointer points to the running function's frame."""
-        from lbr2pgo.program.elf.call_frames import read_frame_ranges
+        from lbr2pgo.program.elf.eh_frame import read_frame_ranges
 
         return read_frame_ranges(self.image)
 

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from builders.fixtures import Corpus
 
 from lbr2pgo.analyses.accuracy import (
     WORST,
@@ -257,7 +256,7 @@ def test_blocks_start_behind_branches_and_at_targets() -> None:
     assert starts.tolist() == [0, 1, 3, 5, 7, 8, 9]
 
 
-def test_sqlite(corpus: Callable[[str], Path]) -> None:
+def test_sqlite(corpus: Corpus) -> None:
     """A recording at a period of about 1,009 is close to the exact counts of its run."""
     from lbr2pgo.counting.address_spaces import pieces_of
     from lbr2pgo.counting.count import count

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from builders.evidence import gather_sources, program, source
+from builders.fixtures import Tool
 from builders.sources import Sample
 
 from lbr2pgo.analyses.cases import case_values, conditions, written
@@ -62,7 +63,7 @@ LINES = TEXT.splitlines()
 def built(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
-    tool: Callable[[str], str],
+    tool: Tool,
     run: Callable[..., object],
 ) -> Program:
     folder = tmp_path_factory.mktemp("switch")

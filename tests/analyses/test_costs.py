@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable
 
 import pytest
+from builders.fixtures import Tool
 
 from lbr2pgo.analyses.costs import Costs, costs
 from lbr2pgo.model.exact_counts import ExactCounts
@@ -48,7 +49,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[C
 
 
 @pytest.fixture(autouse=True)
-def _needs(tool: Callable[[str], str]) -> None:
+def _needs(tool: Tool) -> None:
     tool("clang-22"), tool("qemu-x86_64")
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
 
 import networkx as nx
 import pytest
 from builders.evidence import evidence, gather, with_limits
+from builders.fixtures import Tool
 from builders.recordings import PIE, RECORDING
 from builders.sources import Sample
 
@@ -42,9 +42,7 @@ def test_blocks_have_their_code() -> None:
     assert graph.graph["file"] == "toy"
 
 
-def test_blocks_have_the_lines_of_their_instructions(
-    recorded: Evidence, tool: Callable[[str], str]
-) -> None:
+def test_blocks_have_the_lines_of_their_instructions(recorded: Evidence, tool: Tool) -> None:
     for start, block in graph_of(recorded, "walk").nodes(data=True):
         region = find_function(recorded.program, "walk")
         code = recorded.program.instructions_for(recorded.program.regions.start[[region]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from builders.fixtures import ROOT
 
 
 def check_out(target: Path, *, without: tuple[str, ...] = ()) -> Path:

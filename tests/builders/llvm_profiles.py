@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 from builders.compat import llvm_profgen_if
+from builders.fixtures import Tool
 
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.model import waterfall
@@ -29,16 +29,12 @@ def converted(
     return out.read_text()
 
 
-def profgen(
-    tool: Callable[[str], str], where: Path, profile: Path, binary: Path, *words: str
-) -> str:
+def profgen(tool: Tool, where: Path, profile: Path, binary: Path, *words: str) -> str:
     """The text profile of llvm-profgen, without calling contexts."""
     return profgen_of_contexts(tool, where, profile, binary, "--ignore-stack-samples", *words)
 
 
-def profgen_of_contexts(
-    tool: Callable[[str], str], where: Path, profile: Path, binary: Path, *words: str
-) -> str:
+def profgen_of_contexts(tool: Tool, where: Path, profile: Path, binary: Path, *words: str) -> str:
     """The same with calling contexts, if there are call stacks."""
     out = where / "profgen.prof"
     kind = "perfscript" if profile.suffix == ".perfscript" else "perfdata"

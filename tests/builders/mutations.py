@@ -100,7 +100,7 @@ def mutate(data: bytes, seed: int, number: int) -> tuple[str, bytes]:
 
 # ---------------------------------------------------------------------------- what is run
 
-Run = Callable[[Path, str], None]
+Run = Callable[[Path, str], object]
 
 
 def _profile_run(binary: Path, folder: Path, clean: Path) -> Run:
@@ -136,59 +136,27 @@ def _rows(counts: object) -> dict[tuple[int, ...], int]:
     return {row[:4]: row[4] for row in zip(*columns, strict=True)}
 
 
-def _binary_run(recording: Path, folder: Path) -> Run:
-    from lbr2pgo.conversion import ConvertOptions, convert
-
-    def run(path: Path, damage: str) -> None:
-        del damage
-        convert(ConvertOptions((recording,), path, outputs=_every_output(folder)))
-
-    return run
-
-
-def _written_run() -> Run:
-    """Read a sample profile or fdata, and show it."""
-    from lbr2pgo.dumping import profile
-
-    def run(path: Path, damage: str) -> None:
-        del damage
-        for _ in profile.lines(path):
-            pass
-
-    return run
-
-
-def _report_run(binary: Path) -> Run:
-    """Report on what BOLT reads."""
-    from lbr2pgo.reports.build import ReportOptions, make_report
-
-    def run(path: Path, damage: str) -> None:
-        del damage
-        make_report(ReportOptions((path,), binary))
-
-    return run
-
-
-def _exact_run() -> Run:
-    """Read exact counts."""
-    from lbr2pgo.model.exact_counts import ExactCounts
-
-    def run(path: Path, damage: str) -> None:
-        del damage
-        ExactCounts.load(path)
-
-    return run
-
-
 def make_run(kind: str, file: Path, other: Path, folder: Path) -> Run:
     """What is done with a damaged file of a kind."""
     if kind == "profile":
         return _profile_run(other, folder, file)
-    if kind == "report":
-        return _report_run(other)
+    if kind == "binary":
+        from lbr2pgo.conversion import ConvertOptions, convert
+
+        return lambda path, _: convert(
+            ConvertOptions((other,), path, outputs=_every_output(folder))
+        )
+    if kind == "report":  # on what BOLT reads
+        from lbr2pgo.reports.build import ReportOptions, make_report
+
+        return lambda path, _: make_report(ReportOptions((path,), other))
     if kind == "exact":
-        return _exact_run()
-    return _binary_run(other, folder) if kind == "binary" else _written_run()
+        from lbr2pgo.model.exact_counts import ExactCounts
+
+        return lambda path, _: ExactCounts.load(path)
+    from lbr2pgo.dumping import profile
+
+    return lambda path, _: list(profile.lines(path))
 
 
 # ---------------------------------------------------------------------------- the runner

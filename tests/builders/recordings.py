@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from builders import perf_data as build
+from builders.fixtures import TESTBINS
 from builders.perf_data import Entry, Event, Sample
 
-TESTBINS = Path(__file__).parents[2] / "testbins"
 STATIC = TESTBINS / "x86-64" / "interp.static"
 PIE = TESTBINS / "x86-64" / "interp.pie"
 NAMES = ("interp.pie", "interp.static", "shapes.pie", "shapes.static")

@@ -1,9 +1,30 @@
 """Random LLVM sample profiles, within what the text form can say and LLVM reads back."""
 
+import io
+
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from lbr2pgo.profiles.llvm import text as llvm_text
 from lbr2pgo.profiles.llvm.sample_names import Frame
 from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
+
+with_tools = settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+def text(profile):
+    stream = io.BytesIO()
+    llvm_text.write(profile, stream)
+    return stream.getvalue()
+
+
+def parse(content):
+    return llvm_text.parse(io.BytesIO(content), "x.prof")
+
 
 counts = st.integers(0, 5) | st.integers(0, 10**6) | st.sampled_from([2**63, 2**64 - 1])
 locations = st.tuples(

@@ -3,10 +3,10 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
 
 import numpy as np
 import pytest
+from builders.fixtures import Tool
 from builders.recordings import PIE, RECORDING, TESTBINS
 
 from lbr2pgo.dumping.cfg import CfgDump
@@ -105,7 +105,7 @@ def test_graphviz_reads_it(found: Replayed) -> None:
     subprocess.run(["dot", "-Tplain"], input=text, text=True, check=True, capture_output=True)
 
 
-def test_names_from_files_stay_inside_their_quotes(tmp_path, tool: Callable[[str], str]) -> None:
+def test_names_from_files_stay_inside_their_quotes(tmp_path, tool: Tool) -> None:
     """A symbol may be called anything."""
     from lbr2pgo.program.program import Program
 

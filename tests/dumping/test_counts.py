@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from builders.bolt import Trace, counts_of
+from builders.fixtures import Tool
 from builders.recordings import STATIC
 
 from lbr2pgo.dumping import counts
@@ -38,7 +39,7 @@ ret_:    ret
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Program:
+def program(tmp_path_factory: pytest.TempPathFactory, tool: Tool) -> Program:
     folder = tmp_path_factory.mktemp("verdicts")
     (folder / "a.s").write_text(ASSEMBLY)
     command = [tool("gcc"), "-nostdlib", "-static", "a.s", "-o", "a"]

@@ -30,7 +30,6 @@ from lbr2pgo.support.errors import InputError, OutputError
 
 BIAS = 0x7F0000000000
 PIE_PATH, STATIC_PATH = "/opt/lib/interp.pie", "/elsewhere/interp.static"
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")

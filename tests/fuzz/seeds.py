@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
-REPOSITORY = Path(__file__).parents[2]
-TESTBINS = REPOSITORY / "testbins"
-CORPUS = REPOSITORY.parent / "shared" / "corpus"
+from builders.fixtures import ROOT, TESTBINS
+
+CORPUS = ROOT.parent / "shared" / "corpus"
 BINARY = TESTBINS / "x86-64" / "interp.pie"
 RECORDING = TESTBINS / "recordings" / "x86-64-interp.pie.perf.data"
 

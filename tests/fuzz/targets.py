@@ -31,7 +31,7 @@ from lbr2pgo.dumping import profile as written
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.exact_counts import ExactCounts
 from lbr2pgo.profiles.base import Form, OutputFormat
-from lbr2pgo.profiles.bolt.fdata.edges import FdataEdges
+from lbr2pgo.profiles.bolt.fdata.fdata_tables import FdataEdges
 from lbr2pgo.profiles.bolt.moved import Moved
 from lbr2pgo.profiles.registry import formats, output, read_written
 from lbr2pgo.program.address_translation import translation_of

@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
+from builders.fixtures import ROOT
 
 import lbr2pgo
 from lbr2pgo.model import compat
 from lbr2pgo.model.compat import FOLLOWED, LLVM_PROFGEN, NOT_FOLLOWED, OURS, PERF2BOLT, Compat, Rule
 from lbr2pgo.support.errors import InputError
 
-ROOT = Path(__file__).parents[2]
 NAMES = {name: rule for name, rule in vars(compat).items() if isinstance(rule, Rule)}
 SOURCES = {
     path: path.read_text()

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from builders.fixtures import TESTBINS
 
 from lbr2pgo.model.exact_counts import ExactCounts, Totals
 from lbr2pgo.support.errors import InputError, OutputError
 
-TESTBINS = Path(__file__).parents[2] / "testbins"
 TOTALS = Totals(instructions=1000, taken=12, not_taken=5, mispredicted=3)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from builders import perf_data as build
 from builders.evidence import evidence, gather
+from builders.fixtures import ROOT
 from builders.outputs import outputs
 from builders.perf_data import Entry
 from builders.recordings import STATIC, STATIC_RECORDING, recorded
@@ -36,7 +37,6 @@ from lbr2pgo.replay.fusion import FUSED
 from lbr2pgo.replay.recordings import Inputs, read_and_replay
 from lbr2pgo.sources.perf_data.reader import PerfData
 
-ROOT = Path(__file__).parents[2]
 KERNEL, POISON = 0xFFFFFFFF81000000, 0xFFFFFFFFFFFFFFFE
 ERET, IRQ, FAULT = 11 << 20, 12 << 20, 15 << 20
 WRONG_PATH, NOT_TAKEN, ABORT = 1 << 24, 1 << 33, 1 << 3

@@ -101,6 +101,13 @@ def test_what_is_written_is_read_back(form: OutputFormat, each: Form, written: P
         open_source(path)
 
 
+def test_what_can_t_be_read_is_an_input_error(tmp_path: Path) -> None:
+    for reader in (reader for form in formats() for reader in form.readers()):
+        for path in (tmp_path / "none", tmp_path):
+            with pytest.raises(InputError, match="can't be read"):
+                reader.read(path)
+
+
 def test_models_of_what_is_read(written: Path) -> None:
     assert isinstance(held(written / "sample_text"), SampleProfile)
     assert isinstance(held(written / "extbinary"), SampleProfile)

@@ -9,7 +9,8 @@ from builders.binary_walks import walked
 from builders.recordings import NAMES, PIE, TESTBINS, binary
 
 from lbr2pgo.conversion import ConvertOptions, convert
-from lbr2pgo.profiles.bolt.fdata import fdata_fit, fdata_text
+from lbr2pgo.profiles.bolt.fdata import fdata_text
+from lbr2pgo.profiles.bolt.fdata.written import of_fdata
 from lbr2pgo.profiles.llvm import stale_samples
 from lbr2pgo.profiles.llvm import text as llvm_text
 from lbr2pgo.profiles.registry import output
@@ -25,7 +26,7 @@ def test_nothing_of_a_fresh_profile_is_stale(name, written):
     debug = DebugInfo.open(program.image)
     found = stale_samples.of_sample_profile(llvm_text.read(samples), program, debug)
     assert (found.share, found.missing) == (0, ())
-    assert fdata_fit.of_fdata(fdata_text.read(branches), program).share == 0
+    assert of_fdata(fdata_text.read(branches), program).share == 0
 
 
 def test_names_and_places_that_are_gone_are_stale(written):
@@ -39,7 +40,7 @@ def test_names_and_places_that_are_gone_are_stale(written):
     assert found.functions == pytest.approx(0.7)
     assert found.missing == ("renamed\x1b",)
     _, branches = written("shapes.pie")
-    gone = fdata_fit.of_fdata(fdata_text.read(branches), program)
+    gone = of_fdata(fdata_text.read(branches), program)
     assert gone.share > 0.9
     assert gone.missing
 
@@ -57,7 +58,7 @@ def test_an_fdata_offset_inside_an_instruction_is_stale(written, tmp_path):
         f"1 main {end - start + 64:x} 1 [gone] 0 0 5\n"
         "0 [unknown] 0 1 main 0 0 9\n"
     )
-    found = fdata_fit.of_fdata(fdata_text.read(shifted), program)
+    found = of_fdata(fdata_text.read(shifted), program)
     assert found.share == pytest.approx(1 - 14 / 29)  # the ends outside of all symbols aside
     assert found.functions == pytest.approx(5 / 29)
 

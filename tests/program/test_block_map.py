@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from builders.fixtures import Compiled, Run, Tool
 
 from lbr2pgo.program.block_map import BlockMap, open_block_map
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.errors import InputError
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
-Tool = Callable[[str], str]
 
 SOURCE = """
 extern "C" int puts(const char *);
@@ -88,7 +85,7 @@ def read_by_us(path: Path) -> list[tuple[int, int, int, int]]:
 
 @pytest.mark.parametrize("build", BUILDS)
 def test_every_block_is_that_of_llvm_readobj(
-    build: str, compiled: Callable[..., Path], tool: Tool, run: Run
+    build: str, compiled: Compiled, tool: Tool, run: Run
 ) -> None:
     flags, features = BUILDS[build]
     program = compiled("clang++-22", SOURCE, *flags)
@@ -115,7 +112,7 @@ def assert_equal_to_llvm(program: Path, tool: Tool, run: Run) -> None:
 
 
 def test_functions_that_clang_split_have_a_range_for_each_part(
-    compiled: Callable[..., Path], tool: Tool, run: Run, tmp_path: Path
+    compiled: Compiled, tool: Tool, run: Run, tmp_path: Path
 ) -> None:
     (tmp_path / "samples").write_text(SAMPLES)
     use = f"-fprofile-sample-use={tmp_path / 'samples'}"
@@ -125,15 +122,13 @@ def test_functions_that_clang_split_have_a_range_for_each_part(
     assert_equal_to_llvm(program, tool, run)
 
 
-def test_maps_of_aarch64_programs_are_read(
-    compiled: Callable[..., Path], tool: Tool, run: Run
-) -> None:
+def test_maps_of_aarch64_programs_are_read(compiled: Compiled, tool: Tool, run: Run) -> None:
     program = compiled("clang++-22", PLAIN_SOURCE, *AARCH64, *MAP)
     assert_equal_to_llvm(program, tool, run)
 
 
 def test_maps_of_objects_stand_behind_one_another(
-    compiled: Callable[..., Path], tool: Tool, run: Run, tmp_path: Path
+    compiled: Compiled, tool: Tool, run: Run, tmp_path: Path
 ) -> None:
     """One section of all, or one for each of them in what `ld -r` makes."""
     objects = []
@@ -278,14 +273,14 @@ def test_a_cut_map_is_told_with_its_place(made: Callable[[int, int], Path]) -> N
         open_block_map(Image.open(program))
 
 
-def test_a_program_without_a_map_is_told_how_to_get_one(compiled: Callable[..., Path]) -> None:
+def test_a_program_without_a_map_is_told_how_to_get_one(compiled: Compiled) -> None:
     program = compiled("clang-22", "int main() { return 0; }")
     with pytest.raises(InputError, match="has no block map\nBuild it with clang -fbasic-block-ad"):
         open_block_map(Image.open(program))
 
 
 def test_the_map_is_found_in_the_file_that_was_split_off(
-    compiled: Callable[..., Path], tool: Tool, run: Run
+    compiled: Compiled, tool: Tool, run: Run
 ) -> None:
     program = compiled("clang++-22", SOURCE, *MAP, "-g1", "-Wl,--build-id")
     wanted, debug = read_by_us(program), program.with_suffix(".debug")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from builders.fixtures import Compiled, Corpus, Link, Run, Tool
 from builders.objdump import disassembly
 
 from lbr2pgo.program.code.cfg import EdgeKind, FunctionCFG
@@ -15,11 +14,6 @@ from lbr2pgo.program.code.decode import decode
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.errors import InputError
-
-Link = Callable[..., Path]
-Compiled = Callable[..., Path]
-Run = Callable[..., subprocess.CompletedProcess[str]]
-Tool = Callable[[str], str]
 
 
 def u64(*values: int) -> np.ndarray:
@@ -238,7 +232,7 @@ def test_a_jump_table_is_seen_through_its_recorded_targets(compiled: Compiled) -
     assert len(seen.exits) < len(silent.exits)
 
 
-def test_several_load_segments(corpus: Callable[[str], Path]) -> None:
+def test_several_load_segments(corpus: Corpus) -> None:
     program = Program.open(corpus("llvm-profgen/multi-load-segs.perfbin"))
     region = function(program, "main")
     cfg = program.cfg(region)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders.fixtures import ROOT
 from builders.pseudo_probes import (
     Encoder,
     Function,
@@ -29,12 +30,11 @@ from lbr2pgo.program.pseudo_probes import (
 )
 from lbr2pgo.support.addresses import ByteRanges
 
-REPOSITORY = Path(__file__).parents[2]
 PROBED = "-fpseudo-probe-for-profiling"
-C_SOURCES = [REPOSITORY / "testbins/src/interp.c"]
-CPP_SOURCES = [REPOSITORY / "testbins/src/shapes.cpp"]
-SAME_NAMES = [REPOSITORY / f"tests/programs/same_names_{part}.c" for part in ("main", "other")]
-INLINING = [REPOSITORY / f"tests/program/programs/{part}.cpp" for part in ("inlining", "other")]
+C_SOURCES = [ROOT / "testbins/src/interp.c"]
+CPP_SOURCES = [ROOT / "testbins/src/shapes.cpp"]
+SAME_NAMES = [ROOT / f"tests/programs/same_names_{part}.c" for part in ("main", "other")]
+INLINING = [ROOT / f"tests/program/programs/{part}.cpp" for part in ("inlining", "other")]
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def test_probes_of_llvms_own_inputs(name: str, corpus, tool) -> None:
 
 
 def test_code_that_was_split_off_has_its_probes(probed, tool) -> None:
-    binary = probed([REPOSITORY / "tests/programs/coroutine.cpp"], "-O2", "-g", "-std=c++20")
+    binary = probed([ROOT / "tests/programs/coroutine.cpp"], "-O2", "-g", "-std=c++20")
     agrees(binary, tool, at_least=30)
     program = Program.open(binary)
     owners = program.functions.containing(program.probes.table().address)
@@ -346,7 +346,7 @@ def test_call_probes_are_found_by_address(symbols: Symbols) -> None:
 
 
 def test_a_program_without_probes_has_none() -> None:
-    program = Program.open(REPOSITORY / "testbins/x86-64/interp.pie")
+    program = Program.open(ROOT / "testbins/x86-64/interp.pie")
     assert not program.probes.present
     assert len(program.probes.table()) == 0
     assert not open_probes(program.image, program.symbols).health()

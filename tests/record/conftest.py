@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders.fixtures import Tool
 
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.model.exact_counts import ExactCounts
@@ -26,9 +27,7 @@ EMULATORS = {"x86-64": "qemu-x86_64", "aarch64": "qemu-aarch64"}
 
 
 @pytest.fixture(scope="session")
-def build(
-    tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]
-) -> Callable[..., Path]:
+def build(tmp_path_factory: pytest.TempPathFactory, tool: Tool) -> Callable[..., Path]:
     """`build("threads", machine, *flags)`: path of a program of tests/record/programs."""
 
     def call(name: str, machine: str = "x86-64", *flags: str, output: str = "") -> Path:
@@ -77,7 +76,7 @@ def symbols_of(elf: Path) -> dict[str, int]:
 
 
 @pytest.fixture
-def record(tmp_path: Path, tool: Callable[[str], str]) -> Callable[..., Recording]:
+def record(tmp_path: Path, tool: Tool) -> Callable[..., Recording]:
     """`record(command…, period=…, filters=…)`: run a command under the software LBR."""
     for name in ("cc", *EMULATORS.values()):
         tool(name)

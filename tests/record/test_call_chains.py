@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from builders.context_profiles import FULL, without_was_inlined
+from builders.fixtures import Tool
 from builders.hybrid import text_of
 from builders.llvm_profiles import converted, profgen_of_contexts
 from builders.recordings import TESTBINS
@@ -26,7 +27,6 @@ from lbr2pgo.sources.perf_script.reader import PerfScript
 from lbr2pgo.support.addresses import image_addresses
 
 Run = Callable[..., Any]
-Tool = Callable[[str], str]
 CALLS = Path(__file__).parent / "programs" / "calls.c"
 LIMIT = 127
 """Frames that Linux, perf and the software LBR keep at most."""

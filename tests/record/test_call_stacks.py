@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from builders.evidence import gather
+from builders.fixtures import Tool
 from builders.recordings import TESTBINS
 
 from lbr2pgo.analyses.call_stacks import call_stacks, folded
@@ -85,7 +86,7 @@ def test_the_call_tree_is_that_of_perf_report(
     name: str,
     tmp_path: Path,
     record: Callable[..., Any],
-    tool: Callable[[str], str],
+    tool: Tool,
     run: Callable[..., Any],
 ) -> None:
     binary = TESTBINS / "x86-64" / name

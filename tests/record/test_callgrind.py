@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from builders.fixtures import TESTBINS, Tool
 
-TESTBINS = Path(__file__).parents[2] / "testbins"
 COND = 1
 
 
@@ -74,7 +74,7 @@ def functions(program: Path) -> Iterator[tuple[str, int, int]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["interp.pie", "interp.static", "shapes.pie", "shapes.static"])
 def test_conditional_branches_as_callgrind_counts_them(
-    name: str, record: Callable[..., Any], tool: Callable[[str], str], tmp_path: Path
+    name: str, record: Callable[..., Any], tool: Tool, tmp_path: Path
 ) -> None:
     program = TESTBINS / "x86-64" / name
     output = tmp_path / "callgrind"

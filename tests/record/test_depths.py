@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
+from builders.fixtures import TESTBINS
 
 from lbr2pgo.analyses.accuracy import exact_edges, measure
 from lbr2pgo.counting.count import count
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import replay
 from lbr2pgo.sources.perf_data.reader import PerfData
-
-TESTBINS = Path(__file__).parents[2] / "testbins"
 
 
 @pytest.mark.parametrize("machine", ["x86-64", "aarch64"])

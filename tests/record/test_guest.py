@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import shutil
 import struct
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from builders.fixtures import Compiled, Tool
 
 from lbr2pgo.record.guest import find_guest, refuse_shadow_memory
 from lbr2pgo.support.errors import InputError, MissingToolError
@@ -152,7 +152,7 @@ def test_a_static_emulator_loads_no_plugins(environment: Environment, tmp_path: 
     assert find_guest((program,), environment, host="x86_64").path == program
 
 
-def test_a_real_program(tool: Callable[[str], str]) -> None:
+def test_a_real_program(tool: Tool) -> None:
     tool("qemu-x86_64")
     shell = shutil.which("sh")
     assert shell is not None
@@ -169,14 +169,12 @@ def test_a_real_program(tool: Callable[[str], str]) -> None:
         ("gcc", "address", "Address"),
     ],
 )
-def test_shadow_memory_is_refused(
-    compiled: Callable[..., Path], compiler: str, kind: str, name: str
-) -> None:
+def test_shadow_memory_is_refused(compiled: Compiled, compiler: str, kind: str, name: str) -> None:
     program = compiled(compiler, "int main(void) { return 0; }", f"-fsanitize={kind}")
     with pytest.raises(InputError, match=f"has {name}Sanitizer"):
         refuse_shadow_memory(find_guest((str(program),)))
 
 
-def test_a_sanitiser_without_shadow_memory_passes(compiled: Callable[..., Path]) -> None:
+def test_a_sanitiser_without_shadow_memory_passes(compiled: Compiled) -> None:
     program = compiled("clang-22", "int main(void) { return 0; }", "-fsanitize=undefined")
     refuse_shadow_memory(find_guest((str(program),)))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders.fixtures import Tool
 
 from lbr2pgo.record.hardware import build_commands, choose_recorder, exit_code, record_hardware
 from lbr2pgo.record.machine import Machine
@@ -263,7 +264,7 @@ def test_only_the_privileged_record_all_processors(
     ids=["processes", "everything", "a command", "instructions"],
 )
 def test_perf_itself_understands_the_command(
-    tool: Callable[[str], str],
+    tool: Tool,
     make_machine: Make,
     make_options: Options,
     pmus: Pmus,
@@ -359,7 +360,7 @@ def test_perf_that_accepts_nothing(make_machine: Make, make_options: Options, pm
 
 @pytest.mark.parametrize(("script", "code"), [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 137)])
 def test_perf_passes_the_programs_end_through(
-    tool: Callable[[str], str], tmp_path: Path, script: str, code: int
+    tool: Tool, tmp_path: Path, script: str, code: int
 ) -> None:
     """Perf itself, on a software event: this needs no branch recorder."""
     tool("perf")

@@ -18,6 +18,7 @@ from builders.context_oracle import (
     is_doubted,
     without_repeats,
 )
+from builders.fixtures import Tool
 from builders.hybrid import Hybrid, samples_of
 from builders.recordings import TESTBINS
 from builders.unwound import Record, records, unwound
@@ -30,7 +31,6 @@ from lbr2pgo.replay.replay import ReplayOptions
 from lbr2pgo.support.addresses import image_array
 
 Run = Callable[..., Any]
-Tool = Callable[[str], str]
 
 FRAMES = ("-O2", "-g", "-no-pie", "-w", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls")
 BUILDS = {

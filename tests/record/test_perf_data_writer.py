@@ -6,12 +6,13 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
+from builders.fixtures import Corpus, Run, Tool
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -25,10 +26,6 @@ from lbr2pgo.record.perf_data_writer import (
 )
 from lbr2pgo.sources.perf_data.reader import PerfData
 from lbr2pgo.support.errors import OutputError
-
-Corpus = Callable[[str], Path]
-Tool = Callable[[str], str]
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 HW_INDEX = 1 << 17
 EVENT = RecordedEvent("branches:u", 1009)

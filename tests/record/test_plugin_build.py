@@ -4,11 +4,11 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import networkx
 import pytest
+from builders.fixtures import Tool
 
 from lbr2pgo.record import plugin_build
 from lbr2pgo.record.plugin_build import SOURCES, built_plugin, cache_directory, plugin_path
@@ -18,7 +18,7 @@ Environment = dict[str, str]
 
 
 @pytest.fixture
-def environment(tmp_path: Path, tool: Callable[[str], str]) -> Environment:
+def environment(tmp_path: Path, tool: Tool) -> Environment:
     tool("cc")
     return {"PATH": os.environ["PATH"], "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
@@ -118,9 +118,7 @@ def test_a_link_that_someone_planted_is_not_followed(
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang-22"])
-def test_compiles_without_a_warning(
-    compiler: str, tool: Callable[[str], str], tmp_path: Path
-) -> None:
+def test_compiles_without_a_warning(compiler: str, tool: Tool, tmp_path: Path) -> None:
     command = [
         tool(compiler), "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared",
         "-fvisibility=hidden", *SOURCES.glob("*.c"), "-o", tmp_path / "lbr.so", "-ldl",
@@ -130,7 +128,7 @@ def test_compiles_without_a_warning(
     assert done.returncode == 0, done.stderr
 
 
-def test_each_header_needs_no_other_before_it(tool: Callable[[str], str]) -> None:
+def test_each_header_needs_no_other_before_it(tool: Tool) -> None:
     for path in SOURCES.glob("*.h"):
         command = [tool("cc"), "-std=gnu11", "-Wall", "-Werror", "-fsyntax-only", path]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

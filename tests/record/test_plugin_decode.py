@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from builders.fixtures import TESTBINS, Tool
 
-TESTBINS = Path(__file__).parents[2] / "testbins"
 PLUGIN = Path(__file__).parents[2] / "lbr2pgo" / "record" / "plugin"
 
 OTHER, COND, UNCOND, IND, CALL, IND_CALL, RET, SYSCALL = range(8)
@@ -42,7 +42,7 @@ Decode = Callable[[str, list[tuple[int, str]]], list[tuple[int, int]]]
 
 
 @pytest.fixture(scope="module")
-def decode(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Decode:
+def decode(tmp_path_factory: pytest.TempPathFactory, tool: Tool) -> Decode:
     directory = tmp_path_factory.mktemp("decode")
     (directory / "harness.c").write_text(HARNESS)
     program = directory / "harness"
@@ -112,9 +112,7 @@ def disassemble(objdump: str, path: Path) -> Iterator[tuple[int, str, str, str]]
 
 
 @pytest.mark.parametrize("name", ["x86-64/interp.static", "aarch64/interp.static"])
-def test_every_instruction_of_a_c_library(
-    name: str, decode: Decode, tool: Callable[[str], str]
-) -> None:
+def test_every_instruction_of_a_c_library(name: str, decode: Decode, tool: Tool) -> None:
     machine = name.split("/", maxsplit=1)[0]
     listing = list(disassemble(tool("llvm-objdump-22"), TESTBINS / name))
     results = decode(machine, [(address, code) for address, code, _, _ in listing])

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from builders.fixtures import Tool
 
 from lbr2pgo.model.branch_stacks import BRANCH_TYPES, type_of
 from lbr2pgo.record.exact_streams import exact_counts
@@ -45,9 +46,7 @@ Flow = Callable[..., Stream]
 
 
 @pytest.fixture(scope="session")
-def fake_qemu(
-    tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]
-) -> Callable[[int], Path]:
+def fake_qemu(tmp_path_factory: pytest.TempPathFactory, tool: Tool) -> Callable[[int], Path]:
     def call(version: int) -> Path:
         path = tmp_path_factory.getbasetemp() / f"fake-qemu-{version}"
         if not path.exists():

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from builders.fixtures import TESTBINS, Run, Tool
 
 from lbr2pgo.model.address_space_events import Comm, Exit, Fork, Mmap
 from lbr2pgo.model.branch_stacks import (
@@ -30,11 +31,8 @@ from lbr2pgo.record.options import RecordOptions
 from lbr2pgo.record.software import branch_sample_type, record_software
 from lbr2pgo.support.errors import InputError, MissingToolError, OutputError
 
-TESTBINS = Path(__file__).parents[2] / "testbins"
-Tool = Callable[[str], str]
 Record = Callable[..., Any]
 Build = Callable[..., Path]
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
 MACHINES = ["x86-64", "aarch64"]
 pytestmark = pytest.mark.slow
 

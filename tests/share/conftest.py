@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from builders.fixtures import Tool
 from builders.outputs import outputs
 from builders.recordings import PIE, RECORDING, TESTBINS
 
@@ -133,7 +134,7 @@ class Wish:
 
     folder: Path
     profiles: Path
-    tool: Callable[[str], str]
+    tool: Tool
     """The path of a tool; skips the test without it."""
     recorded: bool
     """Profiles are made of perf.data."""
@@ -159,7 +160,7 @@ def profiles(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def project(tmp_path: Path, profiles: Path, tool: Callable[[str], str]) -> Callable[..., Project]:
+def project(tmp_path: Path, profiles: Path, tool: Tool) -> Callable[..., Project]:
     """`project("make")`; with `recorded=True` profiles are made of perf.data."""
     for name in ("clang-22", "llvm-bolt-22"):
         tool(name)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import starlark
+from builders.fixtures import Tool
 from builders.recordings import PIE, RECORDING, TESTBINS
 
 from lbr2pgo.cli.share import SHARE
@@ -202,9 +203,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-def bazel(
-    tmp_path: Path, installed: Path, tool: Callable[[str], str], command_path: Mapping[str, str]
-) -> Bazel:
+def bazel(tmp_path: Path, installed: Path, tool: Tool, command_path: Mapping[str, str]) -> Bazel:
     """Run Bazel in a workspace of one program and a recording of it."""
     program = tool("bazel")
     tool("clang-22"), tool("llvm-bolt-22")
@@ -268,7 +267,7 @@ def test_bazel_itself_builds_with_a_profile_and_lays_out(bazel: Bazel, tmp_path:
 
 @pytest.mark.slow
 def test_bazel_itself_builds_with_propeller_s_layout(
-    bazel: Bazel, tmp_path: Path, tool: Callable[[str], str]
+    bazel: Bazel, tmp_path: Path, tool: Tool
 ) -> None:
     """The program with a map, recorded, and built again with what follows from that recording."""
     tool("ld.lld-22")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from builders.fixtures import Corpus, Tool
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -172,7 +173,7 @@ BINARIES = {
 }  # fmt: skip
 
 
-def layout_of(corpus: Callable[[str], Path], name: str) -> tuple[Path, ImageLayout]:
+def layout_of(corpus: Corpus, name: str) -> tuple[Path, ImageLayout]:
     from lbr2pgo.program.elf.image import Image
 
     path = corpus(f"llvm-profgen/{BINARIES.get(name, name)}.perfbin")
@@ -192,7 +193,7 @@ def raw_text(source: CountSource, layout: ImageLayout, *, use_offsets: bool = Tr
 
 @pytest.mark.parametrize("name", NAMES)
 def test_llvm_profgen_files_come_back_byte_by_byte(
-    corpus: Callable[[str], Path], tmp_path: Path, name: str
+    corpus: Corpus, tmp_path: Path, name: str
 ) -> None:
     path = corpus(f"llvm-profgen/{name}.expected.raw")
     _, layout = layout_of(corpus, name)
@@ -215,9 +216,7 @@ WHOLE = sorted(set(NAMES) - {*BINARIES, "inline-noprobe2", "noinline-cs-noprobe"
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_perf_script_text_counts_as_in_llvm_profgen(
-    corpus: Callable[[str], Path], name: str
-) -> None:
+def test_perf_script_text_counts_as_in_llvm_profgen(corpus: Corpus, name: str) -> None:
     from lbr2pgo.counting.count import count
     from lbr2pgo.sources.perf_script.reader import PerfScript
 
@@ -230,7 +229,7 @@ def test_perf_script_text_counts_as_in_llvm_profgen(
 
 @pytest.mark.parametrize("name", ["noprobe", "func-split"])
 def test_llvm_profgen_reads_what_we_write(
-    corpus: Callable[[str], Path], tool: Callable[[str], str], run: Callable[..., object],
+    corpus: Corpus, tool: Tool, run: Callable[..., object],
     tmp_path: Path, name: str,
 ) -> None:  # fmt: skip
     binary, layout = layout_of(corpus, name)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders.fixtures import Corpus
 
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, OUTSIDE, RETURN, TO
 from lbr2pgo.program.elf.layout import ImageLayout, Segment
 from lbr2pgo.sources.base import Addresses, CountSource, Sniff
 from lbr2pgo.sources.preaggregated import FORMAT, Preaggregated
-from lbr2pgo.support.errors import InputError
 
 Row = tuple[int, int, int, int, int, int]
 Read = Callable[..., list[Row]]
@@ -194,12 +194,7 @@ def test_sniffing(head: bytes, answer: Sniff) -> None:
     assert FORMAT.sniff(head) is answer
 
 
-def test_a_missing_file_is_an_input_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="can't be read"):
-        FORMAT.open(tmp_path / "none")
-
-
-def test_a_real_profile(corpus: Callable[[str], Path]) -> None:
+def test_a_real_profile(corpus: Corpus) -> None:
     from lbr2pgo.program.elf.image import Image
 
     path = corpus("bolt/openssl.preagg.txt.zst")

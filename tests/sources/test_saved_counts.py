@@ -219,11 +219,6 @@ def test_files_of_version_1_know_predictions_if_any_was_wrong(
     assert older([0, 0]).prediction_unknown.tolist() == [5, 2**62]
 
 
-def test_a_missing_file_is_an_input_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="can't be read"):
-        FORMAT.open(tmp_path / "none")
-
-
 def test_sniffing(tmp_path: Path) -> None:
     raw = saved(example())
     assert FORMAT.sniff(raw) is Sniff.YES

@@ -14,7 +14,7 @@ from lbr2pgo import sources
 from lbr2pgo.model.branch_counts import BRANCH, FROM, TO, aggregate
 from lbr2pgo.profiles.counts import saved_counts
 from lbr2pgo.sources import formats, open_source
-from lbr2pgo.sources.base import SNIFF_SIZE, CountSource, Sniff, StackSource
+from lbr2pgo.sources.base import SNIFF_SIZE, CountSource, Sniff, SourceFormat, StackSource
 from lbr2pgo.support.errors import InputError
 
 EVENT = Event()
@@ -119,6 +119,13 @@ def read_whole(path: Path) -> None:
     source = open_source(path)
     assert isinstance(source, StackSource)
     assert sum(len(batch) for batch in source.batches()) == 0
+
+
+@pytest.mark.parametrize("form", formats(), ids=lambda form: form.name)
+def test_what_can_t_be_read_is_an_input_error(form: SourceFormat, tmp_path: Path) -> None:
+    for path in (tmp_path / "none", tmp_path):
+        with pytest.raises(InputError, match=r"No such file|Is a directory|Cannot open"):
+            list(form.open(path).batches())
 
 
 def test_a_missing_file_names_its_path_and_reason(tmp_path: Path) -> None:

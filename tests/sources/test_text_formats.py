@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from builders.fixtures import ROOT
 
 from lbr2pgo.sources import autofdo_text, preaggregated, saved_counts
 from lbr2pgo.sources.base import SNIFF_SIZE, Sniff, SourceFormat
@@ -16,7 +15,6 @@ FORMATS: dict[str, SourceFormat] = {
     "preaggregated": preaggregated.FORMAT,
     "saved_counts": saved_counts.FORMAT,
 }
-REPOSITORY = Path(__file__).parents[2]
 
 PROFILES = {
     "perf_script": [
@@ -57,7 +55,7 @@ def test_what_is_no_profile_is_of_none(head: bytes) -> None:
 
 
 def test_source_files_are_no_profiles() -> None:
-    sources = [*REPOSITORY.glob("lbr2pgo/program/*.py"), REPOSITORY / "pyproject.toml"]
+    sources = [*ROOT.glob("lbr2pgo/program/*.py"), ROOT / "pyproject.toml"]
     assert len(sources) > 3
     for path in sources:
         assert set(answers(path.read_bytes()).values()) == {Sniff.NO}, path

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders.fixtures import ROOT
 
 from lbr2pgo.support.addresses import (
     ByteRanges,
@@ -17,8 +18,6 @@ from lbr2pgo.support.addresses import (
     image_array,
     runtime_addresses,
 )
-
-ROOT = Path(__file__).parents[2]
 
 SNIPPET = """\
 import numpy as np

@@ -16,8 +16,9 @@ from zlib import crc32
 
 import numpy as np
 
+from lbr2pgo.evidence.first_times import FirstTimes
 from lbr2pgo.profiles.afdo.afdo import FIRST_WITH_TIMES
-from lbr2pgo.profiles.afdo.gcc_names import symbol_name
+from lbr2pgo.profiles.afdo.gcc_names import gcc_name, symbol_name
 from lbr2pgo.profiles.llvm.counted_code import starts
 from lbr2pgo.profiles.llvm.sample_names import Name
 from lbr2pgo.profiles.llvm.symbol_names import by_symbol
@@ -86,3 +87,18 @@ def _base_names(paths: Iterable[str | None]) -> list[str]:
 
 def _of_file(name: str, file: str) -> str:
     return f"{name}.lto_priv.{crc32(os.fsencode(file))}"
+
+
+def first_seen(times: FirstTimes, functions: DwarfFunctions) -> dict[Name, int]:
+    """When a branch from or to each function was first in a sample, by the name that GCC knows.
+
+    Text without times has none that mean anything.
+    """
+    place = functions.containing(times.address)
+    seen: dict[Name, int] = {}
+    rows = np.flatnonzero(place >= 0)
+    numbers = functions.function[place[rows]].tolist()
+    for function, time in zip(numbers, times.time[rows].tolist(), strict=True):
+        name = gcc_name(functions.names[function], FIRST_WITH_TIMES)
+        seen[name] = min(seen.get(name, time), time)
+    return seen

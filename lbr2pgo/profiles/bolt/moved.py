@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from lbr2pgo.profiles.bolt.fdata.edges import FdataEdges
+from lbr2pgo.profiles.bolt.fdata.fdata_tables import FdataEdges
 from lbr2pgo.program.address_translation import AddressTranslation
 from lbr2pgo.program.blocks.binary_functions import BinaryFunctions
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses

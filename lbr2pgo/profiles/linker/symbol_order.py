@@ -15,7 +15,7 @@ from lbr2pgo.profiles.work import Work
 from lbr2pgo.support.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from lbr2pgo.profiles.linker.function_flow import FunctionFlow
+    from lbr2pgo.profiles.linker.function_order import FunctionFlow
 
 RAN = Step("functions_ran", "functions that ran", "functions", None)
 NAMED = Step("functions_named", "functions named to the linker", "functions", RAN.key, UNNAMED)
@@ -32,7 +32,7 @@ class NamedFlow:
 
 def named_flow(work: Work) -> NamedFlow:
     """Functions that ran: to be had by `Work.once`; raises EmptyProfileError if none has a name."""
-    from lbr2pgo.profiles.linker.function_flow import function_flow
+    from lbr2pgo.profiles.linker.function_order import function_flow
     from lbr2pgo.profiles.linker.linker_names import names_at
 
     functions = work.program.functions

@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import struct
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from lbr2pgo.profiles.llvm import uleb
 from lbr2pgo.profiles.llvm.extbinary_layout import (
@@ -23,7 +24,6 @@ from lbr2pgo.profiles.llvm.extbinary_layout import (
     SectionFlag,
     SectionType,
 )
-from lbr2pgo.profiles.llvm.hash_order import table_order
 from lbr2pgo.profiles.llvm.sample_names import (
     UNIQUE_SUFFIX,
     Context,
@@ -269,3 +269,36 @@ def _compressed(body: bytes) -> bytes:
         return body
     packed = zlib.compress(body, zlib.Z_BEST_COMPRESSION)
     return uleb.encode([len(body), len(packed)])[0] + packed
+
+
+# Numbers of buckets of a table that grows one by one, as g++ 12 was seen to choose them.
+_SIZES = (
+    0, 13, 29, 59, 127, 257, 541, 1109, 2357, 5087, 10273, 20753, 42043, 85229, 172933, 351061,
+    712697, 1447153, 2938679, 5967347, 12117689, 24607243, 49969847, 101473717,
+)  # fmt: skip
+
+
+def table_order(hashes: Sequence[int]) -> list[int]:
+    """Indices of the hashes as a table gives them after they were put into it one by one.
+
+    LLVM's tools walk their hash table of functions so, and it shows in the metadata section. The
+    table is libstdc++'s `std::unordered_map` under the 64-bit hashes of names: a new bucket's nodes
+    come before all others, a new node before the others of its bucket; a full table is filled anew,
+    in this order, into one with the next number of buckets.
+
+    >>> table_order([1, 2, 14, 3])  # 1 and 14 share a bucket of the first 13
+    [3, 1, 2, 0]
+    """
+    order: list[int] = []
+    for full, size in pairwise(_SIZES):
+        if len(order) == len(hashes):
+            break
+        order = _filled(order + list(range(full, min(size, len(hashes)))), hashes, size)
+    return order
+
+
+def _filled(order: Sequence[int], hashes: Sequence[int], size: int) -> list[int]:
+    buckets: dict[int, list[int]] = {}
+    for index in order:
+        buckets.setdefault(hashes[index] % size, []).append(index)
+    return [index for bucket in reversed(buckets.values()) for index in reversed(bucket)]

@@ -18,7 +18,7 @@ from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools
-from lbr2pgo.support.intervals import last_at_or_below
+from lbr2pgo.support.intervals import interval_of
 from lbr2pgo.support.sums import add_at, sums_of_pairs
 from lbr2pgo.support.tables import table
 
@@ -77,10 +77,7 @@ def block_flow(flow: Flow, blocks: BlockMap) -> BlockFlow:
 
 def containing(addresses: ImageAddresses, blocks: BlockMap) -> I64:
     """The block that each address lies in, -1 for none."""
-    row = last_at_or_below(blocks.start, addresses)
-    inside = row >= 0
-    inside[inside] = addresses[inside] < blocks.end[row[inside]]
-    return np.where(inside, row, -1)
+    return interval_of(blocks.start, blocks.end, addresses)
 
 
 def _entered(addresses: ImageAddresses, blocks: BlockMap) -> I64:

@@ -29,10 +29,10 @@ from lbr2pgo.sources.base import (
     SymbolResolver,
     with_recorder,
 )
-from lbr2pgo.sources.perf_script.entry_symbols import SymbolAddresses
 from lbr2pgo.sources.perf_script.listing import as_stacks, order_of_listing
 from lbr2pgo.sources.perf_script.offsets import MappedCode, are_offsets
 from lbr2pgo.sources.perf_script.records import read_comments, read_record
+from lbr2pgo.sources.perf_script.samples import SymbolAddresses
 from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader
 from lbr2pgo.support.again import repeatable
 from lbr2pgo.support.errors import InputError

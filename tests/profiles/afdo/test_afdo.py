@@ -153,11 +153,6 @@ def test_damage_is_told_with_its_place(change: Callable[[bytes], bytes], told: s
         decode(data, "bad.afdo")
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="can't be read: No such file"):
-        read(tmp_path / "none.afdo")
-
-
 def test_every_cut_is_an_error_and_nothing_else() -> None:
     data = encoded(profile(3))
     end = data.index(struct.pack("<I", 0xAE000000))

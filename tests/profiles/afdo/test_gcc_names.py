@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
+from builders.fixtures import Compiled, Run, Tool
 
 from lbr2pgo.profiles.afdo.gcc_names import base_variant, gcc_name
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
-Tool = Callable[[str], str]
 
 SOURCE = """
 #include <map>
@@ -62,7 +57,7 @@ def test_names_are_those_that_gcc_looks_up(name: str, wanted: str, newer: str) -
 
 
 def test_every_constructor_that_gcc_names_has_a_base_variant(
-    compiled: Callable[..., Path], tool: Tool, run: Run
+    compiled: Compiled, tool: Tool, run: Run
 ) -> None:
     """Only the variant changes, which the demangler does not show."""
     program = compiled("g++-12", SOURCE, "-O1", "-g", "-std=c++17")

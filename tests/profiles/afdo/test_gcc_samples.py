@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
+from builders.fixtures import Run, Tool
 
 from lbr2pgo.profiles.afdo import afdo
 from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples
@@ -25,9 +24,6 @@ PERIODS = {
     SOURCES / "shapes.cpp": 1009,
     TESTS / "programs" / "inlining.c": 53,
 }
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
-Tool = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)

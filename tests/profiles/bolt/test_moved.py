@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,21 +17,20 @@ from builders.bolt import (
     perf2bolt,
 )
 from builders.compat import AS_PERF2BOLT
+from builders.fixtures import Corpus, Tool
 from builders.outputs import held, outputs
 from builders.recordings import TESTBINS
 
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.profiles.bolt.fdata import fdata_text
 from lbr2pgo.profiles.bolt.fdata.derive_fdata import fdata_from_counts
-from lbr2pgo.profiles.bolt.fdata.fdata_fit import of_fdata
+from lbr2pgo.profiles.bolt.fdata.written import of_fdata
 from lbr2pgo.profiles.bolt.moved import Moved
 from lbr2pgo.program.address_translation import AddressTranslation, open_translation
 from lbr2pgo.program.blocks.binary_functions import discover
 from lbr2pgo.program.program import Program
 from lbr2pgo.record.options import RecordOptions
 from lbr2pgo.record.software import record_software
-
-Tool = Callable[[str], str]
 
 HEADER = {"boltedcollection"}
 LAYOUT = ("-enable-bat", "-reorder-blocks=ext-tsp", "-reorder-functions=cdsort", "-split-functions")
@@ -124,9 +122,7 @@ def test_without_a_translation_nothing_is_moved() -> None:
 
 
 @pytest.mark.slow
-def test_sqlite_gives_perf2bolts_file(
-    corpus: Callable[[str], Path], tool: Tool, tmp_path: Path
-) -> None:
+def test_sqlite_gives_perf2bolts_file(corpus: Corpus, tool: Tool, tmp_path: Path) -> None:
     plain, first = corpus("sqlite/sq.zst"), tmp_path / "first.fdata"
     first.write_bytes(corpus("sqlite/sq.perf2bolt-22.fdata.zst").read_bytes())
     binary, again = bolted(tool, plain, first), tmp_path / "perf.data"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from builders.binary_walks import walked
+from builders.fixtures import Compiled
 from builders.outputs import outputs
 from builders.recordings import PIE, RECORDING
 
@@ -59,7 +59,7 @@ def test_the_plain_name_comes_first_and_the_environment_before_it(place, monkeyp
 
 
 def test_yaml_holds_what_fdata_does_and_lays_out_the_same(
-    tmp_path: Path, compiled: Callable[..., Path]
+    tmp_path: Path, compiled: Compiled
 ) -> None:
     if find_bolt() is None:
         pytest.skip("llvm-bolt is not installed")

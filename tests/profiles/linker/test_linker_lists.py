@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from builders.fixtures import ROOT, Run, Tool
 from builders.recordings import binary, recording
 
 from lbr2pgo.conversion import ConvertOptions, convert
@@ -15,11 +14,6 @@ from lbr2pgo.dumping.profile import lines
 from lbr2pgo.profiles.linker.linker_lists import CALLS, SYMBOLS, ListReader, write
 from lbr2pgo.profiles.registry import output
 from lbr2pgo.support.errors import InputError
-
-ROOT = Path(__file__).parents[3]
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
-Tool = Callable[[str], str]
 
 
 def test_a_list_is_read_back_and_shown_by_function(tmp_path: Path) -> None:
@@ -31,11 +25,6 @@ def test_a_list_is_read_back_and_shown_by_function(tmp_path: Path) -> None:
     assert list(lines(path, "g")) == ["f g 1"]
     with pytest.raises(InputError, match="holds nothing of 7"):
         lines(path, "7")
-
-
-def test_a_missing_list_is_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="can't be read"):
-        ListReader(CALLS).read(tmp_path / "none")
 
 
 @pytest.fixture(scope="module")

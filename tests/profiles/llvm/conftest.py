@@ -7,14 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from builders.fixtures import Tool
 
 PROGRAMS = Path(__file__).parents[2] / "programs"
 
 
 @pytest.fixture(scope="session")
-def built(
-    tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]
-) -> Callable[..., Path]:
+def built(tmp_path_factory: pytest.TempPathFactory, tool: Tool) -> Callable[..., Path]:
     """`built("clang-22 -O2", "inlining.c")`: a program with debug information, built once.
 
     Sources are those of tests/programs, or paths.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import subprocess
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from builders.binary_walks import BinaryWalk, HybridPlan
 from builders.c_programs import CProgram
 from builders.compat import AS_LLVM_PROFGEN
 from builders.context_profiles import FULL, HYBRID, LINES, without_was_inlined
+from builders.fixtures import Corpus, Tool
 from builders.hybrid import read_hybrid, write_hybrid
 from builders.llvm_profiles import converted, profgen_of_contexts
 from builders.outputs import held
@@ -31,9 +31,6 @@ from lbr2pgo.profiles.registry import output, steps
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import image_addresses
-
-Tool = Callable[[str], str]
-Corpus = Callable[[str], Path]
 
 CONTEXTS = {"nested": (), "full": FULL}
 MODES = {**CONTEXTS, "off": ("--ignore-stack-samples",)}

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from builders import llvm_profiles as profiles
 from builders.binary_walks import walked
+from builders.fixtures import TESTBINS, Corpus, Tool
 from builders.hybrid import Hybrid, write_hybrid
 from builders.outputs import outputs
 
@@ -26,11 +27,6 @@ from lbr2pgo.profiles.registry import output, steps
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
-
-Corpus = Callable[[str], Path]
-Tool = Callable[[str], str]
-
-TESTBINS = Path(__file__).parents[3] / "testbins"
 
 
 def converted(where: Path, profile: Path, binary: Path, **options: bool) -> str:

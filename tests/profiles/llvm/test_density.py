@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 import re
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from builders.fixtures import Run, Tool
 from builders.recordings import PIE, RECORDING, STATIC, STATIC_RECORDING, TESTBINS
 
 import lbr2pgo
@@ -31,8 +30,8 @@ def note_of(recording: Path, binary: Path, out: Path) -> str:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_density_and_the_advice_are_llvm_profgens(
-    name: str, tmp_path: Path, tool: Callable[[str], str],
-    run: Callable[..., subprocess.CompletedProcess[str]],
+    name: str, tmp_path: Path, tool: Tool,
+    run: Run,
 ) -> None:  # fmt: skip
     recording, binary = PROGRAMS[name]
     theirs = run(

@@ -5,8 +5,8 @@ import zlib
 from dataclasses import replace
 
 import pytest
-from builders.sample_profiles import profiles
-from hypothesis import HealthCheck, given, settings
+from builders.sample_profiles import parse, profiles, text, with_tools
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lbr2pgo.profiles.llvm import extbinary as llvm_extbinary
@@ -15,6 +15,7 @@ from lbr2pgo.profiles.llvm import uleb
 from lbr2pgo.profiles.llvm.extbinary import Options
 from lbr2pgo.profiles.llvm.extbinary_layout import SECTION, SectionFlag, SectionType
 from lbr2pgo.profiles.llvm.extbinary_reader import decode
+from lbr2pgo.profiles.llvm.extbinary_writer import table_order
 from lbr2pgo.profiles.llvm.sample_names import Frame, guid
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.program.pseudo_probes import DEEPEST_INLINING
@@ -53,26 +54,10 @@ CONTEXTS = b"""\
 """
 HEADER = 9 + 1 + 8  # magic, version, number of sections
 
-with_tools = settings(
-    max_examples=25,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-
-
-def parse(content):
-    return llvm_text.parse(io.BytesIO(content), "x.prof")
-
 
 def written(profile, **options):
     stream = io.BytesIO()
     llvm_extbinary.write(profile, stream, Options(**options))
-    return stream.getvalue()
-
-
-def text(profile):
-    stream = io.BytesIO()
-    llvm_text.write(profile, stream)
     return stream.getvalue()
 
 
@@ -481,7 +466,36 @@ def test_damaged_files_are_refused_or_read(content, options):
     assert time.process_time() - start < 20
 
 
-def test_a_missing_file_is_an_input_error(tmp_path):
-    for path in (tmp_path / "missing", tmp_path):
-        with pytest.raises(InputError, match="can't be read"):
-            llvm_extbinary.read(path)
+TABLE = """
+#include <cstdio>
+#include <unordered_map>
+int main() {
+  std::unordered_map<unsigned long, int> table;
+  unsigned long hash;
+  for (int i = 0; std::scanf("%lu", &hash) == 1; i++) table.try_emplace(hash, i);
+  for (auto &entry : table) std::printf("%d ", entry.second);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def table(tool, run, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("table")
+    (directory / "table.cc").write_text(TABLE)
+    run(tool("g++"), "-std=c++17", directory / "table.cc", "-o", directory / "table")
+    return directory / "table"
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 12, 13, 14, 28, 29, 30, 59, 60, 1000, 50_000])
+def test_the_order_is_that_of_the_standard_library(table, run, count):
+    noise = random.Random(count)
+    hashes = noise.sample(range(2 * count), count)[: count // 2]
+    hashes += [noise.getrandbits(64) for _ in range(count - len(hashes))]
+    walked = run(table, input=" ".join(map(str, hashes))).stdout
+    assert table_order(hashes) == [int(index) for index in walked.split()]
+
+
+def test_the_first_buckets():
+    assert table_order([]) == []
+    assert table_order([5]) == [0]
+    assert table_order([5, 6, 18, 19]) == [3, 1, 2, 0]

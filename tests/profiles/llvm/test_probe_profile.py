@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from builders.binary_walks import BinaryWalk, walked
+from builders.fixtures import ROOT, Corpus, Tool
 from builders.hybrid import Hybrid, write_hybrid
 from builders.llvm_profiles import converted, profgen
 
@@ -21,13 +22,10 @@ from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import image_array
 
-Corpus = Callable[[str], Path]
-Tool = Callable[[str], str]
 Built = Callable[..., Path]
 
-REPOSITORY = Path(__file__).parents[3]
-C = REPOSITORY / "testbins/src/interp.c"
-CXX = REPOSITORY / "testbins/src/shapes.cpp"
+C = ROOT / "testbins/src/interp.c"
+CXX = ROOT / "testbins/src/shapes.cpp"
 TWO = ("same_names_main.c", "same_names_other.c")
 CLANG = "clang-22 -fuse-ld=lld -fpseudo-probe-for-profiling"
 CLANGXX = "clang++-22 -fuse-ld=lld -fpseudo-probe-for-profiling"
@@ -238,7 +236,7 @@ def test_functions_without_probes_are_lost_and_counted(built: Built, tool: Tool,
     """Of two files only one is built with probes."""
     half = tmp_path / "half.o"
     flags = ("-O1", "-g", "-c", "-o", half)
-    subprocess.run([tool("clang-22"), *flags, REPOSITORY / "tests/programs" / TWO[0]], check=True)
+    subprocess.run([tool("clang-22"), *flags, ROOT / "tests/programs" / TWO[0]], check=True)
     binary = built(CLANG + " -O1", half, TWO[1])
     recording = walked(tmp_path, binary)
     made = (output("llvm", tmp_path / "ours"),)

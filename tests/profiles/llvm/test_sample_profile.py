@@ -1,8 +1,6 @@
-import io
-
 import pytest
-from builders.sample_profiles import functions, profiles
-from hypothesis import HealthCheck, given, settings
+from builders.sample_profiles import functions, profiles, text, with_tools
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lbr2pgo.profiles.llvm import text as llvm_text
@@ -11,18 +9,6 @@ from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile,
 from lbr2pgo.support.errors import InputError
 
 MOST = 2**64 - 1
-
-with_tools = settings(
-    max_examples=25,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-
-
-def text(profile):
-    stream = io.BytesIO()
-    llvm_text.write(profile, stream)
-    return stream.getvalue()
 
 
 def parse(content):

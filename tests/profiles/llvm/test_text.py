@@ -1,9 +1,9 @@
-import io
 import time
 
 import pytest
-from builders.sample_profiles import profiles
-from hypothesis import HealthCheck, given, settings
+from builders.sample_profiles import parse, profiles, with_tools
+from builders.sample_profiles import text as written
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lbr2pgo.profiles.llvm import text as llvm_text
@@ -46,22 +46,6 @@ CORPUS = (
     "llvm-profgen/recursion-compression-noprobe.expected.prof",
     "llvm-profgen/unique-linkage-name-dwarf.expected.prof",
 )
-
-with_tools = settings(
-    max_examples=25,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-
-
-def parse(content):
-    return llvm_text.parse(io.BytesIO(content), "x.prof")
-
-
-def written(profile):
-    stream = io.BytesIO()
-    llvm_text.write(profile, stream)
-    return stream.getvalue()
 
 
 def test_every_kind_of_line():
@@ -204,12 +188,6 @@ def test_an_error_names_the_line(content, line, part):
     assert caught.value.where == f"x.prof:{line}"
     assert part in str(caught.value)
     assert len(str(caught.value)) < 1000
-
-
-def test_a_missing_file_is_an_input_error(tmp_path):
-    for path in (tmp_path / "missing", tmp_path):
-        with pytest.raises(InputError, match="can't be read"):
-            llvm_text.read(path)
 
 
 def test_a_name_with_a_line_break_is_refused():

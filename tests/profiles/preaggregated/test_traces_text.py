@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builders.compat import AS_PERF2BOLT
+from builders.fixtures import Corpus, Tool
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -102,7 +103,7 @@ def test_what_is_written_is_read_back(
 
 
 def perf2bolt(
-    tool: Callable[[str], str], rows: Path, binary: Path
+    tool: Tool, rows: Path, binary: Path
 ) -> tuple[subprocess.CompletedProcess[str], list[str]]:
     fdata = rows.with_suffix(".fdata")
     command = [tool("perf2bolt-22"), "-pa", "-p", str(rows), "-o", str(fdata), str(binary)]
@@ -112,7 +113,7 @@ def perf2bolt(
 
 @pytest.mark.slow
 def test_perf2bolt_makes_the_same_of_traces_as_of_the_samples(
-    tmp_path: Path, corpus: Callable[[str], Path], tool: Callable[[str], str]
+    tmp_path: Path, corpus: Corpus, tool: Tool
 ) -> None:
     from lbr2pgo.counting.count import count
     from lbr2pgo.program.elf.image import Image
@@ -128,7 +129,7 @@ def test_perf2bolt_makes_the_same_of_traces_as_of_the_samples(
 
 
 def test_perf2bolt_takes_every_kind_of_row(
-    tmp_path: Path, tool: Callable[[str], str], run: Callable[..., object]
+    tmp_path: Path, tool: Tool, run: Callable[..., object]
 ) -> None:
     from lbr2pgo.program.elf.image import Image
 
@@ -153,9 +154,7 @@ UNKNOWN_END = 2**64 - 1
 
 
 @pytest.mark.parametrize("letter", "TRBFfr")
-def test_each_kind_of_row_gives_perf2bolts_fdata(
-    letter: str, tmp_path: Path, tool: Callable[[str], str]
-) -> None:
+def test_each_kind_of_row_gives_perf2bolts_fdata(letter: str, tmp_path: Path, tool: Tool) -> None:
     from builders.bolt import RandomTraces, lines_of
     from builders.recordings import PIE
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
-FLAGS = ("-O2", "-g1", "-ffunction-sections", "-fuse-ld=lld", "-Wl,--build-id")
+from builders.fixtures import Run, Tool
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
-Tool = Callable[[str], str]
+FLAGS = ("-O2", "-g1", "-ffunction-sections", "-fuse-ld=lld", "-Wl,--build-id")
 
 
 def lbr2pgo(*words: object) -> tuple[object, ...]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from builders.fixtures import Run, Tool
 
 from lbr2pgo.profiles.propeller.files import Cluster, write_clusters, write_order
 from lbr2pgo.sources.perf_data.reader import PerfData
@@ -17,9 +16,6 @@ from lbr2pgo.sources.perf_data.reader import PerfData
 SOURCES = Path(__file__).parents[3] / "testbins" / "src"
 FLAGS = ("-O2", "-g1", "-ffunction-sections", "-fuse-ld=lld", "-Wl,--build-id")
 FOUND = [Cluster(("f", "alias"), (0, 2, 1), True), Cluster(("g",), (0,), False)]
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
-Tool = Callable[[str], str]
 
 
 def test_version_1_has_a_line_of_names_and_one_of_blocks(tmp_path: Path) -> None:

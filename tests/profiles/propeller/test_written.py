@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from builders.fixtures import Compiled
 from builders.outputs import held
 
 from lbr2pgo.profiles.propeller.files import Cluster, write_clusters
@@ -70,7 +70,7 @@ def test_broken_ones_are_refused(tmp_path: Path, text: str, line: int, said: str
 
 
 def test_blocks_and_functions_that_a_program_lacks_are_stale(
-    tmp_path: Path, compiled: Callable[..., Path]
+    tmp_path: Path, compiled: Compiled
 ) -> None:
     source = "int f(int n) { return n % 3 ? n : 7; } int main(int n, char **v) { return f(n); }"
     flags = ("-O1", "-fbasic-block-address-map", "-fuse-ld=lld")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from builders.compat import llvm_profgen_if
 from builders.context_profiles import HYBRID, LINES
+from builders.fixtures import Corpus, Tool
 from builders.llvm_profiles import profgen_of_contexts
 from builders.recordings import PIE, RECORDING
 
@@ -15,9 +15,6 @@ from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.model import waterfall
 from lbr2pgo.profiles.registry import output, steps
 from lbr2pgo.support.errors import OutputError
-
-Tool = Callable[[str], str]
-Corpus = Callable[[str], Path]
 
 RAW = "--skip-symbolization"
 

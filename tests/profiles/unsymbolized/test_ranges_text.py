@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from builders.compat import llvm_profgen_if
+from builders.fixtures import Corpus, Tool
 from builders.recordings import TESTBINS
 
 from lbr2pgo.conversion import Conversion, ConvertOptions, convert
@@ -15,9 +15,6 @@ from lbr2pgo.model import waterfall
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.profiles.registry import output, steps
 from lbr2pgo.profiles.unsymbolized.format import UnsymbolizedOutput
-
-Corpus = Callable[[str], Path]
-Tool = Callable[[str], str]
 
 CASES = (
     "artificial-branch", "func-split", "inline-noprobe2", "invalid-range", "multi-load-segs",

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from builders.bolt import Assemble
+from builders.fixtures import Tool
 
 from lbr2pgo.program.program import Program
 
 
 @pytest.fixture
-def assemble(tmp_path: Path, tool: Callable[[str], str]) -> Assemble:
+def assemble(tmp_path: Path, tool: Tool) -> Assemble:
     """`assemble(source, *flags)`: a program of this assembly, linked with these flags."""
 
     def link(source: str, *flags: str) -> Program:

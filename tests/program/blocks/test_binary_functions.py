@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builders.bolt import C_SOURCES, build
+from builders.fixtures import Tool
 
 from lbr2pgo.program.blocks.binary_functions import BinaryFunctions, discover
 from lbr2pgo.program.program import Program
 
-Tool = Callable[[str], str]
 Link = Callable[..., BinaryFunctions]
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from builders.bolt import C_SOURCES, Assemble, build, code_of, function
+from builders.fixtures import Tool
 
 from lbr2pgo.program.blocks.references import possible_callers, without_data
 from lbr2pgo.program.blocks.x86_idioms import X86_64
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
-
-Tool = Callable[[str], str]
 
 
 def test_far_and_near_branches_are_seen(assemble: Assemble) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import networkx as nx
 import numpy as np
 import pytest
+from builders.fixtures import Corpus, Link
 from builders.symbols import Row, symbol_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,9 +19,6 @@ from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.code.regions import build_functions
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ByteRanges
-
-Link = Callable[..., Path]
-Compiled = Callable[..., Path]
 
 
 @dataclass
@@ -140,7 +137,7 @@ def test_rules_hold_in_own_programs(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_rules_hold_in_sqlite(corpus: Callable[[str], Path]) -> None:
+def test_rules_hold_in_sqlite(corpus: Corpus) -> None:
     program = Program.open(corpus("sqlite/sq.zst"))
     for region in program.regions.containing(program.functions.start[::7]).tolist():
         cfg = program.cfg(region)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import capstone
 import numpy as np
 import pytest
+from builders.fixtures import TESTBINS, Corpus, Link, Tool
 from builders.objdump import Listed, disassembly
 from builders.recordings import PIE
 from hypothesis import given, settings
@@ -22,8 +23,6 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ByteRanges
 
 ASSEMBLY = Path(__file__).parent / "assembly"
-TESTBINS = Path(__file__).parents[3] / "testbins"
-Link = Callable[..., Path]
 
 
 def decode_all(binary: Path) -> InstructionTable:
@@ -61,22 +60,22 @@ def agrees(binary: Path, *, at_least: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["func-split", "multi-load-segs", "inline-noprobe2"])
-def test_small_corpus_programs(name: str, corpus: Callable[[str], Path], tool: object) -> None:
+def test_small_corpus_programs(name: str, corpus: Corpus, tool: object) -> None:
     agrees(corpus(f"llvm-profgen/{name}.perfbin"), at_least=100)
 
 
-def test_autofdo_program(corpus: Callable[[str], Path]) -> None:
+def test_autofdo_program(corpus: Corpus) -> None:
     agrees(corpus("autofdo/test.binary"), at_least=7000)
 
 
 @pytest.mark.slow
-def test_sqlite(corpus: Callable[[str], Path]) -> None:
+def test_sqlite(corpus: Corpus) -> None:
     agrees(corpus("sqlite/sq.zst"), at_least=250_000)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", [0x401000, 0x8C0000])
-def test_openssl(start: int, corpus: Callable[[str], Path]) -> None:
+def test_openssl(start: int, corpus: Corpus) -> None:
     """In all functions but those where objdump itself lacks instructions (MPX)."""
     binary = corpus("bolt/openssl.zst")
     program = Program.open(binary)
@@ -93,13 +92,13 @@ def test_openssl(start: int, corpus: Callable[[str], Path]) -> None:
 @pytest.mark.parametrize(
     "name", ["x86-64/interp.pie", "x86-64/shapes.pie", "aarch64/interp.pie", "aarch64/shapes.pie"]
 )
-def test_own_programs(name: str, tool: Callable[[str], str]) -> None:
+def test_own_programs(name: str, tool: Tool) -> None:
     tool("llvm-objdump-22")
     agrees(TESTBINS / name, at_least=500)
 
 
 @pytest.mark.slow
-def test_static_aarch64_program(tool: Callable[[str], str]) -> None:
+def test_static_aarch64_program(tool: Tool) -> None:
     tool("llvm-objdump-22")
     agrees(TESTBINS / "aarch64/interp.static", at_least=80_000)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from builders.fixtures import Compiled, Corpus, Link, Run, Tool
 from builders.symbols import Row, symbol_table
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,11 +16,6 @@ from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.symbols import STT_NOTYPE, read_symbols
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ByteRanges
-
-Link = Callable[..., Path]
-Compiled = Callable[..., Path]
-Run = Callable[..., subprocess.CompletedProcess[str]]
-Tool = Callable[[str], str]
 
 CODE = [(100, 1000)]
 
@@ -212,16 +206,14 @@ def test_gcc_splits_cold_code(compiled: Compiled) -> None:
     assert crossing.any()
 
 
-def test_openssl_fragments(corpus: Callable[[str], Path]) -> None:
+def test_openssl_fragments(corpus: Corpus) -> None:
     functions = Program.open(corpus("bolt/openssl.zst")).functions
     split = parents(functions)
     assert len(split) > 100
     assert split["SSL_do_handshake.cold"] == "SSL_do_handshake"
 
 
-def test_all_function_symbols_of_nm_are_found(
-    corpus: Callable[[str], Path], tool: Tool, run: Run
-) -> None:
+def test_all_function_symbols_of_nm_are_found(corpus: Corpus, tool: Tool, run: Run) -> None:
     binary = corpus("sqlite/sq.zst")
     listed = run(tool("llvm-nm-22"), "--defined-only", "--format=posix", binary).stdout
     names = {line.split()[0] for line in listed.splitlines() if line.split()[1] in "tT"}

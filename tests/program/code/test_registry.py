@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders.fixtures import Link
 from builders.recordings import TESTBINS
 
 from lbr2pgo.cli import main
@@ -39,7 +40,6 @@ PARTS: dict[str, Callable[[Architecture], bool]] = {
 }
 """What an architecture has in other rooms, and whether it is there."""
 
-Link = Callable[..., Path]
 MACHINE = 18
 """Where the ELF header says `e_machine`."""
 UNKNOWN = 0xFEED

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
+from builders.fixtures import Link
 
 from lbr2pgo.program.code.decode import are_slow
 from lbr2pgo.program.program import Program
@@ -95,7 +93,7 @@ QUICK = {
 
 
 @pytest.mark.parametrize("machine", SLOW)
-def test_what_takes_long_is_told_by_opcode(link: Callable[..., Path], machine: str) -> None:
+def test_what_takes_long_is_told_by_opcode(link: Link, machine: str) -> None:
     text = f".globl _start\n_start:\n{SLOW[machine]}\nquick:\n{QUICK[machine]}\n"
     program = Program.open(link(text, machine=machine))
     code = program.instructions_for(program.regions.start)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from builders.dwarf import abbreviation, dwarf, u64, unit, words
+from builders.fixtures import Corpus, Tool
 from builders.programs import compile_program
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,7 +37,7 @@ FLAGS = {
 def compiled(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
-    tool: Callable[[str], str],
+    tool: Tool,
 ) -> Path:
     compiler, *flags = request.param
     return compile_program(tmp_path_factory.mktemp("dies") / "program", tool(compiler), *flags)
@@ -46,7 +47,7 @@ def test_functions_and_their_ranges_are_those_of_pyelftools(compiled: Path) -> N
     assert compare_with_pyelftools(compiled) > 20
 
 
-def test_sqlite_has_the_functions_of_pyelftools(corpus: Callable[[str], Path]) -> None:
+def test_sqlite_has_the_functions_of_pyelftools(corpus: Corpus) -> None:
     assert compare_with_pyelftools(corpus("sqlite/sq.zst")) > 10_000
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builders.dwarf import abbreviation, dwarf, sleb, u64, uleb, unit, words
+from builders.fixtures import Corpus, Tool
 from builders.programs import compile_program
 from hypothesis import given
 from hypothesis import strategies as st
@@ -313,7 +314,7 @@ def test_a_row_whose_file_is_not_there_answers_nothing() -> None:
 def compiled(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
-    tool: Callable[[str], str],
+    tool: Tool,
 ) -> Path:
     target = tmp_path_factory.mktemp("lines") / "program"
     return compile_program(target, tool("g++"), "-g", request.param)
@@ -323,7 +324,7 @@ def test_real_tables_have_the_rows_and_files_that_pyelftools_reads(compiled: Pat
     compare_with_pyelftools(compiled)
 
 
-def test_sqlite_has_the_rows_that_pyelftools_reads(corpus: Callable[[str], Path]) -> None:
+def test_sqlite_has_the_rows_that_pyelftools_reads(corpus: Corpus) -> None:
     compare_with_pyelftools(corpus("sqlite/sq.zst"))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders.fixtures import Corpus, Tool
 from builders.frames import as_tuples, code_addresses, frames_of
 from builders.programs import SOURCES, compile_program
 from builders.symbolizer import Frame, symbolize, telling, without_symbols
@@ -22,9 +23,7 @@ Build = Callable[..., Path]
 
 
 @pytest.fixture(scope="session")
-def build(
-    tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]
-) -> Callable[..., Path]:
+def build(tmp_path_factory: pytest.TempPathFactory, tool: Tool) -> Callable[..., Path]:
     """`build("clang++-22", "-g1")`: the program compiled so, in a directory of its own."""
     built: dict[tuple[str, ...], Path] = {}
 
@@ -115,7 +114,7 @@ VARIANTS = {
 
 @pytest.mark.parametrize("flags", VARIANTS.values(), ids=VARIANTS)
 def test_each_byte_has_the_frames_that_llvm_gives_it(
-    build: Build, flags: tuple[str, ...], tmp_path: Path, tool: Callable[[str], str]
+    build: Build, flags: tuple[str, ...], tmp_path: Path, tool: Tool
 ) -> None:
     tool("llvm-symbolizer-22")
     assert assert_as_llvm(build(*flags), tmp_path) > 5
@@ -134,14 +133,14 @@ SPLIT = {
 
 @pytest.mark.parametrize("flags", SPLIT.values(), ids=SPLIT)
 def test_split_files_are_read_from_where_they_were_compiled(
-    build: Build, flags: tuple[str, ...], tmp_path: Path, tool: Callable[[str], str]
+    build: Build, flags: tuple[str, ...], tmp_path: Path, tool: Tool
 ) -> None:
     tool("llvm-symbolizer-22")
     assert assert_as_llvm(build(*flags), tmp_path) > 5
 
 
 def test_split_sections_are_read_from_object_files(
-    tmp_path: Path, run: Callable[..., object], tool: Callable[[str], str]
+    tmp_path: Path, run: Callable[..., object], tool: Tool
 ) -> None:
     compiler = tool("clang++-22")
     for name in ("inlining", "other"):
@@ -153,7 +152,7 @@ def test_split_sections_are_read_from_object_files(
 
 @pytest.mark.parametrize("version", ["-gdwarf-4", "-gdwarf-5"])
 def test_a_package_of_split_files_is_read(
-    build: Build, version: str, tmp_path: Path, tool: Callable[[str], str]
+    build: Build, version: str, tmp_path: Path, tool: Tool
 ) -> None:
     program = build("clang++-22", *CLANG, "-g", version, "-gsplit-dwarf")
     copy = tmp_path / "alone" / "program"
@@ -170,7 +169,7 @@ def test_a_package_of_split_files_is_read(
 
 @pytest.mark.parametrize("flag", ["-fsplit-dwarf-inlining", "-fno-split-dwarf-inlining"])
 def test_without_the_split_files_the_skeleton_says_what_it_can(
-    build: Build, flag: str, tmp_path: Path, tool: Callable[[str], str]
+    build: Build, flag: str, tmp_path: Path, tool: Tool
 ) -> None:
     tool("llvm-symbolizer-22")
     program = build("clang++-22", *CLANG, "-g", "-gsplit-dwarf", flag, name="skeleton")
@@ -236,7 +235,7 @@ def test_a_separate_file_is_found_by_build_id(
 
 
 def test_what_dwz_moved_to_another_file_is_read_from_there(
-    tmp_path: Path, run: Callable[..., object], tool: Callable[[str], str]
+    tmp_path: Path, run: Callable[..., object], tool: Tool
 ) -> None:
     for name, target in (("moved_main.s", "main.o"), ("moved_shared.s", "shared.debug")):
         run(tool("clang-22"), "-c", SOURCES / name, "-o", tmp_path / target)
@@ -259,7 +258,7 @@ def test_what_dwz_moved_to_another_file_is_read_from_there(
 
 
 def test_descriptions_that_go_in_circles_end(
-    tmp_path: Path, run: Callable[..., object], tool: Callable[[str], str]
+    tmp_path: Path, run: Callable[..., object], tool: Tool
 ) -> None:
     run(tool("clang-22"), "-c", SOURCES / "circular.s", "-o", tmp_path / "main.o")
     run(tool("ld.lld-22"), tmp_path / "main.o", "-o", tmp_path / "main")
@@ -269,7 +268,7 @@ def test_descriptions_that_go_in_circles_end(
 
 
 def test_sections_packed_as_by_old_tools_are_read(
-    build: Build, tmp_path: Path, run: Callable[..., object], tool: Callable[[str], str]
+    build: Build, tmp_path: Path, run: Callable[..., object], tool: Tool
 ) -> None:
     whole = build("clang++-22", *CLANG, "-g")
     packed = tmp_path / "packed"
@@ -305,14 +304,14 @@ CORPUS = [
 
 @pytest.mark.parametrize("name", CORPUS)
 def test_real_programs_have_the_frames_that_llvm_gives_them(
-    corpus: Callable[[str], Path], name: str, tmp_path: Path, tool: Callable[[str], str]
+    corpus: Corpus, name: str, tmp_path: Path, tool: Tool
 ) -> None:
     tool("llvm-symbolizer-22")
     assert_as_llvm(corpus(name), tmp_path)
 
 
 def test_sqlite_has_the_frames_that_llvm_gives_it(
-    corpus: Callable[[str], Path], tmp_path: Path, tool: Callable[[str], str]
+    corpus: Corpus, tmp_path: Path, tool: Tool
 ) -> None:
     tool("llvm-symbolizer-22")
     assert assert_as_llvm(corpus("sqlite/sq.zst"), tmp_path, step=29) > 5

@@ -6,13 +6,13 @@ Made by the tools that make them: gcc, clang, objcopy, dwz. gdb refuses what is 
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from builders.fixtures import Run, Tool
 from builders.frames import as_tuples, code_addresses
 from builders.programs import SOURCES, compile_program
 from builders.recordings import PIE
@@ -21,7 +21,6 @@ from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.dwarf.loader import SectionReader
 from lbr2pgo.program.elf.image import Image
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 OTHER_BUILD = "separate debug files refused: their build-id or checksum is another"
 OTHER_SUPPLEMENT = "supplementary debug files (dwz) refused: their build-id is another"
 NO_SUPPLEMENT = "supplementary debug files (dwz) that were not found"
@@ -36,7 +35,7 @@ def frames(program: Path, *directories: Path) -> tuple[list[object], dict[str, i
 
 
 @pytest.fixture
-def builds(tmp_path: Path, tool: Callable[[str], str]) -> Callable[..., Path]:
+def builds(tmp_path: Path, tool: Tool) -> Callable[..., Path]:
     """Compile the program in a directory of its own."""
 
     def build(name: str, *flags: str) -> Path:
@@ -51,7 +50,7 @@ def shared(
     request: pytest.FixtureRequest,
     builds: Callable[..., Path],
     run: Run,
-    tool: Callable[[str], str],
+    tool: Tool,
 ) -> Callable[[str, str], Path]:
     """Build two programs and let dwz move what they share to a file beside the first."""
     flags = [request.param] if request.param else []
@@ -83,7 +82,7 @@ def test_what_dwz_moved_is_read_from_the_file_of_that_build_only(
 
 
 def test_a_supplementary_file_is_looked_for_by_build_id_too(
-    tmp_path: Path, run: Run, tool: Callable[[str], str]
+    tmp_path: Path, run: Run, tool: Tool
 ) -> None:
     for name, target in (("moved_main.s", "main.o"), ("moved_shared.s", "shared.debug")):
         run(tool("clang-22"), "-c", SOURCES / name, "-o", tmp_path / target)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from builders.fixtures import Tool
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,7 +72,7 @@ def rows_of_llvm(said: str, register: str) -> dict[int, int]:
 
 @pytest.mark.parametrize("build", BUILDS)
 def test_rows_are_those_of_llvm(
-    build: str, tool: Callable[[str], str], run: Callable[..., Any], tmp_path: Path
+    build: str, tool: Tool, run: Callable[..., Any], tmp_path: Path
 ) -> None:
     compiler, *flags = BUILDS[build]
     source, path = tmp_path / "frames.c", tmp_path / "frames"

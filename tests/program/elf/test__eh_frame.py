@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
+from builders.fixtures import Compiled, Corpus
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -363,9 +364,7 @@ int main(int n, char **) {
 
 
 @pytest.mark.parametrize("compiler", ["g++", "clang++-22"])
-def test_programs_read_as_pyelftools_reads_them(
-    compiler: str, compiled: Callable[..., Path]
-) -> None:
+def test_programs_read_as_pyelftools_reads_them(compiler: str, compiled: Compiled) -> None:
     path = compiled(compiler, THROWS, "-O1")
     found = of_file(path)
     assert found == list(by_pyelftools(path))
@@ -373,7 +372,7 @@ def test_programs_read_as_pyelftools_reads_them(
 
 
 @pytest.mark.parametrize("name", ["sqlite/sq.zst", "bolt/openssl.zst", "autofdo/test.binary"])
-def test_the_corpus_reads_as_pyelftools_reads_it(name: str, corpus: Callable[[str], Path]) -> None:
+def test_the_corpus_reads_as_pyelftools_reads_it(name: str, corpus: Corpus) -> None:
     assert of_file(corpus(name)) == list(by_pyelftools(corpus(name)))
 
 

@@ -2,17 +2,16 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from builders.bolt import build
+from builders.fixtures import Corpus, Tool
 
 from lbr2pgo.program.elf.eh_frame import landing_pads, read_frames
 from lbr2pgo.program.elf.image import Image
 
-Tool = Callable[[str], str]
 _ENTRY = re.compile(r"FDE cie=\S+ pc=([0-9a-f]+)\.\.([0-9a-f]+)")
 
 
@@ -43,9 +42,7 @@ class TestFrames:
         assert ranges(Image.open(throws)) == expected
 
     @pytest.mark.parametrize("name", ["sqlite/sq.zst", "bolt/openssl.zst", "autofdo/test.binary"])
-    def test_ranges_of_the_corpus(
-        self, name: str, corpus: Callable[[str], Path], tool: Tool
-    ) -> None:
+    def test_ranges_of_the_corpus(self, name: str, corpus: Corpus, tool: Tool) -> None:
         binary = corpus(name)
         expected = [pair for pair in readelf_ranges(tool, binary) if pair[0]]
         assert ranges(Image.open(binary)) == expected

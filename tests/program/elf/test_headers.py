@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-import subprocess
 import warnings
-from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from typing import Any
 import lief
 import pytest
 from builders.elf import Function, elf
+from builders.fixtures import ROOT, Corpus, Link, Run, Tool
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,11 +20,6 @@ from lbr2pgo.program.elf.file import FileInMemory, StoredFile
 from lbr2pgo.program.elf.headers import Headers, read_headers
 from lbr2pgo.support.errors import InputError
 
-Link = Callable[..., Path]
-Tool = Callable[[str], str]
-Run = Callable[..., subprocess.CompletedProcess[str]]
-
-ROOT = Path(__file__).parents[3]
 TESTBINS = [*ROOT.glob("testbins/x86-64/*"), *ROOT.glob("testbins/aarch64/*")]
 CORPUS = [
     "sqlite/sq.zst", "bolt/openssl.zst", "autofdo/test.binary", "autofdo/propeller_sample_1.bin",
@@ -134,7 +128,7 @@ def test_test_programs_read_as_llvm_and_lief_read_them(path: Path, tool: Tool, r
 
 @pytest.mark.parametrize("name", CORPUS)
 def test_the_corpus_reads_as_llvm_and_lief_read_it(
-    name: str, corpus: Callable[[str], Path], tool: Tool, run: Run
+    name: str, corpus: Corpus, tool: Tool, run: Run
 ) -> None:
     same_as_both(corpus(name), tool, run)
 

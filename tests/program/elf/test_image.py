@@ -5,22 +5,17 @@ from __future__ import annotations
 import os
 import random
 import struct
-import subprocess
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from builders.fixtures import Corpus, Link, Run, Tool
 
 from lbr2pgo.program.code.regions import build_functions, code_ranges
 from lbr2pgo.program.dwarf.loader import has_dwarf
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.symbols import read_symbols
 from lbr2pgo.support.errors import InputError
-
-Link = Callable[..., Path]
-Compiled = Callable[..., Path]
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 SOURCE = """
 .globl _start
@@ -63,7 +58,7 @@ def test_pie_and_machine(link: Link) -> None:
     assert Image.open(link("_start: ret\n", "--strip-all")).is_stripped
 
 
-def test_layout_is_what_readelf_says(elf: Path, tool: Callable[[str], str], run: Run) -> None:
+def test_layout_is_what_readelf_says(elf: Path, tool: Tool, run: Run) -> None:
     listed = run(tool("llvm-readelf-22"), "-lW", elf).stdout.splitlines()
     loads = [line.split() for line in listed if line.split()[:1] == ["LOAD"]]
     expected = [(int(x[2], 16), int(x[1], 16), int(x[4], 16), int(x[5], 16)) for x in loads]
@@ -100,9 +95,7 @@ def test_sections(elf: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["zlib", "zstd"])
-def test_compressed_sections(
-    method: str, elf: Path, tmp_path: Path, tool: Callable[[str], str], run: Run
-) -> None:
+def test_compressed_sections(method: str, elf: Path, tmp_path: Path, tool: Tool, run: Run) -> None:
     packed = tmp_path / "packed"
     run(tool("llvm-objcopy-22"), f"--compress-debug-sections={method}", elf, packed)
     image = Image.open(packed)
@@ -124,7 +117,7 @@ def test_compressed_sections(
 )
 def test_packed_by_hand(
     name: str, content: bytes, said: str | None, link: Link, tmp_path: Path, run: Run,
-    tool: Callable[[str], str],
+    tool: Tool,
 ) -> None:  # fmt: skip
     packed, target = tmp_path / "section", tmp_path / "program"
     packed.write_bytes(content)
@@ -229,7 +222,7 @@ def test_damage_anywhere_is_no_crash(elf: Path, tmp_path: Path) -> None:
     assert 0 < opened < 400
 
 
-def test_corpus_identities(corpus: Callable[[str], Path]) -> None:
+def test_corpus_identities(corpus: Corpus) -> None:
     sqlite = Image.open(corpus("sqlite/sq.zst"))
     assert sqlite.build_id == "deee02bb878e00621548ad5c733cae56831368b7"
     assert sqlite.is_pie

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from builders.fixtures import Link, Tool
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,7 +29,7 @@ first: .quad _start
 
 
 @pytest.mark.parametrize(("size", "left"), [(16, 2), (15, 1), (7, 0), (1 << 40, 0)])
-def test_a_packed_table_of_any_size(link: Callable[..., Path], size: int, left: int) -> None:
+def test_a_packed_table_of_any_size(link: Link, size: int, left: int) -> None:
     """Its first word is an address, its second a bitmap of those behind."""
     image = Image.open(link(SOURCE, "-pie", "--pack-dyn-relocs=relr"))
     (table,) = (each for each in image.sections if each.type == SHT_RELR)
@@ -77,7 +77,7 @@ _start: ret
 
 
 def test_packed_relocations_are_those_that_readobj_lists(
-    link: Callable[..., Path], tool: Callable[[str], str], run: Callable[..., Any]
+    link: Link, tool: Tool, run: Callable[..., Any]
 ) -> None:
     image = Image.open(link(TWO_SEGMENTS, "-pie", "--pack-dyn-relocs=relr"))
     said = run(tool("llvm-readobj-22"), "-r", image.path).stdout
@@ -88,7 +88,7 @@ def test_packed_relocations_are_those_that_readobj_lists(
     assert relocations.relative_targets(image, found).tolist() == [start] * 5
 
 
-def test_packed_relocations_say_the_same(link: Callable[..., Path]) -> None:
+def test_packed_relocations_say_the_same(link: Link) -> None:
     words = "".join(f".quad _start+{i % 3}\n.zero {i % 2 * 64}\n" for i in range(200))
     source = ".globl _start\n_start: nop\nnop\nret\n" + f".data\n.p2align 3\n{words}"
     plain = Image.open(link(source, "-pie"))

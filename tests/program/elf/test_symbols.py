@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import lzma
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from builders.fixtures import Compiled, Corpus, Link, Run, Tool
 from builders.symbols import Row, symbol_table
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,11 +16,6 @@ from hypothesis import strategies as st
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.symbols import STB_LOCAL, Symbols, read_symbols
 from lbr2pgo.support.errors import InputError
-
-Link = Callable[..., Path]
-Compiled = Callable[..., Path]
-Run = Callable[..., subprocess.CompletedProcess[str]]
-Tool = Callable[[str], str]
 
 
 def names_at(symbols: Symbols, *addresses: int) -> list[str | None]:
@@ -125,7 +120,7 @@ def test_by_name_prefers_global_then_weak_then_the_first() -> None:
 
 
 @pytest.mark.parametrize("name", ["sqlite/sq.zst", "bolt/openssl.zst", "autofdo/test.binary"])
-def test_agrees_with_nm(name: str, corpus: Callable[[str], Path], tool: Tool, run: Run) -> None:
+def test_agrees_with_nm(name: str, corpus: Corpus, tool: Tool, run: Run) -> None:
     binary = corpus(name)
     listed = run(tool("llvm-nm-22"), "--defined-only", "--print-size", "--format=posix", binary)
     expected = set()

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 from builders.jit import LOOP, OTHER
 
-from lbr2pgo.program.jit.jit_program import JitProgram
+from lbr2pgo.program.jit.jit_program import JitLines, JitProgram
 from lbr2pgo.program.jit.made_functions import JitFunction
 from lbr2pgo.program.jit.made_image import JitImage, jit_image
-from lbr2pgo.program.jit.made_lines import JitLines
 from lbr2pgo.support.addresses import SLOT_SIZE, image_array
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from builders import perf_data as build
+from builders.fixtures import Corpus, Run, Tool
 
 from lbr2pgo.model.address_space_events import Comm, Exit, Fork, Mmap, SpaceEvent
 from lbr2pgo.model.branch_stacks import (
@@ -23,9 +24,6 @@ from lbr2pgo.model.branch_stacks import (
 from lbr2pgo.sources.perf_data.reader import PerfData
 from lbr2pgo.sources.perf_script.reader import PerfScript
 
-Corpus = Callable[[str], Path]
-Tool = Callable[[str], str]
-Run = Callable[..., subprocess.CompletedProcess[str]]
 Sample = tuple[int, int, int, str, int, tuple[str, ...]]
 
 CORPUS = [

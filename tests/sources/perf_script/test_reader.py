@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builders import perf_data as build
+from builders.fixtures import Corpus, Tool
 
 from lbr2pgo.model.address_space_events import Comm, Exit, Fork, Mmap
 from lbr2pgo.model.branch_stacks import (
@@ -473,7 +474,7 @@ def test_symbols(write: Write, prefix: str, module: str) -> None:
 
 
 def test_symbols_as_perf_prints_them(
-    tmp_path: Path, tool: Callable[[str], str], run: Callable[..., object]
+    tmp_path: Path, tool: Tool, run: Callable[..., object]
 ) -> None:
     source = tmp_path / "x.c"
     source.write_text("int foo(int n) { return n * 3; } int main(void) { return foo(1); }")
@@ -597,11 +598,6 @@ def test_a_line_of_a_megabyte_takes_linear_time(line: bytes) -> None:
     assert time.process_time() - begin < 5
 
 
-def test_a_missing_file_is_an_input_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="can't be read"):
-        FORMAT.open(tmp_path / "none.txt")
-
-
 @pytest.mark.parametrize(
     ("name", "samples", "entries", "mappings"),
     [
@@ -613,7 +609,7 @@ def test_a_missing_file_is_an_input_error(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_the_text_of_llvm_profgen(
-    corpus: Callable[[str], Path], name: str, samples: int, entries: int, mappings: int
+    corpus: Corpus, name: str, samples: int, entries: int, mappings: int
 ) -> None:
     source = FORMAT.open(corpus(f"llvm-profgen/{name}.perfscript"))
     assert isinstance(source, StackSource)
@@ -626,7 +622,7 @@ def test_the_text_of_llvm_profgen(
     assert set(losses(source)) <= {"lines that are no sample and no record"}
 
 
-def test_aggregated_text_of_llvm_profgen(corpus: Callable[[str], Path]) -> None:
+def test_aggregated_text_of_llvm_profgen(corpus: Corpus) -> None:
     source = FORMAT.open(corpus("llvm-profgen/noprobe.aggperfscript"))
     assert column(source, "weight") == [1, 1, 3]
     plain = FORMAT.open(corpus("llvm-profgen/noprobe.perfscript"))
@@ -699,7 +695,7 @@ FORMS = [(f, c) for f in FIELDS for c in (False, True) if not (c and f == "brsta
 
 @pytest.mark.parametrize(("fields", "with_calls"), FORMS)
 def test_text_and_perf_data_of_one_capture_are_equal(
-    tmp_path: Path, tool: Callable[[str], str], run: Callable[..., object],
+    tmp_path: Path, tool: Tool, run: Callable[..., object],
     fields: str, with_calls: bool,
 ) -> None:  # fmt: skip
     from lbr2pgo.sources.perf_data import reader as perf_data
@@ -730,7 +726,7 @@ def test_text_and_perf_data_of_one_capture_are_equal(
 
 @pytest.mark.slow
 def test_a_whole_capture_as_text_and_as_perf_data(
-    tmp_path: Path, corpus: Callable[[str], Path], tool: Callable[[str], str],
+    tmp_path: Path, corpus: Corpus, tool: Tool,
     run: Callable[..., object],
 ) -> None:  # fmt: skip
     from lbr2pgo.sources.perf_data import reader as perf_data
@@ -747,7 +743,7 @@ def test_a_whole_capture_as_text_and_as_perf_data(
 @pytest.mark.slow
 @pytest.mark.parametrize("fields", ["pid,time,ip,brstack", "ip,brstack", "comm,tid,brstack"])
 def test_counts_of_text_and_of_perf_data_are_equal(
-    tmp_path: Path, corpus: Callable[[str], Path], tool: Callable[[str], str],
+    tmp_path: Path, corpus: Corpus, tool: Tool,
     run: Callable[..., object], fields: str,
 ) -> None:  # fmt: skip
     from lbr2pgo.counting.count import count

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lbr2pgo.sources.perf_script import samples as perf_script_samples
 from lbr2pgo.sources.perf_script.reader import PerfScript
+from lbr2pgo.sources.perf_script.samples import SymbolAddresses
 
 ONE_LINE_SAMPLES = [
     "sq 7/8 1.500000: cycles: 0x10/0x20/P/-/-/1",
@@ -70,3 +72,45 @@ def test_reading_may_stop_early(tmp_path: Path) -> None:
     batches = PerfScript(path, 128).batches()
     assert len(next(iter(batches))) > 0
     del batches
+
+
+NAMES = {1: b"main", 2: b"gone", 3: b"", 4: b"\xff"}
+KNOWN = {"main": 0x1000, "\udcff": 0x2000}
+
+
+class Resolver:
+    """Knows some names, and notes what it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __call__(self, name: str) -> int | None:
+        self.asked.append(name)
+        return KNOWN.get(name)
+
+
+def addresses(symbols: SymbolAddresses, *places: tuple[int, int]) -> list[int]:
+    hashes, offsets = np.array([places, places[::-1]], np.uint64).transpose(2, 0, 1)
+    found = symbols.addresses(hashes, offsets, NAMES)
+    assert found.shape == hashes.shape
+    return found[0].tolist()
+
+
+def test_an_address_is_the_symbols_and_the_offset() -> None:
+    symbols = SymbolAddresses(Resolver())
+    assert addresses(symbols, (1, 4), (4, 0)) == [0x1004, 0x2000]
+    assert symbols.lost == 0
+
+
+def test_what_the_binary_lacks_is_0_and_counted() -> None:
+    symbols = SymbolAddresses(Resolver())
+    assert addresses(symbols, (2, 4), (3, 4), (1, 0)) == [0, 0, 0x1000]
+    assert symbols.lost == 4  # two, twice
+
+
+def test_each_symbol_is_resolved_once_and_one_without_a_name_never() -> None:
+    resolve = Resolver()
+    symbols = SymbolAddresses(resolve)
+    for _ in range(2):
+        addresses(symbols, (1, 0), (2, 0), (3, 0), (1, 8))
+    assert sorted(resolve.asked) == ["gone", "main"]

@@ -8,19 +8,27 @@ BOLT's blocks, since it puts each edge at the last instruction of one and the fi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, OUTSIDE, RETURN, TO, BranchCounts, sum_by
 from lbr2pgo.model.compat import NON_SIMPLE_LEFT_OUT, OURS, Compat
-from lbr2pgo.profiles.bolt.fdata.edges import FdataEdges
-from lbr2pgo.profiles.bolt.fdata.fdata_tables import UNKNOWN, Fdata, FdataBranches, in_bolt_order
+from lbr2pgo.model.instruction_counts import InstructionCounts
+from lbr2pgo.profiles.bolt.fdata.fdata_tables import (
+    GLOBAL_SYMBOL,
+    UNKNOWN,
+    Fdata,
+    FdataBranches,
+    FdataEdges,
+    FdataSamples,
+    in_bolt_order,
+)
 from lbr2pgo.profiles.bolt.moved import Moved
 from lbr2pgo.program.address_translation import AddressTranslation, open_translation
 from lbr2pgo.program.blocks.basic_blocks import BasicBlocks
 from lbr2pgo.program.blocks.binary_context import BinaryContext, analyze
-from lbr2pgo.program.blocks.binary_functions import BinaryFunctions
+from lbr2pgo.program.blocks.binary_functions import BinaryFunctions, discover
 from lbr2pgo.program.blocks.disassembly import Disassembly
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
@@ -28,6 +36,7 @@ from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
+from lbr2pgo.support.sums import exact_sum
 from lbr2pgo.support.tables import taken
 
 
@@ -281,3 +290,34 @@ def _fdata(edges: list[FdataEdges], functions: BinaryFunctions, *, bolted: bool)
 def _offsets(addresses: ImageAddresses, function: I64, functions: BinaryFunctions) -> U64:
     """Offsets in functions; 0 outside."""
     return np.where(function < 0, np.uint64(0), addresses - functions.start[function])
+
+
+def fdata_of_samples(
+    samples: InstructionCounts, program: Program, events: Sequence[str]
+) -> tuple[Fdata, Mapping[str, int]]:
+    """A row for each instruction that was sampled, and how many samples have one or have not.
+
+    Without branches (`no_lbr`), as `perf2bolt -basic-events` makes it.
+    Events stand in the file as perf script prints them, with a colon behind each.
+    """
+    functions = discover(program.image, program.symbols)
+    function = functions.containing(samples.address)
+    outside = function < 0
+    unwritable = ~outside & np.append(functions.has_line_break, False)[function]
+    rows = np.flatnonzero(~outside & ~unwritable)
+    used, name = np.unique(function[rows], return_inverse=True)
+    table = FdataSamples(
+        np.full(len(rows), GLOBAL_SYMBOL, np.uint8),
+        name.astype(np.int32),
+        samples.address[rows] - functions.start[function[rows]],
+        samples.count[rows],
+    )
+    reason = "no_symbols" if program.image.is_stripped else "outside_functions"
+    tallies = {
+        "fdata_samples": exact_sum(samples.count[rows]),
+        f"fdata_samples/{reason}": exact_sum(samples.count[outside]),
+        "fdata_samples/line_break": exact_sum(samples.count[unwritable]),
+    }
+    names = tuple(map(functions.name, used.tolist()))
+    said = tuple(f"{event}:" for event in events)
+    return in_bolt_order(Fdata(names, samples=table, events=said)), tallies

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I32, I64, U8, U64
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import table
@@ -156,3 +157,15 @@ def _order(rows: FdataTable, rank: I64) -> I64:
     keys = [np.where(outside, to, from_), outside, rows.from_offset, from_]
     keys += [rows.to_is_symbol != NOT_A_SYMBOL, to, rows.to_offset]
     return np.lexsort(keys[::-1])
+
+
+@table
+class FdataEdges:
+    """Rows of fdata: functions (-1: outside of all), and addresses; m rows, with repeats."""
+
+    from_function: I64
+    from_: ImageAddresses
+    to_function: I64
+    to: ImageAddresses
+    mispredicted: U64
+    count: U64

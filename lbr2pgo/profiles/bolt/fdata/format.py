@@ -139,7 +139,7 @@ def derived_fdata(work: Work) -> Derived:
 
 def _sampled_fdata(work: Work) -> Derived:
     """The samples that a flow was inferred from; raises OutputError where there are none."""
-    from lbr2pgo.profiles.bolt.fdata.derive_samples import fdata_of_samples
+    from lbr2pgo.profiles.bolt.fdata.derive_fdata import fdata_of_samples
     from lbr2pgo.program.address_translation import has_translation
 
     samples = work.found.samples

@@ -1,23 +1,198 @@
-"""Written fdata: recognised, read, shown as text, and asked."""
+"""Written fdata: recognised, read, shown as text, and asked.
+
+They are added up as `merge-fdata` does. Rows of the same places are one row of the sum. Files with
+and without `boltedcollection`, and with and without `no_lbr`, don't go together. Events stand in
+the sum, of all files.
+
+Source: BOLT, bolt/tools/merge-fdata/merge-fdata.cpp (mergeLegacyProfiles).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 
-from lbr2pgo.model.branch_counts import BranchCounts
-from lbr2pgo.profiles.bolt.fdata import fdata_fit, fdata_sums, fdata_text
+from lbr2pgo.model.branch_counts import BranchCounts, sum_by
+from lbr2pgo.profiles.bolt.fdata import fdata_text
 from lbr2pgo.profiles.bolt.fdata.derive_fdata import fdata_from_counts
-from lbr2pgo.profiles.bolt.fdata.fdata_tables import Fdata, FdataTable
+from lbr2pgo.profiles.bolt.fdata.fdata_tables import (
+    NOT_A_SYMBOL,
+    UNKNOWN,
+    Column,
+    Fdata,
+    FdataTable,
+    TableT,
+    in_bolt_order,
+)
 from lbr2pgo.profiles.bolt.fdata.placed_counts import counts_of_fdata
-from lbr2pgo.profiles.reader import Merging, ProfileOverlap, Reader
-from lbr2pgo.profiles.staleness import Staleness
+from lbr2pgo.profiles.reader import Merged, Merging, ProfileOverlap, Reader
+from lbr2pgo.profiles.staleness import Staleness, staleness
 from lbr2pgo.profiles.work import Work
+from lbr2pgo.program.blocks.binary_functions import discover
+from lbr2pgo.program.code.registry import ARCHITECTURES
 from lbr2pgo.program.program import Program
-from lbr2pgo.support.arrays import I64
+from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.sums import exact_sum, multiplied
+from lbr2pgo.support.sums import overlap as overlap_of
+
+_FEWEST_OFFSETS = 16
+"""So many offsets that are multiples of 4 are no chance where instructions are of any size: one in
+four billion."""
+_MOST_ASKEW = 0.25
+"""Of x86-64's offsets three in four are no multiple of 4."""
+
+
+def of_fdata(fdata: Fdata, program: Program) -> Staleness:
+    """Of an fdata file: counts of branches or samples at names and offsets without code."""
+    name, offset, is_symbol, count = _fdata_places(fdata)
+    functions = discover(program.image, program.symbols)
+    at = functions.numbers_of(fdata.names, bolted=fdata.bolted)
+    owner = np.where(is_symbol != NOT_A_SYMBOL, at[name], -1) if len(at) else name
+    inside = is_symbol != NOT_A_SYMBOL
+    placed = inside & (owner >= 0)
+    placed[placed] = offset[placed] < functions.max_size[owner[placed]]
+    start = functions.start[owner[placed]]
+    placed[placed] = program.instructions_for(start).index_of(start + offset[placed]) >= 0
+    missing: dict[str, int] = {}
+    for i in np.flatnonzero(inside & (owner < 0)).tolist():
+        text = fdata.names[name[i]]
+        missing[text] = missing.get(text, 0) + int(count[i])
+    foreign = _is_foreign(offset[inside], program)
+    return staleness(
+        exact_sum(count[inside]), exact_sum(count[placed]), missing, is_foreign=foreign
+    )
+
+
+def _is_foreign(offset: U64, program: Program) -> bool:
+    """Whether offsets in functions (n,) lie as instructions of another architecture do.
+
+    Where all instructions are of one size, offsets are multiples of it.
+    """
+    known = np.unique(offset[offset > 0])
+    if len(known) < _FEWEST_OFFSETS:
+        return False
+    step = program.image.architecture.instruction_size
+    if step is not None:
+        return bool(np.mean(known % step != 0) > _MOST_ASKEW)
+    return any(
+        each.instruction_size is not None and not (known % each.instruction_size).any()
+        for each in ARCHITECTURES
+    )
+
+
+def _fdata_places(fdata: Fdata) -> tuple[I64, U64, I64, U64]:
+    """Name, offset, kind and count of both ends of each branch, and of each sample."""
+    columns = []
+    if fdata.branches is not None:
+        b = fdata.branches
+        columns.append((b.from_name, b.from_offset, b.from_is_symbol, b.count))
+        columns.append((b.to_name, b.to_offset, b.to_is_symbol, b.count))
+    if fdata.samples is not None:
+        s = fdata.samples
+        columns.append((s.name, s.offset, s.is_symbol, s.count))
+    empty = tuple(np.empty(0, kind) for kind in (np.int32, np.uint64, np.uint8, np.uint64))
+    name, offset, kind, count = (
+        np.concatenate(parts) for parts in zip(*columns, empty, strict=True)
+    )
+    return (
+        name.astype(np.int64),
+        offset.astype(np.uint64),
+        kind.astype(np.int64),
+        count.astype(np.uint64),
+    )
+
+
+def overlap(base: Fdata, test: Fdata) -> ProfileOverlap | None:
+    """Of two distributions over branches; None where one has no branches."""
+    a, b = _branch_counts(base), _branch_counts(test)
+    keys = sorted(a.keys() | b.keys())
+    if not a or not b:
+        return None
+    counts = [np.array([side.get(key, 0) for key in keys], dtype=np.uint64) for side in (a, b)]
+    return ProfileOverlap(overlap_of(*counts))
+
+
+def _branch_counts(fdata: Fdata) -> dict[tuple[str, int, str, int], int]:
+    if fdata.branches is None:
+        return {}
+    columns = fdata.branches
+    found: dict[tuple[str, int, str, int], int] = {}
+    for from_name, from_offset, to_name, to_offset, count in zip(
+        columns.from_name.tolist(),
+        columns.from_offset.tolist(),
+        columns.to_name.tolist(),
+        columns.to_offset.tolist(),
+        columns.count.tolist(),
+        strict=True,
+    ):
+        names = fdata.names[from_name], fdata.names[to_name]
+        if UNKNOWN not in names:
+            key = (names[0], from_offset, names[1], to_offset)
+            found[key] = found.get(key, 0) + count
+    return found
+
+
+def merged(files: Iterable[tuple[Fdata, int]]) -> Merged[Fdata]:
+    """The sum of files times their weights, in BOLT's order; memory grows with distinct rows."""
+    names: dict[str, int] = {}
+    total = Fdata((), bolted=False)
+    for number, (content, weight) in enumerate(files):
+        new = _weighed(content, weight, names)
+        total = new if not number else _added(total, new)
+    return Merged(in_bolt_order(total))
+
+
+def _weighed(content: Fdata, weight: int, names: dict[str, int]) -> Fdata:
+    """Times its weight, with places of names in `names`, which takes up new ones."""
+    place = [names.setdefault(name, len(names)) for name in content.names]
+    numbers = np.array(place, np.int32)
+
+    def weighed(table: FdataTable) -> FdataTable:
+        columns = zip(table.form, table.columns(), strict=True)
+        renamed = (numbers[c] if letter == "n" else c for letter, c in columns)
+        return _sum([type(table)(*renamed)], weight)
+
+    return content.with_tables(weighed, names=tuple(names))
+
+
+def _added(one: Fdata, other: Fdata) -> Fdata:
+    """Both; `other` knows all names."""
+    for is_same, word in (
+        (one.bolted == other.bolted, "boltedcollection"),
+        ((one.samples is None) == (other.samples is None), "no_lbr"),
+    ):
+        if not is_same:
+            raise InputError(f"fdata with and without {word} can't be merged")
+    return Fdata(
+        other.names, _both(one.branches, other.branches), _both(one.samples, other.samples),
+        _both(one.loads, other.loads), one.bolted, tuple(sorted({*one.events, *other.events})),
+    )  # fmt: skip
+
+
+def _both(one: TableT | None, other: TableT | None) -> TableT | None:
+    there = [table for table in (one, other) if table is not None]
+    return _sum(there) if there else None
+
+
+def _sum(tables: Sequence[TableT], weight: int = 1) -> TableT:
+    """One row for all that have the same places."""
+    first = tables[0]
+    columns: list[Column] = [
+        np.concatenate(parts) for parts in zip(*(t.columns() for t in tables), strict=True)
+    ]
+    is_count = [letter == "d" for letter in first.form]
+    wide: list[U64] = [column.astype(np.uint64) for column in columns]
+    keys = [column for column, counts in zip(wide, is_count, strict=True) if not counts]
+    values = [column for column, counts in zip(wide, is_count, strict=True) if counts]
+    if weight != 1:
+        values = [multiplied(value, np.full(len(value), weight, np.uint64)) for value in values]
+    keys_once, sums = sum_by(keys, values)
+    found = (*keys_once, *sums)  # counts stand last in every form
+    return type(first)(*(f.astype(c.dtype) for f, c in zip(found, columns, strict=True)))
 
 
 class FdataReader(Reader[Fdata]):
@@ -25,7 +200,7 @@ class FdataReader(Reader[Fdata]):
 
     kind = "BOLT fdata"
     has_counts = True
-    merging = Merging(fdata_sums.merged, fdata_text.write)
+    merging = Merging(merged, fdata_text.write)
 
     def recognises(self, head: bytes) -> bool:
         """See `Reader`."""
@@ -55,11 +230,11 @@ class FdataReader(Reader[Fdata]):
 
     def staleness(self, content: Fdata, program: Program) -> Staleness:
         """See `Reader`."""
-        return fdata_fit.of_fdata(content, program)
+        return of_fdata(content, program)
 
     def overlap(self, base: Fdata, test: Fdata) -> ProfileOverlap | None:
         """See `Reader`."""
-        return fdata_fit.overlap(base, test)
+        return overlap(base, test)
 
     def counts(self, content: Fdata, program: Program) -> BranchCounts:
         """See `Reader`."""

@@ -23,21 +23,23 @@ from builders.bolt import (
     perf2bolt,
 )
 from builders.compat import AS_PERF2BOLT
+from builders.fixtures import Corpus, Run, Tool
+from builders.recordings import PIE, RECORDING, TESTBINS
 
+from lbr2pgo.conversion import Conversion, ConvertOptions, convert
 from lbr2pgo.counting.count import count
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, RETURN, TO, BranchCounts, aggregate
 from lbr2pgo.model.compat import OURS
+from lbr2pgo.model.incomplete import IncompleteError
+from lbr2pgo.model.waterfall import check
 from lbr2pgo.profiles.bolt.fdata import fdata_text as fdata_file
 from lbr2pgo.profiles.bolt.fdata.derive_fdata import fdata_from_counts
 from lbr2pgo.profiles.bolt.fdata.format import FORMAT
+from lbr2pgo.profiles.registry import output, steps
 from lbr2pgo.program.program import Program
 from lbr2pgo.sources import open_source
 from lbr2pgo.support.errors import InputError
 
-Corpus = Callable[[str], Path]
-Tool = Callable[[str], str]
-
-TESTBINS = Path(__file__).parents[4] / "testbins"
 LLD = "-fuse-ld=lld"
 BUILDS = {
     "clang-pie": (C_SOURCES, "clang-22", "-O2", "-fPIE", "-pie", LLD),
@@ -152,9 +154,7 @@ class TestSqlite:
         assert (tmp_path / "sq.fdata").read_bytes() == expected
 
     @pytest.mark.slow
-    def test_counts_are_those_of_perf_script(
-        self, corpus: Corpus, tool: Tool, run: Callable[..., subprocess.CompletedProcess[str]]
-    ) -> None:
+    def test_counts_are_those_of_perf_script(self, corpus: Corpus, tool: Tool, run: Run) -> None:
         program = Program.open(corpus("sqlite/sq.zst"))
         recording = corpus("sqlite/sq.perf.data.zst")
         counted = count(open_source(recording), program.image.layout)
@@ -434,3 +434,34 @@ def test_the_sources_of_the_programs_are_there() -> None:
         "other.c",
         "throws.cpp",
     }
+
+
+def converted(recording: Path, binary: Path, out: Path, *, no_lbr: bool = True) -> Conversion:
+    asked = (output("fdata", out, samples=True),)
+    return convert(ConvertOptions((recording,), binary, outputs=asked, no_lbr=no_lbr, force=True))
+
+
+@pytest.mark.parametrize("name", ["interp.pie", "shapes.pie"])
+def test_samples_are_those_of_perf2bolt(name: str, tmp_path: Path, tool: Tool, run) -> None:
+    recording = TESTBINS / "recordings" / f"x86-64-{name}.perf.data"
+    binary, ours, theirs = TESTBINS / "x86-64" / name, tmp_path / "ours", tmp_path / "theirs"
+    done = converted(recording, binary, ours)
+    check(done.tallies, steps())
+    assert done.tallies["fdata_samples"] == done.tallies["instructions_in_image"]
+    run(tool("perf2bolt-22"), binary, "-p", recording, "-basic-events", "-o", theirs)
+    assert sorted(ours.read_text().splitlines()) == sorted(theirs.read_text().splitlines())
+    assert ours.read_text().startswith("no_lbr taken-branches:u:\n")
+
+
+def test_llvm_bolt_takes_them(tmp_path: Path, tool: Tool, run) -> None:
+    out = tmp_path / "app.fdata"
+    converted(RECORDING, PIE, out)
+    done = run(tool("llvm-bolt-22"), PIE, "-data", out, "-o", "/dev/null")
+    assert "non-empty execution profile" in done.stdout + done.stderr
+
+
+def test_recorded_branches_are_no_samples(tmp_path: Path) -> None:
+    with pytest.raises(IncompleteError, match="recorded branches tell more") as told:
+        converted(RECORDING, PIE, tmp_path / "app.fdata", no_lbr=False)
+    assert "--no-lbr" in (told.value.cure or "")
+    assert not (tmp_path / "app.fdata").exists()

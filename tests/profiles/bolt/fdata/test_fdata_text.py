@@ -172,12 +172,6 @@ def test_the_line_is_right_in_later_blocks(monkeypatch):
     assert caught.value.where == "x.fdata:301"
 
 
-def test_a_missing_file_is_an_input_error(tmp_path):
-    for path in (tmp_path / "missing", tmp_path):
-        with pytest.raises(InputError, match="can't be read"):
-            fdata_text.read(path)
-
-
 def test_a_line_without_end_is_refused_in_bounded_memory():
     class Endless(io.RawIOBase):
         def read(self, size=-1):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from builders.bolt import C_SOURCES, RandomTraces, build, counts_of, lines_of
+from builders.fixtures import Tool
 from builders.recordings import PIE, RECORDING, TESTBINS
 
 from lbr2pgo.profiles.bolt.fdata.derive_fdata import fdata_from_counts
@@ -29,7 +29,7 @@ def test_recorded_rows_come_back(name: str) -> None:
     assert lines_of(again) == lines_of(rows)
 
 
-def test_rows_of_random_traces_come_back(tool: Callable[[str], str], tmp_path: Path) -> None:
+def test_rows_of_random_traces_come_back(tool: Tool, tmp_path: Path) -> None:
     flags = ("-O2", "-fPIE", "-pie", "-fuse-ld=lld", "-Wl,-q")
     program = Program.open(build(tmp_path / "random", C_SOURCES, tool("clang-22"), *flags))
     rows, _ = fdata_from_counts(counts_of(RandomTraces(program, seed=3).draw(500)), program)

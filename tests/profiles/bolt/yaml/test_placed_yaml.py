@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from builders.bolt import lines_of
+from builders.fixtures import Tool
 from builders.outputs import outputs
 from builders.recordings import TESTBINS
 
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.profiles.bolt.fdata import fdata_text
-from lbr2pgo.profiles.bolt.fdata.fdata_fit import of_fdata
+from lbr2pgo.profiles.bolt.fdata.written import of_fdata
 from lbr2pgo.profiles.bolt.yaml import yaml_text
 from lbr2pgo.profiles.bolt.yaml.placed_yaml import fdata_of_yaml
 from lbr2pgo.program.program import Program
 
 
 @pytest.mark.parametrize("name", ["interp.pie", "shapes.pie"])
-def test_rows_are_those_that_the_yaml_was_made_of(
-    name: str, tool: Callable[[str], str], tmp_path: Path
-) -> None:
+def test_rows_are_those_that_the_yaml_was_made_of(name: str, tool: Tool, tmp_path: Path) -> None:
     """All but what BOLT leaves out of its YAML: jumps through tables that it does not know,
     returns to blocks, and calls of other images, whose numbers are its own."""
     tool("llvm-bolt-22")
@@ -42,7 +40,7 @@ def _without_kinds(line: str) -> tuple[str, ...]:
 
 
 def test_a_function_with_other_blocks_has_no_place_for_its_counts(
-    tool: Callable[[str], str], tmp_path: Path
+    tool: Tool, tmp_path: Path
 ) -> None:
     tool("llvm-bolt-22")
     binary, yaml = TESTBINS / "x86-64" / "interp.pie", tmp_path / "yaml"

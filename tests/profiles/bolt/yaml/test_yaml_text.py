@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from builders.fixtures import Tool
 from builders.outputs import outputs
 from builders.recordings import PIE, RECORDING
 
@@ -41,9 +41,7 @@ def shown(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_llvm_bolt_writes_is_shown_as_it_is(
-    tmp_path: Path, tool: Callable[[str], str]
-) -> None:
+def test_what_llvm_bolt_writes_is_shown_as_it_is(tmp_path: Path, tool: Tool) -> None:
     tool("llvm-bolt-22")
     yaml, plain = tmp_path / "yaml", tmp_path / "fdata"
     convert(ConvertOptions((RECORDING,), PIE, outputs=outputs(bolt_yaml=yaml, fdata=plain)))
@@ -54,9 +52,7 @@ def test_what_llvm_bolt_writes_is_shown_as_it_is(
     assert next(profile.lines(yaml, "run")) == "  - name:            'run/1'"
 
 
-def test_merged_by_merge_fdata_it_has_the_same_functions(
-    tmp_path: Path, tool: Callable[[str], str]
-) -> None:
+def test_merged_by_merge_fdata_it_has_the_same_functions(tmp_path: Path, tool: Tool) -> None:
     tool("llvm-bolt-22")
     yaml, both = tmp_path / "yaml", tmp_path / "both"
     convert(ConvertOptions((RECORDING,), PIE, outputs=outputs(bolt_yaml=yaml)))

@@ -10,13 +10,14 @@ import pytest
 from builders.binary_walks import BinaryWalk, HybridPlan
 from builders.c_programs import CProgram
 from builders.context_profiles import line_contexts
+from builders.fixtures import Tool, Walk
 
 from lbr2pgo.profiles.llvm.contexts.line_contexts import LineContexts
 
 
 @pytest.fixture(scope="session")
 def walk(
-    tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]
+    tmp_path_factory: pytest.TempPathFactory, tool: Tool
 ) -> Callable[[int], tuple[Path, Path]]:
     """A random program by its seed, and a recording of a walk through it."""
     return _walks(tmp_path_factory, tool("clang-22"))
@@ -24,7 +25,7 @@ def walk(
 
 @pytest.fixture(scope="session")
 def probed_walk(
-    tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]
+    tmp_path_factory: pytest.TempPathFactory, tool: Tool
 ) -> Callable[[int], tuple[Path, Path]]:
     """The same with pseudo probes."""
     return _walks(tmp_path_factory, tool("clang-22"), "-fpseudo-probe-for-profiling")
@@ -47,7 +48,7 @@ def _walks(
 
 
 @pytest.fixture(scope="session")
-def walked_contexts(walk: Callable[[int], tuple[Path, Path]]) -> Callable[[int], LineContexts]:
+def walked_contexts(walk: Walk) -> Callable[[int], LineContexts]:
     """What ran in which context, as llvm-profgen sees it, by the seed of the program."""
 
     @cache

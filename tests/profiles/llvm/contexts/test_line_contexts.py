@@ -16,14 +16,11 @@ from builders.context_profiles import (
     line_contexts,
     without_was_inlined,
 )
+from builders.fixtures import Corpus, Tool, Walk
 from builders.llvm_profiles import profgen_of_contexts
 
 from lbr2pgo.profiles.llvm.contexts.keys import ContextShape
 from lbr2pgo.profiles.llvm.contexts.line_contexts import LineContexts
-
-Tool = Callable[[str], str]
-Corpus = Callable[[str], Path]
-Walk = Callable[[int], tuple[Path, Path]]
 
 SHAPES = {
     "as they are": (ContextShape(), ()),

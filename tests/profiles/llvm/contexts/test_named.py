@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from builders.compat import AS_LLVM_PROFGEN
 from builders.context_profiles import LINES
+from builders.fixtures import Tool, Walk
 from builders.llvm_profiles import profgen_of_contexts
 
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.profiles.registry import output
-
-Tool = Callable[[str], str]
-Walk = Callable[[int], tuple[Path, Path]]
 
 
 @pytest.mark.parametrize("seed", [1, 8])

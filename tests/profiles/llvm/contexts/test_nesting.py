@@ -14,14 +14,11 @@ from builders.context_profiles import (
     inlined,
     line_contexts,
 )
+from builders.fixtures import Corpus, Tool, Walk
 from builders.llvm_profiles import profgen_of_contexts
 
 from lbr2pgo.profiles.llvm.contexts.line_contexts import LineContexts
 from lbr2pgo.profiles.llvm.contexts.nesting import nested
-
-Tool = Callable[[str], str]
-Corpus = Callable[[str], Path]
-Walk = Callable[[int], tuple[Path, Path]]
 
 
 @pytest.mark.parametrize("name", HYBRID)

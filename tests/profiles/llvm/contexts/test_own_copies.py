@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builders.context_profiles import as_text, context_profile, inlined
+from builders.fixtures import Tool
 from builders.outputs import outputs
 
 from lbr2pgo.conversion import ConvertOptions, convert
@@ -69,7 +70,7 @@ SOURCES = {
 }
 
 
-def test_a_function_of_another_file_stays_hot(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_a_function_of_another_file_stays_hot(tmp_path: Path, tool: Tool) -> None:
     """Without link-time optimisation its caller can't have it inlined, whatever a profile says."""
     clang = tool("clang-22")
     tool("qemu-x86_64")

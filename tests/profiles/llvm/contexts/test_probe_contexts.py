@@ -18,15 +18,12 @@ from builders.context_profiles import (
     probe_contexts,
     without_was_inlined,
 )
+from builders.fixtures import Corpus, Tool, Walk
 from builders.llvm_profiles import profgen_of_contexts
 
 from lbr2pgo.profiles.llvm.contexts.keys import ContextShape
 from lbr2pgo.profiles.llvm.contexts.nesting import nested
 from lbr2pgo.profiles.llvm.contexts.probe_contexts import ProbeContexts
-
-Tool = Callable[[str], str]
-Corpus = Callable[[str], Path]
-Walk = Callable[[int], tuple[Path, Path]]
 
 BINARY = "noinline-cs-pseudoprobe"
 CASES = (BINARY, "recursion-compression-pseudoprobe", "invalid-range")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from builders.fixtures import Tool
 from builders.outputs import outputs
 from builders.recordings import PIE, RECORDING
 
@@ -18,7 +18,7 @@ from lbr2pgo.support.errors import InputError
 
 
 @pytest.fixture(scope="module")
-def one(tool: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def one(tool: Tool, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What llvm-bolt wrote."""
     tool("llvm-bolt-22")
     path = tmp_path_factory.mktemp("yaml") / "one.yaml"
