@@ -219,6 +219,8 @@ def _run_loop(args: argparse.Namespace) -> int:
         print_measured(measured)
     if loop.builds:
         print(*map(printable, verdict(loop.builds, measured)), sep="\n")
+    if loop.log.exists():
+        say(f"Builds are logged in {loop.log}.")
     return 0
 
 

@@ -59,10 +59,6 @@ class ByRustflags(ByVariables):
             *((unstable,) if _has_unstable(words) else ()),
         )
 
-    def refused(self, flags: BuildFlags, environment: Mapping[str, str]) -> list[str]:
-        """None: rustc was asked for what it knows."""
-        return []
-
 
 def rustc_flags(flags: BuildFlags, known: frozenset[str]) -> list[str]:
     """What rustc calls the flags, by the options that it knows (`C name`, `Z name`).

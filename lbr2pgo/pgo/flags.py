@@ -6,10 +6,7 @@ Meson when a build directory is set up). What the user has set there stays, befo
 
 from __future__ import annotations
 
-import os
-import re
 import shlex
-import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -60,8 +57,6 @@ _LAY_OUT = "-fbasic-block-sections=list="
 _BLOCK_MAP_LINKED = ("-fuse-ld=lld", "-Wl,--lto-basic-block-address-map")
 """Without LTO, lld passes over what is for LTO."""
 _COUNT, _USE_COUNTS = "-fprofile-generate", "-fprofile-use"
-_VARIABLES = {"CC": ("cc", "c"), "CXX": ("c++", "c++")}
-"""Variable, what is used where it is unset, and the language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,32 +198,3 @@ def afdo_version(environment: Mapping[str, str]) -> Literal["1", "2", "3"]:
     if int(major) < _FIRST_TO_READ_2:
         return "1"
     return "3" if int(major) >= _FIRST_TO_READ_3 else "2"
-
-
-def refused_flags(flags: BuildFlags, environment: Mapping[str, str]) -> list[str]:
-    """Which flags which compiler does not know, a sentence each.
-
-    The compilers asked are those that the environment names, or cc and c++. A build may choose
-    others: this explains a failure, it does not predict one.
-    """
-    found = []
-    for variable, (usual, language) in _VARIABLES.items():
-        words = environment.get(variable, usual).split()
-        if not words or shutil.which(words[0], path=environment.get("PATH")) is None:
-            continue
-        unknown = [
-            flag.partition("=")[0] for flag in flags.compile if not _is_known(words, language, flag)
-        ]
-        if unknown:
-            found.append(f"{' '.join(words)} does not know {', '.join(unknown)}")
-    return found
-
-
-def _is_known(compiler: list[str], language: str, flag: str) -> bool:
-    """Whether a compiler takes a flag.
-
-    clang wants a file that a flag names to be there, GCC's preprocessor does not look into it.
-    """
-    present = re.sub("/.*", os.devnull, flag)
-    command = [*compiler, present, "-x", language, "-E", os.devnull]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0

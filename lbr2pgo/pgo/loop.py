@@ -76,6 +76,11 @@ class Loop:
         self._step, self._began = 0, monotonic()
         self._began_building = 0.0
 
+    @property
+    def log(self) -> Path:
+        """What builds have printed."""
+        return self._work.log
+
     def run(self) -> list[Measured]:
         """Optimise the binary in its place; gives what each build costs, the plain one first.
 
@@ -211,11 +216,12 @@ class Loop:
         is_same = same_code(self.binary, self._work.unprofiled)
         return " ".join(won) or (_FLAGS if is_same else None)
 
-    def _build(self, flags: BuildFlags, way: ByVariables | None = None) -> None:
+    def _build(self, flags: BuildFlags) -> None:
         self._began_building = time()
         if self.options.remarks:
             flags = with_remarks(flags)
-        run_build(self.options.build, flags, self.binary, self._say, way or self._way)
+        way, log = self._way, self._work.log
+        run_build(self.options.build, flags, self.binary, self._say, way, log)
 
     @property
     def _wanted(self) -> WantedFlags:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lbr2pgo.pgo.flags import BuildFlags, refused_flags
+from lbr2pgo.pgo.flags import BuildFlags
 
 _PLACES = ("{flags}", "{cflags}", "{ldflags}")
 _COMPILER = re.compile(r"(?:cc|c\+\+|gcc|g\+\+|clang|clang\+\+)(?:-[0-9]+)?")
@@ -53,10 +53,6 @@ class ByVariables:
             f"Keep in LDFLAGS: {' '.join(flags.link)}",
         )
 
-    def refused(self, flags: BuildFlags, environment: Mapping[str, str]) -> list[str]:
-        """Which flags which compiler does not know, a sentence each."""
-        return refused_flags(flags, environment)
-
 
 @dataclass(frozen=True, slots=True)
 class ByPlaceholder(ByVariables):
@@ -91,7 +87,7 @@ class ByName(ByVariables):
     folder: Path
 
     def settings(self, flags: BuildFlags, environment: Mapping[str, str]) -> dict[str, str]:
-        """PATH; writes the folder anew."""
+        """PATH, and what the user has set, or would get; writes the folder anew."""
         path = environment.get("PATH", os.defpath)
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
@@ -99,7 +95,8 @@ class ByName(ByVariables):
             script = self.folder / name
             script.write_text(_script(name, program, flags))
             script.chmod(0o755)
-        return {"PATH": f"{self.folder.resolve()}{os.pathsep}{path}"}
+        nothing = BuildFlags((), ()).settings(environment)
+        return {**nothing, "PATH": f"{self.folder.resolve()}{os.pathsep}{path}"}
 
     def advice(self, flags: BuildFlags) -> tuple[str, ...]:
         """The same, and where."""

@@ -7,19 +7,24 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from lbr2pgo.pgo.flags import BuildFlags
 from lbr2pgo.pgo.limited import run_whole
 from lbr2pgo.pgo.reach import ByVariables
+from lbr2pgo.profiles.llvm_tools import llvm_tools
 from lbr2pgo.support.errors import InputError
 
 Say = Callable[[str], None]
 """Takes a line for the user."""
 
 _FOR_A_SHELL = re.compile(r"[|&;<>()$`*?\[\]{}~!\n=#]")
-_OTHER_COMPILER = "Set CC and CXX to a recent clang; for GCC give --compiler gcc."
+_COMPLAINT = re.compile(r"^(\S+): .*?[^\w\s]\s?(-[\w.,/=+:-]+)", re.M)
+"""What compilers say of a flag that they do not know, in whatever language."""
+_SHOWN = 30
+"""Lines at the end of a build's output that are shown where it fails."""
 
 
 def command_words(text: str) -> tuple[str, ...]:
@@ -49,29 +54,61 @@ def with_binary(text: str, binary: Path, other: Path) -> str | None:
     return found.sub(lambda _: shlex.quote(program), text)
 
 
-def run_build(command: str, flags: BuildFlags, binary: Path, say: Say, way: ByVariables) -> None:
-    """Build through a shell, with flags that reach the compiler this way; its output passes.
+def run_build(
+    command: str, flags: BuildFlags, binary: Path, say: Say, way: ByVariables, log: Path
+) -> None:
+    """Build through a shell, with flags that reach the compiler this way; its output goes to a log.
 
-    Raises InputError if it fails, saying which flags the compiler does not know, or if
+    Raises InputError if it fails, saying which flags which compiler does not know, or if
     it leaves no binary.
     """
     settings = way.settings(flags, os.environ)
     command = way.command(command, flags)
     words = (f"{name}={shlex.quote(value)}" for name, value in settings.items())
     say(f"   {' '.join((*words, command))}")
-    code = run_whole(["/bin/sh", "-c", command], {**os.environ, **settings})
+    code, printed = _run_logged(command, {**os.environ, **settings}, log)
     if code:
-        refused = way.refused(flags, os.environ)
+        for line in printed.splitlines()[-_SHOWN:]:
+            say(line)
+        refused = _refused(printed, flags)
         raise InputError(
             f"the build failed with exit code {code}"
             + (f": {'; '.join(refused)}" if refused else ""),
             where=command,
-            cure=_OTHER_COMPILER if refused else "Its own messages are above.",
+            cure=_other_compiler() if refused else f"All that it printed is in {log}.",
         )
     if not binary.is_file():
         raise InputError(
             "the build left no such program", where=str(binary), cure="Name what it builds."
         )
+
+
+def _run_logged(command: str, environment: Mapping[str, str], log: Path) -> tuple[int, str]:
+    """Run through a shell; gives its exit code and what it printed, which a log keeps too."""
+    with log.open("ab+") as stream:
+        began = stream.seek(0, os.SEEK_END)
+        code = run_whole(
+            ["/bin/sh", "-c", command], environment,
+            stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        stream.seek(began)
+        return code, stream.read().decode(errors="replace")
+
+
+def _refused(printed: str, flags: BuildFlags) -> list[str]:
+    """Which flags are unknown to the compilers that the build called, a sentence each."""
+    found: dict[str, dict[str, None]] = {}
+    for compiler, flag in _COMPLAINT.findall(printed):
+        if flag in flags.compile:
+            found.setdefault(compiler, {})[flag.partition("=")[0]] = None
+    return [f"{compiler} does not know {', '.join(unknown)}" for compiler, unknown in found.items()]
+
+
+def _other_compiler() -> str:
+    there = [Path(tool).name for tool in llvm_tools("clang")[:1]]
+    given = [f"CC={clang} CXX={clang.replace('clang', 'clang++')}" for clang in there]
+    offer = f"Let the build call the clang that is there: {given[0]}" if given else "Install clang"
+    return f"{offer}; for GCC give --compiler gcc."
 
 
 def put(program: Path, place: Path) -> None:

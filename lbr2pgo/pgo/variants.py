@@ -125,12 +125,13 @@ class Variants:
         seconds = None if self._ends is None else self._ends - monotonic()
         code = run_limited(command, tree, self.log(kind), seconds)
         if code:
-            said = self.log(kind).read_text(errors="replace").splitlines()
-            errors = [line for line in said if line.startswith("lbr2pgo: ")]
+            said = self.log(kind).read_text(errors="replace")
+            _, _, error = said.rpartition("lbr2pgo: error: ")
+            what, *cure = error.splitlines() or ["it said nothing"]
             raise InputError(
-                (errors or said or ["it said nothing"])[-1].removeprefix("lbr2pgo: error: "),
+                what,
                 where=str(self.log(kind)),
-                cure=f"The command was: lbr2pgo pgo {shlex.join(words)}",
+                cure=" ".join((*cure, f"The command was: lbr2pgo pgo {shlex.join(words)}")),
             )
 
     def _words(self, kind: ProfileKind) -> Sequence[str]:

@@ -113,6 +113,11 @@ class Workplace:
         return self.file("fdata")
 
     @property
+    def log(self) -> Path:
+        """What builds have printed, one after the other."""
+        return self.file("build.log")
+
+    @property
     def compilers(self) -> Path:
         """A folder of compilers that add flags, if a build needs it."""
         return self.file("compilers")
@@ -127,7 +132,7 @@ class Workplace:
         self.directory.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(self.compilers, ignore_errors=True)
         made = self.plain, self.marked, self.training, self.rebuilt, self.propelled, self.laid_out
-        for path in made:
+        for path in (*made, self.log):
             path.unlink(missing_ok=True)
 
 

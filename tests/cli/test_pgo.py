@@ -37,6 +37,7 @@ def test_a_program_is_built_trained_rebuilt_and_measured(command):
     assert "Ship app." in answer.out
     assert "samples for each location of hot functions" in answer.err
     assert "-fprofile-sample-use=" in answer.err
+    assert answer.err.endswith("Builds are logged in app.lbr2pgo/app.build.log.\n")
     profile = Path("app.lbr2pgo/app.prof").read_text()
     assert "!CFGChecksum" in profile
     assert "!Attributes" in profile
@@ -97,8 +98,8 @@ def test_a_build_that_fails_ends_it_with_what_the_compiler_lacks(command, tool, 
         "pgo", "--build", f"$CC $CFLAGS {SOURCE} -o app", "--binary", "app", "--train", "./app"
     )
     assert answer.code == 2
-    assert "does not know -fdebug-info-for-profiling" in answer.err
-    assert "Set CC and CXX" in answer.err
+    assert ": gcc does not know -fdebug-info-for-profiling" in answer.err
+    assert "CC=clang-22 CXX=clang++-22" in answer.err
 
 
 def test_without_a_training_command_it_says_what_to_give(command):

@@ -44,7 +44,7 @@ def test_the_whole_loop_says_each_step_and_measures_each_build(
     plain, rebuilt, _ = (each.counted.totals for each in measured)
     assert rebuilt.taken < plain.taken
     made = {path.name for path in Path("work").iterdir()}
-    endings = ("before", "perf.data", "prof", "after", "bolt.perf.data", "fdata")
+    endings = ("before", "perf.data", "prof", "after", "bolt.perf.data", "fdata", "build.log")
     assert made == {f"app.{ending}" for ending in endings}
     assert {path.name for path in Path().iterdir()} == {"interp.c", "app", "app.bolt", "work"}
 

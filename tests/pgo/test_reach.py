@@ -49,8 +49,12 @@ def test_compilers_get_flags_behind_their_own_and_none_to_strip(
 ) -> None:
     folder = tmp_path / "compilers"
     path = f"{tools}{os.pathsep}/usr/bin{os.pathsep}/bin"
-    settings = ByName(folder).settings(FLAGS, {"PATH": path})
-    assert settings == {"PATH": f"{folder}{os.pathsep}{path}"}
+    settings = ByName(folder).settings(FLAGS, {"PATH": path, "CXXFLAGS": "-O3"})
+    assert settings == {
+        "PATH": f"{folder}{os.pathsep}{path}",
+        # As a build gets them that takes flags from there: one may do so in parts.
+        "CFLAGS": "-O2", "CXXFLAGS": "-O3", "LDFLAGS": "",
+    }  # fmt: skip
     assert run(folder, "clang", "-s", "a b.c", "-o", "x") == (
         "[a b.c][-o][x][-g][-fuse=a b][-Wl,--build-id][-Wno-unused-command-line-argument]"
     )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,49 +39,90 @@ def test_another_build_takes_the_place_of_the_binary(text: str, expected: str | 
 def test_a_build_gets_its_flags_in_the_environment(tmp_path: Path) -> None:
     said: list[str] = []
     binary = tmp_path / "app"
-    run_build(f'echo "$CFLAGS $LDFLAGS" > {binary}', PLAIN, binary, said.append, ByVariables())
+    command = f'echo "$CFLAGS $LDFLAGS" > {binary}'
+    run_build(command, PLAIN, binary, said.append, ByVariables(), tmp_path / "log")
     assert "-fdebug-info-for-profiling" in binary.read_text()
     assert "-Wl,--build-id" in binary.read_text()
     (line,) = said
     assert line.startswith("   CFLAGS='")
 
 
-def test_a_compiler_too_old_for_a_flag_is_named_when_the_build_fails(
-    tmp_path: Path, tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CC", tool("gcc"))
-    monkeypatch.setenv("CXX", tool("clang++-22"))
-    source = tmp_path / "a.c"
-    source.write_text("int main(void) { return 0; }\n")
-    build = f"$CC $CFLAGS {source} -o {tmp_path}/a"
-    with pytest.raises(InputError, match="gcc does not know -fdebug-info-for-profiling") as caught:
-        run_build(build, PLAIN, tmp_path / "a", lambda _: None, ByVariables())
-    assert caught.value.cure is not None
-    assert "clang" in caught.value.cure
+@pytest.fixture
+def build(tmp_path: Path) -> Callable[..., list[str]]:
+    """`build("make")`: what it says meanwhile; the program is `a`, the log `log`."""
+
+    def run(command: str) -> list[str]:
+        said: list[str] = []
+        log = tmp_path / "log"
+        run_build(command, PLAIN, tmp_path / "a", said.append, ByVariables(), log)
+        return said
+
+    return run
 
 
-def test_a_build_that_fails_by_itself_is_no_fault_of_the_compiler(
-    tmp_path: Path, tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+def test_the_compiler_that_the_build_called_is_named_and_the_one_that_is_there(
+    tmp_path: Path,
+    tool: Callable[[str], str],
+    monkeypatch: pytest.MonkeyPatch,
+    build: Callable[..., list[str]],
 ) -> None:
+    tool("gcc")
     monkeypatch.setenv("CC", tool("clang-22"))
-    monkeypatch.setenv("CXX", tool("clang++-22"))
+    (tmp_path / "a.c").write_text("int main(void) { return 0; }\n")
+    (tmp_path / "Makefile").write_text("CC = gcc\na: a.c\n\t$(CC) $(CFLAGS) a.c -o a\n")
+    with pytest.raises(InputError, match="code 2: gcc does not know -fdebug-info") as caught:
+        build(f"make -C {tmp_path}")
+    assert "the clang that is there: CC=clang-22 CXX=clang++-22;" in str(caught.value.cure)
+    monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError) as caught:
-        run_build("exit 7", PLAIN, tmp_path / "a", lambda _: None, ByVariables())
-    assert caught.value.what == "the build failed with exit code 7"
+        build("echo \"cc: '-fdebug-info-for-profiling'\"; exit 1")
+    assert "Install clang;" in str(caught.value.cure)
 
 
-def test_a_build_that_leaves_no_binary_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "said",
+    [
+        "clang-9: error: unknown argument: '-fdebug-info-for-profiling'",
+        "clang-9: error: unknown argument '-fdebug-info-for-profiling'; did you mean '-fdebug'?",
+        "clang-9: Fehler: nicht erkannte Kommandozeilenoption »-fdebug-info-for-profiling«",
+        "clang-9: erreur: option non reconnue « -fdebug-info-for-profiling »",
+    ],
+)
+def test_compilers_complain_in_many_words(said: str, build: Callable[..., list[str]]) -> None:
+    with pytest.raises(InputError, match="code 1: clang-9 does not know -fdebug-info-for-prof"):
+        build(f"printf %s {shlex.quote(said)}; exit 1")
+
+
+def test_what_a_build_prints_is_in_its_log_and_shown_where_it_fails(
+    tmp_path: Path, build: Callable[..., list[str]]
+) -> None:
+    assert len(build(f"echo well done; touch {tmp_path}/a")) == 1
+    with pytest.raises(InputError, match="exit code 7") as caught:
+        build("seq 100; exit 7")
+    assert caught.value.cure == f"All that it printed is in {tmp_path}/log."
+    assert (tmp_path / "log").read_text().splitlines() == ["well done", *map(str, range(1, 101))]
+
+
+def test_the_end_of_what_a_failed_build_prints_is_shown(tmp_path: Path) -> None:
+    said: list[str] = []
+    with pytest.raises(InputError):
+        run_build(
+            "seq 100; exit 7", PLAIN, tmp_path / "a", said.append, ByVariables(), tmp_path / "log"
+        )
+    assert said[1:] == [str(number) for number in range(71, 101)]
+
+
+def test_a_build_that_leaves_no_binary_is_refused(build: Callable[..., list[str]]) -> None:
     with pytest.raises(InputError, match="the build left no such program"):
-        run_build("true", PLAIN, tmp_path / "a", lambda _: None, ByVariables())
+        build("true")
 
 
 def test_an_interrupted_build_leaves_neither_temporary_files_nor_what_it_started(
-    tmp_path: Path,
+    tmp_path: Path, build: Callable[..., list[str]]
 ) -> None:
     """As clang does, and as `conftest` sees: it is ended before the files that it made are gone."""
     made = tmp_path / "made"
-    build = f"mktemp > {made}; kill -INT {os.getpid()}; sleep 60 & wait"
     with pytest.raises(KeyboardInterrupt):
-        run_build(build, PLAIN, tmp_path / "a", lambda _: None, ByVariables())
+        build(f"mktemp > {made}; kill -INT {os.getpid()}; sleep 60 & wait")
     assert made.read_text().startswith(f"{os.environ['TMPDIR']}/lbr2pgo-")
     assert not Path(made.read_text().strip()).exists()
