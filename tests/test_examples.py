@@ -37,7 +37,7 @@ class Optimised:
 def ratios_of(table: str) -> list[list[float]]:
     """Instructions, taken branches and mispredictions to the first program's, for each program."""
     rows = (re.findall(r"\(([0-9.]+)\)", line) for line in table.splitlines())
-    return [[float(ratio) for ratio in row] for row in rows if len(row) == 3]
+    return [[float(ratio) for ratio in row[:3]] for row in rows if len(row) == 4]
 
 
 def optimise(name: str, folder: Path, run: Run, tool: Tool) -> Optimised:

@@ -10,7 +10,7 @@ from builders.hybrid import text_of
 from builders.recordings import TESTBINS
 
 from lbr2pgo.model.exact_counts import Totals
-from lbr2pgo.pgo.measure import Candidate, measure
+from lbr2pgo.pgo.measure import Candidate, count
 from lbr2pgo.pgo.training import Training, make_profiles, record_all
 from lbr2pgo.profiles.llvm.format import LlvmOutput
 from lbr2pgo.sources.perf_data.reader import PerfData
@@ -68,5 +68,4 @@ def test_our_profile_is_worth_no_less_than_llvm_profgens(
 
 
 def totals(program: Path) -> Totals:
-    (measured,) = measure([Candidate(str(program), (str(program), "3"))], 0)
-    return measured.counted.totals
+    return count(Candidate(str(program), (str(program), "3"))).totals

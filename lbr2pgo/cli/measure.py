@@ -5,15 +5,20 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from lbr2pgo.cli.commands import COMMANDS
 
 if TYPE_CHECKING:
-    from lbr2pgo.pgo.measure import Interval, Measured
+    from rich.table import Table
 
-DEFAULT_RUNS = 15
-_WIDTH = 120  # a table of figures is not folded to fit a narrow pipe
+    from lbr2pgo.pgo.measure import Measured
+    from lbr2pgo.pgo.timing import Interval, Rounds
+
+_WIDTH = 150  # a table of figures is not folded to fit a narrow pipe
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -22,10 +27,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "measure",
         help=COMMANDS["measure"],
         description="Run each program once under the software LBR, which counts instructions, "
-        "taken branches and simulated mispredictions exactly, and then natively, taking turns. "
-        "Ratios are to the first program. All must exit alike.",
+        "taken branches and simulated mispredictions exactly, the first one twice, and then "
+        "natively, in turns, for the user time. Ratios are to the first program. All must exit "
+        "alike; each reads standard input from its beginning.",
         examples=("lbr2pgo measure ./before ./after -- input",),
-        usage="%(prog)s [-h] [--runs N] [--format {table,json}] BINARY … [-- ARGS …]",
+        usage="%(prog)s [-h] [--runs N] [--precision PERCENT] [--format F] BINARY … [-- ARGS …]",
     )
     add_runs(parser)
     parser.add_argument("--format", choices=("table", "json"), default="table")
@@ -34,19 +40,29 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def add_runs(parser: argparse.ArgumentParser) -> None:
-    """Add --runs."""
+    """Add --runs and --precision."""
     parser.add_argument(
-        "--runs",
-        type=int,
-        default=DEFAULT_RUNS,
-        metavar="N",
-        help=f"timed runs of each program; 0 leaves time out (default: {DEFAULT_RUNS})",
-    )
+        "--runs", type=int, metavar="N",
+        help="timed runs of each program; 0 leaves time out (default: as many as --precision "
+        "needs, at most 100, and none more after two minutes)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--precision", type=float, default=1.0, metavar="PERCENT",
+        help="half the width of the intervals of times (default: 1)",
+    )  # fmt: skip
+
+
+def runs_of(args: argparse.Namespace) -> Rounds:
+    """What these options ask for."""
+    from lbr2pgo.pgo.timing import Rounds
+
+    return Rounds(args.runs, args.precision / 100)
 
 
 def run(args: argparse.Namespace) -> int:
     """Measure and print."""
     from lbr2pgo.pgo.measure import Candidate, measure
+    from lbr2pgo.pgo.standard_input import kept_input
     from lbr2pgo.support.errors import InputError
 
     binaries, arguments = _split(args.words)
@@ -56,8 +72,11 @@ def run(args: argparse.Namespace) -> int:
             f"{option} is no program" if option else "there is no program to measure",
             cure="Options come first: lbr2pgo measure --runs 20 ./before ./after -- arguments.",
         )
-    candidates = [Candidate(name, (name, *arguments)) for name in binaries]
-    measured = measure(candidates, args.runs)
+    runs = runs_of(args)
+    with TemporaryDirectory(prefix="lbr2pgo-") as folder:
+        source = kept_input(Path(folder) / "stdin")
+        candidates = [Candidate(name, (name, *arguments), input=source) for name in binaries]
+        measured = measure(candidates, runs)
     if args.format == "json":
         _print_json(measured)
     else:
@@ -71,23 +90,14 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(words[:at]), list(words[at + 1 :])
 
 
-def _notes(measured: Sequence[Measured]) -> list[str]:
-    from lbr2pgo.pgo.measure import differing_outputs
-    from lbr2pgo.support.printable import printable
-
-    notes = [
-        f"{printable(name)} writes another output than {printable(measured[0].name)}"
-        for name in differing_outputs(measured)
-    ]
-    code = measured[0].counted.exit_code
-    return notes + ([f"every run ended with exit code {code}"] if code else [])
-
-
 def print_measured(measured: Sequence[Measured]) -> None:
     """Print one row a program, with ratios to the first, and what makes them doubtful."""
+    from lbr2pgo.pgo.measured_notes import measured_notes
+    from lbr2pgo.support.printable import printable
+
     _print_table(measured)
-    for note in _notes(measured):
-        print(f"note: {note}", file=sys.stderr)
+    for note in measured_notes(measured):
+        print(printable(f"note: {note}"), file=sys.stderr)
 
 
 def _print_table(measured: Sequence[Measured]) -> None:
@@ -99,35 +109,75 @@ def _print_table(measured: Sequence[Measured]) -> None:
     base = measured[0]
     table = Table(box=None, pad_edge=False)
     table.add_column("program", no_wrap=True)
-    for name in ("instructions", "taken branches", "mispredictions", "wall time"):
+    rounds = len(base.seconds)
+    time = f"user time, {rounds} rounds" if rounds else "user time"
+    for name in ("instructions", "taken branches", "mispredictions", "code", "hot pages", time):
         table.add_column(name, justify="right", no_wrap=True)
     for each in measured:
         counts = [
             f"{getattr(each.counted.totals, name):,}" + ("" if ratio is None else f" ({ratio:.3f})")
             for name, ratio in each.count_ratios(base).items()
         ]
-        time = "1" if each is base and len(each.seconds) else _time_text(each.time_ratio(base))
-        table.add_row(printable(each.name), *counts, time)
+        table.add_row(
+            printable(each.name), *counts, *_size_cells(each, base), _time_cell(each, base)
+        )
     console = Console(highlight=False, markup=False)
     console.width = max(console.width, _WIDTH + max(len(each.name) for each in measured))
     console.print(table)
+    if base.events:
+        console.print(_event_table(measured))
 
 
-def _time_text(ratio: Interval | None) -> str:
+def _event_table(measured: Sequence[Measured]) -> Table:
+    from rich.table import Table
+
+    from lbr2pgo.support.printable import printable
+
+    base = measured[0]
+    table = Table(box=None, pad_edge=False)
+    table.add_column("counted by hardware", no_wrap=True)
+    for each in measured:
+        table.add_column(printable(each.name), justify="right", no_wrap=True)
+    ratios = [each.event_ratios(base) for each in measured[1:]]
+    for name in base.events[0]:
+        value = median(run[name].value for run in base.events if name in run)
+        cells = [_interval_text(each[name]) if name in each else "" for each in ratios]
+        table.add_row(name, f"{value:,.0f}", *cells)
+    return table
+
+
+def _size_cells(each: Measured, base: Measured) -> tuple[str, str]:
+    if each.size is None:
+        return "", ""
+    ratio = f" ({each.size.text / base.size.text:.3f})" if base.size is not None else ""
+    return f"{each.size.text:,}{ratio}", f"{each.size.hot_pages:,}"
+
+
+def _time_cell(each: Measured, base: Measured) -> str:
+    """Its median, or how it differs from the first program's, and how likely that is chance."""
+    ratio = each.time_ratio(base)
     if ratio is None:
         return "not timed"
+    if each is base:
+        return f"{median(each.seconds.tolist()):.4f} s"
+    return f"{_interval_text(ratio)}, p = {each.time_chance(base):.2g}"
+
+
+def _interval_text(ratio: Interval) -> str:
     return f"{ratio.median:.3f} ({ratio.low:.3f} to {ratio.high:.3f})"
 
 
 def _print_json(measured: Sequence[Measured]) -> None:
     import json
 
-    from lbr2pgo.pgo.measure import CONFIDENCE, differing_outputs
+    from lbr2pgo.pgo.measure import differing_outputs
+    from lbr2pgo.pgo.timing import CONFIDENCE
 
     answer = {
         "confidence": CONFIDENCE,
         "exit_code": measured[0].counted.exit_code,
         "differing_outputs": differing_outputs(measured),
+        "noise": measured[0].noise,
         "programs": [_as_json(each, measured[0]) for each in measured],
     }
     print(json.dumps(answer, indent=2))
@@ -141,6 +191,8 @@ def _as_json(each: Measured, base: Measured) -> dict[str, Any]:
         "program": each.name,
         "counts": asdict(each.counted.totals),
         "ratios": each.count_ratios(base),
-        "time_ratio": None if ratio is None else asdict(ratio),
+        "size": None if each.size is None else asdict(each.size),
+        "time_ratio": None if ratio is None else asdict(ratio) | {"p": each.time_chance(base)},
         "seconds": each.seconds.tolist(),
+        "events": [{name: asdict(count) for name, count in run.items()} for run in each.events],
     }

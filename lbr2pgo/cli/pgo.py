@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lbr2pgo.cli import messages
 from lbr2pgo.cli.commands import COMMANDS
-from lbr2pgo.cli.measure import add_runs, print_measured
+from lbr2pgo.cli.measure import add_runs, print_measured, runs_of
 from lbr2pgo.cli.messages import say
 
 if TYPE_CHECKING:
@@ -184,8 +184,14 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
         "several times",
     )  # fmt: skip
     parser.add_argument(
+        "--confirm", action="append", default=[], metavar="CMD",
+        help="a run that has no part in the search's choice, and shows what that is worth "
+        "(default: every third --test)",
+    )  # fmt: skip
+    parser.add_argument(
         "--budget", type=seconds, metavar="TIME",
-        help="time for the search, such as 90s, 20m or 2h; what is not done by then is left out",
+        help="time for the search, such as 90s, 20m or 2h; what is not done by then is left out, a "
+        "layout that is asked for last",
     )  # fmt: skip
     parser.add_argument(
         "--jobs", type=int, default=1, metavar="N",
@@ -213,12 +219,13 @@ def _run_loop(args: argparse.Namespace) -> int:
     from lbr2pgo.support.printable import printable
 
     is_told = is_watched() or messages.is_verbose()
-    loop = Loop(_options(args), say, _say_time if is_told else None, watch)
+    options = _options(args)
+    loop = Loop(options, say, _say_time if is_told else None, watch)
     measured = loop.run()
     if measured:
         print_measured(measured)
     if loop.builds:
-        print(*map(printable, verdict(loop.builds, measured)), sep="\n")
+        print(*map(printable, verdict(loop.builds, measured, options)), sep="\n")
     if loop.log.exists():
         say(f"Builds are logged in {loop.log}.")
     return 0
@@ -237,9 +244,11 @@ def _say_time(seconds: float) -> None:
 def _options(args: argparse.Namespace) -> LoopOptions:
     from lbr2pgo.pgo.kinds import INSTRUMENTED, usual_kind
     from lbr2pgo.pgo.loop_options import LoopOptions
+    from lbr2pgo.pgo.standard_input import kept_input
     from lbr2pgo.pgo.training import Training
 
     build, binary = _target(args)
+    work = _work(args, binary)
     compiler = "rustc" if args.cargo else args.compiler
     usual = usual_kind(compiler, "propeller" if args.propeller else "")
     if args.instrumented:
@@ -247,10 +256,11 @@ def _options(args: argparse.Namespace) -> LoopOptions:
     is_stored = args.profile is not None
     contexts = args.contexts or (usual.told_by == "contexts" and not _leaves_contexts(args))
     how = args.period, args.emulate, contexts, args.exact, args.any_status
+    source = kept_input(work / f"{binary.name}.stdin") if args.train else None
     return LoopOptions(
         build=build,
         binary=binary,
-        train=Training(tuple(args.train), *how) if args.train else None,
+        train=Training(tuple(args.train), *how, source) if args.train else None,
         profile=args.profile,
         probes=args.probes or (usual.has_probes and not args.lines and not is_stored),
         bolt=args.bolt,
@@ -260,9 +270,8 @@ def _options(args: argparse.Namespace) -> LoopOptions:
         both=args.both,
         again=args.again,
         measure=args.measure,
-        runs=args.runs,
-        # Not beside the binary: builds that start from scratch remove that directory.
-        work=args.work or Path(f"{binary.name}.lbr2pgo"),
+        runs=runs_of(args),
+        work=work,
         compiler=args.compiler,
         propeller=args.propeller,
         instrumented=args.instrumented,
@@ -272,6 +281,11 @@ def _options(args: argparse.Namespace) -> LoopOptions:
         first=args.from_step,
         last=args.to_step,
     )
+
+
+def _work(args: argparse.Namespace, binary: Path) -> Path:
+    """Not beside the binary: builds that start from scratch remove that directory."""
+    return args.work or Path(f"{binary.name}.lbr2pgo")
 
 
 def _leaves_contexts(args: argparse.Namespace) -> bool:

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 from lbr2pgo.cli.measure import print_measured
 from lbr2pgo.cli.messages import say
 
+_REPEATS = 0.001
+"""Costs of two runs that differ by less are those of one that repeats itself."""
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -20,13 +23,14 @@ if TYPE_CHECKING:
 def run_search(args: Namespace, loop: LoopOptions) -> int:
     """Search, and print what was found."""
     from lbr2pgo.pgo.search import Search, SearchOptions
+    from lbr2pgo.pgo.timing import NOT_TIMED
     from lbr2pgo.support.printable import printable
 
-    options = SearchOptions(loop, tuple(args.test), args.budget, args.jobs)
+    options = SearchOptions(loop, tuple(args.test), tuple(args.confirm), args.budget, args.jobs)
     search = Search(options, say)
     best = search.run()
     _print_table(search)
-    if loop.runs:
+    if loop.runs != NOT_TIMED:
         print_measured(search.timed(best))
     print(*map(printable, _verdict(search, best)), sep="\n")
     return 0
@@ -57,7 +61,7 @@ def _verdict(search: Search, best: ProfileKind | None) -> Iterator[str]:
     from lbr2pgo.pgo.post_link import bolt_command
 
     results, options = search.results, search.options
-    for name in sorted(set(results.costs) - set(results.ranked(options.judges))):
+    for name in sorted(set(results.names) - set(results.ranked(options.judges))):
         yield f"Left out: {name} does not end or write as the plain build does."
     for name, why in sorted(search.left_out.items()):
         yield f"Left out: {name}: {why}"
@@ -66,6 +70,7 @@ def _verdict(search: Search, best: ProfileKind | None) -> Iterator[str]:
         yield "Verdict: no profile is better than none."
         return
     yield f"Verdict: {best.name} costs least. {options.loop.binary} is that build: ship it."
+    yield _confirmed(search, best)
     yield from _beside(search, best)
     if best.training:
         yield f"Its training build has {' '.join(best.training)} behind all other flags."
@@ -79,12 +84,25 @@ def _verdict(search: Search, best: ProfileKind | None) -> Iterator[str]:
     yield f"The same alone: lbr2pgo pgo {search.variants.command(best)}"
 
 
+def _confirmed(search: Search, best: ProfileKind) -> str:
+    """What it costs on inputs that had no part in the choice."""
+    results, held_back = search.results, search.options.held_back
+    if not held_back:
+        return "Note: these figures are of the input that chose; --confirm CMD shows if they hold."
+    ratios = [results.ratios(best.name, text) for text in held_back]
+    said = ", ".join(f"{each[0]:.4f} of the instructions, {each[1]:.4f} of the taken branches"
+                     for each in ratios)  # fmt: skip
+    is_worse = results.ratio(best.name, held_back) >= 1
+    word = "WARNING: it does not hold on" if is_worse else "On"
+    return f"{word} what had no part in the choice ({', '.join(held_back)}): {said}."
+
+
 def _beside(search: Search, best: ProfileKind) -> Iterator[str]:
     """How far the winner gets of what counters in the program gain, if they were tried."""
-    other = search.yardstick(best)
+    other, commands = search.yardstick(best), search.options.held_back or search.options.judges
     if other is None:
         return
-    found = search.results.shares(best.name, other.name, search.options.judges)
+    found = search.results.shares(best.name, other.name, commands)
     words = zip(found, ("instructions", "taken branches"), strict=True)
     said = [f"{share:.0%} of the {what}" for share, what in words if share is not None]
     yield (
@@ -92,7 +110,7 @@ def _beside(search: Search, best: ProfileKind) -> Iterator[str]:
         if said
         else f"There is nothing to compare it with: {other.name} saves less than 1%."
     )
-    ratios = [search.results.ratio(each.name, search.options.judges) for each in (other, best)]
+    ratios = [search.results.ratio(each.name, commands) for each in (other, best)]
     if ratios[0] < ratios[1]:
         yield (
             f"Note: {other.name}, which is not chosen, costs {1 - ratios[0] / ratios[1]:.1%} less: "
@@ -101,6 +119,12 @@ def _beside(search: Search, best: ProfileKind) -> Iterator[str]:
 
 
 def _overfitting(search: Search) -> Iterator[str]:
+    noise = search.results.noise(search.options.judges)
+    if noise > _REPEATS:
+        yield (
+            f"Note: the plain build does not repeat itself: two runs differ by {noise:.1%},"
+            " and what differs less is the same."
+        )
     if not search.options.tests:
         yield "Note: judged by what it was trained with; --test CMD gives other inputs."
         return

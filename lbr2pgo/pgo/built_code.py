@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from lbr2pgo.program.elf.image import Image
@@ -15,18 +16,21 @@ _LEVEL = re.compile(r"-O(?:[0-9]|s|z|g|fast)?")
 
 
 def same_code(a: Path, b: Path) -> bool:
-    """Whether two programs have the same instructions.
+    """Whether two programs have the same instructions."""
+    return code_digest(a) == code_digest(b)
+
+
+def code_digest(path: Path) -> str:
+    """Of a program's instructions and where they are.
 
     Files differ by more: build-ids, dates, what compilers note of probes and of command lines.
     """
-    return list(_code(a)) == list(_code(b))
-
-
-def _code(path: Path) -> Iterator[tuple[str, int, bytes]]:
-    image = Image.open(path)
+    image, digest = Image.open(path), hashlib.sha256()
     for section in image.sections:
         if section.is_code:
-            yield section.name, section.address, bytes(image.contents(section) or b"")
+            digest.update(f"{section.name}\0{section.address}\0{section.size}\0".encode())
+            digest.update(image.contents(section) or b"")
+    return digest.hexdigest()
 
 
 def winning_levels(build: Path, flags: Sequence[str]) -> tuple[str, ...]:

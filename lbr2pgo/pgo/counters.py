@@ -9,25 +9,26 @@ from __future__ import annotations
 import shlex
 import shutil
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
+from lbr2pgo.pgo.standard_input import reading
 from lbr2pgo.pgo.steps import Say, command_words
-from lbr2pgo.pgo.training import check_trained
+from lbr2pgo.pgo.training import Training, check_trained
 from lbr2pgo.profiles.llvm_tools import last_lines, llvm_tools
 from lbr2pgo.support.errors import InputError, MissingToolError, OutputError
 
 
-def count(commands: Sequence[str], directory: Path, say: Say, *, any_status: bool = False) -> None:
-    """Run each command with the counting build in its place; raises InputError if one fails.
+def count(training: Training, directory: Path, say: Say) -> None:
+    """Run each command of a training with the counting build in its place.
 
-    What earlier runs have left in the directory is forgotten.
+    Raises InputError if one fails. What earlier runs have left in the directory is forgotten.
     """
     shutil.rmtree(directory, ignore_errors=True)
-    for command in commands:
+    for command in training.commands:
         say(f"   {command}")
-        done = subprocess.run(command_words(command), stdin=subprocess.DEVNULL)
-        check_trained(done.returncode, command, any_status=any_status)
+        with reading(training.input) as stdin:
+            done = subprocess.run(command_words(command), stdin=stdin)
+        check_trained(done.returncode, command, any_status=training.any_status)
     if not any(directory.glob("*.profraw")):
         raise InputError(
             "the training run has written no counts",

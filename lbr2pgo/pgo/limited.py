@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from lbr2pgo.pgo.standard_input import reading
 from lbr2pgo.support.errors import InputError
 
 _TIDYING = 2.0
@@ -54,16 +55,23 @@ def _end(child: subprocess.Popen[bytes], tidying: float) -> None:
         child.wait()
 
 
-def run_limited(command: Sequence[str], folder: Path, log: Path, seconds: float | None) -> int:
+def run_limited(
+    command: Sequence[str],
+    folder: Path,
+    log: Path,
+    seconds: float | None,
+    source: Path | None = None,
+) -> int:
     """Run a command in a folder, with what it prints in a file; returns its exit code.
 
-    Raises InputError after so many seconds, None for no limit.
+    `source` is what it reads, else nothing. Raises InputError after so many seconds, None for no
+    limit.
     """
-    with log.open("wb") as stream:
+    with log.open("wb") as stream, reading(source) as stdin:
         try:
             return run_whole(
                 command, os.environ, seconds, 2 * _TIDYING,  # it may run commands this way itself
-                cwd=folder, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT,
+                cwd=folder, stdin=stdin, stdout=stream, stderr=subprocess.STDOUT,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             raise InputError("the budget was spent", cure="Give a longer --budget.") from None

@@ -174,7 +174,7 @@ class Loop:
             self._build_once_more()
             self._keep(self._work.training)
             works = self._work.unprofiled, self._work.training
-            check_same_work(self._trainer.training.commands, self.binary, *works)
+            check_same_work(self._trainer.training, self.binary, *works)
         except InputError as error:
             if self.options.instrumented:  # without it there is nothing to go on with
                 raise
@@ -397,15 +397,20 @@ class Loop:
         put(self._final, self.binary)
         self.builds = self._found()
         self._next("Measure")
-        trained = self.options.train.whole_command if self.options.train else None
-        text = self.options.measure or trained
+        text, train = self.options.measured, self.options.train
         if text is None:
             self._say("   Not measured: there is no command (see --measure).")
             return []
         self._say(f"   {text}")
         return measure(
             [
-                candidate_of(text, self.binary, each.path, self._content(each))
+                candidate_of(
+                    text,
+                    self.binary,
+                    each.path,
+                    self._content(each),
+                    train.input if train else None,
+                )
                 for each in self.builds
             ],
             self.options.runs,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lbr2pgo.pgo import COMPILERS, STEPS
 from lbr2pgo.pgo.kinds import Layout
-from lbr2pgo.pgo.measure import check_runs
+from lbr2pgo.pgo.timing import Rounds
 from lbr2pgo.pgo.training import Training
 from lbr2pgo.support.errors import InputError
 
@@ -16,8 +16,8 @@ from lbr2pgo.support.errors import InputError
 class LoopOptions:
     """One loop; checked on construction, before anything is built in vain.
 
-    Raises InputError if nothing says where a profile comes from, for a senseless `runs`, or where
-    the last step comes before the first.
+    Raises InputError if nothing says where a profile comes from, or where the last step comes
+    before the first.
     """
 
     build: str
@@ -32,7 +32,7 @@ class LoopOptions:
     bolt: bool
     measure: str | None
     """The command to measure, if it is not the training's."""
-    runs: int
+    runs: Rounds
     work: Path
     """Directory for the recordings, the profiles and the builds."""
     training_flags: tuple[str, ...] = ()
@@ -62,12 +62,22 @@ class LoopOptions:
     last: str = STEPS[-1]
 
     @property
+    def measured(self) -> str | None:
+        """The command that is measured; None if there is none."""
+        return self.measure or (self.train.whole_command if self.train else None)
+
+    @property
+    def is_measured_by_training(self) -> bool:
+        """Whether that is what profiles were made of."""
+        train = self.train
+        return train is not None and self.measured in (*train.commands, train.whole_command)
+
+    @property
     def layout(self) -> Layout:
         """What lays the program out in the end."""
         return "bolt" if self.bolt else "propeller" if self.propeller else ""
 
     def __post_init__(self) -> None:
-        check_runs(self.runs)
         lays_out_anew = self.bolt and self.bolt_profile is None
         if self.train is None and (self.profile is None or lays_out_anew):
             raise InputError(

@@ -1,20 +1,18 @@
 """What programs that do the same work cost: counted under the software LBR, and timed.
 
 Instructions, taken branches and simulated mispredictions are counted in one emulated run of each
-program; they are exact, and the same in every run of a program that does the same each time. Wall
-time is noisy, so the programs take turns: each round runs every one of them once, the order turns
-round by round, and only times of one round are compared. The interval is distribution-free, see
-`median_interval`.
+program; they are exact, and the same in every run of a program that does the same each time. The
+first program is counted twice, which shows whether it does. Times are taken natively, by `timing`,
+and so is what hardware counts, by `perf_counters`.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
 import os
+import shutil
 import subprocess
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +21,19 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from lbr2pgo.model.exact_counts import Totals
+from lbr2pgo.pgo.code_size import CodeSize, code_size
+from lbr2pgo.pgo.perf_counters import EVENTS, EventCount, count_events, countable
+from lbr2pgo.pgo.standard_input import reading
 from lbr2pgo.pgo.steps import command_words, put, with_binary
+from lbr2pgo.pgo.timing import (
+    FEWEST_RUNS,
+    NOT_TIMED,
+    Interval,
+    Rounds,
+    median_interval,
+    sign_test,
+    time_in_turns,
+)
 from lbr2pgo.record.guest import find_guest
 from lbr2pgo.record.hardware import exit_code
 from lbr2pgo.record.options import RecordOptions
@@ -31,9 +41,6 @@ from lbr2pgo.record.software import record_software
 from lbr2pgo.support.arrays import F64
 from lbr2pgo.support.errors import InputError
 
-CONFIDENCE = 0.95
-FEWEST_RUNS = 6
-"""Rounds that an interval of this confidence needs: 2 · 0.5⁶ is the first below 0.05."""
 _NO_SAMPLES = 1 << 60  # branches between samples: only the totals are wanted
 
 
@@ -45,6 +52,15 @@ class Candidate:
     command: tuple[str, ...]
     swap: tuple[Path, Path] | None = None
     """A build, and the file in whose place the command finds it."""
+    build: Path | None = None
+    """The program's file, if it is not the command's first word."""
+    input: Path | None = None
+    """A file with its standard input, which else is empty."""
+
+    @property
+    def file(self) -> Path:
+        """The program."""
+        return self.build or Path(shutil.which(self.command[0]) or self.command[0])
 
     def set_up(self) -> None:
         """Put the build where the command finds it."""
@@ -52,15 +68,23 @@ class Candidate:
             put(*self.swap)
 
 
-def candidate_of(text: str, place: Path, build: Path, content: Path | None = None) -> Candidate:
+def candidate_of(
+    text: str,
+    place: Path,
+    build: Path,
+    content: Path | None = None,
+    source: Path | None = None,
+) -> Candidate:
     """A build of what is at a place, run by a command that names it, or finds it there.
 
-    `content` is the build's file, if it is not at `build` all the time.
+    `content` is the build's file, if it is not at `build` all the time; `source` has the command's
+    standard input.
     """
     named = with_binary(text, place, build)
+    file = content or build
     if named is not None:
-        return Candidate(str(build), command_words(named))
-    return Candidate(str(build), command_words(text), (content or build, place))
+        return Candidate(str(build), command_words(named), None, file, source)
+    return Candidate(str(build), command_words(text), (file, place), file, source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,59 +100,107 @@ class CountedRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
-    """A median, and where the true one lies with a confidence of `CONFIDENCE`."""
-
-    median: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
 class Measured:
     """What one program costs."""
 
     name: str
     counted: CountedRun
     seconds: F64
-    """(rounds,): wall time, process start included; empty if it was not timed."""
+    """(rounds,): user time; empty if it was not timed."""
+    size: CodeSize | None = None
+    """None where the program is no ELF file."""
+    again: CountedRun | None = None
+    """Another run of the same, of the first program."""
+    events: Sequence[Mapping[str, EventCount]] = ()
+    """What hardware counted of some native runs, of those events that it can count."""
+
+    def time_ratios(self, base: Measured) -> F64:
+        """(rounds,): its user time, with that of `base` as 1; empty if there is none."""
+        is_told = base.seconds.all()
+        return self.seconds / base.seconds if is_told else base.seconds[:0]
 
     def time_ratio(self, base: Measured) -> Interval | None:
-        """Its wall time, with that of `base` as 1; None if there is none."""
-        return median_interval(self.seconds / base.seconds) if len(self.seconds) else None
+        """The median of these; None if there are none."""
+        ratios = self.time_ratios(base)
+        return median_interval(ratios) if len(ratios) else None
+
+    def time_chance(self, base: Measured) -> float:
+        """How likely these ratios are, if both programs are equally fast."""
+        return sign_test(self.time_ratios(base))
 
     def count_ratios(self, base: Measured) -> dict[str, float | None]:
         """Instructions, taken branches and mispredictions, with those of `base` as 1."""
-        return {
-            name: getattr(self.counted.totals, name) / getattr(base.counted.totals, name)
-            if getattr(base.counted.totals, name)
-            else None
-            for name in ("instructions", "taken", "mispredicted")
-        }
+        return _ratios(self.counted, base.counted)
+
+    def event_ratios(self, base: Measured) -> dict[str, Interval]:
+        """Medians of what hardware counted, with those of `base` as 1, of each turn."""
+        found = {}
+        for name in self.events[0] if self.events else ():
+            runs = [each for each in zip(self.events, base.events, strict=True)
+                    if all(name in run and run[name].value for run in each)]  # fmt: skip
+            if len(runs) == len(self.events):
+                ratios = [own[name].value / other[name].value for own, other in runs]
+                found[name] = median_interval(np.array(ratios))
+        return found
+
+    @property
+    def noise(self) -> dict[str, float]:
+        """By what share counts differ from one run of it to the next."""
+        ratios = _ratios(self.again or self.counted, self.counted)
+        return {name: abs((ratio or 1.0) - 1) for name, ratio in ratios.items()}
+
+    @property
+    def repeats_output(self) -> bool:
+        """Whether it writes the same each time."""
+        return self.again is None or self.again.output == self.counted.output
 
 
-def measure(candidates: Sequence[Candidate], runs: int) -> list[Measured]:
-    """Count each program once and time it `runs` times (0: not at all).
+def _ratios(run: CountedRun, base: CountedRun) -> dict[str, float | None]:
+    return {
+        name: getattr(run.totals, name) / getattr(base.totals, name)
+        if getattr(base.totals, name)
+        else None
+        for name in ("instructions", "taken", "mispredicted")
+    }
 
-    A program for another kind of processor can't be timed here. Input is empty, standard output is
-    compared and dropped. Raises InputError where the programs do not exit alike or can't be
-    emulated, or for a number of runs that gives no interval; MissingToolError as
-    `record_software`.
+
+def measure(candidates: Sequence[Candidate], runs: Rounds) -> list[Measured]:
+    """Count each program once, the first one twice, and time them in turns.
+
+    A program for another kind of processor can't be timed here. Standard output is compared and
+    dropped. Raises InputError where the programs do not exit alike or can't be emulated;
+    MissingToolError as `record_software`.
     """
-    check_runs(runs)
-    names = [candidate.name for candidate in candidates]
-    with _kept({candidate.swap[1] for candidate in candidates if candidate.swap}):
-        counted = [_count(candidate) for candidate in candidates]
-        codes = [each.exit_code for each in counted]
-        _refuse_different_exits(names, codes)
+    first, names = candidates[0], [candidate.name for candidate in candidates]
+    with _kept(candidates), TemporaryDirectory(prefix="lbr2pgo-") as folder:
+        files = [Path(folder) / f"{number}.exact" for number in range(len(candidates))]
+        counted = [_count(*each) for each in zip(candidates, files, strict=True)]
+        again = _count(first)
+        codes = [each.exit_code for each in (*counted, again)]
+        _refuse_different_exits([*names, f"{first.name} once more"], codes)
+        sizes = [code_size(each.file, file) for each, file in zip(candidates, files, strict=True)]
         are_native = all(is_native(candidate.command) for candidate in candidates)
-        seconds = _time_rounds(candidates, runs if are_native else 0, codes[0])
-    return [Measured(*row) for row in zip(names, counted, seconds.T, strict=True)]
+        seconds = time_in_turns(
+            lambda number: _user_time(candidates[number], codes[0]),
+            len(candidates),
+            runs if are_native else NOT_TIMED,
+        )
+        events = _event_rounds(candidates, is_wanted=bool(len(seconds)))
+    repeated = (again, *[None] * (len(names) - 1))
+    rows = zip(names, counted, seconds.T, sizes, repeated, events, strict=True)
+    return [Measured(*row) for row in rows]
+
+
+def count(candidate: Candidate) -> CountedRun:
+    """Count one program once; raises as `measure`."""
+    with _kept([candidate]):
+        return _count(candidate)
 
 
 @contextmanager
-def _kept(files: Iterable[Path]) -> Iterator[None]:
+def _kept(candidates: Iterable[Candidate]) -> Iterator[None]:
     """Put files back that are replaced meanwhile, also when that is interrupted."""
+    files = {candidate.swap[1] for candidate in candidates if candidate.swap}
     with TemporaryDirectory(prefix="lbr2pgo-") as directory:
         copies = {file: Path(directory) / str(i) for i, file in enumerate(files)}
         for file, copy in copies.items():
@@ -140,40 +212,12 @@ def _kept(files: Iterable[Path]) -> Iterator[None]:
                 put(copy, file)
 
 
-def check_runs(runs: int) -> None:
-    """Raise InputError for a number of timed runs that gives no interval; 0 is good."""
-    if runs and runs < FEWEST_RUNS:
-        raise InputError(
-            f"{runs} runs can't give a {CONFIDENCE:.0%} confidence interval",
-            cure=f"Give --runs {FEWEST_RUNS} or more, or 0 to leave time out.",
-        )
-
-
 def differing_outputs(measured: Sequence[Measured]) -> list[str]:
-    """Names of programs whose output is not that of the first."""
-    first = measured[0].counted.output
-    return [each.name for each in measured if each.counted.output != first]
-
-
-def median_interval(values: F64) -> Interval:
-    """The median and its sign-test interval: the k-th smallest and the k-th largest value.
-
-    Each value lies below the true median with a chance of one half, whatever the distribution, so
-    k is the largest rank for which fewer than k of n values lie there with at most half of the
-    chance that the interval may miss. `values` is (n,), n at least `FEWEST_RUNS`.
-
-    >>> median_interval(np.arange(1.0, 16.0))  # n = 15: k = 4, it misses with a chance of 3.5 %
-    Interval(median=8.0, low=4.0, high=12.0)
-    """
-    ordered = np.sort(values)
-    n = len(ordered)
-    chance, rank = 0.5**n, 0
-    while chance <= (1 - CONFIDENCE) / 2:
-        rank += 1
-        chance += math.comb(n, rank) * 0.5**n
-    if rank == 0:
-        raise ValueError(f"{n} values are too few for an interval")
-    return Interval(float(np.median(ordered)), float(ordered[rank - 1]), float(ordered[-rank]))
+    """Names of programs whose output is not that of the first; none if that differs by itself."""
+    first, *others = measured
+    output = first.counted.output
+    is_told = first.repeats_output
+    return [each.name for each in others if is_told and each.counted.output != output]
 
 
 def count_exactly(candidates: Sequence[Candidate], folder: Path) -> list[tuple[CountedRun, Path]]:
@@ -181,7 +225,7 @@ def count_exactly(candidates: Sequence[Candidate], folder: Path) -> list[tuple[C
 
     Raises InputError where the programs do not do the same, as far as that is seen from outside.
     """
-    with _kept({candidate.swap[1] for candidate in candidates if candidate.swap}):
+    with _kept(candidates):
         files = [folder / f"{number}.exact" for number in range(len(candidates))]
         counted = [_count(*each) for each in zip(candidates, files, strict=True)]
     names = [candidate.name for candidate in candidates]
@@ -199,7 +243,7 @@ def _count(candidate: Candidate, exact: Path | None = None) -> CountedRun:
     with TemporaryDirectory(prefix="lbr2pgo-") as directory:
         options = RecordOptions(
             output=Path(directory) / "perf.data", command=candidate.command, period=_NO_SAMPLES,
-            emulate=True, exact=exact,
+            emulate=True, exact=exact, input=candidate.input or Path(os.devnull),
         )  # fmt: skip
         output = Path(directory) / "output"
         with output.open("wb") as stream:
@@ -214,31 +258,37 @@ def is_native(command: tuple[str, ...]) -> bool:
     return os.uname().machine in find_guest(command).architecture.uname
 
 
-def _time_rounds(candidates: Sequence[Candidate], runs: int, code: int) -> F64:
-    """(runs, candidates): seconds of each run."""
-    seconds = np.zeros((runs, len(candidates)))
-    for round_, i in _turns(runs, len(candidates)):
-        candidates[i].set_up()
-        start = time.perf_counter()
-        done = subprocess.run(
-            candidates[i].command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            check=False,
+def _user_time(candidate: Candidate, code: int) -> float:
+    """Seconds of a native run, of what it started too; raises InputError if it ends otherwise."""
+    candidate.set_up()
+    with reading(candidate.input) as stdin:
+        process = subprocess.Popen(
+            candidate.command, stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        seconds[round_, i] = time.perf_counter() - start
-        _refuse_different_exits(
-            [f"{candidates[i].name} emulated", "run natively"], [code, exit_code(done.returncode)]
-        )
-    return seconds
+        try:
+            _, status, used = os.wait4(process.pid, 0)
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+    process.returncode = os.waitstatus_to_exitcode(status)
+    _refuse_different_exits(
+        [f"{candidate.name} emulated", "run natively"], [code, exit_code(process.returncode)]
+    )
+    return used.ru_utime
 
 
-def _turns(rounds: int, candidates: int) -> Iterator[tuple[int, int]]:
-    """Every candidate once a round; another one begins each time, so that none is always first."""
-    for round_ in range(rounds):
-        for turn in range(candidates):
-            yield round_, (round_ + turn) % candidates
+def _event_rounds(
+    candidates: Sequence[Candidate], *, is_wanted: bool
+) -> list[list[dict[str, EventCount]]]:
+    """By candidate, what hardware counted in each of its runs; no run where it counts nothing."""
+    events = countable(EVENTS) if is_wanted else ()
+    found: list[list[dict[str, EventCount]]] = [[] for _ in candidates]
+    for _ in range(FEWEST_RUNS if events else 0):
+        for candidate, runs in zip(candidates, found, strict=True):
+            candidate.set_up()
+            runs.append(count_events(candidate.command, candidate.input, events))
+    return found
 
 
 def _refuse_different_exits(names: Sequence[str], codes: Sequence[int]) -> None:

@@ -12,6 +12,8 @@ from lbr2pgo.support.output import write_pieces
 
 PLAIN = "plain"
 """The build that the others are compared with."""
+AGAIN = "plain again"
+"""The same, counted once more, to see how far it repeats itself."""
 _LEAST_SAVED = 0.01
 """Who saves so little is not to be compared with."""
 
@@ -65,9 +67,14 @@ class Results:
             self.costs = {}
         return bool(self.costs)
 
+    @property
+    def names(self) -> list[str]:
+        """Of all builds."""
+        return [name for name in self.costs if name != AGAIN]
+
     def add(self, name: str, costs: dict[str, Cost]) -> None:
-        """Keep the costs of a build."""
-        self.costs[name] = costs
+        """Keep the costs of a build, beside those of other commands."""
+        self.costs[name] = {**self.costs.get(name, {}), **costs}
         stored = {
             "program": self._program,
             "builds": {
@@ -102,15 +109,24 @@ class Results:
         costs = [self.costs[name][command] for command in commands]
         return sum(each.instructions for each in costs), sum(each.taken for each in costs)
 
+    def noise(self, commands: Sequence[str]) -> float:
+        """By what share the plain build's costs differ from one run to the next."""
+        return abs(self.ratio(AGAIN, commands) - 1) if AGAIN in self.costs else 0.0
+
     def behaves(self, name: str) -> bool:
-        """Whether it ends and writes as the plain build does, with every command."""
+        """Whether it ends and writes as the plain build does, with every command.
+
+        What that writes otherwise in each run says nothing.
+        """
+        again = self.costs.get(AGAIN, self.costs[PLAIN])
         return all(
-            (cost.exit_code, cost.output) == (base.exit_code, base.output)
+            cost.exit_code == base.exit_code
+            and (cost.output == base.output or again[command].output != base.output)
             for command, cost in self.costs[name].items()
             for base in [self.costs[PLAIN][command]]
         )
 
     def ranked(self, commands: Sequence[str], names: Iterable[str] | None = None) -> list[str]:
         """Those that behave, the cheapest first; of equals, the first by name."""
-        some = filter(self.behaves, self.costs if names is None else names)
+        some = filter(self.behaves, self.names if names is None else names)
         return sorted(some, key=lambda name: (self.ratio(name, commands), name))

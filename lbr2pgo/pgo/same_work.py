@@ -9,23 +9,28 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lbr2pgo.pgo.measure import is_native
+from lbr2pgo.pgo.standard_input import reading
 from lbr2pgo.pgo.steps import command_words, put
+from lbr2pgo.pgo.training import Training
 from lbr2pgo.support.errors import InputError
 
 
-def check_same_work(commands: Sequence[str], place: Path, first: Path, second: Path) -> None:
-    """Run the commands natively with each build in its place; the second one stays there.
+def check_same_work(training: Training, place: Path, first: Path, second: Path) -> None:
+    """Run the training's commands natively with each build in its place.
 
-    Raises InputError for the first command whose exit code or standard output differ, unless they
-    differ between two runs of the first build, too. Says nothing of programs for other processors.
+    The second one stays there. Raises InputError for the first command whose exit code or standard
+    output differ, unless they differ between two runs of the first build, too. Says nothing of
+    programs for other processors.
     """
-    for command in map(command_words, commands):
+    for command in map(command_words, training.commands):
         put(second, place)
         if not is_native(command):
             return
-        result = _result(command)
+        source = training.input
+        result = _result(command, source)
         put(first, place)
-        differs = _result(command) != result and _result(command) == _result(command)
+        plain = _result(command, source)
+        differs = plain != result and plain == _result(command, source)
         put(second, place)
         if differs:
             raise InputError(
@@ -35,8 +40,9 @@ def check_same_work(commands: Sequence[str], place: Path, first: Path, second: P
             )
 
 
-def _result(command: Sequence[str]) -> tuple[int, str]:
-    done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    )
+def _result(command: Sequence[str], source: Path | None) -> tuple[int, str]:
+    with reading(source) as stdin:
+        done = subprocess.run(
+            command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
     return done.returncode, hashlib.sha256(done.stdout).hexdigest()

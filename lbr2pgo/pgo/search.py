@@ -3,24 +3,26 @@
 Every kind is one `lbr2pgo pgo` of its own, which stops before it measures; what came out is counted
 here, exactly, on the commands that judge. Kinds whose plain sibling is far behind are not tried,
 the best one is refined, and again by all at once that helped, and only the best are laid out anew.
+What changes no code is not counted. The winner is counted on inputs that had no part in the choice.
 What was counted is kept, for a search that was cut off.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
+from time import monotonic
 
-from lbr2pgo.pgo.built_code import same_code
+from lbr2pgo.pgo.built_code import code_digest
 from lbr2pgo.pgo.flags import BuildFlags, WantedFlags, config_file, layout_flags, profile_flags
 from lbr2pgo.pgo.kinds import INSTRUMENTED, SHIPPED, TRAINING_FLAGS, ProfileKind
 from lbr2pgo.pgo.loop_options import LoopOptions
-from lbr2pgo.pgo.measure import Measured, candidate_of, measure
-from lbr2pgo.pgo.results import PLAIN, Cost, Results
+from lbr2pgo.pgo.measure import Measured, candidate_of, count, measure
+from lbr2pgo.pgo.results import AGAIN, PLAIN, Cost, Results
 from lbr2pgo.pgo.source_trees import Trees
 from lbr2pgo.pgo.steps import Say, put
 from lbr2pgo.pgo.training import Training
@@ -50,8 +52,13 @@ class SearchOptions:
     """
     tests: tuple[str, ...]
     """Commands that judge; with none, those of the training do."""
+    confirm: tuple[str, ...]
+    """Commands that don't, and show what the winner is worth; with none, every third test does."""
     budget: float | None
-    """Seconds after which nothing is begun, and what runs is stopped."""
+    """Seconds after which nothing is begun, and what runs is stopped.
+
+    Layouts that were asked for have some of it to themselves.
+    """
     jobs: int
 
     def __post_init__(self) -> None:
@@ -80,13 +87,19 @@ class SearchOptions:
         return SHIPPED if self.loop.compiler == "clang" else SHIPPED[:1]
 
     @property
+    def held_back(self) -> tuple[str, ...]:
+        """The commands that have no part in the choice."""
+        return self.confirm or self.tests[2::3]
+
+    @property
     def judges(self) -> tuple[str, ...]:
         """The commands that judge."""
-        return self.tests or self.training.commands
+        tests = tuple(test for test in self.tests if test not in self.held_back)
+        return tests or self.training.commands
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """All that is counted."""
+        """What is counted of every kind."""
         return tuple(dict.fromkeys((*self.judges, *self.training.commands)))
 
 
@@ -96,13 +109,18 @@ class Search:
     def __init__(self, options: SearchOptions, say: Say) -> None:
         self.options, self._say = options, say
         self._place, work = options.loop.binary, options.loop.work.absolute()
-        self.variants = Variants(options.loop, options.training, options.budget)
+        self.variants = Variants(options.loop, options.training)
         self.results = Results(work / "search.json")
         self.left_out: dict[str, str] = {}
         """Names of kinds that were not counted, and why."""
         self.config = work / "best.cfg"
         """Flags of the best build, as clang reads them from a file."""
         self._copies, self._counting = work / "trees", Lock()
+        self._ends = None if options.budget is None else monotonic() + options.budget
+        self._slowest = 0.0
+        """Seconds that a kind took."""
+        self._digests: dict[str, str] = {}
+        """Of the code of kinds, by their names."""
         self._kinds: dict[str, ProfileKind] = {}
         """All that were to be tried, by their names, what is simplest first."""
 
@@ -117,10 +135,21 @@ class Search:
             for stage in self._stages():
                 for done in [pool.submit(self._go_through, chain, trees) for chain in stage]:
                     done.result()
-        best = self.best(self.options.judges)
+        best = self._confirmed()
         put(self._build_of(best), self._place)
         if best is not None and self.options.loop.compiler == "clang":
             write_pieces(self.config, [config_file(self._flags(best)).encode()])
+        return best
+
+    def _confirmed(self) -> ProfileKind | None:
+        """The best kind that does the same on what was held back, counted there."""
+        held_back = [text for text in self.options.held_back if text not in self.options.commands]
+        self._count(None, held_back)
+        while (best := self.best(self.options.judges)) is not None:
+            for kind in filter(None, (self.yardstick(best), best)):
+                self._count(kind, held_back)
+            if self.results.behaves(best.name):
+                break
         return best
 
     def _flags(self, kind: ProfileKind) -> BuildFlags:
@@ -142,28 +171,33 @@ class Search:
         Of those that hardly differ, the one that asks least of the builds to come.
         """
         ranked = self.results.ranked(commands, self._counted())
-        most = self.results.ratio(ranked[0], commands) * _NO_MATTER
+        most = self.results.ratio(ranked[0], commands) * self._no_matter(commands)
         simplest = [PLAIN, *self._kinds]
         near = (name for name in ranked if self.results.ratio(name, commands) <= most)
         return self._kinds.get(min(near, key=simplest.index))
 
+    def _no_matter(self, commands: Sequence[str]) -> float:
+        """By what factor costs may differ and are the same."""
+        return max(_NO_MATTER, 1 + self.results.noise(commands))
+
     def loss_by_training(self) -> tuple[ProfileKind | None, float]:
         """What the training alone would choose, and what share more that costs in the tests."""
         trained, best = (
-            self.best(each) for each in (self.options.training.commands, self.options.tests)
+            self.best(each) for each in (self.options.training.commands, self.options.judges)
         )
         costs = [
-            self.results.ratio(each.name if each else PLAIN, self.options.tests)
+            self.results.ratio(each.name if each else PLAIN, self.options.judges)
             for each in (trained, best)
         ]
         loss = costs[0] / costs[1] - 1
-        return trained, loss if loss > _NO_MATTER - 1 else 0.0
+        return trained, loss if loss > self._no_matter(self.options.judges) - 1 else 0.0
 
     def timed(self, best: ProfileKind | None) -> list[Measured]:
-        """The plain build and the best one by the first command that judges, with their times."""
+        """The plain build and the best one, with their times, by a command that had no part."""
         builds = dict.fromkeys((self._build_of(None), self._build_of(best)))
-        text = self.options.judges[0]
-        candidates = [candidate_of(text, self._place, build) for build in builds]
+        text = (self.options.held_back or self.options.judges)[0]
+        source = self.options.training.input
+        candidates = [candidate_of(text, self._place, build, source=source) for build in builds]
         return measure(candidates, self.options.loop.runs)
 
     def _build_of(self, kind: ProfileKind | None) -> Path:
@@ -191,13 +225,14 @@ class Search:
             yield chains
 
     def _build_plain(self) -> None:
-        self.variants.build_plain(Path.cwd())
+        began = monotonic()
+        self.variants.build_plain(Path.cwd(), self._ends)
         digest = hashlib.sha256(self.variants.plain.read_bytes())
         digest.update("\0".join((self.options.loop.build, *self.options.commands)).encode())
         if self.results.begin(digest.hexdigest()):
             self._say("   goes on with what an earlier search has counted")
-        if PLAIN not in self.results.costs:
-            self._count(None)
+        self._count(None)
+        self._slowest = monotonic() - began
 
     def _shipped(self) -> Iterator[Chain]:
         yield self.options.kinds[:1]
@@ -238,16 +273,22 @@ class Search:
         """Anew, the best that the compiler made, each once: flags may have changed nothing."""
         layout, found = self.options.loop.layout, list[ProfileKind]()
         for kind in self._compiled():
-            build = self._build_of(kind)
-            if len(found) < _LAID_OUT and not any(self._is_same(build, each) for each in found):
+            if len(found) < _LAID_OUT and self._like(kind, found) is None:
                 found.append(kind)
         if self._is_counted(INSTRUMENTED):
             found.append(INSTRUMENTED)
         for each in found if layout else ():
             yield [replace(each, layout=layout)]
 
-    def _is_same(self, build: Path, kind: ProfileKind) -> bool:
-        return same_code(build, self._build_of(kind))
+    def _like(self, kind: ProfileKind, others: Iterable[ProfileKind]) -> ProfileKind | None:
+        """The first of some others that has the same code."""
+        own = self._digest(kind)
+        return next((each for each in others if self._digest(each) == own), None)
+
+    def _digest(self, kind: ProfileKind) -> str:
+        if kind.name not in self._digests:
+            self._digests[kind.name] = code_digest(self._build_of(kind))
+        return self._digests[kind.name]
 
     def _compiled(self) -> list[ProfileKind]:
         """What the compiler made so far, the best first."""
@@ -259,28 +300,51 @@ class Search:
         for kind in chain:
             if kind.name in self.results.costs:
                 continue
+            began = monotonic()
             try:
                 with trees.one() as tree:
-                    self.variants.build(kind, tree)
-                self._count(kind)
+                    self.variants.build(kind, tree, self._deadline(kind))
+                self._judge(kind)
             except InputError as error:
                 self.left_out[kind.name] = error.headline
                 self._say(f"   {kind.name}: left out: {error.headline}")
+            self._slowest = max(self._slowest, monotonic() - began)
 
-    def _count(self, kind: ProfileKind | None) -> None:
-        """On every command, one after the other: programs may run in the binary's place."""
-        name, build = kind.name if kind else PLAIN, self._build_of(kind)
-        with self._counting:
-            costs = {text: self._cost(text, build) for text in self.options.commands}
-            self.results.add(name, costs)
-        if kind is None:
+    def _deadline(self, kind: ProfileKind) -> float | None:
+        """When its build is stopped: a layout that was asked for has time of its own."""
+        if self._ends is None or self.options.budget is None:
+            return None
+        if kind.layout or not self.options.loop.layout:
+            return self._ends
+        return self._ends - min(_LAID_OUT * self._slowest, self.options.budget / 2)
+
+    def _judge(self, kind: ProfileKind) -> None:
+        """Count a kind, unless it has the code of another one."""
+        counted = [each for each in list(self._kinds.values()) if self._is_counted(each)]
+        same = self._like(kind, counted)
+        if same is not None:
+            self.results.add(kind.name, self.results.costs[same.name])
+            self._say(f"   {kind.name}: the same code as {same.name}")
             return
-        ratios = [self.results.ratios(name, text) for text in self.options.judges]
+        self._count(kind)
+        ratios = [self.results.ratios(kind.name, text) for text in self.options.judges]
         said = ", ".join(f"{each[0]:.4f} of the instructions, {each[1]:.4f} of the taken branches"
                          for each in ratios)  # fmt: skip
-        self._say(f"   {name}: {said}")
+        self._say(f"   {kind.name}: {said}")
+
+    def _count(self, kind: ProfileKind | None, commands: Sequence[str] | None = None) -> None:
+        """One command after the other, as programs may run in the binary's place; plain ones twice.
+
+        What was counted is left out.
+        """
+        build = self._build_of(kind)
+        wanted = self.options.commands if commands is None else commands
+        for name in (PLAIN, AGAIN) if kind is None else (kind.name,):
+            with self._counting:
+                known = self.results.costs.get(name, {})
+                costs = {text: self._cost(text, build) for text in wanted if text not in known}
+                self.results.add(name, costs)
 
     def _cost(self, text: str, build: Path) -> Cost:
-        (measured,) = measure([candidate_of(text, self._place, build)], 0)
-        run = measured.counted
+        run = count(candidate_of(text, self._place, build, source=self.options.training.input))
         return Cost(run.totals.instructions, run.totals.taken, run.exit_code, run.output)

@@ -62,8 +62,7 @@ class Trainer:
         if self._options.instrumented:
             self._begin("Train")
             put(need(self._work.training, "training-build"), self._options.binary)
-            commands, any_status = self.training.commands, self.training.any_status
-            count(commands, self._work.counts, self._say, any_status=any_status)
+            count(self.training, self._work.counts, self._say)
             return
         for build, recording in reversed(self._recorded()):
             put(build, self._options.binary)

@@ -43,6 +43,8 @@ class Training:
     """Count every branch under the software LBR: no profile is better."""
     any_status: bool = False
     """A command may end with another status than 0."""
+    input: Path | None = None
+    """A file with the standard input of each command."""
 
     def __post_init__(self) -> None:
         if self.exact and self.call_graph:
@@ -67,6 +69,7 @@ def _record_options(training: Training, command: str, output: Path) -> RecordOpt
     return RecordOptions(
         output=output, command=command_words(command), period=training.period,
         call_graph=training.call_graph, cycles=True, emulate=training.emulate,
+        input=training.input,
         exact=exact_beside(output) if training.exact else None,
     )  # fmt: skip
 
@@ -106,7 +109,8 @@ def record(
     exact = () if options.exact is None else ("--exact", str(options.exact))
     given = (*emulate, *chains, *period, *exact, "-o", str(output))
     words = ("lbr2pgo", "record", *given, "--", *options.command)
-    say(f"   {shlex.join(words)}")
+    source = () if training.input is None else ("<", shlex.quote(str(training.input)))
+    say(f"   {' '.join((shlex.join(words), *source))}")
     recorder = "perf" if choice.hardware else "the software LBR"
     say(f"   with {recorder}: {choice.reason}")
     if choice.hardware:

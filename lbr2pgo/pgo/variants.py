@@ -23,10 +23,9 @@ from lbr2pgo.support.errors import InputError
 class Variants:
     """Builds in directories of their own; each takes what it shares with one before from there."""
 
-    def __init__(self, loop: LoopOptions, training: Training, seconds: float | None) -> None:
+    def __init__(self, loop: LoopOptions, training: Training) -> None:
         self._loop, self._training = loop, training
         self._directory = loop.work.absolute()
-        self._ends = None if seconds is None else monotonic() + seconds
 
     def place(self, kind: ProfileKind) -> Workplace:
         """Where the files of a kind lie."""
@@ -43,14 +42,17 @@ class Variants:
         work = self.place(kind)
         return work.file(kind.layout) if kind.layout else work.rebuilt
 
-    def build_plain(self, tree: Path) -> None:
-        """The build without a profile, for that by lines to go on with."""
-        self._pgo(SHIPPED[0], tree, "build", "build")
+    def build_plain(self, tree: Path, ends: float | None) -> None:
+        """The build without a profile, for that by lines to go on with; ends as `build`."""
+        self._pgo(SHIPPED[0], tree, "build", "build", ends)
 
-    def build(self, kind: ProfileKind, tree: Path) -> None:
-        """Train and build with the profile, or lay out what that gave."""
+    def build(self, kind: ProfileKind, tree: Path, ends: float | None) -> None:
+        """Train and build with the profile, or lay out what that gave.
+
+        `ends` is when it is stopped, in the time of `monotonic`.
+        """
         if kind.layout:
-            self._pgo(kind, tree, kind.layout, kind.layout)
+            self._pgo(kind, tree, kind.layout, kind.layout, ends)
             in_tree = Workplace(self._directory, tree / self._loop.binary)
             work = self.place(kind)
             made = in_tree.laid_out if kind.layout == "bolt" else work.propelled
@@ -58,11 +60,11 @@ class Variants:
         else:
             first = self._seed(kind)
             if first == "training-build":
-                self._pgo(kind, tree, first, first)
+                self._pgo(kind, tree, first, first, ends)
                 first = "train"
             if kind.training and not kind.refined:
                 self._check_training_build(kind)
-            self._pgo(kind, tree, first, "again" if kind.refined else "rebuild")
+            self._pgo(kind, tree, first, "again" if kind.refined else "rebuild", ends)
 
     def command(self, kind: ProfileKind) -> str:
         """Words of the `lbr2pgo pgo` that does the same alone."""
@@ -117,13 +119,15 @@ class Variants:
         if old.compilers.exists():  # the build had to go this way
             new.compilers.mkdir(exist_ok=True)
 
-    def _pgo(self, kind: ProfileKind, tree: Path, first: str, last: str) -> None:
+    def _pgo(
+        self, kind: ProfileKind, tree: Path, first: str, last: str, ends: float | None
+    ) -> None:
         self.place(kind).directory.mkdir(parents=True, exist_ok=True)
         copied = [] if tree == Path.cwd() else ["--copy-of", str(Path.cwd())]
         words = [*self._words(kind), *copied, "--from-step", first, "--to-step", last]
         command = [sys.executable, "-m", "lbr2pgo", "pgo", *words]
-        seconds = None if self._ends is None else self._ends - monotonic()
-        code = run_limited(command, tree, self.log(kind), seconds)
+        seconds = None if ends is None else ends - monotonic()
+        code = run_limited(command, tree, self.log(kind), seconds, self._training.input)
         if code:
             said = self.log(kind).read_text(errors="replace")
             _, _, error = said.rpartition("lbr2pgo: error: ")

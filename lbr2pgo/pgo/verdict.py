@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lbr2pgo.pgo.measure import Interval, Measured, differing_outputs
+from lbr2pgo.pgo.loop_options import LoopOptions
+from lbr2pgo.pgo.measure import Measured, differing_outputs
 
 _WORTH_IT = 0.99
-"""Without times: what instructions and taken branches together must come down to."""
+"""Where no time is certain: what instructions and taken branches together must come down to."""
 _WORDS = {"instructions": "instructions", "taken": "taken branches"}
 
 
@@ -27,11 +29,13 @@ class Built:
     """The command that laid it out anew, if one did."""
 
 
-def verdict(builds: Sequence[Built], measured: Sequence[Measured]) -> Iterator[str]:
+def verdict(
+    builds: Sequence[Built], measured: Sequence[Measured], options: LoopOptions
+) -> Iterator[str]:
     """Sentences for the user; `measured` are the builds in their order, or nothing.
 
-    A build is better than the first if its wall time is, with the interval's confidence; where
-    there are no times, if it needs clearly fewer instructions and taken branches.
+    A build is better than the first if its user time certainly is; where times tell no build from
+    the first, if it needs clearly fewer instructions and taken branches.
     """
     best = _best(measured) if measured else len(builds) - 1
     if not measured:
@@ -44,7 +48,18 @@ def verdict(builds: Sequence[Built], measured: Sequence[Measured]) -> Iterator[s
             yield f"  {each.name} {_change(each, measured[0])}."
     for name in differing_outputs(measured) if measured else ():
         yield f"  {name} writes another output than the plain build: look into that first."
+    if measured:
+        yield _input(options)
     yield from _advice(builds[best])
+
+
+def _input(options: LoopOptions) -> str:
+    if options.is_measured_by_training:
+        return (
+            f"WARNING: measured on what it was trained with ({options.measured}), which flatters a "
+            "profile: --measure CMD gives another input."
+        )
+    return f"Measured on: {options.measured}"
 
 
 def _advice(chosen: Built) -> Iterator[str]:
@@ -57,36 +72,51 @@ def _advice(chosen: Built) -> Iterator[str]:
 
 
 def _best(measured: Sequence[Measured]) -> int:
-    """Number of the build that is surely better than the first, and the most so; 0 for none."""
+    """Number of the build that is surely better than the first, and the most so; 0 for none.
+
+    Counts decide where no time does: it may be noise.
+    """
     base, others = measured[0], set(differing_outputs(measured))
-    gains = {
-        i: cost
-        for i, each in enumerate(measured)
-        if i and each.name not in others and (cost := _cost(each, base)) is not None
-    }
+    same = {i: each for i, each in enumerate(measured) if i and each.name not in others}
+    times = {i: each.time_ratio(base) for i, each in same.items()}
+    faster = {i: time.median for i, time in times.items() if time is not None and time.high < 1}
+    slower = {i for i, time in times.items() if time is not None and time.low > 1}
+    costs = {i: _count_cost(each, base) for i, each in same.items() if i not in slower}
+    gains = faster or {i: cost for i, cost in costs.items() if cost < _WORTH_IT}
     return min(gains, key=lambda i: gains[i], default=0)
 
 
-def _cost(each: Measured, base: Measured) -> float | None:
-    """What a build costs, with the first one as 1; None if it is not surely less."""
-    time = each.time_ratio(base)
-    if time is not None:
-        return time.median if time.high < 1 else None
+def _count_cost(each: Measured, base: Measured) -> float:
+    """Of instructions and taken branches together, with those of the first build as 1."""
     ratios = each.count_ratios(base)
-    cost = (ratios["instructions"] or 1.0) * (ratios["taken"] or 1.0)
-    return cost if cost < _WORTH_IT else None
+    return math.prod(
+        ratio
+        for name in _WORDS
+        if (ratio := ratios[name]) is not None and abs(1 - ratio) > base.noise[name]
+    )
 
 
 def _change(each: Measured, base: Measured) -> str:
-    counts = [
-        f"{abs(1 - ratio):.1%} {'fewer' if ratio < 1 else 'more'} {_WORDS[name]}"
-        for name, ratio in each.count_ratios(base).items()
-        if name in _WORDS and ratio is not None
+    certain, noise = list[str](), list[str]()
+    for name, ratio in each.count_ratios(base).items():
+        if name in _WORDS and ratio is not None:
+            change = f"{abs(1 - ratio):.1%} {'fewer' if ratio < 1 else 'more'} {_WORDS[name]}"
+            (certain if abs(1 - ratio) > base.noise[name] else noise).append(change)
+    time = each.time_ratio(base)
+    if time is not None:
+        chance = f"p = {each.time_chance(base):.2g}"
+        said = f"{time.median:.3f} of its user time ({time.low:.3f} to {time.high:.3f}, {chance})"
+        (certain if time.excludes_one else noise).append(said)
+    parts = [
+        f"needs {' and '.join(certain)} than the plain build" if certain else "needs the same",
+        *(["not timed"] if time is None else []),
+        *([f"noise: {', '.join(noise)}"] if noise else []),
+        *_size(each, base),
     ]
-    return f"needs {' and '.join(counts)} than the plain build{_time(each.time_ratio(base))}"
+    return "; ".join(parts)
 
 
-def _time(ratio: Interval | None) -> str:
-    if ratio is None:
-        return ", not timed"
-    return f", and {ratio.median:.3f} of its time ({ratio.low:.3f} to {ratio.high:.3f})"
+def _size(each: Measured, base: Measured) -> Iterator[str]:
+    if each.size is not None and base.size is not None:
+        pages = f"{each.size.hot_pages:,} hot pages in place of {base.size.hot_pages:,}"
+        yield f"code of {each.size.text / base.size.text:.2f} times the size, {pages}"

@@ -6,8 +6,9 @@ import signal
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 from typing import BinaryIO
 
@@ -26,20 +27,18 @@ def run_foreground(
     environment: Mapping[str, str],
     output: BinaryIO | None = None,
     ending: Ending | None = None,
-    *,
-    passes_input: bool = False,
+    source: Path | None = None,
 ) -> int:
     """Run a command to its end; returns what `Popen.wait` does, but 0 if it dies of its ending.
 
-    `output` takes its standard output, which else passes through; its input is empty then, unless
-    that is to pass through all the same.
+    `output` takes its standard output, and `source` gives its input; these pass through else.
     The terminal's interrupt is the program's business alone, and what ends only this process is
     passed on, so that what was recorded can still be written. Both hold before the command starts:
     a signal may come with its first breath.
     """
     children: list[subprocess.Popen[bytes]] = []
-    stdin = None if output is None or passes_input else subprocess.DEVNULL
     with (
+        nullcontext() if source is None else source.open("rb") as stdin,
         _signals_to(children),
         subprocess.Popen(command, env=dict(environment), stdin=stdin, stdout=output) as process,
     ):

@@ -267,7 +267,8 @@ def record_hardware(
     """
     command = _first_accepted(machine, options, trial or _run_captured)
     with watch(partial(_recorded, options.output)) if watch else nullcontext():
-        done = (record or partial(_run_foreground, ending=_ending(options)))(command)
+        run = partial(_run_foreground, ending=_ending(options), source=options.input)
+        done = (record or run)(command)
     is_usual_end = options.is_attached and done.returncode == -signal.SIGINT
     return 0 if is_usual_end else exit_code(done.returncode)
 
@@ -323,8 +324,8 @@ def _run_captured(command: Command) -> subprocess.CompletedProcess[str]:
 
 
 def _run_foreground(
-    command: Command, ending: Ending | None = None
+    command: Command, ending: Ending | None = None, source: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Wait for a command through Ctrl-C: perf gets it too, and finishes its file."""
-    code = run_foreground(command, os.environ, ending=ending)
+    code = run_foreground(command, os.environ, ending=ending, source=source)
     return subprocess.CompletedProcess(command, code)

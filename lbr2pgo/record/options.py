@@ -64,6 +64,8 @@ class RecordOptions:
     """Sample instructions, and no branches, with perf."""
     emulate: bool = False
     """Use the software LBR even where hardware could record."""
+    input: Path | None = None
+    """A file with the command's standard input, in place of our own."""
     dry_run: bool = False
     """Say what would be done, do nothing."""
     exact: Path | None = None

@@ -97,8 +97,8 @@ def record_software(
 ) -> RecordResult:
     """Run the command under emulation and write what it recorded.
 
-    The program's own output and signals pass through; `program_output` takes the output instead,
-    and then the program's input is empty. Where the recording goes to standard output, the
+    The program's own output and signals pass through; `program_output` takes the output instead.
+    Where the recording goes to standard output, the
     program's output goes to standard error. `watch` is entered while it runs. A program that
     crashes or is killed leaves a valid recording of what it did until then. An older recording is
     kept as `FILE.old`, and stays in its place where nothing was recorded. Raises MissingToolError
@@ -159,8 +159,8 @@ def _run(
     if output is None and is_standard_output(options.output):
         # As perf does (tools/perf/util/evlist.c, evlist__prepare_workload).
         with os.fdopen(os.dup(2), "wb") as error_stream:
-            return run_foreground(command, environment, error_stream, ending, passes_input=True)
-    return run_foreground(command, environment, output, ending)
+            return run_foreground(command, environment, error_stream, ending, options.input)
+    return run_foreground(command, environment, output, ending, options.input)
 
 
 def _recorded(directory: Path) -> str:

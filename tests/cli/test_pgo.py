@@ -32,8 +32,9 @@ def test_a_program_is_built_trained_rebuilt_and_measured(command):
         "4. Convert for the compiler", "5. Build with the profile", "6. Measure",
     ]  # fmt: skip
     rows = [line.split()[0] for line in answer.out.splitlines()]
-    assert rows[-8:-5] == ["program", "app.lbr2pgo/app.before", "app"]
-    assert rows[-5:] == ["Verdict:", "Ship", "Keep", "Keep", "Keep"]
+    assert rows[-9:-6] == ["program", "app.lbr2pgo/app.before", "app"]
+    assert rows[-6:] == ["Verdict:", "Measured", "Ship", "Keep", "Keep", "Keep"]
+    assert "Measured on: ./app 3\n" in answer.out
     assert "Ship app." in answer.out
     assert "samples for each location of hot functions" in answer.err
     assert "-fprofile-sample-use=" in answer.err

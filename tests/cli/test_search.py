@@ -24,7 +24,7 @@ def test_a_table_names_every_kind_and_the_verdict_what_to_keep(command, tool):
     answer = command(
         "pgo", "--search", "--build", f"clang-22 $CFLAGS {SOURCE} -o app $LDFLAGS", "--binary",
         "app", "--train", "./app 1", "--test", "./app 2", "-c", "1009", "--runs", "0", "--emulate",
-        "--instrumented",
+        "--instrumented", "--confirm", "./app 3",
     )  # fmt: skip
     assert answer.code == 0
     header, *rows = answer.out.splitlines()
@@ -38,6 +38,10 @@ def test_a_table_names_every_kind_and_the_verdict_what_to_keep(command, tool):
     assert f"Keep {config}: with --config={config}, clang has all of its flags." in rows
     assert os.access("app", os.X_OK)
     assert "instrumented" in names[:verdict]
+    confirmed = (
+        "On what had no part in the choice \\(./app 3\\): 0[.][0-9]+ of the instructions, .*"
+    )
+    assert any(re.fullmatch(confirmed, row) for row in rows)
     beside = re.compile(r"It saves .*\d+% of the taken branches that instrumented saves[.]")
     assert any(map(beside.fullmatch, rows))
 

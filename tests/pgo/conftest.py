@@ -10,6 +10,7 @@ from builders.loops import BUILD, MakeLoop
 
 from lbr2pgo.pgo.loop import Loop
 from lbr2pgo.pgo.loop_options import LoopOptions
+from lbr2pgo.pgo.timing import NOT_TIMED
 from lbr2pgo.pgo.training import Training
 
 TESTBINS = Path(__file__).parents[2] / "testbins"
@@ -40,7 +41,7 @@ def loop(
     def make(**changes: Any) -> Loop:
         plain: dict[str, Any] = {
             "build": BUILD, "binary": Path("app"), "train": Training(("./app 2",), 1009, True),
-            "profile": None, "probes": False, "bolt": False, "measure": None, "runs": 0,
+            "profile": None, "probes": False, "bolt": False, "measure": None, "runs": NOT_TIMED,
             "work": Path("work"),
         }  # fmt: skip
         return Loop(LoopOptions(**{**plain, **changes}), said.append)

@@ -10,6 +10,7 @@ from lbr2pgo.pgo.cargo import ByRustflags, built_program, rustc_flags
 from lbr2pgo.pgo.flags import WantedFlags, plain_flags, profile_flags, training_flags
 from lbr2pgo.pgo.loop import Loop
 from lbr2pgo.pgo.loop_options import LoopOptions
+from lbr2pgo.pgo.timing import NOT_TIMED
 from lbr2pgo.pgo.training import Training
 from lbr2pgo.support.errors import InputError, MissingToolError
 
@@ -74,7 +75,7 @@ def test_a_package_goes_through_the_loop(package: Path, tool: Callable[[str], st
     options = LoopOptions(
         build="cargo build --release --offline", binary=binary,
         train=Training((str(binary),), 1009, True), profile=None, probes=False, bolt=False,
-        measure=None, runs=0, work=Path("work"), cargo=True,
+        measure=None, runs=NOT_TIMED, work=Path("work"), cargo=True,
     )  # fmt: skip
     loop = Loop(options, lambda _: None)
     plain, rebuilt = (each.counted.totals for each in loop.run())

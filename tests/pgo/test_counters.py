@@ -5,14 +5,20 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from lbr2pgo.pgo.counters import count, merge_counts
+from lbr2pgo.pgo.training import Training
 from lbr2pgo.support.errors import InputError, MissingToolError, OutputError
 
 SOURCE = "int main(int argc, char **argv) { int s = 0; while (argc--) s += argc; return s > 9; }"
+
+
+def trained(*commands: str) -> Training:
+    return Training(commands, None, emulate=False)
 
 
 @pytest.fixture
@@ -37,7 +43,7 @@ def test_runs_of_several_commands_add_up_and_earlier_ones_are_forgotten(
 ) -> None:
     raw, said = place("-fprofile-generate=raw"), list[str]()
     subprocess.run(["./app", "an", "earlier", "one"], check=True)
-    count(["./app 1 2", "./app 1"], raw, said.append)
+    count(trained("./app 1 2", "./app 1"), raw, said.append)
     merge_counts(raw, Path("app.profdata"), said.append)
     shown = subprocess.run(
         [tool("llvm-profdata-22"), "show", "--all-functions", "--counts", "app.profdata"],
@@ -52,7 +58,7 @@ def test_of_several_tools_that_one_is_taken_which_reads_the_counts(
     place: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     raw = place("-fprofile-generate=raw")
-    count(["./app"], raw, print)
+    count(trained("./app"), raw, print)
     other = tmp_path / "bin" / "llvm-profdata"
     other.parent.mkdir()
     other.write_text("#!/bin/sh\necho of another version >&2; exit 1\n")
@@ -67,12 +73,12 @@ def test_of_several_tools_that_one_is_taken_which_reads_the_counts(
 def test_a_run_that_fails_or_does_not_count_is_told(place: Callable[[str], Path]) -> None:
     raw = place("")
     with pytest.raises(InputError, match="has written no counts"):
-        count(["./app"], raw, print)
+        count(trained("./app"), raw, print)
     with pytest.raises(InputError, match="failed with exit code 1") as caught:
-        count(["./app", "./app 1 2 3 4 5 6"], raw, print)
+        count(trained("./app", "./app 1 2 3 4 5 6"), raw, print)
     assert caught.value.where == "./app 1 2 3 4 5 6"
     with pytest.raises(InputError, match="has written no counts"):
-        count(["./app 1 2 3 4 5 6"], raw, print, any_status=True)
+        count(replace(trained("./app 1 2 3 4 5 6"), any_status=True), raw, print)
 
 
 def test_counts_that_no_tool_reads_are_told_with_what_it_said(

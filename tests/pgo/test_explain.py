@@ -12,6 +12,7 @@ import pytest
 from lbr2pgo.pgo.explain import Explained, explain_builds, find_build
 from lbr2pgo.pgo.loop import Loop
 from lbr2pgo.pgo.loop_options import LoopOptions
+from lbr2pgo.pgo.timing import NOT_TIMED
 from lbr2pgo.pgo.training import Training
 from lbr2pgo.support.errors import InputError
 
@@ -116,7 +117,7 @@ def test_a_loop_keeps_what_the_compiler_said_of_each_build(
     build, said = "clang-22 $CFLAGS -c a.c && clang-22 a.o $LDFLAGS -o app", list[str]()
     training = Training(("./app",), 101, True)
     options = LoopOptions(
-        build, Path("app"), training, None, probes=True, bolt=False, measure=None, runs=0,
+        build, Path("app"), training, None, probes=True, bolt=False, measure=None, runs=NOT_TIMED,
         work=Path("work"), remarks=True,
     )  # fmt: skip
     loop = Loop(options, said.append)

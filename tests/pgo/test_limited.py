@@ -38,3 +38,9 @@ def wait_for_end(process: int) -> None:
 def test_no_time_left_is_no_time(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the budget was spent"):
         run_limited(["sleep", "60"], tmp_path, tmp_path / "log", -1.0)
+
+
+def test_it_reads_what_it_is_given(tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("given")
+    assert run_limited(["cat"], tmp_path, tmp_path / "log", None, tmp_path / "in") == 0
+    assert (tmp_path / "log").read_text() == "given"

@@ -124,7 +124,7 @@ OWN_LEVEL = "clang-22 $CFLAGS interp.c -O2 -fuse-ld=lld $LDFLAGS -o app"
 
 
 def test_training_flags_reach_a_build_whose_own_flags_win(loop: MakeLoop, said: list[str]) -> None:
-    loop(training_flags=("-O1",), build=OWN_LEVEL, runs=0, last="training-build").run()
+    loop(training_flags=("-O1",), build=OWN_LEVEL, last="training-build").run()
     assert any("-O1 loses to the build's own -O2. Builds again" in line for line in said)
     assert not same_code(Path("work/app.before"), Path("work/app.training"))
 
@@ -190,6 +190,29 @@ def test_a_training_that_ends_with_another_status_names_its_way_out(loop: MakeLo
     plain, rebuilt = (each.counted for each in loop(train=replace(training, any_status=True)).run())
     assert (plain.exit_code, rebuilt.exit_code) == (3, 3)
     assert rebuilt.totals.taken < plain.totals.taken
+
+
+READS = """
+#include <stdio.h>
+int main(void) {
+  unsigned long sum = 0, words = 0;
+  for (int c; (c = getchar()) != EOF;) { sum = sum * 31 + c; words += c == ' '; }
+  printf("%lu\\n", sum);
+  return words != 4000;
+}
+"""
+
+
+@pytest.mark.parametrize("how", [{}, {"instrumented": True}], ids=["samples", "counters"])
+def test_every_run_reads_what_the_training_read(
+    loop: MakeLoop, said: list[str], how: dict[str, bool]
+) -> None:
+    Path("interp.c").write_text(READS)
+    Path("in").write_text("word " * 4000)
+    training = Training(("./app",), 499, True, input=Path("in"))
+    plain, rebuilt = loop(train=training, training_flags=("-O1",), **how).run()
+    assert (plain.counted.exit_code, plain.counted.output) == (0, rebuilt.counted.output)
+    assert how or any(line.endswith(" -- ./app < in") for line in said)
 
 
 def test_training_flags_that_change_nothing_are_told(loop: MakeLoop, said: list[str]) -> None:
@@ -520,11 +543,6 @@ def test_without_llvm_bolt_nothing_is_built_in_vain(
     with pytest.raises(MissingToolError, match="llvm-bolt is not installed"):
         loop(bolt=True).run()
     assert said == []
-
-
-def test_a_number_of_runs_that_gives_no_interval_is_refused_at_once(loop: MakeLoop) -> None:
-    with pytest.raises(InputError, match="2 runs"):
-        loop(runs=2)
 
 
 def test_a_loop_needs_a_training_command_or_a_profile(loop: MakeLoop) -> None:

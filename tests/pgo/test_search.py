@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -11,12 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from lbr2pgo.pgo.built_code import same_code
 from lbr2pgo.pgo.kinds import INSTRUMENTED, ProfileKind
 from lbr2pgo.pgo.loop_options import LoopOptions
-from lbr2pgo.pgo.measure import candidate_of, measure
-from lbr2pgo.pgo.results import PLAIN, Cost
+from lbr2pgo.pgo.measure import candidate_of, count
+from lbr2pgo.pgo.results import AGAIN, PLAIN, Cost
 from lbr2pgo.pgo.search import Search, SearchOptions
 from lbr2pgo.pgo.source_trees import Trees
+from lbr2pgo.pgo.timing import NOT_TIMED
 from lbr2pgo.pgo.training import Training
 from lbr2pgo.support.errors import InputError
 
@@ -31,10 +34,10 @@ SIX = {"lines", "probes", "contexts", "lines-O1", "probes-O1", "contexts-O1"}
 def options(**changes: object) -> SearchOptions:
     loop = LoopOptions(
         build=str(changes.pop("build", BUILD)), binary=Path("app"), train=TRAINING, profile=None,
-        probes=False, bolt=bool(changes.pop("bolt", False)), measure=None, runs=0,
+        probes=False, bolt=bool(changes.pop("bolt", False)), measure=None, runs=NOT_TIMED,
         work=Path("work"), instrumented=bool(changes.pop("instrumented", False)),
     )  # fmt: skip
-    plain = {"tests": ("./app 2",), "budget": None, "jobs": 1}
+    plain = {"tests": ("./app 2",), "confirm": ("./app 3",), "budget": None, "jobs": 1}
     return SearchOptions(loop, **{**plain, **changes})  # type: ignore[arg-type]
 
 
@@ -64,14 +67,19 @@ Searched = tuple[Path, Search, ProfileKind | None, list[str]]
 
 def refined(search: Search) -> dict[str, ProfileKind]:
     """What was counted by refined profiles, before it was laid out."""
-    kinds = {name: search._kinds[name] for name in search.results.costs if name != PLAIN}
+    kinds = {name: search._kinds[name] for name in search.results.names if name != PLAIN}
     return {name: kind for name, kind in kinds.items() if kind.refined and not kind.layout}
 
 
 def test_every_kind_is_counted_and_the_best_two_are_laid_out(searched: Searched) -> None:
     _, search, _, said = searched
     laid_out = {name for name in search.results.costs if name.endswith("+bolt")}
-    tried = set(search.results.costs) - laid_out - set(refined(search)) - {PLAIN, INSTRUMENTED.name}
+    tried = (
+        set(search.results.costs)
+        - laid_out
+        - set(refined(search))
+        - {PLAIN, AGAIN, INSTRUMENTED.name}
+    )
     assert {"lines", "probes", "contexts"} <= tried <= SIX
     assert "instrumented+bolt" in laid_out
     # Of builds that flags have not changed, one is enough.
@@ -80,6 +88,43 @@ def test_every_kind_is_counted_and_the_best_two_are_laid_out(searched: Searched)
     assert len(laid_out) == 3
     assert search.left_out == {}
     assert len(said) == len(tried) + len(refined(search)) + 4
+
+
+def test_what_changes_no_code_is_not_counted(searched: Searched) -> None:
+    _, search, _, said = searched
+    same = [re.fullmatch("   (\\S+): the same code as (\\S+)", line) for line in said]
+    pairs = [(found[1], found[2]) for found in same if found]
+    assert pairs
+    assert len(pairs) < len(said) - 1
+    for one, other in pairs:
+        builds = [search.variants.build_of(search._kinds[name]) for name in (one, other)]
+        assert same_code(*builds)
+        assert search.results.costs[one]["./app 2"] == search.results.costs[other]["./app 2"]
+
+
+def test_the_winner_is_counted_on_an_input_that_had_no_part(searched: Searched) -> None:
+    _, search, best, _ = searched
+    assert best is not None
+    counted = {name for name, costs in search.results.costs.items() if "./app 3" in costs}
+    other = search.yardstick(best)
+    assert other is not None
+    assert counted == {PLAIN, AGAIN, best.name, other.name}
+    again = count(candidate_of("./app 3", Path("app"), search.variants.build_of(best)))
+    kept = search.results.costs[best.name]["./app 3"]
+    assert again.totals.taken == pytest.approx(kept.taken, rel=1e-3)
+
+
+def test_a_winner_that_does_something_else_there_is_passed_over(
+    searched: Searched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, search, best, _ = searched
+    assert best is not None
+    costs = {name: dict(each) for name, each in search.results.costs.items()}
+    costs[best.name]["./app 3"] = replace(costs[best.name]["./app 3"], output="another")
+    monkeypatch.setattr(search.results, "costs", costs)
+    monkeypatch.setattr(search.results, "_file", Path("elsewhere"))
+    second = search._confirmed()
+    assert second not in (None, best)
 
 
 def test_the_instrumented_build_is_what_others_are_compared_with(searched: Searched) -> None:
@@ -92,9 +137,9 @@ def test_the_instrumented_build_is_what_others_are_compared_with(searched: Searc
     # Without a yardstick of its own layout, the unlaid one does.
     assert search.yardstick(replace(best, layout="propeller")) == INSTRUMENTED
     build = search.variants.build_of(INSTRUMENTED)
-    (measured,) = measure([candidate_of("./app 2", Path("app"), build)], 0)
+    measured = count(candidate_of("./app 2", Path("app"), build))
     kept = search.results.costs["instrumented"]["./app 2"]
-    assert measured.counted.totals.taken == pytest.approx(kept.taken, rel=1e-3)
+    assert measured.totals.taken == pytest.approx(kept.taken, rel=1e-3)
     assert kept.taken < 0.99 * search.results.costs[PLAIN]["./app 2"].taken
     # Were it the cheapest of all, it would still not be taken.
     costs = search.results.costs
@@ -128,10 +173,10 @@ def test_the_winner_is_in_place_and_costs_what_it_is_said_to(searched: Searched)
     assert best is not None
     build = search.variants.build_of(best)
     assert Path("app").read_bytes() == build.read_bytes()
-    (measured,) = measure([candidate_of("./app 2", Path("app"), build)], 0)
+    measured = count(candidate_of("./app 2", Path("app"), build))
     kept = search.results.costs[best.name]["./app 2"]
-    assert measured.counted.totals.instructions == pytest.approx(kept.instructions, rel=1e-4)
-    least = min(search.results.ratio(each, ["./app 2"]) for each in search.results.costs)
+    assert measured.totals.instructions == pytest.approx(kept.instructions, rel=1e-4)
+    least = min(search.results.ratio(each, ["./app 2"]) for each in search.results.names)
     assert search.results.ratio(best.name, ["./app 2"]) <= least * 1.001
 
 
@@ -148,6 +193,24 @@ def test_what_the_training_would_choose_is_told_if_it_costs_more(
     trained, found = search.loss_by_training()
     assert trained == ProfileKind("probes")
     assert found == pytest.approx(loss, abs=1e-9)
+
+
+def test_what_differs_less_than_the_plain_build_from_itself_is_the_same(
+    searched: Searched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, search, _, _ = searched
+    plain = Cost(10**6, 10**6, 0, "a")
+    costs = {
+        PLAIN: plain, AGAIN: replace(plain, taken=1_020_000, output="b"),
+        "probes": replace(plain, taken=500_000, output="c"),
+        "lines": replace(plain, taken=505_000, output="d"),
+    }  # fmt: skip
+    by_command = {name: {"./app 2": cost} for name, cost in costs.items()}
+    monkeypatch.setattr(search.results, "costs", by_command)
+    assert search.results.noise(["./app 2"]) == pytest.approx(0.02)
+    assert search.best(["./app 2"]) == ProfileKind("lines")
+    by_command[AGAIN] = by_command[PLAIN]
+    assert search.best(["./app 2"]) is None  # now the output of the others tells
 
 
 BUILD_SYSTEMS = {
@@ -188,9 +251,9 @@ def test_any_build_reads_the_winners_flags_from_a_file(
     (folder / BUILD_FILES.get(build_system, "Makefile")).write_text(f"{source}\n")
     subprocess.run(command, shell=True, check=True)
     app = folder / "app"
-    (measured,) = measure([candidate_of(f"./{app} 2", app, app)], 0)
+    measured = count(candidate_of(f"./{app} 2", app, app))
     made = search.results.costs[best.unlaid.name]["./app 2"]
-    assert measured.counted.totals.taken == pytest.approx(made.taken, rel=0.001)
+    assert measured.totals.taken == pytest.approx(made.taken, rel=0.001)
 
 
 def test_the_command_that_is_told_does_the_same_alone(searched: Searched) -> None:
@@ -200,9 +263,9 @@ def test_the_command_that_is_told_does_the_same_alone(searched: Searched) -> Non
         "--binary app", "--binary app --to-step rebuild"
     )
     subprocess.run(f"{sys.executable} -m lbr2pgo pgo {command}", shell=True, check=True)
-    (alone,) = measure([candidate_of("./app 2", Path("app"), search.variants.build_of(kind))], 0)
+    alone = count(candidate_of("./app 2", Path("app"), search.variants.build_of(kind)))
     kept = search.results.costs[kind.name]["./app 2"]
-    assert alone.counted.totals.taken == pytest.approx(kept.taken, rel=1e-3)
+    assert alone.totals.taken == pytest.approx(kept.taken, rel=1e-3)
 
 
 def test_what_was_counted_is_not_done_again(
@@ -227,7 +290,8 @@ def test_another_program_is_searched_anew_and_a_spent_budget_leaves_the_rest_out
     shutil.copy(INTERP, tmp_path)
     search = Search(options(), lambda line: None)
     search._build_plain()
-    search.variants._ends = 0.0
+    search = Search(options(budget=-1.0), lambda line: None)
+    search.results.begin(search.results._program)
     search._go_through(
         [ProfileKind("lines"), ProfileKind("probes")], Trees(tmp_path, tmp_path / "trees", 1)
     )
@@ -237,7 +301,39 @@ def test_another_program_is_searched_anew_and_a_spent_budget_leaves_the_rest_out
     )
     later = Search(options(), lambda line: None)
     later._build_plain()
-    assert set(later.results.costs) == {PLAIN}
+    assert set(later.results.costs) == {PLAIN, AGAIN}
+
+
+def test_a_layout_that_is_asked_for_has_time_of_its_own() -> None:
+    search = Search(options(budget=100.0, bolt=True), lambda line: None)
+    search._slowest = 20.0
+    lines, laid_out = ProfileKind("lines"), ProfileKind("lines", layout="bolt")
+    found = [search._deadline(kind) for kind in (lines, laid_out)]
+    assert None not in found
+    assert found[1] - found[0] == pytest.approx(40)  # type: ignore[operator]
+    search._slowest = 70.0  # and half of it is for what is laid out
+    assert search._deadline(lines) == pytest.approx(found[1] - 50)  # type: ignore[operator]
+    plain = Search(options(budget=100.0), lambda line: None)
+    assert plain._deadline(lines) == plain._deadline(laid_out)
+    assert Search(options(), lambda line: None)._deadline(lines) is None
+
+
+@pytest.mark.parametrize(
+    ("tests", "confirm", "judges", "held_back"),
+    [
+        ("abcdefg", "", "abdeg", "cf"),
+        ("ab", "", "ab", ""),
+        ("ab", "c", "ab", "c"),
+        ("abc", "a", "bc", "a"),
+        ("", "c", ("./app 1",), "c"),
+    ],
+)
+def test_every_third_test_is_held_back(
+    tests: str, confirm: str, judges: tuple[str, ...], held_back: str
+) -> None:
+    given = options(tests=tuple(tests), confirm=tuple(confirm))
+    assert given.judges == tuple(judges)
+    assert given.held_back == tuple(held_back)
 
 
 def test_a_kind_whose_build_fails_is_left_out_with_its_reason(

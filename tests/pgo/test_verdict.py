@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from lbr2pgo.model.exact_counts import Totals
+from lbr2pgo.pgo.code_size import CodeSize
 from lbr2pgo.pgo.flags import WantedFlags, plain_flags, profile_flags
+from lbr2pgo.pgo.loop_options import LoopOptions
 from lbr2pgo.pgo.measure import CountedRun, Measured
 from lbr2pgo.pgo.reach import ByVariables
+from lbr2pgo.pgo.timing import NOT_TIMED
+from lbr2pgo.pgo.training import Training
 from lbr2pgo.pgo.verdict import Built, verdict
 
 PROFILE = Path("/w/app.prof")
@@ -32,7 +38,14 @@ def measured(
 ) -> Measured:
     totals = Totals(instructions, taken, 0, 0)
     times = np.full(8, seconds) * np.linspace(0.99, 1.01, 8) if seconds else np.empty(0)
-    return Measured(str(build.path), CountedRun(totals, 0, output), times)
+    return Measured(str(build.path), CountedRun(totals, 0, output), times, CodeSize(1000, 7))
+
+
+def options(measure: str | None = "./app 2") -> LoopOptions:
+    return LoopOptions(
+        "make", Path("app"), Training(("./app 1",), None, emulate=True), None, probes=False,
+        bolt=False, measure=measure, runs=NOT_TIMED, work=Path("w"),
+    )  # fmt: skip
 
 
 def said(*costs: tuple[float, ...], outputs: str = "aaa") -> list[str]:
@@ -40,14 +53,15 @@ def said(*costs: tuple[float, ...], outputs: str = "aaa") -> list[str]:
         measured(build, *map(int, cost[:2]), *cost[2:], output=output)
         for build, cost, output in zip(BUILDS, costs, outputs, strict=False)
     ]
-    return list(verdict(BUILDS[: len(rows)], rows))
+    return list(verdict(BUILDS[: len(rows)], rows, options()))
 
 
 def test_it_says_what_changed_what_to_ship_and_what_to_keep() -> None:
     lines = said((1000, 500), (900, 300))
     assert lines == [
         "Verdict: app needs 10.0% fewer instructions and 40.0% fewer taken branches than the plain "
-        "build, not timed.",
+        "build; not timed; code of 1.00 times the size, 7 hot pages in place of 7.",
+        "Measured on: ./app 2",
         "Ship app.",
         "Keep in CFLAGS and CXXFLAGS: -g -fdebug-info-for-profiling "
         "-fprofile-sample-use=/w/app.prof",
@@ -58,23 +72,55 @@ def test_it_says_what_changed_what_to_ship_and_what_to_keep() -> None:
 
 def test_the_layout_is_a_step_to_keep() -> None:
     lines = said((1000, 500), (900, 300), (905, 100))
-    assert lines[1] == "Ship app.bolt."
-    assert "-Wl,--emit-relocs" in lines[3]
+    assert lines[2] == "Ship app.bolt."
+    assert "-Wl,--emit-relocs" in lines[4]
     assert lines[-1] == "Keep as the last step: bolt app"
 
 
 def test_times_decide_where_there_are_any() -> None:
     lines = said((1000, 500, 2.0), (990, 490, 1.5), (900, 100, 1.8))
-    assert lines[0].endswith("and 0.750 of its time (0.750 to 0.750).")
-    assert lines[1] == "Ship app."
+    assert (
+        "fewer taken branches and 0.750 of its user time (0.750 to 0.750, p = 0.0078) than the "
+        "plain build; code of" in lines[0]
+    )
+    assert lines[2] == "Ship app."
 
 
-def test_a_build_that_is_not_surely_faster_is_not_better() -> None:
+def test_time_that_is_noise_is_said_and_counts_decide() -> None:
     lines = said((1000, 500, 2.0), (900, 300, 2.0))
+    assert (
+        "taken branches than the plain build; noise: 1.000 of its user time (1.000 to" in lines[0]
+    )
+    assert lines[2] == "Ship app."
+
+
+def test_a_build_that_is_surely_slower_is_not_better() -> None:
+    lines = said((1000, 500, 2.0), (900, 300, 2.2))
     assert lines[0].startswith("Verdict: no build is better than the plain one")
     assert lines[1].startswith("  app needs 10.0% fewer instructions")
-    assert lines[2] == "Ship w/app.before."
+    assert lines[3] == "Ship w/app.before."
     assert not any("profile-sample-use" in line for line in lines)
+
+
+def test_counts_that_differ_no_more_than_the_plain_build_s_own_are_noise() -> None:
+    plain, other = (measured(*row) for row in ((BUILDS[0], 1000, 500), (BUILDS[1], 960, 300)))
+    again = CountedRun(Totals(1050, 500, 0, 0), 0, "b")
+    first, *_ = verdict(BUILDS[:2], [replace(plain, again=again), other], options())
+    assert "app needs 40.0% fewer taken branches than the plain build; " in first
+    assert "noise: 4.0% fewer instructions" in first
+
+
+@pytest.mark.parametrize(
+    ("measure", "line"),
+    [
+        ("./app 2", "Measured on: ./app 2"),
+        ("./app 1", "WARNING: measured on what it was trained with (./app 1), which flatters"),
+        (None, "WARNING: measured on what it was trained with (./app 1), which flatters"),
+    ],
+)
+def test_it_says_on_what_it_was_measured(measure: str | None, line: str) -> None:
+    rows = [measured(build, 1000, 500) for build in BUILDS]
+    assert any(each.startswith(line) for each in verdict(BUILDS, rows, options(measure)))
 
 
 def test_counts_that_hardly_change_are_no_gain() -> None:
@@ -89,5 +135,5 @@ def test_a_build_that_does_something_else_is_not_shipped() -> None:
 
 
 def test_what_was_not_measured_is_said() -> None:
-    lines = list(verdict(BUILDS, []))
+    lines = list(verdict(BUILDS, [], options()))
     assert lines[:2] == ["Verdict: not measured. The last build is app.bolt.", "Ship app.bolt."]

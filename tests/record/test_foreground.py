@@ -19,10 +19,13 @@ def test_the_end_of_a_command_is_told_as_popen_does() -> None:
     assert run_foreground(["sh", "-c", "kill -9 $$"], os.environ) == -9
 
 
-def test_what_a_command_prints_goes_where_it_is_told(tmp_path: Path) -> None:
+def test_a_command_reads_and_prints_where_it_is_told(tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("given\n")
     with (tmp_path / "out").open("wb") as output:
-        run_foreground(["sh", "-c", "cat; echo $NAME"], {**os.environ, "NAME": "x"}, output)
-    assert (tmp_path / "out").read_text() == "x\n"  # and its input is empty
+        environment = {**os.environ, "NAME": "x"}
+        command = ["sh", "-c", "cat; echo $NAME"]
+        run_foreground(command, environment, output, source=tmp_path / "in")
+    assert (tmp_path / "out").read_text() == "given\nx\n"
 
 
 def test_a_command_that_is_ended_in_time_has_done_well() -> None:

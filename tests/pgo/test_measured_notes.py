@@ -1,0 +1,68 @@
+"""What is said of costs that were made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lbr2pgo.model.exact_counts import Totals
+from lbr2pgo.pgo.measure import CountedRun, Measured
+from lbr2pgo.pgo.measured_notes import measured_notes
+from lbr2pgo.pgo.perf_counters import EventCount
+
+RUN = CountedRun(Totals(1000, 100, 10, 1), 0, "a")
+IT = Measured("it", RUN, np.empty(0), again=RUN)
+
+
+def notes(first: Measured, *others: Measured) -> list[str]:
+    return list(measured_notes([first, *others]))
+
+
+def test_of_programs_that_do_the_same_each_time_there_is_nothing_to_say() -> None:
+    assert notes(IT, replace(IT, name="other", again=None)) == []
+
+
+def test_another_output_is_noted_unless_the_program_s_own_changes() -> None:
+    other = Measured("other", replace(RUN, output="b"), np.empty(0))
+    assert notes(IT, other) == ["other writes another output than it"]
+    unsteady = replace(IT, again=replace(RUN, output="c"))
+    assert notes(unsteady, other) == [
+        "it writes something else each time, so outputs are not compared"
+    ]
+
+
+def test_counts_that_differ_from_run_to_run_are_noted() -> None:
+    again = replace(RUN, totals=Totals(1000, 103, 10, 1))
+    assert notes(replace(IT, again=again)) == [
+        "it does not repeat itself: counts of two runs differ by 3.0% (time, deadlines, random "
+        "numbers, threads?)"
+    ]
+
+
+def test_an_exit_code_is_noted() -> None:
+    failed = replace(RUN, exit_code=3)
+    assert notes(replace(IT, counted=failed, again=failed)) == ["every run ended with exit code 3"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "note"),
+    [
+        ([0.002] * 6, "it takes 2.0 ms, too short to tell: let one run repeat its work"),
+        (
+            [0.2, 0.21, 0.2, 0.19, 0.2, 1.5, 0.21],
+            "1 of 7 times of it are far off the others: was the machine busy?",
+        ),
+    ],
+)
+def test_times_that_tell_little_are_noted(seconds: list[float], note: str) -> None:
+    assert notes(replace(IT, seconds=np.array(seconds))) == [note]
+
+
+def test_counters_that_took_turns_are_noted() -> None:
+    runs = [{"cycles": EventCount(100, share)} for share in (1.0, 0.62)]
+    assert notes(replace(IT, events=runs)) == [
+        "hardware counters took turns: an event was counted in 62% of a run, and the rest is "
+        "extrapolated"
+    ]
