@@ -4,7 +4,9 @@
 counted in each folder.
 A share is of what instrumented PGO takes away from the build without a profile, of instructions
 and of taken branches; where that is less than a hundredth, there is nothing to have a share of. A
-kind that was laid out is compared with the instrumented build that was laid out by the same.
+kind that was laid out is compared with the instrumented build that was laid out by the same. The
+last row is what a search has of it: chosen on a program's first runs, as many as were measured, and
+told, like all shares, of its last one; where there is only one run, nothing can be told.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ from lbr2pgo.pgo.results import share_saved
 
 SEARCH = "the best for each"
 
-Figures = Mapping[str, Sequence[float]]
-"""Instructions and taken branches by build."""
+Figures = Mapping[str, Sequence[Sequence[int]]]
+"""Instructions and taken branches by build, of each run."""
 Shares = tuple[float | None, float | None]
 
 
@@ -34,17 +36,24 @@ def shares_of(name: str, figures: Figures) -> Shares | None:
     reference = f"{INSTRUMENTED}{plus}{layout}"
     if name not in figures or reference not in figures:
         return None
-    instructions, taken = map(share_saved, figures[PLAIN], figures[reference], figures[name])
+    last = (figures[each][-1] for each in (PLAIN, reference, name))
+    instructions, taken = map(share_saved, *last)
     return instructions, taken
 
 
 def best_of(names: Sequence[str], figures: Figures) -> str:
-    """What a search takes: the least product of instructions and taken branches."""
-    return min((name for name in names if name in figures), key=lambda n: math.prod(figures[n]))
+    """What a search takes: the least product of instructions and taken branches.
+
+    The last run has no part in that. Where there is no other run, a name that no build has.
+    """
+    known = [name for name in names if name in figures and len(figures[name]) > 1]
+    return min(
+        known, key=lambda name: math.prod(map(math.prod, figures[name][:-1])), default=SEARCH
+    )
 
 
 def rows(folders: Sequence[Path], patterns: Sequence[str]) -> Iterator[list[str]]:
-    """Cells of the table, last the means of what all programs were built with."""
+    """Cells of the table, last the means of what is known of all programs."""
     programs = [json.loads((folder / FIGURES).read_text()) for folder in folders]
     others = PLAIN, INSTRUMENTED, "gcc"
     shown = [name for name in BUILDS if any(fnmatch(name, each) for each in patterns)]

@@ -1,7 +1,7 @@
 """What each profile gains: a program built with each, and its exact counts as a table.
 
 ``python benchmarks/which_profile.py FOLDER SOURCE... [--flags=FLAGS] [--train=WORDS]
-[--arguments=WORDS] [--builds=PATTERN...]``
+[--arguments=WORDS]... [--builds=PATTERN...]``
 
 The folder keeps builds and counts: what is there is not made again, and `shares.py` makes one
 table of several folders. It wants clang 22, lld 22, llvm-bolt 22 and GCC 12.
@@ -66,8 +66,8 @@ class Bench:
     flags: Sequence[str]
     training: Sequence[str]
     """Arguments of the run that profiles are made of."""
-    arguments: Sequence[str]
-    """Those of the run that is measured."""
+    arguments: Sequence[Sequence[str]]
+    """Those of the runs that are measured."""
     period: int = PERIOD
     """Taken branches from sample to sample."""
 
@@ -91,11 +91,11 @@ class Bench:
         call(*run, "--", program, *self.training)
         call(*LBR2PGO, "convert", counts if exact else recording, "--binary", program, *outputs)
 
-    def measure(self, *programs: Path) -> list[dict[str, dict[str, float]]]:
-        """Counts of each, and ratios to the first."""
-        words = ("measure", "--runs", 0, "--format", "json", *programs, "--", *self.arguments)
-        found: list[dict[str, dict[str, float]]] = json.loads(call(*LBR2PGO, *words))["programs"]
-        return found
+    def measure(self, program: Path) -> list[list[int]]:
+        """Instructions and taken branches of each run."""
+        words = (*LBR2PGO, "measure", "--runs", 0, "--format", "json", program, "--")
+        found = [json.loads(call(*words, *run))["programs"][0]["counts"] for run in self.arguments]
+        return [[each["instructions"], each["taken"]] for each in found]
 
 
 def call(*words: object) -> bytes:
@@ -109,16 +109,15 @@ class Builds:
     def __init__(self, bench: Bench) -> None:
         self._bench, self._folder = bench, bench.folder
         self._file = bench.folder / FIGURES
-        self.figures: dict[str, list[float]] = {}
-        """Instructions and taken branches by build."""
+        self.figures: dict[str, list[list[int]]] = {}
+        """Instructions and taken branches by build, of each run that is measured."""
         if self._file.exists():
             self.figures = json.loads(self._file.read_text())
 
     def count(self, name: str) -> None:
         """Build and measure, unless that was done."""
         if name not in self.figures:
-            (found,) = self._bench.measure(self.get(name))
-            self.figures[name] = [found["counts"][each] for each in ("instructions", "taken")]
+            self.figures[name] = self._bench.measure(self.get(name))
             self._file.write_text(json.dumps(self.figures, indent=1))
 
     def get(self, name: str) -> Path:
@@ -222,22 +221,28 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--flags", default="", help="of every build")
     parser.add_argument("--train", default="", help="arguments of the run to learn from")
-    parser.add_argument("--arguments", help="of the run to measure (default: the same)")
+    parser.add_argument(
+        "--arguments", action="append",
+        help="of the run to measure (default: the same); of several, the last has no part in "
+        "choosing, see shares.py",
+    )  # fmt: skip
     parser.add_argument("--period", type=int, default=PERIOD, help="of recordings")
     parser.add_argument("--builds", nargs="+", default=["*"], help=f"of {', '.join(BUILDS)}")
     parser.add_argument("sources", nargs="+")
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
-    measured = args.train if args.arguments is None else args.arguments
-    words = map(shlex.split, (args.flags, args.train, measured))
-    builds = Builds(Bench(args.folder.resolve(), args.sources, *words, args.period))
+    flags, train, *measured = map(
+        shlex.split, (args.flags, args.train, *(args.arguments or [args.train]))
+    )
+    folder = args.folder.resolve()
+    builds = Builds(Bench(folder, args.sources, flags, train, measured, args.period))
     print("| build | instructions | taken branches |\n| --- | --- | --- |")
     for name in BUILDS:
         if name == PLAIN or any(fnmatch(name, pattern) for pattern in args.builds):
             base = "gcc" if name.startswith("gcc") else PLAIN
             builds.count(base)
             builds.count(name)
-            pairs = zip(builds.figures[name], builds.figures[base], strict=True)
+            pairs = zip(builds.figures[name][-1], builds.figures[base][-1], strict=True)
             print(
                 f"| {name} | {' | '.join(f'{cost / of:.3f}' for cost, of in pairs)} |", flush=True
             )
