@@ -8,7 +8,8 @@ WORKERS ?= 2
 
 # Debian's packages that tests use as oracles and to build programs with; CI installs them.
 LLVM_PACKAGES = clang-22 llvm-22 lld-22 bolt-22 libclang-rt-22-dev
-CROSS_PACKAGES = gcc-aarch64-linux-gnu libc6-dev-arm64-cross libstdc++-12-dev-arm64-cross
+CROSS_PACKAGES = gcc-aarch64-linux-gnu libc6-dev-arm64-cross libstdc++-12-dev-arm64-cross \
+                 gcc-riscv64-linux-gnu libc6-dev-riscv64-cross libstdc++-12-dev-riscv64-cross
 PACKAGES = $(LLVM_PACKAGES) $(CROSS_PACKAGES) gcc g++ libc6-dev binutils dwz make \
            cmake ninja-build qemu-user patchelf linux-perf valgrind chromium zstd bazel-bootstrap autofdo golang-go
 APT = DEBIAN_FRONTEND=noninteractive apt-get

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 HERE = Path(__file__).parent
+MACHINES = ("x86-64", "aarch64", "riscv64")
 
 
 def made_by(target: str) -> str:
@@ -31,7 +32,7 @@ def recorded_by(recording: Path) -> str:
 
 def entries() -> Iterator[tuple[str, str]]:
     """Each file and its command."""
-    for elf in sorted([*HERE.glob("x86-64/*"), *HERE.glob("aarch64/*")]):
+    for elf in sorted(path for machine in MACHINES for path in HERE.glob(f"{machine}/*")):
         name = str(elf.relative_to(HERE))
         yield name, made_by(name)
     for recording in sorted(HERE.glob("recordings/*.perf.data")):

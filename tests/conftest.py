@@ -119,7 +119,8 @@ def link(
         source = target.with_suffix(".s")
         source.write_text(assembly if isinstance(assembly, str) else assembly.read_text())
         triple = f"--triple={machine.replace('-', '_')}-linux-gnu"
-        run(tool("llvm-mc-22"), triple, "--mattr=+all", "--filetype=obj", source, "-o",
+        extensions = "+m,+a,+f,+d,+c,+v" if machine == "riscv64" else "+all"
+        run(tool("llvm-mc-22"), triple, f"--mattr={extensions}", "--filetype=obj", source, "-o",
             target.with_suffix(".o"))  # fmt: skip
         run(tool("ld.lld-22"), target.with_suffix(".o"), "-o", target, *flags)
         return target

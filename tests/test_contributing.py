@@ -176,9 +176,9 @@ def test_a_quirk(copy: Path, run: Run) -> None:
 def test_an_architecture(copy: Path, run: Run) -> None:
     follow(recipe("An architecture"), copy)
     registry = copy / "lbr2pgo/program/code/registry.py"
-    imported(registry, "from lbr2pgo.program.code.riscv import RISCV")
+    imported(registry, "from lbr2pgo.program.code.loongarch import LOONGARCH")
     tests = "tests/program/code/test_registry.py"
     said = run("-m", "pytest", "-q", "-p", "no:cacheprovider", tests, code=1).stdout
     failed = re.findall(r"(?m)^FAILED .*", said)
-    lacking = re.findall(r"(?m)^E +AssertionError: riscv64 lacks (.*)", said)
+    lacking = re.findall(r"(?m)^E +AssertionError: loongarch64 lacks (.*)", said)
     assert len(lacking) == len(set(lacking)) == len(failed) >= 5

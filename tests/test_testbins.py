@@ -25,7 +25,7 @@ def test_a_file_is_as_the_manifest_says(name: str) -> None:
 
 
 def test_every_file_is_in_the_manifest() -> None:
-    folders = ("x86-64", "aarch64", "recordings")
+    folders = ("x86-64", "aarch64", "riscv64", "recordings")
     files = {
         f"{folder}/{path.name}" for folder in folders for path in (TESTBINS / folder).iterdir()
     }

@@ -43,6 +43,7 @@ class Emulated:
 EMULATED = {
     "x86-64": Emulated("/usr/x86_64-linux-gnu", "libc6-amd64-cross"),
     "aarch64": Emulated("/usr/aarch64-linux-gnu", "libc6-arm64-cross", has_half_records=True),
+    "riscv64": Emulated("/usr/riscv64-linux-gnu", "libc6-riscv64-cross"),
 }
 """By name, the architectures whose branches the plugin knows (plugin/architecture.c)."""
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from builders.elf import Function
 from builders.evidence import evidence, gather, gather_sources, program, source, with_limits
-from builders.recordings import TESTBINS
+from builders.recordings import RECORDED, TESTBINS
 from builders.sources import Sample
 
 from lbr2pgo.analyses.chains import (
@@ -97,13 +97,7 @@ def test_a_call_in_between_plays_no_part() -> None:
     assert known[0] == went_on[0] == 1
 
 
-RECORDINGS = [
-    ("x86-64", "interp.pie"), ("x86-64", "interp.static"), ("x86-64", "shapes.pie"),
-    ("x86-64", "shapes.static"), ("aarch64", "interp.pie"), ("aarch64", "shapes.pie"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("machine", "name"), RECORDINGS)
+@pytest.mark.parametrize(("machine", "name"), RECORDED)
 def test_chains_of_real_recordings_hold_what_they_promise(machine: str, name: str) -> None:
     found = gather(
         (TESTBINS / "recordings" / f"{machine}-{name}.perf.data",), TESTBINS / machine / name
@@ -129,7 +123,7 @@ def test_chains_of_real_recordings_hold_what_they_promise(machine: str, name: st
     assert total > 3
 
 
-@pytest.mark.parametrize(("machine", "name"), RECORDINGS)
+@pytest.mark.parametrize(("machine", "name"), RECORDED)
 def test_the_saving_of_the_hottest_chain_agrees_with_the_exact_counts(
     machine: str, name: str
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builders.evidence import evidence, gather, gather_sources, with_limits
-from builders.recordings import TESTBINS
+from builders.recordings import RECORDED, TESTBINS
 from builders.sources import Sample
 
 from lbr2pgo.analyses.outcomes import estimate, outcomes
@@ -125,13 +125,7 @@ def _walk_line(binary: Path):
     return gather_sources([source(*[sample] * 5)], program).evidence
 
 
-RECORDINGS = [
-    ("x86-64", "interp.pie"), ("x86-64", "interp.static"), ("x86-64", "shapes.pie"),
-    ("x86-64", "shapes.static"), ("aarch64", "interp.pie"), ("aarch64", "shapes.pie"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("machine", "name"), RECORDINGS)
+@pytest.mark.parametrize(("machine", "name"), RECORDED)
 def test_intervals_hold_the_exact_probability_as_often_as_they_promise(
     machine: str, name: str
 ) -> None:

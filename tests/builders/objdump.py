@@ -28,6 +28,17 @@ _AARCH64_KINDS = {
     Kind.SYSCALL: r"svc|hvc|smc",
     Kind.TRAP: r"brk|hlt|udf|dcps\d",
 }
+LINKS = ("ra", "t0")
+_RISCV_KINDS = {
+    Kind.JUMP: r"j",
+    Kind.COND: r"b(?:eq|ne|lt|ge|gt|le)u?z?",
+    Kind.CALL: r"jal",
+    Kind.INDIRECT_JUMP: r"jr",
+    Kind.INDIRECT_CALL: r"jalr",
+    Kind.RET: r"ret|[sm]ret|mnret",
+    Kind.SYSCALL: r"ecall",
+    Kind.TRAP: r"ebreak|unimp",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +58,13 @@ class Listed:
 
 def disassembly(binary: Path, *flags: str) -> list[Listed]:
     """All lines of all executable sections."""
+    is_riscv = binary.read_bytes()[18:20] == b"\xf3\0"  # e_machine: its file says what it extends
     done = subprocess.run(
-        ["llvm-objdump-22", "-d", "--mattr=+all", *flags, binary],
+        ["llvm-objdump-22", "-d", *([] if is_riscv else ["--mattr=+all"]), *flags, binary],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    kind = _aarch64_kind if "aarch64" in done.stdout[:200] else _x86_kind
+    kind = _riscv_kind if is_riscv else _x86_kind
+    kind = _aarch64_kind if "aarch64" in done.stdout[:200] else kind
     listed: list[Listed] = []
     prefix = 0
     for match in filter(None, map(_LINE.match, done.stdout.splitlines())):
@@ -79,6 +92,15 @@ def _x86_kind(text: str) -> Kind:
 
 def _aarch64_kind(text: str) -> Kind:
     return _find(_AARCH64_KINDS, text.partition(" ")[0])
+
+
+def _riscv_kind(text: str) -> Kind:
+    mnemonic, _, operands = text.partition(" ")
+    if mnemonic == "jr" and operands in ("t0", "ra"):
+        return Kind.RET
+    if mnemonic in ("jal", "jalr") and "," in operands and operands.split(",")[0] not in LINKS:
+        return Kind.JUMP if mnemonic == "jal" else Kind.INDIRECT_JUMP
+    return _find(_RISCV_KINDS, mnemonic)
 
 
 def _find(kinds: dict[Kind, str], mnemonic: str) -> Kind:

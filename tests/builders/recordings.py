@@ -12,6 +12,12 @@ from builders.perf_data import Entry, Event, Sample
 
 STATIC = TESTBINS / "x86-64" / "interp.static"
 PIE = TESTBINS / "x86-64" / "interp.pie"
+RECORDED = tuple(
+    (machine.name, path.name.removeprefix(f"{machine.name}-").removesuffix(".perf.data"))
+    for machine in (TESTBINS / "x86-64", TESTBINS / "aarch64", TESTBINS / "riscv64")
+    for path in sorted((TESTBINS / "recordings").glob(f"{machine.name}-*.perf.data"))
+)
+"""Machine and program of each recording."""
 NAMES = ("interp.pie", "interp.static", "shapes.pie", "shapes.static")
 """Of the programs for x86-64."""
 RECORDING = TESTBINS / "recordings" / "x86-64-interp.pie.perf.data"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders.recordings import RECORDED
 
 from lbr2pgo.cli import accuracy
 from lbr2pgo.cli.parser import Parser
@@ -35,17 +36,7 @@ def measured(capsys: pytest.CaptureFixture[str], *words: object) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "x86-64/interp.pie",
-        "x86-64/interp.static",
-        "x86-64/shapes.pie",
-        "x86-64/shapes.static",
-        "aarch64/interp.pie",
-        "aarch64/shapes.pie",
-    ],
-)
+@pytest.mark.parametrize("name", map("/".join, RECORDED))
 def test_shipped_recordings(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """They are sparse, with some hundred samples each; still nothing in them is untrue."""
     found = measured(capsys, *arguments(name))

@@ -22,8 +22,9 @@ from lbr2pgo.record.options import RecordOptions
 from lbr2pgo.record.software import RecordResult, record_software
 
 PROGRAMS = Path(__file__).parent / "programs"
-COMPILERS = {"x86-64": "gcc", "aarch64": "aarch64-linux-gnu-gcc"}
-EMULATORS = {"x86-64": "qemu-x86_64", "aarch64": "qemu-aarch64"}
+COMPILERS = {"x86-64": "gcc", "aarch64": "aarch64-linux-gnu-gcc",
+             "riscv64": "riscv64-linux-gnu-gcc"}  # fmt: skip
+EMULATORS = {"x86-64": "qemu-x86_64", "aarch64": "qemu-aarch64", "riscv64": "qemu-riscv64"}
 
 
 @pytest.fixture(scope="session")

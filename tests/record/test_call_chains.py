@@ -70,7 +70,7 @@ def signal_frames(chain: tuple[str, ...]) -> tuple[str, ...]:
     return (*chain[: chain.index("raise")], *chain[-1:]) if "raise" in chain else chain
 
 
-@pytest.mark.parametrize("machine", ["x86-64", "aarch64"])
+@pytest.mark.parametrize("machine", ["x86-64", "aarch64", "riscv64"])
 def test_calls_are_known_after_jumps_signals_and_switches_of_stacks(
     machine: str, build: Callable[..., Path], record: Callable[..., Any]
 ) -> None:
@@ -94,7 +94,7 @@ def test_calls_are_known_after_jumps_signals_and_switches_of_stacks(
     }
 
 
-@pytest.mark.parametrize("machine", ["x86-64", "aarch64"])
+@pytest.mark.parametrize("machine", ["x86-64", "aarch64", "riscv64"])
 def test_each_thread_has_calls_of_its_own(
     machine: str, build: Callable[..., Path], record: Callable[..., Any]
 ) -> None:

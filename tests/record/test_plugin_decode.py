@@ -10,7 +10,11 @@ from pathlib import Path
 
 import pytest
 from builders.fixtures import TESTBINS, Tool
+from builders.objdump import LINKS
 
+from lbr2pgo.program.code import registry
+
+LIBRARY = Path("/usr/riscv64-linux-gnu/lib/libc.so.6")
 PLUGIN = Path(__file__).parents[2] / "lbr2pgo" / "record" / "plugin"
 
 OTHER, COND, UNCOND, IND, CALL, IND_CALL, RET, SYSCALL = range(8)
@@ -18,9 +22,10 @@ REPEAT, TRAP = 16, 17
 
 HARNESS = r"""
 #include <stdio.h>
+#include <stdlib.h>
 #include "architecture.h"
 int main(int argc, char **argv) {
-    (void)argv;
+    (void)argc;
     unsigned long address;
     char hex[64];
     while (scanf("%lx %63s", &address, hex) == 2) {
@@ -31,7 +36,7 @@ int main(int argc, char **argv) {
             sscanf(hex + 2 * size, "%2x", &byte);
             bytes[size] = (uint8_t)byte;
         }
-        struct decoded d = (argc > 1 ? &aarch64 : &x86_64)->decode(address, bytes, size);
+        struct decoded d = architecture_of((uint64_t)atoi(argv[1]))->decode(address, bytes, size);
         printf("%u %lx\n", (unsigned)d.kind, d.kind ? (unsigned long)d.target : 0);
     }
     return 0;
@@ -48,12 +53,12 @@ def decode(tmp_path_factory: pytest.TempPathFactory, tool: Tool) -> Decode:
     program = directory / "harness"
     compiler = tool("cc")
     flags = ["-Wall", "-Wextra", "-Werror", "-fsanitize=undefined", f"-I{PLUGIN}"]
-    sources = [PLUGIN / f"{name}.c" for name in ("architecture", "x86_64", "aarch64")]
+    sources = [PLUGIN / f"{name}.c" for name in ("architecture", "x86_64", "aarch64", "riscv64")]
     command = [compiler, *flags, *sources, directory / "harness.c", "-o", program]
     subprocess.run(command, check=True)
 
     def call(machine: str, instructions: list[tuple[int, str]]) -> list[tuple[int, int]]:
-        command = [str(program), *(["aarch64"] if machine == "aarch64" else [])]
+        command = [str(program), str(registry.named(machine).elf_machine)]
         text = "".join(f"{address:x} {code}\n" for address, code in instructions)
         done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
         assert not done.stderr
@@ -82,12 +87,26 @@ AARCH64 = [
     (r"svc", SYSCALL),
     (r"brk|hlt|udf|hvc|smc|dcps", TRAP),
 ]
+RISCV64 = [
+    (r"ret$|[sm]ret", RET),
+    (r"jalr", IND_CALL),
+    (r"jal$", CALL),
+    (r"jr$", IND),
+    (r"j$", UNCOND),
+    (r"b(eq|ne|lt|ge|gt|le)", COND),
+    (r"ecall", SYSCALL),
+    (r"ebreak|unimp", TRAP),
+]
 
 
 def kind_of(machine: str, mnemonic: str, operands: str) -> int:
-    table = AARCH64 if machine == "aarch64" else X86
+    table = {"aarch64": AARCH64, "riscv64": RISCV64, "x86-64": X86}[machine]
     kind = next((kind for pattern, kind in table if re.match(pattern, mnemonic)), OTHER)
-    if machine != "aarch64" and operands.startswith("*"):
+    if machine == "riscv64" and "," in operands and operands.split(",")[0] not in LINKS:
+        return {CALL: UNCOND, IND_CALL: IND}.get(kind, kind)
+    if machine == "riscv64" and kind == IND and operands in LINKS:
+        return RET
+    if machine == "x86-64" and operands.startswith("*"):
         return {CALL: IND_CALL, UNCOND: IND}.get(kind, kind)
     return kind
 
@@ -101,7 +120,7 @@ def disassemble(objdump: str, path: Path) -> Iterator[tuple[int, str, str, str]]
         if not found or "<unknown>" in line:
             continue
         code = found[2].replace(" ", "")
-        if len(found[2].split()[0]) == 8:  # AArch64: one word, printed as a number
+        if len(found[2].split()[0]) > 2:  # a word, printed as a number
             code = bytes.fromhex(code)[::-1].hex()
         text = re.sub(r"^((addr32|data16|lock|[c-gs]s)\s+)+", "", found[3])
         text = re.sub(
@@ -111,10 +130,20 @@ def disassemble(objdump: str, path: Path) -> Iterator[tuple[int, str, str, str]]
         yield int(found[1], 16), code, mnemonic, operands
 
 
-@pytest.mark.parametrize("name", ["x86-64/interp.static", "aarch64/interp.static"])
-def test_every_instruction_of_a_c_library(name: str, decode: Decode, tool: Tool) -> None:
-    machine = name.split("/", maxsplit=1)[0]
-    listing = list(disassemble(tool("llvm-objdump-22"), TESTBINS / name))
+@pytest.mark.parametrize(
+    ("machine", "path"),
+    [
+        ("x86-64", TESTBINS / "x86-64/interp.static"),
+        ("aarch64", TESTBINS / "aarch64/interp.static"),
+        ("riscv64", LIBRARY),
+    ],
+)
+def test_every_instruction_of_a_c_library(
+    machine: str, path: Path, decode: Decode, tool: Tool
+) -> None:
+    if not path.exists():
+        pytest.skip("no C library for RISC-V (make toolchain, as root)")
+    listing = list(disassemble(tool("llvm-objdump-22"), path))
     results = decode(machine, [(address, code) for address, code, _, _ in listing])
     seen: Counter[int] = Counter()
     for (address, code, mnemonic, operands), (kind, target) in zip(listing, results, strict=True):

@@ -33,7 +33,7 @@ from lbr2pgo.support.errors import InputError, MissingToolError, OutputError
 
 Record = Callable[..., Any]
 Build = Callable[..., Path]
-MACHINES = ["x86-64", "aarch64"]
+MACHINES = ["x86-64", "aarch64", "riscv64"]
 pytestmark = pytest.mark.slow
 
 

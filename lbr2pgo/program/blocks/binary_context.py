@@ -26,7 +26,7 @@ from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import last_at_or_below
 from lbr2pgo.support.tables import same_length, seal
 
-IDIOMS = {"x86-64": x86_idioms.X86_64, "aarch64": Idioms()}
+IDIOMS = {"x86-64": x86_idioms.X86_64, "aarch64": Idioms(), "riscv64": Idioms()}
 """By name of the architecture; `Idioms()` where BOLT looks for none."""
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from lbr2pgo.program.code.aarch64 import AARCH64
 from lbr2pgo.program.code.architecture import Architecture
+from lbr2pgo.program.code.riscv import RISCV64
 from lbr2pgo.program.code.x86 import X86_64
 from lbr2pgo.support.errors import InputError
 
 ARCHITECTURES: tuple[Architecture, ...] = (
     X86_64,
     AARCH64,
+    RISCV64,
 )
 
 NAMES = " and ".join(each.name for each in ARCHITECTURES)

@@ -1,7 +1,7 @@
 #include "architecture.h"
 
 const struct architecture *architecture_of(uint64_t machine) {
-    static const struct architecture *const all[] = {&x86_64, &aarch64};
+    static const struct architecture *const all[] = {&x86_64, &aarch64, &riscv64};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i]->machine == machine)
             return all[i];

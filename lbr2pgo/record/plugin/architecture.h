@@ -57,7 +57,7 @@ struct architecture {
     size_t signal_stack_pointer, signal_instruction;
 };
 
-extern const struct architecture x86_64, aarch64;
+extern const struct architecture x86_64, aarch64, riscv64;
 
 // The record of an ELF machine, NULL if it has none.
 const struct architecture *architecture_of(uint64_t machine);

@@ -18,6 +18,7 @@ from builders.binary_walks import walked
 from builders.fixtures import TESTBINS, Corpus, Tool
 from builders.hybrid import Hybrid, write_hybrid
 from builders.outputs import outputs
+from builders.recordings import RECORDED
 
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.model import waterfall
@@ -205,9 +206,6 @@ def test_folded_code_gets_calls_from_outside_on_demand(
     assert rest[0].endswith(":0:0"), "which never ran"
 
 
-RECORDINGS = sorted(path.name for path in (TESTBINS / "recordings").glob("*.perf.data"))
-
-
 OVER_LOCK = r"""int x;
 int main(void) {
   for (int i = 0; i < 9; i++)
@@ -237,11 +235,12 @@ def test_a_jump_over_a_lock_prefix_leads_into_an_instruction(tool: Tool, tmp_pat
     assert (tmp_path / "ours").read_text() != profgen(tool, tmp_path, recording, binary)
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
-def test_recordings_of_the_test_programs(name: str, tool: Tool, tmp_path: Path) -> None:
-    recording = TESTBINS / "recordings" / name
-    machine = "aarch64" if name.startswith("aarch64") else "x86-64"
-    binary = TESTBINS / machine / name.removeprefix(machine + "-").removesuffix(".perf.data")
+@pytest.mark.parametrize(("machine", "name"), RECORDED)
+def test_recordings_of_the_test_programs(
+    machine: str, name: str, tool: Tool, tmp_path: Path
+) -> None:
+    recording = TESTBINS / "recordings" / f"{machine}-{name}.perf.data"
+    binary = TESTBINS / machine / name
     expected = profgen(tool, tmp_path, recording, binary)
     assert expected.count("\n") > 30
     assert converted(tmp_path, recording, binary) == expected

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from builders.fixtures import TESTBINS, Corpus, Link, Tool
 from builders.objdump import Listed, disassembly
-from builders.recordings import PIE
+from builders.recordings import PIE, RECORDED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -89,9 +89,7 @@ def test_openssl(start: int, corpus: Corpus) -> None:
     assert differences(table, known) == []
 
 
-@pytest.mark.parametrize(
-    "name", ["x86-64/interp.pie", "x86-64/shapes.pie", "aarch64/interp.pie", "aarch64/shapes.pie"]
-)
+@pytest.mark.parametrize("name", [f"{m}/{name}" for m, name in RECORDED if name.endswith(".pie")])
 def test_own_programs(name: str, tool: Tool) -> None:
     tool("llvm-objdump-22")
     agrees(TESTBINS / name, at_least=500)

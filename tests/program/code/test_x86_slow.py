@@ -52,6 +52,17 @@ SLOW = {
         dmb ish
         isb
     """,
+    "riscv64": """
+        div a0, a1, a2
+        remuw a0, a1, a2
+        fdiv.d fa0, fa1, fa2
+        fsqrt.s fa0, fa1
+        lr.w a0, (a1)
+        sc.d.rl a0, a1, (a2)
+        amoadd.w.aqrl a0, a1, (a2)
+        fence rw, w
+        fence.i
+    """,
 }
 QUICK = {
     "x86-64": """
@@ -87,6 +98,18 @@ QUICK = {
         stp x0, x1, [sp, #-16]!
         mrs x0, tpidr_el0
         hint #0
+        ret
+    """,
+    "riscv64": """
+        mul a0, a1, a2
+        mulhu a0, a1, a2
+        add a0, a1, a2
+        fmul.d fa0, fa1, fa2
+        fsgnj.d fa0, fa1, fa2
+        fmadd.s fa0, fa1, fa2, fa3
+        ld a0, 8(sp)
+        rdtime a0
+        c.nop
         ret
     """,
 }

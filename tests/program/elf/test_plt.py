@@ -35,7 +35,10 @@ def test_stubs_are_named_as_objdump_names_them(path_of_program: Path, tool, run)
     assert {at: name for at, name in stubs.items() if name.endswith("@plt")} == expected
 
 
-@pytest.fixture(params=["x86-64/shapes.pie", "aarch64/shapes.pie", "ibt", "lazy", "bti"])
+SHAPES = [f"{machine}/shapes.pie" for machine in ("x86-64", "aarch64", "riscv64")]
+
+
+@pytest.fixture(params=[*SHAPES, "ibt", "lazy", "bti"])
 def path_of_program(request, tmp_path: Path, tool, run: Callable[..., object]) -> Path:
     """A committed program, or one that has its stubs in other sections."""
     if "/" in request.param:

@@ -22,6 +22,24 @@
                          "b 2f\n.globl plain_return\nplain_return: ret\n2:"  \
                          : "+r"(left_) : : "x16", "x30");                    \
     } while (0)
+#elif defined(__riscv)
+#define COUNTED_LOOP(NAME, COUNT)                                            \
+    do {                                                                     \
+        unsigned long left_ = (COUNT);                                       \
+        __asm__ volatile("1: addi %0, %0, -1\n"                              \
+                         ".globl " #NAME "\n" #NAME ": bnez %0, 1b\n"        \
+                         : "+r"(left_));                                     \
+    } while (0)
+#define COUNTED_CALLS(NAME, COUNT)                                           \
+    do {                                                                     \
+        unsigned long left_ = (COUNT);                                       \
+        __asm__ volatile("lla t1, plain_return\n"                            \
+                         "1: addi %0, %0, -1\n"                              \
+                         ".globl " #NAME "\n" #NAME ": jalr t1\n"            \
+                         "bnez %0, 1b\n"                                     \
+                         "j 2f\n.globl plain_return\nplain_return: ret\n2:"  \
+                         : "+r"(left_) : : "t1", "ra");                      \
+    } while (0)
 #else
 #define COUNTED_LOOP(NAME, COUNT)                                            \
     do {                                                                     \

@@ -24,7 +24,7 @@ from builders.bolt import (
 )
 from builders.compat import AS_PERF2BOLT
 from builders.fixtures import Corpus, Run, Tool
-from builders.recordings import PIE, RECORDING, TESTBINS
+from builders.recordings import PIE, RECORDED, RECORDING, TESTBINS
 
 from lbr2pgo.conversion import Conversion, ConvertOptions, convert
 from lbr2pgo.counting.count import count
@@ -70,6 +70,8 @@ BUILDS = {
         C_SOURCES, "aarch64-linux-gnu-gcc", "-O2", "-mbranch-protection=standard", "-Wl,-q",
     ),
     "aarch64-static": (C_SOURCES, "aarch64-linux-gnu-gcc", "-O2", "-static"),
+    "riscv64-gcc": (C_SOURCES, "riscv64-linux-gnu-gcc", "-O2"),
+    "riscv64-far": (C_SOURCES, "riscv64-linux-gnu-gcc", "-O2", "-mno-relax"),
     "gcc-static-relocations": (C_SOURCES, "gcc", "-O2", "-static", "-Wl,-q"),
     "assembly-relocations": (("odd.s",), "clang-22", "-nostdlib", "-static", LLD, "-Wl,-q"),
     "assembly": (("odd.s",), "clang-22", "-nostdlib", "-static", LLD),
@@ -190,8 +192,7 @@ class TestSqlite:
 
 class TestRecordings:
     @pytest.mark.parametrize(
-        "name",
-        ["x86-64/interp.pie", "x86-64/shapes.pie", "aarch64/interp.pie", "aarch64/shapes.pie"],
+        "name", [f"{machine}/{name}" for machine, name in RECORDED if name.endswith(".pie")]
     )
     def test_lines_are_perf2bolts(self, name: str, tool: Tool, tmp_path: Path) -> None:
         binary = TESTBINS / name
