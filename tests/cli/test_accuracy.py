@@ -36,7 +36,7 @@ def measured(capsys: pytest.CaptureFixture[str], *words: object) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("name", map("/".join, RECORDED))
+@pytest.mark.parametrize("name", ["/".join(each) for each in RECORDED])
 def test_shipped_recordings(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """They are sparse, with some hundred samples each; still nothing in them is untrue."""
     found = measured(capsys, *arguments(name))

@@ -78,6 +78,11 @@ BUILDS = {
 }  # fmt: skip
 
 
+JUMPS_OVER_JR = re.compile(r"1 (de)?register_tm_clones/1 \w+ 1 (de)?register_tm_clones/1 \w+ 0 ")
+"""GCC's start files jump over `jr a5` there; perf2bolt counts the way to it on x86-64 and AArch64,
+not on RISC-V."""
+
+
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory, tool: Tool) -> Callable[[str], Path]:
     made: dict[str, Path] = {}
@@ -108,8 +113,10 @@ class TestAgainstPerf2bolt:
         program = Program.open(built(name))
         counts = counts_of(RandomTraces(program, seed=1).draw(1500))
         expected = perf2bolt(tool("perf2bolt-22"), built(name), counts, tmp_path)
-        found, _ = fdata_from_counts(counts, program, AS_PERF2BOLT)
-        assert lines_of(found) == expected
+        found = lines_of(fdata_from_counts(counts, program, AS_PERF2BOLT)[0])
+        if program.image.machine == "riscv64":
+            found -= {line for line in found - expected if JUMPS_OVER_JR.match(line)}
+        assert found == expected
 
     def test_stripped_binaries_keep_the_functions_that_the_unwinder_knows(
         self, built: Callable[[str], Path], tool: Tool, tmp_path: Path
