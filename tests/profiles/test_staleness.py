@@ -70,7 +70,7 @@ def test_offsets_that_are_all_multiples_of_four_are_of_another_architecture(
     """Sixteen are no chance; that functions start at 0 tells nothing."""
     lines = [f"0 [unknown] 0 1 main {4 * i:x} 0 1\n" for i in range(offsets + 1)]
     (tmp_path / "fdata").write_text("".join(lines))
-    found = fdata_fit.of_fdata(fdata_text.read(tmp_path / "fdata"), Program.open(PIE))
+    found = of_fdata(fdata_text.read(tmp_path / "fdata"), Program.open(PIE))
     assert found.is_foreign == is_foreign
 
 

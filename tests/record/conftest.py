@@ -31,9 +31,9 @@ EMULATORS = {"x86-64": "qemu-x86_64", "aarch64": "qemu-aarch64", "riscv64": "qem
 def build(tmp_path_factory: pytest.TempPathFactory, tool: Tool) -> Callable[..., Path]:
     """`build("threads", machine, *flags)`: path of a program of tests/record/programs."""
 
-    def call(name: str, machine: str = "x86-64", *flags: str, output: str = "") -> Path:
+    def call(name: str | Path, machine: str = "x86-64", *flags: str, output: str = "") -> Path:
         tool(EMULATORS[machine])
-        path = tmp_path_factory.mktemp(f"{name}-{machine}") / (output or name)
+        path = tmp_path_factory.mktemp(f"{Path(name).name}-{machine}") / (output or name)
         source = PROGRAMS / f"{name}.c"
         command = [tool(COMPILERS[machine]), "-O1", *flags, source, "-o", path, "-pthread", "-ldl"]
         subprocess.run(command, check=True, capture_output=True)

@@ -110,7 +110,7 @@ def test_other_classes_of_elf(content: bytes, environment: Environment, tmp_path
 
 
 def test_another_machine(environment: Environment, tmp_path: Path) -> None:
-    program = install(tmp_path / "program", elf(243))
+    program = install(tmp_path / "program", elf(258))
     with pytest.raises(InputError, match="another machine"):
         find_guest((program,), environment, host="x86_64")
 

@@ -218,9 +218,12 @@ def test_depth(depth: int, record: Record) -> None:
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_between_two_entries_runs_a_fall_through(machine: str, record: Record) -> None:
+def test_between_two_entries_runs_a_fall_through(
+    machine: str, build: Build, record: Record
+) -> None:
     """Every entry is a branch of the exact counts, and none of them was passed over."""
-    recording = record(testbin(f"{machine}/interp.static"), 1, period=101)
+    program = build(TESTBINS / "src" / "interp", machine, "-static", output="interp.static")
+    recording = record(program, 1, period=101)
     exact = recording.exact
     image = exact.from_image == exact.find_image(None, "interp.static")
     known = {

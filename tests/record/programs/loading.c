@@ -20,6 +20,8 @@ static void run_library(const char *path) {
 int main(int argc, char **argv) {
 #ifdef __aarch64__
     static const unsigned code[] = {0xd65f03c0};  // ret
+#elif defined(__riscv)
+    static const unsigned short code[] = {0x8082};  // ret
 #else
     static const unsigned char code[] = {0xc3};  // ret
 #endif
