@@ -14,6 +14,8 @@ BUILD_IDS = {
     LIBRARY: "3314a134f759020a00ca4891dca340b93907bc76",
 }
 MISSING = "/nowhere/libgone.so.1"
+IDLE = "/opt/idle.so"
+"""Has no branches."""
 PROGRAM_AT, LIBRARY_AT, MISSING_AT = 0x5500_0000_0000, 0x7F00_0000_0000, 0x7F10_0000_0000
 KERNEL = 0xFFFF_FFFF_8100_0010
 _LENGTH = 0x3000
@@ -43,11 +45,12 @@ BRANCHES = {
 
 
 def process_recording(target: Path, places: dict[Path, str]) -> Path:
-    """Of both files, mapped from these paths."""
+    """Of both files, mapped from these paths, and of two that are not there; one never ran."""
     event = Event()
     trailer = event.trailer(10, 10, 1)
     mapped = {
-        str(places[PIE]): PROGRAM_AT, str(places[LIBRARY]): LIBRARY_AT, MISSING: MISSING_AT
+        str(places[PIE]): PROGRAM_AT, str(places[LIBRARY]): LIBRARY_AT, MISSING: MISSING_AT,
+        IDLE: MISSING_AT + _LENGTH,
     }  # fmt: skip
     space = b"".join(
         build.mmap2(10, start, _LENGTH, path, trailer, offset=0) for path, start in mapped.items()

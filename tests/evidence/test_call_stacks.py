@@ -16,7 +16,11 @@ from lbr2pgo.evidence.call_stacks import (
     CallStackCollector,
     StackCounts,
     is_call_stack,
+    with_chains,
+    with_open_calls,
 )
+from lbr2pgo.model.branch_stacks import CallChains
+from lbr2pgo.native.walk import StackKind
 
 Sample = tuple[int, list[tuple[int, int]]]
 """What was interrupted, `module._END` if unknown; callers and callees, newest first."""
@@ -78,6 +82,16 @@ def test_merging_adds_up_in_any_order() -> None:
     silent = collector(0)
     silent.merge(one)
     assert silent.result() == one.result()
+
+
+def test_samples_have_open_calls_or_a_chain_or_none() -> None:
+    """By address space; the last two are of other programs, or hold neither."""
+    kinds = [StackKind.OPEN_CALLS, *[StackKind.CONSECUTIVE] * 3, StackKind.OPEN_CALLS]
+    given: Any = SimpleNamespace(kinds=np.array(kinds), spaces=np.array([1, 1, 0, 0, -1]))
+    chains = CallChains(np.zeros(4, np.uint64), np.array([0, 1, 2, 3, 3, 4]))
+    assert [(space, rows.tolist()) for space, rows in with_open_calls(given)] == [(1, [0])]
+    with_chain = [(space, rows.tolist()) for space, rows in with_chains(given, chains)]
+    assert with_chain == [(0, [2]), (1, [1])]
 
 
 def test_nothing_is_told_where_nothing_recorded_call_stacks() -> None:

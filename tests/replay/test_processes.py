@@ -111,7 +111,8 @@ def test_what_was_not_found_is_told_with_its_branches(recording: Path) -> None:
     inputs = ProcessInputs((recording,), PIE, binaries=(LIBRARY,))
     found = read_process(inputs)
     assert isinstance(found.program, Process)
-    (note,) = (note for note in found.notes if MISSING in note)
+    (note,) = (note for note in found.notes if "was not found" in note)
+    assert MISSING in note
     assert "was not found, and 7 branches in it" in note
     assert "--sysroot" in note
 

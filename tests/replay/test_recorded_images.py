@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from builders.processes import BUILD_IDS, LIBRARY, MISSING, process_recording
+from builders.processes import BUILD_IDS, IDLE, LIBRARY, MISSING, process_recording
 from builders.recordings import PIE
 
 from lbr2pgo.program.elf.find import ImagePlaces
@@ -14,7 +14,7 @@ def test_each_mapped_file_is_told_once_and_where_it_is(tmp_path: Path) -> None:
     places = {PIE: str(PIE.resolve()), LIBRARY: "/opt/shapes.pie"}
     source = open_source(process_recording(tmp_path / "perf.data", places))
     images = {image.path: image for image in recorded_images([source, source], ImagePlaces())}
-    assert set(images) == {*places.values(), MISSING}
+    assert set(images) == {*places.values(), MISSING, IDLE}
     assert images[places[PIE]].found == PIE.resolve()
     assert images[places[LIBRARY]].found is None
     assert str(images[places[LIBRARY]]) == f"/opt/shapes.pie ({BUILD_IDS[LIBRARY]})"
