@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from builders.compat import AS_LLVM_PROFGEN, AS_PERF2BOLT
 from builders.recordings import PIE, RECORDING, STATIC, STATIC_RECORDING
 
 from lbr2pgo.model import waterfall
+from lbr2pgo.model.compat import OURS, Compat
 from lbr2pgo.model.count_sums import merge
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.program.code.instructions import Kind
@@ -16,6 +19,7 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recordings import (
     Inputs,
     ReadingOptions,
+    image_facts,
     read_and_replay,
     replay_sources,
 )
@@ -53,6 +57,24 @@ def test_what_can_not_be_read_is_named(bad: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as raised:
         read_and_replay(Inputs((profile,), binary))
     assert raised.value.where == str(wrong)
+
+
+def test_what_each_tool_drops_is_dropped_as_it_does_alone(
+    tmp_path: Path, tool: Callable[[str], str], run: Callable[..., object]
+) -> None:
+    (tmp_path / "bat").write_bytes(bytes(16))
+    bolted = tmp_path / "bolted"
+    run(tool("objcopy"), f"--add-section=.note.bolt_bat={tmp_path / 'bat'}", PIE, bolted)
+
+    def doubts(binary: Path, compat: Compat) -> bool:
+        facts = image_facts(ReadingOptions(compat=compat), Program.open(binary), ())
+        assert facts.skips_leaf is None, "nothing has call chains"
+        return facts.doubts_full_stacks
+
+    assert doubts(bolted, AS_PERF2BOLT)
+    assert not doubts(PIE, AS_PERF2BOLT)
+    assert not doubts(bolted, AS_LLVM_PROFGEN)
+    assert not doubts(bolted, OURS)
 
 
 def test_nothing_can_not_be_read() -> None:
