@@ -203,7 +203,12 @@ def survivor(mutant: Mutant) -> str | None:
 def explained() -> set[tuple[str, str]]:
     """Modules and changes that can't be killed; a line alone stands for any change of it."""
     listed = tomllib.loads((ROOT / "tests" / "mutants.toml").read_text())["mutant"]
-    return {(each["module"], each["change"].strip()) for each in listed}
+    found = {(each["module"], each["change"].strip("\n")) for each in listed}
+    for module, change in found:
+        line = change.partition("\n")[0].removeprefix("-")
+        if line not in (ROOT / "lbr2pgo" / module).read_text().splitlines():
+            raise SystemExit(f"mutants.toml explains what {module} does not have: {line}")
+    return found
 
 
 def is_explained(module: str, change: str) -> bool:
@@ -233,6 +238,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=20)
     parser.add_argument("--only", default="", help="modules whose path begins so")
     given = parser.parse_args()
+    explained()
     copy_project()
     until = monotonic() + 60 * given.minutes
     tried, left = 0, 0
