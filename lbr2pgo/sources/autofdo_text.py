@@ -216,12 +216,8 @@ class AutoFdoText:
         self._losses[Doubt("bytes in lines too long to be read")] = reader.overlong_bytes
         self._health: Counter[str] = Counter()
         writer = "create_llvm_prof" if self._has_file_offsets else "llvm-profgen"
-        self._info = SourceInfo(str(path), _NAME, Addresses.IMAGE, details={"written by": writer})
-
-    @property
-    def info(self) -> SourceInfo:
+        self.info = SourceInfo(str(path), _NAME, Addresses.IMAGE, details={"written by": writer})
         """The file's name, and which tool's form it has."""
-        return self._info
 
     def health(self) -> Mapping[str, int]:
         """What can't be read, and what the last `counts` left out."""
@@ -237,7 +233,7 @@ class AutoFdoText:
             known = ", ".join(tables.build_id or "" for tables in self._tables)
             raise InputError(
                 f"holds no counts of {layout.path} (build-id {layout.build_id})",
-                where=self._info.path,
+                where=self.info.path,
                 cure=f"Give the binary that was recorded; the file is of {known}.",
             )
         all_ranges = np.concatenate([tables.ranges for tables in own])

@@ -100,13 +100,23 @@ SymbolResolver = Callable[[str], ImageAddress | None]
 """Image address of a symbol by name; None if there is no such symbol."""
 
 
-@runtime_checkable
-class StackSource(Protocol):
-    """A file of samples with branch stacks; may be read any number of times."""
+class Told(Protocol):
+    """What every source tells of itself."""
 
     @property
     def info(self) -> SourceInfo:
         """Facts from the file's header."""
+
+    def health(self) -> Mapping[str, int]:
+        """What the last whole reading lost or skipped: a reason in words, and how many.
+
+        Reasons that are a `Doubt` are damage.
+        """
+
+
+@runtime_checkable
+class StackSource(Told, Protocol):
+    """A file of samples with branch stacks; may be read any number of times."""
 
     def space_events(self) -> Sequence[SpaceEvent]:
         """All address-space events, ordered by time (file order where times are equal)."""
@@ -115,12 +125,6 @@ class StackSource(Protocol):
         """Give every sample once, in file order; each time anew when gone through again.
 
         `resolve` serves inputs that hold symbols instead of addresses.
-        """
-
-    def health(self) -> Mapping[str, int]:
-        """What the last whole reading lost or skipped: a reason in words, and how many.
-
-        Reasons that are a `Doubt` are damage.
         """
 
 
@@ -134,33 +138,19 @@ class SizedSource(Protocol):
 
 
 @runtime_checkable
-class CountSource(Protocol):
+class CountSource(Told, Protocol):
     """A file that holds counts already."""
-
-    @property
-    def info(self) -> SourceInfo:
-        """Facts from the file's header."""
 
     def counts(self, layout: ImageLayout) -> BranchCounts:
         """The counts of the image with this layout, in image addresses."""
 
-    def health(self) -> Mapping[str, int]:
-        """What the last reading lost or skipped: a reason in words, and how many."""
-
 
 @runtime_checkable
-class InstructionSource(Protocol):
+class InstructionSource(Told, Protocol):
     """A file that holds counts already, of samples by their instruction too."""
-
-    @property
-    def info(self) -> SourceInfo:
-        """Facts from the file's header."""
 
     def instruction_counts(self, layout: ImageLayout) -> InstructionCounts:
         """The samples in the image with this layout, in image addresses."""
-
-    def health(self) -> Mapping[str, int]:
-        """What the last reading lost or skipped: a reason in words, and how many."""
 
 
 @runtime_checkable
@@ -175,18 +165,11 @@ class BuildSource(CountSource, Protocol):
 
 
 @runtime_checkable
-class LineSource(Protocol):
+class LineSource(Told, Protocol):
     """A file that knows branches by source line, and no addresses: for reports alone."""
-
-    @property
-    def info(self) -> SourceInfo:
-        """Facts from the file's header."""
 
     def line_branches(self) -> LineBranches:
         """All branches of the file."""
-
-    def health(self) -> Mapping[str, int]:
-        """What could not be read: a reason in words, and how many."""
 
 
 Source = StackSource | CountSource | LineSource

@@ -67,10 +67,11 @@ class ParquetCounts:
             self._builds = tuple(_builds(table, self._header))
         details = {name: ", ".join(self._header.origin[name]) for name in ORIGIN}
         names = ", ".join(sorted({each.build_id or "none" for each, _ in self._builds}))
-        self._info = SourceInfo(
+        self.info = SourceInfo(
             str(path), _NAME, Addresses.IMAGE,
             details={k: v for k, v in {"build-id": names, **details}.items() if v},
         )  # fmt: skip
+        """The file's name, the build-ids that it is about, and where the counts are from."""
 
     def _table(self) -> Any:
         arrow = extra("pyarrow", "parquet", f"reading {self._path}")
@@ -87,11 +88,6 @@ class ParquetCounts:
             return file.read(columns=present)
         except (arrow.ArrowException, OSError, ValueError) as error:
             raise _damage(self._path, str(error).partition("\n")[0]) from error
-
-    @property
-    def info(self) -> SourceInfo:
-        """The file's name, the build-ids that it is about, and where the counts are from."""
-        return self._info
 
     def health(self) -> Mapping[str, int]:
         """Nothing: a damaged file is refused. Earlier losses are among the counts' tallies."""
@@ -113,9 +109,9 @@ class ParquetCounts:
             (only,) = found.values()
             return replace(only, build_id=layout.build_id or only.build_id)
         raise InputError(
-            f"counts of other builds: of {self._info.details.get('build-id', 'none')}, "
+            f"counts of other builds: of {self.info.details.get('build-id', 'none')}, "
             f"but {layout.path} is {layout.build_id}",
-            where=self._info.path,
+            where=self.info.path,
             cure="Give the binary that the counts were taken from.",
         )
 

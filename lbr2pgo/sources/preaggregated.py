@@ -130,12 +130,8 @@ class Preaggregated:
         self._health: Counter[str] = Counter()
         head = next((text[:SNIFF_SIZE] for text, _ in self._reader.chunks()), b"")
         names = dict.fromkeys(name.decode("utf-8", "replace") for name in _EVENT.findall(head))
-        self._info = SourceInfo(str(path), _NAME, Addresses.IMAGE, tuple(map(EventInfo, names)))
-
-    @property
-    def info(self) -> SourceInfo:
+        self.info = SourceInfo(str(path), _NAME, Addresses.IMAGE, tuple(map(EventInfo, names)))
         """The file's name, and the events that its head names."""
-        return self._info
 
     def health(self) -> Mapping[str, int]:
         """What the last reading skipped."""

@@ -125,12 +125,8 @@ class SavedCounts:
         self._counts = read_counts(path)
         build_id = self._counts.build_id
         details = {"build-id": build_id} if build_id else {}
-        self._info = SourceInfo(str(path), _NAME, Addresses.IMAGE, details=details)
-
-    @property
-    def info(self) -> SourceInfo:
+        self.info = SourceInfo(str(path), _NAME, Addresses.IMAGE, details=details)
         """The file's name, and the build-id that it is about."""
-        return self._info
 
     def health(self) -> Mapping[str, int]:
         """Nothing: a damaged file is refused. Earlier losses are among the counts' tallies."""

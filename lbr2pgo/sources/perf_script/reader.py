@@ -90,12 +90,8 @@ class PerfScript:
         self._events = self._read_records()
         self._health: Counter[str] = Counter()
         self.share_read = 0.0
-        self._info = self._read_info(path, head)
-
-    @property
-    def info(self) -> SourceInfo:
+        self.info = self._read_info(path, head)
         """Facts from the header's comments, and the events that samples name."""
-        return self._info
 
     def space_events(self) -> Sequence[SpaceEvent]:
         """The mappings, forks, comms and exits that the text shows."""
