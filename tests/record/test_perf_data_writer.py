@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from builders.fixtures import Corpus, Run, Tool
+from builders.fixtures import ROOT, Corpus, Run, Tool
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -196,7 +196,7 @@ def test_what_was_written_counts_though_the_process_is_killed(
     program = """
         import os, signal, sys
         from pathlib import Path
-        sys.path.insert(0, sys.argv[2])
+        sys.path[:0] = sys.argv[2:]
         from test_perf_data_writer import EVENT, SPACES, STACKS, batch
         from lbr2pgo.record.perf_data_writer import PerfDataWriter
         writer = PerfDataWriter(Path(sys.argv[1]), [EVENT])
@@ -211,6 +211,7 @@ def test_what_was_written_counts_though_the_process_is_killed(
         textwrap.dedent(program),
         str(path),
         str(Path(__file__).parent),
+        str(ROOT / "tests"),
     ]
     assert subprocess.run(command).returncode == -9
     source = PerfData(path)
