@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lbr2pgo.model.branch_counts import FROM, TO
+from lbr2pgo.model.branch_counts import FROM, TO, sum_by
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
@@ -114,12 +114,10 @@ def compare(truth: Counts, guess: Counts) -> Agreement:
 def sum_edges(source: ImageAddresses, target: ImageAddresses, known: U8, count: U64) -> EdgeCounts:
     """Edges in any order, repeated or not, as `EdgeCounts`: sorted, added up, none empty."""
     rows = count > 0
-    keys = np.stack([source[rows], target[rows], known[rows].astype(np.uint64)], axis=1)
-    unique, place = np.unique(keys, axis=0, return_inverse=True)
-    total = np.zeros(len(unique), dtype=np.uint64)
-    np.add.at(total, place.reshape(-1), count[rows])
-    source, target = image_addresses(unique[:, :2]).T
-    return EdgeCounts(source, target, unique[:, 2].astype(np.uint8), total)
+    keys = (source[rows], target[rows], known[rows].astype(np.uint64))
+    (*ends, inside), (total,) = sum_by(keys, (count[rows],))
+    source, target = map(image_addresses, ends)
+    return EdgeCounts(source, target, inside.astype(np.uint8), total)
 
 
 def exact_edges(
@@ -237,10 +235,7 @@ def _touched(*edges: EdgeCounts) -> ImageAddresses:
 
 def _executed_at(flow: Flow, addresses: ImageAddresses) -> U64:
     """How often the profile says that each instruction ran; 0 where it knows none."""
-    place = flow.instructions.index_of(addresses)
-    found = np.zeros(len(addresses), dtype=np.uint64)
-    found[place >= 0] = flow.executed[place[place >= 0]]
-    return found
+    return np.append(flow.executed, np.uint64(0))[flow.instructions.index_of(addresses)]
 
 
 def _align(exact: EdgeCounts, estimate: EdgeCounts) -> tuple[ImageAddresses, U64, U64]:

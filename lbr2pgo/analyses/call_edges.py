@@ -13,6 +13,7 @@ from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.program.code.instructions import CALLS, Kind
 from lbr2pgo.support.addresses import image_addresses
 from lbr2pgo.support.arrays import I64, Bools
+from lbr2pgo.support.sums import sums_of_pairs
 
 NAME = "call-edges"
 TITLE = "Call edges"
@@ -30,16 +31,14 @@ def call_edges(evidence: Evidence, top: int | None = TOP) -> Table:
     caller, callee = _families(evidence)
     is_call = _is_call(evidence, caller, callee)
     rows = np.flatnonzero(is_call & evidence.about(branches))
-    pairs, place = np.unique(np.stack((caller[rows], callee[rows])), axis=1, return_inverse=True)
-    count = np.zeros(pairs.shape[1], dtype=np.int64)
-    np.add.at(count, place.reshape(-1), branches.count[rows].astype(np.int64))
-    order = np.argsort(-count, kind="stable")[:top]
+    caller, callee, count = sums_of_pairs(caller[rows], callee[rows], branches.count[rows])
+    order = np.argsort(-count.astype(np.int64), kind="stable")[:top]
     total = int(flow.branches.count[is_call].sum())
     columns = [
         (Column("share", "share", Unit.SHARE), (count[order] / max(total, 1)).tolist()),
         (Column("count", "count", Unit.COUNT), count[order].tolist()),
-        *_columns(evidence, "caller", pairs[0, order]),
-        *_columns(evidence, "callee", pairs[1, order]),
+        *_columns(evidence, "caller", caller[order]),
+        *_columns(evidence, "callee", callee[order]),
     ]
     notes = (_WARNING, *evidence.branch_notes())
     return build(NAME, TITLE, columns, notes=notes, found=len(count))

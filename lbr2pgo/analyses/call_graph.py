@@ -15,6 +15,7 @@ from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.hot_functions import function_totals
 from lbr2pgo.support.arrays import F64
 from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.sums import sums_of_pairs
 
 _SMALLEST = 0.0005
 """Parts of all instructions that are too small to be followed."""
@@ -45,17 +46,15 @@ def call_graph_tree(evidence: Evidence) -> Node | None:
 def _calls(evidence: Evidence) -> tuple[Calls, set[int]]:
     """Edges between different functions of the image."""
     caller, callee, rows = called_regions(evidence)
-    count = evidence.flow.branches.count[rows].astype(np.int64)
     chosen = (caller >= 0) & (callee >= 0) & (caller != callee)
-    pairs, place = np.unique(
-        np.stack((caller[chosen], callee[chosen])), axis=1, return_inverse=True
-    )
-    counts = np.bincount(place.reshape(-1), count[chosen], pairs.shape[1])
-    totals = np.bincount(pairs[1], counts) if pairs.size else np.zeros(0)
+    count = evidence.flow.branches.count[rows[chosen]]
+    caller, callee, count = sums_of_pairs(caller[chosen], callee[chosen], count)
+    totals = np.bincount(callee, count.astype(np.float64))
     calls: Calls = {}
-    for source, target, number in zip(*pairs.tolist(), counts.tolist(), strict=True):
+    columns = (caller.tolist(), callee.tolist(), count.tolist())
+    for source, target, number in zip(*columns, strict=True):
         calls.setdefault(source, []).append((target, number / totals[target]))
-    return calls, set(pairs[1].tolist())
+    return calls, set(callee.tolist())
 
 
 @dataclass(frozen=True, slots=True)

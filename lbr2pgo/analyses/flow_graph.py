@@ -46,16 +46,11 @@ def flow_graph(evidence: Evidence, region: int) -> FlowGraph:
     is_call = last >= 0
     is_call[is_call] = np.isin(flow.instructions.kind[last[is_call]], CALLS)
     comes_back = (cfg.edge_kind == EdgeKind.FALLTHROUGH) & is_call[cfg.edge_source]
-    returns = np.minimum(_at(flow.executed, last)[cfg.edge_source], counts.block[cfg.edge_target])
+    ran, jumped = (np.append(each, np.uint64(0))[last] for each in (flow.executed, flow.jumped))
+    returns = np.minimum(ran[cfg.edge_source], counts.block[cfg.edge_target])
     edge = np.where(comes_back, returns, counts.edge)
-    ended = np.where(is_call, np.uint64(0), _at(flow.jumped, last))
+    ended = np.where(is_call, np.uint64(0), jumped)
     return FlowGraph(cfg, counts.block, edge, _shares(cfg, edge, ended))
-
-
-def _at(column: U64, rows: I64) -> U64:
-    found = np.zeros(len(rows), dtype=np.uint64)
-    found[rows >= 0] = column[rows[rows >= 0]]
-    return found
 
 
 def _shares(cfg: FunctionCFG, count: U64, ended: U64) -> F64:

@@ -17,7 +17,7 @@ from lbr2pgo.native import bits
 from lbr2pgo.support.addresses import RuntimeAddresses, runtime_addresses
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.intervals import numbers_in
+from lbr2pgo.support.intervals import numbers_in, offsets_of
 from lbr2pgo.support.tables import same_length, seal
 
 # Bits of the flags word.
@@ -233,8 +233,7 @@ def from_lists(stacks: Sequence[Sequence[tuple[int, int, int]]], pid: int = -1) 
     """Samples from lists of (from, to, flags), newest entry first; for small inputs."""
     n = len(stacks)
     rows = [entry for stack in stacks for entry in stack]
-    offsets = np.zeros(n + 1, dtype=np.int64)
-    np.cumsum([len(stack) for stack in stacks], out=offsets[1:])
+    offsets = offsets_of([len(stack) for stack in stacks])
     return BranchStacks(
         entries=np.array(rows, dtype=np.uint64).reshape(-1, 3),
         offsets=offsets,

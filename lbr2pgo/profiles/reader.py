@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -54,6 +55,14 @@ class Merging(Generic[T]):
     go together."""
     write: Callable[[T, Path], None]
     """Raises OutputError where it can't be written."""
+
+
+def lines_written(write: Callable[[T, BytesIO], None], content: T) -> Iterator[str]:
+    """What a writer of text makes of a content, line by line."""
+    stream = BytesIO()
+    write(content, stream)
+    written = stream.getvalue().decode("utf-8", "surrogateescape")
+    return iter(written.removesuffix("\n").split("\n") if written else ())
 
 
 class Reader(ABC, Generic[T]):

@@ -11,14 +11,14 @@ import numpy.typing as npt
 
 from lbr2pgo.profiles._profile_lines import NameBytes
 from lbr2pgo.profiles._table_lines import NUMBER_BYTES, put_lines
+from lbr2pgo.support.intervals import offsets_of
 
 _ROWS_AT_ONCE = 1 << 16
 
 
 def name_bytes(names: Sequence[bytes]) -> NameBytes:
     """Names as lines take them."""
-    start = np.zeros(len(names) + 1, np.int64)
-    np.cumsum([len(name) for name in names], out=start[1:])
+    start = offsets_of([len(name) for name in names])
     return NameBytes(np.frombuffer(b"".join(names), np.uint8), start)
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -185,7 +185,7 @@ class PerfDataWriter:
             return
         self._finished = True
         features = encode_features(self._facts, self._events, self._build_ids, self._times)
-        with self._errors(), self._file:
+        with _writing_to(self._path), self._file:
             self._put_features(features)
 
     def _put_features(self, features: dict[int, bytes]) -> None:
@@ -207,7 +207,7 @@ class PerfDataWriter:
         )
         self._data_at = self._attrs_at + len(attrs)
         self._data_size = 0
-        with self._errors():
+        with _writing_to(self._path):
             self._file = self._path.open("wb", buffering=0)
             self._put(ids + attrs, abi.FILE_HEADER.size)
             self._put_header(0)
@@ -236,36 +236,23 @@ class PerfDataWriter:
 
     def _append(self, records: bytes) -> None:
         """Write whole records first, then the size that makes them count."""
-        with self._errors():
+        with _writing_to(self._path):
             self._put(records, self._data_at + self._data_size)
             self._data_size += len(records)
             self._put(struct.pack("<Q", self._data_size), _DATA_SIZE_AT)
 
-    def _errors(self) -> _WritingTo:
-        return _WritingTo(self._path)
 
-
-@dataclass(frozen=True, slots=True)
-class _WritingTo:
-    """Turns an OSError into one that says which file can't be written."""
-
-    path: Path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if isinstance(error, OSError):
-            raise OutputError(
-                f"can't write the recording: {error.strerror}",
-                where=str(self.path),
-                cure="Name a file on a disk with room to spare that you may write to.",
-            ) from error
+@contextmanager
+def _writing_to(path: Path) -> Iterator[None]:
+    """Turn an OSError into one that says which file can't be written."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(
+            f"can't write the recording: {error.strerror}",
+            where=str(path),
+            cure="Name a file on a disk with room to spare that you may write to.",
+        ) from error
 
 
 def _text(text: str) -> bytes:

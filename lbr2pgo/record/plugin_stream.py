@@ -22,8 +22,7 @@ import numpy.typing as npt
 from lbr2pgo.model.address_space_events import Comm, Exit, Fork, Mmap, SpaceEvent
 from lbr2pgo.model.branch_stacks import BranchStacks, CallChains
 from lbr2pgo.support.addresses import runtime_addresses
-from lbr2pgo.support.arrays import I64
-from lbr2pgo.support.intervals import numbers_in
+from lbr2pgo.support.intervals import numbers_in, offsets_of
 
 _HEADER = struct.Struct("<IIQiI")
 _START = struct.Struct("<IIiiIIII")
@@ -195,19 +194,15 @@ def _decode_samples(
     tid = (words[at + 2] & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.int32)
     return BranchStacks(
         entries=np.asarray(words[numbers_in(entries_at, ends)]).reshape(-1, 3),
-        offsets=_offsets((ends - entries_at) // 3),
+        offsets=offsets_of((ends - entries_at) // 3),
         pid=np.full(n, pid, np.int32),
         tid=tid,
         time=np.asarray(words[at + 1]),
         event=np.zeros(n, np.int32),
         ip=runtime_addresses(words[ip_at]),
         weight=np.ones(n, np.uint64),
-        chains=CallChains(words[numbers_in(ip_at, entries_at)], _offsets(entries_at - ip_at)),
+        chains=CallChains(words[numbers_in(ip_at, entries_at)], offsets_of(entries_at - ip_at)),
     )
-
-
-def _offsets(lengths: I64) -> I64:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
 
 
 def read_streams(directory: Path) -> list[Stream]:

@@ -191,10 +191,8 @@ def _work_directory(output: Path) -> Iterator[Path]:
     """A directory beside the output, gone afterwards."""
     special = is_standard_output(output) or (output.exists() and not output.is_file())
     parent = tempfile.gettempdir() if special else output.resolve().parent
-    try:
+    with _writing_to(output):
         directory = tempfile.mkdtemp(prefix=".lbr2pgo-", dir=parent)
-    except OSError as error:
-        raise _cannot_write(output, error) from error
     try:
         yield Path(directory)
     finally:
@@ -204,21 +202,22 @@ def _work_directory(output: Path) -> Iterator[Path]:
 def _check_writable(path: Path) -> None:
     """Find out before the program runs in vain; leaves no trace."""
     existed = path.exists()
-    try:
-        with path.open("ab"):
-            pass
-    except OSError as error:
-        raise _cannot_write(path, error) from error
+    with _writing_to(path):
+        path.open("ab").close()
     if not existed:
         path.unlink()
 
 
-def _cannot_write(path: Path, error: OSError) -> OutputError:
-    return OutputError(
-        f"can't write there: {error.strerror}",
-        where=str(path),
-        cure="Choose a path that you may write.",
-    )
+@contextmanager
+def _writing_to(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(
+            f"can't write there: {error.strerror}",
+            where=str(path),
+            cure="Choose a path that you may write.",
+        ) from error
 
 
 @contextmanager
@@ -253,7 +252,7 @@ def _deliver(unfinished: Path, output: Path) -> None:
             write_to(output, lambda sink: shutil.copyfileobj(source, sink))
         return
     target = output.resolve()  # a symbolic link stays
-    try:
+    with _writing_to(output):
         if target.is_file():
             unfinished.chmod(target.stat().st_mode & 0o777)
         if _holds_something(target):
@@ -263,8 +262,6 @@ def _deliver(unfinished: Path, output: Path) -> None:
         else:
             with unfinished.open("rb") as source, target.open("wb") as sink:
                 shutil.copyfileobj(source, sink)
-    except OSError as error:
-        raise _cannot_write(output, error) from error
 
 
 def _write_recording(

@@ -36,6 +36,15 @@ def interval_of(starts: Numbers, ends: Numbers, values: Numbers) -> I64:
     return np.where((at >= 0) & (values < ends[at]), at, -1)
 
 
+def offsets_of(lengths: npt.ArrayLike) -> I64:
+    """Where each of (k,) pieces of these lengths begins, end to end, and where the last one ends.
+
+    >>> offsets_of([3, 0, 2])
+    array([0, 3, 3, 5])
+    """
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)))
+
+
 def numbers_in(first: I64, past: I64) -> I64:
     """All numbers in all of (k,) half-open intervals, in their order.
 

@@ -32,6 +32,7 @@ from lbr2pgo.profiles.llvm.profile_table import ProfileTable
 from lbr2pgo.profiles.table_lines import name_bytes
 from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.errors import OutputError
+from lbr2pgo.support.intervals import offsets_of
 from lbr2pgo.support.output import PathLike, write_pieces
 
 if TYPE_CHECKING:
@@ -120,11 +121,6 @@ def _name_bytes(encoded: Sequence[bytes]) -> NameBytes:
     return name_bytes(encoded)
 
 
-def _offsets(lengths: I64 | U64) -> I64:
-    """Where pieces of these lengths begin, end to end, and where the last one ends."""
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)))
-
-
 def _writing_order(table: ProfileTable, rank: I64, fewest_first: U64 | None = None) -> I64:
     """Contexts in the order of the file.
 
@@ -173,11 +169,11 @@ def _in_order(
     return (
         ContextLines(
             depth[order], c.line[order], c.discriminator[order], c.name[order],
-            c.total[order], c.head[order], _offsets(body_of),
+            c.total[order], c.head[order], offsets_of(body_of),
             None if table.checksum is None else table.checksum[order],
             None if table.attributes is None else table.attributes[order],
         ),
-        BodyLines(b.line[rows], b.discriminator[rows], b.count[rows], _offsets(calls_of)),
+        BodyLines(b.line[rows], b.discriminator[rows], b.count[rows], offsets_of(calls_of)),
         CallParts(t.callee[calls], t.count[calls]),
     )  # fmt: skip
 
@@ -188,10 +184,10 @@ def _bounds(
 ) -> I64:  # fmt: skip
     """How many bytes at most all contexts before each one take."""
     length: I64 = np.diff(names.start)
-    call_bytes = _offsets(length[calls.callee] + CALL_BYTES)[body.calls]
+    call_bytes = offsets_of(length[calls.callee] + CALL_BYTES)[body.calls]
     body_bytes = (call_bytes + BODY_BYTES * np.arange(len(body.calls)))[contexts.body]
     rows: I64 = np.diff(contexts.body)
     own = contexts.depth + length[contexts.name] + HEADER_BYTES + rows * (contexts.depth + 1)
     own += 2 * contexts.depth + CHECKSUM_BYTES + ATTRIBUTE_BYTES + stack_bytes
-    bound: I64 = _offsets(own) + body_bytes
+    bound: I64 = offsets_of(own) + body_bytes
     return bound

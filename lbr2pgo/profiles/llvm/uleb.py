@@ -10,6 +10,7 @@ import numpy as np
 
 from lbr2pgo.support.arrays import I64, U8, U64
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.intervals import offsets_of
 
 _LONGEST = 10  # bytes of a 64-bit number
 _WINDOW = 1 << 16
@@ -25,8 +26,7 @@ def encode(values: Sequence[int]) -> tuple[bytes, I64]:
     lengths = np.ones(len(numbers), np.int64)
     for k in range(1, _LONGEST):
         lengths += numbers >= np.uint64(1 << (7 * k))
-    starts = np.zeros(len(numbers) + 1, np.int64)
-    np.cumsum(lengths, out=starts[1:])
+    starts = offsets_of(lengths)
     encoded = np.zeros(starts[-1], np.uint8)
     for k in range(_LONGEST):
         rows = np.flatnonzero(lengths > k)

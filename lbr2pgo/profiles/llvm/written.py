@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from io import BytesIO
 from pathlib import Path
 
 from lbr2pgo.profiles.llvm import extbinary, sample_quality, text
@@ -12,7 +11,7 @@ from lbr2pgo.profiles.llvm.located import correlated, probed
 from lbr2pgo.profiles.llvm.sample_names import guid
 from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
 from lbr2pgo.profiles.llvm.stale_samples import of_samples
-from lbr2pgo.profiles.reader import Merged, Merging, ProfileOverlap, Reader
+from lbr2pgo.profiles.reader import Merged, Merging, ProfileOverlap, Reader, lines_written
 from lbr2pgo.profiles.staleness import Staleness
 from lbr2pgo.profiles.work import Work
 from lbr2pgo.program.program import Program
@@ -32,12 +31,25 @@ class SamplesReader(Reader[SampleProfile]):
 
     kind = "LLVM sample profiles"
 
+    def __init__(
+        self,
+        recognises: Callable[[bytes], bool],
+        read: Callable[[Path], SampleProfile],
+        write: Callable[[SampleProfile, Path], None],
+    ) -> None:
+        self._recognises, self._read, self.merging = recognises, read, Merging(merged, write)
+
+    def recognises(self, head: bytes) -> bool:
+        """See `Reader`."""
+        return self._recognises(head)
+
+    def read(self, path: Path) -> SampleProfile:
+        """See `Reader`."""
+        return self._read(path)
+
     def lines(self, content: SampleProfile) -> Iterator[str]:
         """The text form, whatever form the profile was read from."""
-        stream = BytesIO()
-        text.write(content, stream)
-        written = stream.getvalue().decode("utf-8", "surrogateescape")
-        return iter(written.removesuffix("\n").split("\n") if written else ())
+        return lines_written(text.write, content)
 
     def of_function(self, content: SampleProfile, function: str) -> Iterator[str] | None:
         """The function itself, then a comment for each inlined copy; None if there is neither."""
@@ -88,24 +100,5 @@ def _all(function: FunctionSamples) -> Iterator[FunctionSamples]:
         yield from _all(callee)
 
 
-class _Binary(SamplesReader):
-    merging = Merging(merged, extbinary.write)
-
-    def recognises(self, head: bytes) -> bool:
-        return extbinary.is_binary_profile(head)
-
-    def read(self, path: Path) -> SampleProfile:
-        return extbinary.read(path)
-
-
-class _Text(SamplesReader):
-    merging = Merging(merged, text.write)
-
-    def recognises(self, head: bytes) -> bool:
-        return text.is_text_profile(head)
-
-    def read(self, path: Path) -> SampleProfile:
-        return text.read(path)
-
-
-BINARY, TEXT = _Binary(), _Text()
+BINARY = SamplesReader(extbinary.is_binary_profile, extbinary.read, extbinary.write)
+TEXT = SamplesReader(text.is_text_profile, text.read, text.write)

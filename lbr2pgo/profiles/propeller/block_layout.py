@@ -12,7 +12,7 @@ from lbr2pgo.profiles.propeller.block_flow import JUMPS, BlockEdges, BlockFlow, 
 from lbr2pgo.program.block_map import BlockMap
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.arrays import I64, Bools
-from lbr2pgo.support.intervals import last_at_or_below
+from lbr2pgo.support.intervals import last_at_or_below, offsets_of
 from lbr2pgo.support.sums import add_at, multiplied
 from lbr2pgo.support.tables import same_length, seal
 
@@ -60,7 +60,7 @@ def lay_out(flow: Flow, blocks: BlockMap, found: BlockFlow) -> Layout:
     )
     return Layout(
         function=function[order],
-        offsets=np.concatenate(([0], np.cumsum(lengths[order]))),
+        offsets=offsets_of(lengths[order]),
         blocks=hot[inner[rows]],
         has_cold=number[function[order]] > lengths[order],
     )

@@ -10,7 +10,6 @@ Source: BOLT, bolt/tools/merge-fdata/merge-fdata.cpp (mergeLegacyProfiles).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +27,7 @@ from lbr2pgo.profiles.bolt.fdata.fdata_tables import (
     in_bolt_order,
 )
 from lbr2pgo.profiles.bolt.fdata.placed_counts import counts_of_fdata
-from lbr2pgo.profiles.reader import Merged, Merging, ProfileOverlap, Reader
+from lbr2pgo.profiles.reader import Merged, Merging, ProfileOverlap, Reader, lines_written
 from lbr2pgo.profiles.staleness import Staleness, staleness
 from lbr2pgo.profiles.work import Work
 from lbr2pgo.program.blocks.binary_functions import discover
@@ -212,10 +211,7 @@ class FdataReader(Reader[Fdata]):
 
     def lines(self, content: Fdata) -> Iterator[str]:
         """As llvm-bolt reads them."""
-        stream = BytesIO()
-        fdata_text.write(content, stream)
-        written = stream.getvalue().decode("utf-8", "surrogateescape")
-        return iter(written.removesuffix("\n").split("\n") if written else ())
+        return lines_written(fdata_text.write, content)
 
     def of_function(self, content: Fdata, function: str) -> Iterator[str] | None:
         """Lines that begin or end in the function; None if it has no name here."""
