@@ -39,41 +39,51 @@ def test_skylake_records_32_entries_with_cycles_and_call_stacks(
     )
 
 
-def test_sapphire_rapids_has_architectural_lbr(make_machine: Make, pmus: Pmus) -> None:
-    row = rows(diagnose(make_machine("sapphirerapids", pmus["lbr32"])))
-    assert row["branch recorder"].value == "Intel architectural LBR"
-    assert row["kernel"].reason == "Intel architectural LBR came with Linux 5.9"
+RING_OF_16 = {"cpu": {"caps/branches": "16"}}
+NO_CAPS = {"cpu": {"format/event": "config:0-7"}}
+NO_BRBE = {"armv8_pmuv3_0": {}}
 
 
-def test_haswell_keeps_call_stacks_but_counts_no_cycles(make_machine: Make) -> None:
-    row = rows(diagnose(make_machine("haswell", {"cpu": {"caps/branches": "16"}})))
-    assert row["depth"].value == "16 entries"
-    assert (row["cycle counts"].status, row["call-stack mode"].status) == (Status.NO, Status.YES)
-    assert "Skylake" in row["cycle counts"].reason
-
-
-def test_sandy_bridge_has_neither(make_machine: Make) -> None:
-    row = rows(diagnose(make_machine("sandybridge", {"cpu": {"caps/branches": "16"}})))
-    assert (row["cycle counts"].status, row["call-stack mode"].status) == (Status.NO, Status.NO)
-
-
-def test_hybrid_names_both_pmus(make_machine: Make, pmus: Pmus) -> None:
-    row = rows(diagnose(make_machine("alderlake", pmus["hybrid"])))
-    assert row["core PMUs"].value == "cpu_atom, cpu_core"
-    assert row["depth"].reason == "cpu_atom 32, cpu_core 32"
-
-
-def test_kernel_without_caps_still_drives_the_lbr(make_machine: Make) -> None:
-    machine = make_machine("skylake", {"cpu": {"format/event": "config:0-7"}}, kernel="4.9.0")
-    row = rows(diagnose(machine))
-    assert row["branch recorder"].status is Status.YES
-    assert row["depth"].value == "unknown"
-
-
-@pytest.mark.parametrize(("kernel", "cycles"), [("4.2.0", Status.NO), ("4.3.0", Status.YES)])
-def test_cycles_need_linux_4_3(make_machine: Make, pmus: Pmus, kernel: str, cycles: Status) -> None:
-    row = rows(diagnose(make_machine("skylake", pmus["lbr32"], kernel=kernel)))
-    assert row["cycle counts"].status is cycles
+@pytest.mark.parametrize(
+    ("cpu", "pmu", "kernel", "row", "status", "said"),
+    [
+        ("sapphirerapids", "lbr32", None, "branch recorder", Status.YES, "Intel architectural LBR"),
+        ("sapphirerapids", "lbr32", None, "kernel", Status.YES, "LBR came with Linux 5.9"),
+        ("haswell", RING_OF_16, None, "depth", Status.YES, "16 entries"),
+        ("haswell", RING_OF_16, None, "cycle counts", Status.NO, "Skylake"),
+        ("haswell", RING_OF_16, None, "call-stack mode", Status.YES, ""),
+        ("sandybridge", RING_OF_16, None, "cycle counts", Status.NO, ""),
+        ("sandybridge", RING_OF_16, None, "call-stack mode", Status.NO, ""),
+        ("alderlake", "hybrid", None, "core PMUs", Status.YES, "cpu_atom, cpu_core"),
+        ("alderlake", "hybrid", None, "depth", Status.YES, "cpu_atom 32, cpu_core 32"),
+        ("skylake", NO_CAPS, "4.9.0", "branch recorder", Status.YES, ""),
+        ("skylake", NO_CAPS, "4.9.0", "depth", Status.INFO, "unknown"),
+        ("skylake", "lbr32", "4.2.0", "cycle counts", Status.NO, ""),
+        ("skylake", "lbr32", "4.3.0", "cycle counts", Status.YES, ""),
+        ("zen3-old-kernel", "none", "5.10.0-8", "branch recorder", Status.NO,
+         "AMD BRS needs Linux 5.19 or newer, this is 5.10.0-8"),
+        ("zen3-old-kernel", "none", "5.10.0-8", "kernel", Status.NO, ""),
+        ("zen3", "none", "6.1.0", "branch recorder", Status.NO, "CONFIG_PERF_EVENTS_AMD_BRS"),
+        ("zen3", "none", "6.1.0", "kernel", Status.INFO, ""),
+        # A driver that was backported beats the kernel's number.
+        ("zen4", "amd16", "5.14.0-427.el9", "branch recorder", Status.YES, ""),
+        ("zen4", "amd16", "5.14.0-427.el9", "kernel", Status.YES, ""),
+        ("neoverse-n1", NO_BRBE, "6.16.0", "branch recorder", Status.NO, "needs Linux 6.17"),
+        ("neoverse-n1", NO_BRBE, "6.17.0", "branch recorder", Status.NO, "no BRBE"),
+        ("riscv", "empty", None, "branch recorder", Status.NO, "the processor is not known"),
+        ("via", "empty", None, "branch recorder", Status.NO, "no branch recorder of CentaurHauls"),
+        ("hygon", "empty", None, "branch recorder", Status.NO, "before Zen 3"),
+    ],
+)  # fmt: skip
+def test_what_a_machine_has_and_why(
+    make_machine: Make, pmus: Pmus, cpu: str, pmu: Any, kernel: str | None, row: str,
+    status: Status, said: str,
+) -> None:  # fmt: skip
+    options = {} if kernel is None else {"kernel": kernel}
+    machine = make_machine(cpu, pmus[pmu] if isinstance(pmu, str) else pmu, **options)
+    found = rows(diagnose(machine))[row]
+    assert found.status is status
+    assert said in f"{found.value}; {found.reason}"
 
 
 def test_zen2_has_instructions_alone(make_machine: Make, pmus: Pmus) -> None:
@@ -105,18 +115,6 @@ def test_zen3_has_brs(make_machine: Make, pmus: Pmus) -> None:
     assert diagnosis.command[2:6] == ("-e", "cpu/branch-brs/u", "-c", "500009")
 
 
-def test_zen3_kernel_too_old(make_machine: Make, pmus: Pmus) -> None:
-    row = rows(diagnose(make_machine("zen3-old-kernel", pmus["none"], kernel="5.10.0-8")))
-    assert row["branch recorder"].reason == "AMD BRS needs Linux 5.19 or newer, this is 5.10.0-8"
-    assert row["kernel"].status is Status.NO
-
-
-def test_zen3_kernel_built_without_brs(make_machine: Make, pmus: Pmus) -> None:
-    row = rows(diagnose(make_machine("zen3", pmus["none"], kernel="6.1.0")))
-    assert "CONFIG_PERF_EVENTS_AMD_BRS" in row["branch recorder"].reason
-    assert row["kernel"].status is Status.INFO
-
-
 def test_zen4_has_lbr_v2(make_machine: Make, pmus: Pmus) -> None:
     diagnosis = diagnose(make_machine("zen4", pmus["amd16"]))
     row = rows(diagnosis)
@@ -124,12 +122,6 @@ def test_zen4_has_lbr_v2(make_machine: Make, pmus: Pmus) -> None:
     assert row["depth"].value == "16 entries"
     assert row["cycle counts"].reason == "AMD LbrExtV2 doesn't count them"
     assert diagnosis.command[2:4] == ("-e", "ex_ret_brn_tkn:u")
-
-
-def test_backported_driver_beats_the_kernel_number(make_machine: Make, pmus: Pmus) -> None:
-    row = rows(diagnose(make_machine("zen4", pmus["amd16"], kernel="5.14.0-427.el9")))
-    assert row["branch recorder"].status is Status.YES
-    assert row["kernel"].status is Status.YES
 
 
 def test_arm_with_brbe(make_machine: Make, pmus: Pmus) -> None:
@@ -140,14 +132,6 @@ def test_arm_with_brbe(make_machine: Make, pmus: Pmus) -> None:
     assert row["cycle counts"].status is Status.YES
     assert row["call-stack mode"].status is Status.NO
     assert "-b" in diagnosis.command
-
-
-@pytest.mark.parametrize(
-    ("kernel", "reason"), [("6.16.0", "needs Linux 6.17"), ("6.17.0", "no BRBE")]
-)
-def test_arm_without_brbe(make_machine: Make, kernel: str, reason: str) -> None:
-    row = rows(diagnose(make_machine("neoverse-n1", {"armv8_pmuv3_0": {}}, kernel=kernel)))
-    assert reason in row["branch recorder"].reason
 
 
 @pytest.mark.parametrize(
@@ -215,18 +199,6 @@ def test_software_lbr_names_what_is_missing(make_machine: Make, pmus: Pmus) -> N
     assert row.status is Status.NO
     assert "qemu-user" in row.reason
     assert "C compiler" in row.reason
-
-
-@pytest.mark.parametrize(
-    ("cpu", "reason"),
-    [
-        ("riscv", "the processor is not known"),
-        ("via", "no branch recorder of CentaurHauls"),
-        ("hygon", "before Zen 3"),
-    ],
-)
-def test_other_processors(make_machine: Make, pmus: Pmus, cpu: str, reason: str) -> None:
-    assert reason in rows(diagnose(make_machine(cpu, pmus["empty"])))["branch recorder"].reason
 
 
 def test_an_empty_root_is_a_machine_that_can_do_nothing(tmp_path: Any) -> None:
