@@ -17,6 +17,7 @@ from lbr2pgo.program.code.instructions import CALLS, Kind
 from lbr2pgo.replay.replay import INDIRECT
 from lbr2pgo.support.addresses import image_addresses, in_file
 from lbr2pgo.support.arrays import I64
+from lbr2pgo.support.sums import sums_at
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -94,9 +95,8 @@ def _calls(evidence: Evidence, rows: I64, pair: I64, pairs: int) -> Iterator[Att
     indirect = np.isin(kind, INDIRECT)
 
     def total(values: I64) -> list[int]:
-        summed = np.zeros(pairs, np.int64)
-        np.add.at(summed, pair, values)
-        return summed.tolist()
+        summed: list[int] = sums_at(pair, values, pairs).tolist()
+        return summed
 
     count = branches.count[rows].astype(np.int64)
     missed = branches.mispredicted[rows].astype(np.int64)

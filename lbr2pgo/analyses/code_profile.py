@@ -17,6 +17,7 @@ from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct, place_of
+from lbr2pgo.support.sums import sums_at
 from lbr2pgo.support.tables import same_length, seal
 
 NEEDS = (CYCLES, DUPLICATES, CALL_SITES)
@@ -104,9 +105,7 @@ class CodeProfile:
             yield from self.stacks[self.stack[row]] if row >= 0 else (row,)
 
     def _sums(self, values: U64) -> U64:
-        total = np.zeros(len(self.stacks), np.uint64)
-        np.add.at(total, self.stack, values)
-        return total
+        return sums_at(self.stack, values, len(self.stacks))
 
 
 def code_profile(evidence: Evidence) -> CodeProfile:

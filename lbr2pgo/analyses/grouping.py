@@ -31,6 +31,7 @@ from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.sums import sums_at
 
 NAME = "sort"
 NEEDS = (ENTRIES,)
@@ -168,8 +169,7 @@ def grouped(evidence: Evidence, keys: Sequence[str], top: int | None = TOP) -> T
     found = [KEYS[key].values(evidence, entries) for key in keys]
     rows = np.stack([group for _, group in found])
     unique, place = np.unique(rows, axis=1, return_inverse=True)
-    count = np.zeros(unique.shape[1], np.int64)
-    np.add.at(count, place.reshape(-1), entries.count.astype(np.int64))
+    count = sums_at(place.reshape(-1), entries.count.astype(np.int64), unique.shape[1])
     order = np.argsort(-count, kind="stable")[:top]
     total = max(int(count.sum()), 1)
     columns: list[tuple[Column, list[Value]]] = [

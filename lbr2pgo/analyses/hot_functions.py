@@ -15,6 +15,7 @@ from lbr2pgo.model.branch_counts import FROM
 from lbr2pgo.model.branch_stacks import MISSING, SATURATED
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import F64, I64, U64
+from lbr2pgo.support.sums import sums_at
 from lbr2pgo.support.tables import table
 
 NAME = "hot-functions"
@@ -59,9 +60,7 @@ def _by_region(evidence: Evidence, addresses: ImageAddresses, values: U64) -> U6
     regions = evidence.program.regions
     region = regions.containing(addresses)
     inside = region >= 0
-    total = np.zeros(len(regions), np.uint64)
-    np.add.at(total, regions.parent[region[inside]], values[inside])
-    return total
+    return sums_at(regions.parent[region[inside]], values[inside], len(regions))
 
 
 def hot_functions(evidence: Evidence, top: int | None = TOP) -> Table:

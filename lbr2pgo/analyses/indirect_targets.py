@@ -13,6 +13,7 @@ from lbr2pgo.replay.replay import INDIRECT
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.sums import sums_at
 
 NAME = "indirect-targets"
 TITLE = "Indirect jumps and calls"
@@ -46,8 +47,7 @@ def _sites(evidence: Evidence) -> _Sites:
     address, place = np.unique(branches.from_[rows], return_inverse=True)
     place = place.reshape(-1)
     count = branches.count[rows].astype(np.int64)
-    total = np.zeros(len(address), dtype=np.int64)
-    np.add.at(total, place, count)
+    total = sums_at(place, count, len(address))
     hottest = np.argsort(-total, kind="stable")
     position = np.empty_like(hottest)
     position[hottest] = np.arange(len(hottest))
@@ -70,9 +70,8 @@ def _covered(evidence: Evidence, sites: _Sites, promoted: int) -> I64:
     """How often each site went to one of its hottest targets inside the image."""
     branches = evidence.flow.branches
     hot = (sites.rank < promoted) & (branches.known[sites.rows] & TO != 0)
-    covered = np.zeros(len(sites.address), dtype=np.int64)
-    np.add.at(covered, sites.site[hot], branches.count[sites.rows[hot]].astype(np.int64))
-    return covered
+    count = branches.count[sites.rows[hot]].astype(np.int64)
+    return sums_at(sites.site[hot], count, len(sites.address))
 
 
 def _by_site(evidence: Evidence, sites: _Sites, top: int | None, notes: tuple[str, ...]) -> Table:

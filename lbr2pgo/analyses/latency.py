@@ -22,6 +22,7 @@ from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.support.addresses import image_array
 from lbr2pgo.support.arrays import F64, I64, Bools
 from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.distinct import begins
 
 NAME = "latency"
 TITLE = "Cycles of blocks"
@@ -159,8 +160,7 @@ def _timed(cycles: CycleCounts, top: int | None) -> list[TimedRun]:
     """Group by start and end; those without any cycles at all are left out."""
     if not len(cycles):
         return []
-    first = np.ones(len(cycles), dtype=np.bool_)
-    first[1:] = np.diff(cycles.start).astype(bool) | np.diff(cycles.end).astype(bool)
+    first = begins(cycles.start, cycles.end)
     starts = np.flatnonzero(first)
     bounds = np.append(starts, len(cycles))
     weight = _time(cycles, np.cumsum(first) - 1, len(starts))

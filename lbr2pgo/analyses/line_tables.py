@@ -13,6 +13,7 @@ from lbr2pgo.analyses.table import Column, Table, Unit, Value, build, empty
 from lbr2pgo.model.line_branches import LineBranches
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.sums import sums_at
 
 _NO_ADDRESSES = (
     "The input holds branches by function and source line, and no addresses or stacks: branches of "
@@ -53,13 +54,12 @@ def _grouped(
     unique = tuple(dict.fromkeys(keys))
     place = {key: i for i, key in enumerate(unique)}
     rows = np.array([place[key] for key in keys], dtype=np.int64)
-    samples = np.zeros(len(unique), dtype=np.int64)
-    missed = np.zeros(len(unique), dtype=np.int64)
-    np.add.at(
-        samples, rows, np.concatenate([np.empty(0, np.int64), *(b.samples for b in branches)])
+    columns = ((each.samples for each in branches), map(_missed, branches))
+    sums = (
+        sums_at(rows, np.concatenate([np.empty(0, np.int64), *column]), len(unique))
+        for column in columns
     )
-    np.add.at(missed, rows, np.concatenate([np.empty(0, np.int64), *map(_missed, branches)]))
-    return _Group(unique, samples, missed)
+    return _Group(unique, *sums)
 
 
 def _missed(branches: LineBranches) -> I64:

@@ -17,6 +17,7 @@ from lbr2pgo.model.branch_counts import FROM, Branches
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import F64, I64, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.sums import sums_at
 from lbr2pgo.support.tables import taken
 
 NAME = "mispredictions"
@@ -78,9 +79,9 @@ class _Predictions:
     def grouped(self, group: I64, size: int) -> _Predictions:
         """Sums by group, given that of each row."""
         return _Predictions(
-            _sum(group, self.known, size),
-            _sum(group, self.missed, size),
-            _sum(group, self.unknown, size),
+            sums_at(group, self.known, size),
+            sums_at(group, self.missed, size),
+            sums_at(group, self.unknown, size),
             np.bincount(group, self.effective, size).astype(np.float64),
         )
 
@@ -139,19 +140,11 @@ class _Observed:
         return build(f"{NAME}-by-line", title, [*columns, where], notes=notes, found=found)
 
 
-def _sum(place: I64, column: U64, size: int) -> U64:
-    total = np.zeros(size, dtype=np.uint64)
-    np.add.at(total, place, column)
-    return total
-
-
 def _parts(evidence: Evidence, addresses: ImageAddresses) -> F64:
     """How much each observation of these branches tells."""
-    parts = np.ones(len(addresses))
-    if evidence.spread is not None:
-        rows = evidence.flow.instructions.index_of(addresses)
-        parts[rows >= 0] = evidence.spread.miss[rows[rows >= 0]]
-    return parts
+    if evidence.spread is None:
+        return np.ones(len(addresses))
+    return np.append(evidence.spread.miss, 1.0)[evidence.flow.instructions.index_of(addresses)]
 
 
 def _known(branches: Branches) -> U64:

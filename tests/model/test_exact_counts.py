@@ -97,11 +97,6 @@ def test_a_file_of_another_kind(content: bytes, tmp_path: Path) -> None:
         ExactCounts.load(path)
 
 
-def test_a_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(InputError):
-        ExactCounts.load(tmp_path / "nothing")
-
-
 @pytest.mark.parametrize("size", range(0, 4000, 331))
 def test_a_cut_file(size: int, counts: ExactCounts, tmp_path: Path) -> None:
     counts.save(tmp_path / "file")

@@ -89,22 +89,6 @@ def test_any_counts_come_back(
     assert_equal(SavedCounts(path).counts(layout(None)), counts)
 
 
-def test_the_same_counts_make_the_same_bytes() -> None:
-    a = example()
-    tallies = dict(reversed(a.tallies.items()))
-    again = BranchCounts(*(getattr(a, name) for name in COLUMNS), build_id=ID, tallies=tallies)
-    assert saved(a) == saved(again)
-
-
-def test_numpy_reads_it(tmp_path: Path) -> None:
-    path = tmp_path / "c.npz"
-    write(example(), path)
-    with np.load(path, allow_pickle=False) as arrays:
-        assert arrays.files == ["lbr2pgo_counts", *COLUMNS]
-        assert arrays["count"].tolist() == [5, 2**62]
-        assert json.loads(arrays["lbr2pgo_counts"].tobytes())["version"] == 2
-
-
 def test_counts_of_another_build_are_refused(opened: Callable[[bytes], SavedCounts]) -> None:
     source = opened(saved(example()))
     with pytest.raises(InputError, match="another build"):

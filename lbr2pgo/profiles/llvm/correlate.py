@@ -39,7 +39,7 @@ from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import among, distinct
-from lbr2pgo.support.sums import add_at, multiplied, sums_of_groups
+from lbr2pgo.support.sums import add_at, multiplied, sums_at, sums_of_groups
 
 _FS_DISCRIMINATOR_MARK = "__llvm_fs_discriminator__"
 
@@ -193,8 +193,7 @@ def _body(
     np.maximum.at(count, row, value)
     callee = calls.callee[is_known]
     first_call, call = distinct_rows(row[len(bodies) :], callee)
-    called = np.zeros(len(first_call), np.uint64)
-    np.add.at(called, call, calls.count[is_known])
+    called = sums_at(call, calls.count[is_known], len(first_call))
     context, line, discriminator = (column[first] for column in columns)
     targets = CallTargets(row[len(bodies) :][first_call], callee[first_call], called)
     return Body(context, line, discriminator, count), targets

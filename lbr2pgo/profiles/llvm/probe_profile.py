@@ -38,7 +38,7 @@ from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
 from lbr2pgo.support.distinct import distinct, place_of
-from lbr2pgo.support.sums import add_at
+from lbr2pgo.support.sums import add_at, sums_at
 from lbr2pgo.support.tables import taken
 
 
@@ -234,8 +234,7 @@ def _body(
     add_at(count, row[: len(counted.row)], counted.count)
     at_row = row[len(counted.row) :]
     first_call, call = distinct_rows(at_row, made.callee)
-    called = np.zeros(len(first_call), np.uint64)
-    np.add.at(called, call, made.count)
+    called = sums_at(call, made.count, len(first_call))
     body = Body(context[first], index[first], discriminator[first], count)
     return body, CallTargets(at_row[first_call], made.callee[first_call], called)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import json
 import zipfile
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ import pytest
 
 from lbr2pgo.model.branch_counts import BRANCH, FROM, TO, BranchCounts, aggregate
 from lbr2pgo.profiles.counts.saved_counts import write
-from lbr2pgo.sources.saved_counts import COLUMNS
+from lbr2pgo.sources.saved_counts import COLUMNS, HEADER
 from lbr2pgo.support.errors import OutputError
 
 
@@ -35,7 +36,9 @@ def test_equal_counts_are_equal_bytes_in_whatever_order_they_were_tallied(
 
 
 def test_numpy_reads_the_columns(counts: BranchCounts) -> None:
-    saved = np.load(io.BytesIO(written(counts)))
+    saved = np.load(io.BytesIO(written(counts)), allow_pickle=False)
+    assert saved.files == [HEADER, *COLUMNS]
+    assert json.loads(saved[HEADER].tobytes())["version"] == 2
     for name, dtype in COLUMNS.items():
         assert saved[name].dtype == dtype
         assert saved[name].tolist() == getattr(counts, name).tolist()
