@@ -16,16 +16,10 @@ from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
 from lbr2pgo.profiles.base import Output
 from lbr2pgo.profiles.registry import steps
 from lbr2pgo.profiles.work import Work
-from lbr2pgo.replay.recordings import (
-    Asks,
-    Inputs,
-    MakeReplaying,
-    Replayed,
-    Replaying,
-    read_and_replay,
-    replay_images,
-)
+from lbr2pgo.replay.recordings import Inputs, read_and_replay, replay_images
 from lbr2pgo.replay.replay import Flow
+from lbr2pgo.replay.replayed import Asks, Replayed
+from lbr2pgo.replay.replaying import MakeReplaying, Replaying
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError, Lbr2pgoError
 from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable

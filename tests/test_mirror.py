@@ -77,6 +77,8 @@ TESTED_AS_A_WHOLE = {
     "program/dwarf/unit.py": "program/dwarf/test__units.py",
     "record/exact_streams.py": "record/test_plugin_flow.py",
     "record/perf_data_features.py": "record/test_perf_data_writer.py",
+    "replay/replayed.py": "replay/test_recordings.py",
+    "replay/replaying.py": "replay/test_recordings.py",
     "reports/exports/code_frames.py": "reports/exports/test_exports.py",
     "reports/exports/firefox.py": "reports/exports/test_exports.py",
     "reports/exports/parquet.py": "reports/exports/test_exports.py",

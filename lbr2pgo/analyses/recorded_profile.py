@@ -16,8 +16,8 @@ from lbr2pgo.profiles.reader import Profile, WrittenProfile
 from lbr2pgo.profiles.staleness import Staleness
 from lbr2pgo.profiles.work import Work
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay.recordings import Replayed
 from lbr2pgo.replay.replay import Flow
+from lbr2pgo.replay.replayed import Replayed
 from lbr2pgo.sources.base import Addresses, BuildSource
 from lbr2pgo.support.timings import Timings
 

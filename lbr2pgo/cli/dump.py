@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from lbr2pgo.program.program import Program
-    from lbr2pgo.replay.recordings import Asks, Replayed
+    from lbr2pgo.replay.replayed import Asks, Replayed
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -125,7 +125,7 @@ def run_stacks(args: argparse.Namespace) -> int:
     """Show samples."""
     from lbr2pgo.dumping import stacks
     from lbr2pgo.program.program import Program
-    from lbr2pgo.replay.recordings import damage_of
+    from lbr2pgo.replay.replaying import damage_of
     from lbr2pgo.sources import open_source
     from lbr2pgo.sources.base import StackSource
     from lbr2pgo.support.errors import InputError

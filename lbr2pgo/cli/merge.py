@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     from lbr2pgo.cli.progress import SampleProgress
     from lbr2pgo.fleet.merge import MergeOptions, merge_files
     from lbr2pgo.profiles.counts.format import CountsOutput
-    from lbr2pgo.replay.recordings import ReadingOptions
+    from lbr2pgo.replay.replaying import ReadingOptions
     from lbr2pgo.support.output import is_standard_output
 
     reading = ReadingOptions(counting=counting_options(args), strict=args.strict)

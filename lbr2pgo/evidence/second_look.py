@@ -11,8 +11,8 @@ from lbr2pgo.counting.count import Onlooker, SampleReading
 from lbr2pgo.counting.mapped_files import MappedFiles
 from lbr2pgo.evidence.collector import ByInstruction, Collector, Finding, Pass, Samples
 from lbr2pgo.model.branch_stacks import BranchStacks
-from lbr2pgo.replay.recordings import Replayed
 from lbr2pgo.replay.replay import Flow
+from lbr2pgo.replay.replayed import Replayed
 from lbr2pgo.support.addresses import RuntimeAddresses
 from lbr2pgo.support.arrays import I64, U8
 

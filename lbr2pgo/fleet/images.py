@@ -16,7 +16,9 @@ from lbr2pgo.profiles.base import Output
 from lbr2pgo.program.elf.find import ImagePlaces
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recorded_images import recorded_images
-from lbr2pgo.replay.recordings import ReadingOptions, Replayed, replay_images
+from lbr2pgo.replay.recordings import replay_images
+from lbr2pgo.replay.replayed import Replayed
+from lbr2pgo.replay.replaying import ReadingOptions
 from lbr2pgo.sources.repeated_files import repetitions
 from lbr2pgo.sources.series import open_recordings
 from lbr2pgo.support import headway

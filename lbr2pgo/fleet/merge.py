@@ -21,7 +21,8 @@ from lbr2pgo.profiles.reader import Merging, Reader
 from lbr2pgo.profiles.registry import reader_of
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recorded_program import recorded_program
-from lbr2pgo.replay.recordings import ReadingOptions, progress_over_all, replay_sources
+from lbr2pgo.replay.recordings import progress_over_all, replay_sources
+from lbr2pgo.replay.replaying import ReadingOptions
 from lbr2pgo.sources.base import BuildSource, Source, SourceInfo
 from lbr2pgo.sources.repeated_files import repetitions
 from lbr2pgo.sources.series import Recording, open_series, series_of, size_of

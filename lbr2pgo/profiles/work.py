@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from lbr2pgo.model.compat import Compat
     from lbr2pgo.program.dwarf.debug_info import DebugInfo
     from lbr2pgo.program.program import Program
-    from lbr2pgo.replay.recordings import Replayed
     from lbr2pgo.replay.replay import Flow
+    from lbr2pgo.replay.replayed import Replayed
     from lbr2pgo.support.timings import Timings
 
 T = TypeVar("T")

@@ -17,7 +17,9 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.replay.jit import made_code
 from lbr2pgo.replay.recorded_images import RecordedImage, recorded_images
 from lbr2pgo.replay.recorded_program import recorded_program
-from lbr2pgo.replay.recordings import Asks, Inputs, Neighbour, Replayed, replay_sources
+from lbr2pgo.replay.recordings import Inputs, replay_sources
+from lbr2pgo.replay.replayed import Asks, Replayed
+from lbr2pgo.replay.replaying import Neighbour
 from lbr2pgo.sources.base import Source
 from lbr2pgo.sources.repeated_files import repetitions
 from lbr2pgo.sources.series import open_recordings

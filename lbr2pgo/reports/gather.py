@@ -15,8 +15,8 @@ from lbr2pgo.evidence.stack_kinds import STACK_KINDS
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 from lbr2pgo.model.perf_abi import SIMULATED_CPU
 from lbr2pgo.native.walk import StackKind
-from lbr2pgo.replay.recordings import Replayed
 from lbr2pgo.replay.replay import Flow
+from lbr2pgo.replay.replayed import Replayed
 from lbr2pgo.sources.base import Source, SourceInfo, StackSource
 from lbr2pgo.support.dataclass import dataclass
 

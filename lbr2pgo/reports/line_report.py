@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lbr2pgo.analyses.line_tables import TABLES
 from lbr2pgo.model.doubts import told_of
-from lbr2pgo.replay.recordings import damage_of
+from lbr2pgo.replay.replaying import damage_of
 from lbr2pgo.reports.model import Report
 from lbr2pgo.reports.placed_profiles import is_for_bolt
 from lbr2pgo.sources import format_of, open_source

@@ -14,7 +14,8 @@ from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.processes import ProcessInputs, read_process
-from lbr2pgo.replay.recordings import Asks, Replayed, replay_sources
+from lbr2pgo.replay.recordings import replay_sources
+from lbr2pgo.replay.replayed import Asks, Replayed
 from lbr2pgo.sources.base import Addresses, SourceInfo
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError

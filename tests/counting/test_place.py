@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from builders.recordings import TESTBINS
 
-from lbr2pgo.replay.recordings import Inputs, Replayed, read_and_replay
+from lbr2pgo.replay.recordings import Inputs, read_and_replay
+from lbr2pgo.replay.replayed import Replayed
 from lbr2pgo.support.errors import InputError
 
 Tool = Callable[[str], str]

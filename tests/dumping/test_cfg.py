@@ -13,7 +13,8 @@ from lbr2pgo.dumping.cfg import CfgDump
 from lbr2pgo.program.code.cfg import EdgeKind
 from lbr2pgo.program.code.named_functions import find_function
 from lbr2pgo.replay.block_counts import count_blocks
-from lbr2pgo.replay.recordings import Inputs, Replayed, read_and_replay
+from lbr2pgo.replay.recordings import Inputs, read_and_replay
+from lbr2pgo.replay.replayed import Replayed
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,9 @@ from lbr2pgo.model.compat import OURS, Compat
 from lbr2pgo.profiles.bolt.fdata.derive_fdata import fdata_from_counts
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.replay.astray import lead_astray
-from lbr2pgo.replay.recordings import ReadingOptions, replay_sources
+from lbr2pgo.replay.recordings import replay_sources
 from lbr2pgo.replay.replay import Flow, replay
+from lbr2pgo.replay.replaying import ReadingOptions
 from lbr2pgo.support.addresses import image_array
 
 LOOP, HEAD = 0x1016, 0x1005

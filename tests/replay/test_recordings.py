@@ -16,13 +16,8 @@ from lbr2pgo.model.count_sums import merge
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay.recordings import (
-    Inputs,
-    ReadingOptions,
-    image_facts,
-    read_and_replay,
-    replay_sources,
-)
+from lbr2pgo.replay.recordings import Inputs, read_and_replay, replay_sources
+from lbr2pgo.replay.replaying import ReadingOptions, image_facts
 from lbr2pgo.sources import open_source
 from lbr2pgo.support.errors import InputError
 

@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from lbr2pgo.evidence.collector import Finding
-from lbr2pgo.replay.recordings import Replayed
+from lbr2pgo.replay.replayed import Replayed
 from lbr2pgo.sources.base import StackSource
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ from lbr2pgo.program.blocks.indirect_jumps import indirect_targets
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.replay.inference.from_branches import Kept, counts_with_flow, kept_by
 from lbr2pgo.replay.inference.from_instructions import counts_of_instructions
-from lbr2pgo.replay.recordings import Replayed, Replaying, match_notes, merged
 from lbr2pgo.replay.replay import Flow, replay
+from lbr2pgo.replay.replayed import Replayed
+from lbr2pgo.replay.replaying import Replaying, match_notes, merged
 from lbr2pgo.sources.base import Source, SourceInfo
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.counted import counted
