@@ -120,12 +120,12 @@ def run_decode(args: argparse.Namespace) -> int:
 def _read_dump(path: Path) -> Decoded:
     """A dump of any processor's registers; what shows nothing of these is taken for Intel's."""
     from lbr2pgo.sources.base import Sniff
-    from lbr2pgo.sources.registers import amd_msr, brbe, intel_msr
+    from lbr2pgo.sources.registers import amd_msr, brbe, ctr, intel_msr
     from lbr2pgo.sources.registers.dump_source import DumpSource
     from lbr2pgo.sources.registers.register_dump import read_text
 
     head = read_text(path).encode()
-    formats = (intel_msr.FORMAT, amd_msr.FORMAT, brbe.FORMAT)
+    formats = (intel_msr.FORMAT, amd_msr.FORMAT, brbe.FORMAT, ctr.FORMAT)
     shown = (form for form in formats if form.sniff(head) is Sniff.YES)
     source = next(shown, intel_msr.FORMAT).open(path)
     assert isinstance(source, DumpSource)

@@ -251,6 +251,25 @@ QUIRKS = (
         _ABORTED,
     ),
     Quirk(
+        "compressed cycles",
+        "RISC-V CTR, raw registers",
+        "a mantissa of 12 bits and an exponent of 4; without CCV they are unknown",
+        "unpacked, missing, or kept apart as saturated",
+        "sources.registers.ctr.cycles_of",
+        "RISC-V Instruction Set Manual, volume II, Smctr: Cycle Counting",
+        "tests/sources/registers/test_ctr.py::"
+        "test_cycles_lose_only_the_bits_that_the_mantissa_has_no_place_for",
+    ),
+    Quirk(
+        "records of branches that were not taken",
+        "RISC-V CTR with NTBREN, raw registers",
+        "ctrdata.TYPE is 4, and the target is the next instruction",
+        "left out: the fall-through between its neighbours passes over it",
+        "sources.registers.ctr.decode_entry",
+        "RISC-V Instruction Set Manual, volume II, Smctr: Transfer Type Filtering",
+        "tests/sources/registers/test_ctr.py::test_branches_that_were_not_taken_are_no_entries",
+    ),
+    Quirk(
         "single branches",
         "Arm SPE through perf inject",
         "events are named arm_spe…; entries are no neighbours",

@@ -25,6 +25,7 @@ _MODULES = (
     "registers.intel_msr",
     "registers.amd_msr",
     "registers.brbe",
+    "registers.ctr",
     "perf_script.reader",
     "preaggregated",
     "autofdo_text",

@@ -1,0 +1,217 @@
+"""Dumps of RISC-V's control transfer records: ctrsource<n>, ctrtarget<n> and ctrdata<n>.
+
+Entry 0 is the newest, as the indirect registers show them (siselect 0x200 + n). Bits as in the
+RISC-V Instruction Set Manual, volume II, "Smctr" Control Transfer Records Extension, version 1.0;
+types for perf as in the patches of Linux' driver (drivers/perf/riscv_ctr.c), where those name one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from itertools import takewhile
+from operator import or_
+
+from lbr2pgo.model.branch_stacks import (
+    BRANCH_FILTER_BITS,
+    MISPREDICTED,
+    MISSING,
+    PREDICTED,
+    SATURATED,
+    cycle_flags,
+    type_flags,
+)
+from lbr2pgo.sources.base import EventInfo
+from lbr2pgo.sources.registers.dump_source import ONE_CORE, Decoded, dump_format, unique
+from lbr2pgo.sources.registers.register_dump import Register
+from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.errors import InputError
+
+DEPTHS = (16, 32, 64, 128, 256)
+
+_KINDS = ("CTRSOURCE", "CTRTARGET", "CTRDATA")
+_RECORD_KEY = re.compile(rf"({'|'.join(_KINDS)})(\d{{1,3}})")
+_CONTROLS = ("MCTRCTL", "SCTRCTL", "VSCTRCTL")
+
+# ctrdata.TYPE
+_TYPES = {
+    1: "SYSCALL", 2: "IRQ", 3: "ERET", 5: "COND", 8: "IND_CALL", 9: "CALL", 10: "IND",
+    11: "UNCOND", 12: "IND_CALL", 13: "RET", 14: "IND", 15: "UNCOND",
+}  # fmt: skip
+_TRAPS, _NOT_TAKEN = (1, 2, 3), 4
+_CCV = 1 << 15
+_FROZEN = 1 << 31  # of sctrstatus
+_U, _S, _M, _RASEMU, _EXTERNAL_TRAPS = 1 << 0, 1 << 1, 1 << 2, 1 << 7, 1 << 8 | 1 << 9
+
+# Bits of the control registers that inhibit a kind, in words and as perf names the kind
+_INHIBITS = (
+    (37, "taken branches", "cond"), (40, "indirect calls", "ind_call"),
+    (41, "direct calls", "call"), (42, "indirect jumps", "ind_jmp"),
+    (43, "direct jumps", "ind_jmp"), (44, "co-routine swaps", "any_call"),
+    (45, "returns", "any_ret"), (46, "other indirect jumps", "ind_jmp"),
+    (47, "other direct jumps", "ind_jmp"),
+)  # fmt: skip
+_TRAP_INHIBITS = ((33, "exceptions"), (34, "interrupts"), (35, "trap returns"))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One record; `flags` as in `branch_stacks`, an end in a mode that is not recorded is 0."""
+
+    source: int
+    target: int
+    flags: int
+    is_taken: bool
+    """False for a conditional branch that was passed (recorded with NTBREN)."""
+    is_saturated: bool
+
+
+def decode_entry(source: int, target: int, data: int) -> Entry | None:
+    """One record from its three registers, None if it is not valid.
+
+    MISP speaks of branches: nothing predicts exceptions and interrupts.
+
+    >>> entry = decode_entry(0x1001, 0x2001, 13 | 1 << 15 | 7 << 16)  # a mispredicted return
+    >>> hex(entry.source), hex(entry.target), entry.flags & MISPREDICTED, cycles_of(1 << 15)
+    ('0x1000', '0x2000', 1, 0)
+    """
+    if not source & 1:
+        return None
+    kind = data & 0xF
+    cycles = cycles_of(data)
+    flags = type_flags(_TYPES.get(kind, "UNKNOWN")) | cycle_flags(cycles)
+    if kind not in _TRAPS:
+        flags |= MISPREDICTED if target & 1 else PREDICTED
+    return Entry(source & ~1, target & ~1, flags, kind != _NOT_TAKEN, cycles == SATURATED)
+
+
+def cycles_of(data: int) -> int:
+    """Cycles since the record before, MISSING without CCV, SATURATED at the counter's end.
+
+    CC is a mantissa of 12 bits and an exponent of 4: "Cycle Counting".
+
+    >>> [cycles_of(1 << 15 | field << 16) for field in (0, 4095, 0x1000, 0x2800, 0xFFFE)]
+    [0, 4095, 4096, 12288, 134184960]
+    >>> cycles_of(7 << 16) == MISSING, cycles_of(1 << 15 | 0xFFFF << 16) == SATURATED
+    (True, True)
+    """
+    if not data & _CCV:
+        return MISSING
+    mantissa, exponent = data >> 16 & 0xFFF, data >> 28 & 0xF
+    if mantissa == 0xFFF and exponent == 0xF:
+        return SATURATED
+    return mantissa if exponent == 0 else (mantissa | 0x1000) << (exponent - 1)
+
+
+def decoded(registers: Sequence[Register], path: str) -> Decoded:
+    """A dump as a source's content; InputError names a register that is missing or doubled."""
+    values, others = unique(registers, _name_of)
+    depth = _depth(values, path)
+    found = [decode_entry(*(values[f"{kind}{i}"] for kind in _KINDS)) for i in range(depth)]
+    entries = [entry for entry in takewhile(lambda entry: entry is not None, found) if entry]
+    # What was not taken is passed by the fall-through between the records before and behind it.
+    taken = [entry for entry in entries if entry.is_taken]
+    return Decoded(
+        event=EventInfo("ctr", _branch_sample_type(values)),
+        machine="riscv64",
+        details=_facts(values, depth),
+        entries=[(entry.source, entry.target, entry.flags) for entry in taken],
+        losses={
+            "registers that are no control transfer records": others,
+            "valid records behind an invalid one, which ends the stack": sum(
+                entry is not None for entry in found[len(entries) :]
+            ),
+            "branches that were not taken, which no entry needs": len(entries) - len(taken),
+            "cycle counts at their limit": sum(entry.is_saturated for entry in taken),
+        },
+    )
+
+
+def _name_of(key: str) -> str | None:
+    found = _RECORD_KEY.fullmatch(key)
+    if found:
+        return f"{found[1]}{int(found[2])}"  # 07 is 7
+    return key if key in (*_CONTROLS, "SCTRDEPTH", "SCTRSTATUS") else None
+
+
+def _depth(values: Mapping[str, int], path: str) -> int:
+    """How many records there are; every one must be whole."""
+    indices = [int(found[2]) for found in map(_RECORD_KEY.fullmatch, values) if found]
+    stated = values.get("SCTRDEPTH")
+    depth = max(indices) + 1 if stated is None else 16 << (stated & 7)
+    names = (f"{kind}{i}" for i in range(depth) for kind in _KINDS)
+    missing = next((name.lower() for name in names if name not in values), None)
+    if missing:
+        raise InputError(
+            f"{missing} is missing: there are {depth} records",
+            where=path,
+            cure=f"Dump ctrsource, ctrtarget and ctrdata of every record. {ONE_CORE}",
+        )
+    if depth not in DEPTHS:
+        raise InputError(
+            f"{depth} records are no depth of control transfer records",
+            where=path,
+            cure=f"Depths are {', '.join(map(str, DEPTHS))}.",
+        )
+    return depth
+
+
+def _control(values: Mapping[str, int]) -> int | None:
+    """All bits of the control registers that are there; None without any."""
+    words = [values[name] for name in _CONTROLS if name in values]
+    return reduce(or_, words) if words else None
+
+
+def _branch_sample_type(values: Mapping[str, int]) -> int | None:
+    """PERF_SAMPLE_BRANCH_* bits of what was recorded; None without a control register."""
+    control = _control(values)
+    if control is None:
+        return None
+    names = {name for bit, _, name in _INHIBITS if not control >> bit & 1}
+    names = {"any"} if not control & sum(1 << bit for bit, *_ in _INHIBITS) else names
+    names |= {"call_stack"} if control & _RASEMU else set()
+    names |= {"user"} if control & _U else set()
+    names |= {"kernel"} if control & (_S | _M) else set()
+    return sum(1 << BRANCH_FILTER_BITS[name] for name in names)
+
+
+def _facts(values: Mapping[str, int], depth: int) -> dict[str, str]:
+    """The buffer in words."""
+    status = values.get("SCTRSTATUS")
+    facts = {"recorder": "RISC-V CTR", "depth": str(depth), "filter": _filter(_control(values))}
+    if status is not None:
+        still = "yes: records may have been overwritten while they were read"
+        facts["still recording"] = "no" if status & _FROZEN else still
+    return facts
+
+
+def _filter(control: int | None) -> str:
+    if control is None:
+        return "unknown"
+    modes = [name for name, bit in (("U", _U), ("S", _S), ("M", _M)) if control & bit]
+    words = [f"in {' and '.join(modes)} mode" if modes else "in no mode"]
+    if control & _RASEMU:
+        return f"calls that have not returned, {words[0]} (RAS emulation)"
+    left_out = [kind for bit, kind, *_ in (*_INHIBITS, *_TRAP_INHIBITS) if control >> bit & 1]
+    words += [f"without {', '.join(left_out)}"] if left_out else []
+    words += ["traps to other modes"] if control & _EXTERNAL_TRAPS else []
+    return "; ".join(words)
+
+
+def _shows(keys: Sequence[str]) -> bool:
+    """Recognise a dump by two kinds of record registers."""
+    found = map(_RECORD_KEY.fullmatch, keys)
+    return len({match[1] for match in found if match}) >= 2
+
+
+FORMAT = dump_format(
+    "ctr-registers",
+    "dumps of RISC-V's control transfer records, as text or JSON",
+    (
+        "RISC-V Instruction Set Manual, volume II, Smctr",
+        "https://github.com/riscv/riscv-isa-manual/blob/main/src/smctr.adoc",
+    ),
+    shows=_shows,
+    decode=decoded,
+)
