@@ -29,8 +29,8 @@ RECORDINGS = sorted(path.name for path in (TESTBINS / "recordings").glob("*.perf
 
 
 def binary_of(recording: str) -> Path:
-    machine = "x86-64" if recording.startswith("x86-64") else "aarch64"
-    return TESTBINS / machine / recording.removeprefix(f"{machine}-").removesuffix(".perf.data")
+    machine, name = recording.removesuffix(".perf.data").rsplit("-", 1)
+    return TESTBINS / machine / name
 
 
 Written = Callable[[str], Path]

@@ -265,7 +265,7 @@ QUIRKS = (
         "RISC-V CTR with NTBREN, raw registers",
         "ctrdata.TYPE is 4, and the target is the next instruction",
         "left out: the fall-through between its neighbours passes over it",
-        "sources.registers.ctr.decode_entry",
+        "sources.registers.ctr.decode_record",
         "RISC-V Instruction Set Manual, volume II, Smctr: Transfer Type Filtering",
         "tests/sources/registers/test_ctr.py::test_branches_that_were_not_taken_are_no_entries",
     ),

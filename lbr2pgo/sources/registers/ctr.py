@@ -1,6 +1,6 @@
 """Dumps of RISC-V's control transfer records: ctrsource<n>, ctrtarget<n> and ctrdata<n>.
 
-Entry 0 is the newest, as the indirect registers show them (siselect 0x200 + n). Bits as in the
+Record 0 is the newest, as the indirect registers show them (siselect 0x200 + n). Bits as in the
 RISC-V Instruction Set Manual, volume II, "Smctr" Control Transfer Records Extension, version 1.0;
 types for perf as in the patches of Linux' driver (drivers/perf/riscv_ctr.c), where those name one.
 """
@@ -56,7 +56,7 @@ _TRAP_INHIBITS = ((33, "exceptions"), (34, "interrupts"), (35, "trap returns"))
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TransferRecord:
     """One record; `flags` as in `branch_stacks`, an end in a mode that is not recorded is 0."""
 
     source: int
@@ -67,12 +67,12 @@ class Entry:
     is_saturated: bool
 
 
-def decode_entry(source: int, target: int, data: int) -> Entry | None:
+def decode_record(source: int, target: int, data: int) -> TransferRecord | None:
     """One record from its three registers, None if it is not valid.
 
     MISP speaks of branches: nothing predicts exceptions and interrupts.
 
-    >>> entry = decode_entry(0x1001, 0x2001, 13 | 1 << 15 | 7 << 16)  # a mispredicted return
+    >>> entry = decode_record(0x1001, 0x2001, 13 | 1 << 15 | 7 << 16)  # a mispredicted return
     >>> hex(entry.source), hex(entry.target), entry.flags & MISPREDICTED, cycles_of(1 << 15)
     ('0x1000', '0x2000', 1, 0)
     """
@@ -83,7 +83,7 @@ def decode_entry(source: int, target: int, data: int) -> Entry | None:
     flags = type_flags(_TYPES.get(kind, "UNKNOWN")) | cycle_flags(cycles)
     if kind not in _TRAPS:
         flags |= MISPREDICTED if target & 1 else PREDICTED
-    return Entry(source & ~1, target & ~1, flags, kind != _NOT_TAKEN, cycles == SATURATED)
+    return TransferRecord(source & ~1, target & ~1, flags, kind != _NOT_TAKEN, cycles == SATURATED)
 
 
 def cycles_of(data: int) -> int:
@@ -108,7 +108,7 @@ def decoded(registers: Sequence[Register], path: str) -> Decoded:
     """A dump as a source's content; InputError names a register that is missing or doubled."""
     values, others = unique(registers, _name_of)
     depth = _depth(values, path)
-    found = [decode_entry(*(values[f"{kind}{i}"] for kind in _KINDS)) for i in range(depth)]
+    found = [decode_record(*(values[f"{kind}{i}"] for kind in _KINDS)) for i in range(depth)]
     entries = [entry for entry in takewhile(lambda entry: entry is not None, found) if entry]
     # What was not taken is passed by the fall-through between the records before and behind it.
     taken = [entry for entry in entries if entry.is_taken]

@@ -13,7 +13,7 @@ from lbr2pgo.cli import main
 from lbr2pgo.model import branch_stacks as stacks
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import Sniff
-from lbr2pgo.sources.registers.ctr import DEPTHS, FORMAT, cycles_of, decode_entry, decoded
+from lbr2pgo.sources.registers.ctr import DEPTHS, FORMAT, cycles_of, decode_record, decoded
 from lbr2pgo.sources.registers.dump_source import Decoded
 from lbr2pgo.sources.registers.register_dump import parse
 from lbr2pgo.support.errors import InputError
@@ -72,7 +72,7 @@ def test_records_end_at_the_first_invalid_one() -> None:
     ],
 )  # fmt: skip
 def test_types_and_predictions(kind: int, name: str) -> None:
-    entry, missed = (decode_entry(0x1001, 0x2000 | bit, kind) for bit in (0, 1))
+    entry, missed = (decode_record(0x1001, 0x2000 | bit, kind) for bit in (0, 1))
     assert entry is not None
     assert missed is not None
     assert stacks.type_name(entry.flags) == name
@@ -89,7 +89,7 @@ def test_cycles_lose_only_the_bits_that_the_mantissa_has_no_place_for(cycles: in
 
 
 def test_cycles_that_are_not_valid_are_missing() -> None:
-    entry = decode_entry(0x1001, 0x2000, data(cycles=7) & ~(1 << 15))
+    entry = decode_record(0x1001, 0x2000, data(cycles=7) & ~(1 << 15))
     assert entry is not None
     assert stacks.cycles_of(entry.flags) == stacks.MISSING
 
