@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from lbr2pgo.analyses import accuracy
 from lbr2pgo.profiles.llvm import sample_quality
-from lbr2pgo.profiles.reader import Profile, ProfileOverlap, overlap
+from lbr2pgo.profiles.llvm.sample_names import canonical_name, guid
+from lbr2pgo.profiles.reader import Profile, ProfileOverlap, Ran, overlap
 from lbr2pgo.profiles.staleness import Staleness
 from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.program import Program
@@ -21,14 +22,16 @@ from lbr2pgo.support.sums import exact_sum, sums_of_groups
 MEASURES = {
     "density": "samples per location in hot functions, as llvm-profgen defines it",
     "coverage": "share of the hot functions' locations that have a count",
+    "chance": "least share of the counts that chance has put elsewhere, on average",
     "conservation": "share of the flow that leaves each block as often as it enters it",
     "stale": "share of the counts that the binary has no place for",
     "missing": "share of the counts in functions that the binary lacks",
+    "executed": "share of what the program executes that is in functions of the profile",
     "bias": "share of the entries at one end of stacks that belong to other branches",
     "overlap": "similarity with the other profile, as llvm-profdata defines it",
 }
 """Each measure's name and meaning."""
-NO_MORE = ("stale", "missing", "bias")
+NO_MORE = ("chance", "stale", "missing", "bias")
 """Measures of which less is better."""
 
 
@@ -42,15 +45,19 @@ class Quality:
     stale: Staleness | None
     overlap: ProfileOverlap | None
     bias: float | None = None
+    executed: float | None = None
+    chance: float | None = None
 
     def values(self) -> dict[str, float | None]:
         """One number for each of `MEASURES`."""
         return {
             "density": self.density,
             "coverage": self.coverage,
+            "chance": self.chance,
             "conservation": self.conservation,
             "stale": None if self.stale is None else self.stale.share,
             "missing": None if self.stale is None else self.stale.functions,
+            "executed": self.executed,
             "bias": self.bias,
             "overlap": None if self.overlap is None else self.overlap.similarity,
         }
@@ -82,7 +89,42 @@ def measure(profile: Profile, program: Program, old: Profile | None = None) -> Q
         stale=profile.staleness(program),
         overlap=None if old is None else overlap(old, profile),
         bias=profile.bias,
+        chance=None if profile.counted is None else chance(profile.counted),
+        executed=profile.executed if old is None else executed_share(old.ran, profile.functions),
     )
+
+
+def chance(count: U64) -> float | None:
+    """What overlap with the truth counts (n,) lack on average by chance; None without any.
+
+    The mean deviation of a count is the root of 2/π times it (Poisson); entries of one stack are
+    alike, and deviate more. Four times the samples halve it.
+
+    >>> round(chance(np.full(16, 100, np.uint64)), 3), round(chance(np.full(16, 400, np.uint64)), 3)
+    (0.04, 0.02)
+    """
+    total = exact_sum(count)
+    return float(np.sqrt(2 / np.pi * count).sum() / 2 / total) if total else None
+
+
+def executed_share(ran: Ran | None, known: Set[str]) -> float | None:
+    """Share of what ran that is in functions of these names; None where nothing is known to run.
+
+    A profile may name functions as compilers look them up, by a hash of that, or as BOLT does,
+    with the source file behind a slash.
+
+    >>> executed_share([(("f.llvm.1", "g"), 3), (("h",), 1)], {"f"})
+    0.75
+    """
+    total = sum(weight for _, weight in ran or ())
+    known = known | {name.partition("/")[0] for name in known}
+    found = sum(weight for names, weight in ran or () if not known.isdisjoint(_as_written(names)))
+    return found / total if total else None
+
+
+def _as_written(names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        yield from (name, canonical_name(name), str(guid(canonical_name(name))))
 
 
 def recorded_conservation(flow: Flow, program: Program) -> float | None:

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 
 from lbr2pgo.analyses.quality import Quality
-from lbr2pgo.profiles.llvm.density import ENOUGH
-from lbr2pgo.profiles.staleness import MOST_MISSING, MOST_STALE, MUCH_STALE, Misfit, Staleness
+from lbr2pgo.profiles.staleness import MOST_MISSING, MOST_STALE, Misfit, Staleness
 from lbr2pgo.support.dataclass import dataclass
 
-_WELL_KEPT, _POORLY_KEPT = 0.95, 0.8
-_ALIKE, _UNLIKE = 0.8, 0.5
+_LITTLE_CHANCE, _MUCH_CHANCE = 0.05, 0.2
+_WELL_KEPT, _POORLY_KEPT = 0.95, 0.6
+_ALIKE, _UNLIKE = 0.65, 0.5
 _UNBIASED, _BIASED = 0.02, 0.1
+_MOST_OF_IT, _TOO_LITTLE = 0.9, 0.65
 
 
 class Grade(Enum):
@@ -61,6 +62,9 @@ class Bounds:
     most_stale: float = MOST_STALE
     missing: float = MOST_MISSING
     """In functions that the program lacks: with more, it is another program's."""
+    fitting: float = 0.1
+    stale: float = 0.3
+    """More is of little use: for each line without a place, others have moved to another's."""
 
 
 def remarks(quality: Quality, bounds: Bounds) -> Iterator[Remark]:
@@ -69,12 +73,14 @@ def remarks(quality: Quality, bounds: Bounds) -> Iterator[Remark]:
     Coverage plays no part: of the lines of a hot function those that handle what is rare have no
     counts in the best of profiles.
     """
-    if quality.density is not None:
-        yield _density(quality.density)
+    if quality.chance is not None:
+        yield _chance(quality.chance)
     if quality.conservation is not None:
         grade = _at_least(quality.conservation, _WELL_KEPT, _POORLY_KEPT)
         text = f"{quality.conservation:.1%} of the flow leaves each block as often as it enters it"
         yield Remark(grade, text, "Take more samples, or a recorder that keeps more branches.")
+    if quality.executed is not None:
+        yield _executed(quality.executed)
     if quality.bias is not None:
         yield _bias(quality.bias)
     if quality.stale is not None:
@@ -89,10 +95,16 @@ def _at_least(value: float, good: float, fair: float) -> Grade:
     return Grade.GOOD if value >= good else Grade.FAIR if value >= fair else Grade.BAD
 
 
-def _density(density: float) -> Remark:
-    text = f"{density:,.0f} samples for each location of hot functions"
-    cure = f"Take {ENOUGH / max(density, 0.1):.1f} times as many samples."
-    return Remark(_at_least(density, ENOUGH, 1), text, cure)
+def _chance(share: float) -> Remark:
+    text = f"at least {share:.1%} of its counts stand elsewhere by chance"
+    cure = f"Take {(share / _LITTLE_CHANCE) ** 2:,.1f} times as many samples."
+    return Remark(_at_least(-share, -_LITTLE_CHANCE, -_MUCH_CHANCE), text, cure)
+
+
+def _executed(share: float) -> Remark:
+    text = f"{share:.1%} of what the program executes is in functions of the profile"
+    cure = "A layout by it can slow down the rest: record all that the program is used for."
+    return Remark(_at_least(share, _MOST_OF_IT, _TOO_LITTLE), text, cure)
 
 
 def _bias(share: float) -> Remark:
@@ -109,6 +121,6 @@ def _stale(stale: Staleness, bounds: Bounds) -> Remark:
         return Remark(_WRONG[misfit], stale.reason(misfit, "the program"), misfit.cure)
     if stale.share == 0:
         return Remark(Grade.GOOD, "all its counts have a place in the program")
-    grade = _at_least(-stale.share, -MUCH_STALE, -MOST_STALE)
+    grade = _at_least(-stale.share, -bounds.fitting, -bounds.stale)
     text = f"{stale.share:.2%} of its counts have no place in the program"
     return Remark(grade, text, "Record the program as it is now.")

@@ -10,15 +10,17 @@ from typing import Any
 
 from lbr2pgo.analyses.quality import recorded_conservation
 from lbr2pgo.profiles.bolt.fdata.written import FDATA
+from lbr2pgo.profiles.linker.function_order import function_flow
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.profiles.llvm.written import TEXT
-from lbr2pgo.profiles.reader import Profile, WrittenProfile
+from lbr2pgo.profiles.reader import Profile, Ran, WrittenProfile
 from lbr2pgo.profiles.staleness import Staleness
 from lbr2pgo.profiles.work import Work
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.replay.replayed import Replayed
 from lbr2pgo.sources.base import Addresses, BuildSource
+from lbr2pgo.support.arrays import U64
 from lbr2pgo.support.timings import Timings
 
 
@@ -31,6 +33,8 @@ class RecordedProfile(Profile):
     """What was recorded; any other program is another build."""
     known_bias: float | None = None
     """See `stack_ends.position_bias`."""
+    known_executed: float | None = None
+    """See `evidence.interrupted`."""
     _work: Work = field(init=False)
 
     def __post_init__(self) -> None:
@@ -44,6 +48,11 @@ class RecordedProfile(Profile):
     def samples(self) -> SampleProfile | None:
         """What `convert` would write; None if there can't be one."""
         return self._samples
+
+    @property
+    def counted(self) -> U64 | None:
+        """Those of the best form."""
+        return next(self.forms()).counted
 
     @property
     def names_program(self) -> bool:
@@ -62,6 +71,24 @@ class RecordedProfile(Profile):
     def bias(self) -> float | None:
         """See `Profile`."""
         return self.known_bias
+
+    @property
+    def executed(self) -> float | None:
+        """See `Profile`."""
+        return self.known_executed
+
+    @cached_property
+    def ran(self) -> Ran:
+        """See `Profile`."""
+        functions = self.found.program.functions
+        flow = function_flow(self.found.flow, functions)
+        names = map(functions.aliases, flow.function.tolist())
+        return tuple(zip(names, flow.weight.tolist(), strict=True))
+
+    @property
+    def functions(self) -> frozenset[str]:
+        """See `Profile`."""
+        return frozenset(name for names, _ in self.ran for name in names)
 
     def staleness(self, program: Program) -> Staleness | None:
         """Runs that contradict the recorded program; in another, what the best form lacks."""

@@ -60,12 +60,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--min-density", type=_number, metavar="X", help="samples per location (llvm-profgen: 50)"
     )
     gates.add_argument("--min-coverage", type=_share, metavar="X", help="from 0 to 1")
+    gates.add_argument("--max-chance", type=_share, metavar="X", help="from 0 to 1")
     gates.add_argument("--min-conservation", type=_share, metavar="X", help="from 0 to 1")
     add_staleness_gates(gates)
     gates.add_argument(
         "--max-bias", type=_share, metavar="X",
         help="share of the entries at one end of stacks that belong to other branches",
     )  # fmt: skip
+    gates.add_argument("--min-executed", type=_share, metavar="X", help="from 0 to 1")
     gates.add_argument("--min-overlap", type=_share, metavar="X", help="from 0 to 1")
     parser.add_argument(
         "--format", choices=("table", "json", "line"), default="table",
@@ -159,7 +161,9 @@ def _bounds(gates: Gates, profile: Profile, *, is_later: bool = False) -> Bounds
     # What stands in functions that are missing has no place either.
     stale = max(MOST_STALE, gates.limits.get("stale", 0.0), gates.limits.get("missing", 0.0))
     is_known = isinstance(profile, RecordedProfile) and profile.names_program and not is_later
-    return Bounds(1.0 if is_known else stale, missing)
+    if is_known:  # Runs that contradict the code are left out, and mislead nobody.
+        return Bounds(1.0, missing, MUCH_STALE, MOST_STALE)
+    return Bounds(stale, missing)
 
 
 def _refuse_unlike(
@@ -189,14 +193,16 @@ def load(path: str, program: Program) -> Profile:
 def _replayed(path: str, program: Program) -> Profile:
     from lbr2pgo.analyses import stack_ends
     from lbr2pgo.analyses.recorded_profile import RecordedProfile
+    from lbr2pgo.evidence.interrupted import INTERRUPTED
     from lbr2pgo.replay.recordings import Inputs, read_and_replay
     from lbr2pgo.reports.gather import gather, look_for_analyses
 
-    asks = look_for_analyses((stack_ends.NAME,))
+    asks = look_for_analyses((stack_ends.NAME,), also=(INTERRUPTED,))
     found = read_and_replay(Inputs((Path(path),), Path(program.image.path)), asks=asks)
     found.refuse_nothing()
     evidence = gather(found).evidence
-    return RecordedProfile(found, program, stack_ends.position_bias(evidence))
+    bias = stack_ends.position_bias(evidence)
+    return RecordedProfile(found, program, bias, evidence.found(INTERRUPTED))
 
 
 def _print_json(

@@ -6,12 +6,13 @@ A question that has no answer in a format is answered with None.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from lbr2pgo.profiles.staleness import MOST_STALE
+from lbr2pgo.support.arrays import U64
 from lbr2pgo.support.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from lbr2pgo.program.program import Program
 
 T = TypeVar("T")
+
+Ran = Sequence[tuple[tuple[str, ...], int]]
+"""Functions that ran: all names of each, and how many bytes of it ran, as often as they did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,9 @@ class Reader(ABC, Generic[T]):
     def samples(self, content: T) -> SampleProfile | None:
         """Counts of source lines or probes."""
 
+    def counted(self, content: T) -> U64 | None:
+        """(n,): the counts of all places that it tells of."""
+
     def staleness(self, content: T, program: Program) -> Staleness | None:
         """What it says of code that a program lacks."""
 
@@ -133,12 +140,29 @@ class Profile:
         """Counts of source lines or probes."""
 
     @property
+    def counted(self) -> U64 | None:
+        """(n,): the counts of all places that it tells of."""
+
+    @property
     def conservation(self) -> float | None:
         """Share of the flow that leaves each block as often as it enters it."""
 
     @property
     def bias(self) -> float | None:
         """Of the positions in the recorded stacks."""
+
+    @property
+    def executed(self) -> float | None:
+        """Share of what the program executes in functions that it tells of, by its own samples."""
+
+    @property
+    def ran(self) -> Ran | None:
+        """What the program executes."""
+
+    @property
+    def functions(self) -> Set[str]:
+        """Names of those that it tells of."""
+        return frozenset()
 
     def staleness(self, program: Program) -> Staleness | None:
         """What it says of code that a program lacks."""
@@ -165,6 +189,16 @@ class WrittenProfile(Profile, Generic[T]):
     def samples(self) -> SampleProfile | None:
         """See `Profile`."""
         return self.reader.samples(self.content)
+
+    @property
+    def counted(self) -> U64 | None:
+        """See `Profile`."""
+        return self.reader.counted(self.content)
+
+    @property
+    def functions(self) -> frozenset[str]:
+        """See `Profile`."""
+        return frozenset(self.reader.functions(self.content))
 
     def staleness(self, program: Program) -> Staleness | None:
         """See `Profile`."""

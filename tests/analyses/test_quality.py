@@ -18,6 +18,7 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recordings import Inputs, read_and_replay
 from lbr2pgo.replay.replay import replay
 from lbr2pgo.sources import open_source
+from lbr2pgo.support.sums import overlap
 
 
 def test_exact_counts_conserve_their_flow():
@@ -56,6 +57,15 @@ def test_what_no_recorder_sees_is_no_lost_flow():
     flow = replay(counts, program)
     lost, found = 1 - quality.conservation(flow), 1 - quality.recorded_conservation(flow, program)
     assert found < 0.8 * lost
+
+
+def test_chance_is_what_independent_draws_lack():
+    rng = np.random.default_rng(1)
+    truth = rng.dirichlet(np.ones(200))
+    draws = rng.multinomial(10_000, truth, 20).astype(np.uint64)
+    lack = np.mean([1 - overlap(truth, draw) for draw in draws])
+    assert quality.chance(draws[0]) == pytest.approx(lack, rel=0.1)
+    assert quality.chance(draws[0] * 0) is None
 
 
 def test_gates():

@@ -9,12 +9,14 @@ from lbr2pgo.profiles.staleness import Staleness
 
 
 def grade(
+    chance: float | None = None,
     density: float | None = None,
     coverage: float | None = None,
     conservation: float | None = None,
     stale: float | None = None,
     overlap: float | None = None,
     missing: float = 0.0,
+    executed: float | None = None,
 ) -> tuple[Grade, int]:
     """The verdict, and how many remarks have a cure that would be said."""
     quality = Quality(
@@ -23,6 +25,8 @@ def grade(
         conservation,
         None if stale is None else Staleness(stale, missing, ("gone",), ()),
         None if overlap is None else ProfileOverlap(overlap, None, None),
+        executed=executed,
+        chance=chance,
     )
     said = list(remarks(quality, Bounds()))
     return whole(said), sum(remark.grade is not Grade.GOOD for remark in said)
@@ -32,17 +36,21 @@ def grade(
     ("measures", "expected"),
     [
         ({}, (Grade.BAD, 0)),
-        ({"density": 50.0, "coverage": 0.8, "conservation": 0.95}, (Grade.GOOD, 0)),
-        ({"density": 49.0, "coverage": 0.8}, (Grade.FAIR, 1)),
-        ({"density": 79.0, "coverage": 0.3}, (Grade.GOOD, 0)),
-        ({"density": 0.5, "coverage": 0.7}, (Grade.BAD, 1)),
-        ({"conservation": 0.7}, (Grade.BAD, 1)),
+        ({"chance": 0.05, "coverage": 0.8, "conservation": 0.95}, (Grade.GOOD, 0)),
+        ({"chance": 0.06, "coverage": 0.8}, (Grade.FAIR, 1)),
+        ({"chance": 0.01, "density": 0.5, "coverage": 0.3}, (Grade.GOOD, 0)),
+        ({"chance": 0.21, "coverage": 0.7}, (Grade.BAD, 1)),
+        ({"executed": 0.8}, (Grade.FAIR, 1)),
+        ({"executed": 0.4}, (Grade.BAD, 1)),
+        ({"conservation": 0.7}, (Grade.FAIR, 1)),
+        ({"conservation": 0.5}, (Grade.BAD, 1)),
         ({"stale": 0.0}, (Grade.GOOD, 0)),
-        ({"stale": 0.2}, (Grade.GOOD, 0)),
+        ({"stale": 0.1}, (Grade.GOOD, 0)),
         ({"stale": 0.3}, (Grade.FAIR, 1)),
+        ({"stale": 0.4}, (Grade.BAD, 1)),
         ({"stale": 0.6}, (Grade.OTHER_BUILD, 1)),
         ({"stale": 0.6, "missing": 0.5}, (Grade.OTHER_BUILD, 1)),
-        ({"density": 79.0, "stale": 0.6, "missing": 0.51}, (Grade.OTHER_PROGRAM, 1)),
+        ({"chance": 0.01, "stale": 0.6, "missing": 0.51}, (Grade.OTHER_PROGRAM, 1)),
         ({"overlap": 0.6}, (Grade.FAIR, 1)),
     ],
 )

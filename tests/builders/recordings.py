@@ -34,6 +34,7 @@ FEATURE_BUILD_ID, FEATURE_ARCH = 2, 6
 def recorded(
     stacks: Sequence[Sequence[Entry]],
     *,
+    ips: Sequence[int] | None = None,
     event: Event | None = None,
     path: str = "/elsewhere/interp.static",
     pid: int = 10,
@@ -45,8 +46,8 @@ def recorded(
     # Where its code lies if the file's page at 0x1000 is the first one that is mapped.
     space = build.mmap2(pid, 0x202000, 0xA0000, path, event.trailer(pid, pid, 1))
     samples = b"".join(
-        Sample(tuple(stack), pid=pid, tid=pid, time=100 + i).encode(event)
-        for i, stack in enumerate(stacks)
+        Sample(tuple(stack), ip, pid=pid, tid=pid, time=100 + i).encode(event)
+        for i, (stack, ip) in enumerate(zip(stacks, ips or [Sample.ip] * len(stacks), strict=True))
     )
     return build.file_form([event], space + extra + samples, features)
 

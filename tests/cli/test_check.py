@@ -10,7 +10,9 @@ import pytest
 from builders.binary_walks import walked
 from builders.recordings import STATIC, STATIC_RECORDING, recorded
 
+from lbr2pgo.program.program import Program
 from lbr2pgo.sources.perf_data.reader import PerfData
+from lbr2pgo.support.addresses import image_addresses
 
 TESTBINS = Path(__file__).parents[2] / "testbins"
 ELF = TESTBINS / "x86-64" / "interp.pie"
@@ -33,7 +35,7 @@ def measures(answer):
 def test_without_gates_all_is_said_and_nothing_refused(command):
     answer = command("check", RECORDING, "--binary", ELF)
     assert answer.code == 0
-    for name in ("density", "coverage", "conservation", "stale", "bias", "overlap"):
+    for name in ("density", "coverage", "conservation", "stale", "executed", "bias", "overlap"):
         assert name in answer.out
 
 
@@ -115,7 +117,7 @@ def test_a_profile_of_another_program_is_refused_as_such(command, tool, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("ending", "covered", "verdict"), [("perf.data", 0.5, "usable"), ("exact.npz", 0.8, "good")]
+    ("ending", "covered", "verdict"), [("perf.data", 0.5, "good"), ("exact.npz", 0.8, "good")]
 )
 def test_lines_without_counts_are_no_fault_of_a_profile(command, ending, covered, verdict):
     """A part of them never ran, as the exact counts show."""
@@ -123,6 +125,45 @@ def test_lines_without_counts_are_no_fault_of_a_profile(command, ending, covered
     answer = command("check", recording, "--binary", SHAPES, "--format", "json")
     assert measures(answer)["coverage"]["value"] < covered
     assert json.loads(answer.out)["verdict"] == verdict
+
+
+def test_a_profile_of_little_that_is_executed_is_warned_of(command, profile, tmp_path):
+    """Left out is the function that runs for nine tenths of the time."""
+    samples, branches = profile
+    exact = RECORDING.with_name("x86-64-interp.pie.exact.npz")
+    for whole, start in ((samples, "run:"), (branches, "1 run/")):
+        part = tmp_path / "part"
+        lines = whole.read_text().splitlines(keepends=True)
+        kept, is_left_out = [], False
+        for line in lines:
+            is_left_out = line.startswith(start) or (is_left_out and line.startswith(" "))
+            kept += [] if is_left_out or " run/" in line else [line]
+        part.write_text("".join(kept))
+        words = ("--binary", ELF, "--against", exact)
+        answer = command("check", part, *words)
+        assert re.search(r"of little use \d\.\d% of what the program executes", answer.out)
+        assert "A layout by it can slow down the rest" in answer.out
+        assert command("check", part, *words, "--min-executed", "0.5").code == 1
+        answer = command("check", whole, *words, "--min-executed", "0.999")
+        assert answer.code == 0
+        assert "slow down" not in answer.out
+
+
+def test_a_recording_of_few_samples_has_not_met_all_that_is_executed(command, tmp_path):
+    """None of these functions is in two samples."""
+    starts = {}
+    (batch,) = PerfData(STATIC_RECORDING).batches()
+    functions = Program.open(STATIC).functions.containing(image_addresses(batch.ip))
+    for function, ip, at in zip(functions, batch.ip, batch.offsets[:-1].tolist(), strict=True):
+        starts[int(function)] = (
+            int(ip),
+            [tuple(each) for each in batch.entries[at : at + 2].tolist()],
+        )
+    ips, stacks = zip(*starts.values(), strict=True)
+    path = tmp_path / "perf.data"
+    path.write_bytes(recorded(stacks, ips=ips))
+    found = measures(command("check", path, "--binary", STATIC, "--format", "json"))
+    assert found["executed"]["value"] < 1
 
 
 @pytest.mark.parametrize(
@@ -235,8 +276,8 @@ def test_a_table_tells_of_the_heaviest_changes_only(command, tmp_path, tool, run
 
 def test_without_gates_the_verdict_is_in_words_on_one_screen(command):
     out = command("check", RECORDING, "--binary", ELF).out
-    assert out.startswith("Verdict: usable.\n  usable ")
-    assert "Take 5.8 times as many samples." in out
+    assert out.startswith("Verdict: good.\n  good ")
+    assert "at least 3.2% of its counts stand elsewhere by chance" in out
     assert len(out.splitlines()) <= 24
     assert "gate" not in out
 

@@ -45,7 +45,8 @@ def test_names_and_places_that_are_gone_are_stale(written):
     assert gone.missing
 
 
-def test_an_fdata_offset_inside_an_instruction_is_stale(written, tmp_path):
+def test_of_functions_in_which_a_branch_does_not_fit_all_counts_are_stale(written, tmp_path):
+    """It goes into an instruction, or behind the function; other functions keep theirs."""
     program = Program.open(binary("interp.pie"))
     main = program.functions.by_name("main")
     start, end = int(program.functions.start[main]), int(program.functions.end[main])
@@ -57,10 +58,26 @@ def test_an_fdata_offset_inside_an_instruction_is_stale(written, tmp_path):
         f"1 main 0 1 main {inside:x} 0 5\n"
         f"1 main {end - start + 64:x} 1 [gone] 0 0 5\n"
         "0 [unknown] 0 1 main 0 0 9\n"
+        "0 [unknown] 0 1 _start 0 0 9\n"
     )
     found = of_fdata(fdata_text.read(shifted), program)
-    assert found.share == pytest.approx(1 - 14 / 29)  # the ends outside of all symbols aside
-    assert found.functions == pytest.approx(5 / 29)
+    assert found.share == pytest.approx(1 - 9 / 38)  # the ends outside of all symbols aside
+    assert found.functions == pytest.approx(5 / 38)
+
+
+@pytest.mark.parametrize(("level", "least"), [("-O2", 0.0), ("-O1", 0.4)])
+def test_fdata_of_another_build_is_stale_where_bolt_finds_it_so(tool, run, tmp_path, level, least):
+    """Nearly all offsets of either build are instructions of the other one."""
+    bolt, source = tool("llvm-bolt-22"), TESTBINS / "src" / "interp.c"
+    common = ("-g1", "-fuse-ld=lld", "-Wl,--emit-relocs,--build-id")
+    new, old, fdata = (tmp_path / name for name in ("new", "old", "fdata"))
+    for target, how in ((new, "-O2"), (old, level)):
+        run(tool("clang-22"), how, *common, source, "-o", target)
+    convert(ConvertOptions((walked(tmp_path, old),), old, (output("fdata", fdata),)))
+    said = run(bolt, new, "-o", tmp_path / "bolted", "-data", fdata).stderr
+    told = re.search(r"\((\S+)%\) belong to functions with invalid", said)
+    found = of_fdata(fdata_text.read(fdata), Program.open(new))
+    assert least <= found.share <= float(told.group(1)) / 100
 
 
 @pytest.mark.parametrize(("offsets", "is_foreign"), [(16, True), (15, False)])

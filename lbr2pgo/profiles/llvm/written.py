@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
+
+import numpy as np
 
 from lbr2pgo.profiles.llvm import extbinary, sample_quality, text
 from lbr2pgo.profiles.llvm.located import correlated, probed
@@ -15,6 +18,7 @@ from lbr2pgo.profiles.reader import Merged, Merging, ProfileOverlap, Reader, lin
 from lbr2pgo.profiles.staleness import Staleness
 from lbr2pgo.profiles.work import Work
 from lbr2pgo.program.program import Program
+from lbr2pgo.support.arrays import U64
 
 
 def merged(profiles: Iterable[tuple[SampleProfile, int]]) -> Merged[SampleProfile]:
@@ -69,6 +73,11 @@ class SamplesReader(Reader[SampleProfile]):
     def samples(self, content: SampleProfile) -> SampleProfile:
         """See `Reader`."""
         return content
+
+    def counted(self, content: SampleProfile) -> U64:
+        """See `Reader`."""
+        functions = content.functions.values()
+        return np.fromiter(chain.from_iterable(map(sample_quality.counts_of, functions)), np.uint64)
 
     def staleness(self, content: SampleProfile, program: Program) -> Staleness | None:
         """See `Reader`."""

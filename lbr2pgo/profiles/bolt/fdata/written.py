@@ -30,10 +30,12 @@ from lbr2pgo.profiles.bolt.fdata.placed_counts import counts_of_fdata
 from lbr2pgo.profiles.reader import Merged, Merging, ProfileOverlap, Reader, lines_written
 from lbr2pgo.profiles.staleness import Staleness, staleness
 from lbr2pgo.profiles.work import Work
-from lbr2pgo.program.blocks.binary_functions import discover
+from lbr2pgo.program.blocks.binary_functions import BinaryFunctions, discover
+from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.code.registry import ARCHITECTURES
 from lbr2pgo.program.program import Program
-from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.addresses import image_addresses
+from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.sums import exact_sum, multiplied
 from lbr2pgo.support.sums import overlap as overlap_of
@@ -46,16 +48,23 @@ _MOST_ASKEW = 0.25
 
 
 def of_fdata(fdata: Fdata, program: Program) -> Staleness:
-    """Of an fdata file: counts of branches or samples at names and offsets without code."""
+    """Of an fdata file: counts of branches or samples at names and offsets without code.
+
+    llvm-bolt leaves a function as it is if one of its branches does not fit (LLVM:
+    bolt/lib/Profile/DataReader.cpp, evaluateProfileData), so none of its counts has a place then.
+    """
     name, offset, is_symbol, count = _fdata_places(fdata)
     functions = discover(program.image, program.symbols)
     at = functions.numbers_of(fdata.names, bolted=fdata.bolted)
     owner = np.where(is_symbol != NOT_A_SYMBOL, at[name], -1) if len(at) else name
     inside = is_symbol != NOT_A_SYMBOL
-    placed = inside & (owner >= 0)
-    placed[placed] = offset[placed] < functions.max_size[owner[placed]]
-    start = functions.start[owner[placed]]
-    placed[placed] = program.instructions_for(start).index_of(start + offset[placed]) >= 0
+    code, row = _instructions(offset, owner, functions, program)
+    placed = row >= 0
+    if fdata.branches is not None:
+        from_, to = np.split(row, 2)
+        known = np.flatnonzero((from_ >= 0) & ~fdata.bolted)
+        placed[known] = _may_lead(from_[known], to[known], code)
+        placed &= ~np.isin(owner, owner[inside & ~placed])
     missing: dict[str, int] = {}
     for i in np.flatnonzero(inside & (owner < 0)).tolist():
         text = fdata.names[name[i]]
@@ -64,6 +73,27 @@ def of_fdata(fdata: Fdata, program: Program) -> Staleness:
     return staleness(
         exact_sum(count[inside]), exact_sum(count[placed]), missing, is_foreign=foreign
     )
+
+
+def _instructions(
+    offset: U64, owner: I64, functions: BinaryFunctions, program: Program
+) -> tuple[InstructionTable, I64]:
+    """Code, and the number in it of the instruction (n,) at each offset, -1 where none is."""
+    inside = owner >= 0
+    inside[inside] = offset[inside] < functions.max_size[owner[inside]]
+    start, row = functions.start[owner[inside]], np.full(len(offset), -1)
+    code = program.instructions_for(start)
+    row[inside] = code.index_of(image_addresses(start + offset[inside]))
+    return code, row
+
+
+def _may_lead(from_: I64, to: I64, code: InstructionTable) -> Bools:
+    """(n,): whether instructions branch to others (numbers, -1: outside), or run straight on."""
+    branches = np.append(0, np.cumsum(code.kind != Kind.OTHER))
+    goes_on = ~code.ends_line[from_] & (to > from_) & (branches[to] == branches[from_ + 1])
+    is_target = ~code.has_target[from_] | (to < 0) | (code.target[from_] == code.address[to])
+    found: Bools = goes_on | (code.kind[from_] != Kind.OTHER) & is_target
+    return found
 
 
 def _is_foreign(offset: U64, program: Program) -> bool:
@@ -223,6 +253,11 @@ class FdataReader(Reader[Fdata]):
     def functions(self, content: Fdata) -> tuple[str, ...]:
         """All names."""
         return content.names
+
+    def counted(self, content: Fdata) -> U64 | None:
+        """See `Reader`."""
+        table = content.branches if content.samples is None else content.samples
+        return None if table is None else table.count
 
     def staleness(self, content: Fdata, program: Program) -> Staleness:
         """See `Reader`."""
