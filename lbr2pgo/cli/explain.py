@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 def run_explain(args: Namespace, binary: Path) -> int:
     """Run the command with both builds, and print what makes the difference."""
     from lbr2pgo.pgo.explain import explain_builds, find_build
+    from lbr2pgo.pgo.standard_input import kept_input
     from lbr2pgo.pgo.training import Training
     from lbr2pgo.reports.readable import readable_table
     from lbr2pgo.reports.terminal import make_console, show_table
@@ -26,7 +27,8 @@ def run_explain(args: Namespace, binary: Path) -> int:
     work = args.work or Path(f"{binary.name}.lbr2pgo")
     a, b = (find_build(name, work, binary) for name in args.explain)
     command = Training(tuple(commands), None, emulate=True).whole_command
-    explained = explain_builds(a, b, binary, command)
+    source = kept_input(work / f"{binary.name}.stdin")
+    explained = explain_builds(a, b, binary, command, source)
     console = make_console()
     for sentence in _headline(explained):
         console.print(printable(sentence))

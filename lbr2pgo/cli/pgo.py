@@ -7,7 +7,6 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lbr2pgo.cli import messages
 from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.measure import add_runs, print_measured, runs_of
 from lbr2pgo.cli.messages import say
@@ -213,14 +212,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run_loop(args: argparse.Namespace) -> int:
-    from lbr2pgo.cli.progress import is_watched, watch
+    from lbr2pgo.cli.progress import watch
     from lbr2pgo.pgo.loop import Loop
     from lbr2pgo.pgo.verdict import verdict
     from lbr2pgo.support.printable import printable
 
-    is_told = is_watched() or messages.is_verbose()
     options = _options(args)
-    loop = Loop(options, say, _say_time if is_told else None, watch)
+    loop = Loop(options, say, _say_time, watch)
     measured = loop.run()
     if measured:
         print_measured(measured)
@@ -235,10 +233,10 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(shlex.split(text))
 
 
-def _say_time(seconds: float) -> None:
+def _say_time(seconds: float, left: float | None) -> None:
     from lbr2pgo.cli.progress import clock
 
-    say(f"   took {clock(seconds)}")
+    say(f"   took {clock(seconds)}" + (f", about {clock(left)} left" if left else ""))
 
 
 def _options(args: argparse.Namespace) -> LoopOptions:

@@ -12,8 +12,6 @@ from lbr2pgo.sources.exact_counts import image_of
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 
-_REPLACED = ".bolt.org"
-"""Code that llvm-bolt has written anew and keeps, though nothing runs there."""
 _PAGE = np.uint64(4096)
 _HOT = 0.99
 
@@ -23,7 +21,7 @@ class CodeSize:
     """Of one program, in a run."""
 
     text: int
-    """Bytes in sections of code (`.text`), but for what llvm-bolt has replaced."""
+    """Bytes in sections of code; llvm-bolt keeps the old ones, where what it left alone runs."""
     hot_pages: int
     """The fewest pages of 4 KB that hold 99 % of its branches and of what they led to."""
 
@@ -36,8 +34,8 @@ def code_size(program: Path, counted: Path) -> CodeSize | None:
         index = image_of(exact, image.layout, str(counted))
     except InputError:  # a script
         return None
-    code = (each for each in image.sections if each.is_code and _REPLACED not in each.name)
-    return CodeSize(sum(each.size for each in code), _hot_pages(exact, index))
+    text = sum(each.size for each in image.sections if each.is_code)
+    return CodeSize(text, _hot_pages(exact, index))
 
 
 def _hot_pages(exact: ExactCounts, image: int) -> int:

@@ -25,7 +25,8 @@ def count(training: Training, directory: Path, say: Say) -> None:
     """
     shutil.rmtree(directory, ignore_errors=True)
     for command in training.commands:
-        say(f"   {command}")
+        source = "" if training.input is None else f" < {shlex.quote(str(training.input))}"
+        say(f"   {command}{source}")
         with reading(training.input) as stdin:
             done = subprocess.run(command_words(command), stdin=stdin)
         check_trained(done.returncode, command, any_status=training.any_status)

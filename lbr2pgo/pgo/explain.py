@@ -32,15 +32,18 @@ class Explained:
     """What can't be known, and why."""
 
 
-def explain_builds(a: Path, b: Path, place: Path, command: str) -> Explained:
+def explain_builds(
+    a: Path, b: Path, place: Path, command: str, source: Path | None = None
+) -> Explained:
     """Count a command with either build, under the software LBR, and compare.
 
-    The command names the binary's `place`, or finds it there; what is there stays. Raises
+    The command names the binary's `place`, or finds it there; what is there stays. It reads
+    `source`, or nothing. Raises
     InputError where the builds do not the same work, or one of them does not run.
     """
     programs = [Program.open(build) for build in (a, b)]
     notes = tuple(_unknown_sources(programs))
-    candidates = [candidate_of(command, place, build) for build in (a, b)]
+    candidates = [candidate_of(command, place, build, source=source) for build in (a, b)]
     if any(each.swap for each in candidates) and not place.is_file():
         raise InputError(
             f"is not there, and not in the command: {command}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import filecmp
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,7 @@ from lbr2pgo.pgo.remarks import keep_remarks
 from lbr2pgo.pgo.same_work import check_same_work
 from lbr2pgo.pgo.steps import Say, put, run_build
 from lbr2pgo.pgo.stored import Usability, judge, judge_layout, refuse_another_program
+from lbr2pgo.pgo.time_left import TimeLeft
 from lbr2pgo.pgo.trainer import Trainer
 from lbr2pgo.pgo.training import walks_frame_pointers
 from lbr2pgo.pgo.verdict import Built
@@ -52,15 +54,16 @@ _FLAGS = "flags"
 class Loop:
     """Goes through the steps of one loop; `say` takes what each is and its command.
 
-    `say_time` takes how many seconds the step took that is over; `watch` is entered while a
-    training command runs. What a step needs of the ones before lies in the work directory.
+    `say_time` takes how many seconds the step took that is over, and about how many are left, None
+    where that is not known yet; `watch` is entered while a training command runs. What a step needs
+    of the ones before lies in the work directory.
     """
 
     def __init__(
         self,
         options: LoopOptions,
         say: Say,
-        say_time: Callable[[float], None] | None = None,
+        say_time: Callable[[float, float | None], None] | None = None,
         watch: Watch | None = None,
     ) -> None:
         self.options, self.binary, self._say = options, options.binary, say
@@ -73,7 +76,8 @@ class Loop:
         self._way = ByRustflags() if options.cargo else way_for(options.build)
         if options.first != STEPS[0] and self._work.compilers.exists():  # had to go this way
             self._way = ByName(self._work.compilers)
-        self._step, self._began = 0, monotonic()
+        self._step, self._title, self._began = 0, "", monotonic()
+        self._left = TimeLeft(options)
         self._began_building = 0.0
 
     @property
@@ -109,13 +113,14 @@ class Loop:
 
     def _next(self, title: str) -> None:
         self._finish_step()
-        self._step += 1
+        self._step, self._title = self._step + 1, title
         self._began = monotonic()
         self._say(f"{self._step}. {title}")
 
     def _finish_step(self) -> None:
         if self._step and self._say_time is not None:
-            self._say_time(monotonic() - self._began)
+            took = monotonic() - self._began
+            self._say_time(took, self._left.after(self._title, took))
 
     def _build_plain(self) -> None:
         is_recorded = not self._wanted.only_recorded
@@ -355,7 +360,7 @@ class Loop:
             self._next("Convert for BOLT")
             self._trainer.make(recording, FdataOutput(self._work.fdata))
         self._next("Optimise after the link")
-        self._say(f"   {' '.join(self._bolt_command(tool))}")
+        self._say(f"   {shlex.join(self._bolt_command(tool))}")
         profile = stored or self._work.fdata
         said = bolt(tool, self.binary, profile, self._work.laid_out, infers=stored is not None)
         for line in profiled(said) if stored is not None else ():

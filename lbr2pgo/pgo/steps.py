@@ -21,6 +21,8 @@ Say = Callable[[str], None]
 """Takes a line for the user."""
 
 _FOR_A_SHELL = re.compile(r"[|&;<>()$`*?\[\]{}~!\n=#]")
+_SEVERAL = re.compile(r"[|&;()$`\n]")
+"""What variables in front of a command do not reach in the rest of a line."""
 _COMPLAINT = re.compile(r"^(\S+): .*?[^\w\s]\s?(-[\w.,/=+:-]+)", re.M)
 """What compilers say of a flag that they do not know, in whatever language."""
 _SHOWN = 30
@@ -64,8 +66,9 @@ def run_build(
     """
     settings = way.settings(flags, os.environ)
     command = way.command(command, flags)
-    words = (f"{name}={shlex.quote(value)}" for name, value in settings.items())
-    say(f"   {' '.join((*words, command))}")
+    words = [f"{name}={shlex.quote(value)}" for name, value in settings.items()]
+    is_whole = not words or not _SEVERAL.search(command)
+    say(f"   {' '.join((*words, command if is_whole else shlex.join(('sh', '-c', command))))}")
     code, printed = _run_logged(command, {**os.environ, **settings}, log)
     if code:
         for line in printed.splitlines()[-_SHOWN:]:
@@ -109,6 +112,12 @@ def _other_compiler() -> str:
     given = [f"CC={clang} CXX={clang.replace('clang', 'clang++')}" for clang in there]
     offer = f"Let the build call the clang that is there: {given[0]}" if given else "Install clang"
     return f"{offer}; for GCC give --compiler gcc."
+
+
+def place(build: Path, binary: Path, say: Say) -> None:
+    """Let a build be in the binary's place, for the command that is said next."""
+    say(f"   {shlex.join(('cp', str(build), str(binary)))}")
+    put(build, binary)
 
 
 def put(program: Path, place: Path) -> None:

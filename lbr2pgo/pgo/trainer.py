@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,7 +13,7 @@ from lbr2pgo.fleet.merge import MergeOptions, merge_files
 from lbr2pgo.pgo.counters import count, merge_counts
 from lbr2pgo.pgo.flags import afdo_version
 from lbr2pgo.pgo.loop_options import LoopOptions
-from lbr2pgo.pgo.steps import Say, put
+from lbr2pgo.pgo.steps import Say, place
 from lbr2pgo.pgo.training import (
     Training,
     exact_beside,
@@ -61,12 +62,11 @@ class Trainer:
         """
         if self._options.instrumented:
             self._begin("Train")
-            put(need(self._work.training, "training-build"), self._options.binary)
+            self._place(need(self._work.training, "training-build"))
             count(self.training, self._work.counts, self._say)
             return
         for build, recording in reversed(self._recorded()):
-            put(build, self._options.binary)
-            self._record(self._training_of(build), recording)
+            self._record(build, self._training_of(build), recording)
 
     def _training_of(self, build: Path) -> Training:
         """Call chains are by frame pointers on hardware, which a build to be shipped has not."""
@@ -85,8 +85,7 @@ class Trainer:
 
     def record_newest(self, recording: Path) -> None:
         """Layouts want a recording of the very code that they change."""
-        put(self._work.newest, self._options.binary)
-        self._record(replace(self.training, call_graph=False), recording)
+        self._record(self._work.newest, replace(self.training, call_graph=False), recording)
 
     def take_second_generation(self) -> None:
         """Record the build that the profile went into, for the profile to be made of that."""
@@ -110,8 +109,9 @@ class Trainer:
             return [first]
         return [first, (work.unprofiled, work.plain_recording)]
 
-    def _record(self, training: Training, recording: Path) -> None:
+    def _record(self, build: Path, training: Training, recording: Path) -> None:
         self._begin("Train")
+        self._place(build)
         self._period = record_all(training, recording, self._say, self._watch)
 
     def _convert(self, recorded: Recorded, record: Callable[[], None]) -> None:
@@ -131,12 +131,15 @@ class Trainer:
         profile, parts = self._work.profile, []
         for build, recording in reversed(recorded):
             self._begin("Convert for the compiler")
-            put(build, self._options.binary)
+            self._place(build)
             parts.append(recording.with_suffix(profile.suffix) if len(recorded) > 1 else profile)
             self.make(recording, self._output(parts[-1]))
         if len(parts) > 1:
-            self._say(f"   lbr2pgo merge -o {profile} {' '.join(map(str, parts))}")
+            self._say(f"   {shlex.join(('lbr2pgo', 'merge', '-o', *map(str, (profile, *parts))))}")
             merge_files(MergeOptions(tuple(parts), profile))
+
+    def _place(self, build: Path) -> None:
+        place(build, self._options.binary, self._say)
 
     def _output(self, profile: Path) -> Output:
         if self._options.compiler == "gcc":

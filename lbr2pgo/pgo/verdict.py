@@ -104,8 +104,9 @@ def _change(each: Measured, base: Measured) -> str:
             (certain if abs(1 - ratio) > base.noise[name] else noise).append(change)
     time = each.time_ratio(base)
     if time is not None:
-        chance = f"p = {each.time_chance(base):.2g}"
-        said = f"{time.median:.3f} of its user time ({time.low:.3f} to {time.high:.3f}, {chance})"
+        word = "less" if time.median < 1 else "more"
+        interval = f"{time.low:.3f} to {time.high:.3f}, p = {each.time_chance(base):.2g}"
+        said = f"{abs(1 - time.median):.1%} {word} user time ({time.median:.3f}, {interval})"
         (certain if time.excludes_one else noise).append(said)
     parts = [
         f"needs {' and '.join(certain)} than the plain build" if certain else "needs the same",

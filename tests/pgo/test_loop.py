@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +49,24 @@ def test_the_whole_loop_says_each_step_and_measures_each_build(
     endings = ("before", "perf.data", "prof", "after", "bolt.perf.data", "fdata", "build.log")
     assert made == {f"app.{ending}" for ending in endings}
     assert {path.name for path in Path().iterdir()} == {"interp.c", "app", "app.bolt", "work"}
+
+
+def test_each_command_that_is_said_runs_by_itself(loop: MakeLoop, said: list[str]) -> None:
+    build = f"echo compiling && {BUILD}"
+    loop(build=build, training_flags=("-O1",), probes=True, last="rebuild").run()
+    functions = held(Path("work/app.prof")).functions.keys()
+    commands = [line for line in said if line.startswith(("   CFLAGS=", "   cp ", "   lbr2pgo "))]
+    assert len(commands) == 7
+    for name in ("app", "work/app.perf.data", "work/app.prof"):
+        Path(name).unlink()
+    for command in commands:
+        own = f"   {shlex.quote(sys.executable)} -m lbr2pgo "
+        text = command.replace("   lbr2pgo ", own)
+        subprocess.run(text, shell=True, check=True, stdout=subprocess.DEVNULL)
+    # Not the very same: variables that a shell sets move samples a little.
+    assert held(Path("work/app.prof")).functions.keys() == functions
+    assert has_probes(Image.open("app"))
+    assert not same_code(Path("app"), Path("work/app.marked"))
 
 
 def test_a_thin_profile_is_recorded_again_with_a_shorter_period(
@@ -525,10 +545,11 @@ def test_a_shared_library_is_measured_in_its_place(loop: MakeLoop) -> None:
 
 
 def test_steps_are_timed_where_that_is_asked_for(loop: MakeLoop) -> None:
-    told: list[float] = []
-    Loop(loop(last="train").options, lambda _: None, told.append).run()
-    assert len(told) == 2
-    assert all(seconds > 0 for seconds in told)
+    told: list[tuple[float, float | None]] = []
+    Loop(loop(last="convert").options, lambda _: None, lambda *time: told.append(time)).run()
+    took, left = zip(*told, strict=True)
+    assert all(seconds > 0 for seconds in took)
+    assert left == (None, 0, 0)  # before the training nobody knows how long that takes
 
 
 def test_a_build_that_does_not_compile_anew_is_refused(loop: MakeLoop) -> None:

@@ -80,17 +80,15 @@ def test_the_layout_is_a_step_to_keep() -> None:
 def test_times_decide_where_there_are_any() -> None:
     lines = said((1000, 500, 2.0), (990, 490, 1.5), (900, 100, 1.8))
     assert (
-        "fewer taken branches and 0.750 of its user time (0.750 to 0.750, p = 0.0078) than the "
-        "plain build; code of" in lines[0]
+        " branches and 25.0% less user time (0.750, 0.750 to 0.750, p = 0.0078) than the plain "
+        "build; code of" in lines[0]
     )
     assert lines[2] == "Ship app."
 
 
 def test_time_that_is_noise_is_said_and_counts_decide() -> None:
     lines = said((1000, 500, 2.0), (900, 300, 2.0))
-    assert (
-        "taken branches than the plain build; noise: 1.000 of its user time (1.000 to" in lines[0]
-    )
+    assert "taken branches than the plain build; noise: 0.0% more user time (1.000, 1.0" in lines[0]
     assert lines[2] == "Ship app."
 
 
