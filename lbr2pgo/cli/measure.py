@@ -44,7 +44,7 @@ def add_runs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--runs", type=int, metavar="N",
         help="timed runs of each program; 0 leaves time out (default: as many as --precision "
-        "needs, at most 100, and none more after two minutes)",
+        "needs, at most 100, and none more after half a minute)",
     )  # fmt: skip
     parser.add_argument(
         "--precision", type=float, default=1.0, metavar="PERCENT",

@@ -20,7 +20,7 @@ from lbr2pgo.support.errors import InputError
 CONFIDENCE = 0.95
 FEWEST_RUNS = 6
 """Rounds that an interval of this confidence needs: 2 · 0.5⁶ is the first below 0.05."""
-_MOST_RUNS, _MOST_SECONDS = 100, 120.0
+_MOST_RUNS, _MOST_SECONDS = 100, 30.0
 """Where the precision is not reached by then, it is not reached."""
 _SHORTEST = 0.01
 """Seconds: what takes less is too short, its start weighs too much."""
