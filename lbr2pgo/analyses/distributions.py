@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -141,6 +142,10 @@ class Distribution:
         >>> [(mode.cycles, mode.share) for mode in found]
         [(80, 0.8), (290, 0.2)]
         """
+        return self._modes
+
+    @cached_property
+    def _modes(self) -> tuple[Mode, ...]:
         if self.measured < FEWEST:
             return ()
         starts = np.searchsorted(self.cycles, mode_bounds(self.cycles, self.count), side="right")

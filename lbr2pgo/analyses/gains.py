@@ -6,12 +6,14 @@ be compared. They overlap: a jump over cold code is often one that had better be
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 import numpy as np
 
-from lbr2pgo.analyses.evidence import Evidence
+from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.outcomes import estimate
+from lbr2pgo.analyses.table import Column, Table, Unit, Value, build
 from lbr2pgo.model.branch_counts import TO
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.process import Process
@@ -19,6 +21,8 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ImageAddresses, slot_of
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
+
+COLD_CODE = "layout-cold-code"
 
 
 class GainKind(StrEnum):
@@ -53,18 +57,40 @@ def gains(evidence: Evidence) -> list[Gain]:
     Of a process, gains are those of files that were asked for: nobody rebuilds the libraries that
     were found beside a program.
     """
+    total = int(evidence.flow.branches.count.sum())
+    parts = evidence.once(saved_by_kind).items()
+    found = [_gain(kind, *columns, total) for kind, columns in parts if len(columns[0])]
+    return sorted(found, key=lambda gain: -gain.saved)
+
+
+def saved_by_kind(evidence: Evidence) -> dict[GainKind, tuple[ImageAddresses, I64]]:
+    """The branches that would win, and how much each."""
     parts = {
         GainKind.LAYOUT: _wrong_way(evidence),
         GainKind.COLD_CODE: _over_cold_code(evidence),
         GainKind.PROMOTION: _one_target(evidence),
     }
-    total = int(evidence.flow.branches.count.sum())
-    found = []
+    found = {}
     for kind, (address, saved) in parts.items():
         rows = _is_rebuilt(evidence.program, address) & (saved > 0)
-        if rows.any():
-            found.append(_gain(kind, address[rows], saved[rows], total))
-    return sorted(found, key=lambda gain: -gain.saved)
+        found[kind] = address[rows], saved[rows]
+    return found
+
+
+def cold_code(evidence: Evidence, top: int | None = TOP) -> Table:
+    """A table of the jumps over code that never ran, most taken first."""
+    address, saved = evidence.once(saved_by_kind)[GainKind.COLD_CODE]
+    rows = np.argsort(-saved, kind="stable")[:top]
+    code = evidence.flow.instructions
+    target = code.target[code.index_of(address[rows])]
+    skipped = (target - code.end[code.index_of(address[rows])]).tolist()
+    columns: list[tuple[Column, Sequence[Value]]] = [
+        (Column("saved", "taken branches saved", Unit.COUNT), saved[rows].tolist()),
+        (Column("bytes", "bytes that never ran", Unit.COUNT), skipped),
+        *evidence.names.of(address[rows]).columns(),
+        (Column("target_address", "target", Unit.ADDRESS), target.tolist()),
+    ]
+    return build(COLD_CODE, "Jumps over code that never ran", columns, found=len(saved))
 
 
 def _is_rebuilt(program: Program, address: ImageAddresses) -> Bools:

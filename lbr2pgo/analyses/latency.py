@@ -55,7 +55,7 @@ class TimedRun:
 
 def timed_blocks(evidence: Evidence, top: int | None = TOP) -> list[TimedRun]:
     """Blocks from a recorded target to the next taken branch, most time altogether first."""
-    return _timed(valid_cycles(evidence), top)
+    return evidence.once(_ranked_blocks).first(top)
 
 
 def timed_loops(evidence: Evidence, top: int | None = TOP) -> list[TimedRun]:
@@ -63,7 +63,7 @@ def timed_loops(evidence: Evidence, top: int | None = TOP) -> list[TimedRun]:
 
     `start` is the loop's head, `end` the branch that goes back to it.
     """
-    return _timed(evidence.once(_loop_cycles), top)
+    return evidence.once(_ranked_loops).first(top)
 
 
 def valid_cycles(evidence: Evidence) -> CycleCounts:
@@ -156,24 +156,43 @@ def _distribution(cycles: CycleCounts, rows: slice | I64 = _ALL) -> Distribution
     )
 
 
-def _timed(cycles: CycleCounts, top: int | None) -> list[TimedRun]:
-    """Group by start and end; those without any cycles at all are left out."""
-    if not len(cycles):
-        return []
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """Runs with any cycles at all by their time; each is made once, as its modes take long."""
+
+    cycles: CycleCounts
+    bounds: I64
+    order: I64
+    made: dict[int, TimedRun]
+
+    def first(self, top: int | None) -> list[TimedRun]:
+        return [self.made.get(i) or self._make(i) for i in self.order[:top].tolist()]
+
+    def _make(self, i: int) -> TimedRun:
+        first, past = self.bounds[i : i + 2].tolist()
+        start, end = int(self.cycles.start[first]), int(self.cycles.end[first])
+        times = _distribution(self.cycles, slice(first, past))
+        return self.made.setdefault(i, TimedRun(start, end, times))
+
+
+def _ranked_blocks(evidence: Evidence) -> _Ranked:
+    return _ranked(valid_cycles(evidence))
+
+
+def _ranked_loops(evidence: Evidence) -> _Ranked:
+    return _ranked(evidence.once(_loop_cycles))
+
+
+def _ranked(cycles: CycleCounts) -> _Ranked:
+    """Group by start and end."""
     first = begins(cycles.start, cycles.end)
     starts = np.flatnonzero(first)
-    bounds = np.append(starts, len(cycles))
+    if not len(starts):
+        return _Ranked(cycles, starts, starts, {})
     weight = _time(cycles, np.cumsum(first) - 1, len(starts))
     known = np.add.reduceat((cycles.cycles != MISSING).astype(np.int64), starts) > 0
-    order = np.argsort(np.where(known, -weight, 1), kind="stable")[: int(known.sum())][:top]
-    return [
-        TimedRun(
-            int(cycles.start[bounds[i]]),
-            int(cycles.end[bounds[i]]),
-            _distribution(cycles, slice(bounds[i], bounds[i + 1])),
-        )
-        for i in order.tolist()
-    ]
+    order = np.argsort(np.where(known, -weight, 1), kind="stable")[: int(known.sum())]
+    return _Ranked(cycles, np.append(starts, len(cycles)), order, {})
 
 
 def _timed_pairs(cycles: CycleCounts) -> int:
@@ -187,7 +206,7 @@ def latency(evidence: Evidence, top: int | None = TOP) -> tuple[Table, ...]:
     cycles = valid_cycles(evidence)
     if not (cycles.cycles != MISSING).any():
         return (empty(NAME, TITLE, _COLUMNS, *evidence.run_notes(), _why_none(evidence)),)
-    blocks = _timed(cycles, top)
+    blocks = timed_blocks(evidence, top)
     notes = (*evidence.line_notes(), *_missing_notes(cycles), *_NOTES)
     found = _timed_pairs(cycles)
     return (
@@ -290,7 +309,7 @@ def _by_line(
 
 def _loops(evidence: Evidence, top: int | None, notes: tuple[str, ...]) -> Table:
     cycles = evidence.once(_loop_cycles)
-    shown, found = _timed(cycles, top), _timed_pairs(cycles)
+    shown, found = timed_loops(evidence, top), _timed_pairs(cycles)
     note = (
         "A round is timed if the stack holds its back edge twice: rounds with more taken branches "
         "than the stack is deep are not seen."

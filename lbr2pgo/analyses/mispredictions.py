@@ -18,7 +18,7 @@ from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import F64, I64, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.sums import sums_at
-from lbr2pgo.support.tables import taken
+from lbr2pgo.support.tables import table, taken
 
 NAME = "mispredictions"
 TITLE = "Mispredictions"
@@ -36,6 +36,30 @@ _COUNTS = (
 _ONLY_TAKEN = (
     "Only taken branches are recorded: mispredictions of branches that fell through are not seen."
 )
+
+
+@table
+class Predictions:
+    """Branches that were taken, ordered by address; columns of equal length."""
+
+    address: ImageAddresses
+    known: U64
+    """How often it is known how each was predicted."""
+    mispredicted: U64
+    low: F64
+    high: F64
+
+    def __len__(self) -> int:
+        return len(self.address)
+
+
+def predictions(evidence: Evidence) -> Predictions:
+    """How the branches of the function that was asked for were predicted, with intervals."""
+    observed = _Observed(evidence)
+    rows = np.flatnonzero(evidence.concerns(observed.address))
+    seen = observed.seen.take(rows)
+    low, high = seen.interval()
+    return Predictions(observed.address[rows], seen.known, seen.missed, low, high)
 
 
 def mispredictions(evidence: Evidence, top: int | None = TOP) -> tuple[Table, ...]:
@@ -84,6 +108,16 @@ class _Predictions:
             sums_at(group, self.unknown, size),
             np.bincount(group, self.effective, size).astype(np.float64),
         )
+
+    @property
+    def rate(self) -> F64:
+        """Of each, 0 where nothing is known."""
+        rate: F64 = self.missed / np.maximum(self.known, 1)
+        return rate
+
+    def interval(self) -> tuple[F64, F64]:
+        """Bounds of the rate."""
+        return wilson(self.rate, self.effective)
 
     def most(self) -> I64:
         """Rows by mispredictions, then by count, then as they come."""
@@ -154,9 +188,7 @@ def _known(branches: Branches) -> U64:
 
 
 def _columns(seen: _Predictions, total: int) -> list[tuple[Column, list[Value]]]:
-    rate = seen.missed / np.maximum(seen.known, 1)
-    low, high = wilson(rate, seen.effective)
-    shares = [[*_where(column, seen.known > 0)] for column in (rate, low, high)]
+    shares = [[*_where(column, seen.known > 0)] for column in (seen.rate, *seen.interval())]
     counts = [column.tolist() for column in (seen.known - seen.missed, seen.missed, seen.unknown)]
     per_thousand = (1000 * seen.missed / max(total, 1)).tolist()
     return list(zip(_COUNTS, [*counts, *shares, per_thousand], strict=True))

@@ -13,8 +13,8 @@ from lbr2pgo.cli.own_process import prepare
 from lbr2pgo.cli.parser import executable, names, whole_number
 from lbr2pgo.cli.reporting import (
     PAGE_TOP,
-    PAGE_VIEWS,
     add_inputs,
+    add_page_functions,
     add_shown,
     for_people,
     read_report,
@@ -86,6 +86,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="OUT",
         help="write one page (and nothing else, unless --format is given)",
     )
+    add_page_functions(parser)
     add_shown(parser)
     parser.set_defaults(run=run)
 
@@ -161,7 +162,7 @@ def _options(args: argparse.Namespace, form: Export | None) -> ReportOptions:
         sort=tuple(args.sort),
         function=args.function,
         top=top or None,
-        views=PAGE_VIEWS if is_page else 0,
+        views=max(args.functions, 1) if is_page else 0,
         tables=is_page or not has_code,
         code=has_code,
         source=args.source or is_page,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lbr2pgo.cli import messages
-from lbr2pgo.cli.parser import moved_directory
+from lbr2pgo.cli.parser import moved_directory, whole_number
 from lbr2pgo.cli.selection import (
     add_binaries,
     add_selection,
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from lbr2pgo.reports.build import ReportOptions
     from lbr2pgo.reports.model import Report
 
-PAGE_VIEWS, PAGE_TOP = 12, 200
-"""How many functions and rows a page shows where nobody says."""
+PAGE_VIEWS, PAGE_TOP = 50, 200
+"""How many functions' code and rows a page holds where nobody says."""
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
@@ -57,6 +57,14 @@ def add_shown(parser: argparse.ArgumentParser) -> None:
         "--no-demangle", action="store_true", help="show C++ functions by their linkage names"
     )
     add_selection(parser)
+
+
+def add_page_functions(parser: argparse.ArgumentParser) -> None:
+    """Add how many functions' code a page holds."""
+    parser.add_argument(
+        "--functions", type=whole_number, default=PAGE_VIEWS, metavar="N",
+        help=f"code of so many functions in the page ({PAGE_VIEWS}); view --serve has all",
+    )  # fmt: skip
 
 
 def report_options(args: argparse.Namespace, **shown: Any) -> ReportOptions:

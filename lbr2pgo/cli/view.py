@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from lbr2pgo.cli.commands import COMMANDS
@@ -14,8 +16,8 @@ from lbr2pgo.cli.own_process import prepare
 from lbr2pgo.cli.parser import whole_number
 from lbr2pgo.cli.reporting import (
     PAGE_TOP,
-    PAGE_VIEWS,
     add_inputs,
+    add_page_functions,
     add_shown,
     for_people,
     read_report,
@@ -26,8 +28,10 @@ if TYPE_CHECKING:
     from http.server import ThreadingHTTPServer
 
     from lbr2pgo.reports.build import ReportOptions
+    from lbr2pgo.reports.model import Report
 
 _LOOPBACK = "127.0.0.1"
+_FUNCTION = re.compile(r"/f-([0-9a-f]{1,16})")
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -48,6 +52,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="serve the page on this port of the loopback interface instead (0: any free one), "
         "until Ctrl-C: for machines without a browser, through ssh -L",
     )  # fmt: skip
+    add_page_functions(parser)
     add_shown(parser)
     parser.set_defaults(run=run)
 
@@ -62,14 +67,37 @@ def run(args: argparse.Namespace) -> int:
     if args.serve is None:
         _open(html.render(report))
         return 0
-    with serving(html.render(report), args.serve) as server:
+    functions = _Functions(args, report)
+    with serving(html.render(report, asks=True), args.serve, functions.packed) as server:
         say(f"serving http://{_LOOPBACK}:{server.server_port}/ until Ctrl-C")
         server.serve_forever()
     return 0
 
 
 def _options(args: argparse.Namespace) -> ReportOptions:
-    return report_options(args, top=PAGE_TOP, views=PAGE_VIEWS, source=True)
+    return report_options(args, top=PAGE_TOP, views=max(args.functions, 1), source=True)
+
+
+class _Functions:
+    """The code of all functions, worked out when it is asked for."""
+
+    def __init__(self, args: argparse.Namespace, report: Report) -> None:
+        self._report, self._is_readable = report, not args.no_demangle
+        self._lock = Lock()  # evidence remembers what it was asked
+
+    def packed(self, start: int) -> str | None:
+        """As pages have it; None where no function that ran starts there."""
+        from lbr2pgo.reports.html import packed
+        from lbr2pgo.reports.page_code import function_data
+        from lbr2pgo.reports.readable import readable_view
+
+        if self._report.open_function is None:
+            return None
+        with self._lock:
+            view = self._report.open_function(start)
+            if view is None:
+                return None
+            return packed(function_data(readable_view(view) if self._is_readable else view))
 
 
 def _open(page: str) -> None:
@@ -86,8 +114,12 @@ def _open(page: str) -> None:
 
 
 @contextmanager
-def serving(page: str, port: int) -> Iterator[ThreadingHTTPServer]:
+def serving(
+    page: str, port: int, function: Callable[[int], str | None] = lambda _: None
+) -> Iterator[ThreadingHTTPServer]:
     """A server of one page that only this machine can reach; raises OutputError if it can't be.
+
+    The page asks for functions by their start.
 
     Requests that name another host are refused: a web page that gets its own name resolved to the
     loopback interface could otherwise read the report.
@@ -96,16 +128,23 @@ def serving(page: str, port: int) -> Iterator[ThreadingHTTPServer]:
 
     from lbr2pgo.support.errors import OutputError
 
-    content = page.encode("utf-8")
+    def content_of(path: str) -> tuple[str, str] | None:
+        if path == "/":
+            return page, "html"
+        asked = _FUNCTION.fullmatch(path)
+        code = function(int(asked[1], 16)) if asked else None
+        return None if code is None else (code, "plain")
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             host = (self.headers.get("Host") or "").rpartition(":")[0]
-            if self.path != "/" or host not in (_LOOPBACK, "localhost"):
+            found = content_of(self.path) if host in (_LOOPBACK, "localhost") else None
+            if found is None:
                 self.send_error(404)
                 return
+            content, kind = found[0].encode("utf-8"), found[1]
             self.send_response(200)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Type", f"text/{kind}; charset=utf-8")
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)

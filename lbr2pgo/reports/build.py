@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from lbr2pgo.analyses import call_edges, call_stacks, function_view, grouping, latency, registry
+from lbr2pgo.analyses import (
+    call_edges,
+    call_stacks,
+    function_view,
+    gains,
+    grouping,
+    hot_functions,
+    latency,
+    outcomes,
+    registry,
+)
+from lbr2pgo.analyses.branch_facts import branch_facts
 from lbr2pgo.analyses.call_graph import call_graph_tree
 from lbr2pgo.analyses.call_stacks import Node, tree
 from lbr2pgo.analyses.code_profile import NEEDS, code_profile
@@ -29,6 +40,7 @@ from lbr2pgo.reports.model import (
     FunctionView,
     GraphBlock,
     GraphEdge,
+    RanFunctions,
     Report,
     Timing,
 )
@@ -36,13 +48,13 @@ from lbr2pgo.reports.placed_profiles import read_inputs
 from lbr2pgo.reports.source_files import Moved, SourceFiles
 from lbr2pgo.reports.source_text import source_table
 from lbr2pgo.reports.summary import summary
-from lbr2pgo.support.addresses import image_array, in_file
+from lbr2pgo.support.addresses import image_addresses, image_array, in_file
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.resembling import did_you_mean
 
 CHARTS = 12
-"""How many blocks, and how many loops, get a chart."""
+"""How many blocks, and how many loops, are timed for others than pages, which chart all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +135,8 @@ def report_of(gathered: Gathered, options: ReportOptions) -> Report:
     has_tree = options.wants(call_stacks.NAME) and evidence.found(CALL_STACKS) is not None
     details, name = details_of(gathered), os.path.basename(layout.path)
     tables = tuple(table for each in names for table in registry.run(each, evidence, options.top))
+    if options.views and options.wants(outcomes.NAME):
+        tables += (gains.cold_code(evidence, options.top),)
     if options.sort:
         tables = (grouping.grouped(evidence, options.sort, options.top),)
     is_whole = options.tables and not (options.only or options.sort or options.function)
@@ -135,12 +149,15 @@ def report_of(gathered: Gathered, options: ReportOptions) -> Report:
         details=details,
         waterfall=waterfall.rows(gathered.tallies),
         tables=tables,
-        timings=_timings(evidence) if options.wants(latency.NAME) else (),
+        timings=_timings(evidence, options) if options.wants(latency.NAME) else (),
         call_tree=_call_tree(tree(evidence)) if has_tree else None,
-        call_graph=_call_graph(evidence, options),
+        call_graph=call_graph(evidence, options),
         functions=tuple(_views(evidence, options)),
         notes=gathered.notes,
-        summary=sentences,
+        summary=tuple(sentence.text for sentence in sentences),
+        summary_places=tuple(sentence.place for sentence in sentences),
+        ran=_ran(evidence) if options.views else None,
+        open_function=_opener(evidence, options) if options.views else None,
         code=code_profile(evidence) if options.code else None,
     )
 
@@ -157,9 +174,22 @@ def details_of(gathered: Gathered) -> tuple[tuple[str, str], ...]:
     return tuple(facts)
 
 
-def _timings(evidence: Evidence) -> tuple[Timing, ...]:
-    blocks = latency.timed_blocks(evidence, CHARTS)
-    loops = latency.timed_loops(evidence, CHARTS)
+def _ran(evidence: Evidence) -> RanFunctions:
+    table, regions = hot_functions.hot_functions(evidence, None), evidence.program.regions
+    start = np.array(table.placed_column("address"), np.uint64)
+    functions = regions.containing(image_addresses(start))
+    pieces = np.flatnonzero(np.isin(regions.parent, functions)).tolist()
+    found: dict[int, list[tuple[int, int]]] = {int(f): [] for f in functions.tolist()}
+    for piece in sorted(pieces, key=lambda piece: piece != regions.parent[piece]):
+        ends = int(regions.start[piece]), int(regions.end[piece])
+        found[int(regions.parent[piece])].append(ends)
+    return RanFunctions(table, tuple(tuple(found[f]) for f in functions.tolist()))
+
+
+def _timings(evidence: Evidence, options: ReportOptions) -> tuple[Timing, ...]:
+    most = options.top if options.views else CHARTS
+    blocks = latency.timed_blocks(evidence, most)
+    loops = latency.timed_loops(evidence, most)
     return (
         *(timing(evidence, run, is_loop=False) for run in blocks),
         *(timing(evidence, run, is_loop=True) for run in loops),
@@ -194,7 +224,7 @@ def _place(evidence: Evidence, address: int) -> str:
     return f"{name}+{offset:#x}" if offset else name
 
 
-def _call_graph(evidence: Evidence, options: ReportOptions) -> CallNode | None:
+def call_graph(evidence: Evidence, options: ReportOptions) -> CallNode | None:
     """For pages, which draw it."""
     is_drawn = options.views > 0 and options.function is None and options.wants(call_edges.NAME)
     root = call_graph_tree(evidence) if is_drawn else None
@@ -220,13 +250,43 @@ def _views(evidence: Evidence, options: ReportOptions) -> Iterator[FunctionView]
     if not options.wants(function_view.NAME):
         return
     is_wanted = options.function or options.source or function_view.NAME in options.only
-    layout = evidence.program.image.layout
-    files = SourceFiles(options.source_dirs, layout.path, shows_changed=options.changed_source)
+    files = source_files(evidence, options)
     for region, share in hottest_regions(evidence, max(1 if is_wanted else 0, options.views)):
-        view = function_view.function_view(evidence, region)
-        graph = _graph(evidence, view.graph)
-        source = _source(evidence, region, view.name, files) if options.source else None
-        yield FunctionView(view.name, view.start, share, view.code, graph, source)
+        yield view_of(evidence, options, files, region, share)
+
+
+def _opener(evidence: Evidence, options: ReportOptions) -> Callable[[int], FunctionView | None]:
+    def opened(start: int) -> FunctionView | None:
+        shares, regions = dict(hottest_regions(evidence, None)), evidence.program.regions
+        region = int(regions.containing(image_array([start]))[0])
+        if region < 0 or int(regions.start[region]) != start or region not in shares:
+            return None
+        files = source_files(evidence, options)
+        return view_of(evidence, options, files, region, shares[region])
+
+    return opened
+
+
+def source_files(evidence: Evidence, options: ReportOptions) -> SourceFiles:
+    """Those that may be shown."""
+    path = evidence.program.image.layout.path
+    return SourceFiles(options.source_dirs, path, shows_changed=options.changed_source)
+
+
+def view_of(
+    evidence: Evidence, options: ReportOptions, files: SourceFiles, region: int, share: float
+) -> FunctionView:
+    """One function; what only pages show is left out for others."""
+    view = function_view.function_view(evidence, region)
+    return FunctionView(
+        view.name,
+        view.start,
+        share,
+        view.code,
+        _graph(evidence, view.graph),
+        _source(evidence, region, view.name, files) if options.source else None,
+        branch_facts(evidence.of_function(region)) if options.views else (),
+    )
 
 
 def _source(evidence: Evidence, region: int, name: str, files: SourceFiles) -> Table:
@@ -260,7 +320,8 @@ def _graph(evidence: Evidence, graph: FlowGraph) -> FunctionGraph:
             strict=True,
         )
     )
-    return FunctionGraph(tuple(blocks), tuple(edges))
+    loops = (tuple(sorted(each)) for each in cfg.loops)
+    return FunctionGraph(tuple(blocks), tuple(edges), tuple(loops))
 
 
 def _known(share: float) -> float | None:

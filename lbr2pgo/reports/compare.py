@@ -13,10 +13,18 @@ from lbr2pgo.analyses.table import Table
 from lbr2pgo.counting.count import Progress
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.doubts import told_of
-from lbr2pgo.reports.build import CHARTS, ReportOptions, details_of, timing
+from lbr2pgo.reports.build import (
+    CHARTS,
+    ReportOptions,
+    call_graph,
+    details_of,
+    report_of,
+    timing,
+)
 from lbr2pgo.reports.gather import Gathered, gather, look_for_analyses
-from lbr2pgo.reports.model import Report, Timing
+from lbr2pgo.reports.model import CallNode, Report, Timing
 from lbr2pgo.reports.placed_profiles import read_inputs
+from lbr2pgo.reports.summary import Sentence
 from lbr2pgo.reports.values import percentage
 
 _ANALYSES = (hot_functions.NAME, latency.NAME, mispredictions.NAME, outcomes.NAME)
@@ -34,14 +42,17 @@ def make_comparison(
     name. Raises as `make_report`.
     """
     before = replace(options, profiles=tuple(against), binary=old_binary or options.binary)
-    new, old = _gathered(options, progress), _gathered(before, progress)
+    has_page = options.views > 0
+    analyses = options.shown if has_page else _ANALYSES
+    new, old = _gathered(options, progress, analyses), _gathered(before, progress, _ANALYSES)
     sides = _compared(new), _compared(old)
     found = new.evidence
     tables = changes(*sides, options.top)
     if found.limits.is_simulated or old.evidence.limits.is_simulated:
         tables = tuple(table.as_simulated(in_title=False) for table in tables)
     name = os.path.basename(found.program.image.layout.path)
-    return Report(
+    sentences = [*_sentences(tables)]
+    report = Report(
         title=f"{name}: what changed",
         binary=found.program.image.layout.path,
         build_id=found.program.image.layout.build_id,
@@ -51,12 +62,39 @@ def make_comparison(
         tables=tables,
         timings=tuple(_timings(*sides)),
         notes=(*new.notes, *(told_of("old", note) for note in old.notes)),
-        summary=tuple(_sentences(tables)),
+        summary=tuple(sentence.text for sentence in sentences),
+        summary_places=tuple(sentence.place for sentence in sentences),
+    )
+    if not has_page:
+        return report
+    return _on_page(report, report_of(new, options), call_graph(old.evidence, options))
+
+
+def _on_page(changes: Report, new: Report, before: CallNode | None) -> Report:
+    """All of the new recording, with what changed before it."""
+    paired = {_key(each): each for each in changes.timings}
+    unpaired = (each for each in new.timings if _key(each) not in paired)
+    return replace(
+        new,
+        title=changes.title,
+        profiles=changes.profiles,
+        tables=(*changes.tables, *new.tables),
+        timings=(*paired.values(), *unpaired),
+        call_graph_before=before,
+        notes=changes.notes,
+        summary=(*changes.summary, *new.summary),
+        summary_places=(*changes.summary_places, *new.summary_places),
     )
 
 
-def _gathered(options: ReportOptions, progress: Progress | None) -> Gathered:
-    found = read_inputs(options, progress, look_for_analyses(_ANALYSES))
+def _key(timing: Timing) -> tuple[int, int, bool]:
+    return timing.start, timing.end, timing.is_loop
+
+
+def _gathered(
+    options: ReportOptions, progress: Progress | None, analyses: Sequence[str]
+) -> Gathered:
+    found = read_inputs(options, progress, look_for_analyses(analyses, options.top))
     found.refuse_nothing()
     return gather(found)
 
@@ -76,21 +114,22 @@ def _timings(new: Compared, old: Compared) -> Iterator[Timing]:
             )
 
 
-def _sentences(tables: Sequence[Table]) -> Iterator[str]:
+def _sentences(tables: Sequence[Table]) -> Iterator[Sentence]:
     """One for each table of shares."""
     for table in tables:
         if not any(column.name == "sure" for column in table.columns):
             continue
         sure = [row for row in table.records() if row["sure"] == "yes"]
         if not sure:
-            yield f"{table.title}: nothing changed by more than chance."
+            yield Sentence(f"{table.title}: nothing changed by more than chance.", table.name)
             continue
         row = sure[0]
         old, new, low, high = (
             float(row[name] or 0) for name in ("old", "new", "change_low", "change_high")
         )
         at = f" ({row['line']})" if row["line"] else ""
-        yield (
+        yield Sentence(
             f"{table.title}: the most in {row['function']}{at}, from {percentage(old)} to "
-            f"{percentage(new)} ({100 * low:+.1f} to {100 * high:+.1f} points)."
+            f"{percentage(new)} ({100 * low:+.1f} to {100 * high:+.1f} points).",
+            table.name,
         )

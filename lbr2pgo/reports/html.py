@@ -1,7 +1,8 @@
 """A report as one page that needs nothing else: no network, no other file.
 
-Libraries and data are written into it. All that comes from profiles and binaries goes through the
-template's escaping, with characters that could turn or hide text made visible; and the page's
+Libraries and data are written into it. Data is packed (zlib, Base64), that of each function by
+itself, and unpacked where it is shown. All else that comes from profiles and binaries goes through
+the template's escaping, with characters that could turn or hide text made visible; and the page's
 security policy lets only the scripts run that were written here, and nothing be loaded.
 """
 
@@ -11,6 +12,7 @@ import base64
 import hashlib
 import json
 import os
+import zlib
 from functools import cache
 from importlib import resources
 from typing import BinaryIO
@@ -19,27 +21,36 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from lbr2pgo import __version__
+from lbr2pgo.analyses.table import SIMULATED
 from lbr2pgo.model.doubts import parted
 from lbr2pgo.reports import page
 from lbr2pgo.reports.model import Report
+from lbr2pgo.reports.page_code import function_data
 from lbr2pgo.reports.values import without_unique_suffix
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.output import write_to
 from lbr2pgo.support.printable import printable
 
-_CHART_SCRIPTS, _GRAPH_SCRIPTS = ("uPlot.iife.min.js",), ("dagre.min.js",)
+LIBRARIES = (
+    "tabulator.min.js",
+    "dagre.min.js",
+    "uPlot.iife.min.js",
+    "d3-selection.min.js",
+    "d3-flamegraph.min.js",
+)
 SCRIPTS = (
     "common.js",
-    "graph.js",
-    "functions.js",
     "tables.js",
+    "graph.js",
     "charts.js",
     "flame.js",
+    "code.js",
+    "about.js",
     "page.js",
 )
 """Our own, in the order in which they need each other."""
+_STYLES = ("tabulator_simple.min.css", "uPlot.min.css", "d3-flamegraph.css", "page.css")
 _FRAME = "width: 100%; height: 45rem; border: 1px solid #8888"
-_STYLES = ("uPlot.min.css", "page.css")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +58,14 @@ class _Assets:
     scripts: tuple[str, ...]
     styles: tuple[str, ...]
 
-    @property
-    def policy(self) -> str:
-        """Content-Security-Policy: these scripts by their hashes, and no loads at all."""
+    def policy(self, *, asks: bool) -> str:
+        """Content-Security-Policy: these scripts by their hashes, and no loads at all.
+
+        But a page that is served `asks` for functions, from where it is itself.
+        """
         hashes = " ".join(f"'sha256-{_hash(script)}'" for script in self.scripts)
-        return f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:"
+        rest = "style-src 'unsafe-inline'; img-src data:" + ("; connect-src 'self'" * asks)
+        return f"default-src 'none'; script-src {hashes}; {rest}"
 
 
 def write(report: Report, path: str | os.PathLike[str]) -> None:
@@ -64,24 +78,43 @@ def write(report: Report, path: str | os.PathLike[str]) -> None:
     write_to(path, put)
 
 
-def render(report: Report) -> str:
-    """The page of a report."""
+def render(report: Report, *, asks: bool = False) -> str:
+    """The page of a report; one that is served may `asks` for functions that are not in it."""
     doubts, notes = parted(report.notes)
+    content = page.content(report)
+    assets = _assets()
     return (
         _environment()
         .get_template("page.html.j2")
         .render(
             report=report,
+            answers=page.answers(report),
             doubts=doubts,
-            plain_notes=notes,
+            plain_notes=(*notes, *([SIMULATED] if page.is_simulated(report) else [])),
             version=__version__,
-            assets=_assets(has_charts=bool(report.timings), has_graphs=bool(report.functions)),
-            content=page.content(report),
-            sections=page.sections(report),
+            assets=assets,
+            policy=assets.policy(asks=asks),
+            asks=asks,
+            program=os.path.basename(report.binary),
+            has_functions=report.ran is not None and len(report.ran.table) > 0,
+            is_empty=not (report.ran or page.visible(report)),
+            tabs={name: title for name, title in page.TABS.items() if name in _tabs(report)},
             silent=page.silent(report),
-            functions=report.functions,
+            data=packed(content),
+            functions=[(each.start, packed(function_data(each))) for each in report.functions],
         )
     )
+
+
+def _tabs(report: Report) -> set[str]:
+    """Those that there is something on; who recorded what is always known."""
+    return {"where", "quality", *(page.tab_of(table.name) for table in page.visible(report))}
+
+
+def packed(content: object) -> str:
+    """JSON without blanks as the page's scripts unpack it; nothing in it is markup."""
+    text = json.dumps(content, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
 def framed(report: Report) -> str:
@@ -103,7 +136,6 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["verbatim"] = Markup  # our own scripts and styles, nothing else
-    environment.filters["compact"] = _compact
     environment.filters["plain_name"] = without_unique_suffix
     return environment
 
@@ -117,20 +149,11 @@ def _asset(name: str) -> str:
     return (resources.files("lbr2pgo.reports") / "assets" / name).read_text(encoding="utf-8")
 
 
-def _compact(value: object) -> Markup:
-    """JSON without blanks, in which nothing can end the element that it stands in."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
-
-
-def _assets(*, has_charts: bool, has_graphs: bool) -> _Assets:
-    libraries = (
-        *(_CHART_SCRIPTS if has_charts else ()),
-        *(_GRAPH_SCRIPTS if has_graphs else ()),
-    )
+@cache
+def _assets() -> _Assets:
     # A line feed at each end keeps one script from running into the next tag.
     return _Assets(
-        tuple(f"\n{_asset(name)}\n" for name in (*libraries, *SCRIPTS)),
+        tuple(f"\n{_asset(name)}\n" for name in (*LIBRARIES, *SCRIPTS)),
         tuple(map(_asset, _STYLES)),
     )
 

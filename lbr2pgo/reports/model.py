@@ -6,8 +6,9 @@ Functions have their linkage names; `readable.readable` gives C++ ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from lbr2pgo.analyses.branch_facts import BranchFacts
 from lbr2pgo.analyses.code_profile import CodeProfile
 from lbr2pgo.analyses.distributions import Mode
 from lbr2pgo.analyses.table import Table
@@ -78,6 +79,8 @@ class FunctionGraph:
 
     blocks: tuple[GraphBlock, ...]
     edges: tuple[GraphEdge, ...]
+    loops: tuple[tuple[int, ...], ...] = ()
+    """Blocks of each, by their position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,18 @@ class FunctionView:
     graph: FunctionGraph
     source: Table | None = None
     """Name `source`; one row a source line that ran. None where nobody asked."""
+    branches: tuple[BranchFacts, ...] = ()
+    """For pages."""
+
+
+@dataclass(frozen=True, slots=True)
+class RanFunctions:
+    """All functions that ran, for pages."""
+
+    table: Table
+    """As that of `hot-functions`, whole."""
+    pieces: tuple[tuple[tuple[int, int], ...], ...]
+    """Of each row, where its code begins and ends; fragments that were split off are behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +158,14 @@ class Report:
     """Instructions with their frames, for exports that hold code; None where nobody asked."""
     summary: tuple[str, ...] = ()
     """The answers at first sight; whole sentences. Empty where only a part was asked for."""
+    summary_places: tuple[int | str | None, ...] = ()
+    """What each of them is about: an image address, a table's name, or nothing of its own."""
+    ran: RanFunctions | None = None
+    """None where nobody asked."""
+    call_graph_before: CallNode | None = None
+    """The same of the recording that this one is compared with."""
+    open_function: Callable[[int], FunctionView | None] | None = None
+    """Shows any function that ran, by its start, for pages that are served; where they are made."""
 
     def table(self, name: str) -> Table | None:
         """The table of this name, if the report has it."""

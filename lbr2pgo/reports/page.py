@@ -1,69 +1,101 @@
 """What a page shows, worked out from a `Report`, as plain data that its scripts draw from.
 
-Nothing here is escaped: the template and the scripts do that. Texts are written once, and named by
-their number elsewhere. Anchors are `t-NAME` for a table, `f-HEX` for a function by its start, and
-`i-HEX` for an instruction.
+Places are `t-NAME` for a table, and `f-HEX` for a function by its start, with `/0xHEX` behind it
+for an instruction of it, or `/FILE:LINE`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from dataclasses import replace
 
-from lbr2pgo.analyses.table import NUMBERS, Column, Table, Unit, Value
-from lbr2pgo.reports.model import CallNode, FunctionView, Report, Timing
+from lbr2pgo.analyses.changes import base_name
+from lbr2pgo.analyses.table import SIMULATED, Table, Unit
+from lbr2pgo.reports.model import CallNode, RanFunctions, Report, Timing
+from lbr2pgo.reports.page_data import Json, PageTexts, table_data
+from lbr2pgo.reports.summary import QUALITY
 from lbr2pgo.reports.values import HIDDEN, told, written
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.printable import printable
 
-Json = dict[str, object]
-
-"""Units whose values are texts on the page; addresses, since scripts know 53 bits of a number."""
-_LONGEST = 400
-"""Characters of a name; mangled and demangled ones can be far longer."""
-_COLD_RUN = 6
-"""Neighbouring instructions that never ran are drawn as one row if there are so many."""
-_BLOCKS = 120
-"""A picture holds the hottest blocks only: no layout of thousands is readable."""
 _TAIL = 0.01
 """The slowest part of a distribution, which would squeeze the rest of its chart."""
+_SIMULATED = " (simulated)"
 _SMALLEST, _DEEPEST = 0.0005, 200
 """Smaller and deeper frames of the flame graph are left out."""
-_HEATS = 9
 
-
-class PageTexts:
-    """Texts by number, each once."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-
-    def number(self, text: str) -> int:
-        """The number of a text, made safe to show and not longer than is useful."""
-        shown = printable(text)
-        cut = shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "…"
-        return self._numbers.setdefault(cut, len(self._numbers))
-
-    def all(self) -> list[str]:
-        """All of them, by number."""
-        return [*self._numbers]
+TABS = {
+    "where": "Where",
+    "why": "Why",
+    "layout": "Layout",
+    "quality": "Quality",
+    "changes": "Changes",
+}
+_TAB_OF = {
+    "mispredictions": "why",
+    "latency": "why",
+    "indirect-targets": "why",
+    "outcomes": "layout",
+    "layout": "layout",
+    "hyperblocks": "layout",
+    "stack-ends": "quality",
+    "changes": "changes",
+}
+"""By the first words of a table's name; others say where time went."""
 
 
 @dataclass(frozen=True, slots=True)
-class PageSection:
-    """A part of the page that is built when it is opened."""
+class Answer:
+    """A sentence of the overview, and where it leads."""
 
-    anchor: str
-    title: str
-    size: str
-    """How much is in it, in words."""
+    text: str
+    place: str | None
+
+
+def answers(report: Report) -> list[Answer]:
+    """The overview."""
+    places: Sequence[int | str | None] = report.summary_places or [None] * len(report.summary)
+    return [
+        Answer(text, _place(report.ran, about))
+        for text, about in zip(report.summary, places, strict=True)
+    ]
+
+
+def _place(ran: RanFunctions | None, about: int | str | None) -> str | None:
+    if isinstance(about, int):
+        start = None if ran is None else _function_of(ran, about)
+        return None if start is None else f"f-{start:x}/{about:#x}"
+    return about if about in (None, QUALITY) else f"t-{about}"
+
+
+def _function_of(ran: RanFunctions, address: int) -> int | None:
+    """The start of the function that an address lies in."""
+    owners = (
+        pieces[0][0]
+        for pieces in ran.pieces
+        if any(start <= address < end for start, end in pieces)
+    )
+    return next(owners, None)
 
 
 def visible(report: Report) -> tuple[Table, ...]:
     """The tables that people read: those that hold something or have something to say."""
-    shown = (table for table in report.tables if table.name not in HIDDEN)
-    return tuple(told(table) for table in shown if len(table))
+    hidden = {*HIDDEN, *(["hot-functions"] if report.ran else [])}  # all functions are a list
+    shown = (table for table in report.tables if table.name not in hidden)
+    return tuple(_said_once(told(table)) for table in shown if len(table))
+
+
+def is_simulated(report: Report) -> bool:
+    """Whether some of it is of a simulated processor, which a page says in one place."""
+    return any(SIMULATED in table.notes for table in report.tables)
+
+
+def _said_once(table: Table) -> Table:
+    if SIMULATED not in table.notes:
+        return table
+    columns = (replace(c, title=c.title.removesuffix(_SIMULATED)) for c in table.columns)
+    notes = tuple(note for note in table.notes if note != SIMULATED)
+    title = table.title.removesuffix(_SIMULATED)
+    return replace(table, title=title, columns=tuple(columns), notes=notes)
 
 
 def silent(report: Report) -> tuple[Table, ...]:
@@ -75,144 +107,45 @@ def silent(report: Report) -> tuple[Table, ...]:
     )
 
 
-def sections(report: Report) -> list[PageSection]:
-    """The tables as parts of the page."""
-    return [PageSection(f"t-{table.name}", table.title, _size(table)) for table in visible(report)]
+def tab_of(name: str) -> str:
+    """The tab that a table is on.
 
-
-def _size(table: Table) -> str:
-    if table.found > len(table):
-        return f"{len(table):,} of {table.found:,} rows"
-    return f"{len(table):,} row{'s' if len(table) != 1 else ''}"
+    >>> tab_of("latency-loops"), tab_of("hot-branches")
+    ('why', 'where')
+    """
+    for words, tab in _TAB_OF.items():
+        if name == words or name.startswith(f"{words}-"):
+            return tab
+    return "where"
 
 
 def content(report: Report) -> Json:
-    """All that the scripts draw."""
+    """All that the scripts draw, but for what a function holds."""
     texts = PageTexts()
-    flames = [
-        {"title": title, **flame(root, texts)}
-        for title, root in (("Call stacks", report.call_tree), ("Calls", report.call_graph))
-        if root is not None
-    ]
+    flames = (
+        ("Call stacks", "samples", report.call_tree, None),
+        ("Calls", "instructions", report.call_graph, report.call_graph_before),
+    )
     found: Json = {
-        "tables": [table_data(table, texts) for table in visible(report)],
-        "functions": [_function(view, texts) for view in report.functions],
+        "tables": [
+            {**table_data(table, texts), "tab": tab_of(table.name)} for table in visible(report)
+        ],
+        "functions": None if report.ran is None else _functions(report.ran, texts),
+        "inside": [f"{view.start:x}" for view in report.functions],
         "charts": charts(report, texts),
-        "flames": flames,
+        "flames": [
+            {"title": title, "unit": unit, "frames": flame(root, before, texts)}
+            for title, unit, root, before in flames
+            if root is not None
+        ],
     }
     return {"texts": texts.all(), **found}
 
 
-def table_data(table: Table, texts: PageTexts) -> Json:
-    """A table as its columns and rows."""
-    return {
-        "name": table.name,
-        "title": texts.number(table.title),
-        "columns": [
-            {
-                "name": column.name,
-                "title": column.title,
-                "unit": str(column.kind),
-                "digits": NUMBERS[column.kind].digits if column.kind in NUMBERS else None,
-            }
-            for column in table.columns
-        ],
-        "rows": [_row(table.columns, row, texts) for row in table.placed_rows],
-        "notes": [texts.number(note) for note in table.notes],
-    }
-
-
-def _row(columns: Sequence[Column], row: Sequence[Value], texts: PageTexts) -> list[Value]:
-    return [_value(column, value, texts) for column, value in zip(columns, row, strict=True)]
-
-
-def _value(column: Column, value: Value, texts: PageTexts) -> Value:
-    if value is None:
-        return None
-    if column.kind is Unit.ADDRESS:
-        return texts.number(f"{value:#x}")  # with its slot: it names an instruction in links
-    if column.kind.is_name:
-        return texts.number(written(column.kind, value))
-    return float(f"{value:.6g}") if isinstance(value, float) else value
-
-
-def _function(view: FunctionView, texts: PageTexts) -> Json:
-    """One function: its source, its code, and its picture."""
-    graph, left_out = _graph(view)
-    code = told(view.code)
-    return {
-        "name": texts.number(written(Unit.FUNCTION, view.name)),
-        "anchor": f"f-{view.start:x}",
-        "share": view.share,
-        "source": None if not view.source else table_data(told(view.source), texts),
-        "code": table_data(Table(code.name, code.title, code.columns, (), code.notes), texts),
-        "parts": [_part(code, part, texts) for part in code_parts(code)],
-        "graph": graph,
-        "left_out": left_out,
-    }
-
-
-def _part(code: Table, part: Sequence[tuple[Value, ...]], texts: PageTexts) -> list[object]:
-    """A row of code, or how many that never ran, and from where to where."""
-    if len(part) == 1:
-        return list(_row(code.columns, part[0], texts))
-    address = [column.name for column in code.columns].index("address")
-    ends = (written(Unit.ADDRESS, part[row][address]) for row in (0, -1))
-    return [len(part), *ends]
-
-
-def code_parts(code: Table) -> list[list[tuple[Value, ...]]]:
-    """The rows of a function's code, one by one; long runs that never ran stay together."""
-    count = [column.name for column in code.columns].index("count")
-    parts: list[list[tuple[Value, ...]]] = []
-    for is_cold, run in groupby(code.placed_rows, key=lambda row: not row[count]):
-        rows = list(run)
-        parts += [rows] if is_cold and len(rows) >= _COLD_RUN else [[row] for row in rows]
-    return parts
-
-
-def heat(share: float) -> int:
-    """A class of colour for a part of the largest count; a root, as counts spread widely."""
-    return round(_HEATS * math.sqrt(share))
-
-
-def _graph(view: FunctionView) -> tuple[Json, str]:
-    """The hottest blocks and what joins them, and how many are left out."""
-    blocks = view.graph.blocks
-    seen = [i for i, block in enumerate(blocks) if block.count]
-    kept = sorted(sorted(seen, key=lambda i: (-blocks[i].count, i))[:_BLOCKS])
-    nodes = [
-        {
-            "id": str(i),
-            "label": [f"{i}: {blocks[i].count:,}", printable(blocks[i].label)],
-            "heat": heat(blocks[i].heat),
-            "href": f"#i-{blocks[i].start:x}",
-        }
-        for i in kept
-    ]
-    inside = set(kept)
-    edges = [
-        {
-            "source": str(edge.source),
-            "target": str(edge.target),
-            "kind": edge.kind,
-            "label": "" if edge.share is None else f"{edge.share:.1%}",
-            "width": 1 + 3 * (edge.share or 0),
-            "title": f"{edge.kind}: {edge.count:,}",
-        }
-        for edge in view.graph.edges
-        if edge.count and edge.source in inside and edge.target in inside
-    ]
-    return {"nodes": nodes, "edges": edges}, _left_out(len(blocks), len(seen), len(kept))
-
-
-def _left_out(blocks: int, seen: int, kept: int) -> str:
-    parts = [f"{kept:,} of {blocks:,} blocks"]
-    if blocks > seen:
-        parts.append(f"{blocks - seen:,} were not seen to run")
-    if seen > kept:
-        parts.append(f"{seen - kept:,} ran less often")
-    return "; ".join(parts)
+def _functions(ran: RanFunctions, texts: PageTexts) -> Json:
+    """All functions; of each its pieces as start and size, the first one that it is entered at."""
+    pieces = [[[f"{start:x}", end - start] for start, end in each] for each in ran.pieces]
+    return {**table_data(_said_once(told(ran.table)), texts), "pieces": pieces}
 
 
 def charts(report: Report, texts: PageTexts) -> list[Json]:
@@ -229,13 +162,15 @@ def _chart(timing: Timing, texts: PageTexts) -> Json:
     title = f"{'Loop at' if timing.is_loop else 'Block'} {written(Unit.FUNCTION, timing.name)}"
     return {
         "title": texts.number(title),
-        "line": texts.number(timing.line or ""),
-        "address": written(Unit.ADDRESS, timing.start),
-        "facts": "; ".join(_facts(timing, total, seen, kept)),
+        "line": texts.known(timing.line),
+        "start": f"{timing.start:x}",
+        "end": f"{timing.end:x}",
+        "is_loop": timing.is_loop,
+        "facts": texts.number("; ".join(_facts(timing, total, seen, kept))),
         "cycles": cycles,
         "rate": [rates.get(value) for value in cycles],
         "before": [before.get(value) for value in cycles] if before else None,
-        "modes": [[mode.cycles, str(mode)] for mode in timing.modes],
+        "modes": [mode.cycles for mode in timing.modes],
     }
 
 
@@ -273,17 +208,24 @@ def _facts(timing: Timing, total: int, seen: int, kept: int) -> Iterator[str]:
         yield f"{timing.saturated:,} saturated"
 
 
-def flame(root: CallNode, texts: PageTexts) -> Json:
-    """A call tree flat, callers before callees: depth, name and samples of each.
+def flame(root: CallNode, before: CallNode | None, texts: PageTexts) -> list[list[int]]:
+    """A call tree flat, callers before callees: depth, name, total and own of each.
 
+    Last, where there is one to compare with, what it had before, as parts of this one's whole.
     Scripts rebuild it; JSON that is nested as deep as stacks may be is beyond some parsers.
     """
-    frames: list[object] = []
-    waiting = [(0, root)]
+    frames: list[list[int]] = []
+    part = root.total / before.total if before is not None and before.total else 0.0
+    waiting: list[tuple[int, CallNode, CallNode | None]] = [(0, root, before)]
     while waiting:
-        depth, node = waiting.pop()
-        frames.append([depth, texts.number(written(Unit.FUNCTION, node.name)), node.total])
+        depth, node, old = waiting.pop()
+        name = texts.number(written(Unit.FUNCTION, node.name))
+        was = [] if before is None else [round(part * old.total) if old else 0]
+        frames.append([depth, name, node.total, node.own, *was])
         if depth < _DEEPEST:
             large = [each for each in node.callees if each.total >= _SMALLEST * root.total]
-            waiting += [(depth + 1, callee) for callee in reversed(large)]
-    return {"frames": frames}
+            olds = {base_name(each.name): each for each in old.callees} if old else {}
+            waiting += [
+                (depth + 1, each, olds.get(base_name(each.name))) for each in reversed(large)
+            ]
+    return frames

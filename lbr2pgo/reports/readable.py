@@ -5,34 +5,45 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from lbr2pgo.analyses.branch_facts import BranchFacts
 from lbr2pgo.analyses.table import Table, Unit, Value
 from lbr2pgo.program.demangle import demangled, demangled_text
-from lbr2pgo.reports.model import CallNode, Report
+from lbr2pgo.reports.model import CallNode, FunctionView, Report
 
 _NAMES = (Unit.FUNCTION, Unit.TEXT)
 
 
 def readable(report: Report) -> Report:
     """The same report with C++ names demangled in tables, charts, the tree and functions."""
-    views = (
-        replace(
-            view,
-            name=demangled(view.name),
-            code=readable_table(view.code),
-            # Its text is the user's own, in which names are as they were written.
-            source=view.source and replace(view.source, title=demangled_text(view.source.title)),
-        )
-        for view in report.functions
-    )
+    ran = report.ran
     return replace(
         report,
         tables=tuple(map(readable_table, report.tables)),
         timings=tuple(replace(t, name=demangled_text(t.name)) for t in report.timings),
         call_tree=None if report.call_tree is None else _tree(report.call_tree),
         call_graph=None if report.call_graph is None else _tree(report.call_graph),
-        functions=tuple(views),
+        call_graph_before=report.call_graph_before and _tree(report.call_graph_before),
+        ran=ran and replace(ran, table=readable_table(ran.table)),
+        functions=tuple(map(readable_view, report.functions)),
         summary=tuple(map(demangled_text, report.summary)),
     )
+
+
+def readable_view(view: FunctionView) -> FunctionView:
+    """The same function with C++ names demangled."""
+    return replace(
+        view,
+        name=demangled(view.name),
+        code=readable_table(view.code),
+        # Its text is the user's own, in which names are as they were written.
+        source=view.source and replace(view.source, title=demangled_text(view.source.title)),
+        branches=tuple(map(_branch, view.branches)),
+    )
+
+
+def _branch(branch: BranchFacts) -> BranchFacts:
+    targets = (replace(each, function=demangled(each.function)) for each in branch.targets)
+    return replace(branch, targets=tuple(targets))
 
 
 def cpp_names(report: Report) -> dict[str, str]:

@@ -14,7 +14,10 @@ from lbr2pgo.analyses.table import Table, Value
 from lbr2pgo.reports.values import percentage
 from lbr2pgo.support.addresses import image_array
 from lbr2pgo.support.counted import counted
+from lbr2pgo.support.dataclass import dataclass
 
+QUALITY = "quality"
+"""What is about the recording itself."""
 _FEW_SAMPLES = 1000
 _GOOD, _FAIR = 0.98, 0.9
 """Shares of fall-throughs that fit the code: damage and wrong binaries make for less."""
@@ -31,13 +34,21 @@ _WAYS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One answer, and what it is about: an image address, a table's name, or nothing."""
+
+    text: str
+    place: int | str | None = None
+
+
 def summary(
     evidence: Evidence,
     tables: Sequence[Table],
     tallies: Mapping[str, int],
     details: Mapping[str, str],
     name: str,
-) -> tuple[str, ...]:
+) -> tuple[Sentence, ...]:
     """What ran, how good the recording is, and what is hottest, worst, and to be gained."""
     by_name = {table.name: table for table in tables}
     sentences = (
@@ -52,7 +63,7 @@ def summary(
 
 def _what_ran(
     evidence: Evidence, tallies: Mapping[str, int], details: Mapping[str, str], name: str
-) -> Iterator[str]:
+) -> Iterator[Sentence]:
     samples, branches = tallies.get("samples_mapped"), tallies.get("branches_in_image")
     event = f" of {details['event']}" if "event" in details else ""
     processor = details.get("cpu description") or details.get("cpuid", "")
@@ -60,53 +71,60 @@ def _what_ran(
     if evidence.limits.is_simulated:
         where = ", under the software LBR"
     if samples is not None and branches is not None:
-        yield (
+        yield Sentence(
             f"{name} ran: {counted(samples, 'sample')}{event} with "
-            f"{counted(branches, 'taken branch')} in it{where}."
+            f"{counted(branches, 'taken branch')} in it{where}.",
+            QUALITY,
         )
     else:
-        yield f"{name} ran: the input holds counts, not samples."
+        yield Sentence(f"{name} ran: the input holds counts, not samples.", QUALITY)
 
 
-def _quality(evidence: Evidence, tallies: Mapping[str, int]) -> Iterator[str]:
+def _quality(evidence: Evidence, tallies: Mapping[str, int]) -> Iterator[Sentence]:
     in_image, valid = tallies.get("runs_in_image"), tallies.get("runs_valid")
     if not in_image or valid is None:
-        yield from (f"The recording: {note}" for note in evidence.run_notes())
+        notes = evidence.run_notes()
+        yield from (Sentence(f"The recording: {note}", QUALITY) for note in notes)
         return
     fit = valid / in_image
     word = "good" if fit >= _GOOD else "fair" if fit >= _FAIR else "poor"
     few = tallies.get("samples_mapped", _FEW_SAMPLES) < _FEW_SAMPLES
-    yield (
+    yield Sentence(
         f"The recording is {'short, and else ' if few else ''}{word}: "
-        f"{percentage(fit)} of {counted(in_image, 'fall-through')} fit the code."
+        f"{percentage(fit)} of {counted(in_image, 'fall-through')} fit the code.",
+        QUALITY,
     )
 
 
-def _hottest(table: Table | None) -> Iterator[str]:
+def _hottest(table: Table | None) -> Iterator[Sentence]:
     if table is None or not table.rows:
         return
     row = next(table.records())
     parts = (("instructions_share", "instructions"), ("branches_share", "taken branches"),
              ("cycles_share", "cycles"))  # fmt: skip
     shares = [f"{percentage(v)} of the {what}" for key, what in parts if (v := _number(row[key]))]
-    yield f"The hottest function is {row['function']}{_at(row['line'])}, with {_joined(shares)}."
+    yield Sentence(
+        f"The hottest function is {row['function']}{_at(row['line'])}, with {_joined(shares)}.",
+        _address(table),
+    )
 
 
-def _worst(table: Table | None) -> Iterator[str]:
+def _worst(table: Table | None) -> Iterator[Sentence]:
     if table is None or not table.rows:
         return
     row = next(table.records())
     missed, rate = row["mispredicted"], _number(row["rate"])
     if isinstance(missed, int) and missed >= _SURE and rate is not None:
         low, high = _number(row["rate_low"]) or 0, _number(row["rate_high"]) or 0
-        yield (
+        yield Sentence(
             f"The costliest branch to predict stands in {row['function']}{_at(row['line'])}: "
             f"{percentage(rate)} of the times that it was taken were mispredicted "
-            f"({percentage(low)} to {percentage(high)}), {missed:,} in all."
+            f"({percentage(low)} to {percentage(high)}), {missed:,} in all.",
+            _address(table),
         )
 
 
-def _largest(evidence: Evidence, found: Sequence[Gain]) -> Iterator[str]:
+def _largest(evidence: Evidence, found: Sequence[Gain]) -> Iterator[Sentence]:
     if not found:
         return
     first, *others = found
@@ -115,7 +133,16 @@ def _largest(evidence: Evidence, found: Sequence[Gain]) -> Iterator[str]:
     text = _WAYS[first.kind].format(share=percentage(first.share))
     also = [f"{gain.kind} {percentage(gain.share)}" for gain in others]
     rest = f"; {_joined(also)}, which may overlap" if also else ""
-    yield (f"The most to gain: {text}, {percentage(first.largest_share)} of that in {at}{rest}.")
+    yield Sentence(
+        f"The most to gain: {text}, {percentage(first.largest_share)} of that in {at}{rest}.",
+        first.largest,
+    )
+
+
+def _address(table: Table) -> int | None:
+    """That of the first row."""
+    address = table.placed_column("address")[0]
+    return address if isinstance(address, int) else None
 
 
 def _at(line: Value) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import re
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,6 +34,15 @@ _SAMPLES = tuple(
 
 
 _NAMES = tuple(function.name for function in FUNCTIONS)
+
+
+def unpacked(page: str) -> str:
+    """A page with its data as the JSON that it is packed from."""
+    return re.sub(
+        r'(?<=<script type="text/plain" )id="([^"]*)">([^<]*)',
+        lambda found: f'id="{found[1]}">{zlib.decompress(base64.b64decode(found[2])).decode()}',
+        page,
+    )
 
 
 def toy_report(names: tuple[str, ...] = _NAMES) -> Report:

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import re
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -13,11 +15,11 @@ from builders.pages import HOSTILE, flame_report, hostile_report, toy_report
 from builders.recordings import PIE, RECORDING
 
 from lbr2pgo.analyses.distributions import Mode
-from lbr2pgo.analyses.table import Column, Table, Unit
+from lbr2pgo.analyses.table import SIMULATED, Column, Table, Unit
 from lbr2pgo.cli import main
 from lbr2pgo.reports import html, page
 from lbr2pgo.reports.build import ReportOptions, make_report
-from lbr2pgo.reports.model import CallNode, FunctionGraph, GraphBlock, GraphEdge, Report, Timing
+from lbr2pgo.reports.model import CallNode, Report, Timing
 from lbr2pgo.reports.notebook import NotebookReport
 from lbr2pgo.support.errors import OutputError
 from lbr2pgo.support.printable import printable
@@ -60,10 +62,10 @@ class Document(HTMLParser):
     def ids(self) -> list[str]:
         return [attributes["id"] or "" for _, attributes in self.elements if "id" in attributes]
 
-    def data(self) -> dict[str, object]:
-        place = [a.get("id") for tag, a in self.elements if tag == "script"].index("data")
+    def data(self, name: str = "data") -> dict[str, object]:
+        place = [a.get("id") for tag, a in self.elements if tag == "script"].index(name)
         texts = [text for tag, text in self.texts if tag == "script"]
-        found: dict[str, object] = json.loads(texts[place])
+        found: dict[str, object] = json.loads(zlib.decompress(base64.b64decode(texts[place])))
         return found
 
 
@@ -86,8 +88,10 @@ def test_every_element_is_closed_and_every_link_leads_somewhere(report: Report) 
     assert document.errors == []
     ids = document.ids()
     assert len(set(ids)) == len(ids)
-    links = [a["href"] or "" for tag, a in document.elements if tag == "a"]
-    assert {link for link in links if link.removeprefix("#") not in ids} == set()
+    starts = {f"f-{pieces[0][0]:x}" for pieces in (report.ran.pieces if report.ran else ())}
+    places = {*ids, *page.TABS, *starts, *(f"t-{table.name}" for table in report.tables)}
+    links = {(a["href"] or "").removeprefix("#") for tag, a in document.elements if tag == "a"}
+    assert {link for link in links if link.partition("/")[0] not in places} == set()
 
 
 def test_nothing_is_loaded(report: Report) -> None:
@@ -135,29 +139,42 @@ def test_only_the_scripts_of_the_page_may_run(report: Report) -> None:
     assert len(re.findall(r"'sha256-", policy)) == len(scripts)
 
 
-def test_libraries_are_only_in_pages_that_draw_with_them() -> None:
-    toy = toy_report()
-    assert "dagre" in html.render(toy)
-    assert "uPlot" in html.render(toy)
-    plain = html.render(replace(toy, functions=(), timings=()))
-    assert "var dagre" not in plain
-    assert "var uPlot" not in plain
-    assert len(plain) < 70_000
+def test_a_page_that_is_served_may_ask_where_it_comes_from() -> None:
+    assert "connect-src" not in html.render(toy_report())
+    assert "connect-src &#39;self&#39;" in html.render(toy_report(), asks=True)
 
 
 def test_every_table_and_function_is_there(recorded: Report) -> None:
     document = Document(html.render(recorded))
-    ids = document.ids()
+    data = document.data()
+    names = {table["name"] for table in data["tables"]}  # type: ignore[attr-defined]
     for table in recorded.tables:
-        is_shown = table.name != "latency-rates" and bool(table.rows)
-        assert (f"t-{table.name}" in ids) == is_shown
+        is_shown = table.name not in ("latency-rates", "hot-functions") and bool(table.rows)
+        assert (table.name in names) == is_shown
+    functions: dict[str, list[list[list[object]]]] = data["functions"]  # type: ignore[assignment]
+    hot = recorded.table("hot-functions")
+    assert hot is not None
+    assert len(functions["rows"]) == hot.found > len(recorded.functions) == 3
+    starts = [pieces[0][0] for pieces in functions["pieces"]]
+    assert data["inside"] == starts[:3] == [f"{view.start:x}" for view in recorded.functions]
     for view in recorded.functions:
-        assert f"f-{view.start:x}" in ids
+        assert document.data(f"f-{view.start:x}")["start"] == f"{view.start:x}"
+
+
+def test_sentences_lead_to_what_they_are_about(recorded: Report) -> None:
+    document = Document(html.render(recorded))
+    hottest, worst = recorded.functions[0].start, recorded.table("mispredictions")
+    assert worst is not None
+    links = [a["href"] for tag, a in document.elements if tag == "a"]
+    place = f"#f-{hottest:x}"
+    wanted = {"#quality", f"{place}/{hottest:#x}", f"{place}/{worst.rows[0][-1]:#x}"}
+    assert wanted < {*links}
 
 
 def test_the_page_begins_with_the_answers(recorded: Report) -> None:
-    texts = [text for tag, text in Document(html.render(recorded)).texts if tag == "li"]
-    assert tuple(texts[: len(recorded.summary)]) == recorded.summary
+    texts = [text for tag, text in Document(html.render(recorded)).texts if tag == "a"]
+    first = texts.index(recorded.summary[0])
+    assert tuple(texts[first : first + len(recorded.summary)]) == recorded.summary
 
 
 def test_rows_are_data_in_the_units_of_their_columns(recorded: Report) -> None:
@@ -178,17 +195,27 @@ def test_what_a_recording_cannot_tell_is_said_in_one_place() -> None:
     note = "no cycles here"
     table = Table("latency", "Cycles", (Column("a", "a", Unit.COUNT),), (), (note,))
     document = Document(html.render(replace(toy_report(), tables=(table,))))
-    assert "t-latency" not in document.ids()
+    assert not document.data()["tables"]
     assert ("dd", note) in document.texts
 
 
 def test_columns_of_which_nothing_is_known_are_left_out() -> None:
     columns = (Column("a", "a", Unit.COUNT), Column("b", "b", Unit.LOCATION))
-    shown = page.table_data(
-        page.visible(replace(toy_report(), tables=(Table("x", "X", columns, ((1, None),)),)))[0],
-        page.PageTexts(),
-    )
-    assert [column["name"] for column in shown["columns"]] == ["a"]  # type: ignore[attr-defined]
+    shown = page.visible(replace(toy_report(), tables=(Table("x", "X", columns, ((1, None),)),)))
+    assert [column.name for column in shown[0].columns] == ["a"]
+
+
+def test_that_a_processor_was_simulated_is_said_once() -> None:
+    columns = (Column("a", "a", Unit.COUNT), Column("b", "b", Unit.COUNT, of_processor=True))
+    tables = [
+        Table(name, "X", columns, ((1, 2),)).as_simulated(in_title=name == "x") for name in "xy"
+    ]
+    report = replace(toy_report(), tables=tuple(tables), ran=None, functions=(), notes=())
+    document = Document(html.render(report))
+    assert sum(SIMULATED in text for _, text in document.texts) == 1
+    data = document.data()
+    assert not [text for text in data["texts"] if "simulated" in text]  # type: ignore[attr-defined]
+    assert not [table for table in data["tables"] if "simulated" in str(table)]  # type: ignore[attr-defined]
 
 
 def test_the_same_report_gives_the_same_page(recorded: Report) -> None:
@@ -206,8 +233,8 @@ def test_a_chart_shows_rates_without_the_slowest_part() -> None:
     texts = page.PageTexts()
     chart = page.charts(replace(toy_report(), timings=(timing,)), texts)[0]
     assert (chart["cycles"], chart["rate"]) == ([80, 290], [0.5, 0.495])
-    assert chart["modes"] == [[80, "80 (50%)"], [290, "290 (50%, 25% mispredicted)"]]
-    assert chart["facts"] == (
+    assert chart["modes"] == [80, 290]
+    assert texts.all()[chart["facts"]] == (  # type: ignore[call-overload]
         "until 0x2; 1,000 times; modes at 80 (50%), 290 (50%, 25% mispredicted) cycles; "
         "0.5% took longer than 290; 7 without cycles; 2 saturated"
     )
@@ -216,50 +243,38 @@ def test_a_chart_shows_rates_without_the_slowest_part() -> None:
 def test_charts_name_the_modes_of_the_table(recorded: Report) -> None:
     table = recorded.table("latency")
     assert table is not None
-    modes = {row["address"]: row["modes"] for row in table.records()}
+    modes = {(row["address"], row["end_address"]): row["modes"] for row in table.records()}
+    assert len(recorded.timings) > len(modes)
     for timing in recorded.timings:
         if not timing.is_loop:
-            assert modes[timing.start] == " · ".join(map(str, timing.modes))
-
-
-def test_code_that_never_ran_is_one_row() -> None:
-    columns = (Column("count", "", Unit.COUNT), Column("address", "", Unit.ADDRESS))
-    counts = [5, 0, 0, *[3], *[0] * 9, 1]
-    code = Table("function", "", columns, tuple((c, 0x10 + i) for i, c in enumerate(counts)))
-    assert [len(part) for part in page.code_parts(code)] == [1, 1, 1, 1, 9, 1]
-
-
-def test_a_large_graph_is_drawn_as_its_hottest_part() -> None:
-    toy = toy_report()
-    blocks = tuple(GraphBlock(i, i + 1, i, i / 1000, f"{i:#x}") for i in range(1000))
-    edges = tuple(GraphEdge(i, i + 1, "taken", 1, None) for i in range(999))
-    view = replace(toy.functions[0], graph=FunctionGraph(blocks, edges))
-    drawn = page.content(replace(toy, functions=(view,)))["functions"][0]  # type: ignore[index]
-    nodes = drawn["graph"]["nodes"]
-    assert [node["id"] for node in nodes] == [str(i) for i in range(880, 1000)]
-    assert len(drawn["graph"]["edges"]) == 119
-    assert drawn["left_out"] == "120 of 1,000 blocks; 1 were not seen to run; 879 ran less often"
+            told = modes[timing.start, timing.end]
+            assert not timing.modes or told == " · ".join(map(str, timing.modes))
 
 
 def test_a_call_tree_of_any_depth_is_drawn_to_some_depth() -> None:
     tree = CallNode("leaf", 1, 1, ())
     for i in range(5000):
         tree = CallNode(f"f{i}", 1, 0, (tree,))
-    frames = page.flame(tree, page.PageTexts())["frames"]
-    assert [frame[0] for frame in frames] == list(range(201))  # type: ignore[index]
+    frames = page.flame(tree, None, page.PageTexts())
+    assert [frame[0] for frame in frames] == list(range(201))
 
 
-def test_long_names_are_cut() -> None:
-    texts = page.PageTexts()
-    texts.number("x" * 10**6)
-    assert len(texts.all()[0]) == 401
+def test_a_call_tree_has_what_each_frame_was_before_as_a_part_of_now() -> None:
+    leaves = [CallNode(name, 2, 2, ()) for name in ("a.llvm.1", "b")]
+    now, before = CallNode("[all]", 4, 0, tuple(leaves)), CallNode("[all]", 2, 0, (leaves[0],))
+    before = replace(before, callees=(CallNode("a.llvm.2", 1, 1, ()),))
+    assert page.flame(now, before, page.PageTexts()) == [
+        [0, 0, 4, 0, 4],
+        [1, 1, 2, 2, 2],
+        [1, 2, 2, 2, 0],
+    ]
 
 
 def test_libraries_are_the_ones_of_the_list() -> None:
     listed = re.findall(
         r"^\| (\S+) \|.*\| ([0-9a-f]{64}) \|$", (ASSETS / "README.md").read_text(), re.M
     )
-    assert len(listed) == 5
+    assert len(listed) == 13
     for name, digest in listed:
         content = (ASSETS / name).read_bytes()
         assert hashlib.sha256(content).hexdigest() == digest
@@ -278,7 +293,7 @@ def test_a_notebook_shows_a_report_in_a_frame() -> None:
     assert attributes["sandbox"] == "allow-scripts"
     inner = Document(attributes["srcdoc"] or "")
     assert inner.errors == []
-    assert "overview" in inner.ids()
+    assert "data" in inner.ids()
     assert "harm" not in inner.ids()
 
 
@@ -294,4 +309,8 @@ def test_the_command_for_a_large_program(corpus: Callable[[str], Path], tmp_path
     out = tmp_path / "sq.html"
     words = ["report", corpus("sqlite/sq.perf.data.zst"), "--binary", corpus("sqlite/sq.zst")]
     assert main([*map(str, words), "--html", str(out)]) == 0
-    assert 500_000 < out.stat().st_size < 3_000_000
+    assert 800_000 < out.stat().st_size < 1_500_000
+    held = Document(out.read_text()).data()["inside"]
+    assert len(held) == 50  # type: ignore[arg-type]
+    assert main([*map(str, words), "--functions", "2", "--html", str(out)]) == 0
+    assert Document(out.read_text()).data()["inside"] == held[:2]  # type: ignore[index]

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import struct
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from builders.pages import flame_report, hostile_report, toy_report
 from builders.recordings import PIE, RECORDING, TESTBINS
 
 from lbr2pgo.analyses.table import Column, Table, Unit
+from lbr2pgo.cli.view import serving
 from lbr2pgo.reports import html
 from lbr2pgo.reports.build import ReportOptions, make_report
+from lbr2pgo.reports.compare import make_comparison
 from lbr2pgo.reports.model import Report
+from lbr2pgo.reports.page_code import function_data
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -22,6 +28,9 @@ OPTIONS = (
     "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
+NARROW, USUAL, WIDE = (
+    {"width": width, "height": height} for width, height in ((400, 800), (1280, 800), (1920, 1000))
+)
 
 
 class Browser:
@@ -33,16 +42,20 @@ class Browser:
         self.requests: list[str] = []
         self.opened: list[str] = []
 
-    def open(self, report: Report, **context: object) -> playwright.Page:
+    def open(self, report: Report, place: str = "", **context: object) -> playwright.Page:
         path = self.directory / "report.html"
         html.write(report, path)
-        page = self.chromium.new_context(**context).new_page()
+        return self.visit(f"{path.as_uri()}{place}", **context)
+
+    def visit(self, url: str, **context: object) -> playwright.Page:
+        page = self.chromium.new_context(**{"viewport": USUAL, **context}).new_page()
         page.on("console", lambda message: self.complaints.append(message.text))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("dialog", lambda dialog: self.complaints.append(dialog.message))
         page.on("request", lambda request: self.requests.append(request.url))
-        page.goto(path.as_uri())
-        self.opened.append(path.as_uri())
+        page.goto(url)
+        self.opened.append(url.partition("#")[0])
+        page.locator("body[data-ready]").wait_for()
         return page
 
 
@@ -67,130 +80,200 @@ def browser(chromium: playwright.Browser, tmp_path: Path) -> Iterator[Browser]:
         context.close()
 
 
+RECORDED = ReportOptions(
+    (RECORDING,), PIE, libraries=False, top=100, views=3, source=True,
+    source_dirs=((".", str(TESTBINS)),),
+)  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def recorded() -> Report:
-    moved = ((".", str(TESTBINS)),)
-    return make_report(
-        ReportOptions(
-            (RECORDING,), PIE, libraries=False, top=100, views=3, source=True, source_dirs=moved
-        )
-    )
+    return make_report(RECORDED)
 
 
-def cells(page: playwright.Page, table: str, column: str) -> list[str]:
-    """Texts of a column of the rows that are shown, by its name for scripts."""
-    names = page.locator(f"#t-{table} th").evaluate_all("all => all.map(th => th.dataset.column)")
-    found = page.locator(f"#t-{table} tbody td:nth-child({names.index(column) + 2})")
-    return [text.strip() for text in found.all_inner_texts()]
+def place(page: playwright.Page) -> str:
+    return unquote(str(page.evaluate("location.hash")))
 
 
-def test_tables_sort_by_value_and_by_keyboard(browser: Browser, recorded: Report) -> None:
-    page = browser.open(recorded, viewport={"width": 1920, "height": 900})
-    table = recorded.table("hot-branches")
-    assert table is not None
-    counts = sorted(table.column("count"), reverse=True)[:15]  # type: ignore[type-var]
-    header = page.locator("#t-hot-branches th[data-column=count]")
-    header.locator("button").focus()
-    page.keyboard.press("Enter")
-    playwright.expect(header).to_have_attribute("aria-sort", "descending")
-    assert cells(page, "hot-branches", "count") == [f"{count:,}" for count in counts]
-    header.locator("button").click()
-    playwright.expect(header).to_have_attribute("aria-sort", "ascending")
-    least = min(table.column("count"))  # type: ignore[type-var]
-    assert cells(page, "hot-branches", "count")[0] == f"{least:,}"
-    page.locator("#t-hot-branches th[data-column=from_address] button").click()
-    expected = sorted(table.column("from_address"))[:15]  # type: ignore[type-var]
-    assert cells(page, "hot-branches", "from_address") == [f"{each:#x}" for each in expected]
+def selected(page: playwright.Page) -> str:
+    return str(page.locator(".code [aria-selected=true]").inner_text())
 
 
-def test_tables_filter_turn_pages_and_tell_all_of_a_row(browser: Browser, recorded: Report) -> None:
-    page = browser.open(recorded)
-    table = recorded.table("hot-branches")
-    assert table is not None
-    section = page.locator("#t-hot-branches")
-    section.get_by_role("button", name="Next").click()
-    assert "16 to 30" in section.locator(".rows").inner_text()
-    section.get_by_role("button", name="Show all").click()
-    assert section.locator("tbody tr").count() == len(table)
-    address = f"{table.column('from_address')[0]:#x}"
-    section.locator("input[type=search]").fill(address)
-    more = section.get_by_role("button", name="All about this row").first
-    more.click()
-    shown = section.locator("tr.all dl").inner_text()
-    row = next(table.records())
-    assert address in shown
-    assert str(row["from_function"]) in shown
-    assert str(row["to_line"]) in shown
-    more.click()
-    assert section.locator("tr.all").count() == 0
-    section.locator("input[type=search]").fill("no such name")
-    assert "Nothing found." in section.locator("tbody").inner_text()
+def told(page: playwright.Page) -> str:
+    return str(page.locator("#about-body").inner_text())
 
 
-def test_tab_begins_with_a_way_past_the_links(browser: Browser) -> None:
-    page = browser.open(toy_report())
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.className") == "skip"
-    page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "main"
+def cells(page: playwright.Page, column: int) -> list[str]:
+    """Texts of a column of the rows that are shown."""
+    found = page.locator("#view section:not([hidden]) .tabulator-row")
+    return [
+        row.locator(".tabulator-cell").nth(column).inner_text().strip() for row in found.all()[:10]
+    ]
 
 
-def test_a_branch_leads_to_its_code_and_source_lines_hold_their_instructions(
+def test_the_overview_leads_to_the_hottest_line_in_one_click(
     browser: Browser, recorded: Report
 ) -> None:
     page = browser.open(recorded)
-    view = recorded.functions[0]
-    section = page.locator("#t-hot-functions")
-    section.locator(f"a[href='#f-{view.start:x}']").first.click()
-    details = page.locator(f"#f-{view.start:x}")
-    playwright.expect(details).to_have_attribute("open", "")
-    source = details.locator("table.source")
-    row = source.locator("tr", has_text="interp.c:115").first
-    row.get_by_role("button").click()
-    instructions = details.locator("tr.all > td").first.inner_text()
-    assert "interp.c:115" in instructions
-    assert "0x" in instructions
-    graph, code = details.locator(".drawing"), details.locator(".code").last
-    seen = sum(block.count > 0 for block in view.graph.blocks)
-    assert graph.locator(".node").count() == min(seen, 120)
-    assert graph.locator(".edge").count() > 0
-    graph.locator(".node").first.focus()
-    page.keyboard.press("Enter")
-    playwright.expect(code.locator("tr.target")).to_have_count(1)
-    assert page.evaluate("location.hash").startswith("#i-")
+    links = page.locator(".summary a")
+    assert links.count() == len(recorded.summary)
+    links.filter(has_text="The costliest branch to predict").click()
+    worst = recorded.table("mispredictions")
+    assert worst is not None
+    address = f"{worst.column('address')[0]:#x}"
+    playwright.expect(page.locator(".code [aria-selected=true]")).to_contain_text(address)
+    assert place(page) == f"#f-{recorded.functions[0].start:x}/{address}"
+    about = told(page)
+    assert "mispredicted" in about
+    assert "Why it matters" in about
+    assert "% of all mispredictions" in about
 
 
-def test_a_chain_of_blocks_is_shown_in_the_control_flow(browser: Browser, recorded: Report) -> None:
-    page = browser.open(recorded)
-    page.locator("nav a[href='#t-hyperblocks']").click()
-    section = page.locator("#t-hyperblocks")
-    section.get_by_role("button", name="All about this row").first.click()
-    blocks = section.locator("ol.chain li").count()
-    assert blocks > 1
-    section.get_by_role("button", name="Show in the control flow").click()
-    playwright.expect(page.locator(".drawing .in-chain")).to_have_count(blocks)
-
-
-def test_a_path_across_calls_is_shown_in_each_control_flow_with_its_instructions(
-    browser: Browser,
+def test_a_function_opens_on_its_hottest_line_with_all_that_is_known_of_it(
+    browser: Browser, recorded: Report
 ) -> None:
+    page = browser.open(recorded, f"#f-{recorded.functions[0].start:x}")
+    assert "load: *top++ = variables[*pc++]; NEXT;" in selected(page)
+    assert place(page).endswith("/interp.c:116")
+    about = told(page)
+    assert "interp.c:116" in about
+    assert "922 times" in about  # the chart
+    page.locator("#about-body canvas").first.wait_for()
+    page.get_by_role("button", name="next hot").click()
+    assert "interp.c:115" not in place(page)
+    page.get_by_role("button", name="hotter").click()
+    assert place(page).endswith("/interp.c:116")
+
+
+def test_the_place_is_in_the_address_bar_and_leads_back(browser: Browser, recorded: Report) -> None:
+    view = recorded.functions[0]
+    page = browser.open(recorded, f"#f-{view.start:x}/interp.c%3A119")
+    assert "subtract" in selected(page)
+    page.locator("#tabs a", has_text="Why").click()
+    assert page.locator("#view h2:visible").inner_text() == "Mispredictions altogether"
+    page.go_back()
+    assert "subtract" in selected(page)
+    assert page.locator("#tabs a[aria-current]").inner_text() == "Where"
+
+
+def test_rows_are_made_where_they_are_seen(browser: Browser, recorded: Report) -> None:
+    page = browser.open(recorded, f"#f-{recorded.functions[0].start:x}")
+    page.keyboard.press("e")
+    page.keyboard.press("e")
+    made, all_ = page.locator(".code .row").count(), page.evaluate("state.code.rows.length")
+    assert 20 < made < 70 < all_
+    page.locator(".code").focus()
+    page.keyboard.press("End")
+    assert str(all_ - 1) == page.locator(".code [aria-selected=true]").get_attribute("data-row")
+
+
+def test_the_keyboard_alone_does_all_of_it(browser: Browser, recorded: Report) -> None:
+    page = browser.open(recorded)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("f")
+    page.keyboard.type("wal")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    playwright.expect(page.locator("#view section:not([hidden]) h2")).to_have_text("walk")
+    hottest = place(page)
+    page.keyboard.press("n")
+    assert place(page) != hottest
+    page.keyboard.press("p")
+    assert place(page) == hottest
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    assert "/0x" in place(page)
+    page.keyboard.press("ArrowLeft")
+    assert place(page) == hottest
+    page.keyboard.press("a")
+    assert page.get_by_role("button", name="Assembly").get_attribute("aria-pressed") == "true"
+    page.keyboard.press("g")
+    page.locator(".drawing .node").first.focus()
+    page.keyboard.press("Enter")
+    playwright.expect(page.locator(".code [aria-selected=true]")).to_contain_text("0x")
+    page.keyboard.press("?")
+    assert page.locator("#keys").is_visible()
+
+
+def test_branches_tell_at_the_branch_and_arrows_join_jumps(browser: Browser) -> None:
+    report = toy_report()
+    page = browser.open(report, "#f-1000/0x1016")
+    chips = page.locator(".code [aria-selected=true] .chip")
+    assert chips.first.inner_text().startswith("taken ")
+    assert page.locator(".arrows path").count() == 3
+    assert page.locator(".arrows path.at").count() == 1
+    facts = function_data(report.functions[0])["branches"]
+    taken, past, low, high = next(each for each in facts if each[0] == 0x16)[1]  # type: ignore[attr-defined]
+    about = told(page)
+    assert f"{taken:,} of {taken + past:,}" in about
+    assert f"({100 * low:.1f}% to {100 * high:.1f}%)".replace("100.0%)", "100.0%)") in about
+    assert "of 2 blocks" in about or "of 4 blocks" in about or "in a loop" in about
+    page.locator(".code").focus()
+    page.keyboard.press("Enter")
+    playwright.expect(page.locator(".code [aria-selected=true]")).to_contain_text("0x1005")
+
+
+def test_tables_sort_by_value_and_by_keyboard_and_lead_to_code(
+    browser: Browser, recorded: Report
+) -> None:
+    page = browser.open(recorded, "#t-hot-branches")
+    table = recorded.table("hot-branches")
+    assert table is not None
+    counts = sorted(table.column("count"))[:10]  # type: ignore[type-var]
+    header = page.locator("#view .tabulator-col:visible button", has_text="count")
+    header.focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    assert cells(page, 1) == [f"{count:,}" for count in counts]
+    page.locator("#view .tabulator-tableholder").focus()
+    page.keyboard.press("ArrowDown")
+    about = told(page)
+    for column in table.columns:
+        assert column.title in about
+    page.keyboard.press("Enter")
+    playwright.expect(page.locator(".code [aria-selected=true]")).to_contain_text("0x")
+
+
+def test_tables_filter_and_say_how_much_there_is(browser: Browser, recorded: Report) -> None:
+    page = browser.open(recorded, "#t-hot-branches/interp.c%3A115")
+    table = recorded.table("hot-branches")
+    assert table is not None
+    hits = [row for row in table.rows if "interp.c:115" in row]
+    count = page.locator("#view section:not([hidden]) .tools .faint")
+    playwright.expect(count).to_have_text(f"{len(hits)} rows")
+    page.locator("#view section:not([hidden]) input[type=search]").fill("no such name")
+    playwright.expect(page.locator("#view section:not([hidden])")).to_contain_text("Nothing found.")
+
+
+def test_chains_of_blocks_are_code_and_marked_in_the_control_flow(browser: Browser) -> None:
     only = ("hyperblocks", "function")
     page = browser.open(
-        make_report(ReportOptions((RECORDING,), PIE, libraries=False, only=only, views=5))
+        make_report(ReportOptions((RECORDING,), PIE, libraries=False, only=only, views=5)),
+        "#t-hyperblocks-across-calls",
     )
-    page.locator("nav a[href='#t-hyperblocks-across-calls']").click()
-    section = page.locator("#t-hyperblocks-across-calls")
-    section.get_by_role("button", name="All about this row").first.click()
-    chain = section.locator("ol.chain").first
-    assert chain.locator("li strong").count() > 1
-    chain.locator("summary").first.click()
-    assert chain.locator("pre").first.inner_text()
-    pictures = section.get_by_role("button", name="Show in the control flow of")
-    for i in range(pictures.count()):
-        pictures.nth(i).click()
+    page.locator("#view .tabulator-row").first.click()
+    chain = page.locator("#about-body ol.chain li")
+    playwright.expect(chain.locator("pre").first).to_contain_text("%")
+    assert chain.count() > 1
+    pictures = page.locator("#about-body a[href^='#g-']")
     assert pictures.count() > 1
-    drawings = page.locator(".drawing:has(.in-chain)")
-    playwright.expect(drawings).to_have_count(pictures.count())
+    pictures.first.click()
+    page.locator(".drawing .in-chain").first.wait_for()
+    assert page.locator(".drawing .edge").count() > 0
+
+
+def test_a_large_graph_is_drawn_as_its_hottest_part(browser: Browser) -> None:
+    toy = toy_report()
+    graph = toy.functions[0].graph
+    many = tuple(replace(graph.blocks[0], count=i) for i in range(300))
+    view = replace(toy.functions[0], graph=replace(graph, blocks=many, edges=(), loops=()))
+    page = browser.open(replace(toy, functions=(view,)), f"#g-{view.start:x}")
+    assert page.locator(".drawing .node").count() == 120
+    words = "120 of 300 blocks; 1 were not seen to run, 179 ran less often."
+    assert page.get_by_text(words).is_visible()
 
 
 def test_search_finds_functions_rows_instructions_and_source(
@@ -199,81 +282,136 @@ def test_search_finds_functions_rows_instructions_and_source(
     page = browser.open(recorded)
     page.keyboard.press("/")
     page.keyboard.type("interp.c:115")
-    found = page.locator("#found li").all_inner_texts()
-    assert any(text.startswith("Hot branches: ") for text in found)
-    assert any("source interp.c:115" in text for text in found)
-    page.locator("#found a", has_text="Hot branches").click()
-    assert page.locator("#t-hot-branches input").input_value() == "interp.c:115"
+    items = page.locator("#found li")
+    playwright.expect(items.filter(has_text="source interp.c:115")).to_have_count(1)
+    items.filter(has_text="Hot branches: ").locator("a").click()
+    shown = page.locator("#view section:not([hidden]) input[type=search]")
+    assert shown.input_value() == "interp.c:115"
+    page.locator("#search").fill("*%rax")
+    items.filter(has_text="run: 0x").first.wait_for()
     page.locator("#search").fill("no such thing")
-    assert page.locator("#found").inner_text() == "Nothing found"
-    page.locator("#search").fill("")
+    playwright.expect(page.locator("#found")).to_have_text("Nothing found")
+    page.keyboard.press("Escape")
     assert not page.locator("#found").is_visible()
 
 
 def test_charts_are_drawn_when_they_are_seen(browser: Browser, recorded: Report) -> None:
-    page = browser.open(recorded)
-    page.locator("nav a[href='#charts']").click()
+    page = browser.open(recorded, "#charts")
     page.locator(".plot canvas").first.wait_for()
-    assert page.locator(".plot").count() == len(recorded.timings) > 0
-    assert page.locator(".plot").first.bounding_box()["height"] >= 300  # type: ignore[index]
-    page.locator("#log-axis").check()
+    assert page.locator(".plot").count() == len(recorded.timings) > page.locator("canvas").count()
+    page.get_by_label("logarithmic axis").check()
     assert page.locator(".plot canvas").count() > 0
 
 
-def test_the_flame_graph_zooms_searches_and_turns(browser: Browser) -> None:
-    page = browser.open(flame_report())
-    page.locator("nav a[href='#flame']").click()
-    frames = page.locator("g.frame")
+def test_the_flame_graph_finds_focuses_ignores_and_turns(browser: Browser) -> None:
+    page = browser.open(flame_report(), "#flame")
+    section = page.locator("#view section:not([hidden])")
+    frames, said = section.locator("g.frame"), section.locator("p")
     # all, main, dispatch with g and h below it, and g
     playwright.expect(frames).to_have_count(6)
-    page.locator("#flame-search").fill("dispatch")
-    assert page.locator("#flame-found").inner_text() == "66.7% of samples"
-    frame = page.locator("g.frame[aria-label^=dispatch]")
-    narrow = frame.bounding_box()["width"]  # type: ignore[index]
-    frame.focus()
-    page.keyboard.press("Enter")
-    assert frame.bounding_box()["width"] > narrow * 1.3  # type: ignore[index]
-    page.locator("#flame-invert").check()
-    labels = frames.evaluate_all("all => all.map(each => each.getAttribute('aria-label'))")
-    assert {"[all]: 9 (100.0%)", "g: 6 (66.7%)", "h: 3 (33.3%)"} <= set(labels)
-
-
-def test_calls_make_a_flame_graph_without_call_stacks(browser: Browser, recorded: Report) -> None:
-    page = browser.open(recorded)
-    page.locator("nav a[href='#flame']").click()
-    frames = page.locator("g.frame")
-    frames.first.wait_for()
+    section.get_by_label("Find").fill("dispatch")
+    playwright.expect(said).to_have_text("66.7% in what “dispatch” matches")
+    section.get_by_label("Find").fill("")
+    section.get_by_label("Focus").fill("dispatch")
+    playwright.expect(frames).to_have_count(5)
+    section.get_by_label("Focus").fill("")
+    section.get_by_label("Ignore").fill("dispatch")
+    playwright.expect(frames).to_have_count(3)
+    section.get_by_label("Ignore").fill("")
+    section.get_by_label("inverted").check()
     labels = frames.evaluate_all("all => all.map(each => each.textContent)")
-    assert any(label.startswith("run: ") for label in labels)
+    assert any("g: 6" in label for label in labels)
+    section.locator(".flame").focus()
+    page.keyboard.press("ArrowDown")
+    playwright.expect(said).to_have_text("g: 66.7% of samples")
+    page.keyboard.press("Enter")
+    assert "share" in told(page)
+
+
+def test_calls_are_a_flame_graph_and_a_tree_without_call_stacks(
+    browser: Browser, recorded: Report
+) -> None:
+    page = browser.open(recorded, "#calls")
+    assert cells(page, 0)[:2] == ["[all]", "run"]
+    page.locator("#views a", has_text="Flame graph").click()
+    frames = page.locator("#view section:not([hidden]) g.frame")
+    playwright.expect(frames.filter(has_text="run").first).to_be_visible()
+
+
+def test_a_comparison_has_what_changed_and_a_differential_flame_graph(browser: Browser) -> None:
+    page = browser.open(make_comparison(RECORDED, [RECORDING]), "#changes")
+    playwright.expect(page.locator("#tabs a[aria-current]")).to_have_text("Changes")
+    section = page.locator("#view section:not([hidden])")
+    assert section.locator("h2").inner_text() == "Differential flame graph"
+    section.locator(".flame").focus()
+    page.keyboard.press("ArrowDown")
+    text = section.locator("p").inner_text()
+    now, before = (part.split("%")[0] for part in text.partition(": ")[2].split("before "))
+    assert now == before
+    assert page.locator("#views a").count() > 5
+    page.locator("#tabs a", has_text="Where").click()
+    assert page.locator(".summary a").first.get_attribute("href") == "#t-changes-functions"
+
+
+def test_a_function_that_is_not_in_the_page_says_how_to_have_it(
+    browser: Browser, recorded: Report
+) -> None:
+    report = replace(recorded, functions=recorded.functions[:1])
+    page = browser.open(report, f"#f-{recorded.functions[1].start:x}")
+    section = page.locator("#view section:not([hidden])")
+    playwright.expect(section).to_contain_text("--functions N")
+    assert recorded.functions[1].name in told(page)
+
+
+def test_a_served_page_asks_for_any_function(browser: Browser, recorded: Report) -> None:
+    asked: list[int] = []
+
+    def function(start: int) -> str | None:
+        assert recorded.open_function is not None
+        asked.append(start)
+        view = recorded.open_function(start)
+        return None if view is None else html.packed(function_data(view))
+
+    start = recorded.functions[1].start
+    page = html.render(replace(recorded, functions=recorded.functions[:1]), asks=True)
+    with serving(page, 0, function) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            url = f"http://127.0.0.1:{server.server_port}/"
+            opened = browser.visit(f"{url}#f-{start:x}")
+            opened.locator(".code [aria-selected=true]").wait_for()
+        finally:
+            server.shutdown()
+            thread.join()
+    assert asked == [start]
+    browser.opened.append(f"{url}f-{start:x}")
+
+
+EVERYWHERE = ("overview", "f", "g", "functions", "flame", "calls", "t-mispredictions", "quality")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 1920])
+@pytest.mark.parametrize("size", [NARROW, USUAL, WIDE], ids=lambda size: str(size["width"]))
 def test_it_fits_the_screen_and_bars_nobody(
-    browser: Browser, recorded: Report, scheme: str, width: int
+    browser: Browser, recorded: Report, scheme: str, size: dict[str, int]
 ) -> None:
-    """axe-core finds nothing serious, with everything open."""
+    """axe-core finds nothing serious in any view."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    size = {"width": width, "height": 900}
     page = browser.open(recorded, color_scheme=scheme, viewport=size, bypass_csp=True)
-    page.evaluate("document.querySelectorAll('main > section details').forEach(open)")
-    page.evaluate(
-        "document.querySelectorAll('.more button').forEach((b, i) => i % 40 || b.click())"
-    )
-    page.locator("#search").fill("run")
-    wide = page.evaluate(
-        "[...document.querySelectorAll('main *')].filter(each => !each.closest('.scroll, svg') &&"
-        " each.getBoundingClientRect().right > innerWidth).map(each => each.outerHTML.slice(0, 80))"
-    )
-    assert wide == []
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    found = axe.Axe().run(page).response["violations"]
-    grave = [
-        (each["id"], node["html"][:120], node.get("failureSummary", "")[:200])
-        for each in found
-        if each["impact"] in ("serious", "critical")
-        for node in each["nodes"][:2]
-    ]
+    start, grave = f"{recorded.functions[0].start:x}", []
+    for name in EVERYWHERE:
+        page.evaluate(
+            "name => { location.hash = name }", f"{name}-{start}" * (len(name) == 1) or name
+        )
+        page.wait_for_timeout(100)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
+        grave += [
+            (name, each["id"], node["html"][:150], node.get("failureSummary", "")[:200])
+            for each in axe.Axe().run(page).response["violations"]
+            if each["impact"] in ("serious", "critical")
+            for node in each["nodes"][:2]
+        ]
     assert grave == []
 
 
@@ -288,28 +426,25 @@ def test_where_each_place_has_a_file_the_numbers_still_have_room(browser: Browse
     )
     row = (0x51D3E8, 0.5, 12_345, *(f"libthing.so.6+{name}_0x12345678_long" for name in ends))
     table = Table("hot-branches", "Hot branches", columns, (row,) * 20)
-    page = browser.open(
-        Report("t", "a.out", None, ("p",), (), (), (table,)),
-        viewport={"width": 1280, "height": 900},
-    )
-    shown = page.locator("#t-hot-branches th")
-    assert {"share", "count", *ends} <= set(
-        shown.evaluate_all("all => all.map(each => each.dataset.column)")
-    )
-    place = page.locator("#t-hot-branches .body").bounding_box()
-    drawn = page.locator("#t-hot-branches table").bounding_box()
-    assert place is not None
-    assert drawn is not None
-    assert drawn["x"] + drawn["width"] <= place["x"] + place["width"] + 1
+    report = Report("t", "a.out", None, ("p",), (), (), (table,))
+    page = browser.open(report, "#t-hot-branches")
+    titles = page.locator("#view .tabulator-col:visible").all_inner_texts()
+    assert {"share", "count", *(name.replace("_", " ") for name in ends)} <= {
+        " ".join(title.split()) for title in titles
+    }
+    table_ = page.locator("#view .tabulator-table").bounding_box()
+    holder = page.locator("#view .tabulator-tableholder").bounding_box()
+    assert table_ is not None
+    assert holder is not None
+    assert table_["width"] <= holder["width"] + 1
 
 
-def test_paper_shows_what_is_closed(browser: Browser) -> None:
-    page = browser.open(toy_report())
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+def test_paper_shows_every_view_that_was_opened(browser: Browser, recorded: Report) -> None:
+    page = browser.open(recorded, "#quality")
     page.emulate_media(media="print")
-    assert page.locator("details:not([open])").count() == 0
-    assert not page.locator("nav").is_visible()
-    assert page.locator("#t-call-edges table").is_visible()
+    assert not page.locator("#functions").is_visible()
+    assert page.locator("#waterfall").is_visible()
+    assert page.locator(".summary").is_visible()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -331,21 +466,25 @@ def test_it_is_light_or_dark_as_the_system_says_and_as_one_chooses(
 
 
 def test_a_hostile_name_does_nothing(browser: Browser) -> None:
-    page = browser.open(hostile_report())
-    page.evaluate("document.querySelectorAll('main > section details').forEach(open)")
-    page.evaluate("document.querySelectorAll('.more button').forEach((each) => each.click())")
-    for header in page.locator("#t-hot-branches thead button").all():
-        header.click()
-    for name in page.locator("td a, figcaption a, .node").all()[:20]:
-        name.dispatch_event("mouseover")
-    page.locator("#t-hot-branches input[type=search]").fill("<img src=x onerror")
+    report = hostile_report()
+    page = browser.open(report)
+    starts = [f"{view.start:x}" for view in report.functions]
+    names = page.evaluate("all.map((each) => each.name)")
+    for name in [*names, *(f"f-{start}" for start in starts), *(f"g-{start}" for start in starts)]:
+        page.evaluate("name => { location.hash = name }", name)
+        page.wait_for_timeout(50)
+        for row in page.locator("#view section:not([hidden]) .tabulator-row").all()[:2]:
+            row.dispatch_event("click")
+        for element in page.locator("td a, figcaption a, .node, g.frame").all()[:5]:
+            element.dispatch_event("mouseover")
+        for box in page.locator("#view section:not([hidden]) input[type=search]").all():
+            box.fill("<img src=x onerror (")
     page.locator("#search").fill("<img src=x onerror")
-    page.locator("#flame-search").fill("<img src=x (")
-    page.locator("g.frame").nth(1).dispatch_event("click")
+    page.locator("#function-search").fill("<img src=x (")
+    page.wait_for_timeout(200)
     assert page.locator("#harm").count() == 0
     assert page.evaluate("document.body.dataset.harm") is None
     assert page.locator("img").count() == 0
-    assert page.locator("g.frame").count() > 1
 
 
 def test_the_page_of_a_large_program_is_light(
@@ -353,10 +492,10 @@ def test_the_page_of_a_large_program_is_light(
 ) -> None:
     profile, binary = corpus("sqlite/sq.perf.data.zst"), corpus("sqlite/sq.zst")
     page = browser.open(make_report(ReportOptions((profile,), binary, top=200, views=12)))
-    assert page.locator("#t-hot-branches tbody tr").count() == 15
-    assert page.evaluate("document.querySelectorAll('*').length") < 3000
+    assert page.evaluate("functions.rows.length") == 252
+    assert page.evaluate("document.querySelectorAll('*').length") < 2000
     paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
-    assert paint < 1000
+    assert paint < 500
 
 
 def test_pictures_of_the_documentation_can_be_made_again(

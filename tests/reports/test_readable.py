@@ -7,7 +7,7 @@ import io
 import json
 
 import pytest
-from builders.pages import flame_report, toy_report
+from builders.pages import flame_report, toy_report, unpacked
 from builders.recordings import TESTBINS
 
 from lbr2pgo.cli import main
@@ -25,12 +25,12 @@ def report(request: pytest.FixtureRequest) -> Report:
 
 
 def test_nothing_that_people_read_holds_a_linkage_name(report: Report) -> None:
-    page = html.render(readable(report))
+    page = unpacked(html.render(readable(report)))
     for linkage, name in zip(LINKAGE, CPP, strict=True):
-        assert linkage in html.render(report)
+        assert linkage in unpacked(html.render(report))
         assert linkage not in page
-        assert name.replace("<", "\\u003c").replace(">", "\\u003e") in page
-    assert "<int>" not in page
+        assert name in page
+    assert "<int>" not in html.render(readable(report))
 
 
 def test_a_report_without_cpp_stays_as_it_is() -> None:

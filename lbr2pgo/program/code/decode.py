@@ -65,9 +65,9 @@ def are_slow(image: Image, code: InstructionTable) -> Bools:
 def text(image: Image, start: int, end: int) -> Iterator[tuple[int, bytes, str]]:
     """Address, bytes and text of each instruction, in the syntax of the machine's objdump."""
     table = decode(image, ByteRanges.of([(start, end)]))
-    write = image.architecture.writer()
+    write, stored = image.architecture.writer(), image.stored(start, end - start)
     for address, size in zip(table.address.tolist(), table.size.tolist(), strict=True):
-        code = image.read(address, size)
+        code = stored[address - start : address - start + size]
         yield address, code, write(code, address)
 
 

@@ -3,37 +3,39 @@
 
 const WHOLE = [...Array(12).keys()].flatMap((power) => [1, 2, 5].map((digit) => digit * 10 ** power));
 
+const logarithmic = make("input", { type: "checkbox" });
+
+// A chart with its title; drawn when it is seen.
+function chartFigure(chart) {
+  const address = `0x${chart.start}`;
+  const plot = make("div", { class: "plot", role: "img", "aria-label": `${text(chart.title)}: ${text(chart.facts)}` });
+  const words = make("figcaption", {}, make("strong", {}, link(placeOf(address), text(chart.title))), ` ${text(chart.line)}`, make("br"), text(chart.facts));
+  new IntersectionObserver(([{ isIntersecting }], seen) => {
+    if (!isIntersecting) return;
+    seen.disconnect();
+    drawChart(plot, chart);
+  }).observe(plot);
+  return make("figure", { class: "chart" }, words, plot);
+}
+const chartsAt = (address, isLoop) => data.charts.filter((chart) => `0x${chart.start}` === address && chart.is_loop === isLoop);
+
 function buildCharts(place) {
-  const log = make("input", { type: "checkbox", id: "log-axis" });
   place.append(
-    make("p", {}, "How often a block, or a round of a loop, took how many cycles. Lines mark the modes, as the tables name them."),
-    make("p", {}, make("label", { for: "log-axis" }, log, " logarithmic axis")),
+    make("div", { class: "tools" }, make("h2", {}, "Latency charts"), labelled("logarithmic axis", logarithmic)),
+    make("p", { class: "faint" }, "How often a block, or a round of a loop, took how many cycles. Lines mark the modes."),
+    ...data.charts.map(chartFigure),
   );
-  const unseen = new IntersectionObserver((entries) => {
-    for (const { isIntersecting, target } of entries) {
-      if (!isIntersecting) continue;
-      unseen.unobserve(target);
-      drawChart(target, data.charts[Number(target.dataset.number)], log);
-    }
-  }, { rootMargin: "300px" });
-  data.charts.forEach((chart, i) => {
-    const title = linked({ unit: "address" }, chart.address, text(chart.title));
-    const plot = make("div", { class: "plot", role: "img", "data-number": i, "aria-label": `${text(chart.title)}: ${chart.facts}` });
-    const words = make("figcaption", {}, make("strong", {}, title), ` ${text(chart.line)}`, make("br"), chart.facts);
-    place.append(make("figure", { class: "chart" }, words, plot));
-    unseen.observe(plot);
-  });
 }
 
-function drawChart(place, chart, log) {
+function drawChart(place, chart) {
   let plot = null;
   const make_ = () => {
     plot?.destroy();
-    plot = new uPlot(optionsOf(place, chart, log.checked), [chart.cycles, chart.rate, ...(chart.before ? [chart.before] : [])], place);
+    plot = new uPlot(optionsOf(place, chart, logarithmic.checked), [chart.cycles, chart.rate, ...(chart.before ? [chart.before] : [])], place);
   };
   make_();
-  log.addEventListener("change", make_);
-  redrawn.push(() => plot.redraw());
+  logarithmic.addEventListener("change", make_);
+  redrawn.add(() => plot.redraw());
   new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height: place.clientHeight })).observe(place);
 }
 
@@ -70,7 +72,7 @@ function markModes(plot, modes, colour) {
   ctx.strokeStyle = ctx.fillStyle = colour;
   ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
   ctx.setLineDash([4, 4]);
-  modes.forEach(([cycles, words], i) => {
+  modes.forEach((cycles, i) => {
     const x = Math.round(plot.valToPos(cycles, "x", true));
     if (x < bbox.left || x > bbox.left + bbox.width) return;
     ctx.beginPath();
@@ -79,7 +81,7 @@ function markModes(plot, modes, colour) {
     ctx.stroke();
     const isRight = x > bbox.left + bbox.width * 0.7;
     ctx.textAlign = isRight ? "right" : "left";
-    ctx.fillText(words, x + (isRight ? -4 : 4) * devicePixelRatio, bbox.top + line * (i + 1));
+    ctx.fillText(grouped(cycles), x + (isRight ? -4 : 4) * devicePixelRatio, bbox.top + line * (i + 1));
   });
   ctx.restore();
 }

@@ -1,144 +1,129 @@
 "use strict";
-// Flame graphs: frames come flat, callers before callees.
+// Flame graphs by d3-flame-graph, and the same as a tree; frames come flat, callers before callees.
 
-const ROW = 20; // pixels
-
-function treeOf(frames) {
+function treeOf({ frames }) {
   const path = [];
-  for (const [depth, name, value] of frames) {
-    const node = { name: text(name), value, children: [], parent: path[depth - 1] ?? null };
-    node.parent?.children.push(node);
+  for (const [depth, name, value, own, before] of frames) {
+    const node = { name: text(name), value, own, before, children: [] };
+    path[depth - 1]?.children.push(node);
     path[depth] = node;
   }
   return path[0];
 }
+const clone = (node, children) => ({ ...node, children, value: node.own + children.reduce((sum, child) => sum + child.value, 0) });
+
+// Only stacks through functions that match, or only those that don't pass any.
+function focused(node, words) {
+  if (node.name.toLowerCase().includes(words)) return node;
+  return clone({ ...node, own: 0 }, node.children.map((child) => focused(child, words)).filter((child) => child.value));
+}
+const without = (node, words) => clone(node, node.children.filter((child) => !child.name.toLowerCase().includes(words)).map((child) => without(child, words)));
 
 // The same samples from the functions that ran to those that called them.
 function inverted(root) {
-  const top = { name: root.name, value: root.value, children: [], parent: null, below: new Map() };
-  const waiting = [root];
-  while (waiting.length) {
-    const node = waiting.pop();
-    waiting.push(...node.children);
-    const own = node.value - node.children.reduce((sum, child) => sum + child.value, 0);
-    if (own <= 0 || node === root) continue;
-    let at = top;
-    for (let caller = node; caller !== root; caller = caller.parent) {
-      if (!at.below.has(caller.name)) {
-        const made = { name: caller.name, value: 0, children: [], parent: at, below: new Map() };
-        at.below.set(caller.name, made);
-        at.children.push(made);
+  const top = { name: root.name, value: 0, own: 0, children: [] };
+  const follow = (node, callers) => {
+    const add = (at, amount) => { at.value += amount; };
+    if (node.own && callers.length) {
+      let at = top;
+      add(at, node.own);
+      for (const name of [node.name, ...callers.slice(0, -1)]) {
+        let next = at.children.find((child) => child.name === name);
+        if (!next) at.children.push(next = { name, value: 0, own: 0, children: [] });
+        add(at = next, node.own);
       }
-      at = at.below.get(caller.name);
-      at.value += own;
+      at.own += node.own;
     }
-  }
+    node.children.forEach((child) => follow(child, [node.name, ...callers]));
+  };
+  follow(root, []);
   return top;
 }
 
-class FlameGraph {
-  constructor(flame, place, found) {
-    this.whole = treeOf(flame.frames);
-    this.place = place;
-    this.found = found;
-    this.words = "";
-    this.root = this.top = this.whole;
-    this.draw();
-    new ResizeObserver(() => this.draw()).observe(place);
-  }
-
-  invert(isInverted) {
-    this.root = this.top = isInverted ? inverted(this.whole) : this.whole;
-    this.draw();
-  }
-
-  search(words) {
-    this.words = words.toLowerCase();
-    this.draw();
-  }
-
-  // Callers of the frame that is zoomed into stand below it, as wide as the picture.
-  draw() {
-    const width = this.place.clientWidth;
-    if (!width || width === this.width && this.drawn === this.top && this.drawnWords === this.words) return;
-    [this.width, this.drawn, this.drawnWords] = [width, this.top, this.words];
-    const frames = [];
-    for (let caller = this.top.parent; caller; caller = caller.parent) frames.unshift([caller, 0, width, 0]);
-    frames.forEach((frame, i) => { frame[3] = i; });
-    this.lay(this.top, 0, width, frames.length, frames);
-    const height = ROW * (1 + Math.max(...frames.map((frame) => frame[3])));
-    const svg = draw("svg", { width, height, role: "group", "aria-label": "Flame graph" }, ...frames.map((frame) => this.frame(frame, height)));
-    this.place.replaceChildren(svg);
-    this.found.textContent = this.words ? `${percent(this.matched() / this.root.value)} of samples` : "";
-  }
-
-  lay(node, x, width, depth, frames) {
-    const waiting = [[node, x, width, depth]];
-    while (waiting.length) {
-      const [each, left, wide, level] = waiting.pop();
-      if (wide < 2) continue;
-      frames.push([each, left, wide, level]);
-      let at = left;
-      for (const child of each.children) {
-        const part = wide * child.value / each.value;
-        waiting.push([child, at, part, level + 1]);
-        at += part;
-      }
-    }
-  }
-
-  frame([node, x, width, level], height) {
-    const words = `${node.name}: ${grouped(node.value, 0)} (${percent(node.value / this.root.value)})`;
-    const isHit = this.words && node.name.toLowerCase().includes(this.words);
-    const label = width > 30 ? shortened(node.name, Math.floor((width - 8) / 7)) : "";
-    const made = draw("g", { class: `frame f${hue(node.name)}${isHit ? " hit" : ""}`, transform: `translate(${x.toFixed(1)} ${height - ROW * (level + 1)})`, tabindex: 0, role: "button", "aria-label": words },
-      draw("title", {}, words), draw("rect", { width: Math.max(1, width - 1).toFixed(1), height: ROW - 1 }), draw("text", { x: 4, y: 14, "aria-hidden": "true" }, label));
-    const zoom = () => { this.top = node; this.draw(); this.place.querySelector(`[aria-label="${CSS.escape(words)}"]`)?.focus(); };
-    made.addEventListener("click", zoom);
-    made.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" || event.key === " ") { event.preventDefault(); zoom(); }
-    });
-    return made;
-  }
-
-  // Samples of the outermost frames that match.
-  matched() {
-    let sum = 0;
-    const waiting = [this.root];
-    while (waiting.length) {
-      const node = waiting.pop();
-      if (node.name.toLowerCase().includes(this.words)) sum += node.value;
-      else waiting.push(...node.children);
-    }
-    return sum;
-  }
-}
-function hue(name) {
-  let sum = 0;
-  for (const letter of name) sum = (31 * sum + letter.codePointAt(0)) % 6;
-  return sum;
+const PALE = ["#ffd2b8", "#ffe1a8", "#f9c8c8", "#f4d8a0", "#fbc6a4", "#ffd9d0"];
+const hue = (name) => PALE[[...name].reduce((sum, letter) => (31 * sum + letter.codePointAt(0)) % 6, 0)];
+// Red has more than before, blue less; the stronger, the more of the whole that is.
+function changed(node, whole) {
+  const part = Math.max(-1, Math.min(1, 20 * (node.value - node.before) / whole));
+  return `color-mix(in srgb, ${part > 0 ? "#ff8f70" : "#7fb4f5"} ${Math.round(100 * Math.abs(part))}%, #eeeeee)`;
 }
 
-function buildFlame(place) {
-  const choice = make("select", { id: "flame-choice" }, ...data.flames.map((flame, i) => make("option", { value: i }, flame.title)));
-  const search = make("input", { type: "search", id: "flame-search" });
-  const invert = make("input", { type: "checkbox", id: "flame-invert" });
-  const found = make("p", { id: "flame-found", "aria-live": "polite" });
-  const graph = make("div", { id: "flame-graph" });
-  const labelled = (id, words, input) => make("label", { for: id }, words, " ", input);
+function buildFlame(place, select, isChange) {
+  const flames = data.flames.filter((flame) => !isChange || flame.frames[0].length > 4);
+  const choice = make("select", {}, ...flames.map((flame, i) => make("option", { value: i }, flame.title)));
+  const [find, focus, ignore] = ["Find", "Focus", "Ignore"].map((words) => make("input", { type: "search", placeholder: words, "aria-label": words }));
+  const invert = make("input", { type: "checkbox" });
+  const said = make("p", { class: "faint", "aria-live": "polite" });
+  const drawing = make("div", { class: "flame", tabindex: 0, role: "application", "aria-label": "Flame graph: arrow keys move, Enter zooms in, Escape out" });
   place.append(
-    make("p", {}, "Wider is more; callers stand below what they called, inverted above those that they call. Enter or a click zooms in, on the lowest frame out. Of “Calls” each function has the instructions that ran in it, shared among its callers by how often they called it."),
-    make("div", { class: "table-bar" }, labelled("flame-choice", "Show", choice), labelled("flame-search", "Find", search), labelled("flame-invert", "inverted", invert)),
-    found, graph,
+    make("div", { class: "tools" }, make("h2", {}, isChange ? "Differential flame graph" : "Flame graph"), flames.length > 1 ? labelled("of", choice) : null, find, focus, ignore, labelled("inverted", invert)),
+    said, drawing,
+    notes(["Wider is more; callers stand above what they call, inverted below. A click or Enter zooms in.", "Of “Calls” each function has the instructions that ran in it, shared among its callers by how often they called it.", ...(isChange ? ["Red frames have a larger share than before, blue ones a smaller."] : [])]),
   );
-  let chart = null;
-  const show = () => {
-    chart = new FlameGraph(data.flames[Number(choice.value)], graph, found);
-    chart.invert(invert.checked);
-    chart.search(search.value);
+  let chart = null, at = null;
+  const frames = () => d3.select(drawing).selectAll("g.frame");
+  const mark = (node) => {
+    at = node;
+    frames().classed("at", (each) => each === at);
+    const { name, value, own, before } = at.data, { unit } = flames[Number(choice.value)];
+    const whole = chart.root.value;
+    const was = before == null ? "" : `, before ${percent(before / whole)}`;
+    said.textContent = `${name}: ${percent(value / whole)} of ${unit}${was}`;
+    const found = functions.byName.get(name);
+    select(name, [[unit, grouped(value)], ["share", percent(value / whole)], ["before", before == null ? null : percent(before / whole)], ["own", grouped(own)], ["code", found && link(`f-${found.start}`, "open")]]);
   };
-  choice.addEventListener("change", show);
-  invert.addEventListener("change", () => chart.invert(invert.checked));
-  search.addEventListener("input", () => chart.search(search.value));
+  const show = () => {
+    let root = treeOf(flames[Number(choice.value)]);
+    if (focus.value) root = focused(root, focus.value.toLowerCase());
+    if (ignore.value) root = without(root, ignore.value.toLowerCase());
+    if (invert.checked) root = inverted(root);
+    drawing.replaceChildren();
+    chart = flamegraph().width(drawing.clientWidth || 800).cellHeight(20).minFrameSize(2).inverted(true).transitionDuration(0)
+      .sort((a, b) => b.value - a.value).setLabelHandler(({ data: { name, value } }) => `${name}: ${grouped(value)}`)
+      .setColorMapper((node) => (node.highlight ? "#b9dcff" : isChange ? changed(node.data, root.value) : hue(node.data.name)))
+      .setSearchMatch((node, words) => node.data.name.toLowerCase().includes(words.toLowerCase())).onClick(mark);
+    chart.root = root;
+    if (!root.value) { said.textContent = "Nothing left."; return; }
+    d3.select(drawing).datum(root).call(chart);
+    at = frames().data()[0];
+    seek();
+  };
+  const seek = () => {
+    if (!find.value) { chart.clear(); return; }
+    chart.search(find.value);
+    const hits = frames().data().filter((node) => node.highlight && !node.ancestors().slice(1).some((each) => each.highlight));
+    said.textContent = `${percent(hits.reduce((sum, node) => sum + node.data.value, 0) / chart.root.value)} in what “${find.value}” matches`;
+  };
+  drawing.addEventListener("keydown", (event) => {
+    const beside = (step) => at.parent?.children[at.parent.children.indexOf(at) + step];
+    const next = { ArrowDown: () => at.children?.[0], ArrowUp: () => at.parent, ArrowRight: () => beside(1), ArrowLeft: () => beside(-1) }[event.key];
+    if (next) mark(next() ?? at);
+    else if (event.key === "Enter") chart.zoomTo(at);
+    else if (event.key === "Escape") chart.resetZoom();
+    else return;
+    event.preventDefault();
+  });
+  [choice, focus, ignore, invert].forEach((input) => input.addEventListener("input", show));
+  find.addEventListener("input", seek);
+  new ResizeObserver(() => { if (drawing.clientWidth && chart?.width() !== drawing.clientWidth) show(); }).observe(drawing);
   show();
+}
+
+function buildCallTree(place, select) {
+  const flame = data.flames[0], whole = flame.frames[0][2];
+  let id = 0;
+  const row = ({ name, value, own, children }) => ({ id: id++, name, value, own, ...(children.length ? { _children: children.map(row) } : {}) });
+  const drawn = make("div", { class: "table" });
+  place.append(make("div", { class: "tools" }, make("h2", {}, `Call tree: ${flame.title.toLowerCase()}`)), drawn);
+  const part = (field, title) => ({ title, field, width: 140, hozAlign: "right", cssClass: "number", headerSortStartingDir: "desc", titleFormatter: () => button(title, () => {}), formatter: (cell) => make("span", {}, bar(cell.getValue() / whole), ` ${percent(cell.getValue() / whole)}`) });
+  const made = new Tabulator(drawn, {
+    data: [row(treeOf(flame))], dataTree: true, dataTreeStartExpanded: (_, level) => level < 2, layout: "fitColumns", height: "100%", selectableRows: 1, index: "id",
+    columns: [
+      { title: "function", field: "name", minWidth: 160, titleFormatter: () => button("function", () => {}), formatter: (cell) => { const found = functions.byName.get(cell.getValue()); return make("span", {}, link(found && `f-${found.start}`, cell.getValue(), { tabindex: -1 })); } },
+      part("value", "total"), part("own", "own"),
+    ],
+  });
+  made.on("tableBuilt", () => named(drawn, "Call tree"));
+  made.on("rowSelected", (selected) => { const { name, value, own } = selected.getData(); select(name, [[flame.unit, grouped(value)], ["own", grouped(own)]]); });
+  byKeyboard(made, drawn);
 }

@@ -1,5 +1,127 @@
 "use strict";
-// The page: colours, sections that are built when they are opened, links, search, printing.
+// The page: places and their views, search, keys, colours.
+
+const views = document.getElementById("views"), view = document.getElementById("view"), searchBox = document.getElementById("search");
+const built = new Map(); // views by name, each with its element and what it offers
+let functionList = null, current = null; // the function that is open
+
+// What stands on which tab; a view is built when it is first opened.
+function catalogue() {
+  const tables = data.tables.map((table) => ({ name: `t-${table.name}`, tab: table.tab, title: text(table.title), build: (place) => buildTable(table, place, tellRow) }));
+  const some = (isThere, ...found) => (isThere ? found : []);
+  return [
+    { name: "overview", tab: "where", title: "Overview", build: (place) => { if (data.flames.length) buildFlame(place, tellFigures, false); } },
+    ...some(data.functions?.rows.length, { name: "code", tab: "where", title: "Code" }, { name: "graph", tab: "layout", title: "Control flow" }),
+    ...some(data.functions?.rows.length, { name: "functions", tab: "where", title: "Functions", build: (place) => buildTable({ ...data.functions, name: "functions" }, place, tellRow) }),
+    ...some(data.flames.length, { name: "flame", tab: "where", title: "Flame graph", build: (place) => buildFlame(place, tellFigures, false) }, { name: "calls", tab: "where", title: "Call tree", build: (place) => buildCallTree(place, tellFigures) }),
+    ...some(data.flames.some(({ frames }) => frames[0].length > 4), { name: "flame-changes", tab: "changes", title: "Differential flame graph", build: (place) => buildFlame(place, tellFigures, true) }),
+    ...tables,
+    ...some(data.charts.length, { name: "charts", tab: "why", title: "Latency charts", build: buildCharts }),
+    { name: "quality", tab: "quality", title: "Recording" },
+  ];
+}
+let all = [];
+
+// A place is the name of a view, of `f-HEX` and `g-HEX` code and graph of a function, and what in it.
+function parsed(place) {
+  const [head, ...rest] = place.split("/"), within = decodeURIComponent(rest.join("/"));
+  if (/^[fg]-[0-9a-f]+$/.test(head)) return { name: head[0] === "f" ? "code" : "graph", start: head.slice(2), within };
+  const first = all.find((each) => each.tab === head && each.name !== "graph");
+  return { name: all.some((each) => each.name === head) ? head : first?.name ?? "overview", within };
+}
+const hrefOf = (each) => `#${each.name === "code" ? `f-${current}` : each.name === "graph" ? `g-${current}` : each.name}`;
+
+function show(name) {
+  const { tab, title } = all.find((each) => each.name === name);
+  for (const entry of document.querySelectorAll("#tabs a")) {
+    if (entry.dataset.tab === tab) entry.setAttribute("aria-current", "page"); else entry.removeAttribute("aria-current");
+  }
+  views.replaceChildren(...all.filter((each) => each.tab === tab).map((each) => make("a", { href: hrefOf(each), ...(each.name === name ? { "aria-current": "page" } : {}) }, each.title)));
+  document.title = `${title} · ${document.body.dataset.title}`;
+  for (const section of view.children) section.hidden = section.dataset.view !== name;
+}
+function sectionOf(name) {
+  let section = view.querySelector(`[data-view="${name}"]`);
+  if (!section) view.append(section = make("section", { "data-view": name }));
+  return section;
+}
+function openView(name, within) {
+  const section = sectionOf(name), { build } = all.find((each) => each.name === name);
+  show(name);
+  if (build && !built.has(name)) built.set(name, build(section) ?? {});
+  if (within) built.get(name)?.filter?.(within);
+}
+
+const codes = new Map();
+async function codeOf(start) {
+  const detail = await detailOf(start);
+  if (detail && !codes.has(start)) codes.set(start, new Code(detail));
+  return codes.get(start) ?? null;
+}
+const state = { order: "source", code: null };
+async function openFunction(name, start, within) {
+  const found = functions.byStart.get(start), section = sectionOf(name);
+  current = start;
+  functionList?.show(start);
+  const code = await codeOf(start);
+  show(name);
+  if (!code) {
+    section.replaceChildren(make("h2", {}, found?.name ?? "No such function"), make("p", {}, `Its code is not in this page, which holds that of the ${data.inside.length} hottest functions: `, make("code", {}, "--functions N"), " holds more, and ", make("code", {}, "lbr2pgo view --serve 0"), " all."));
+    if (found) tellFunction(found);
+    state.code = null;
+    return;
+  }
+  if (name === "graph") {
+    section.replaceChildren();
+    buildGraph(code, section, within ? within.split(",") : []);
+    if (found) tellFunction(found);
+    return;
+  }
+  if (state.code?.code !== code) {
+    section.replaceChildren();
+    state.code = new CodeView(code, section, state.code?.order ?? state.order, (what) => {
+      const where = what.words !== undefined ? code.address(what.at) : encodeURIComponent(what.place);
+      history.replaceState(null, "", `#f-${start}/${where}`);
+      if (what.words !== undefined) tellInstruction(code, what); else tellLine(code, what);
+    });
+  }
+  state.code.find(within);
+}
+function route() {
+  const { name, start, within } = parsed(location.hash.slice(1) || "overview");
+  if (name === "found") return;
+  if (start || ["code", "graph"].includes(name)) openFunction(name, start ?? current, within); else openView(name, within);
+}
+
+// Search everything: functions, tables, and the code and source of functions in the page.
+const MOST = 60;
+async function* hits(words) {
+  for (const found of functions.rows) if (found.name.toLowerCase().includes(words)) yield [`f-${found.start}`, `function ${found.name}`];
+  for (const table of data.tables) {
+    const count = records(table).filter(contains(table, words)).length;
+    if (count) yield [`t-${table.name}/${encodeURIComponent(words)}`, `${text(table.title)}: ${count} row${count > 1 ? "s" : ""}`];
+  }
+  for (const start of data.inside) {
+    const code = await codeOf(start);
+    for (const line of code.lines.values()) if (`${line.place} ${line.source ?? ""}`.toLowerCase().includes(words)) yield [`f-${start}/${encodeURIComponent(line.place)}`, `source ${line.place} ${line.source ?? ""}`];
+    for (const each of code.code) {
+      const words_ = `${inFile(code.address(each.at))} ${each.words ?? ""}`;
+      if (words_.toLowerCase().includes(words)) yield [`f-${start}/${code.address(each.at)}`, `${code.name}: ${words_}`];
+    }
+  }
+}
+async function search() {
+  const words = searchBox.value.trim().toLowerCase(), found = document.getElementById("found");
+  found.hidden = !words;
+  if (!words) return;
+  const items = [];
+  for await (const [place, label] of hits(words)) {
+    if (searchBox.value.trim().toLowerCase() !== words) return;
+    items.push(make("li", {}, link(place, shortened(label, 110))));
+    if (items.length >= MOST) break;
+  }
+  found.replaceChildren(make("h2", {}, items.length ? `Found${items.length >= MOST ? `, the first ${MOST}` : ""}` : "Nothing found"), make("ul", {}, ...items));
+}
 
 // Colours: those of the system unless chosen; a browser may refuse to remember the choice.
 const THEMES = { "": "as the system", light: "light", dark: "dark" };
@@ -20,102 +142,39 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => redr
 const chosen = remembered((store) => store.getItem("lbr2pgo-theme"));
 setTheme(chosen in THEMES ? chosen : "");
 
-// Sections are built when they are first opened.
-const tables = new Map();
-const builders = new Map([
-  ...data.tables.map((table) => [`t-${table.name}`, (place) => tables.set(`t-${table.name}`, new DataTable(table, place))]),
-  ["charts", buildCharts],
-  ["flame", buildFlame],
-  ...data.functions.map((view) => [view.anchor, (place) => buildFunction(view, place)]),
-]);
-const ownerOf = (details) => details.id || details.parentElement.id;
-function open(details) {
-  details.open = true;
-  const place = details.querySelector(":scope > .body");
-  if (place && !place.childElementCount) builders.get(ownerOf(details))(place);
-}
-document.addEventListener("toggle", (event) => { if (event.target.open) open(event.target); }, true);
-["t-hot-functions", "t-hot-branches"].forEach((id) => {
-  const first = document.querySelector(`#${id} > details`);
-  if (first) open(first);
-});
-
-// Links lead into closed sections, and to instructions of functions that are not built yet.
-function reveal(id) {
-  const owner = id.startsWith("i-") ? codeAnchors.get(`0x${id.slice(2)}`) : id;
-  const around = document.getElementById(owner);
-  const details = around?.matches("details") ? around : around?.querySelector(":scope > details");
-  if (details && builders.has(ownerOf(details))) open(details);
-  const target = document.getElementById(id);
-  document.querySelectorAll(".target").forEach((each) => each.classList.remove("target"));
-  target?.classList.add("target");
-  target?.scrollIntoView({ block: id.startsWith("i-") ? "center" : "start" });
-}
-document.addEventListener("click", (event) => {
-  const link = event.target.closest?.("a[href^='#']");
-  if (!link) return;
-  const id = link.getAttribute("href").slice(1);
-  if (link.dataset.search) {
-    reveal(id);
-    tables.get(id)?.filter(link.dataset.search);
-  }
-  if (location.hash === `#${id}`) reveal(id);
-});
-addEventListener("hashchange", () => reveal(location.hash.slice(1)));
-if (location.hash) reveal(location.hash.slice(1));
-
-// Where one is, in the table of contents.
-const entries = new Map([...document.querySelectorAll("nav a")].map((link) => [link.getAttribute("href").slice(1), link]));
-const seen = new IntersectionObserver((changes) => {
-  for (const { isIntersecting, target } of changes) {
-    if (isIntersecting) entries.get(target.id)?.setAttribute("aria-current", "location");
-    else entries.get(target.id)?.removeAttribute("aria-current");
-  }
-}, { rootMargin: "0px 0px -60% 0px" });
-document.querySelectorAll("main > section").forEach((section) => seen.observe(section));
-
-// Search over everything: tables, functions, their source and instructions.
-const MOST = 40;
-function* hits(words) {
-  for (const view of data.functions) {
-    if (text(view.name).toLowerCase().includes(words)) yield [`#${view.anchor}`, `function ${text(view.name)}`];
-  }
-  for (const table of data.tables) {
-    const count = table.rows.filter((row) => table.columns.some((each, i) => shown(each, row[i]).toLowerCase().includes(words))).length;
-    if (count) yield [`#t-${table.name}`, `${text(table.title)}: ${count} row${count > 1 ? "s" : ""}`, words];
-  }
-  for (const view of data.functions) {
-    const { code } = view;
-    const at = column(code, "address");
-    for (const part of codeRows(view)) {
-      const line = code.columns.map((each, i) => shown(each, part[i])).join(" ");
-      if (line.toLowerCase().includes(words)) yield [`#i-${text(part[at]).slice(2)}`, line];
-    }
-    for (const row of view.source?.rows ?? []) {
-      const line = view.source.columns.map((each, i) => shown(each, row[i])).join(" ");
-      if (line.toLowerCase().includes(words)) yield [`#${view.anchor}`, `source ${line}`];
-    }
-  }
-}
-const found = document.getElementById("found");
-const searchBox = document.getElementById("search");
-function find() {
-  const words = searchBox.value.trim().toLowerCase();
-  found.hidden = !words;
-  if (!words) return;
-  const all = [];
-  for (const hit of hits(words)) if (all.push(hit) >= MOST) break;
-  const items = all.map(([href, label, search]) => make("li", {}, make("a", search ? { href, "data-search": search } : { href }, shortened(label, 110))));
-  found.replaceChildren(make("h2", {}, all.length ? `Found${all.length >= MOST ? `, the first ${MOST}` : ""}` : "Nothing found"), make("ul", {}, ...items));
-}
-searchBox.addEventListener("input", find);
-document.getElementById("search-form").addEventListener("submit", (event) => {
-  event.preventDefault();
-  found.querySelector("a")?.focus();
-});
+const KEYS = {
+  "/": () => searchBox.focus(),
+  f: () => document.getElementById("function-search").focus(),
+  n: () => state.code?.step(1),
+  p: () => state.code?.step(-1),
+  s: () => state.code?.turn("source"),
+  a: () => state.code?.turn("assembly"),
+  e: () => state.code?.fold(),
+  g: () => { if (current) location.hash = `g-${current}`; },
+  c: () => { if (current) location.hash = `f-${current}`; },
+  "?": () => document.getElementById("keys").showModal(),
+};
 document.addEventListener("keydown", (event) => {
-  if (event.key === "/" && !event.target.matches("input, select")) { event.preventDefault(); searchBox.focus(); }
+  if (event.key === "Escape" && !document.getElementById("found").hidden) { searchBox.value = ""; search(); }
+  if (event.ctrlKey || event.altKey || event.metaKey || event.target.matches("input, select") || !(event.key in KEYS)) return;
+  event.preventDefault();
+  KEYS[event.key]();
 });
+document.getElementById("keys-button").addEventListener("click", KEYS["?"]);
 
-// On paper everything that is closed would be lost.
-addEventListener("beforeprint", () => document.querySelectorAll("main > section details").forEach(open));
+async function start() {
+  data = await unpacked(document.getElementById("data").textContent);
+  indexFunctions();
+  all = catalogue();
+  current = functions.rows[0]?.start ?? null;
+  if (data.functions?.rows.length) {
+    functionList = buildFunctionList(document.getElementById("function-list"), document.getElementById("measure"), document.getElementById("function-search"));
+  }
+  searchBox.addEventListener("input", search);
+  document.getElementById("search-form").addEventListener("submit", (event) => { event.preventDefault(); document.querySelector("#found a")?.focus(); });
+  document.getElementById("found").addEventListener("click", (event) => { if (event.target.closest("a")) { searchBox.value = ""; search(); } });
+  addEventListener("hashchange", route);
+  route();
+  document.body.dataset.ready = "1";
+}
+start();

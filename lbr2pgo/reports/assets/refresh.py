@@ -18,7 +18,8 @@ from tempfile import TemporaryDirectory
 from lbr2pgo.support.dataclass import dataclass
 
 HERE = Path(__file__).parent
-_SOURCE_MAP = re.compile(rb"\n//# sourceMappingURL=\S*\s*$")  # else a browser looks for it
+# A browser would look for what these name.
+_SOURCE_MAP = re.compile(rb"\n(//|/\*)# sourceMappingURL=\S*\s*(\*/)?\s*$")
 _TABLE = re.compile(r"(?<=<!-- libraries -->\n).*(?=<!-- end -->)", re.DOTALL)
 
 
@@ -32,6 +33,17 @@ class Library:
 
 
 LIBRARIES = (
+    Library(
+        "tabulator-tables",
+        "6.5.3",
+        ("dist/js/tabulator.min.js", "dist/css/tabulator_simple.min.css", "LICENSE"),
+    ),
+    Library(
+        "d3-flame-graph",
+        "4.1.3",
+        ("dist/d3-flamegraph.min.js", "dist/d3-flamegraph.css", "LICENSE"),
+    ),
+    Library("d3-selection", "3.0.1", ("dist/d3-selection.min.js", "LICENSE")),
     Library("uplot", "1.6.32", ("dist/uPlot.iife.min.js", "dist/uPlot.min.css", "LICENSE")),
     Library("@dagrejs/dagre", "3.1.3", ("dist/dagre.min.js", "LICENSE")),
 )

@@ -1,0 +1,166 @@
+"""All that is known of each branch of one function, and why it matters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from lbr2pgo.analyses.cases import case_values
+from lbr2pgo.analyses.evidence import Evidence
+from lbr2pgo.analyses.gains import GainKind, saved_by_kind
+from lbr2pgo.analyses.mispredictions import Predictions, predictions
+from lbr2pgo.analyses.outcomes import Outcomes, estimate
+from lbr2pgo.model.branch_counts import FROM, TO
+from lbr2pgo.program.code.instructions import Kind
+from lbr2pgo.support.arrays import I64
+from lbr2pgo.support.dataclass import dataclass
+
+MOST_TARGETS = 50
+"""Of each branch; what a hot interpreter's jump goes to, and a return's callers."""
+_WORTH_TELLING = 0.001
+"""Part of the whole recording from which on a branch matters."""
+
+_REASONS = {
+    GainKind.LAYOUT: "It jumps forward more often than not: turned round, it would save {saved:,} "
+    "taken branches, {share:.1%} of all.",
+    GainKind.COLD_CODE: "It jumps over code that never ran: with that moved away, {saved:,} taken "
+    "branches less, {share:.1%} of all.",
+    GainKind.PROMOTION: "A direct call of its hottest target would cover {saved:,} taken branches, "
+    "{share:.1%} of all.",
+}
+_MISSED = "It has {share:.1%} of all mispredictions."
+
+
+@dataclass(frozen=True, slots=True)
+class BranchTarget:
+    """Where a taken branch went."""
+
+    address: int | None
+    """None in files that are not known."""
+    function: str
+    line: str | None
+    case: str | None
+    """The values of a switch that lead there."""
+    count: int
+    mispredicted: int
+
+
+@dataclass(frozen=True, slots=True)
+class BranchFacts:
+    """One branch; what is not known is None."""
+
+    address: int
+    taken: int | None
+    """Of a conditional branch, as in `outcomes`; with what follows."""
+    not_taken: int | None
+    low: float | None
+    high: float | None
+    predicted: int | None
+    """Of those taken, as far as they say how; as in `mispredictions`, with what follows."""
+    mispredicted: int | None
+    rate_low: float | None
+    rate_high: float | None
+    targets: tuple[BranchTarget, ...]
+    """Most frequent first, `MOST_TARGETS` at most."""
+    reasons: tuple[str, ...]
+    """Why it matters; whole sentences."""
+
+
+def branch_facts(evidence: Evidence) -> tuple[BranchFacts, ...]:
+    """Branches of the function that was asked for, by address."""
+    outcomes, predicted, targets = estimate(evidence), predictions(evidence), _targets(evidence)
+    reasons = evidence.whole.once(_reasons)
+    ran = dict(zip(outcomes.address.tolist(), range(len(outcomes)), strict=True))
+    taken = dict(zip(predicted.address.tolist(), range(len(predicted)), strict=True))
+    return tuple(
+        BranchFacts(
+            address,
+            *_outcome(outcomes, ran.get(address)),
+            *_prediction(predicted, taken.get(address)),
+            targets.get(address, ()),
+            reasons.get(address, ()),
+        )
+        for address in sorted(ran.keys() | taken.keys())
+    )
+
+
+def _outcome(
+    found: Outcomes, row: int | None
+) -> tuple[int | None, int | None, float | None, float | None]:
+    if row is None:
+        return None, None, None, None
+    shares = float(found.low[row]), float(found.high[row])
+    return int(found.taken[row]), int(found.not_taken[row]), *shares
+
+
+def _prediction(
+    found: Predictions, row: int | None
+) -> tuple[int | None, int | None, float | None, float | None]:
+    if row is None or not found.known[row]:
+        return None, None, None, None
+    shares = float(found.low[row]), float(found.high[row])
+    missed = int(found.mispredicted[row])
+    return int(found.known[row]) - missed, missed, *shares
+
+
+def _targets(evidence: Evidence) -> dict[int, tuple[BranchTarget, ...]]:
+    branches = evidence.flow.branches
+    rows = np.flatnonzero(evidence.concerns(branches.from_) & (branches.known & FROM != 0))
+    rows = rows[np.lexsort((-branches.count[rows].astype(np.int64), branches.from_[rows]))]
+    rows = rows[_rank(branches.from_[rows].astype(np.int64)) < MOST_TARGETS]
+    source, to = branches.from_[rows], branches.to[rows]
+    places = evidence.names.of(to, branches.known[rows] & TO != 0, branches.file[rows])
+    found: dict[int, list[BranchTarget]] = {}
+    for address, *target in zip(
+        source.tolist(), places.address, places.function, places.line, _cases(evidence, rows),
+        branches.count[rows].tolist(), branches.mispredicted[rows].tolist(), strict=True,
+    ):  # fmt: skip
+        found.setdefault(address, []).append(BranchTarget(*target))
+    return {address: tuple(targets) for address, targets in found.items()}
+
+
+def _cases(evidence: Evidence, rows: I64) -> list[str | None]:
+    """Of each branch (n,) the values of a switch that lead there."""
+    flow = evidence.flow
+    is_switch = np.append(flow.instructions.kind == Kind.INDIRECT_JUMP, False)
+    of = np.flatnonzero(is_switch[flow.branch_from[rows]])
+    cases: list[str | None] = [None] * len(rows)
+    if len(of):
+        jumps = flow.branches.from_[rows[of]], flow.branches.to[rows[of]]
+        for place, words in zip(of.tolist(), case_values(evidence, *jumps), strict=True):
+            cases[place] = words
+    return cases
+
+
+def _rank(ordered: I64) -> I64:
+    """(n,): how many equal ones stand before each."""
+    if not len(ordered):
+        return ordered
+    begins = np.append(True, np.diff(ordered) != 0)
+    first = np.flatnonzero(begins)[np.cumsum(begins) - 1]
+    rank: I64 = np.arange(len(ordered)) - first
+    return rank
+
+
+def _reasons(evidence: Evidence) -> dict[int, tuple[str, ...]]:
+    """Of the branches of the whole program that matter."""
+    found: dict[int, list[str]] = {}
+    for address, words in (*_gained(evidence), *_missed(evidence)):
+        found.setdefault(address, []).append(words)
+    return {address: tuple(words) for address, words in found.items()}
+
+
+def _gained(evidence: Evidence) -> Iterator[tuple[int, str]]:
+    total = max(int(evidence.flow.branches.count.sum()), 1)
+    for kind, (addresses, saved) in evidence.once(saved_by_kind).items():
+        rows = np.flatnonzero(saved >= _WORTH_TELLING * total)
+        for address, part in zip(addresses[rows].tolist(), saved[rows].tolist(), strict=True):
+            yield address, _REASONS[kind].format(saved=part, share=part / total)
+
+
+def _missed(evidence: Evidence) -> Iterator[tuple[int, str]]:
+    found = predictions(evidence)
+    total = max(int(found.mispredicted.sum()), 1)
+    for row in np.flatnonzero(found.mispredicted >= 10 * _WORTH_TELLING * total).tolist():
+        yield int(found.address[row]), _MISSED.format(share=int(found.mispredicted[row]) / total)
