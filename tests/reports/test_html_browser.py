@@ -140,7 +140,7 @@ def test_a_function_opens_on_its_hottest_line_with_all_that_is_known_of_it(
     assert "922 times" in about  # the chart
     page.locator("#about-body canvas").first.wait_for()
     page.get_by_role("button", name="next hot").click()
-    assert "interp.c:115" not in place(page)
+    assert not place(page).endswith("/interp.c:116")
     page.get_by_role("button", name="hotter").click()
     assert place(page).endswith("/interp.c:116")
 
@@ -203,14 +203,16 @@ def test_branches_tell_at_the_branch_and_arrows_join_jumps(browser: Browser) -> 
     page = browser.open(report, "#f-1000/0x1016")
     chips = page.locator(".code [aria-selected=true] .chip")
     assert chips.first.inner_text().startswith("taken ")
-    assert page.locator(".arrows path").count() == 3
+    edges = report.functions[0].graph.edges
+    jumps = sum(edge.count > 0 and edge.kind != "fallthrough" for edge in edges)
+    assert page.locator(".arrows path").count() == jumps > 1
     assert page.locator(".arrows path.at").count() == 1
     facts = function_data(report.functions[0])["branches"]
     taken, past, low, high = next(each for each in facts if each[0] == 0x16)[1]  # type: ignore[attr-defined]
     about = told(page)
     assert f"{taken:,} of {taken + past:,}" in about
-    assert f"({100 * low:.1f}% to {100 * high:.1f}%)".replace("100.0%)", "100.0%)") in about
-    assert "of 2 blocks" in about or "of 4 blocks" in about or "in a loop" in about
+    assert f"({100 * low:.1f}% to {100 * high:.1f}%)" in about
+    assert "in a loop" in about
     page.locator(".code").focus()
     page.keyboard.press("Enter")
     playwright.expect(page.locator(".code [aria-selected=true]")).to_contain_text("0x1005")
@@ -222,12 +224,6 @@ def test_tables_sort_by_value_and_by_keyboard_and_lead_to_code(
     page = browser.open(recorded, "#t-hot-branches")
     table = recorded.table("hot-branches")
     assert table is not None
-    counts = sorted(table.column("count"))[:10]  # type: ignore[type-var]
-    header = page.locator("#view .tabulator-col:visible button", has_text="count")
-    header.focus()
-    page.keyboard.press("Enter")
-    page.keyboard.press("Enter")
-    assert cells(page, 1) == [f"{count:,}" for count in counts]
     page.locator("#view .tabulator-tableholder").focus()
     page.keyboard.press("ArrowDown")
     about = told(page)
@@ -235,6 +231,13 @@ def test_tables_sort_by_value_and_by_keyboard_and_lead_to_code(
         assert column.title in about
     page.keyboard.press("Enter")
     playwright.expect(page.locator(".code [aria-selected=true]")).to_contain_text("0x")
+    page.go_back()
+    counts = sorted(table.column("count"))[:10]  # type: ignore[type-var]
+    header = page.locator("#view .tabulator-col:visible button", has_text="count")
+    header.focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    assert cells(page, 1) == [f"{count:,}" for count in counts]
 
 
 def test_tables_filter_and_say_how_much_there_is(browser: Browser, recorded: Report) -> None:
@@ -287,7 +290,7 @@ def test_search_finds_functions_rows_instructions_and_source(
     items.filter(has_text="Hot branches: ").locator("a").click()
     shown = page.locator("#view section:not([hidden]) input[type=search]")
     assert shown.input_value() == "interp.c:115"
-    page.locator("#search").fill("*%rax")
+    page.locator("#search").fill("jmp")
     items.filter(has_text="run: 0x").first.wait_for()
     page.locator("#search").fill("no such thing")
     playwright.expect(page.locator("#found")).to_have_text("Nothing found")
@@ -388,22 +391,22 @@ def test_a_served_page_asks_for_any_function(browser: Browser, recorded: Report)
     browser.opened.append(f"{url}f-{start:x}")
 
 
-EVERYWHERE = ("overview", "f", "g", "functions", "flame", "calls", "t-mispredictions", "quality")
+EVERYWHERE = ("overview", "functions", "flame", "calls", "t-mispredictions", "quality")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [NARROW, USUAL, WIDE], ids=lambda size: str(size["width"]))
+@pytest.mark.parametrize(
+    ("size", "scheme"), [(NARROW, "dark"), (USUAL, "light"), (WIDE, "dark")], ids=str
+)
 def test_it_fits_the_screen_and_bars_nobody(
-    browser: Browser, recorded: Report, scheme: str, size: dict[str, int]
+    browser: Browser, recorded: Report, size: dict[str, int], scheme: str
 ) -> None:
     """axe-core finds nothing serious in any view."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     page = browser.open(recorded, color_scheme=scheme, viewport=size, bypass_csp=True)
-    start, grave = f"{recorded.functions[0].start:x}", []
-    for name in EVERYWHERE:
-        page.evaluate(
-            "name => { location.hash = name }", f"{name}-{start}" * (len(name) == 1) or name
-        )
+    start = f"{recorded.functions[0].start:x}"
+    grave = []
+    for name in (*EVERYWHERE, f"f-{start}", f"g-{start}"):
+        page.evaluate("name => { location.hash = name }", name)
         page.wait_for_timeout(100)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
         grave += [

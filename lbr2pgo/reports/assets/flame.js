@@ -123,7 +123,7 @@ function buildCallTree(place, select) {
       part("value", "total"), part("own", "own"),
     ],
   });
-  made.on("tableBuilt", () => named(drawn, "Call tree"));
+  made.on("tableBuilt", () => named(made, drawn, "Call tree"));
   made.on("rowSelected", (selected) => { const { name, value, own } = selected.getData(); select(name, [[flame.unit, grouped(value)], ["own", grouped(own)]]); });
   byKeyboard(made, drawn);
 }

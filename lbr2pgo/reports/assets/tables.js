@@ -5,6 +5,7 @@
 function byKeyboard(table, place) {
   place.addEventListener("keydown", (event) => {
     if (event.target.matches("input, select, button")) return;
+    if (event.target.matches(".tabulator-group") && event.key === "Enter") { event.target.click(); return; }
     const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15, Home: -Infinity, End: Infinity }[event.key];
     const [selected] = table.getSelectedRows();
     if (event.key === "Enter" && selected) { (selected.getElement().querySelector(".location a") ?? selected.getElement().querySelector("a"))?.click(); event.preventDefault(); return; }
@@ -23,11 +24,14 @@ function byKeyboard(table, place) {
     table.scrollToRow(next, "nearest", false).catch(() => {});
   });
 }
-// Elements that Tabulator gives a role, but no name.
-function named(place, title) {
-  place.querySelector(".tabulator-tableholder").setAttribute("aria-label", title);
-  place.querySelector(".tabulator-tableholder").setAttribute("role", "rowgroup");
+// Names and roles that Tabulator doesn't give; its groups are folded by the keyboard, too.
+function named(table, place, title) {
   place.setAttribute("aria-label", title);
+  place.querySelector(".tabulator-tableholder").setAttribute("role", "rowgroup");
+  place.querySelector(".tabulator-table").setAttribute("role", "presentation");
+  const mark = () => place.querySelectorAll(".tabulator-group").forEach((group) => fill(group, { role: "row", tabindex: 0 }, []));
+  mark();
+  table.on("renderComplete", mark);
 }
 
 const WIDTH = 7.3, PADDING = 22; // of a character and a cell, in pixels
@@ -38,15 +42,16 @@ function columnsOf(table) {
   const depth = table.columns.findIndex((column) => column.name === "depth");
   // A source line leads to the instruction that it is told of.
   const code = table.columns.map((column) => { const i = table.columns.findIndex((each) => each.unit === "address" && each.name === column.name.replace(/line$/, "address")); return column.unit === "location" && i >= 0 ? i : null; });
+  const least = table.columns.filter((column) => !isNumber(column) && column.unit !== "address").length < 5 ? 14 : 7;
   return table.columns.map((column, i) => {
     const isName = !isNumber(column) && column.unit !== "address";
     const kind = isNumber(column) ? "number" : column.unit === "address" ? "address" : "name";
     const longest = Math.max(...column.title.split(" ").map((word) => word.length + 4), ...table.rows.slice(0, 100).map((row) => shown(column, row[i]).length));
-    const width = Math.round(PADDING + WIDTH * Math.min(longest, isName ? 14 : 60));
+    const width = Math.round(PADDING + WIDTH * Math.min(longest, isName ? least : 60));
     return {
       title: column.title, field: String(i), sorter: SORTERS[kind], headerSortStartingDir: kind === "number" ? "desc" : "asc",
       hozAlign: kind === "number" ? "right" : "left", cssClass: `${kind} ${column.unit}`, minWidth: width, widthGrow: isName ? Math.min(longest, 60) : 0.2,
-      responsive: i === 0 || isName && column.name !== "file" ? 0 : i + (isNumber(column) ? 0 : 100),
+      responsive: i === 0 && isNumber(column) || isName && column.name !== "file" ? 0 : i + (isNumber(column) ? 0 : 100),
       visible: !["chain", "instructions", "depth"].includes(column.name) || column.unit === "count",
       titleFormatter: () => button(column.title, () => {}),
       formatter: (cell) => {
@@ -72,7 +77,7 @@ function buildTable(table, place, select) {
     data: records(table), columns: columnsOf(table), layout: "fitColumns", responsiveLayout: "hide", height: "100%",
     selectableRows: 1, placeholder: "Nothing found.", index: "id",
   });
-  made.on("tableBuilt", () => named(drawn, title));
+  made.on("tableBuilt", () => named(made, drawn, title));
   made.on("rowSelected", (row) => select(table, row.getData()));
   made.on("dataFiltered", (_, rows) => {
     const cut = table.found > table.rows.length ? `, the first of ${grouped(table.found)}` : "";
@@ -102,10 +107,10 @@ function buildFunctionList(place, measure, search) {
     layout: "fitColumns", headerVisible: false, height: "100%", selectableRows: 1, index: "id", placeholder: "Nothing found.",
     ...(files.size > 1 ? {
       groupBy: "file", groupStartOpen: (file) => file === "", groupValues: [["", ...[...files].filter((file) => file !== own)]],
-      groupHeader: (file, count) => make("span", {}, `${file || own} `, make("small", {}, grouped(count))),
+      groupToggleElement: "header", groupHeader: (file, count) => make("span", { role: "gridcell" }, `${file || own} `, make("small", {}, grouped(count))),
     } : {}),
   });
-  made.on("tableBuilt", () => named(place, "Functions"));
+  made.on("tableBuilt", () => named(made, place, "Functions"));
   const sort = () => { made.setSort("id", "desc"); made.redraw(true); };
   measure.addEventListener("change", sort);
   search.addEventListener("input", () => {
