@@ -66,7 +66,7 @@ def picture_of_convert(scratch: Path) -> str:
 
 
 def picture_of_report(scratch: Path, picture: Path) -> None:
-    """The first screen of the page of a shipped recording."""
+    """The hottest function in the page of a shipped recording."""
     from playwright.sync_api import sync_playwright
 
     page = scratch / "report.html"
@@ -78,8 +78,8 @@ def picture_of_report(scratch: Path, picture: Path) -> None:
             executable_path=shutil.which("chromium"), args=["--disable-gpu"], chromium_sandbox=False
         )
         shown = browser.new_page(viewport={"width": 1280, "height": 900})
-        shown.goto(page.as_uri())
-        shown.locator("#t-hot-functions tbody tr").first.wait_for()
+        shown.goto(f"{page.as_uri()}#code")
+        shown.locator("#about-body canvas").first.wait_for()
         shown.screenshot(path=picture)
         browser.close()
 

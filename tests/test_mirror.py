@@ -86,7 +86,6 @@ TESTED_AS_A_WHOLE = {
     "reports/line_report.py": "cli/test_report.py",
     "reports/notebook.py": "reports/test_html.py",
     "reports/model.py": "reports/test_terminal.py",
-    "reports/page.py": "reports/test_html.py",
     "sources/registers/dump_source.py": "sources/registers/test_intel_msr.py",
 }
 """Parts of something that can only be judged whole, and the tests that do."""

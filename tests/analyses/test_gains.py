@@ -6,7 +6,7 @@ from builders.recordings import PIE
 from builders.sources import Sample
 
 from lbr2pgo.analyses import gains as gains_module
-from lbr2pgo.analyses.gains import Gain, GainKind, gains
+from lbr2pgo.analyses.gains import Gain, GainKind, cold_code, gains
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 from lbr2pgo.program.process import Part, Process
 from lbr2pgo.program.program import Program
@@ -70,3 +70,11 @@ def test_libraries_that_nobody_asked_for_are_not_rebuilt() -> None:
         parts = [Part(program, 0, "app"), Part(program, 1, "libapp.so", is_named=is_named)]
         address = image_array([0x1000, SLOT_SIZE + 0x1000])
         assert gains_module._is_rebuilt(Process(parts), address).tolist() == rebuilt
+
+
+def test_jumps_over_cold_code_are_listed_with_what_they_skip() -> None:
+    past = Sample([(0x1009, 0x1015), LOOP])
+    table = cold_code(evidence(past, *[Sample([(0x1012, 0x1015), OVER, LOOP])] * 9), None)
+    (row,) = table.records()
+    assert (row["saved"], row["bytes"]) == (9, 1)
+    assert (row["function"], row["address"], row["target_address"]) == ("main", 0x1012, 0x1015)

@@ -1,14 +1,21 @@
 from __future__ import annotations
 
+import base64
+import json
+import re
+import subprocess
+import sys
 import threading
 import urllib.error
 import urllib.request
 import webbrowser
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlparse
 
 import pytest
+from builders.pages import unpacked
 from builders.recordings import PIE, RECORDING
 
 from lbr2pgo.cli import main, view
@@ -80,6 +87,26 @@ def test_one_page_is_served(server: int) -> None:
 def test_nothing_else_is_served_to_nobody_else(server: int, path: str, host: str | None) -> None:
     with pytest.raises(urllib.error.HTTPError):
         ask(server, path, host)
+
+
+def test_a_served_page_has_the_code_of_all_functions() -> None:
+    words = [sys.executable, "-m", "lbr2pgo", *WORDS, "--no-libraries", "--functions", "1"]
+    with subprocess.Popen([*words, "--serve", "0"], stderr=subprocess.PIPE, text=True) as command:
+        try:
+            assert command.stderr is not None
+            said = next(line for line in command.stderr if "serving" in line)
+            port = int(said.partition("127.0.0.1:")[2].partition("/")[0])
+            page = unpacked(ask(port))
+            first, second = re.findall(r'"pieces":\[\[\["(\w+)",\d+\]\],\[\["(\w+)"', page)[0]
+            assert f'id="f-{first}"' in page
+            assert f'id="f-{second}"' not in page
+            code = json.loads(zlib.decompress(base64.b64decode(ask(port, f"/f-{second}"))))
+            assert code["start"] == second
+            for nowhere in ("/f-7", "/f-", f"/f-{second}/", f"/f-{int(second, 16) + 1:x}"):
+                with pytest.raises(urllib.error.HTTPError):
+                    ask(port, nowhere)
+        finally:
+            command.kill()
 
 
 @pytest.mark.parametrize("port", [70_000, 10**9])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import struct
 import sys
 import threading
@@ -389,6 +390,51 @@ def test_a_served_page_asks_for_any_function(browser: Browser, recorded: Report)
             thread.join()
     assert asked == [start]
     browser.opened.append(f"{url}f-{start:x}")
+
+
+VIEWS = {
+    "overview": ("overview", USUAL, "light"),
+    "code": ("f-START", USUAL, "light"),
+    "branch": ("f-START/0x1f93", USUAL, "dark"),
+    "narrow": ("f-START", NARROW, "light"),
+    "graph": ("g-START", USUAL, "dark"),
+    "mispredictions": ("t-mispredictions", USUAL, "light"),
+    "charts": ("charts", WIDE, "light"),
+    "quality": ("quality", USUAL, "light"),
+}
+"""Pictures in `views/`, half as large as the page, which people have looked at."""
+UNLIKE = 0.02
+"""Fonts and versions of the browser make for half of it; a pane that is empty for twice that."""
+_UNLIKENESS = """async (pictures) => {
+  const [now, golden] = await Promise.all(pictures.map(async (url) => {
+    const image = await createImageBitmap(await (await fetch(url)).blob());
+    const context = new OffscreenCanvas(160, 100).getContext("2d");
+    context.drawImage(image, 0, 0, 160, 100);
+    return context.getImageData(0, 0, 160, 100).data;
+  }));
+  return now.reduce((sum, value, i) => sum + Math.abs(value - golden[i]), 0) / 255 / now.length;
+}"""
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_it_looks_as_when_somebody_looked(
+    browser: Browser, recorded: Report, tmp_path: Path, name: str
+) -> None:
+    where, size, scheme = VIEWS[name]
+    place_ = where.replace("START", f"{recorded.functions[0].start:x}")
+    context = {"viewport": size, "color_scheme": scheme, "device_scale_factor": 0.5}
+    anywhere = replace(recorded, binary="interp.pie", profiles=("perf.data",))
+    page = browser.open(anywhere, f"#{place_}", **context)
+    page.wait_for_timeout(300)
+    if where.startswith("t-"):
+        page.locator("#view .tabulator-row").first.click()
+    now, golden = tmp_path / f"{name}.png", Path(__file__).parent / "views" / f"{name}.png"
+    page.screenshot(path=now)
+    blank = browser.chromium.new_page()
+    pictures = [base64.b64encode(path.read_bytes()).decode() for path in (now, golden)]
+    urls = [f"data:image/png;base64,{picture}" for picture in pictures]
+    unlike = blank.evaluate(_UNLIKENESS, urls)
+    assert unlike < UNLIKE, f"look at {now}; if it is right, it belongs to {golden}"
 
 
 EVERYWHERE = ("overview", "functions", "flame", "calls", "t-mispredictions", "quality")

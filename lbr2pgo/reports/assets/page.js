@@ -15,9 +15,9 @@ function catalogue() {
     ...some(data.functions?.rows.length, { name: "functions", tab: "where", title: "Functions", build: (place) => buildTable({ ...data.functions, name: "functions" }, place, tellRow) }),
     ...some(data.flames.length, { name: "flame", tab: "where", title: "Flame graph", build: (place) => buildFlame(place, tellFigures, false) }, { name: "calls", tab: "where", title: "Call tree", build: (place) => buildCallTree(place, tellFigures) }),
     ...some(data.flames.some(({ frames }) => frames[0].length > 4), { name: "flame-changes", tab: "changes", title: "Differential flame graph", build: (place) => buildFlame(place, tellFigures, true) }),
+    { name: "quality", tab: "quality", title: "Recording" },
     ...tables,
     ...some(data.charts.length, { name: "charts", tab: "why", title: "Latency charts", build: buildCharts }),
-    { name: "quality", tab: "quality", title: "Recording" },
   ];
 }
 let all = [];
@@ -169,6 +169,7 @@ async function start() {
   current = functions.rows[0]?.start ?? null;
   if (data.functions?.rows.length) {
     functionList = buildFunctionList(document.getElementById("function-list"), document.getElementById("measure"), document.getElementById("function-search"));
+    await functionList.built;
   }
   searchBox.addEventListener("input", search);
   document.getElementById("search-form").addEventListener("submit", (event) => { event.preventDefault(); document.querySelector("#found a")?.focus(); });

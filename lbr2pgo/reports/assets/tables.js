@@ -99,7 +99,7 @@ function buildFunctionList(place, measure, search) {
   const name = columns.findIndex((column) => column.name === "function");
   const formatter = (cell) => {
     const { owner } = cell.getData(), share = owner.row[Number(measure.value)];
-    return make("span", { class: "function", title: owner.name }, link(`f-${owner.start}`, owner.name, { tabindex: -1 }), bar(share), make("span", { class: "share" }, share == null ? "" : percent(share)));
+    return make("span", { class: "entry", title: owner.name }, link(`f-${owner.start}`, owner.name, { tabindex: -1 }), bar(share), make("span", { class: "share" }, share == null ? "" : percent(share)));
   };
   const made = new Tabulator(place, {
     data: functions.rows.map((owner) => ({ id: owner.start, owner, file: owner.file === own ? "" : owner.file })),
@@ -110,7 +110,7 @@ function buildFunctionList(place, measure, search) {
       groupToggleElement: "header", groupHeader: (file, count) => make("span", { role: "gridcell" }, `${file || own} `, make("small", {}, grouped(count))),
     } : {}),
   });
-  made.on("tableBuilt", () => named(made, place, "Functions"));
+  const built = new Promise((resolve) => { made.on("tableBuilt", () => { named(made, place, "Functions"); resolve(); }); });
   const sort = () => { made.setSort("id", "desc"); made.redraw(true); };
   measure.addEventListener("change", sort);
   search.addEventListener("input", () => {
@@ -120,5 +120,5 @@ function buildFunctionList(place, measure, search) {
   });
   made.on("rowClick", (_, row) => { location.hash = `f-${row.getData().id}`; });
   byKeyboard(made, place);
-  return { show: (start) => { if (made.initialized) { made.deselectRow(); made.selectRow(start); } } };
+  return { built, show: (start) => { made.deselectRow(); made.selectRow(start); } };
 }
