@@ -111,26 +111,26 @@ def _targets(evidence: Evidence) -> dict[int, tuple[BranchTarget, ...]]:
     rows = rows[_rank(branches.from_[rows].astype(np.int64)) < MOST_TARGETS]
     source, to = branches.from_[rows], branches.to[rows]
     places = evidence.names.of(to, branches.known[rows] & TO != 0, branches.file[rows])
+    known = evidence.whole.once(_cases)
+    cases = [known.get(pair) for pair in zip(source.tolist(), to.tolist(), strict=True)]
     found: dict[int, list[BranchTarget]] = {}
     for address, *target in zip(
-        source.tolist(), places.address, places.function, places.line, _cases(evidence, rows),
+        source.tolist(), places.address, places.function, places.line, cases,
         branches.count[rows].tolist(), branches.mispredicted[rows].tolist(), strict=True,
     ):  # fmt: skip
         found.setdefault(address, []).append(BranchTarget(*target))
     return {address: tuple(targets) for address, targets in found.items()}
 
 
-def _cases(evidence: Evidence, rows: I64) -> list[str | None]:
-    """Of each branch (n,) the values of a switch that lead there."""
+def _cases(evidence: Evidence) -> dict[tuple[int, int], str]:
+    """Of jumps through tables and their targets, the values of the switch that lead there."""
     flow = evidence.flow
     is_switch = np.append(flow.instructions.kind == Kind.INDIRECT_JUMP, False)
-    of = np.flatnonzero(is_switch[flow.branch_from[rows]])
-    cases: list[str | None] = [None] * len(rows)
-    if len(of):
-        jumps = flow.branches.from_[rows[of]], flow.branches.to[rows[of]]
-        for place, words in zip(of.tolist(), case_values(evidence, *jumps), strict=True):
-            cases[place] = words
-    return cases
+    rows = np.flatnonzero(is_switch[flow.branch_from])
+    source, target = flow.branches.from_[rows], flow.branches.to[rows]
+    pairs = zip(source.tolist(), target.tolist(), strict=True)
+    found = zip(pairs, case_values(evidence, source, target), strict=True)
+    return {pair: words for pair, words in found if words is not None}
 
 
 def _rank(ordered: I64) -> I64:

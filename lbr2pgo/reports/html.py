@@ -114,7 +114,7 @@ def _tabs(report: Report) -> set[str]:
 def packed(content: object) -> str:
     """JSON without blanks as the page's scripts unpack it; nothing in it is markup."""
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
-    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+    return base64.b64encode(zlib.compress(text.encode())).decode()
 
 
 def framed(report: Report) -> str:

@@ -19,6 +19,8 @@ from lbr2pgo.support.dataclass import dataclass
 
 _TAIL = 0.01
 """The slowest part of a distribution, which would squeeze the rest of its chart."""
+_ROWS = 2000
+"""Of each table; one of lines has a row for each branch of each."""
 _SIMULATED = " (simulated)"
 _SMALLEST, _DEEPEST = 0.0005, 200
 """Smaller and deeper frames of the flame graph are left out."""
@@ -81,7 +83,7 @@ def visible(report: Report) -> tuple[Table, ...]:
     """The tables that people read: those that hold something or have something to say."""
     hidden = {*HIDDEN, *(["hot-functions"] if report.ran else [])}  # all functions are a list
     shown = (table for table in report.tables if table.name not in hidden)
-    return tuple(_said_once(told(table)) for table in shown if len(table))
+    return tuple(_plain(_first(told(table))) for table in shown if len(table))
 
 
 def is_simulated(report: Report) -> bool:
@@ -89,7 +91,12 @@ def is_simulated(report: Report) -> bool:
     return any(SIMULATED in table.notes for table in report.tables)
 
 
-def _said_once(table: Table) -> Table:
+def _first(table: Table) -> Table:
+    return replace(table, placed_rows=table.placed_rows[:_ROWS])
+
+
+def _plain(table: Table) -> Table:
+    """Without what the page says elsewhere."""
     if SIMULATED not in table.notes:
         return table
     columns = (replace(c, title=c.title.removesuffix(_SIMULATED)) for c in table.columns)
@@ -145,7 +152,7 @@ def content(report: Report) -> Json:
 def _functions(ran: RanFunctions, texts: PageTexts) -> Json:
     """All functions; of each its pieces as start and size, the first one that it is entered at."""
     pieces = [[[f"{start:x}", end - start] for start, end in each] for each in ran.pieces]
-    return {**table_data(_said_once(told(ran.table)), texts), "pieces": pieces}
+    return {**table_data(_plain(told(ran.table)), texts), "pieces": pieces}
 
 
 def charts(report: Report, texts: PageTexts) -> list[Json]:

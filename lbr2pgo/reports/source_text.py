@@ -39,14 +39,9 @@ def source_table(
             continue
         content, wrong = files.read(path, origins.get(path, NO_ORIGIN))
         notes += [wrong] if wrong else []
-        text = [] if content is None else _lines(content)
+        text = [] if content is None else content.decode("utf-8", "replace").split("\n")
         rows += _file_rows(short[number], figures, number, text)
     return Table(NAME, f"Source of {name}", _COLUMNS, tuple(rows), tuple(notes))
-
-
-def _lines(content: bytes) -> list[str]:
-    text = content.decode("utf-8", "replace")
-    return [line.rstrip("\r").expandtabs(_TAB) for line in text.split("\n")]
 
 
 def _file_rows(
@@ -59,7 +54,7 @@ def _file_rows(
         if 0 < near <= len(text)
     }  # fmt: skip
     for line in sorted({*ran, *around}):
-        shown = text[line - 1] if line <= len(text) else None
+        shown = text[line - 1].rstrip("\r").expandtabs(_TAB) if line <= len(text) else None
         row = by_line.get(line)
         figure = (None,) * 4 if row is None else _figure(figures, row)
         yield (f"{name}:{line}", *figure, shown)
