@@ -7,6 +7,7 @@ Functions have their linkage names; `readable.readable` gives C++ ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import field
 
 from lbr2pgo.analyses.branch_facts import BranchFacts
 from lbr2pgo.analyses.code_profile import CodeProfile
@@ -164,7 +165,9 @@ class Report:
     """None where nobody asked."""
     call_graph_before: CallNode | None = None
     """The same of the recording that this one is compared with."""
-    open_function: Callable[[int], FunctionView | None] | None = None
+    open_function: Callable[[int], FunctionView | None] | None = field(
+        default=None, repr=False, compare=False
+    )
     """Shows any function that ran, by its start, for pages that are served; where they are made."""
 
     def table(self, name: str) -> Table | None:

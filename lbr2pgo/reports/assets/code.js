@@ -17,7 +17,9 @@ class Code {
       taken, missed, reasons: reasons.map(words),
       targets: targets.map(([address, name, where, cases, times, wrong]) => ({ address: address && `0x${address}`, name: words(name), line: words(where), cases: words(cases), count: times, missed: wrong })),
     }]));
-    this.lines = new Map(detail.lines.map(([place, executed, taken, missed, cycles, source]) => [words(place), { place: words(place), executed, taken, missed, cycles, source: words(source), code: [], weight: 0 }]));
+    this.lines = new Map(detail.lines.map(([place, executed, taken, missed, cycles, source]) => [
+      words(place), { place: words(place), executed, taken, missed, cycles, source: words(source), code: [], weight: 0 },
+    ]));
     this.blocks = detail.blocks.map(([start, end, times], number) => ({ number, start, end, count: times, code: [], loop: null }));
     detail.loops.forEach((loop) => loop.forEach((number) => { this.blocks[number].loop = loop; }));
     this.code = at.map((place, i) => {
@@ -214,7 +216,10 @@ class CodeView {
   row(row, i) {
     const cells = row.file != null ? [make("strong", {}, row.file)] : row.line ? this.lineCells(row) : this.codeCells(row.code);
     const isLine = Boolean(row.line), item = row.code ?? row.line;
-    const attributes = { id: `row-${i}`, class: `row ${row.file != null ? "file" : isLine ? "line" : "instruction"}${row.isGap ? " gap" : ""}`, "data-row": i, role: "treeitem", "aria-level": row.file != null ? 1 : isLine ? 2 : 3, "aria-selected": String(item != null && item === this.selected) };
+    const attributes = {
+      id: `row-${i}`, class: `row ${row.file != null ? "file" : isLine ? "line" : "instruction"}${row.isGap ? " gap" : ""}`, "data-row": i,
+      role: "treeitem", "aria-level": row.file != null ? 1 : isLine ? 2 : 3, "aria-selected": String(item != null && item === this.selected),
+    };
     if (isLine && this.order === "source" && row.line.code.length) attributes["aria-expanded"] = String(this.open.has(row.line));
     const made = make("div", attributes, ...cells);
     made.style.top = `${ROW * i}px`;
@@ -227,13 +232,19 @@ class CodeView {
     return [
       make("span", { class: `share ${heat(part)}` }, line.weight ? percent(part) : ""), make("span", { class: "count" }, line.executed ? grouped(line.executed) : ""),
       make("span", { class: "fold" }, mark), make("span", { class: "number" }, String(line.number)), make("span", { class: "source" }, line.source ?? ""),
-      make("span", { class: "chips" }, line.taken != null ? make("span", { class: "chip" }, `taken ${percent(line.taken)}`) : null, line.missed ? make("span", { class: "chip miss" }, `${grouped(line.missed)} mispredicted`) : null, line.cycles ? make("span", { class: "chip" }, `${grouped(Math.round(line.cycles))} cycles`) : null),
+      make(
+        "span", { class: "chips" }, line.taken != null ? make("span", { class: "chip" }, `taken ${percent(line.taken)}`) : null,
+        line.missed ? make("span", { class: "chip miss" }, `${grouped(line.missed)} mispredicted`) : null,
+        line.cycles ? make("span", { class: "chip" }, `${grouped(Math.round(line.cycles))} cycles`) : null,
+      ),
     ];
   }
   codeCells(each) {
     if (each.words == null) return [make("span", { class: "cold" }, `${grouped(each.size)} instructions never ran, from ${inFile(this.code.address(each.at))}`)];
     return [
-      make("span", { class: `share ${heat(each.count / this.code.largest)}` }, each.count ? percent(each.count / this.code.total) : ""), make("span", { class: "count" }, each.count ? grouped(each.count) : ""),
+      make(
+        "span", { class: `share ${heat(each.count / this.code.largest)}` }, each.count ? percent(each.count / this.code.total) : "",
+      ), make("span", { class: "count" }, each.count ? grouped(each.count) : ""),
       make("span", { class: "address" }, inFile(this.code.address(each.at))), make("span", { class: "words" }, each.words), make("span", { class: "chips" }, ...this.chips(each)),
     ];
   }
@@ -245,7 +256,10 @@ class CodeView {
     return [
       taken == null ? null : make("span", { class: "chip" }, `taken ${percent(taken / (taken + past))}`),
       wrong ? make("span", { class: "chip miss" }, `missed ${percent(wrong / (right + wrong))}`) : null,
-      target && !own ? make("span", { class: "chip" }, "→ ", link(target.address && placeOf(target.address), shortened(target.name, 28), { tabindex: -1 }), branch.targets.length > 1 ? ` +${branch.targets.length - 1}` : "") : null,
+      target && !own ? make(
+        "span", { class: "chip" }, "→ ", link(target.address && placeOf(target.address), shortened(target.name, 28), { tabindex: -1 }),
+        branch.targets.length > 1 ? ` +${branch.targets.length - 1}` : "",
+      ) : null,
     ];
   }
 

@@ -69,7 +69,10 @@ function indexFunctions() {
   const { columns = [], rows = [], pieces = [] } = data.functions ?? {};
   const at = Object.fromEntries(columns.map((column, i) => [column.name, i]));
   rows.forEach((row, i) => {
-    const found = { row, start: pieces[i][0][0], name: text(row[at.function]), file: at.file == null ? "" : text(row[at.file]), line: text(row[at.line]), share: row[at.instructions_share] ?? row[at.branches_share] };
+    const found = {
+      row, start: pieces[i][0][0], name: text(row[at.function]), file: at.file == null ? "" : text(row[at.file]), line: text(row[at.line]),
+      share: row[at.instructions_share] ?? row[at.branches_share],
+    };
     functions.rows.push(found);
     functions.byStart.set(found.start, found);
     if (!functions.byName.has(found.name)) functions.byName.set(found.name, found);

@@ -56,9 +56,16 @@ function buildFlame(place, select, isChange) {
   const said = make("p", { class: "faint", "aria-live": "polite" });
   const drawing = make("div", { class: "flame", tabindex: 0, role: "application", "aria-label": "Flame graph: arrow keys move, Enter zooms in, Escape out" });
   place.append(
-    make("div", { class: "tools" }, make("h2", {}, isChange ? "Differential flame graph" : "Flame graph"), flames.length > 1 ? labelled("of", choice) : null, find, focus, ignore, labelled("inverted", invert)),
+    make(
+      "div", { class: "tools" }, make("h2", {}, isChange ? "Differential flame graph" : "Flame graph"),
+      flames.length > 1 ? labelled("of", choice) : null, find, focus, ignore, isChange ? null : labelled("inverted", invert),
+    ),
     said, drawing,
-    notes(["Wider is more; callers stand above what they call, inverted below. A click or Enter zooms in.", "Of “Calls” each function has the instructions that ran in it, shared among its callers by how often they called it.", ...(isChange ? ["Red frames have a larger share than before, blue ones a smaller."] : [])]),
+    notes([
+      "Wider is more; callers stand above what they call, inverted below. A click or Enter zooms in.",
+      "Of “Calls” each function has the instructions that ran in it, shared among its callers by how often they called it.",
+      ...(isChange ? ["Red frames have a larger share than before, blue ones a smaller."] : []),
+    ]),
   );
   let chart = null, at = null;
   const frames = () => d3.select(drawing).selectAll("g.frame");
@@ -70,7 +77,13 @@ function buildFlame(place, select, isChange) {
     const was = before == null ? "" : `, before ${percent(before / whole)}`;
     said.textContent = `${name}: ${percent(value / whole)} of ${unit}${was}`;
     const found = functions.byName.get(name);
-    select(name, [[unit, grouped(value)], ["share", percent(value / whole)], ["before", before == null ? null : percent(before / whole)], ["own", grouped(own)], ["code", found && link(`f-${found.start}`, "open")]]);
+    select(
+      name,
+      [
+        [unit, grouped(value)], ["share", percent(value / whole)], ["before", before == null ? null : percent(before / whole)],
+        ["own", grouped(own)], ["code", found && link(`f-${found.start}`, "open")],
+      ],
+    );
   };
   const show = () => {
     let root = treeOf(flames[Number(choice.value)]);
@@ -115,7 +128,11 @@ function buildCallTree(place, select) {
   const row = ({ name, value, own, children }) => ({ id: id++, name, value, own, ...(children.length ? { _children: children.map(row) } : {}) });
   const drawn = make("div", { class: "table" });
   place.append(make("div", { class: "tools" }, make("h2", {}, `Call tree: ${flame.title.toLowerCase()}`)), drawn);
-  const part = (field, title) => ({ title, field, width: 140, hozAlign: "right", cssClass: "number", headerSortStartingDir: "desc", titleFormatter: () => button(title, () => {}), formatter: (cell) => make("span", {}, bar(cell.getValue() / whole), ` ${percent(cell.getValue() / whole)}`) });
+  const part = (field, title) => ({
+    title, field, width: 140, hozAlign: "right", cssClass: "number", headerSortStartingDir: "desc",
+    titleFormatter: () => button(title, () => {}),
+    formatter: (cell) => make("span", {}, bar(cell.getValue() / whole), ` ${percent(cell.getValue() / whole)}`),
+  });
   const made = new Tabulator(drawn, {
     data: [row(treeOf(flame))], dataTree: true, dataTreeStartExpanded: (_, level) => level < 2, layout: "fitColumns", height: "100%", selectableRows: 1, index: "id",
     columns: [

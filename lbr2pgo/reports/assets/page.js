@@ -13,8 +13,14 @@ function catalogue() {
     { name: "overview", tab: "where", title: "Overview", build: (place) => { if (data.flames.length) buildFlame(place, tellFigures, false); } },
     ...some(data.functions?.rows.length, { name: "code", tab: "where", title: "Code" }, { name: "graph", tab: "layout", title: "Control flow" }),
     ...some(data.functions?.rows.length, { name: "functions", tab: "where", title: "Functions", build: (place) => buildTable({ ...data.functions, name: "functions" }, place, tellRow) }),
-    ...some(data.flames.length, { name: "flame", tab: "where", title: "Flame graph", build: (place) => buildFlame(place, tellFigures, false) }, { name: "calls", tab: "where", title: "Call tree", build: (place) => buildCallTree(place, tellFigures) }),
-    ...some(data.flames.some(({ frames }) => frames[0].length > 4), { name: "flame-changes", tab: "changes", title: "Differential flame graph", build: (place) => buildFlame(place, tellFigures, true) }),
+    ...some(
+      data.flames.length, { name: "flame", tab: "where", title: "Flame graph", build: (place) => buildFlame(place, tellFigures, false) },
+      { name: "calls", tab: "where", title: "Call tree", build: (place) => buildCallTree(place, tellFigures) },
+    ),
+    ...some(
+      data.flames.some(({ frames }) => frames[0].length > 4),
+      { name: "flame-changes", tab: "changes", title: "Differential flame graph", build: (place) => buildFlame(place, tellFigures, true) },
+    ),
     { name: "quality", tab: "quality", title: "Recording" },
     ...tables,
     ...some(data.charts.length, { name: "charts", tab: "why", title: "Latency charts", build: buildCharts }),
@@ -66,7 +72,13 @@ async function openFunction(name, start, within) {
   const code = await codeOf(start);
   show(name);
   if (!code) {
-    section.replaceChildren(make("h2", {}, found?.name ?? "No such function"), make("p", {}, `Its code is not in this page, which holds that of the ${data.inside.length} hottest functions: `, make("code", {}, "--functions N"), " holds more, and ", make("code", {}, "lbr2pgo view --serve 0"), " all."));
+    section.replaceChildren(
+      make("h2", {}, found?.name ?? "No such function"),
+      make(
+        "p", {}, `Its code is not in this page, which holds that of the ${data.inside.length} hottest functions: `,
+        make("code", {}, "--functions N"), " holds more, and ", make("code", {}, "lbr2pgo view --serve 0"), " all.",
+      ),
+    );
     if (found) tellFunction(found);
     state.code = null;
     return;
@@ -103,7 +115,9 @@ async function* hits(words) {
   }
   for (const start of data.inside) {
     const code = await codeOf(start);
-    for (const line of code.lines.values()) if (`${line.place} ${line.source ?? ""}`.toLowerCase().includes(words)) yield [`f-${start}/${encodeURIComponent(line.place)}`, `source ${line.place} ${line.source ?? ""}`];
+    for (const line of code.lines.values()) if (`${line.place} ${line.source ?? ""}`.toLowerCase().includes(words)) yield [
+      `f-${start}/${encodeURIComponent(line.place)}`, `source ${line.place} ${line.source ?? ""}`,
+    ];
     for (const each of code.code) {
       const words_ = `${inFile(code.address(each.at))} ${each.words ?? ""}`;
       if (words_.toLowerCase().includes(words)) yield [`f-${start}/${code.address(each.at)}`, `${code.name}: ${words_}`];

@@ -99,7 +99,11 @@ function buildFunctionList(place, measure, search) {
   const name = columns.findIndex((column) => column.name === "function");
   const formatter = (cell) => {
     const { owner } = cell.getData(), share = owner.row[Number(measure.value)];
-    return make("span", { class: "entry", title: owner.name }, link(`f-${owner.start}`, owner.name, { tabindex: -1 }), bar(share), make("span", { class: "share" }, share == null ? "" : percent(share)));
+    return make(
+      "span", { class: "entry", title: owner.name },
+      link(`f-${owner.start}`, owner.name.replaceAll("(anonymous namespace)::", ""), { tabindex: -1 }), bar(share),
+      make("span", { class: "share" }, share == null ? "" : percent(share)),
+    );
   };
   const made = new Tabulator(place, {
     data: functions.rows.map((owner) => ({ id: owner.start, owner, file: owner.file === own ? "" : owner.file })),
