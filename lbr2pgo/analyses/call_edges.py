@@ -8,7 +8,7 @@ import numpy as np
 
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.places import file_column
-from lbr2pgo.analyses.table import Column, Table, Unit, Value, build
+from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit, Value, build
 from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.program.code.instructions import CALLS, Kind
 from lbr2pgo.support.addresses import image_addresses
@@ -35,8 +35,8 @@ def call_edges(evidence: Evidence, top: int | None = TOP) -> Table:
     order = np.argsort(-count.astype(np.int64), kind="stable")[:top]
     total = int(flow.branches.count[is_call].sum())
     columns = [
-        (Column("share", "share", Unit.SHARE), (count[order] / max(total, 1)).tolist()),
-        (Column("count", "count", Unit.COUNT), count[order].tolist()),
+        (Column("share", "share", Unit.SHARE, FIGURE), (count[order] / max(total, 1)).tolist()),
+        (Column("count", "count", Unit.COUNT, FIGURE), count[order].tolist()),
         *_columns(evidence, "caller", caller[order]),
         *_columns(evidence, "callee", callee[order]),
     ]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from lbr2pgo.analyses.evidence import TOP, Evidence
-from lbr2pgo.analyses.table import Column, Table, Unit, empty
+from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit, empty
 from lbr2pgo.evidence.call_stacks import CALL_STACKS, OUTSIDE
 
 NAME = "call-stacks"
@@ -17,11 +17,11 @@ SMALLEST = 0.005
 """Branches of the tree with a smaller share of all samples are not listed."""
 
 _FUNCTIONS = (
-    Column("total_share", "with callees", Unit.SHARE),
-    Column("own_share", "itself", Unit.SHARE),
+    Column("total_share", "with callees", Unit.SHARE, FIGURE),
+    Column("own_share", "itself", Unit.SHARE, FIGURE),
     Column("total", "samples with callees", Unit.COUNT),
     Column("own", "samples itself", Unit.COUNT),
-    Column("function", "function", Unit.FUNCTION),
+    Column("function", "function", Unit.FUNCTION, FIGURE),
 )
 NOT_RECORDED = (
     "The recording holds no call stacks: record with lbr2pgo record --call-graph, or perf record "
@@ -141,8 +141,8 @@ def _tree(root: Node) -> Table:
     ]
     columns = (
         Column("depth", "depth", Unit.COUNT),
-        Column("function", "function", Unit.FUNCTION),
-        Column("total_share", "with callees", Unit.SHARE),
+        Column("function", "function", Unit.FUNCTION, FIGURE),
+        Column("total_share", "with callees", Unit.SHARE, FIGURE),
         Column("total", "samples with callees", Unit.COUNT),
         Column("own", "samples itself", Unit.COUNT),
     )
@@ -152,8 +152,8 @@ def _tree(root: Node) -> Table:
 def _folded(evidence: Evidence, top: int | None) -> Table:
     lines = sorted(folded(evidence), key=lambda line: (-line[1], line[0]))
     columns = (
-        Column("samples", "samples", Unit.COUNT),
-        Column("stack", "stack, outermost first", Unit.TEXT),
+        Column("samples", "samples", Unit.COUNT, FIGURE),
+        Column("stack", "stack, outermost first", Unit.TEXT, FIGURE),
     )
     rows = tuple((count, text) for text, count in lines[:top])
     return Table(f"{NAME}-folded", "Most frequent call stacks", columns, rows, (), len(lines))

@@ -9,7 +9,7 @@ from itertools import groupby
 from lbr2pgo.analyses.call_stacks import NOT_RECORDED, NamedStack, Node, named_stacks
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.places import OUTSIDE
-from lbr2pgo.analyses.table import Column, Table, Unit, empty
+from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit, empty
 from lbr2pgo.evidence.call_stacks import CALL_STACKS
 
 NAME = "callers"
@@ -24,8 +24,8 @@ DEEPEST = 12
 
 _COLUMNS = (
     Column("depth", "depth", Unit.COUNT),
-    Column("function", "function, its callers below", Unit.FUNCTION),
-    Column("share", "of its samples", Unit.SHARE),
+    Column("function", "function, its callers below", Unit.FUNCTION, FIGURE),
+    Column("share", "of its samples", Unit.SHARE, FIGURE),
     Column("total", "samples with callees", Unit.COUNT),
     Column("own", "samples itself", Unit.COUNT),
 )

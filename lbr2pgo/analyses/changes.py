@@ -19,7 +19,7 @@ from lbr2pgo.analyses import hot_functions, latency, mispredictions, outcomes
 from lbr2pgo.analyses.confidence import difference, wilson
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.latency import TimedRun
-from lbr2pgo.analyses.table import Column, Table, Unit, Value, build
+from lbr2pgo.analyses.table import DETAIL, FIGURE, Column, Table, Unit, Value, build
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.support.addresses import ImageAddresses, image_array, slot_of
 from lbr2pgo.support.arrays import F64, I64
@@ -157,8 +157,11 @@ def _table(
         f"{title}: changes",
         [
             *columns,
-            (Column("function", "function", Unit.FUNCTION), [function for function, _ in words]),
-            (Column("line", "source line", Unit.LOCATION), [line for _, line in words]),
+            (
+                Column("function", "function", Unit.FUNCTION, FIGURE),
+                [function for function, _ in words],
+            ),
+            (Column("line", "source line", Unit.LOCATION, FIGURE), [line for _, line in words]),
         ],
         notes=_unmatched(len(after.share) - len(both), len(before.share) - len(both)),
         found=len(both),
@@ -176,13 +179,19 @@ def _changed(new: F64, old: F64, top: int | None) -> tuple[I64, list[tuple[Colum
     low, high = difference(new[0], (new[1], new[2]), old[0], (old[1], old[2]))
     sure = (low > 0) | (high < 0)
     rows = np.lexsort((-np.abs(change), ~sure))[:top]
-    shares = (("old", "old", old[0]), ("new", "new", new[0]), ("change", "change", change),
-              ("change_low", "at least", low), ("change_high", "at most", high))  # fmt: skip
+    shares = (
+        ("old", "old", FIGURE, old[0]),
+        ("new", "new", FIGURE, new[0]),
+        ("change", "change", FIGURE, change),
+        ("change_low", "at least", DETAIL, low),
+        ("change_high", "at most", DETAIL, high),
+    )
     columns: list[tuple[Column, list[Value]]] = [
-        (Column(name, title, Unit.SHARE), values[rows].tolist()) for name, title, values in shares
+        (Column(name, title, Unit.SHARE, priority), values[rows].tolist())
+        for name, title, priority, values in shares
     ]
     words: list[Value] = ["yes" if each else "no" for each in sure[rows].tolist()]
-    return rows, [*columns, (Column("sure", "more than chance", Unit.TEXT), words)]
+    return rows, [*columns, (Column("sure", "more than chance", Unit.TEXT, FIGURE), words)]
 
 
 def _unmatched(new: int, old: int) -> tuple[str, ...]:
@@ -298,10 +307,12 @@ def _latency(new: Compared, old: Compared, top: int | None) -> Table:
     places = new.evidence.names.of(np.array([run.start for run, _ in pairs], np.uint64))
     columns: list[tuple[Column, Sequence[Value]]] = []
     for name, times in (("old", before), ("new", after)):
-        mean = Column(f"{name}_mean", f"{name} trimmed mean", Unit.CYCLES, of_processor=True)
-        modes = Column(f"{name}_modes", f"{name} modes", Unit.TEXT, of_processor=True)
+        mean = Column(
+            f"{name}_mean", f"{name} trimmed mean", Unit.CYCLES, FIGURE, of_processor=True
+        )
+        modes = Column(f"{name}_modes", f"{name} modes", Unit.TEXT, FIGURE, of_processor=True)
         columns.append((mean, [each.trimmed_mean for each in times]))
         columns.append((modes, [each.told for each in times]))
-    columns.append((Column("function", "function", Unit.FUNCTION), places.function))
-    columns.append((Column("line", "source line", Unit.LOCATION), places.line))
+    columns.append((Column("function", "function", Unit.FUNCTION, FIGURE), places.function))
+    columns.append((Column("line", "source line", Unit.LOCATION, FIGURE), places.line))
     return build("changes-latency", "Cycles of blocks: changes", columns)

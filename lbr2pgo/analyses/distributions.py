@@ -37,10 +37,14 @@ class Mode:
     places: tuple[int, int] | None = None
     """Of several places, from where to where 98 % of the values are."""
 
+    @property
+    def at(self) -> str:
+        """Where it lies."""
+        return f"{self.cycles}" if self.places is None else "{} to {}".format(*self.places)
+
     def __str__(self) -> str:
         missed = "" if self.mispredicted is None else f", {self.mispredicted:.0%} mispredicted"
-        at = f"{self.cycles}" if self.places is None else "{} to {}".format(*self.places)
-        return f"{at} ({self.share:.0%}{missed})"
+        return f"{self.at} ({self.share:.0%}{missed})"
 
 
 @table
@@ -176,9 +180,17 @@ class Distribution:
         '80 (2), 300'
         """
         if self.measured >= FEWEST:
-            return " · ".join(map(str, self.modes()))
+            return " · ".join(f"{mode.at} {100 * mode.share:.0f} %" for mode in self.modes())
         seen = zip(self.cycles.tolist(), self.count.tolist(), strict=True)
         return ", ".join(f"{value} ({n})" if n > 1 else f"{value}" for value, n in seen)
+
+    @property
+    def told_mispredicted(self) -> str | None:
+        """The share mispredicted of each of `modes`, in their order; None where none is known."""
+        shares = [mode.mispredicted for mode in self.modes()]
+        if all(share is None for share in shares):
+            return None
+        return " · ".join("?" if each is None else f"{100 * each:.0f} %" for each in shares)
 
     def _part(self, first: int, past: int) -> Distribution:
         rows = slice(first, past)

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from lbr2pgo.analyses.costs import Costs, Pair
 from lbr2pgo.analyses.evidence import TOP
-from lbr2pgo.analyses.table import Column, Table, Unit, Value, build
+from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit, Value, build
 from lbr2pgo.model.exact_counts import Totals
 from lbr2pgo.support.dataclass import dataclass
 
@@ -166,9 +166,9 @@ def _compared(
     keys = sorted((key for key in saved if saved[key]), key=lambda k: (-abs(saved[k]), str(k)))
     shown = keys[:top]
     columns: list[tuple[Column, list[Value]]] = [
-        (Column("share", "of the difference", Unit.SHARE),
+        (Column("share", "of the difference", Unit.SHARE, FIGURE),
          [saved[key] / whole if whole else None for key in shown]),
-        (Column("saved", "fewer in B", Unit.COUNT), [saved[key] for key in shown]),
+        (Column("saved", "fewer in B", Unit.COUNT, FIGURE), [saved[key] for key in shown]),
         (Column("a", "A", Unit.COUNT), [first[key] for key in shown]),
         (Column("b", "B", Unit.COUNT), [second[key] for key in shown]),
         (Column(key_name, key_name, unit), [_words(key)[0] for key in shown]),

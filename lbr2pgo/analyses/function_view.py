@@ -7,7 +7,7 @@ import numpy as np
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.flow_graph import FlowGraph, flow_graph
 from lbr2pgo.analyses.outcomes import estimate
-from lbr2pgo.analyses.table import Column, Table, Unit, Value
+from lbr2pgo.analyses.table import FIGURE, SPARE, Column, Table, Unit, Value
 from lbr2pgo.evidence.cycle_counts import CYCLES
 from lbr2pgo.evidence.duplicates import DUPLICATES
 from lbr2pgo.evidence.effective_samples import SPREAD
@@ -24,12 +24,12 @@ NEEDS = (SINGLE_BRANCHES, SPREAD, DUPLICATES, CYCLES)
 """What it asks the samples for: as `outcomes` does, and for figures by source line."""
 
 _COLUMNS = (
-    Column("count", "executed", Unit.COUNT),
-    Column("block", "block", Unit.COUNT),
+    Column("count", "executed", Unit.COUNT, FIGURE),
+    Column("block", "block", Unit.COUNT, SPARE),
     Column("address", "address", Unit.ADDRESS),
-    Column("instruction", "instruction", Unit.TEXT),
+    Column("instruction", "instruction", Unit.TEXT, FIGURE),
     Column("line", "source line", Unit.LOCATION),
-    Column("taken_share", "taken", Unit.SHARE),
+    Column("taken_share", "taken", Unit.SHARE, FIGURE),
     Column("leads_to", "leads to", Unit.TEXT),
 )
 
@@ -61,15 +61,19 @@ def function_view(evidence: Evidence, region: int) -> Annotated:
 def instruction_texts(program: Program, region: int) -> list[tuple[int, str]]:
     """Image address and text of each instruction of a region and its fragments."""
     regions = program.regions
-    file, start = program.file_of(int(regions.start[region]))
-    moved = int(regions.start[region]) - start
     return [
-        (address + moved, words)
+        line
         for piece in regions.families(np.array([region])).tolist()
-        for address, _, words in text(
-            file.image, int(regions.start[piece]) - moved, int(regions.end[piece]) - moved
-        )
+        for line in texts_between(program, int(regions.start[piece]), int(regions.end[piece]))
     ]
+
+
+def texts_between(program: Program, start: int, end: int) -> list[tuple[int, str]]:
+    """Image address and text of each instruction from an address to before another one."""
+    file, in_file = program.file_of(start)
+    moved = start - in_file
+    lines = text(file.image, in_file, end - moved)
+    return [(address + moved, words) for address, _, words in lines]
 
 
 def _code(evidence: Evidence, region: int, graph: FlowGraph) -> list[tuple[Value, ...]]:

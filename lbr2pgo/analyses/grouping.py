@@ -15,7 +15,7 @@ import numpy as np
 
 from lbr2pgo.analyses.cases import case_values, conditions
 from lbr2pgo.analyses.evidence import TOP, Evidence
-from lbr2pgo.analyses.table import Column, Table, Unit, Value, build
+from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit, Value, build
 from lbr2pgo.evidence.entries import ENTRIES, EntryCounts
 from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.model.branch_stacks import (
@@ -173,8 +173,8 @@ def grouped(evidence: Evidence, keys: Sequence[str], top: int | None = TOP) -> T
     order = np.argsort(-count, kind="stable")[:top]
     total = max(int(count.sum()), 1)
     columns: list[tuple[Column, list[Value]]] = [
-        (Column("share", "share", Unit.SHARE), (count[order] / total).tolist()),
-        (Column("count", "count", Unit.COUNT), count[order].tolist()),
+        (Column("share", "share", Unit.SHARE, FIGURE), (count[order] / total).tolist()),
+        (Column("count", "count", Unit.COUNT, FIGURE), count[order].tolist()),
     ]
     for key, (values, _), numbers in zip(keys, found, unique[:, order], strict=True):
         told = [values[number] for number in numbers.tolist()]

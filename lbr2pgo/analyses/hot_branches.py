@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from lbr2pgo.analyses.evidence import TOP, Evidence
-from lbr2pgo.analyses.table import Column, Table, Unit, build
+from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit, build
 from lbr2pgo.model.branch_counts import FROM, TO
 
 NAME = "hot-branches"
@@ -31,8 +31,8 @@ def hot_branches(evidence: Evidence, top: int | None = TOP) -> Table:
         NAME,
         TITLE,
         [
-            (Column("share", "share", Unit.SHARE), [n / total for n in count]),
-            (Column("count", "count", Unit.COUNT), count),
+            (Column("share", "share", Unit.SHARE, FIGURE), [n / total for n in count]),
+            (Column("count", "count", Unit.COUNT, FIGURE), count),
             *source.columns("from_", "from "),
             *target.columns("to_", "to "),
         ],

@@ -10,7 +10,7 @@ import numpy as np
 
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.latency import valid_cycles
-from lbr2pgo.analyses.table import Column, Table, Unit, Value, build
+from lbr2pgo.analyses.table import FIGURE, SPARE, Column, Priority, Table, Unit, Value, build
 from lbr2pgo.model.branch_counts import FROM
 from lbr2pgo.model.branch_stacks import MISSING, SATURATED
 from lbr2pgo.support.addresses import ImageAddresses
@@ -71,8 +71,8 @@ def hot_functions(evidence: Evidence, top: int | None = TOP) -> Table:
     missed = _missed(evidence, totals, chosen)
     places = evidence.names.of(evidence.program.regions.start[chosen])
     columns: list[tuple[Column, list[Value]]] = [
-        _share("instructions_share", "instructions", totals.instructions, chosen),
-        _share("branches_share", "branches", totals.branches, chosen),
+        _share("instructions_share", "instructions", totals.instructions, chosen, FIGURE),
+        _share("branches_share", "branches", totals.branches, chosen, FIGURE),
         _share("cycles_share", "cycles", totals.cycles, chosen, of_processor=True),
         *missed,
         (Column("branches", "taken branches", Unit.COUNT), totals.branches[chosen].tolist()),
@@ -98,10 +98,16 @@ def _hottest(evidence: Evidence, totals: FunctionTotals) -> I64:
 
 
 def _share(
-    name: str, title: str, values: U64, chosen: I64, *, of_processor: bool = False
+    name: str,
+    title: str,
+    values: U64,
+    chosen: I64,
+    priority: Priority = Priority.DETAIL,
+    *,
+    of_processor: bool = False,
 ) -> tuple[Column, list[Value]]:
     """Each function's part of all; None where nothing was counted."""
-    column = Column(name, title, Unit.SHARE, of_processor=of_processor)
+    column = Column(name, title, Unit.SHARE, priority, of_processor)
     total = float(values.sum())
     shares: F64 = values[chosen] / max(total, 1.0)
     return column, shares.tolist() if total else [None] * len(chosen)
@@ -111,7 +117,7 @@ def _missed(
     evidence: Evidence, totals: FunctionTotals, chosen: I64
 ) -> list[tuple[Column, list[Value]]]:
     """Mispredicted branches and their part of all of them."""
-    column = Column("mispredicted", "mispredicted", Unit.COUNT, of_processor=True)
+    column = Column("mispredicted", "mispredicted", Unit.COUNT, SPARE, of_processor=True)
     share = _share(
         "mispredicted_share", "mispredictions", totals.mispredicted, chosen, of_processor=True
     )

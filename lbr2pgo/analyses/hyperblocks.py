@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lbr2pgo.analyses.chains import executed_chains, plan_paths, saved_branches, went
+from lbr2pgo.analyses.chains import Chain, executed_chains, plan_paths, saved_branches, went
 from lbr2pgo.analyses.evidence import TOP, Evidence
-from lbr2pgo.analyses.flow_graph import flow_graph, hottest_regions
-from lbr2pgo.analyses.table import Column, Table, Unit, Value, empty
+from lbr2pgo.analyses.flow_graph import FlowGraph, flow_graph, hottest_regions
+from lbr2pgo.analyses.function_view import texts_between
+from lbr2pgo.analyses.table import FIGURE, SPARE, Column, Table, Unit, Value, build, empty
 from lbr2pgo.evidence.collector import Finding
 from lbr2pgo.evidence.path_counts import PATHS, PathCounts, paths_along
-from lbr2pgo.support.addresses import in_file
+from lbr2pgo.support.addresses import image_array, in_file
 from lbr2pgo.support.dataclass import dataclass
 
 NAME = "hyperblocks"
@@ -20,22 +21,29 @@ TITLE = "Hyperblocks"
 
 _COLUMNS = (
     Column("function_share", "function's share", Unit.SHARE),
-    Column("share", "share in function", Unit.SHARE),
-    Column("path_share", "whole way", Unit.SHARE),
-    Column("path_low", "at least", Unit.SHARE),
-    Column("path_high", "at most", Unit.SHARE),
+    Column("share", "share in function", Unit.SHARE, FIGURE),
+    Column("path_share", "whole way", Unit.SHARE, FIGURE),
+    Column("path_low", "at least", Unit.SHARE, SPARE),
+    Column("path_high", "at most", Unit.SHARE, SPARE),
     Column("blocks", "blocks", Unit.COUNT),
-    Column("bytes", "bytes", Unit.COUNT),
+    Column("bytes", "bytes", Unit.COUNT, SPARE),
     Column("executions", "executions", Unit.COUNT),
     Column("paths", "seen whole", Unit.COUNT),
-    Column("likelihood", "by its edges", Unit.SHARE),
+    Column("likelihood", "by its edges", Unit.SHARE, SPARE),
     Column("pieces", "pieces", Unit.COUNT),
-    Column("saved", "taken branches saved", Unit.COUNT),
-    Column("function", "function", Unit.FUNCTION),
-    Column("line", "source line", Unit.LOCATION),
+    Column("saved", "taken branches saved", Unit.COUNT, FIGURE),
+    Column("function", "function", Unit.FUNCTION, FIGURE),
+    Column("line", "source line", Unit.LOCATION, FIGURE),
     Column("address", "address", Unit.ADDRESS),
-    Column("chain", "blocks of the chain", Unit.TEXT),
-    Column("instructions", "instructions of each", Unit.TEXT),
+    Column("chain", "blocks of the chain", Unit.TEXT, SPARE),
+    Column("instructions", "instructions of each", Unit.TEXT, SPARE),
+)
+_CODE_COLUMNS = (
+    Column("block", "block", Unit.COUNT),
+    Column("count", "executed", Unit.COUNT, FIGURE),
+    Column("address", "address", Unit.ADDRESS),
+    Column("instruction", "instruction", Unit.TEXT, FIGURE),
+    Column("line", "source line", Unit.LOCATION),
 )
 _NOTE = (
     "Executions is how often the chain was entered at its first block; whole way is the part of "
@@ -50,10 +58,10 @@ def paths_followed(known: Evidence, top: int | None = TOP) -> Finding[PathCounts
     return paths_along(plan_paths(known, top), PATHS)
 
 
-def hyperblocks(evidence: Evidence, top: int | None = TOP) -> Table:
-    """The hottest chains of the hottest functions."""
+def hyperblocks(evidence: Evidence, top: int | None = TOP) -> tuple[Table, ...]:
+    """The hottest chains of the hottest functions, and the code of the hottest one."""
     if not evidence.flow.executed.any():
-        return empty(NAME, TITLE, _COLUMNS, *evidence.run_notes())
+        return (empty(NAME, TITLE, _COLUMNS, *evidence.run_notes()),)
     found = [
         row
         for region, share in hottest_regions(evidence, top)
@@ -63,7 +71,32 @@ def hyperblocks(evidence: Evidence, top: int | None = TOP) -> Table:
     rows = tuple(row.values for row in found[:top])
     no_paths = () if evidence.limits.has_samples else (_NO_PATHS,)
     notes = (_NOTE, *no_paths, *evidence.line_notes())
-    return Table(NAME, TITLE, _COLUMNS, rows, notes, len(found))
+    table = Table(NAME, TITLE, _COLUMNS, rows, notes, len(found))
+    return (table, _code(evidence, found[0])) if found else (table,)
+
+
+def _code(evidence: Evidence, row: _Row) -> Table:
+    """A chain's instructions, block after block as it runs."""
+    cfg, flow = row.graph.cfg, evidence.flow
+    lines = [
+        (number, *line)
+        for number, block in enumerate(row.chain.blocks, 1)
+        for line in texts_between(
+            evidence.program, int(cfg.block_start[block]), int(cfg.block_end[block])
+        )
+    ]
+    addresses = image_array(address for _, address, _ in lines)
+    executed = np.append(flow.executed, np.uint64(0))[flow.instructions.index_of(addresses)]
+    blocks, places, texts = zip(*lines, strict=True)
+    columns = list(
+        zip(
+            _CODE_COLUMNS,
+            (blocks, executed.tolist(), places, texts, evidence.names.lines(addresses)),
+            strict=True,
+        )
+    )
+    name = evidence.names.region(row.region)
+    return build(f"{NAME}-code", f"Code of the hottest hyperblock, in {name}", columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +105,9 @@ class _Row:
     """The chain's part of all instructions executed."""
     address: int
     values: tuple[Value, ...]
+    region: int
+    graph: FlowGraph
+    chain: Chain
 
 
 def _rows(evidence: Evidence, region: int, function_share: float) -> Iterator[_Row]:
@@ -105,4 +141,4 @@ def _rows(evidence: Evidence, region: int, function_share: float) -> Iterator[_R
             " ".join(f"{in_file(start):#x}" for start in starts.tolist()),
             " ".join(map(str, (last - rows + 1).tolist())),
         )
-        yield _Row(function_share * share, address, values)
+        yield _Row(function_share * share, address, values, region, graph, chain)

@@ -6,7 +6,7 @@ import numpy as np
 
 from lbr2pgo.analyses.cases import case_values
 from lbr2pgo.analyses.evidence import TOP, Evidence
-from lbr2pgo.analyses.table import Column, Table, Unit, build
+from lbr2pgo.analyses.table import FIGURE, SPARE, Column, Table, Unit, build
 from lbr2pgo.model.branch_counts import TO
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.replay.replay import INDIRECT
@@ -85,8 +85,8 @@ def _by_site(evidence: Evidence, sites: _Sites, top: int | None, notes: tuple[st
         for promoted, each in zip(_PROMOTED, covered, strict=True)
     ]
     columns = [
-        (Column("kind", "kind", Unit.TEXT), _kinds(evidence, sites.address[:top])),
-        (Column("count", "count", Unit.COUNT), sites.count[:top].tolist()),
+        (Column("kind", "kind", Unit.TEXT, FIGURE), _kinds(evidence, sites.address[:top])),
+        (Column("count", "count", Unit.COUNT, FIGURE), sites.count[:top].tolist()),
         (Column("targets", "targets", Unit.COUNT), sites.targets[:top].tolist()),
         *shares,
         *places.columns(),
@@ -130,17 +130,17 @@ def _by_target(evidence: Evidence, sites: _Sites, top: int | None, notes: tuple[
     columns = [
         *source.columns("site_", "site "),
         (
-            Column("case", "case", Unit.TEXT),
+            Column("case", "case", Unit.TEXT, FIGURE),
             case_values(evidence, from_, to),
         ),
-        (Column("share", "share", Unit.SHARE), (count / sites.count[site]).tolist()),
-        (Column("count", "count", Unit.COUNT), count.tolist()),
+        (Column("share", "share", Unit.SHARE, FIGURE), (count / sites.count[site]).tolist()),
+        (Column("count", "count", Unit.COUNT, FIGURE), count.tolist()),
         (
             Column("mispredicted", "mispredicted", Unit.COUNT, of_processor=True),
             branches.mispredicted[rows].tolist(),
         ),
         (
-            Column("prediction_unknown", "not known", Unit.COUNT),
+            Column("prediction_unknown", "not known", Unit.COUNT, SPARE),
             branches.prediction_unknown[rows].tolist(),
         ),
         *target.columns("target_", "target "),

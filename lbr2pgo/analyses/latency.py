@@ -14,7 +14,7 @@ from lbr2pgo.analyses.distributions import Distribution, kept_of
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.modes import FEWEST
 from lbr2pgo.analyses.source_lines import SourceLines
-from lbr2pgo.analyses.table import Column, Table, Unit, Value, build, empty
+from lbr2pgo.analyses.table import FIGURE, SPARE, Column, Table, Unit, Value, build, empty
 from lbr2pgo.evidence.cycle_counts import CYCLES, ITERATIONS, CycleCounts, merge
 from lbr2pgo.model.branch_stacks import MISSING, SATURATED
 from lbr2pgo.native.row_ids import RowIds
@@ -33,14 +33,15 @@ _ALL = slice(None)
 _PERCENTILES = (50, 90, 99)
 _JUMPS = (Kind.COND, Kind.JUMP)
 _COLUMNS = (
-    Column("count", "measured", Unit.COUNT),
-    Column("trimmed_mean", "trimmed mean", Unit.CYCLES, of_processor=True),
-    Column("mean", "mean cycles", Unit.CYCLES, of_processor=True),
-    Column("left_out", "left out", Unit.SHARE),
+    Column("count", "measured", Unit.COUNT, FIGURE),
+    Column("trimmed_mean", "trimmed mean", Unit.CYCLES, FIGURE, of_processor=True),
+    Column("mean", "mean cycles", Unit.CYCLES, SPARE, of_processor=True),
+    Column("left_out", "left out", Unit.SHARE, SPARE),
     *(Column(f"p{p}", f"{p} %", Unit.CYCLES, of_processor=True) for p in _PERCENTILES),
-    Column("modes", "modes", Unit.TEXT, of_processor=True),
-    Column("missing", "missing", Unit.COUNT),
-    Column("saturated", "saturated", Unit.COUNT),
+    Column("modes", "modes", Unit.TEXT, FIGURE, of_processor=True),
+    Column("modes_mispredicted", "mispredicted", Unit.TEXT, of_processor=True),
+    Column("missing", "missing", Unit.COUNT, SPARE),
+    Column("saturated", "saturated", Unit.COUNT, SPARE),
 )
 
 
@@ -121,8 +122,8 @@ def _are_loops(evidence: Evidence, back: CycleCounts) -> Bools:
 _NOTES = (
     "Rows are ranked by their trimmed mean times count. It leaves out the slowest hundredth: an "
     "interrupt falls into some run. “left out” is the share of its cycles in all.",
-    f"Of fewer than {FEWEST} measurements “modes” lists the values. A share “mispredicted” is of "
-    "those with a mispredicted branch before, at the end of, or within what was measured.",
+    f"Of fewer than {FEWEST} measurements “modes” lists the values. “Mispredicted” is, of each "
+    "mode, the share with a mispredicted branch before, at the end of, or within the measured.",
 )
 
 
@@ -260,6 +261,7 @@ def _statistics(distributions: Sequence[Distribution]) -> Columns:
             each.left_out,
             *(each.percentile(p) for p in _PERCENTILES),
             each.told,
+            each.told_mispredicted,
             each.missing,
             each.saturated,
         )
@@ -281,7 +283,7 @@ def _table(
     columns = [
         *_statistics([run.times for run in runs]),
         *places.columns(),
-        (Column("end_address", "ends at", Unit.ADDRESS), [run.end for run in runs]),
+        (Column("end_address", "ends at", Unit.ADDRESS, SPARE), [run.end for run in runs]),
     ]
     return build(name, title, columns, notes=notes, found=found)
 
@@ -300,7 +302,7 @@ def _by_line(
     members = [np.flatnonzero(group == line) for line in shown]
     columns: Columns = [
         *_statistics([_distribution(cycles, m) for m in members]),
-        (Column("line", "source line", Unit.LOCATION), list(lines.texts(shown))),
+        (Column("line", "source line", Unit.LOCATION, FIGURE), list(lines.texts(shown))),
     ]
     title = "Cycles of blocks by source line"
     notes += lines.notes(weight, "cycles")
@@ -334,9 +336,9 @@ def _rates(evidence: Evidence, blocks: Sequence[TimedRun]) -> Table:
     columns = (
         Column("function", "function", Unit.FUNCTION),
         Column("address", "address", Unit.ADDRESS),
-        Column("end_address", "ends at", Unit.ADDRESS),
-        Column("cycles", "cycles", Unit.CYCLES, of_processor=True),
-        Column("count", "count", Unit.COUNT),
-        Column("rate", "occurrence rate", Unit.SHARE),
+        Column("end_address", "ends at", Unit.ADDRESS, SPARE),
+        Column("cycles", "cycles", Unit.CYCLES, FIGURE, of_processor=True),
+        Column("count", "count", Unit.COUNT, FIGURE),
+        Column("rate", "occurrence rate", Unit.SHARE, FIGURE),
     )
     return Table(f"{NAME}-rates", "Occurrence rates", columns, rows)

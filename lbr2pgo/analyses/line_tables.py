@@ -9,7 +9,7 @@ import numpy as np
 from lbr2pgo.analyses import call_edges, hot_branches, mispredictions
 from lbr2pgo.analyses.confidence import wilson
 from lbr2pgo.analyses.evidence import TOP
-from lbr2pgo.analyses.table import Column, Table, Unit, Value, build, empty
+from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit, Value, build, empty
 from lbr2pgo.model.line_branches import LineBranches
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.dataclass import dataclass
@@ -21,8 +21,8 @@ _NO_ADDRESSES = (
 )
 _MISSES = (
     Column("predicted", "predicted", Unit.COUNT),
-    Column("mispredicted", "mispredicted", Unit.COUNT),
-    Column("rate", "rate", Unit.SHARE),
+    Column("mispredicted", "mispredicted", Unit.COUNT, FIGURE),
+    Column("rate", "rate", Unit.SHARE, FIGURE),
     Column("rate_low", "at least", Unit.SHARE),
     Column("rate_high", "at most", Unit.SHARE),
 )
@@ -118,8 +118,8 @@ def line_call_edges(branches: Sequence[LineBranches], top: int | None = TOP) -> 
     rows = order[leaves[order]][:top]
     columns = [
         *_shares(group.samples[rows], total),
-        (Column("caller", "caller", Unit.FUNCTION), group.texts(rows, 0)),
-        (Column("callee", "callee", Unit.FUNCTION), group.texts(rows, 1)),
+        (Column("caller", "caller", Unit.FUNCTION, FIGURE), group.texts(rows, 0)),
+        (Column("callee", "callee", Unit.FUNCTION, FIGURE), group.texts(rows, 1)),
     ]
     notes = (
         "Without addresses a call can't be told from a return: these are branches from one "
@@ -132,8 +132,8 @@ def line_call_edges(branches: Sequence[LineBranches], top: int | None = TOP) -> 
 
 def _shares(count: I64, total: int) -> list[tuple[Column, list[Value]]]:
     return [
-        (Column("share", "share", Unit.SHARE), (count / max(total, 1)).tolist()),
-        (Column("count", "count", Unit.COUNT), count.tolist()),
+        (Column("share", "share", Unit.SHARE, FIGURE), (count / max(total, 1)).tolist()),
+        (Column("count", "count", Unit.COUNT, FIGURE), count.tolist()),
     ]
 
 

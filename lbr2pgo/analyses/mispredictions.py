@@ -12,7 +12,7 @@ import numpy as np
 from lbr2pgo.analyses.confidence import wilson
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.source_lines import SourceLines
-from lbr2pgo.analyses.table import Column, Table, Unit, Value, build, empty
+from lbr2pgo.analyses.table import FIGURE, SPARE, Column, Table, Unit, Value, build, empty
 from lbr2pgo.model.branch_counts import FROM, Branches
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import F64, I64, U64, Bools
@@ -26,9 +26,9 @@ TITLE = "Mispredictions"
 
 _COUNTS = (
     Column("predicted", "predicted", Unit.COUNT, of_processor=True),
-    Column("mispredicted", "mispredicted", Unit.COUNT, of_processor=True),
-    Column("prediction_unknown", "not known", Unit.COUNT),
-    Column("rate", "rate", Unit.SHARE, of_processor=True),
+    Column("mispredicted", "mispredicted", Unit.COUNT, FIGURE, of_processor=True),
+    Column("prediction_unknown", "not known", Unit.COUNT, SPARE),
+    Column("rate", "rate", Unit.SHARE, FIGURE, of_processor=True),
     Column("rate_low", "at least", Unit.SHARE, of_processor=True),
     Column("rate_high", "at most", Unit.SHARE, of_processor=True),
     Column("per_thousand", "per 1,000 branches", Unit.RATE, of_processor=True),
@@ -167,7 +167,7 @@ class _Observed:
         order = seen.most()
         rows = order[lines.known[order]][:top]
         columns = _columns(seen.take(rows), self.total)
-        where = (Column("line", "source line", Unit.LOCATION), [*lines.texts(rows)])
+        where = (Column("line", "source line", Unit.LOCATION, FIGURE), [*lines.texts(rows)])
         title = "Mispredictions by source line"
         found = int(lines.known.sum())
         notes += lines.notes(seen.missed, "mispredictions")

@@ -13,7 +13,7 @@ from lbr2pgo.analyses.confidence import wilson
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.places import file_column
 from lbr2pgo.analyses.source_lines import SourceLines
-from lbr2pgo.analyses.table import Column, Table, Unit, Value, build
+from lbr2pgo.analyses.table import FIGURE, SPARE, Column, Table, Unit, Value, build
 from lbr2pgo.evidence.single_branches import SINGLE_BRANCHES
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.support.addresses import ImageAddresses
@@ -51,15 +51,15 @@ class Outcomes:
     def columns(self, rows: I64) -> Columns:
         """Six columns of a table."""
         return [
-            (Column("taken", "taken", Unit.COUNT), self.taken[rows].tolist()),
-            (Column("not_taken", "not taken", Unit.COUNT), self.not_taken[rows].tolist()),
+            (Column("taken", "taken", Unit.COUNT, FIGURE), self.taken[rows].tolist()),
+            (Column("not_taken", "not taken", Unit.COUNT, FIGURE), self.not_taken[rows].tolist()),
             (
-                Column("probability", "taken share", Unit.SHARE),
+                Column("probability", "taken share", Unit.SHARE, FIGURE),
                 self.probability[rows].tolist(),
             ),
             (Column("probability_low", "at least", Unit.SHARE), self.low[rows].tolist()),
             (Column("probability_high", "at most", Unit.SHARE), self.high[rows].tolist()),
-            (Column("target_address", "target", Unit.ADDRESS), self.target[rows].tolist()),
+            (Column("target_address", "target", Unit.ADDRESS, SPARE), self.target[rows].tolist()),
         ]
 
 
@@ -163,13 +163,16 @@ def _by_line(evidence: Evidence, found: Outcomes, top: int | None, notes: tuple[
     rows = np.concatenate([np.empty(0, np.int64), *members])
     places = evidence.names.of(found.address[rows])
     columns: Columns = [
-        (Column("line", "source line", Unit.LOCATION), list(places.line)),
+        (Column("line", "source line", Unit.LOCATION, FIGURE), list(places.line)),
         (
             Column("branch", "branch of the line", Unit.TEXT),
             [f"{i + 1} of {len(each)}" for each in members for i in range(len(each))],
         ),
-        (Column("column", "column", Unit.TEXT), list(places.column)),
-        (Column("condition", "taken if", Unit.TEXT), [*conditions(evidence, found.address[rows])]),
+        (Column("column", "column", Unit.TEXT, SPARE), list(places.column)),
+        (
+            Column("condition", "taken if", Unit.TEXT, FIGURE),
+            [*conditions(evidence, found.address[rows])],
+        ),
         *found.columns(rows),
         (Column("function", "function", Unit.FUNCTION), list(places.function)),
         *((column, list(files)) for column, files in file_column(places.file)),
@@ -191,7 +194,7 @@ def _worth_inverting(
     rows = np.flatnonzero(wrong_way)
     chosen = rows[np.argsort(-saved[rows], kind="stable")][:top]
     columns: Columns = [
-        (Column("saved", "taken branches saved", Unit.COUNT), saved[chosen].tolist()),
+        (Column("saved", "taken branches saved", Unit.COUNT, FIGURE), saved[chosen].tolist()),
         *found.columns(chosen),
         *((column, list(v)) for column, v in evidence.names.of(found.address[chosen]).columns()),
     ]

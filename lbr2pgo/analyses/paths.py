@@ -15,7 +15,7 @@ import numpy as np
 from lbr2pgo.analyses.chains import Chain, ChainEdges, grown, pieces, went
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.flow_graph import hottest_regions
-from lbr2pgo.analyses.table import Column, Table, Unit, Value, build, empty
+from lbr2pgo.analyses.table import FIGURE, SPARE, Column, Table, Unit, Value, build, empty
 from lbr2pgo.evidence.collector import Finding
 from lbr2pgo.evidence.path_counts import CROSSING, ChainPlan, PathCounts, paths_along
 from lbr2pgo.evidence.sample_runs import next_marked
@@ -31,18 +31,18 @@ TITLE = "Paths across calls"
 LONGEST = 64
 """Blocks of a path that are written."""
 _COLUMNS = (
-    Column("share", "share of instructions", Unit.SHARE),
-    Column("path_share", "whole way", Unit.SHARE),
-    Column("path_low", "at least", Unit.SHARE),
-    Column("path_high", "at most", Unit.SHARE),
+    Column("share", "share of instructions", Unit.SHARE, FIGURE),
+    Column("path_share", "whole way", Unit.SHARE, FIGURE),
+    Column("path_low", "at least", Unit.SHARE, SPARE),
+    Column("path_high", "at most", Unit.SHARE, SPARE),
     Column("executions", "executions", Unit.COUNT),
     Column("paths", "seen whole", Unit.COUNT),
     Column("blocks", "blocks", Unit.COUNT),
-    Column("functions", "functions", Unit.TEXT),
+    Column("functions", "functions", Unit.TEXT, FIGURE),
     Column("line", "source line", Unit.LOCATION),
     Column("address", "address", Unit.ADDRESS),
-    Column("chain", "blocks of the chain", Unit.TEXT),
-    Column("instructions", "instructions of each", Unit.TEXT),
+    Column("chain", "blocks of the chain", Unit.TEXT, SPARE),
+    Column("instructions", "instructions of each", Unit.TEXT, SPARE),
 )
 _NOTE = (
     "Blocks end at calls here, so that what was called stands between them. Executions, whole way "

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 import numpy as np
 
-from lbr2pgo.analyses.table import Column, Unit, Value
+from lbr2pgo.analyses.table import FIGURE, Column, Unit, Value
 from lbr2pgo.counting.mapped_files import UNKNOWN
 from lbr2pgo.program.dwarf.debug_info import CodeInfo, Lines
 from lbr2pgo.program.process import Process
@@ -36,9 +36,9 @@ class NamedPlaces:
     def columns(self, prefix: str = "", title: str = "") -> list[tuple[Column, Sequence[Value]]]:
         """Columns of a table, with names and titles that begin so."""
         return [
-            (Column(f"{prefix}function", f"{title}function", Unit.FUNCTION), self.function),
+            (Column(f"{prefix}function", f"{title}function", Unit.FUNCTION, FIGURE), self.function),
             *file_column(self.file, prefix, title),
-            (Column(f"{prefix}line", f"{title}source line", Unit.LOCATION), self.line),
+            (Column(f"{prefix}line", f"{title}source line", Unit.LOCATION, FIGURE), self.line),
             (Column(f"{prefix}address", f"{title}address", Unit.ADDRESS), self.address),
         ]
 

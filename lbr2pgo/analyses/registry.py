@@ -45,22 +45,31 @@ class Analysis:
 
     tables: Callable[[Evidence, int | None], Table | tuple[Table, ...]]
     needs: Needs = ()
+    parts: tuple[str, ...] = ()
+    """Its tables beside the one of its own name: `NAME-part`."""
 
 
 def _hyperblocks(evidence: Evidence, top: int | None) -> tuple[Table, ...]:
-    """Paths in functions, and across their calls."""
-    return hyperblocks.hyperblocks(evidence, top), paths.paths_across_calls(evidence, top)
+    """Paths in functions, the code of the hottest one, and paths across calls."""
+    inside = hyperblocks.hyperblocks(evidence, top)
+    return *inside, paths.paths_across_calls(evidence, top)
 
 
 ANALYSES = {
     hot_functions.NAME: Analysis(hot_functions.hot_functions, (DUPLICATES, CYCLES)),
     hot_branches.NAME: Analysis(hot_branches.hot_branches, (DUPLICATES,)),
-    mispredictions.NAME: Analysis(mispredictions.mispredictions, (DUPLICATES, SPREAD)),
-    latency.NAME: Analysis(latency.latency, (CYCLES, ITERATIONS)),
-    outcomes.NAME: Analysis(outcomes.outcomes, (SINGLE_BRANCHES, SPREAD)),
-    indirect_targets.NAME: Analysis(indirect_targets.indirect_targets),
-    hyperblocks.NAME: Analysis(_hyperblocks, (hyperblocks.paths_followed, paths.paths_followed)),
-    call_stacks.NAME: Analysis(call_stacks.call_stacks, (CALL_STACKS,)),
+    mispredictions.NAME: Analysis(
+        mispredictions.mispredictions, (DUPLICATES, SPREAD), ("summary", "by-line")
+    ),
+    latency.NAME: Analysis(latency.latency, (CYCLES, ITERATIONS), ("by-line", "loops", "rates")),
+    outcomes.NAME: Analysis(outcomes.outcomes, (SINGLE_BRANCHES, SPREAD), ("by-line", "to-invert")),
+    indirect_targets.NAME: Analysis(indirect_targets.indirect_targets, parts=("by-site",)),
+    hyperblocks.NAME: Analysis(
+        _hyperblocks,
+        (hyperblocks.paths_followed, paths.paths_followed),
+        ("code", "across-calls"),
+    ),
+    call_stacks.NAME: Analysis(call_stacks.call_stacks, (CALL_STACKS,), ("tree", "folded")),
     callers.NAME: Analysis(callers.callers, (CALL_STACKS,)),
     call_edges.NAME: Analysis(call_edges.call_edges),
     stack_ends.NAME: Analysis(stack_ends.stack_ends, (STACK_ENDS,)),
@@ -74,6 +83,13 @@ _OF_PROCESSOR = (mispredictions.NAME, latency.NAME)
 
 NAMES = (*ANALYSES, function_view.NAME)
 """Of all that a report can show: the tables of analyses, and views of functions."""
+
+TABLES = {
+    table: name
+    for name, each in ANALYSES.items()
+    for table in (name, *(f"{name}-{part}" for part in each.parts))
+} | {function_view.NAME: function_view.NAME}
+"""The analysis that makes each table, by the table's name."""
 
 
 def findings(names: Iterable[str], known: Evidence, top: int | None) -> tuple[Finding[Any], ...]:

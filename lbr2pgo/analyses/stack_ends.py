@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from lbr2pgo.analyses.evidence import TOP, Evidence
-from lbr2pgo.analyses.table import Column, Table, Unit, build, empty
+from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit, build, empty
 from lbr2pgo.evidence.stack_ends import STACK_ENDS, StackEnds
 from lbr2pgo.model.branch_counts import FROM, sum_by
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
@@ -107,9 +107,9 @@ def stack_ends(evidence: Evidence, top: int | None = TOP) -> Table:
     """Hot branches with their shares at the ends of stacks."""
     shares = recorded_shares(evidence)
     columns = [
-        Column("share", "share", Unit.SHARE),
-        Column("newest", "of newest", Unit.SHARE),
-        Column("oldest", "of oldest", Unit.SHARE),
+        Column("share", "share", Unit.SHARE, FIGURE),
+        Column("newest", "of newest", Unit.SHARE, FIGURE),
+        Column("oldest", "of oldest", Unit.SHARE, FIGURE),
         Column("biased", "biased", Unit.TEXT),
     ]
     if shares is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING
 
 from lbr2pgo.support.addresses import in_file
@@ -72,6 +72,19 @@ NUMBERS = {
 """Kinds of columns that hold numbers: terminal, page, JSON, CSV and Arrow go by these."""
 
 
+class Priority(IntEnum):
+    """How long a column stays where there is no room for all of a table."""
+
+    FIGURE = 0
+    """Always: what the table is about, and of which place."""
+    DETAIL = 1
+    SPARE = 2
+    """It is the first to go, after those that are the same in each row."""
+
+
+FIGURE, DETAIL, SPARE = Priority
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column: `name` is for scripts and never changes, `title` is for people."""
@@ -79,6 +92,7 @@ class Column:
     name: str
     title: str
     kind: Unit
+    priority: Priority = DETAIL
     of_processor: bool = False
     """Whether it shows what a processor did with the code (predictions, cycles), and not the code's
     own course: a recorder that emulates can only simulate that."""

@@ -17,6 +17,7 @@ from lbr2pgo.cli.reporting import (
     add_page_functions,
     add_shown,
     for_people,
+    for_terminal,
     read_report,
     report_options,
 )
@@ -49,10 +50,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         ),
     )
     add_inputs(parser)
-    parser.add_argument(
+    only = parser.add_argument(
         "--only", type=names, action="extend", default=[], metavar="NAMES",
-        help="only these analyses, separated by commas",
+        help="only these analyses or tables, separated by commas",
     )  # fmt: skip
+    only.completer = _tables  # type: ignore[attr-defined]  # argcomplete's
     parser.add_argument(
         "--sort", type=sort_keys, action="extend", default=[], metavar="KEYS",
         help="one table of branches, grouped by keys of perf report: dso, symbol, srcline, addr, "
@@ -67,6 +69,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--source", action="store_true",
         help="show functions (the hottest one, or --function) line by line of their source",
+    )  # fmt: skip
+    parser.add_argument(
+        "--full", action="store_true",
+        help="all tables, with their notes, a screen at a time (PAGER)",
     )  # fmt: skip
     parser.add_argument(
         "--top", type=whole_number, metavar="N", help="rows of each table (20; 0: all)"
@@ -89,6 +95,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add_page_functions(parser)
     add_shown(parser)
     parser.set_defaults(run=run)
+
+
+def _tables(prefix: str, **_: object) -> list[str]:
+    """What the word may become: the last name of a list of tables."""
+    from lbr2pgo.analyses.registry import TABLES
+
+    before = prefix[: prefix.rfind(",") + 1]
+    return [before + name for name in TABLES]
 
 
 def sort_keys(text: str) -> list[str]:
@@ -130,10 +144,21 @@ def run(args: argparse.Namespace) -> int:
         html.write(for_people(args, report), args.html)
         wrote(args.html, "open it in a browser")
     elif form is None:
-        from lbr2pgo.reports import terminal
-
-        terminal.show(for_people(args, report))
+        _show(args, report)
     return 0
+
+
+def _show(args: argparse.Namespace, report: Report) -> None:
+    """In the terminal: what answers at first sight, or all that was asked for."""
+    from lbr2pgo.cli.pager import paged  # which takes time to import
+    from lbr2pgo.reports import terminal
+
+    console = terminal.make_console()
+    if report.first and not args.full and args.top is None:
+        terminal.show_briefly(for_terminal(args, report), console)
+        return
+    with paged(console) as pages:
+        terminal.show(for_terminal(args, report), pages, charts=args.function is not None)
 
 
 def _export(name: str) -> Export:
@@ -159,6 +184,7 @@ def _options(args: argparse.Namespace, form: Export | None) -> ReportOptions:
     return report_options(
         args,
         only=form.only if form and form.only and not is_page else tuple(args.only),
+        exact=form is not None and form.one_table,
         sort=tuple(args.sort),
         function=args.function,
         top=top or None,

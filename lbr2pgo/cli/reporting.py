@@ -118,3 +118,13 @@ def for_people(args: argparse.Namespace, report: Report) -> Report:
     from lbr2pgo.reports.readable import readable
 
     return readable(report)
+
+
+def for_terminal(args: argparse.Namespace, report: Report) -> Report:
+    """The same, without the signatures of C++ functions unless --verbose asks for them."""
+    if args.no_demangle or messages.is_verbose():
+        return for_people(args, report)
+    from lbr2pgo.program.demangle import short_name
+    from lbr2pgo.reports.readable import readable
+
+    return readable(report, short_name)

@@ -75,10 +75,69 @@ def _is_intricate(name: str) -> bool:
     return len(name) > _LONGEST or len(_BACK_REFERENCE.findall(name)) >= _MOST_REFERENCES
 
 
-def demangled_text(text: str) -> str:
-    """A text with every linkage name in it demangled.
+_PIECES = re.compile(
+    r"operator(?:\(\)|<=>|->\*?|<<=?|>>=?|[<>]=?)|\(anonymous [^()]*\)"
+    r"|(?:vtable|guard variable) for |."
+)
+_CLONE = re.compile(r" \[clone [^]]*\]")
+_QUALIFIERS = re.compile(r"(?<=\))(?: const| volatile| &&?)+(?=::|$)")
+
+
+_UNIQUE = re.compile(r" \[clone \.__uniq\.\d+\]|\.__uniq\.\d+")
+"""What clang's -funique-internal-linkage-names puts behind names of static functions, and what
+demanglers make of it."""
+
+
+def without_unique_suffix(name: str) -> str:
+    """A function's name as its source has it.
+
+    >>> without_unique_suffix("vdbeFree.__uniq.123456.llvm.789")
+    'vdbeFree.llvm.789'
+    >>> without_unique_suffix("vdbeFree(Vdbe*) [clone .__uniq.123456]")
+    'vdbeFree(Vdbe*)'
+    """
+    return _UNIQUE.sub("", name)
+
+
+@cache
+def short_name(name: str) -> str:
+    """What `demangled` gives, without the signature: what the function takes and returns.
+
+    >>> short_name("_ZNK5shape7largestIiEET_RKSt6vectorIiE")
+    'shape::largest<int>'
+    >>> short_name("_ZZN12_GLOBAL__N_13runEiENKUliE_clEi"), short_name("main")
+    ('(anonymous namespace)::run::{lambda#1}::operator()', 'main')
+    """
+    whole = demangled(name)
+    return whole if whole == name else _without_signature(whole)
+
+
+def _without_signature(name: str) -> str:
+    """What stands in parentheses goes, but for names, and in the arguments of templates.
+
+    >>> _without_signature("std::ostream& operator<< <char>(std::ostream&, char)")
+    'operator<< <char>'
+    >>> _without_signature("Shape::operator unsigned long() const [clone .cold]")
+    'Shape::operator unsigned long [clone .cold]'
+    """
+    kept, clones = "", "".join(_CLONE.findall(name))
+    angles = parentheses = start = 0
+    for piece in _PIECES.findall(_QUALIFIERS.sub("", _CLONE.sub("", name))):
+        angles += (piece == "<") - (piece == ">")
+        if not angles:
+            parentheses += (piece == "(") - (piece == ")")
+        if not (parentheses or (piece == ")" and not angles)):
+            kept += piece
+            # What a function returns stands before its name.
+            if piece == " " and not (angles or "operator" in kept):
+                start = len(kept)
+    return kept[start:] + clones
+
+
+def demangled_text(text: str, named: Callable[[str], str] = demangled) -> str:
+    """A text with every linkage name in it demangled, by `named`.
 
     >>> demangled_text("Function _Z3foov+0x12")
     'Function foo()+0x12'
     """
-    return _LINKAGE_NAME.sub(lambda match: demangled(match[0]), text)
+    return _LINKAGE_NAME.sub(lambda match: named(match[0]), text)

@@ -24,6 +24,7 @@ from lbr2pgo.analyses.call_graph import call_graph_tree
 from lbr2pgo.analyses.call_stacks import Node, tree
 from lbr2pgo.analyses.code_profile import NEEDS, code_profile
 from lbr2pgo.analyses.evidence import TOP, Evidence
+from lbr2pgo.analyses.first_look import first_look
 from lbr2pgo.analyses.flow_graph import FlowGraph, hottest_regions
 from lbr2pgo.analyses.latency import TimedRun
 from lbr2pgo.analyses.source_view import line_figures
@@ -62,7 +63,9 @@ class ReportOptions(ProcessInputs):
     """What to read and what to show."""
 
     only: tuple[str, ...] = ()
-    """Names of analyses (`analyses.registry`, and `function`); all if empty."""
+    """Names of analyses and of single tables (`analyses.registry`); all if empty."""
+    exact: bool = False
+    """Whether a name of `only` is that of one table, and not of all that its analysis makes."""
     function: str | None = None
     """Only what concerns this function, by name or address."""
     sort: tuple[str, ...] = ()
@@ -90,8 +93,8 @@ class ReportOptions(ProcessInputs):
                     f"there is no sort key {key}", cure=f"There are: {', '.join(grouping.KEYS)}."
                 )
         for name in self.only:
-            if name not in registry.NAMES:
-                meant = did_you_mean(name, registry.NAMES)
+            if name not in registry.TABLES:
+                meant = did_you_mean(name, registry.TABLES)
                 raise InputError(
                     f"there is no analysis {name}{meant}",
                     cure=f"There are: {', '.join(registry.NAMES)}.",
@@ -99,7 +102,13 @@ class ReportOptions(ProcessInputs):
 
     def wants(self, name: str) -> bool:
         """Whether an analysis is to be shown."""
-        return not self.sort and (name in self.only if self.only else self.tables)
+        made = {registry.TABLES[table] for table in self.only}
+        return not self.sort and (name in made if made else self.tables)
+
+    def shows(self, table: str) -> bool:
+        """Whether a table of a wanted analysis is to be shown."""
+        names = (table,) if self.exact else (table, registry.TABLES[table])
+        return not self.only or any(name in self.only for name in names)
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -134,7 +143,8 @@ def report_of(gathered: Gathered, options: ReportOptions) -> Report:
     layout = evidence.program.image.layout
     has_tree = options.wants(call_stacks.NAME) and evidence.found(CALL_STACKS) is not None
     details, name = details_of(gathered), os.path.basename(layout.path)
-    tables = tuple(table for each in names for table in registry.run(each, evidence, options.top))
+    made = (table for each in names for table in registry.run(each, evidence, options.top))
+    tables = tuple(table for table in made if options.shows(table.name))
     if options.views and options.wants(outcomes.NAME):
         tables += (gains.cold_code(evidence, options.top),)
     if options.sort:
@@ -157,6 +167,7 @@ def report_of(gathered: Gathered, options: ReportOptions) -> Report:
         summary=tuple(sentence.text for sentence in sentences),
         summary_places=tuple(sentence.place for sentence in sentences),
         ran=_ran(evidence) if options.views else None,
+        first=first_look(evidence, tables) if is_whole else (),
         open_function=_opener(evidence, options) if options.views else None,
         code=code_profile(evidence) if options.code else None,
     )
@@ -187,11 +198,14 @@ def _ran(evidence: Evidence) -> RanFunctions:
 
 
 def _timings(evidence: Evidence, options: ReportOptions) -> tuple[Timing, ...]:
-    most = options.top if options.views else CHARTS
-    blocks = latency.timed_blocks(evidence, most)
+    """Those of the hottest; if a block's address was asked for, that one comes first."""
+    most, function = options.top if options.views else CHARTS, options.function
+    blocks = latency.timed_blocks(evidence, None if function else most)
     loops = latency.timed_loops(evidence, most)
+    if function is not None:
+        blocks.sort(key=lambda run: f"{in_file(run.start):#x}" != function.lower())
     return (
-        *(timing(evidence, run, is_loop=False) for run in blocks),
+        *(timing(evidence, run, is_loop=False) for run in blocks[:most]),
         *(timing(evidence, run, is_loop=True) for run in loops),
     )
 

@@ -22,9 +22,10 @@ waterfall are as in `lbr2pgo convert --summary-json`. Functions have their linka
 places; `demangled` says what those of C++ read like. New keys, columns and tables may be added;
 none is renamed.
 
-CSV (RFC 4180) is one table after another: a line `# name`, a line with the columns' names, the
-rows, and an empty line; values as in JSON, with an empty field for null. In names, characters that
-could steer a terminal are written as escapes. Notes are not in it.
+CSV (RFC 4180) of one table is a line with the columns' names, and the rows. Several tables follow
+one another, a line `# name` before and an empty line after each. Values are as in JSON, with an
+empty field for null. In names, characters that could steer a terminal are written as escapes. Notes
+are not in it.
 
 Folded call stacks are what flame graph tools read: `outer;inner COUNT`, one stack a line, without a
 head.
@@ -91,12 +92,15 @@ def as_csv(report: Report) -> str:
     """All tables, and the code (and source) of each function that is shown."""
     out = io.StringIO()
     sources = (view.source for view in report.functions if view.source is not None)
-    for table in (*report.tables, *(view.code for view in report.functions), *sources):
-        out.write(f"# {table.name}\r\n")
+    tables = (*report.tables, *(view.code for view in report.functions), *sources)
+    for table in tables:
+        if len(tables) > 1:
+            out.write(f"# {table.name}\r\n")
         writer = csv.writer(out)
         writer.writerow([column.name for column in table.columns])
         writer.writerows(_plain(table.columns, row) for row in table.rows)
-        out.write("\r\n")
+        if len(tables) > 1:
+            out.write("\r\n")
     return out.getvalue()
 
 

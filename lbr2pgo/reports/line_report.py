@@ -58,6 +58,7 @@ def make_line_report(
         profiles=tuple(map(str, profiles)),
         details=(("format", sources[0].info.format), *facts),
         waterfall=(),
+        first=() if only else tuple(names),
         tables=tuple(TABLES[name](branches, top) for name in names),
         notes=(*repetitions(profiles), *damage),
     )

@@ -169,6 +169,8 @@ class Report:
         default=None, repr=False, compare=False
     )
     """Shows any function that ran, by its start, for pages that are served; where they are made."""
+    first: tuple[str, ...] = ()
+    """Names of the tables that are worth the first look; as `summary`."""
 
     def table(self, name: str) -> Table | None:
         """The table of this name, if the report has it."""

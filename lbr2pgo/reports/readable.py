@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from lbr2pgo.analyses.branch_facts import BranchFacts
@@ -13,36 +13,43 @@ from lbr2pgo.reports.model import CallNode, FunctionView, Report
 _NAMES = (Unit.FUNCTION, Unit.TEXT)
 
 
-def readable(report: Report) -> Report:
-    """The same report with C++ names demangled in tables, charts, the tree and functions."""
+def readable(report: Report, named: Callable[[str], str] = demangled) -> Report:
+    """The same report with C++ names demangled, by `named`, in all that is shown."""
+
+    def text(words: str) -> str:
+        return demangled_text(words, named)
+
+    def tree(node: CallNode | None) -> CallNode | None:
+        return node and _tree(node, named)
+
     ran = report.ran
     return replace(
         report,
-        tables=tuple(map(readable_table, report.tables)),
-        timings=tuple(replace(t, name=demangled_text(t.name)) for t in report.timings),
-        call_tree=None if report.call_tree is None else _tree(report.call_tree),
-        call_graph=None if report.call_graph is None else _tree(report.call_graph),
-        call_graph_before=report.call_graph_before and _tree(report.call_graph_before),
-        ran=ran and replace(ran, table=readable_table(ran.table)),
-        functions=tuple(map(readable_view, report.functions)),
-        summary=tuple(map(demangled_text, report.summary)),
+        tables=tuple(readable_table(table, named) for table in report.tables),
+        timings=tuple(replace(t, name=text(t.name)) for t in report.timings),
+        call_tree=tree(report.call_tree),
+        call_graph=tree(report.call_graph),
+        call_graph_before=tree(report.call_graph_before),
+        ran=ran and replace(ran, table=readable_table(ran.table, named)),
+        functions=tuple(readable_view(view, named) for view in report.functions),
+        summary=tuple(map(text, report.summary)),
     )
 
 
-def readable_view(view: FunctionView) -> FunctionView:
+def readable_view(view: FunctionView, named: Callable[[str], str] = demangled) -> FunctionView:
     """The same function with C++ names demangled."""
     return replace(
         view,
-        name=demangled(view.name),
-        code=readable_table(view.code),
+        name=named(view.name),
+        code=readable_table(view.code, named),
         # Its text is the user's own, in which names are as they were written.
-        source=view.source and replace(view.source, title=demangled_text(view.source.title)),
-        branches=tuple(map(_branch, view.branches)),
+        source=view.source and replace(view.source, title=demangled_text(view.source.title, named)),
+        branches=tuple(_branch(each, named) for each in view.branches),
     )
 
 
-def _branch(branch: BranchFacts) -> BranchFacts:
-    targets = (replace(each, function=demangled(each.function)) for each in branch.targets)
+def _branch(branch: BranchFacts, named: Callable[[str], str]) -> BranchFacts:
+    targets = (replace(each, function=named(each.function)) for each in branch.targets)
     return replace(branch, targets=tuple(targets))
 
 
@@ -62,23 +69,23 @@ def _names(report: Report) -> Iterator[Value]:
         yield from (node.name for node in report.call_tree.nodes())
 
 
-def readable_table(table: Table) -> Table:
-    """The same table with C++ names demangled."""
+def readable_table(table: Table, named: Callable[[str], str] = demangled) -> Table:
+    """The same table with C++ names demangled, by `named`."""
     is_name = [column.kind in _NAMES for column in table.columns]
     rows = (
         tuple(
-            demangled_text(value) if named and isinstance(value, str) else value
-            for named, value in zip(is_name, row, strict=True)
+            demangled_text(value, named) if is_named and isinstance(value, str) else value
+            for is_named, value in zip(is_name, row, strict=True)
         )
         for row in table.placed_rows
     )
-    return replace(table, title=demangled_text(table.title), placed_rows=tuple(rows))
+    return replace(table, title=demangled_text(table.title, named), placed_rows=tuple(rows))
 
 
-def _tree(root: CallNode) -> CallNode:
+def _tree(root: CallNode, named: Callable[[str], str]) -> CallNode:
     """Built from the leaves up, since stacks may be deep."""
     done: dict[int, CallNode] = {}
     for node in reversed(list(root.nodes())):
         callees = tuple(done.pop(id(callee)) for callee in node.callees)
-        done[id(node)] = replace(node, name=demangled(node.name), callees=callees)
+        done[id(node)] = replace(node, name=named(node.name), callees=callees)
     return done[id(root)]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from lbr2pgo.analyses.places import short_paths
 from lbr2pgo.analyses.source_view import LineFigures
-from lbr2pgo.analyses.table import Column, Table, Unit, Value
+from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit, Value
 from lbr2pgo.program.dwarf.line import NO_ORIGIN, Origin
 from lbr2pgo.reports.source_files import SourceFiles
 
@@ -16,12 +16,12 @@ _CONTEXT = 3
 _TAB = 4
 
 _COLUMNS = (
-    Column("line", "source line", Unit.LOCATION),
-    Column("count", "executed", Unit.COUNT),
+    Column("line", "source line", Unit.LOCATION, FIGURE),
+    Column("count", "executed", Unit.COUNT, FIGURE),
     Column("taken_share", "taken", Unit.SHARE),
     Column("mispredicted", "mispredicted", Unit.COUNT, of_processor=True),
     Column("cycles", "cycles", Unit.CYCLES, of_processor=True),
-    Column("text", "source", Unit.TEXT),
+    Column("text", "source", Unit.TEXT, FIGURE),
 )
 _SPREAD = "Cycles of a fall-through are spread evenly over its instructions."
 

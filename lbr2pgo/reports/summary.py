@@ -56,7 +56,7 @@ def summary(
         *_quality(evidence, tallies),
         *_hottest(by_name.get(hot_functions.NAME)),
         *_worst(by_name.get(mispredictions.NAME)),
-        *_largest(evidence, gains(evidence)),
+        *_largest(evidence, evidence.once(gains)),
     )
     return tuple(sentences)
 

@@ -2,184 +2,156 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from rich import box
-from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.table import Table as Drawn
 from rich.text import Text
 
-from lbr2pgo.analyses.table import Column, Table, Unit, Value
+from lbr2pgo.analyses.table import Table
 from lbr2pgo.model.doubts import parted
+from lbr2pgo.reports.bars import bars
+from lbr2pgo.reports.fitting import GAP, cut, fitted
 from lbr2pgo.reports.model import Report
-from lbr2pgo.reports.values import HIDDEN, told, without_unique_suffix, written
+from lbr2pgo.reports.values import HIDDEN, told, without_unique_suffix
 from lbr2pgo.support.printable import printable
 
-Cells = list[list[str]]
-
 FILE_WIDTH = 200
-"""Columns where the output is no terminal and nobody says how wide it is."""
-
-_LEAST_NAME = 12
-_GAP = 3  # between columns, as rich draws them
-_INDENT = "  "
+"""Columns where the output is no terminal and COLUMNS does not say how wide it is."""
+_FIRST_ROWS, _OTHER_ROWS = 10, 5
+"""Rows of a short report's first table, and of its others."""
+_MOST_LINES = 60
+"""Of a short report, unless warnings alone take them."""
 
 
 def make_console() -> Console:
     """Standard output, as wide as it is; colour and width as the environment says."""
     console = Console(highlight=False, markup=False, emoji=False)
-    if not console.is_terminal and console.width == 80:
-        console = Console(highlight=False, markup=False, emoji=False, width=FILE_WIDTH)
+    if not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
+        console.width = FILE_WIDTH
     return console
 
 
-def show(report: Report, console: Console | None = None) -> None:
-    """Print the report's tables and what is to be said of them, each thing once."""
+def show(report: Report, console: Console | None = None, *, charts: int = 0) -> None:
+    """Print the report's tables and what is to be said of them, each thing once.
+
+    `charts`: of so many blocks, how often they took how many cycles.
+    """
     console = console or make_console()
-    console.print(_safe(report.title), style="bold")
-    for profile in report.profiles:
-        console.print(_safe(f"of {profile}"), style="dim")
-    doubts, notes = parted(report.notes)
-    for doubt in doubts:
-        console.print(_safe(f"warning: {doubt}"), style="bold yellow")
+    _head(report, console)
+    _, notes = parted(report.notes)
     for note in notes:
         _note(note, console)
-    for sentence in report.summary:
-        console.print(_safe(f"- {without_unique_suffix(sentence)}"))
+    _sentences(report, console)
+    for timing in report.timings[:charts]:
+        show_table(bars(timing), console)
     said = set(report.notes)
-    for table in (*report.tables, *(view.source or view.code for view in report.functions)):
-        if table.name not in HIDDEN and not _is_silent(table):
-            news = [note for note in table.notes if note not in said]
-            said.update(news)
-            if not (table.rows or news) and table.notes:
-                news = ["As said above."]
-            show_table(told(replace(table, notes=tuple(news))), console)
+    for table in _told_tables(report):
+        news = [note for note in table.notes if note not in said]
+        said.update(news)
+        if not (table.rows or news) and table.notes:
+            news = ["As said above."]
+        show_table(replace(table, notes=tuple(news)), console)
 
 
-def _is_silent(table: Table) -> bool:
-    """Whether there is nothing to show, and nothing to say of it."""
-    return not (table.rows or table.notes)
+def show_briefly(report: Report, console: Console | None = None) -> None:
+    """Print what answers at first sight, and how to see the rest."""
+    console = console or make_console()
+    tables = {table.name: table for table in _told_tables(report) if table.rows}
+    chosen = [tables[name] for name in report.first if name in tables]
+    with console.capture() as head:
+        _head(report, console)
+        _sentences(report, console)
+    with console.capture() as foot:
+        console.print()
+        rest = f"All {len(tables)} tables and their notes: --full. One: --only {chosen[-1].name}."
+        console.print(_safe(f"{rest} In the browser: lbr2pgo view."), style="dim")
+    drawn = [_short(table, console, _OTHER_ROWS if n else _FIRST_ROWS)
+             for n, table in enumerate(chosen)]  # fmt: skip
+    while len(drawn) > 1 and sum(map(_lines, (head.get(), *drawn, foot.get()))) > _MOST_LINES:
+        drawn.pop()
+    console.file.write("".join((head.get(), *drawn, foot.get())))
+
+
+def _short(table: Table, console: Console, rows: int) -> str:
+    few = replace(table, placed_rows=table.placed_rows[:rows])
+    with console.capture() as drawn:
+        _title(few, console)
+        console.print(_draw(few, console)[0])
+    return drawn.get()
+
+
+def _lines(text: str) -> int:
+    return text.count("\n")
 
 
 def show_table(table: Table, console: Console) -> None:
     """Print one table with its notes."""
-    console.print()
-    cut = f" ({len(table):,} of {table.found:,})" if table.found > len(table) else ""
-    console.print(_safe(table.title + cut), style="bold")
+    _title(table, console)
     if table.rows:
-        console.print(_draw(table, console))
+        drawn, left_out = _draw(table, console)
+        console.print(drawn)
+        if left_out:
+            console.print(_safe(f"too narrow for: {', '.join(left_out)}"), style="dim italic")
     else:
-        console.print(f"{_INDENT}nothing to show", style="dim")
+        console.print("  nothing to show", style="dim")
     for note in table.notes:
         _note(note, console)
 
 
+def _told_tables(report: Report) -> Iterator[Table]:
+    """Those of which there is something to show or to say."""
+    views: Iterable[Table] = (view.source or view.code for view in report.functions)
+    tables = (*report.tables, *views)
+    shown = [table for table in tables if table.name not in HIDDEN] or tables  # asked for by name
+    yield from (told(table) for table in shown if table.rows or table.notes)
+
+
+def _head(report: Report, console: Console) -> None:
+    console.print(_safe(report.title), style="bold")
+    for profile in report.profiles:
+        console.print(_safe(f"of {profile}"), style="dim")
+    doubts, _ = parted(report.notes)
+    for doubt in doubts:
+        console.print(_safe(f"warning: {doubt}"), style="bold yellow")
+
+
+def _sentences(report: Report, console: Console) -> None:
+    for sentence in report.summary:
+        console.print(_safe(f"- {sentence}"))
+
+
+def _title(table: Table, console: Console) -> None:
+    console.print()
+    of_all = f" ({len(table):,} of {table.found:,})" if table.found > len(table) else ""
+    console.print(_safe(table.title + of_all), style="bold")
+
+
 def _safe(text: str) -> Text:
     """Text in which nothing is markup, and nothing steers the terminal."""
-    return Text(printable(text))
+    return Text(printable(without_unique_suffix(text)))
 
 
 def _note(note: str, console: Console) -> None:
     console.print(_safe(f"note: {note}"), style="yellow")
 
 
-def _draw(table: Table, console: Console) -> Drawn:
-    """The table, without some of its columns where it is too wide."""
-    depths = table.column("depth") if any(c.name == "depth" for c in table.columns) else None
-    cells = [
-        [_cell(c, value, depths[n] if depths else 0) for c, value in _pairs(table, row)]
-        for n, row in enumerate(table.rows)
-    ]
-    widths = _fitting(table, cells, console.width)
-    drawn = Drawn(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for i, width in widths.items():
-        is_name = table.columns[i].kind.is_name
+def _draw(table: Table, console: Console) -> tuple[Drawn, list[str]]:
+    """The table as far as it fits, and what had no room."""
+    fit = fitted(table, console.width)
+    drawn = Drawn(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="underline")
+    for i, width in fit.widths.items():
+        column = table.columns[i]
         drawn.add_column(
-            _safe(table.columns[i].title), justify="left" if is_name else "right", width=width
+            _safe(column.title),
+            justify="left" if column.kind.is_name else "right",
+            width=width,
+            vertical="bottom",
         )
-    for row in cells:
-        drawn.add_row(*(_cut(table.columns[i], row[i], width) for i, width in widths.items()))
-    if len(widths) < len(table.columns):
-        left_out = [c.title for i, c in enumerate(table.columns) if i not in widths]
-        drawn.caption = _safe(f"too narrow for: {', '.join(left_out)}")
-        drawn.caption_justify = "left"
-    return drawn
-
-
-def _fitting(table: Table, cells: Cells, available: int) -> dict[int, int]:
-    """Columns that fit, with their widths.
-
-    First addresses go, then other numbers, the last ones first; names and one number stay.
-    """
-    shown = list(range(len(table.columns)))
-    numbers = [i for i in shown if not table.columns[i].kind.is_name]
-    spare = sorted(numbers[1:], key=lambda i: (table.columns[i].kind is Unit.ADDRESS, i))
-    while (widths := _widths(table, cells, shown, available)) is None:
-        if not spare:
-            return _least(table, cells, shown)
-        shown.remove(spare.pop())
-    return widths
-
-
-def _pairs(table: Table, row: Sequence[Value]) -> Iterator[tuple[Column, Value]]:
-    return zip(table.columns, row, strict=True)
-
-
-def _widths(
-    table: Table, cells: Cells, columns: Sequence[int], available: int
-) -> dict[int, int] | None:
-    """Width of each of these columns so that they fit side by side; None if they can't.
-
-    Numbers are never cut. Names share what numbers leave; long ones give way first.
-    """
-    least = _least(table, cells, columns)
-    free = available - sum(least.values()) - _GAP * (len(columns) - 1)
-    if free < 0:
-        return None
-    wanted = {i: _natural(table, cells, i) - width for i, width in least.items()}
-    while free > 0 and any(wanted.values()):
-        growing = [i for i, more in wanted.items() if more]
-        part = max(1, min(free // len(growing), *(wanted[i] for i in growing)))
-        for i in growing[:free]:
-            least[i] += part
-            wanted[i] -= part
-            free -= part
-    return least
-
-
-def _least(table: Table, cells: Cells, columns: Sequence[int]) -> dict[int, int]:
-    """How narrow each column may be: a number as wide as it is, titles broken between words."""
-    least = {}
-    for i in columns:
-        word = max(cell_len(word) for word in table.columns[i].title.split())
-        widest = max((cell_len(row[i]) for row in cells), default=0)
-        is_name = table.columns[i].kind.is_name
-        least[i] = max(word, min(widest, _LEAST_NAME) if is_name else widest)
-    return least
-
-
-def _natural(table: Table, cells: Cells, column: int) -> int:
-    widest = max((cell_len(row[column]) for row in cells), default=0)
-    return max(widest, cell_len(table.columns[column].title))
-
-
-def _cut(column: Column, text: str, width: int) -> Text:
-    """A cell that fits: of a source line the end is kept, of other names the beginning."""
-    if cell_len(text) <= width:
-        return Text(text, no_wrap=True)
-    if column.kind is Unit.LOCATION:
-        while cell_len(text) >= width:
-            text = text[1:]
-        return Text("…" + text, no_wrap=True)
-    return Text(set_cell_size(text, width - 1).rstrip() + "…", no_wrap=True)
-
-
-def _cell(column: Column, value: Value, depth: Value) -> str:
-    if value is None:
-        return "?" if column.kind.is_name else ""
-    text = written(column.kind, value)
-    if column.kind is Unit.FUNCTION and isinstance(depth, int):
-        text = _INDENT * depth + text
-    return printable(text)
+    for row in fit.cells:
+        drawn.add_row(
+            *(Text(cut(table.columns[i], row[i], w), no_wrap=True) for i, w in fit.widths.items())
+        )
+    return drawn, fit.left_out(table.columns)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from lbr2pgo.analyses.table import NUMBERS, Table, Unit, Value
+from lbr2pgo.program.demangle import without_unique_suffix as without_unique_suffix
 from lbr2pgo.support.addresses import in_file
-
-_UNIQUE = re.compile(r" \[clone \.__uniq\.\d+\]|\.__uniq\.\d+")
-"""What clang's -funique-internal-linkage-names puts behind names of static functions, and what
-demanglers make of it."""
 
 
 def percentage(value: float) -> str:
@@ -24,17 +20,6 @@ def percentage(value: float) -> str:
     if 0 < value < 0.0005:
         return "<0.1%"
     return ">99.9%" if 0.9995 <= value < 1 else f"{value:.1%}"
-
-
-def without_unique_suffix(name: str) -> str:
-    """A function's name as its source has it.
-
-    >>> without_unique_suffix("vdbeFree.__uniq.123456.llvm.789")
-    'vdbeFree.llvm.789'
-    >>> without_unique_suffix("vdbeFree(Vdbe*) [clone .__uniq.123456]")
-    'vdbeFree(Vdbe*)'
-    """
-    return _UNIQUE.sub("", name)
 
 
 def shortened(text: str, longest: int) -> str:

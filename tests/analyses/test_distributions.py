@@ -72,7 +72,7 @@ def test_of_few_values_none_is_left_out_and_all_are_told() -> None:
     assert (found.trimmed_mean, found.left_out, found.told) == (190, 0, "80, 300")
     assert of(dict.fromkeys(range(1, 100), 1)).left_out == 0
     assert of(dict.fromkeys(range(1, 101), 1)).trimmed_mean == 50
-    assert of(STANDARD).told == "1 to 6 (85%) · 24 to 32 (15%)"
+    assert of(STANDARD).told == "1 to 6 85 % · 24 to 32 15 %"
 
 
 def test_what_is_typical_of_one_value_is_the_value() -> None:

@@ -32,7 +32,7 @@ def command(capfd: pytest.CaptureFixture[str]):
 
 
 def test_tables(command) -> None:
-    code, out, err = command()
+    code, out, err = command("--full")
     assert (code, err) == (0, "")
     for title in ("Hot branches", "Mispredictions", "Cycles of blocks", "Branch outcomes",
                   "Indirect jumps and calls", "Hyperblocks", "Call stacks"):  # fmt: skip
@@ -52,6 +52,34 @@ def test_several_names_at_once_or_one_at_a_time(command) -> None:
         assert names == {"hot-branches", "outcomes", "outcomes-by-line", "outcomes-to-invert"}
 
 
+def test_only_takes_tables_too(command) -> None:
+    _, out, _ = command("--only", "outcomes-to-invert,latency", "--format", "json")
+    names = [table["name"] for table in json.loads(out)["tables"]]
+    assert names == ["latency", "latency-by-line", "latency-loops", "latency-rates",
+                     "outcomes-to-invert"]  # fmt: skip
+
+
+def test_the_rates_of_a_function_are_shown_when_asked_for(command) -> None:
+    _, out, _ = command("--only", "latency-rates", "--function", "walk")
+    assert "Occurrence rates" in out
+    assert "Occurrence rates" not in command("--full")[1]
+
+
+def test_a_function_has_a_chart_of_its_hottest_block(command) -> None:
+    _, out, _ = command("--function", "walk", "--only", "latency")
+    assert "Cycles of the block at walk" in out
+    assert "████" in out
+
+
+def test_without_an_option_the_answer_fits_a_screen(command, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    _, out, _ = command()
+    assert len(out.splitlines()) <= 60
+    assert max(map(len, out.splitlines())) <= 80
+    assert "Hot functions" in out
+    assert "--full" in out
+
+
 def test_top_0_is_all(command) -> None:
     _, out, _ = command("--only", "hot-branches", "--top", "0", "--format", "json")
     assert len(json.loads(out)["tables"][0]["rows"]) == 90
@@ -61,8 +89,11 @@ def test_csv(command) -> None:
     code, out, _ = command("--only", "hot-branches", "--format", "csv")
     rows = list(csv.reader(io.StringIO(out, newline="")))
     assert code == 0
-    assert rows[0] == ["# hot-branches"]
-    assert len(rows) == 2 + 20 + 1
+    assert rows[0][:2] == ["share", "count"]
+    assert len(rows) == 1 + 20
+    _, several, _ = command("--only", "hot-branches,latency-by-line", "--format", "csv")
+    heads = [line for line in several.split("\r\n") if line.startswith("#")]
+    assert heads == ["# hot-branches", "# latency-by-line"]
 
 
 def test_a_function(command) -> None:

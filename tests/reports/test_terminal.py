@@ -1,19 +1,36 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
 
 import pytest
 from builders.elf import Function
-from builders.evidence import FUNCTIONS, gather_sources, program, source
-from builders.recordings import PIE, RECORDING
+from builders.evidence import FUNCTIONS, evidence, gather_sources, program, source
+from builders.goldens import check
+from builders.recordings import PIE, RECORDING, binary, recording
 from builders.sources import Sample
 from rich.cells import cell_len
 from rich.console import Console
 
-from lbr2pgo.analyses.table import Column, Table, Unit
+from lbr2pgo.analyses import registry
+from lbr2pgo.analyses.call_stacks import call_stacks
+from lbr2pgo.analyses.callers import callers
+from lbr2pgo.analyses.paths import paths_across_calls
+from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit
+from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
+from lbr2pgo.model.doubts import Doubt
+from lbr2pgo.program.demangle import short_name
+from lbr2pgo.reports.bars import bars
 from lbr2pgo.reports.build import ReportOptions, make_report, report_of
+from lbr2pgo.reports.compare import make_comparison
+from lbr2pgo.reports.fitting import fitted
 from lbr2pgo.reports.model import Report
-from lbr2pgo.reports.terminal import show, show_table
+from lbr2pgo.reports.readable import readable
+from lbr2pgo.reports.terminal import make_console, show, show_briefly, show_table
+from lbr2pgo.reports.values import told
 
 
 def printed(what: Report | Table, width: int, *, terminal: bool = False) -> str:
@@ -77,9 +94,7 @@ def test_everything_is_there_where_there_is_room() -> None:
 def test_of_a_source_line_the_end_is_kept() -> None:
     columns = (Column("l", "source line", Unit.LOCATION), Column("n", "n", Unit.COUNT))
     table = Table("x", "X", columns, (("/very/long/path/to/some/file.c:1234", 5),))
-    text = printed(table, 24)
-    assert ".c:1234" in text
-    assert "/very" not in text
+    assert "/very/lo…/file.c:1234" in printed(table, 24)
 
 
 def test_a_cut_table_says_how_much_there_is() -> None:
@@ -120,3 +135,84 @@ def test_shares_that_are_not_quite_nothing() -> None:
     columns = (Column("s", "share", Unit.SHARE),)
     text = printed(Table("x", "X", columns, ((0.00001,), (0.0,), (1.0,), (0.99999,))), 80)
     assert [word for word in text.split() if "%" in word] == ["<0.1%", "0.0%", "100.0%", ">99.9%"]
+
+
+WIDTHS = (80, 100, 120, 200)
+GOLDENS = Path(__file__).parent / "goldens"
+
+
+@cache
+def every_table() -> tuple[Table, ...]:
+    """One of each name that a report can have, with its first rows."""
+    options = ReportOptions((RECORDING,), PIE, libraries=False, source=True, top=3)
+    whole = make_report(options)
+    classes = ReportOptions((recording("shapes.pie"),), binary("shapes.pie"), libraries=False)
+    classes = replace(classes, top=3)
+    against = make_comparison(classes, [recording("shapes.static")], binary("shapes.static"))
+    call_stack = 1 << BRANCH_FILTER_BITS["call_stack"] | 1
+    static = ReportOptions((recording("shapes.static"),), binary("shapes.static"), libraries=False)
+    inverted = make_report(replace(static, top=3, only=("outcomes-to-invert",)))
+    crossing = [(0x1000, 0x1040), (0x1041, 0x1005), (0x1009, 0x1015), (0x1018, 0x1000)]
+    calls = evidence(*(Sample(crossing[::-1] * 2) for _ in range(10)))
+    chains = evidence(Sample([(0x1000, 0x1040)], ip=0x1040), filters=call_stack)
+    sorted_ = make_report(replace(options, sort=("symbol_from", "srcline_to", "mispredict")))
+    pages = (readable(each, short_name) for each in (inverted, whole, against, sorted_))
+    tables = [
+        *(table for page in pages for table in page.tables),
+        *(table for view in whole.functions for table in (view.code, view.source) if table),
+        *call_stacks(chains),
+        paths_across_calls(calls, 3),
+        callers(chains, 3),
+        *(bars(timing) for timing in whole.timings[:1]),
+    ]
+    return tuple({table.name: table for table in tables if table.rows}.values())
+
+
+def few(tables: tuple[Table, ...]) -> Iterator[Table]:
+    for table in tables:
+        yield replace(table, placed_rows=table.placed_rows[:6], notes=table.notes[:1])
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_tables_look_as_they_did(width: int) -> None:
+    shown = "".join(f"{table.name}{printed(told(table), width)}" for table in few(every_table()))
+    lines = [line.rstrip() for line in shown.splitlines()]
+    assert max(map(cell_len, lines)) <= width
+    check(GOLDENS / f"tables-{width}.txt", "\n".join(lines) + "\n")
+
+
+def test_every_table_has_a_golden() -> None:
+    names = {table.name for table in every_table()}
+    assert set(registry.TABLES) - names == set()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_what_a_table_is_about_is_always_there(width: int) -> None:
+    for table in map(told, every_table()):
+        shown = fitted(table, width)
+        for i, column in enumerate(table.columns):
+            if column.priority == FIGURE and not column.kind.is_name:
+                assert i in shown.widths, (table.name, column.name)
+                assert all(len(row[i]) <= shown.widths[i] for row in shown.cells)
+
+
+def test_a_short_report_keeps_to_its_lines_whatever_it_warns_of(report: Report) -> None:
+    whole = make_report(ReportOptions((RECORDING,), PIE, libraries=False))
+    doubts = tuple(Doubt(f"Something is wrong, case {i}.") for i in range(30))
+    out = io.StringIO()
+    console = Console(file=out, width=80, highlight=False, markup=False, emoji=False)
+    show_briefly(replace(whole, notes=doubts), console)
+    assert len(out.getvalue().splitlines()) <= 60
+    assert "case 29" in out.getvalue()
+    assert "Hot functions" in out.getvalue()
+
+
+@pytest.mark.parametrize(("columns", "width"), [("80", 80), ("97", 97), (None, 200), ("wide", 200)])
+def test_a_file_is_as_wide_as_columns_says(
+    columns: str | None, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if columns is None:
+        monkeypatch.delenv("COLUMNS", raising=False)
+    else:
+        monkeypatch.setenv("COLUMNS", columns)
+    assert make_console().width == width

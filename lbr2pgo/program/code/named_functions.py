@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 import numpy as np
 
-from lbr2pgo.program.demangle import demangled
+from lbr2pgo.program.demangle import demangled, short_name, without_unique_suffix
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.errors import InputError
@@ -20,7 +20,8 @@ _MOST_COMPARED = 20_000
 def find_function(program: Program, wanted: str) -> int:
     """Row in `program.regions` of a function, by its name or by an address (`0x…`) inside it.
 
-    A name is the linkage name, or that of C++ with or without its parameters. Raises InputError
+    A name is the linkage name, or as people write it: that of C++ with or without its signature,
+    and of static functions without what makes theirs unique. Raises InputError
     that tells near matches, or all functions that a C++ name stands for if there are several.
     """
     row = program.regions.by_name(wanted)
@@ -45,7 +46,7 @@ def _cpp_names(program: Program) -> dict[str, list[int]]:
     """Rows of `program.regions` by the C++ names of their functions."""
     rows: dict[str, list[int]] = {}
     for row, name in enumerate(program.regions.name):
-        if name.startswith("_Z"):
+        if name.startswith("_Z") or ".__uniq." in name:
             rows.setdefault(demangled(name), []).append(row)
     return rows
 
@@ -56,8 +57,9 @@ def _by_cpp_name(program: Program, wanted: str) -> int | None:
     rows = named.get(wanted) or [
         row
         for name, each in named.items()
-        if wanted and name.startswith(f"{wanted}(")
+        if wanted and wanted in name
         for row in each
+        if without_unique_suffix(short_name(regions.name[row])) == wanted
     ]
     roots = distinct(regions.parent[rows]).tolist()
     if len(roots) > 1:

@@ -28,14 +28,18 @@ class Export:
     has_code: bool = False
     """It is made from `Report.code`, and of no tables."""
     is_binary: bool = False
+    one_table: bool = False
+    """It is for one table: of what `--only` names, and not of all that an analysis makes."""
     all_rows: bool = False
     """Cutting its tables off would make it wrong."""
 
 
 EXPORTS = {
     "json": Export(_text(data.as_json), "all of it, for scripts"),
-    "csv": Export(_text(data.as_csv), "tables, for scripts"),
-    "parquet": Export(parquet.as_parquet, "one table, see --only (needs pyarrow)", is_binary=True),
+    "csv": Export(_text(data.as_csv), "tables, for scripts", one_table=True),
+    "parquet": Export(
+        parquet.as_parquet, "one table, see --only (needs pyarrow)", is_binary=True, one_table=True
+    ),
     "folded": Export(
         _text(data.as_folded), "call stacks for flame graphs", ("call-stacks",), all_rows=True
     ),

@@ -11,7 +11,7 @@ from lbr2pgo.support.extras import extra
 
 
 def as_parquet(report: Report) -> bytes:
-    """The only table, or the first of the only analysis; raises InputError where there are more.
+    """The only table; raises InputError where there are more.
 
     Raises MissingToolError without pyarrow.
     """
@@ -22,13 +22,9 @@ def as_parquet(report: Report) -> bytes:
 
 
 def _only(report: Report) -> Table:
-    tables = {table.name: table for table in report.tables}
-    analyses = {
-        name for name in tables if not any(name.startswith(f"{other}-") for other in tables)
-    }
-    if len(analyses) != 1:
+    if len(report.tables) != 1:
         raise InputError(
             "a Parquet file holds one table",
-            cure="Name an analysis with --only, or use --format json for all of them.",
+            cure="Name it with --only, or use --format json for all of them.",
         )
-    return tables[analyses.pop()]
+    return report.tables[0]
