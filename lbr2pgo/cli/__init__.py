@@ -91,7 +91,7 @@ def _main(arguments: Sequence[str] | None) -> int:
 def _parse(words: list[str]) -> argparse.Namespace:
     if "_ARGCOMPLETE" in os.environ:
         _complete()
-    if words[:1] == ["help"]:
+    if words[:1] == ["help"] or not words:
         words = [*words[1:], "--help"]
     # Behind a command nothing asks for the names of the others.
     listed = words[:1] if words and words[0] in COMMANDS else COMMANDS

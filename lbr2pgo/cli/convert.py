@@ -48,7 +48,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add_images(parser)
     _add_outputs(parser)
     add_selection(parser)
-    parser.add_argument(
+    inferred = parser.add_argument_group("what is corrected and inferred")
+    inferred.add_argument(
         "--compat",
         type=some_of(*TOOLS),
         action="extend",
@@ -56,25 +57,25 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="TOOLS",
         help="give this tool's numbers even where we know better: llvm-profgen, perf2bolt",
     )
-    parser.add_argument(
+    inferred.add_argument(
         "--correct-runs",
         action="store_true",
         help="give the newest branch of each stack a fall-through, too, which no recorder sees: "
         "one in N is missing from stacks of N branches",
     )
-    parser.add_argument(
+    inferred.add_argument(
         "--no-lbr",
         action="store_true",
         help="infer branches from where samples interrupted the program, for recordings without "
         "branch stacks",
     )
-    parser.add_argument(
+    inferred.add_argument(
         "--infer",
         action="store_true",
         help="infer what ran between branches, where a filter or the recorder kept some alone, or "
         "fdata is of an earlier build",
     )
-    parser.add_argument(
+    inferred.add_argument(
         "--force",
         action="store_true",
         help="infer from however few samples, and believe recordings that seem to be filtered",
@@ -88,7 +89,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def _add_outputs(parser: argparse.ArgumentParser) -> None:
     from lbr2pgo.profiles.registry import formats
 
-    outputs = parser.add_argument_group("outputs")
+    outputs = parser.add_argument_group("what is written")
     for form in formats():
         for option in form.output.options():
             _add_option(outputs, form.name, option)
@@ -118,7 +119,7 @@ def _place(output: str, option: Option) -> str:
 
 
 def _outputs(args: argparse.Namespace) -> Iterator[Output]:
-    """Those whose path is given; raises InputError where only another option is."""
+    """Those whose path is given; says which options have no effect, as their output is not."""
     from lbr2pgo.profiles.registry import formats, output
 
     for form in formats():
@@ -134,9 +135,9 @@ def _outputs(args: argparse.Namespace) -> Iterator[Output]:
             yield output(form.name, destination, **given)
         elif given:
             words = [each.flag.word for each in others if each.name in given]
-            raise InputError(
-                f"{words[0]} says how to write an output that is not asked for",
-                cure=f"Add {path.flag.word} OUT.",
+            messages.say(
+                f"note: {words[0]} says how to write an output that is not asked for: "
+                f"add {path.flag.word} OUT"
             )
 
 

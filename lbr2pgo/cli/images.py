@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from lbr2pgo.cli import messages
+from lbr2pgo.cli.parser import section
 from lbr2pgo.cli.selection import add_binaries, add_sysroot
 from lbr2pgo.support.errors import InputError
 
@@ -21,12 +22,13 @@ _NAME = 34
 
 def add_images(parser: argparse.ArgumentParser) -> None:
     """Add --binary, which may be repeated or left out, --all-images and --sysroot."""
-    add_binaries(parser)
-    parser.add_argument(
+    group = section(parser, "which program")
+    add_binaries(group)
+    group.add_argument(
         "--all-images", action="store_true",
         help="convert every mapped file that is found; put {name} or {build_id} in outputs",
     )  # fmt: skip
-    add_sysroot(parser, "images of --all-images")
+    add_sysroot(group, "images of --all-images")
 
 
 def run_images(options: ImagesOptions, summary: str | None, *, shows_timings: bool) -> int:

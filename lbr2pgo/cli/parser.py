@@ -6,8 +6,11 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from lbr2pgo.cli import foreign
+from lbr2pgo.cli.commands import COMMON, FIRST
 from lbr2pgo.support.resembling import did_you_mean
 
 if TYPE_CHECKING:
@@ -24,6 +27,21 @@ class _Formatter(argparse.HelpFormatter):
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return text if text.startswith(_EXAMPLES) else super()._fill_text(text, width, indent)
 
+    def _format_action(self, action: argparse.Action) -> str:
+        """A line between the steps of the work."""
+        is_command = isinstance(action, argparse._SubParsersAction._ChoicesPseudoAction)
+        line = "\n" if is_command and action.dest in FIRST else ""
+        return line + super()._format_action(action)
+
+
+class _HelpAll(argparse.Action):
+    """Prints the help with every option."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        assert isinstance(parser, Parser)
+        parser._print_message(super(Parser, parser).format_help())
+        parser.exit()
+
 
 class Parser(argparse.ArgumentParser):
     """Answers a wrong word in two lines with the word that may have been meant.
@@ -37,6 +55,30 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*args, **options)
         self.examples = tuple(examples)
         self._words: list[str] = []
+        self._name = self.prog.rpartition(" ")[2]
+        self._common = COMMON.get(self._name, ())
+        if self._common:
+            self.add_argument("--help-all", action=_HelpAll, nargs=0, help="show every option")
+
+    def format_help(self) -> str:
+        """Of many options those that most people need."""
+        if not self._common:
+            return super().format_help()
+        with self._common_only() as left_out:
+            text = super().format_help()
+        return f"{text}\nwith {left_out} more options: {self.prog} --help-all\n"
+
+    @contextmanager
+    def _common_only(self) -> Iterator[int]:
+        """Hide all other options; gives their number."""
+        shown = {"--help", *self._common}
+        rare = [a for a in self._actions if a.option_strings and not shown & {*a.option_strings}]
+        helps = [action.help for action in rare]
+        for action in rare:
+            action.help = argparse.SUPPRESS
+        yield len(rare)
+        for action, words in zip(rare, helps, strict=True):
+            action.help = words
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -57,6 +99,10 @@ class Parser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
+            is_command = isinstance(action, argparse._SubParsersAction)
+            theirs = foreign.verb(value) if is_command else foreign.choice(value)
+            if theirs is not None:
+                self._refuse(theirs)
             raise argparse.ArgumentError(action, unknown(value, list(action.choices)))
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
@@ -71,12 +117,21 @@ class Parser(argparse.ArgumentParser):
         """
         for word in self._words:
             option = word.split("=")[0]
-            if not option.startswith("--") or option in self._option_string_actions:
+            if option in self._option_string_actions:
+                continue
+            theirs = foreign.option(self._name, option)
+            if theirs is not None:
+                message = theirs
+                break
+            if not option.startswith("--"):
                 continue
             meant = did_you_mean(option, self._option_string_actions)
             if meant:
                 message = f"there is no option {option}{meant}"
                 break
+        self._refuse(message)
+
+    def _refuse(self, message: str) -> NoReturn:
         print(f"{self.prog}: error: {message}\nSee `{self.prog} --help`.", file=sys.stderr)
         raise SystemExit(2)
 
@@ -144,6 +199,12 @@ def unknown(word: str, known: Collection[str]) -> str:
     return f"{word} is not known" + (
         did_you_mean(word, known) or f" (there are {', '.join(known)})"
     )
+
+
+def section(parser: argparse.ArgumentParser, title: str) -> argparse._ArgumentGroup:
+    """The options that answer one question, for those to come of several helpers."""
+    groups = (group for group in parser._action_groups if group.title == title)
+    return next(groups, None) or parser.add_argument_group(title)
 
 
 def leaves(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.messages import warn, wrote
 from lbr2pgo.cli.own_process import prepare
-from lbr2pgo.cli.parser import executable, names, whole_number
+from lbr2pgo.cli.parser import executable, names, section, whole_number
 from lbr2pgo.cli.reporting import (
     PAGE_TOP,
+    SHOWN,
     add_inputs,
     add_page_functions,
     add_shown,
@@ -50,43 +51,46 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         ),
     )
     add_inputs(parser)
-    only = parser.add_argument(
+    shown = section(parser, SHOWN)
+    only = shown.add_argument(
         "--only", type=names, action="extend", default=[], metavar="NAMES",
         help="only these analyses or tables, separated by commas",
     )  # fmt: skip
     only.completer = _tables  # type: ignore[attr-defined]  # argcomplete's
-    parser.add_argument(
+    shown.add_argument(
         "--sort", type=sort_keys, action="extend", default=[], metavar="KEYS",
         help="one table of branches, grouped by keys of perf report: dso, symbol, srcline, addr, "
         "each with _from and _to, mispredict, cycles, in_tx, abort; or by srccolumn (_from, _to), "
         "condition, case",
     )  # fmt: skip
-    parser.add_argument(
+    shown.add_argument(
         "--function",
         metavar="F",
         help="only this function, by its name (linkage or C++) or an address, with its code",
     )
-    parser.add_argument(
+    shown.add_argument(
         "--source", action="store_true",
         help="show functions (the hottest one, or --function) line by line of their source",
     )  # fmt: skip
-    parser.add_argument(
+    shown.add_argument(
         "--full", action="store_true",
         help="all tables, with their notes, a screen at a time (PAGER)",
     )  # fmt: skip
-    parser.add_argument(
+    shown.add_argument(
         "--top", type=whole_number, metavar="N", help="rows of each table (20; 0: all)"
     )
-    parser.add_argument("--format", choices=("table", *_FORMATS), default="table")
-    parser.add_argument(
+    shown.add_argument("--format", choices=("table", *_FORMATS), default="table",
+        help="for scripts and other programs: standard output, see docs/reports.md",
+    )  # fmt: skip
+    shown.add_argument(
         "--against", type=Path, action="append", default=[], metavar="OLD",
         help="show what changed since this recording; may be repeated",
     )  # fmt: skip
-    parser.add_argument(
+    shown.add_argument(
         "--old-binary", type=executable, metavar="ELF",
         help="the program of --against, if it is another build",
     )  # fmt: skip
-    parser.add_argument(
+    shown.add_argument(
         "--html",
         type=Path,
         metavar="OUT",

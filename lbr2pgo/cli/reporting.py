@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lbr2pgo.cli import messages
-from lbr2pgo.cli.parser import moved_directory, whole_number
+from lbr2pgo.cli.parser import moved_directory, section, whole_number
 from lbr2pgo.cli.selection import (
     add_binaries,
     add_selection,
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lbr2pgo.reports.build import ReportOptions
     from lbr2pgo.reports.model import Report
 
+SHOWN = "what is shown"
 PAGE_VIEWS, PAGE_TOP = 50, 200
 """How many functions' code and rows a page holds where nobody says."""
 
@@ -29,23 +30,25 @@ PAGE_VIEWS, PAGE_TOP = 50, 200
 def add_inputs(parser: argparse.ArgumentParser) -> None:
     """Add recordings, --binary, and where sources are."""
     parser.add_argument("profiles", nargs="+", metavar="PROFILE", help="- is standard input")
-    add_binaries(parser)
-    parser.add_argument(
+    group = section(parser, "which program")
+    add_binaries(group)
+    group.add_argument(
         "--no-libraries", action="store_true",
         help="show only what --binary names, and not every file that its process had",
     )  # fmt: skip
-    add_sysroot(parser, "libraries")
-    parser.add_argument(
+    add_sysroot(group, "libraries")
+    group.add_argument(
         "--jit", type=Path, action="append", default=[], metavar="FILE",
         help="jit-PID.dump or perf-PID.map of code that a recorded process made, where it is not "
         "found (may be repeated)",
     )  # fmt: skip
-    parser.add_argument(
+    group = section(parser, "which source")
+    group.add_argument(
         "--source-dir", type=moved_directory, action="append", default=[], metavar="DIR",
         help="show source files below DIR, too; FROM=TO: those whose path begins with FROM are now "
         "in TO; may be repeated",
     )  # fmt: skip
-    parser.add_argument(
+    group.add_argument(
         "--changed-source", action="store_true",
         help="show source files that changed since the build, too",
     )  # fmt: skip
@@ -53,7 +56,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
 
 def add_shown(parser: argparse.ArgumentParser) -> None:
     """Add how names are shown, and which samples count."""
-    parser.add_argument(
+    section(parser, SHOWN).add_argument(
         "--no-demangle", action="store_true", help="show C++ functions by their linkage names"
     )
     add_selection(parser)

@@ -49,7 +49,7 @@ def add_binary(parser: argparse.ArgumentParser) -> None:
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
     """Add what chooses samples, and parts of them, and how fall-throughs are judged."""
-    selection = parser.add_argument_group("what to count")
+    selection = parser.add_argument_group("which samples count")
     selection.add_argument("--event", metavar="NAME", help="only samples of this event")
     add_pids(selection)
     selection.add_argument(

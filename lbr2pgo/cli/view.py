@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.messages import say, warn
 from lbr2pgo.cli.own_process import prepare
-from lbr2pgo.cli.parser import whole_number
+from lbr2pgo.cli.parser import section, whole_number
 from lbr2pgo.cli.reporting import (
     PAGE_TOP,
+    SHOWN,
     add_inputs,
     add_page_functions,
     add_shown,
@@ -47,7 +48,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         ),
     )
     add_inputs(parser)
-    parser.add_argument(
+    section(parser, SHOWN).add_argument(
         "--serve", type=whole_number, metavar="PORT",
         help="serve the page on this port of the loopback interface instead (0: any free one), "
         "until Ctrl-C: for machines without a browser, through ssh -L",

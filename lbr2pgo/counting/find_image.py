@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
+from lbr2pgo.model.address_space_events import Mmap, SpaceEvent, is_windows_path
 from lbr2pgo.program.code.registry import by_uname
 from lbr2pgo.program.elf.layout import ImageLayout, Segment
 from lbr2pgo.support.dataclass import dataclass
@@ -57,7 +57,9 @@ def refuse_other_machine(layout: ImageLayout, recorded_on: str | None, *, where:
 
 
 def _name(path: str) -> str:
-    return path.rstrip("/").rpartition("/")[2]
+    """A file's own name; that of a recorded Windows path stands behind a backslash."""
+    name = path.rstrip("/").rpartition("/")[2]
+    return name.rpartition("\\")[2] if is_windows_path(path) else name
 
 
 def mapped_build_ids(

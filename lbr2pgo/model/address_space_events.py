@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from lbr2pgo.support.addresses import LAST_ADDRESS, FileOffset, RuntimeAddress
@@ -9,6 +10,7 @@ from lbr2pgo.support.addresses import LAST_ADDRESS, FileOffset, RuntimeAddress
 KERNEL_PID = -1
 """The pid under which perf reports mappings of the kernel and its modules."""
 
+_WINDOWS_PATH = re.compile(r"[A-Za-z]:[\\/]")
 MEMORY = "//"
 """How perf begins the paths of memory that shows no file: `//anon`, `//toolong`."""
 
@@ -39,6 +41,7 @@ class Mmap(NamedTuple):
     def is_code_of_file(self) -> bool:
         """Whether a program or a library was mapped, and not the kernel's code or memory."""
         is_path = self.path.startswith("/") and not self.path.startswith(MEMORY)
+        is_path = is_path or is_windows_path(self.path)
         return self.executable and self.pid != KERNEL_PID and is_path
 
 
@@ -71,6 +74,11 @@ class Exit(NamedTuple):
 
 _MEMORY_FILES = (MEMORY, "/memfd:", "/anon_hugepage", "/dev/zero", "/SYSV", "[anon", "[heap]")
 """How perf tells of memory (perf: tools/perf/util/map.h, is_anon_memory, is_no_dso_memory)."""
+
+
+def is_windows_path(path: str) -> bool:
+    """Whether a drive leads it."""
+    return _WINDOWS_PATH.match(path) is not None
 
 
 def is_memory(event: Mmap) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lbr2pgo.cli.commands import COMMANDS
+from lbr2pgo.cli.commands import COMMANDS, COMMON
 
 
 def test_help_lists_every_command_and_what_it_is_for(command: Callable[..., Any]) -> None:
@@ -16,6 +16,34 @@ def test_help_lists_every_command_and_what_it_is_for(command: Callable[..., Any]
     for name, purpose in COMMANDS.items():
         assert re.search(rf"\n    {name}\s", listed.out)
         assert purpose in " ".join(listed.out.split())
+
+
+def test_without_a_word_the_commands_stand_in_the_order_of_the_work(command) -> None:
+    answer = command()
+    assert (answer.code, answer) == (0, command("--help"))
+    steps = [
+        re.findall(r"^    ([a-z]+)\s", part, re.M)
+        for part in answer.out.partition("COMMAND\n")[2].split("\n\n")[:4]
+    ]
+    assert steps[:3] == [
+        ["record", "report", "view"], ["convert", "check", "pgo", "bolt"], ["merge", "fleet"],
+    ]  # fmt: skip
+    assert [name for step in steps for name in step] == list(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMON)
+def test_help_shows_ten_common_options_and_names_the_way_to_all(command, name: str) -> None:
+    short, whole = command(name, "--help"), command(name, "--help-all")
+    assert (short.code, whole.code) == (0, 0)
+    options = [
+        re.findall(r"^  (-{1,2}[a-z].*?)(?:  |$)", answer.out, re.M) for answer in (short, whole)
+    ]
+    assert len(COMMON[name]) == 10
+    assert len(options[0]) == 11  # and --help
+    for each in COMMON[name]:
+        assert any(each in line.replace(",", " ").split() for line in options[0]), each
+    assert f"with {len(options[1]) - 11} more options: lbr2pgo {name} --help-all" in short.out
+    assert "--quiet" in whole.out
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -80,7 +80,6 @@ def test_every_help_has_examples_that_can_be_run() -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        (),
         ("frobnicate",),
         ("convert",),
         ("convert", "x", "--binary"),

@@ -10,7 +10,6 @@ import pytest
 from builders.recordings import RECORDING, STATIC, TESTBINS, recording_of
 
 MISTAKES = {
-    "no command": ("", "See `lbr2pgo --help`"),
     "a mistyped command": ("convrt perf.data", "did you mean convert?"),
     "a mistyped option": ("convert perf.data --binry app", "did you mean --binary?"),
     "an option before the command": ("--verbose convert perf.data", "behind the command"),
@@ -34,9 +33,6 @@ MISTAKES = {
     ),
     "two outputs with one name": (
         "convert perf.data --binary app --llvm x --fdata x", "Give every output a path of its own",
-    ),
-    "a format of nothing": (
-        "convert perf.data --binary app --llvm-format extbinary", "Add --llvm OUT",
     ),
     "an unknown format": (
         "convert perf.data --binary app --llvm x --llvm-format binary", "did you mean extbinary?",

@@ -51,6 +51,15 @@ def test_the_build_id_decides_whatever_the_path(recorded: str) -> None:
     assert found == ImageMatch((OTHER_NAME,), "build-id", build_id=OURS)
 
 
+def test_a_windows_path_ends_with_the_name_of_the_program() -> None:
+    windows = replace(LAYOUT, path="/here/app.exe", build_id=None)
+    recorded = mmap(r"C:\Users\me\build\app.exe")
+    assert recorded.is_code_of_file
+    found = match(recorded, mmap(r"C:\Windows\System32\kernel32.dll"), layout=windows)
+    assert (found.paths, found.how) == ((recorded.path,), "name")
+    assert refusal(mmap(r"/odd\app.exe"), layout=windows)
+
+
 def test_the_build_id_may_stand_in_the_header_only() -> None:
     found = match(mmap(OTHER_NAME), header={OTHER_NAME: OURS})
     assert found == ImageMatch((OTHER_NAME,), "build-id", build_id=OURS)
