@@ -136,7 +136,7 @@ def run(args: argparse.Namespace) -> int:
             cure="Write one file of each, and compare these.",
         )
     options = _options(args, form)
-    report = _comparison(args, options) if args.against else read_report(args, options)
+    report = read_report(args, options)
     if form is not None or args.html is not None:
         warn(report.notes)
     if form is not None:
@@ -172,12 +172,6 @@ def _export(name: str) -> Export:
     if form.is_binary and sys.stdout.isatty():
         raise InputError(f"{name} is nothing for a terminal", cure="Redirect it: > FILE.")
     return form
-
-
-def _comparison(args: argparse.Namespace, options: ReportOptions) -> Report:
-    from lbr2pgo.reports.compare import make_comparison
-
-    return make_comparison(options, args.against, args.old_binary)
 
 
 def _options(args: argparse.Namespace, form: Export | None) -> ReportOptions:

@@ -91,27 +91,48 @@ def report_options(args: argparse.Namespace, **shown: Any) -> ReportOptions:
 
 
 def read_report(args: argparse.Namespace, options: ReportOptions) -> Report:
-    """The report; inputs without addresses need no binary and have fewer tables."""
+    """The report; inputs without addresses need no binary and have fewer tables.
+
+    Shows the stage at hand, and with --verbose how long each took.
+    """
     from lbr2pgo.reports.line_report import holds_lines_only, make_line_report
 
-    if holds_lines_only(options.profiles):
+    if not _against(args) and holds_lines_only(options.profiles):
         return make_line_report(options.profiles, options.only, options.top)
-    return _read(options)
-
-
-def _read(options: ReportOptions) -> Report:
-    from lbr2pgo.cli.progress import SampleProgress
     from lbr2pgo.cli.waterfall import show_losses
     from lbr2pgo.model.incomplete import EmptyProfileError
-    from lbr2pgo.reports.build import make_report
 
     try:
-        with SampleProgress(options.profiles) as progress:
-            return make_report(options, progress)
+        return _timed(args, options)
     except EmptyProfileError as error:
         messages.warn(error.notes)
         show_losses(error.tallies, error.notes, sys.stderr)
         raise
+
+
+def _timed(args: argparse.Namespace, options: ReportOptions) -> Report:
+    from lbr2pgo.cli.progress import SampleProgress
+    from lbr2pgo.reports.build import make_report
+    from lbr2pgo.support.timings import Timings
+
+    against = _against(args)
+    with SampleProgress([*options.profiles, *against]) as progress:
+        timings = Timings(progress.stage)
+        if against:
+            from lbr2pgo.reports.compare import make_comparison
+
+            report = make_comparison(options, against, args.old_binary, progress, timings)
+        else:
+            report = make_report(options, progress, timings)
+    if messages.is_verbose():
+        print(*timings.lines(), sep="\n", file=sys.stderr)
+    return report
+
+
+def _against(args: argparse.Namespace) -> list[Path]:
+    """Old recordings to compare with; `view` has none."""
+    old: list[Path] = getattr(args, "against", [])
+    return old
 
 
 def for_people(args: argparse.Namespace, report: Report) -> Report:

@@ -26,6 +26,7 @@ from lbr2pgo.sources.series import open_recordings
 from lbr2pgo.support import headway
 from lbr2pgo.support.addresses import SLOT_SIZE
 from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.timings import Timings
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,10 @@ class ProcessInputs(Inputs):
 
 
 def read_process(
-    inputs: ProcessInputs, progress: Progress | None = None, asks: Asks | None = None
+    inputs: ProcessInputs,
+    progress: Progress | None = None,
+    timings: Timings | None = None,
+    asks: Asks | None = None,
 ) -> Replayed:
     """Open recordings, their program and what its process mapped beside it; count, and replay.
 
@@ -51,24 +55,26 @@ def read_process(
     in a given root. Raises InputError as `read_and_replay`, and for a named file that no process
     mapped.
     """
-    with headway.heard_by(progress):
+    timings = timings or Timings()
+    with timings.stage("open the inputs"), headway.heard_by(progress):
         recordings = open_recordings(inputs.profiles)
     sources = [recording.source for recording in recordings]
-    path = inputs.binary or recorded_program(sources, inputs.places)
-    program = Program.open(path)
-    mapped = list(recorded_images(sources, inputs.places))
-    named = [(each, each.name) for each in inputs.binaries]
-    found = [
-        (each.found, each.name)
-        for each in mapped
-        if inputs.libraries and each.found is not None and _is_sure(each, inputs.places)
-    ]
-    parts = _parts(program, named, found)
-    made, told = _made(sources, inputs, program, len(parts) + 1)
+    with timings.stage("open the process's files"):
+        path = inputs.binary or recorded_program(sources, inputs.places)
+        program = Program.open(path)
+        mapped = list(recorded_images(sources, inputs.places))
+        named = [(each, each.name) for each in inputs.binaries]
+        found = [
+            (each.found, each.name)
+            for each in mapped
+            if inputs.libraries and each.found is not None and _is_sure(each, inputs.places)
+        ]
+        parts = _parts(program, named, found)
+        made, told = _made(sources, inputs, program, len(parts) + 1)
     beside = (*map(Neighbour, parts), *made)
     names = [recording.name for recording in recordings]
     replayed = replay_sources(
-        sources, program, inputs, progress, names=names, beside=beside, asks=asks
+        sources, program, inputs, progress, timings, names=names, beside=beside, asks=asks
     )
     missing = _missing(mapped, replayed) if inputs.libraries else ()
     doubts = repetitions(inputs.profiles)

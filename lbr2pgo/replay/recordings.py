@@ -131,8 +131,9 @@ def replay_images(
     is_biased = any(each.is_biased for image in images for each in image.there)
     found = laid() if asks is not None or not is_biased else []
     if asks is not None:
-        for image, each in zip(images, found, strict=True):
-            image.look = asks(each)
+        with timings.stage("plan the second reading"):
+            for image, each in zip(images, found, strict=True):
+                image.look = asks(each)
     if is_biased or any(image.look for image in images):
         read("look at the samples again", partial(_look_again, sources, images))
     found = laid() if is_biased else found

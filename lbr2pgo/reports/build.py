@@ -53,6 +53,7 @@ from lbr2pgo.support.addresses import image_addresses, image_array, in_file
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.resembling import did_you_mean
+from lbr2pgo.support.timings import Timings
 
 CHARTS = 12
 """How many blocks, and how many loops, are timed for others than pages, which chart all."""
@@ -116,7 +117,9 @@ class ReportOptions(ProcessInputs):
         return tuple(name for name in registry.NAMES if self.wants(name))
 
 
-def make_report(options: ReportOptions, progress: Progress | None = None) -> Report:
+def make_report(
+    options: ReportOptions, progress: Progress | None = None, timings: Timings | None = None
+) -> Report:
     """Read, count, replay and analyse.
 
     Raises as `read_and_replay`, InputError for an unknown function, and EmptyProfileError where
@@ -124,17 +127,25 @@ def make_report(options: ReportOptions, progress: Progress | None = None) -> Rep
     """
     top = options.top if options.function is None else None
     also = (*(grouping.NEEDS if options.sort else ()), *(NEEDS if options.code else ()))
-    found = read_inputs(options, progress, look_for_analyses(options.shown, top, also))
+    timings = timings or Timings()
+    asks = look_for_analyses(options.shown, top, also)
+    found = read_inputs(options, progress, timings, asks)
     events = [event for source in found.sources for event in source.info.events]
     if not any(is_call_stack(event.branch_sample_type) for event in events):
         found.refuse_nothing()
-    report = report_of(gather(found), options)
+    report = report_of(gather(found), options, progress, timings)
     found.program.image.file.check_unchanged()
     return report
 
 
-def report_of(gathered: Gathered, options: ReportOptions) -> Report:
+def report_of(
+    gathered: Gathered,
+    options: ReportOptions,
+    progress: Progress | None = None,
+    timings: Timings | None = None,
+) -> Report:
     """Analyse what was gathered."""
+    timings = timings or Timings()
     evidence = gathered.evidence
     if options.function is not None:
         region = find_function(evidence.program, options.function)
@@ -143,7 +154,12 @@ def report_of(gathered: Gathered, options: ReportOptions) -> Report:
     layout = evidence.program.image.layout
     has_tree = options.wants(call_stacks.NAME) and evidence.found(CALL_STACKS) is not None
     details, name = details_of(gathered), os.path.basename(layout.path)
-    made = (table for each in names for table in registry.run(each, evidence, options.top))
+    made: list[Table] = []
+    for done, each in enumerate(names):
+        with timings.stage(f"analyse: {each}"):
+            if progress is not None:
+                progress(0, done / len(names))
+            made += registry.run(each, evidence, options.top)
     tables = tuple(table for table in made if options.shows(table.name))
     if options.views and options.wants(outcomes.NAME):
         tables += (gains.cold_code(evidence, options.top),)
@@ -151,6 +167,8 @@ def report_of(gathered: Gathered, options: ReportOptions) -> Report:
         tables = (grouping.grouped(evidence, options.sort, options.top),)
     is_whole = options.tables and not (options.only or options.sort or options.function)
     sentences = summary(evidence, tables, gathered.tallies, dict(details), name) if is_whole else ()
+    with timings.stage("analyse: function"):
+        views = tuple(_views(evidence, options))
     return Report(
         title=f"Branches of {name}",
         binary=layout.path,
@@ -162,7 +180,7 @@ def report_of(gathered: Gathered, options: ReportOptions) -> Report:
         timings=_timings(evidence, options) if options.wants(latency.NAME) else (),
         call_tree=_call_tree(tree(evidence)) if has_tree else None,
         call_graph=call_graph(evidence, options),
-        functions=tuple(_views(evidence, options)),
+        functions=views,
         notes=gathered.notes,
         summary=tuple(sentence.text for sentence in sentences),
         summary_places=tuple(sentence.place for sentence in sentences),

@@ -26,6 +26,7 @@ from lbr2pgo.reports.model import CallNode, Report, Timing
 from lbr2pgo.reports.placed_profiles import read_inputs
 from lbr2pgo.reports.summary import Sentence
 from lbr2pgo.reports.values import percentage
+from lbr2pgo.support.timings import Timings
 
 _ANALYSES = (hot_functions.NAME, latency.NAME, mispredictions.NAME, outcomes.NAME)
 
@@ -35,6 +36,7 @@ def make_comparison(
     against: Sequence[Path],
     old_binary: Path | None = None,
     progress: Progress | None = None,
+    timings: Timings | None = None,
 ) -> Report:
     """What the recordings of `options` show that those of `against` don't, and the reverse.
 
@@ -42,12 +44,14 @@ def make_comparison(
     name. Raises as `make_report`.
     """
     before = replace(options, profiles=tuple(against), binary=old_binary or options.binary)
-    has_page = options.views > 0
+    has_page, timings = options.views > 0, timings or Timings()
     analyses = options.shown if has_page else _ANALYSES
-    new, old = _gathered(options, progress, analyses), _gathered(before, progress, _ANALYSES)
+    new = _gathered(options, progress, timings, analyses)
+    old = _gathered(before, progress, timings, _ANALYSES)
     sides = _compared(new), _compared(old)
     found = new.evidence
-    tables = changes(*sides, options.top)
+    with timings.stage("compare"):
+        tables = changes(*sides, options.top)
     if found.limits.is_simulated or old.evidence.limits.is_simulated:
         tables = tuple(table.as_simulated(in_title=False) for table in tables)
     name = os.path.basename(found.program.image.layout.path)
@@ -92,9 +96,9 @@ def _key(timing: Timing) -> tuple[int, int, bool]:
 
 
 def _gathered(
-    options: ReportOptions, progress: Progress | None, analyses: Sequence[str]
+    options: ReportOptions, progress: Progress | None, timings: Timings, analyses: Sequence[str]
 ) -> Gathered:
-    found = read_inputs(options, progress, look_for_analyses(analyses, options.top))
+    found = read_inputs(options, progress, timings, look_for_analyses(analyses, options.top))
     found.refuse_nothing()
     return gather(found)
 

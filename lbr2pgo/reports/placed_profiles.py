@@ -19,6 +19,7 @@ from lbr2pgo.replay.replayed import Asks, Replayed
 from lbr2pgo.sources.base import Addresses, SourceInfo
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.timings import Timings
 
 if TYPE_CHECKING:
     from lbr2pgo.profiles.reader import WrittenProfile
@@ -73,12 +74,15 @@ def _is_recording(path: Path) -> bool:
 
 
 def read_inputs(
-    inputs: ProcessInputs, progress: Progress | None = None, asks: Asks | None = None
+    inputs: ProcessInputs,
+    progress: Progress | None = None,
+    timings: Timings | None = None,
+    asks: Asks | None = None,
 ) -> Replayed:
     """As `read_process`; what BOLT reads is taken as counts, and needs a program that is named."""
     placed = [path for path in inputs.profiles if is_for_bolt(path)]
     if not placed:
-        return read_process(inputs, progress, asks)
+        return read_process(inputs, progress, timings, asks)
     where = str(placed[0])
     if len(placed) < len(inputs.profiles):
         raise InputError(

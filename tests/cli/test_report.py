@@ -242,3 +242,16 @@ def test_damage_is_a_warning_above_all_figures(
     if "--html" in words:
         page = (tmp_path / "page.html").read_text()
         assert page.index(f"Warning: {cut}: ") < page.index("interp.pie ran")
+
+
+def test_the_time_of_each_stage_is_told_when_asked_for(command) -> None:
+    code, _, err = command("--verbose", "--only", "hot-branches,latency")
+    assert code == 0
+    stages = [line[:28].strip() for line in err.splitlines()]
+    assert stages == [
+        "open the inputs", "open the process's files", "read and count", "replay",
+        "plan the second reading", "look at the samples again", "analyse: hot-branches",
+        "analyse: latency", "analyse: function", "all stages",
+    ]  # fmt: skip
+    assert command("--only", "hot-branches")[2] == ""
+    assert "compare" in command("--verbose", "--against", str(RECORDING))[2]

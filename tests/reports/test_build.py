@@ -12,6 +12,7 @@ from lbr2pgo.analyses import registry
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 from lbr2pgo.reports.build import ReportOptions, make_report, report_of
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.timings import Timings
 
 CALL_STACK = 1 << BRANCH_FILTER_BITS["call_stack"] | 1
 
@@ -202,3 +203,18 @@ def test_670_samples_of_depth_32_are_21440_entries() -> None:
     assert rows["samples_read"] == 670
     assert rows["branches_read"] == rows["branches_in_image"] == 21_440
     assert int(np.sum(found.flow.branches.count)) == 21_440
+
+
+def test_both_readings_and_the_analyses_tell_how_far_they_are() -> None:
+    heard: list[tuple[str, float | None]] = []
+    stages: list[str] = []
+    make_report(
+        ReportOptions((RECORDING,), PIE, libraries=False),
+        lambda _samples, share: heard.append((stages[-1], share)),
+        Timings(stages.append),
+    )
+    for reading in ("read and count", "look at the samples again"):
+        shares = [share for stage, share in heard if stage == reading]
+        assert shares[-1] == 1.0
+    told = [share for stage, share in heard if stage.startswith("analyse: ")]
+    assert told == [n / len(registry.ANALYSES) for n in range(len(registry.ANALYSES))]
