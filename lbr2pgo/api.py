@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from lbr2pgo.conversion import Conversion, ConvertOptions
 from lbr2pgo.conversion import convert as _convert
+from lbr2pgo.counting.chosen_samples import SampleChoice
 from lbr2pgo.counting.count import CountingOptions
 from lbr2pgo.model.compat import Compat
 from lbr2pgo.profiles.base import Output
@@ -36,6 +37,10 @@ class Reading(TypedDict, total=False):
 
     event: str | None
     pids: Iterable[int]
+    tids: Iterable[int]
+    comms: Iterable[str]
+    cpus: Iterable[int]
+    time: tuple[float, float | None]
     build_id: str | None
     strict: bool
     compat: Iterable[str]
@@ -185,9 +190,11 @@ def _inputs(profiles: Paths, binary: PathLike | None, reading: Reading) -> dict[
     unknown = reading.keys() - Reading.__annotations__.keys()
     if unknown:
         raise TypeError(f"there is no argument {min(unknown)}")
-    counting = CountingOptions(
-        reading.get("event"), tuple(reading.get("pids", ())), reading.get("build_id")
-    )
+    choice = SampleChoice(
+        tuple(reading.get("pids", ())), tuple(reading.get("tids", ())),
+        tuple(reading.get("comms", ())), tuple(reading.get("cpus", ())), _span(reading),
+    )  # fmt: skip
+    counting = CountingOptions(reading.get("event"), choice, reading.get("build_id"))
     return {
         "profiles": expanded(found),
         "binary": None if binary is None else _path(binary, "binary"),
@@ -195,6 +202,13 @@ def _inputs(profiles: Paths, binary: PathLike | None, reading: Reading) -> dict[
         "strict": reading.get("strict", False),
         "compat": Compat(frozenset(reading.get("compat", ()))),
     }
+
+
+def _span(reading: Reading) -> tuple[int, int | None] | None:
+    if "time" not in reading:
+        return None
+    start, end = reading["time"]
+    return round(start * 1e9), None if end is None else round(end * 1e9)
 
 
 def _paths(values: object, argument: str) -> tuple[Path, ...]:

@@ -14,6 +14,7 @@ from builders.outputs import every_form, outputs
 from builders.recordings import PIE, RECORDING, STATIC, STATIC_RECORDING, recorded
 
 from lbr2pgo.conversion import ConvertOptions, convert
+from lbr2pgo.counting.chosen_samples import SampleChoice
 from lbr2pgo.counting.count import CountingOptions
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
@@ -113,7 +114,7 @@ def test_an_empty_profile_is_an_error_with_its_waterfall(tmp_path: Path) -> None
         (RECORDING,),
         PIE,
         outputs=outputs(fdata=tmp_path / "x"),
-        counting=CountingOptions(pids=(1,)),
+        counting=CountingOptions(choice=SampleChoice(pids=(1,))),
     )
     with pytest.raises(EmptyProfileError, match="chosen by event and process") as raised:
         convert(options)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.parser import executable
+from lbr2pgo.cli.selection import add_selection, counting_options
 from lbr2pgo.profiles.staleness import MOST_MISSING, MOST_STALE, MUCH_STALE
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from lbr2pgo.profiles.reader import Profile
     from lbr2pgo.profiles.staleness import Staleness
     from lbr2pgo.program.program import Program
+    from lbr2pgo.replay.recordings import ReadingOptions
 
 REFUSED = 1
 
@@ -69,6 +71,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )  # fmt: skip
     gates.add_argument("--min-executed", type=_share, metavar="X", help="from 0 to 1")
     gates.add_argument("--min-overlap", type=_share, metavar="X", help="from 0 to 1")
+    add_selection(parser)
     parser.add_argument(
         "--format", choices=("table", "json", "line"), default="table",
         help="line: only how stale the profile is, for the log of a build",
@@ -110,13 +113,15 @@ def run(args: argparse.Namespace) -> int:
     from lbr2pgo.analyses.quality import MEASURES, Gates, measure
     from lbr2pgo.analyses.quality_verdict import Grade, remarks, whole
     from lbr2pgo.program.program import Program
+    from lbr2pgo.replay.recordings import ReadingOptions
 
     limits = {name: _limit(args, name) for name in MEASURES}
     gates = Gates({name: limit for name, limit in limits.items() if limit is not None})
     _refuse_without_old(args)
     program = Program.open(args.binary)
-    profile = load(args.profile, program)
-    old = None if args.against is None else load(args.against, program)
+    chosen = ReadingOptions(counting=counting_options(args), strict=args.strict)
+    profile = load(args.profile, program, chosen)
+    old = None if args.against is None else load(args.against, program, chosen)
     build = program if args.new_build is None else Program.open(args.new_build)
     quality = measure(profile, build, old)
     if old is not None:
@@ -182,23 +187,28 @@ def _refuse_unlike(
         )
 
 
-def load(path: str, program: Program) -> Profile:
-    """Read a profile, or replay a recording."""
+def load(path: str, program: Program, chosen: ReadingOptions | None = None) -> Profile:
+    """Read a profile, or replay the chosen samples of a recording."""
     from lbr2pgo.profiles.registry import read_written
 
     written = None if path == "-" else read_written(Path(path))
-    return _replayed(path, program) if written is None else written.beside(program)
+    return _replayed(path, program, chosen) if written is None else written.beside(program)
 
 
-def _replayed(path: str, program: Program) -> Profile:
+def _replayed(path: str, program: Program, chosen: ReadingOptions | None) -> Profile:
     from lbr2pgo.analyses import stack_ends
     from lbr2pgo.analyses.recorded_profile import RecordedProfile
     from lbr2pgo.evidence.interrupted import INTERRUPTED
     from lbr2pgo.replay.recordings import Inputs, read_and_replay
+    from lbr2pgo.replay.replaying import ReadingOptions
     from lbr2pgo.reports.gather import gather, look_for_analyses
 
+    chosen = chosen or ReadingOptions()
+    inputs = Inputs(
+        (Path(path),), Path(program.image.path), counting=chosen.counting, strict=chosen.strict
+    )
     asks = look_for_analyses((stack_ends.NAME,), also=(INTERRUPTED,))
-    found = read_and_replay(Inputs((Path(path),), Path(program.image.path)), asks=asks)
+    found = read_and_replay(inputs, asks=asks)
     found.refuse_nothing()
     evidence = gather(found).evidence
     bias = stack_ends.position_bias(evidence)

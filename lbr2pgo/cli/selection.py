@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lbr2pgo.cli.parser import executable, numbers, whole_number
+from lbr2pgo.cli.parser import executable, names, numbers, whole_number
 
 if TYPE_CHECKING:
     from lbr2pgo.counting.count import CountingOptions
@@ -52,6 +52,7 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
     selection = parser.add_argument_group("which samples count")
     selection.add_argument("--event", metavar="NAME", help="only samples of this event")
     add_pids(selection)
+    _add_choice(selection)
     selection.add_argument(
         "--build-id", type=_build_id, metavar="HEX",
         help="the binary's build-id in the recording, if not its own",
@@ -77,6 +78,62 @@ def add_pids(parser: argparse._ActionsContainer) -> None:
     )  # fmt: skip
 
 
+def _add_choice(parser: argparse._ActionsContainer) -> None:
+    """Add what perf script and perf report choose samples with, by their names."""
+    parser.add_argument(
+        "--tid", type=numbers, action="extend", default=[], metavar="NUMBERS",
+        help="only samples of these threads",
+    )  # fmt: skip
+    parser.add_argument(
+        "--comm", "--comms", type=names, action="extend", default=[], metavar="NAMES",
+        help="only samples of threads that were called so",
+    )  # fmt: skip
+    parser.add_argument(
+        "--cpu", "-C", type=_processors, action="extend", default=[], metavar="LIST",
+        help="only samples on these processors, as 0,2-4",
+    )  # fmt: skip
+    parser.add_argument(
+        "--time", type=_span, metavar="FROM,TO",
+        help="only samples from one second of the recording's clock to another; either may be left "
+        "out",
+    )  # fmt: skip
+
+
+def _processors(text: str) -> list[int]:
+    """Numbers and ranges of them, as perf -C takes them.
+
+    >>> _processors("0,2-4")
+    [0, 2, 3, 4]
+    """
+    found: list[int] = []
+    for word in names(text):
+        match = re.fullmatch(r"(\d{1,5})(?:-(\d{1,5}))?", word, re.ASCII)
+        if match is None:
+            raise argparse.ArgumentTypeError(f"{text} is no list of processors, as 0,2-4")
+        found += range(int(match[1]), int(match[2] or match[1]) + 1)
+    return found
+
+
+def _span(text: str) -> tuple[int, int | None]:
+    """Nanoseconds of a span in seconds (perf: tools/perf/util/time-utils.c, parse_nsec_time).
+
+    >>> _span("1.5,2"), _span("12.000000001,"), _span(",3.25")
+    ((1500000000, 2000000000), (12000000001, None), (0, 3250000000))
+    """
+    start, comma, end = text.partition(",")
+    span = _nanoseconds(start or "0", text), _nanoseconds(end, text) if end else None
+    if not comma or (span[1] is not None and span[1] < span[0]):
+        raise argparse.ArgumentTypeError(f"{text} is not of the form FROM,TO, in seconds")
+    return span
+
+
+def _nanoseconds(seconds: str, text: str) -> int:
+    match = re.fullmatch(r"(\d{1,10})(?:\.(\d{1,9})\d*)?", seconds.strip(), re.ASCII)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text} is not of the form FROM,TO, in seconds")
+    return int(match[1]) * 10**9 + int((match[2] or "").ljust(9, "0"))
+
+
 def _build_id(text: str) -> str:
     if not re.fullmatch("(?:[0-9a-f]{2})+", text.lower()):
         raise argparse.ArgumentTypeError("must be whole bytes in hexadecimal")
@@ -85,11 +142,14 @@ def _build_id(text: str) -> str:
 
 def counting_options(args: argparse.Namespace) -> CountingOptions:
     """What the options of `add_selection` say."""
+    from lbr2pgo.counting.chosen_samples import SampleChoice
     from lbr2pgo.counting.count import CountingOptions
 
     return CountingOptions(
         args.event,
-        tuple(args.pid),
+        SampleChoice(
+            tuple(args.pid), tuple(args.tid), tuple(args.comm), tuple(args.cpu), args.time
+        ),
         args.build_id,
         drop_newest=args.drop_newest,
         drop_oldest=args.drop_oldest,

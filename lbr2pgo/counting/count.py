@@ -38,6 +38,7 @@ import numpy as np
 from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
 from lbr2pgo.counting.bias import Correction, Ends, Weigher, correction, ends_of
 from lbr2pgo.counting.borders import Borders, merge
+from lbr2pgo.counting.chosen_samples import Chooser, SampleChoice
 from lbr2pgo.counting.find_image import ImageMatch
 from lbr2pgo.counting.mapped_files import MappedFiles
 from lbr2pgo.counting.place import ImageFacts, place_images
@@ -86,8 +87,8 @@ class CountingOptions:
 
     event: str | None = None
     """Only samples of the event with this name."""
-    pids: tuple[int, ...] = ()
-    """Only samples of these processes; of all if empty."""
+    choice: SampleChoice = SampleChoice()
+    """Only these samples."""
     build_id: str | None = None
     """Build-id under which the recording knows the binary, if not the binary's own."""
     drop_newest: int = 0
@@ -173,6 +174,7 @@ class _SampleTally:
     read: int = 0
     other_event: int = 0
     other_process: int = 0
+    not_chosen: int = 0
     no_stack: int = 0
     """Or no address, where samples are counted by their instruction."""
     not_mapped: int = 0
@@ -204,13 +206,14 @@ class _SampleTally:
 
     @property
     def selected(self) -> int:
-        return self.read - self.other_event - self.other_process
+        return self.read - self.other_event - self.other_process - self.not_chosen
 
     def _as_selected(self) -> dict[str, int]:
         return {
             "samples_read": self.read,
             "samples_selected/other_event": self.other_event,
             "samples_selected/other_process": self.other_process,
+            **({"samples_selected/not_chosen": self.not_chosen} if self.not_chosen else {}),
             "samples_selected": self.selected,
         }
 
@@ -268,7 +271,7 @@ class _Selection:
         # One more place for samples that don't say their event (index -1).
         self._wanted = np.array([*wanted, options.event is None], dtype=np.bool_)
         self._kinds = _kinds(events, as_llvm=image.believes_entries)
-        self._pids = np.array(options.pids, dtype=np.int32)
+        self._chooser = Chooser(options.choice, source.space_events(), source.info.path)
         self._skips_leaf = image.skips_leaf if source.info.has_call_chains else None
         self._by_instruction = by_instruction
 
@@ -279,9 +282,10 @@ class _Selection:
         spaces = mapping.spaces_of(batch.pid, batch.time)
         weight = batch.weight
         event_ok = self._wanted[batch.event]
-        pid_ok = np.isin(batch.pid, self._pids) if len(self._pids) else np.ones_like(event_ok)
+        pid_ok = self._chooser.of_processes(batch)
+        rest_ok = self._chooser.of_the_rest(batch)
         has_stack = batch.ip != 0 if self._by_instruction else np.diff(batch.offsets) > 0
-        chosen = event_ok & pid_ok
+        chosen = event_ok & pid_ok & rest_ok
         mapped = spaces >= 0
         counted = chosen & has_stack & mapped
         skipped = self._skipped(batch, mapping, np.where(counted, spaces, -1))
@@ -289,6 +293,7 @@ class _Selection:
         tally.read += int(weight.sum())
         tally.other_event += int(weight[~event_ok].sum())
         tally.other_process += int(weight[event_ok & ~pid_ok].sum())
+        tally.not_chosen += int(weight[event_ok & pid_ok & ~rest_ok].sum())
         tally.no_stack += int(weight[chosen & ~has_stack].sum())
         tally.not_mapped += int(weight[chosen & has_stack & ~mapped].sum())
         tally.in_prologue += int(weight[skipped].sum())

@@ -166,6 +166,9 @@ class BranchStacks:
     entries of those that don't."""
     chains: CallChains | None = None
     """The call stack of each sample; None where the input holds none."""
+    cpu: I32 | None = None
+    """(n,), the processor that each sample was taken on, -1 where the input does not say; None
+    where it says none."""
 
     def __post_init__(self) -> None:
         seal(self)
@@ -173,7 +176,7 @@ class BranchStacks:
         check_offsets(self.offsets, len(self.entries), "entries")
         if self.entries.ndim != 2 or self.entries.shape[1] != 3:
             raise ValueError(f"entries must have shape (m, 3), not {self.entries.shape}")
-        same_length(self, "pid", "tid", "time", "event", "ip", "weight", rows=n)
+        same_length(self, "pid", "tid", "time", "event", "ip", "weight", "cpu", rows=n)
         same_length(self, "counters", rows=len(self.entries))
         if self.chains is not None and len(self.chains.offsets) != n + 1:
             raise ValueError(f"{len(self.chains.offsets) - 1} call stacks for {n} samples")

@@ -88,6 +88,10 @@ _COUNTING_KEYS = (
 REASONS = {
     "other_event": Reason("of another event", "leave out --event to count every event"),
     "other_process": Reason("of another process", "leave out --pid to count every process"),
+    "not_chosen": Reason(
+        "of other threads, names, processors or times",
+        "leave out --tid, --comm, --cpu and --time to count them",
+    ),
     "no_stack": Reason(
         "without a branch stack",
         "record with branches (perf record -b -e cycles:u -- CMD), or let lbr2pgo convert --no-lbr "

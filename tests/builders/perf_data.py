@@ -69,6 +69,7 @@ class Sample:
     tid: int = 11
     time: int = 1000
     sample_id: int = 0
+    cpu: int = 1
     callchain: tuple[int, ...] = ()
     raw: bytes = b""
     group: tuple[int, ...] = (1,)
@@ -81,7 +82,7 @@ class Sample:
         parts = {
             IDENTIFIER: _u64(self.sample_id), IP: _u64(self.ip),
             TID: struct.pack("<ii", self.pid, self.tid), TIME: _u64(self.time), ADDR: _u64(0xADD),
-            ID: _u64(self.sample_id), STREAM_ID: _u64(5), CPU: _u64(1), PERIOD: _u64(1009),
+            ID: _u64(self.sample_id), STREAM_ID: _u64(5), CPU: _u64(self.cpu), PERIOD: _u64(1009),
             READ: self._read(event.read_format),
             CALLCHAIN: _u64(len(self.callchain), *self.callchain),
             RAW: self._raw(), BRANCH_STACK: self._branch_stack(event.branch_sample_type),

@@ -5,6 +5,7 @@ import argparse
 import pytest
 
 from lbr2pgo.cli.selection import add_selection, counting_options
+from lbr2pgo.counting.chosen_samples import SampleChoice
 
 
 def options(*words: str) -> argparse.Namespace:
@@ -15,11 +16,11 @@ def options(*words: str) -> argparse.Namespace:
 
 def test_without_options_everything_counts() -> None:
     chosen = counting_options(options())
-    assert (chosen.event, chosen.pids, chosen.build_id) == (None, (), None)
+    assert (chosen.event, chosen.choice, chosen.build_id) == (None, SampleChoice(), None)
 
 
 def test_processes_add_up_however_they_are_written() -> None:
-    assert counting_options(options("--pid", "1,2", "--pid", "3")).pids == (1, 2, 3)
+    assert counting_options(options("--pid", "1,2", "--pid", "3")).choice.pids == (1, 2, 3)
 
 
 def test_a_build_id_is_whole_bytes_in_any_case() -> None:

@@ -15,6 +15,7 @@ from builders.trace_oracle import count_stack as oracle_count_stack
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lbr2pgo.counting.chosen_samples import SampleChoice
 from lbr2pgo.counting.count import CountingOptions, count, count_image, kind_of_stacks
 from lbr2pgo.counting.place import ImageFacts
 from lbr2pgo.model import waterfall
@@ -312,7 +313,7 @@ def test_an_unknown_event_is_refused_with_the_recorded_ones() -> None:
 def test_processes_are_chosen_by_pid() -> None:
     samples = [Sample([(B, C)], pid=pid) for pid in (10, 11, 12)]
     source = MemorySource(samples, [mapping(pid, 0) for pid in (10, 11, 12)])
-    counts = counted(source, pids=(10, 12))
+    counts = counted(source, choice=SampleChoice(pids=(10, 12)))
     assert rows_of(counts) == [(B, C, None, 2)]
     assert counts.tallies["samples_selected/other_process"] == 1
 
@@ -321,7 +322,9 @@ def test_a_sample_is_lost_for_one_reason_only() -> None:
     events = (EventInfo("cycles"), EventInfo("branches"))
     other, lost_in_both = Sample([(B, C)], pid=11, event=0), Sample([], pid=11, event=1)
     tallies = counted(
-        MemorySource([other, lost_in_both], [mapping(base=0)], events), event="cycles", pids=(10,)
+        MemorySource([other, lost_in_both], [mapping(base=0)], events),
+        event="cycles",
+        choice=SampleChoice(pids=(10,)),
     ).tallies
     assert tallies["samples_selected/other_event"] == 1
     assert tallies["samples_selected/other_process"] == 1

@@ -20,6 +20,7 @@ from builders.perf_data import (
 )  # fmt: skip
 from builders.recordings import PIE, RECORDING, STATIC, STATIC_ENTRY, recorded
 
+from lbr2pgo.counting.chosen_samples import SampleChoice
 from lbr2pgo.counting.count import CountingOptions
 from lbr2pgo.counting.count_instructions import count_instructions
 from lbr2pgo.counting.place import ImageFacts
@@ -88,7 +89,7 @@ def test_samples_elsewhere_are_lost_for_a_reason(counted: Count) -> None:
 def test_samples_are_chosen_by_event_and_process(counted: Count) -> None:
     lines = sample(0x22A8DA), sample(0x22A8C0, event="instructions:u")
     assert rows(counted(*lines, event="instructions")) == [(0x22A8C0, 1)]
-    chosen = counted(*lines, pids=(11,))
+    chosen = counted(*lines, choice=SampleChoice(pids=(11,)))
     assert rows(chosen) == []
     check(chosen.tallies)
     assert chosen.tallies["samples_selected/other_process"] == 2

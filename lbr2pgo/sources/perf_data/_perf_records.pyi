@@ -45,8 +45,8 @@ class Layouts:
     def __init__(self, fields: I64, id_at: int, ids: U64, id_events: I32) -> None:
         """Take what the attrs say.
 
-        fields (events, 9): positions of ip, pid and tid, time, and the first field that is not
-        fixed, as words from the record's start, -1 where there is none; `sample_type`;
+        fields (events, 10): positions of ip, pid and tid, time, cpu, and the first field that is
+        not fixed, as words from the record's start, -1 where there is none; `sample_type`;
         `read_format`; whether stacks have a hardware index, and counters; whether call chains are
         kept. id_at is the word that holds a sample's id, 0 where all samples are the first
         event's; ids (k,) ascend, and id_events (k,) are the event of each.
@@ -56,7 +56,13 @@ class Room:
     """Room for one batch of samples, in the columns of `BranchStacks`."""
 
     def __init__(
-        self, samples: int, entries: int, frames: int = 0, *, has_counters: bool = False
+        self,
+        samples: int,
+        entries: int,
+        frames: int = 0,
+        *,
+        has_counters: bool = False,
+        has_cpus: bool = False,
     ) -> None:
         """For so many of each; without frames no layout may keep call chains."""
     def __len__(self) -> int: ...

@@ -183,6 +183,7 @@ cdef enum:
     IP
     TID
     TIME
+    CPU
     REST
     SAMPLE_TYPE
     READ_FORMAT
@@ -210,7 +211,7 @@ cdef class Layouts:
             raise ValueError(f"layouts have {COLUMNS} columns, and no id in front of the record")
         for event in range(fields.shape[0]):
             # So whoever has seen that REST lies in the record can read the others.
-            if not max(fields[event, IP], fields[event, TID], fields[event, TIME], 0) < fields[event, REST]:
+            if not np.max(fields[event, :REST], initial=0) < fields[event, REST]:
                 raise ValueError(f"event {event} has fixed fields behind the others")
 
 
@@ -223,12 +224,14 @@ cdef class Room:
     cdef int32_t[::1] tid
     cdef uint64_t[::1] time
     cdef int32_t[::1] event
+    cdef int32_t[::1] cpu
     cdef uint64_t[::1] ip
     cdef uint64_t[::1] counters
     cdef Py_ssize_t n  # samples in it
 
     def __init__(
-        self, Py_ssize_t samples, Py_ssize_t entries, Py_ssize_t frames=0, *, has_counters=False
+        self, Py_ssize_t samples, Py_ssize_t entries, Py_ssize_t frames=0, *, has_counters=False,
+        has_cpus=False,
     ):
         self.entries = np.empty((entries, ENTRY_WORDS), np.uint64)
         self.offsets = np.zeros(samples + 1, np.int64)
@@ -237,6 +240,7 @@ cdef class Room:
         self.pid, self.tid = np.empty(samples, np.int32), np.empty(samples, np.int32)
         self.time, self.ip = np.empty(samples, np.uint64), np.empty(samples, np.uint64)
         self.event = np.empty(samples, np.int32)
+        self.cpu = np.empty(samples if has_cpus else 0, np.int32)
         self.counters = np.empty(entries if has_counters else 0, np.uint64)
         self.n = 0
 
@@ -253,6 +257,7 @@ cdef class Room:
             "time": np.asarray(self.time[:n]),
             "event": np.asarray(self.event[:n]),
             "ip": np.asarray(self.ip[:n]),
+            "cpu": np.asarray(self.cpu[:n]) if len(self.cpu) else None,
             "counters": np.asarray(self.counters[:m]) if len(self.counters) else None,
         }
 
@@ -442,6 +447,8 @@ cdef int _put(
     room.tid[n] = <int32_t>(ids >> 32)
     room.time[n] = _field(record, layouts.fields[event, TIME], position)
     room.event[n] = <int32_t>event
+    if room.cpu.shape[0]:  # the number and 32 bits that are reserved
+        room.cpu[n] = <int32_t><uint32_t>_field(record, layouts.fields[event, CPU], <uint64_t>-1)
     for k in range(stack.count):
         room.entries[m + k, 0] = _word(record, stack.at + ENTRY_WORDS * k)
         room.entries[m + k, 1] = _word(record, stack.at + ENTRY_WORDS * k + 1)

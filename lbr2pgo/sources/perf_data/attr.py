@@ -137,6 +137,7 @@ def layout_rows(attrs: Sequence[PerfAttr]) -> I64:
             attr.sample_word(abi.SAMPLE_IP),
             attr.sample_word(abi.SAMPLE_TID),
             attr.sample_word(abi.SAMPLE_TIME) if timed else -1,
+            attr.sample_word(abi.SAMPLE_CPU),
             attr.fixed_words,
             attr.sample_type & 0x7FFF_FFFF_FFFF_FFFF,
             attr.read_format & 0x7FFF_FFFF_FFFF_FFFF,

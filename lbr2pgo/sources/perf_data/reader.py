@@ -244,7 +244,8 @@ def _room(attrs: Sequence[PerfAttr]) -> Room:
     has_chains = any(attr.has_call_chains for attr in attrs)
     has_counters = any(attr.branch_sample_type & abi.BRANCH_COUNTERS for attr in attrs)
     frames = BATCH_FRAMES if has_chains else 0
-    return Room(BATCH_SAMPLES, BATCH_ENTRIES, frames, has_counters=has_counters)
+    has_cpus = any(attr.sample_type & abi.SAMPLE_CPU for attr in attrs)
+    return Room(BATCH_SAMPLES, BATCH_ENTRIES, frames, has_counters=has_counters, has_cpus=has_cpus)
 
 
 def _batch(room: Room) -> BranchStacks:

@@ -26,6 +26,7 @@ cdef struct Prefix:
     bint is_narrow  # ip is a lone number that could only be an address by its digits
     int32_t pid  # -1 if there is none
     int32_t tid  # -1 if there is none
+    int32_t cpu  # -1 if there is none
     uint64_t time  # nanoseconds
     uint64_t ip
     uint64_t event  # hash of its name, which stands at

@@ -692,6 +692,7 @@ cdef void _find_pid(
     if last >= 0 and _is_misc(text, words.start[last], words.end[last]):
         last -= 1
     if last >= 0 and text[words.start[last]] == b"[":
+        _read_number(text, words.start[last] + 1, words.end[last], &prefix.cpu)
         last -= 1
     if last >= 0:
         _read_pid(text, words.start[last], words.end[last], prefix)
@@ -716,7 +717,7 @@ cdef Py_ssize_t read_prefix(
     cdef Words words
     cdef Py_ssize_t time, event, first, ip, head
     memset(prefix, 0, sizeof(Prefix))
-    prefix.pid = prefix.tid = -1
+    prefix.pid = prefix.tid = prefix.cpu = -1
     _split(text, place, end, &words)
     time = _find_time(text, &words, prefix)
     event = _find_event(text, &words, time)

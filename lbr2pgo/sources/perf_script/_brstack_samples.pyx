@@ -215,6 +215,8 @@ cdef struct Sample:
     int64_t event
     int32_t pid
     int32_t tid
+    int32_t cpu
+    int32_t unused
 
 
 cdef struct Losses:
@@ -228,7 +230,7 @@ cdef struct Losses:
 SAMPLE = np.dtype(
     [("time", "u8"), ("ip", "u8"), ("weight", "u8"), ("end", "i8"), ("frame_end", "i8"),
      ("event", "i8"),
-     ("pid", "i4"), ("tid", "i4")]
+     ("pid", "i4"), ("tid", "i4"), ("cpu", "i4"), ("unused", "i4")]
 )
 
 
@@ -468,6 +470,8 @@ cdef class SampleReader:
             event=self._survey.event_index(prefix),
             pid=prefix.pid,
             tid=prefix.tid,
+            cpu=prefix.cpu,
+            unused=0,
         )
         self._sample_count += 1
         self._pending.weight = 0

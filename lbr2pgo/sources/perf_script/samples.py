@@ -127,6 +127,7 @@ def _batch(found: ReadSamples, symbols: SymbolAddresses | None, *, is_hybrid: bo
         event=samples["event"].astype(np.int32),
         ip=samples["ip"].copy(),
         weight=samples["weight"].copy(),
+        cpu=samples["cpu"].copy() if (samples["cpu"] >= 0).any() else None,
         chains=chains,
     )
 

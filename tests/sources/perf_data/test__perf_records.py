@@ -109,7 +109,7 @@ def layouts(*rows: list[int], id_at: int = 0, ids: list[int] | None = None) -> L
     )
 
 
-STACK_ONLY = [-1, -1, -1, 1, 1 << 11, 0, 0, 0, 0]
+STACK_ONLY = [-1, -1, -1, -1, 1, 1 << 11, 0, 0, 0, 0]
 """A layout with nothing but the branch stack."""
 
 
@@ -138,7 +138,7 @@ def test_stops_before_the_sample_that_does_not_fit_and_goes_on_there() -> None:
 
 
 def test_stops_before_the_call_chain_that_does_not_fit_and_goes_on_there() -> None:
-    layout = [-1, -1, -1, 1, 1 << 5, 0, 0, 0, 1]
+    layout = [-1, -1, -1, -1, 1, 1 << 5, 0, 0, 0, 1]
     sizes = (1, 2, 0, 3)
     raw = array(b"".join(record(9, struct.pack(f"<{n + 1}Q", n, *range(n))) for n in sizes))
     tallies = np.zeros(kernel.TALLIES, np.int64)
@@ -167,7 +167,7 @@ def test_fields_that_are_not_recorded_have_their_neutral_values() -> None:
     ("sample_id", "event"), [(0, 0), (2**64 - 1, 1), (7, 0), (8, None), (2**63, None)]
 )
 def test_looks_the_event_up_by_id(sample_id: int, event: int | None) -> None:
-    rows = [[-1, -1, -1, 2, 0, 0, 0, 0, 0]] * 2
+    rows = [[-1, -1, -1, -1, 2, 0, 0, 0, 0, 0]] * 2
     out = Room(1, 1)
     raw = array(record(9, struct.pack("<Q", sample_id)))
     tallies = np.zeros(kernel.TALLIES, np.int64)
@@ -197,12 +197,12 @@ def test_no_sample_is_read_past_its_own_end(
     chain: bool,
 ) -> None:
     """What lies behind a record must not change what is read from it."""
-    row = [1, 2, -1, 3, sample_type, read_format, int(hw_index), int(counters), int(chain)]
+    row = [1, 2, -1, 2, 3, sample_type, read_format, int(hw_index), int(counters), int(chain)]
     raw = record(9, body, size=min(size, 8 + len(body)))[: min(size, 8 + len(body))]
     found = []
     for behind in (b"\0", b"\xff"):
         guard = record(14, behind * 400)
-        out = Room(1, 20, 20 * chain, has_counters=counters)
+        out = Room(1, 20, 20 * chain, has_counters=counters, has_cpus=True)
         tallies = np.zeros(kernel.TALLIES, np.int64)
         end = kernel.read_samples(array(raw + guard), 0, 0, layouts(row), out, tallies)
         assert end == len(raw + guard)
@@ -226,4 +226,4 @@ def test_what_is_no_whole_record_is_refused(raw: bytes) -> None:
 
 def test_fixed_fields_stand_before_the_others() -> None:
     with pytest.raises(ValueError, match="event 1 has fixed fields behind"):
-        layouts(STACK_ONLY, [1, 2, 3, 3, 1 << 11, 0, 0, 0, 0])
+        layouts(STACK_ONLY, [1, 2, -1, 3, 3, 1 << 11, 0, 0, 0, 0])
