@@ -37,6 +37,8 @@ providers._get_local_constants = lambda: providers._local_constants
 # what they compile, each compiles all of it.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+# How wide a terminal the suite runs in is nothing to what it tests.
+os.environ.pop("COLUMNS", None)
 
 # A shell that runs the suite in the background has its children ignore Ctrl-C, which they would
 # hand on to every program under test.
