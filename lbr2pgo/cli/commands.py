@@ -37,7 +37,7 @@ FIRST = frozenset(next(iter(step)) for step in _STEPS[1:])
 
 COMMON = {
     "record": ("--output", "--pid", "--duration", "--period", "--call-graph", "--filter",
-               "--depth", "--exact", "--emulate", "--dry-run"),
+               "--depth", "--exact", "--emulate", "--open"),
     "report": ("--binary", "--only", "--function", "--source", "--full", "--top", "--sort",
                "--format", "--against", "--html"),
     "view": ("--binary", "--serve", "--sysroot", "--no-libraries", "--source-dir",

@@ -14,7 +14,7 @@ from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.messages import say
 from lbr2pgo.cli.parser import executable, names, numbers
 from lbr2pgo.support.counted import counted
-from lbr2pgo.support.errors import MissingToolError
+from lbr2pgo.support.errors import InputError, MissingToolError
 
 if TYPE_CHECKING:
     from lbr2pgo.model.exact_counts import Totals
@@ -39,6 +39,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
             "lbr2pgo record -o app.data -j any_call,u -- ./app",
             "lbr2pgo record --emulate --exact exact.npz -- ./app",
             "lbr2pgo record -p 4711 --duration 30",
+            "lbr2pgo record --open -- ./app",
         ),
     )
     parser.add_argument(
@@ -100,6 +101,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--seed", type=int, default=1, metavar="N", help="of the software LBR's jitter"
     )
+    parser.add_argument(
+        "--open", action="store_true", help="open the page of the recording, as lbr2pgo view does"
+    )
     parser.add_argument("--dry-run", action="store_true", help="print the command, run nothing")
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- CMD …")
     parser.set_defaults(run=run)
@@ -140,7 +144,29 @@ def _add_rotation(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Record, and give the program's exit code."""
+    """Record, open the page if that is asked for, and give the program's exit code."""
+    if not args.open:
+        return _record(args)
+    if args.continuous or args.dry_run or str(args.output) == "-":
+        raise InputError(
+            "--open is for one recording in a file",
+            cure="Leave out --continuous, --dry-run and -o -, or --open.",
+        )
+    before = _changed(args.output)
+    code = _record(args)
+    if _changed(args.output) != before:
+        _open(args.output)
+    return code
+
+
+def _open(recording: Path) -> None:
+    from lbr2pgo.cli import _parse
+
+    viewing = _parse(["view", str(recording)])
+    viewing.run(viewing)
+
+
+def _record(args: argparse.Namespace) -> int:
     from lbr2pgo.cli.progress import is_watched
     from lbr2pgo.record.emulation import SLOWER
     from lbr2pgo.record.hardware import choose_recorder

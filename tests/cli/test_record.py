@@ -3,6 +3,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import tempfile
+import webbrowser
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -63,6 +65,26 @@ def test_the_exit_code_is_passed_on(tmp_path: Path, capfd: pytest.CaptureFixture
     facts = r"\([0-9.]+ kB, [0-9,]+ samples?\)"
     wrote = rf"wrote {output} {facts}: lbr2pgo convert {output} --llvm"
     assert re.search(wrote, captured.err)
+
+
+def test_open_shows_the_page_of_what_was_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pages: list[str] = []
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(webbrowser, "open", lambda url: pages.append(url) or True)
+    words = ("--open", "--emulate", "-c", "499", "-o", tmp_path / "perf.data")
+    program = TESTBINS / "x86-64" / "interp.pie"
+    assert run(*words, "--", program) == 0
+    page = Path(pages[-1].removeprefix("file://"))
+    assert "interp.pie" in page.read_text()
+    assert f"opened {page}" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("words", [("--dry-run",), ("-o", "-"), ("--continuous",)])
+def test_only_one_recording_in_a_file_is_opened(words: tuple[str, ...]) -> None:
+    with pytest.raises(InputError, match="--open is for one recording"):
+        run("--open", *words, "--", "true")
 
 
 def test_where_nothing_was_recorded_no_file_is_told(
