@@ -36,7 +36,7 @@ def test_help_shows_ten_common_options_and_names_the_way_to_all(command, name: s
     short, whole = command(name, "--help"), command(name, "--help-all")
     assert (short.code, whole.code) == (0, 0)
     options = [
-        re.findall(r"^  (-{1,2}[a-z].*?)(?:  |$)", answer.out, re.M) for answer in (short, whole)
+        re.findall(r"^  (-{1,2}[a-zA-Z].*?)(?:  |$)", answer.out, re.M) for answer in (short, whole)
     ]
     assert len(COMMON[name]) == 10
     assert len(options[0]) == 11  # and --help

@@ -73,7 +73,9 @@ def test_the_command(capfd: pytest.CaptureFixture[str]) -> None:
         "(anonymous namespace)::Square::area() const",
         "_ZNK12_GLOBAL__N_16Square4areaEv",
     )
-    assert area in shown()
+    assert area in shown("--verbose")
+    assert "(anonymous namespace)::Square::area " in shown()
+    assert area not in shown()
     assert linkage not in shown()
     assert linkage in shown("--no-demangle")
     assert area not in shown("--no-demangle")
