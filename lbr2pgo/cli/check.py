@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lbr2pgo.profiles.reader import Profile
     from lbr2pgo.profiles.staleness import Staleness
     from lbr2pgo.program.program import Program
-    from lbr2pgo.replay.recordings import ReadingOptions
+    from lbr2pgo.replay.replaying import ReadingOptions
 
 REFUSED = 1
 
@@ -113,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
     from lbr2pgo.analyses.quality import MEASURES, Gates, measure
     from lbr2pgo.analyses.quality_verdict import Grade, remarks, whole
     from lbr2pgo.program.program import Program
-    from lbr2pgo.replay.recordings import ReadingOptions
+    from lbr2pgo.replay.replaying import ReadingOptions
 
     limits = {name: _limit(args, name) for name in MEASURES}
     gates = Gates({name: limit for name, limit in limits.items() if limit is not None})
