@@ -77,7 +77,7 @@ class SampleProgress:
         """Take note of what is done from now on, of which nobody knows how much it is."""
         if name == self._stage:  # with the next input
             return
-        self._stage, self._share, self._samples = name, None, 0
+        self._stage, self._share = name, None
         self._start = monotonic()
         with self._drawing:
             if self._bar is not None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from lbr2pgo.model.address_space_events import Comm, Fork, SpaceEvent
 from lbr2pgo.model.branch_stacks import BranchStacks
+from lbr2pgo.sources.base import StackSource
 from lbr2pgo.support.arrays import Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
@@ -32,9 +33,9 @@ class SampleChoice:
 class Chooser:
     """Applies a choice to the batches of one source."""
 
-    def __init__(self, choice: SampleChoice, events: Sequence[SpaceEvent], where: str) -> None:
-        self._choice, self._where = choice, where
-        self._names = _names(events) if choice.comms else {}
+    def __init__(self, choice: SampleChoice, source: StackSource) -> None:
+        self._choice, self._where = choice, source.info.path
+        self._names = _names(source.space_events()) if choice.comms else {}
 
     def of_processes(self, batch: BranchStacks) -> Bools:
         """(n,): which samples are of the processes."""

@@ -271,7 +271,7 @@ class _Selection:
         # One more place for samples that don't say their event (index -1).
         self._wanted = np.array([*wanted, options.event is None], dtype=np.bool_)
         self._kinds = _kinds(events, as_llvm=image.believes_entries)
-        self._chooser = Chooser(options.choice, source.space_events(), source.info.path)
+        self._chooser = Chooser(options.choice, source)
         self._skips_leaf = image.skips_leaf if source.info.has_call_chains else None
         self._by_instruction = by_instruction
 

@@ -185,8 +185,8 @@ def report_of(
         summary=tuple(sentence.text for sentence in sentences),
         summary_places=tuple(sentence.place for sentence in sentences),
         ran=_ran(evidence) if options.views else None,
-        first=first_look(evidence, tables) if is_whole else (),
         open_function=_opener(evidence, options) if options.views else None,
+        first=first_look(evidence, tables) if is_whole else (),
         code=code_profile(evidence) if options.code else None,
     )
 
@@ -216,12 +216,12 @@ def _ran(evidence: Evidence) -> RanFunctions:
 
 
 def _timings(evidence: Evidence, options: ReportOptions) -> tuple[Timing, ...]:
-    """Those of the hottest; if a block's address was asked for, that one comes first."""
-    most, function = options.top if options.views else CHARTS, options.function
-    blocks = latency.timed_blocks(evidence, None if function else most)
+    most = options.top if options.views else CHARTS
+    asked = options.function
+    blocks = latency.timed_blocks(evidence, None if asked else most)
+    if asked is not None:  # a block's address puts it first
+        blocks.sort(key=lambda run: f"{in_file(run.start):#x}" != asked.lower())
     loops = latency.timed_loops(evidence, most)
-    if function is not None:
-        blocks.sort(key=lambda run: f"{in_file(run.start):#x}" != function.lower())
     return (
         *(timing(evidence, run, is_loop=False) for run in blocks[:most]),
         *(timing(evidence, run, is_loop=True) for run in loops),

@@ -44,7 +44,8 @@ def make_comparison(
     name. Raises as `make_report`.
     """
     before = replace(options, profiles=tuple(against), binary=old_binary or options.binary)
-    has_page, timings = options.views > 0, timings or Timings()
+    timings = timings or Timings()
+    has_page = options.views > 0
     analyses = options.shown if has_page else _ANALYSES
     new = _gathered(options, progress, timings, analyses)
     old = _gathered(before, progress, timings, _ANALYSES)
@@ -71,7 +72,9 @@ def make_comparison(
     )
     if not has_page:
         return report
-    return _on_page(report, report_of(new, options), call_graph(old.evidence, options))
+    return _on_page(
+        report, report_of(new, options, progress, timings), call_graph(old.evidence, options)
+    )
 
 
 def _on_page(changes: Report, new: Report, before: CallNode | None) -> Report:

@@ -159,6 +159,8 @@ class Report:
     """Instructions with their frames, for exports that hold code; None where nobody asked."""
     summary: tuple[str, ...] = ()
     """The answers at first sight; whole sentences. Empty where only a part was asked for."""
+    first: tuple[str, ...] = ()
+    """Names of the tables that are worth the first look; as `summary`."""
     summary_places: tuple[int | str | None, ...] = ()
     """What each of them is about: an image address, a table's name, or nothing of its own."""
     ran: RanFunctions | None = None
@@ -169,8 +171,6 @@ class Report:
         default=None, repr=False, compare=False
     )
     """Shows any function that ran, by its start, for pages that are served; where they are made."""
-    first: tuple[str, ...] = ()
-    """Names of the tables that are worth the first look; as `summary`."""
 
     def table(self, name: str) -> Table | None:
         """The table of this name, if the report has it."""

@@ -15,14 +15,14 @@ _NAMES = (Unit.FUNCTION, Unit.TEXT)
 
 def readable(report: Report, named: Callable[[str], str] = demangled) -> Report:
     """The same report with C++ names demangled, by `named`, in all that is shown."""
+    ran = report.ran
 
     def text(words: str) -> str:
         return demangled_text(words, named)
 
-    def tree(node: CallNode | None) -> CallNode | None:
-        return node and _tree(node, named)
+    def tree(root: CallNode | None) -> CallNode | None:
+        return root and _tree(root, named)
 
-    ran = report.ran
     return replace(
         report,
         tables=tuple(readable_table(table, named) for table in report.tables),
@@ -37,7 +37,7 @@ def readable(report: Report, named: Callable[[str], str] = demangled) -> Report:
 
 
 def readable_view(view: FunctionView, named: Callable[[str], str] = demangled) -> FunctionView:
-    """The same function with C++ names demangled."""
+    """The same function with C++ names demangled, by `named`."""
     return replace(
         view,
         name=named(view.name),
@@ -74,8 +74,8 @@ def readable_table(table: Table, named: Callable[[str], str] = demangled) -> Tab
     is_name = [column.kind in _NAMES for column in table.columns]
     rows = (
         tuple(
-            demangled_text(value, named) if is_named and isinstance(value, str) else value
-            for is_named, value in zip(is_name, row, strict=True)
+            demangled_text(value, named) if is_shown and isinstance(value, str) else value
+            for is_shown, value in zip(is_name, row, strict=True)
         )
         for row in table.placed_rows
     )

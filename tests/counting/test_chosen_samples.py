@@ -74,7 +74,7 @@ def choice_of(*words: str) -> SampleChoice:
 
 def chosen(source: StackSource, choice: SampleChoice) -> list[tuple[int, int]]:
     """Thread and time of each."""
-    chooser, found = Chooser(choice, source.space_events(), "perf.data"), []
+    chooser, found = Chooser(choice, source), []
     for batch in source.batches():
         rows = np.flatnonzero(chooser.of_processes(batch) & chooser.of_the_rest(batch))
         found += list(zip(batch.tid[rows].tolist(), batch.time[rows].tolist(), strict=True))

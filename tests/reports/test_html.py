@@ -247,8 +247,9 @@ def test_charts_name_the_modes_of_the_table(recorded: Report) -> None:
     assert len(recorded.timings) > len(modes)
     for timing in recorded.timings:
         if not timing.is_loop:
+            words = (f"{mode.at} {100 * mode.share:.0f} %" for mode in timing.modes)
             told = modes[timing.start, timing.end]
-            assert not timing.modes or told == " · ".join(map(str, timing.modes))
+            assert not timing.modes or told == " · ".join(words)
 
 
 def test_a_call_tree_of_any_depth_is_drawn_to_some_depth() -> None:
