@@ -13,10 +13,11 @@ Everything here is loaded when it is first used, so that importing the package c
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # `typing` takes longer to load than a command's own modules
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from lbr2pgo.api import call_graph, convert, flow_graph, open, report
     from lbr2pgo.conversion import Conversion
     from lbr2pgo.counting.count import CountingOptions, count
@@ -86,5 +87,7 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     module = import_module(f"{__name__}.{_HOMES[name]}")
     return getattr(module, name)

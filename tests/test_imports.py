@@ -192,6 +192,14 @@ def test_help_imports_nothing_heavy(words: tuple[str, ...]) -> None:
     assert not heavy & modules_of_help(*words)
 
 
+@pytest.mark.parametrize("words", [("--help",), ("--version",)])
+def test_help_costs_little_more_than_python_and_argparse(words: tuple[str, ...]) -> None:
+    """`shutil`, which argparse asks for the width of the terminal, loads three compressors."""
+    needless = {"typing", "shutil", "inspect", "difflib", "traceback"}
+    needless |= {"argparse", "gettext", "importlib"} if words == ("--version",) else set()
+    assert not needless & modules_of_help(*words)
+
+
 @pytest.mark.parametrize(
     ("words", "loaded"),
     [(("--help",), set()), (("--version",), set()), (("help", "share"), {"share"})],

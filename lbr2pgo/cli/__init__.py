@@ -6,22 +6,24 @@ Exit codes: 0 good; 1 a quality gate refused the profile; 2 bad input, options o
 
 from __future__ import annotations
 
-import argparse
 import gc
 import os
 import signal
 import sys
 import threading
 from collections.abc import Collection, Iterable, Sequence
-from importlib import import_module
-from types import FrameType, TracebackType
 
 from lbr2pgo.cli import messages
 from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.own_process import keep_closed_streams
-from lbr2pgo.cli.parser import Parser, leaves
 from lbr2pgo.support.errors import Lbr2pgoError, OutputError
 from lbr2pgo.support.shortage import expect_room, shortage_of
+
+TYPE_CHECKING = False  # see `lbr2pgo`
+
+if TYPE_CHECKING:
+    import argparse
+    from types import FrameType, TracebackType
 
 BAD_INPUT, OUR_ERROR, INTERRUPTED = 2, 3, 130
 
@@ -93,6 +95,9 @@ def _parse(words: list[str]) -> argparse.Namespace:
         _complete()
     if words[:1] == ["help"] or not words:
         words = [*words[1:], "--help"]
+    if words == ["--version"]:  # argparse, which answers it elsewhere, takes longest to load
+        print(_version(), flush=True)
+        sys.exit()
     # Behind a command nothing asks for the names of the others.
     listed = words[:1] if words and words[0] in COMMANDS else COMMANDS
     return _parser(_command(words), listed).parse_args(words)
@@ -185,7 +190,9 @@ def _parser(
 
     Loading the modules of all commands takes several times as long as that of one.
     """
-    from lbr2pgo import __version__
+    from importlib import import_module
+
+    from lbr2pgo.cli.parser import Parser, leaves
 
     parser = Parser(
         prog="lbr2pgo",
@@ -196,7 +203,7 @@ def _parser(
             "lbr2pgo help convert",
         ),
     )
-    parser.add_argument("--version", action="version", version=f"lbr2pgo {__version__}")
+    parser.add_argument("--version", action="version", version=_version())
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
     for name in listed:
         if name in commands:
@@ -204,8 +211,14 @@ def _parser(
             for each in leaves(subparsers.choices[name]):
                 messages.add_options(each)
         else:
-            subparsers.add_parser(name, help=COMMANDS[name])
+            subparsers.add_parser(name, help=COMMANDS[name], add_help=False)
     return parser
+
+
+def _version() -> str:
+    from lbr2pgo import __version__
+
+    return f"lbr2pgo {__version__}"
 
 
 def _complete() -> None:

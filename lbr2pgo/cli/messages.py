@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+
+TYPE_CHECKING = False  # see `lbr2pgo`
 
 if TYPE_CHECKING:
+    import argparse
     from pathlib import Path
 
 _QUIET, _NORMAL, _VERBOSE = range(3)

@@ -6,15 +6,17 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn
+from contextlib import contextmanager, suppress
 
 from lbr2pgo.cli import foreign
 from lbr2pgo.cli.commands import COMMON, FIRST
 from lbr2pgo.support.resembling import did_you_mean
 
+TYPE_CHECKING = False  # see `lbr2pgo`
+
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any, NoReturn
 
     from _typeshed import SupportsWrite
 
@@ -23,6 +25,9 @@ _EXAMPLES = "examples:"
 
 class _Formatter(argparse.HelpFormatter):
     """Breaks no line of the examples."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return text if text.startswith(_EXAMPLES) else super()._fill_text(text, width, indent)
@@ -41,6 +46,17 @@ class _HelpAll(argparse.Action):
         assert isinstance(parser, Parser)
         parser._print_message(super(Parser, parser).format_help())
         parser.exit()
+
+
+def _columns() -> int:
+    """As `shutil.get_terminal_size`, which argparse asks and which takes as long to load."""
+    with suppress(KeyError, ValueError):
+        if (columns := int(os.environ["COLUMNS"])) > 0:
+            return columns
+    if sys.__stdout__ is not None:
+        with suppress(ValueError, OSError):  # a closed stream, no terminal
+            return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80
+    return 80
 
 
 class Parser(argparse.ArgumentParser):

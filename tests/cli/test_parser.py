@@ -80,3 +80,15 @@ def test_the_commands_that_do_something_are_leaves() -> None:
     names = {parser.prog for parser in leaves(_parser())}
     assert {"lbr2pgo convert", "lbr2pgo dump cfg", "lbr2pgo msr plan"} <= names
     assert not {"lbr2pgo", "lbr2pgo dump", "lbr2pgo msr"} & names
+
+
+@pytest.mark.parametrize("columns", ["", "0", "wide", "-1", "61"])
+def test_help_is_as_wide_as_argparse_makes_it(
+    columns: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    described = "what it is for, in more words than a line of any of these widths has room for"
+    ours, theirs = Parser(prog="a"), argparse.ArgumentParser(prog="a")
+    for each in (ours, theirs):
+        each.add_argument("--option", help=described)
+    assert ours.format_help() == theirs.format_help()
