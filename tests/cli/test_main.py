@@ -292,3 +292,16 @@ def test_a_signal_that_comes_where_python_lets_nothing_out_ends_the_run(
     code = DROPPED.format(number=int(number), busy=busy)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=15)
     assert (done.returncode, done.stderr) == (128 + number, "")
+
+
+def test_python_looks_through_nothing_that_was_loaded_when_it_ends() -> None:
+    code = (
+        "import atexit, gc, sys\n"
+        "atexit.register(lambda: print(len(gc.get_objects()), file=sys.stderr))\n"
+        "from lbr2pgo.__main__ import command\n"
+        "command()\n"
+    )
+    words = [sys.executable, "-c", code, "dump", "cfg", "--binary", PIE, "--function", "main"]
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True)
+    assert "main" in done.stdout, done.stderr
+    assert int(done.stderr) < 100
