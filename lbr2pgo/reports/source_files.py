@@ -11,7 +11,7 @@ Files that were fetched are in the cache of debuginfod's client (elfutils: debug
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import field
 from functools import cache
 from pathlib import Path
@@ -64,6 +64,16 @@ class SourceFiles:
     shows_changed: bool = False
     """Whether a file is shown whose MD5 isn't the one in the debug information."""
     _said: set[str] = field(default_factory=set)
+    _lines: dict[Hashable, Sequence[str]] = field(default_factory=dict)
+
+    def lines(self, path: str, origin: Origin) -> tuple[Sequence[str], str]:
+        """As `read`, by line: none of a file that isn't shown. However often, it is read once."""
+        key, wrong = (path, origin, self.build_id), ""
+        if key not in self._lines:
+            content, wrong = self.read(path, origin)
+            text = None if content is None else content.decode("utf-8", "replace")
+            self._lines[key] = () if text is None else text.split("\n")
+        return self._lines[key], wrong
 
     def read(self, path: str, origin: Origin) -> tuple[bytes | None, str]:
         """A file's content, if it is shown, and what is wrong with it, unless that was said."""

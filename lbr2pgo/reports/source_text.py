@@ -37,9 +37,8 @@ def source_table(
         ran = [row for row in figures.of_file(number) if figures.executed[row]]
         if not ran:
             continue
-        content, wrong = files.read(path, origins.get(path, NO_ORIGIN))
+        text, wrong = files.lines(path, origins.get(path, NO_ORIGIN))
         notes += [wrong] if wrong else []
-        text = [] if content is None else content.decode("utf-8", "replace").split("\n")
         rows += _file_rows(short[number], figures, number, text)
     return Table(NAME, f"Source of {name}", _COLUMNS, tuple(rows), tuple(notes))
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.reports.build import ReportOptions, make_report
 from lbr2pgo.reports.source_files import SourceFiles
 from lbr2pgo.reports.source_text import source_table
+from lbr2pgo.support.regular_file import read_regular
 
 MOVED = (".", str(TESTBINS))
 SOURCE = TESTBINS / "src" / "interp.c"
@@ -64,6 +66,27 @@ def test_what_is_wrong_with_a_file_is_said_of_one_function_only() -> None:
     options = ReportOptions((RECORDING,), PIE, only=("function",), source=True, views=3)
     notes = [n for view in make_report(options).functions for n in view.source.notes]  # type: ignore[union-attr]
     assert sum("interp.c" in note for note in notes) == 1
+
+
+def test_a_file_of_several_functions_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = Counter[Path]()
+
+    def counted(path: Path, most: int) -> bytes:
+        read[path] += 1
+        return read_regular(path, most)
+
+    monkeypatch.setattr("lbr2pgo.reports.source_files.read_regular", counted)
+    options = ReportOptions(
+        (RECORDING,), PIE, only=("function",), source=True, source_dirs=(MOVED,), views=3
+    )
+    of_interp = [
+        function.name
+        for function in make_report(options).functions
+        if function.source
+        and any("interp.c" in str(line) for line in function.source.column("line"))
+    ]
+    assert len(of_interp) > 1
+    assert read[SOURCE] == 1
 
 
 def test_a_missing_file_is_said_and_its_lines_are_shown_all_the_same(
