@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from lbr2pgo.profiles.staleness import MOST_STALE
-from lbr2pgo.support.arrays import U64
 from lbr2pgo.support.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from lbr2pgo.profiles.staleness import Staleness
     from lbr2pgo.profiles.work import Work
     from lbr2pgo.program.program import Program
+    from lbr2pgo.support.arrays import U64
 
 T = TypeVar("T")
 
