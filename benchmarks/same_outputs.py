@@ -28,8 +28,7 @@ _PAIRS = {
 def inputs(folder: Path) -> Iterator[tuple[Path, Path]]:
     """Recordings and their programs; packed ones are unpacked into the folder."""
     for recording in sorted((TESTBINS / "recordings").glob("*.perf.data")):
-        machine = "aarch64" if recording.name.startswith("aarch64") else "x86-64"
-        program = recording.name.removeprefix(f"{machine}-").removesuffix(".perf.data")
+        machine, _, program = recording.name.removesuffix(".perf.data").rpartition("-")
         yield recording, TESTBINS / machine / program
     for recording in sorted((CORPUS / "llvm-profgen").glob("*perfscript")):
         program = CORPUS / "llvm-profgen" / recording.name.replace("agg", "")
