@@ -1,7 +1,7 @@
 """What each profile gains: a program built with each, and its exact counts as a table.
 
 ``python benchmarks/which_profile.py FOLDER SOURCE... [--flags=FLAGS] [--train=WORDS]
-[--arguments=WORDS]... [--builds=PATTERN...]``
+[--arguments=WORDS]... [--builds=PATTERN...] [--target=TRIPLE]``
 
 The folder keeps builds and counts: what is there is not made again, and `shares.py` makes one
 table of several folders. It wants clang 22, lld 22, llvm-bolt 22 and GCC 12.
@@ -21,10 +21,12 @@ from pathlib import Path
 
 from lbr2pgo.pgo.flags import PROBES, UNPROBED
 from lbr2pgo.pgo.kinds import USED
+from lbr2pgo.record.guest import find_guest
 
 LBR2PGO = (sys.executable, "-m", "lbr2pgo")
 CLANG = ("-O2", "-g1", "-fdebug-info-for-profiling", "-ffunction-sections", "-fuse-ld=lld",
-         "-Wl,--emit-relocs,--build-id", "-fbasic-block-address-map")  # fmt: skip
+         "-Wl,--emit-relocs,--build-id")  # fmt: skip
+BLOCK_MAP = "-fbasic-block-address-map"
 GCC = ("-O2", "-g")
 BOLT = ("-reorder-blocks=ext-tsp", "-reorder-functions=cdsort", "-split-functions",
         "-split-all-cold")  # fmt: skip
@@ -70,6 +72,14 @@ class Bench:
     """Those of the runs that are measured."""
     period: int = PERIOD
     """Taken branches from sample to sample."""
+    target: str | None = None
+    """What clang compiles for, if not for this machine."""
+
+    def clang(self, name: str, *words: str) -> Path:
+        """Compile and link with clang and what each of its builds is given."""
+        # For RISC-V, clang 22 has no block maps.
+        target = BLOCK_MAP if self.target is None else f"--target={self.target}"
+        return self.build(name, *CLANG, target, *words)
 
     def build(self, name: str, *words: str) -> Path:
         """Compile and link with these options."""
@@ -134,7 +144,7 @@ class Builds:
         elif name.startswith("gcc"):
             self._bench.build(name, *GCC, *self._for_gcc(name))
         else:
-            self._bench.build(name, *CLANG, *self._flags(name))
+            self._bench.clang(name, *self._flags(name))
 
     def _flags(self, name: str) -> tuple[str, ...]:
         """What clang is given besides."""
@@ -159,14 +169,14 @@ class Builds:
             return self.get(PLAIN)
         name = f"recorded{''.join(flags)}"
         out = self._folder / name
-        return out if out.exists() else self._bench.build(name, *CLANG, *flags)
+        return out if out.exists() else self._bench.clang(name, *flags)
 
     def _counters(self) -> Path:
         """A profile of counters in the program."""
         raw, profile = self._folder / "counters", self._folder / "counters.profdata"
         if not profile.exists():
-            counting = self._bench.build("counting", *CLANG, f"-fprofile-generate={raw}")
-            call(counting, *self._bench.training)
+            counting = self._bench.clang("counting", f"-fprofile-generate={raw}")
+            call(*find_guest((str(counting), *self._bench.training)).command())
             call("llvm-profdata-22", "merge", "-o", profile, raw)
         return profile
 
@@ -186,10 +196,9 @@ class Builds:
             call("llvm-bolt-22", built, "-o", f"{built}+bolt", "-data", fdata, *BOLT)
             return
         self._bench.convert(built, "--propeller-cc", clusters, "--propeller-ld", order)
-        flags = (flag for flag in CLANG if flag != "-fbasic-block-address-map")
         use = f"-Wl,--no-warn-symbol-ordering,--symbol-ordering-file={order}"
         sections = f"-fbasic-block-sections=list={clusters}"
-        self._bench.build(f"{base}+propeller", *flags, *self._flags(base), sections, use)
+        self._bench.build(f"{base}+propeller", *CLANG, *self._flags(base), sections, use)
 
 
 def unrefined(name: str) -> list[str]:
@@ -227,6 +236,8 @@ def main() -> None:
         "choosing, see shares.py",
     )  # fmt: skip
     parser.add_argument("--period", type=int, default=PERIOD, help="of recordings")
+    parser.add_argument("--target", metavar="TRIPLE", help="what clang compiles for, such as "
+                        "riscv64-linux-gnu")  # fmt: skip
     parser.add_argument("--builds", nargs="+", default=["*"], help=f"of {', '.join(BUILDS)}")
     parser.add_argument("sources", nargs="+")
     args = parser.parse_args()
@@ -235,7 +246,7 @@ def main() -> None:
         shlex.split, (args.flags, args.train, *(args.arguments or [args.train]))
     )
     folder = args.folder.resolve()
-    builds = Builds(Bench(folder, args.sources, flags, train, measured, args.period))
+    builds = Builds(Bench(folder, args.sources, flags, train, measured, args.period, args.target))
     print("| build | instructions | taken branches |\n| --- | --- | --- |")
     for name in BUILDS:
         if name == PLAIN or any(fnmatch(name, pattern) for pattern in args.builds):

@@ -25,6 +25,13 @@ _SEVERAL = re.compile(r"[|&;()$`\n]")
 """What variables in front of a command do not reach in the rest of a line."""
 _COMPLAINT = re.compile(r"^(\S+): .*?[^\w\s]\s?(-[\w.,/=+:-]+)", re.M)
 """What compilers say of a flag that they do not know, in whatever language."""
+_UNSUPPORTED = {
+    ".sleb128 expression is not absolute": "Clang 22 places no pseudo probes in code that the "
+    "linker relaxes (RISC-V): give --lines.",
+    "unsupported option '-fbasic-block-": "Clang 22 lays out no blocks for this target: give "
+    "--bolt in place of --propeller.",
+}
+"""What clang says of targets that lack what others have, and what to do."""
 _SHOWN = 30
 """Lines at the end of a build's output that are shown where it fails."""
 
@@ -78,7 +85,8 @@ def run_build(
             f"the build failed with exit code {code}"
             + (f": {'; '.join(refused)}" if refused else ""),
             where=command,
-            cure=_other_compiler() if refused else f"All that it printed is in {log}.",
+            cure=next((cure for said, cure in _UNSUPPORTED.items() if said in printed), None)
+            or (_other_compiler() if refused else f"All that it printed is in {log}."),
         )
     if not binary.is_file():
         raise InputError(

@@ -78,8 +78,15 @@ def open_block_map(image: Image, directories: tuple[Path, ...] = DEBUG_DIRECTORI
     if not has_block_map(image):
         holder = separate_debug_file(image, directories, has_block_map)
     if holder is None:
-        raise InputError("the program has no block map", where=image.path, cure=BUILD_CURE)
+        raise InputError("the program has no block map", where=image.path, cure=_cure(image))
     return _joined([*_tables(holder)], holder.path)
+
+
+def _cure(image: Image) -> str:
+    machine = image.architecture
+    if machine.has_block_maps:
+        return BUILD_CURE
+    return f"Clang writes none for {machine.name}: lay functions out by --symbol-order."
 
 
 def has_block_map(image: Image) -> bool:

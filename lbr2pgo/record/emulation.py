@@ -56,12 +56,7 @@ def emulator_command(
     if guest.sysroot:
         settings["sysroot"] = guest.sysroot
     plugin_option = ",".join(f"{k}={str(v).replace(',', ',,')}" for k, v in settings.items())
-    library_options = ["-L", guest.sysroot] if guest.sysroot else []
-    path = f"./{guest.path}" if guest.path.startswith("-") else guest.path
-    return [
-        guest.emulator, *library_options, "-plugin", plugin_option, "-0", guest.arguments[0],
-        path, *guest.arguments[1:],
-    ]  # fmt: skip
+    return guest.command("-plugin", plugin_option)
 
 
 def keeps_halves(options: RecordOptions, guest: Guest) -> bool:

@@ -54,7 +54,7 @@ SHADOWED = {b"__asan_init\0": "Address", b"__tsan_init\0": "Thread", b"__msan_in
 """What runtimes define that keep shadow memory, terabytes that QEMU would have to fill, and which
 (LLVM's compiler-rt, GCC's libsanitizer)."""
 
-_CURE = f"The software LBR emulates {' and '.join(EMULATED)} programs."
+_CURE = f"The software LBR emulates programs for {', '.join(EMULATED)}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,13 @@ class Guest:
     """Of the ELF file that runs first: the program itself or a script's interpreter."""
     arguments: tuple[str, ...]
     """From argv[0] on."""
+
+    def command(self, *options: str) -> list[str]:
+        """The command line that emulates it, with these options of QEMU."""
+        libraries = ["-L", self.sysroot] if self.sysroot else []
+        path = f"./{self.path}" if self.path.startswith("-") else self.path
+        named = ["-0", self.arguments[0], path]
+        return [self.emulator, *libraries, *options, *named, *self.arguments[1:]]
 
 
 def find_guest(

@@ -93,6 +93,24 @@ def test_compilers_complain_in_many_words(said: str, build: Callable[..., list[s
         build(f"printf %s {shlex.quote(said)}; exit 1")
 
 
+@pytest.mark.parametrize(
+    ("flag", "cure"),
+    [("-fpseudo-probe-for-profiling", "give --lines"), ("-fbasic-block-address-map", "--bolt")],
+)
+def test_what_clang_lacks_for_a_target_is_told_with_a_way_round(
+    flag: str,
+    cure: str,
+    tmp_path: Path,
+    tool: Callable[[str], str],
+    build: Callable[..., list[str]],
+) -> None:
+    (tmp_path / "a.c").write_text("int f(int); int g(int x) { while (x) x = f(x); return f(1); }")
+    clang = f"{tool('clang-22')} --target=riscv64-linux-gnu"
+    with pytest.raises(InputError) as caught:
+        build(f"{clang} -O1 {flag} -c {tmp_path}/a.c -o {tmp_path}/a")
+    assert cure in str(caught.value.cure)
+
+
 def test_what_a_build_prints_is_in_its_log_and_shown_where_it_fails(
     tmp_path: Path, build: Callable[..., list[str]]
 ) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from builders.fixtures import Compiled, Run, Tool
+from builders.fixtures import TESTBINS, Compiled, Run, Tool
 
 from lbr2pgo.program.block_map import BlockMap, open_block_map
 from lbr2pgo.program.elf.image import Image
@@ -277,6 +277,11 @@ def test_a_program_without_a_map_is_told_how_to_get_one(compiled: Compiled) -> N
     program = compiled("clang-22", "int main() { return 0; }")
     with pytest.raises(InputError, match="has no block map\nBuild it with clang -fbasic-block-ad"):
         open_block_map(Image.open(program))
+
+
+def test_a_program_that_can_have_no_map_is_not_told_to_be_built_with_one() -> None:
+    with pytest.raises(InputError, match="no block map\nClang writes none for riscv64: lay func"):
+        open_block_map(Image.open(TESTBINS / "riscv64" / "interp.pie"))
 
 
 def test_the_map_is_found_in_the_file_that_was_split_off(

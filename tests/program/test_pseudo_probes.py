@@ -71,6 +71,7 @@ def agrees(binary: Path, tool, at_least: int) -> None:
     (CPP_SOURCES, "-O2 -g -ffunction-sections -Wl,--icf=all"),
     (CPP_SOURCES, "-O2 -g -gz -no-pie -static"),
     (C_SOURCES, "-O2 -g --target=aarch64-linux-gnu"),
+    (C_SOURCES, "-O2 -g --target=riscv64-linux-gnu -mno-relax"),
     (INLINING, "-O2 -g -ffunction-sections -Wl,--symbol-ordering-file={order}"),
     (INLINING, "-O2 -g -flto=thin"),
 ], ids=lambda value: value if isinstance(value, str) else value[0].name)  # fmt: skip

@@ -89,7 +89,9 @@ class LlvmOutput(Output):
         """See `Output`."""
         refuse_without_runs(work, "clang")
         by_probes = self._is_by_probes(work)
-        write = self._write_contexts if self._is_by_context(work) else self._write_flat
+        lacks_calls = by_probes and not work.program.image.architecture.has_call_probes
+        by_context = self._is_by_context(work, lacks_calls=lacks_calls)
+        write = self._write_contexts if by_context else self._write_flat
         return write(work, by_probes=by_probes)
 
     def _write_flat(self, work: Work, *, by_probes: bool) -> Written:
@@ -132,10 +134,18 @@ class LlvmOutput(Output):
         density = f"{self.path}: {verdict(table_density(table))}"
         return Written(tallies, (*_notes(work, by_probes=by_probes), density))
 
-    def _is_by_context(self, work: Work) -> bool:
-        """Raises OutputError if contexts are asked for that samples don't tell."""
+    def _is_by_context(self, work: Work, *, lacks_calls: bool) -> bool:
+        """Raises OutputError if contexts are asked for that samples or probes don't tell."""
         if self.contexts == "off":
             return False
+        if lacks_calls:
+            if self.contexts == "auto":
+                return False
+            raise OutputError(
+                "no sample profile was written: calls have no pseudo probes in programs for "
+                f"{work.program.image.machine}, and contexts are told by them",
+                cure="Leave out --contexts, or build without probes: lines tell contexts, too.",
+            )
         from lbr2pgo.profiles.llvm.context_forms import has_chains
 
         if has_chains(work):
@@ -219,6 +229,9 @@ def _notes(work: Work, *, by_probes: bool) -> Iterator[str]:
     if by_probes:
         for why, count in work.program.probes.health().items():
             yield f"{count:,} {why}"
+        if not work.program.image.architecture.has_call_probes:
+            machine = work.program.image.machine
+            yield f"calls have no pseudo probes in programs for {machine}: no calling contexts"
 
 
 def debug_notes(work: Work) -> Iterator[str]:

@@ -87,5 +87,9 @@ class Architecture:
     """Whether some of its branch recorders record the newest branch twice."""
     records_behind_calls: bool = False
     """Whether its branch recorder names, for a system call, the instruction behind it."""
+    has_block_maps: bool = True
+    """Whether clang writes block maps of its programs, and lays their blocks out by lists."""
+    has_call_probes: bool = True
+    """Whether clang marks calls by pseudo probes, without which they have no contexts."""
     mapping_symbols: tuple[bytes, ...] = ()
     """How symbols begin that only say whether code or data follows; a NUL is the name's end."""

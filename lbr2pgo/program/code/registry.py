@@ -14,7 +14,7 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     RISCV64,
 )
 
-NAMES = " and ".join(each.name for each in ARCHITECTURES)
+NAMES = ", ".join(each.name for each in ARCHITECTURES)
 """All of them, for messages."""
 
 

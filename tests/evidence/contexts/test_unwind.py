@@ -61,10 +61,12 @@ class Truth:
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> list[Path]:
-    """Some random programs."""
+    """Some random programs, the last one for RISC-V."""
     where = tmp_path_factory.mktemp("programs")
     compiler = tool("clang-22")
-    return [CProgram(seed).compile(where / f"p{seed}", compiler=compiler) for seed in range(6)]
+    found = [CProgram(seed).compile(where / f"p{seed}", compiler=compiler) for seed in range(6)]
+    riscv = ("--target=riscv64-linux-gnu", "-fuse-ld=lld")
+    return [*found, CProgram(1).compile(where / "riscv64", *riscv, compiler=compiler)]
 
 
 def test_walks_are_unwound_to_where_they_went(programs: list[Path]) -> None:

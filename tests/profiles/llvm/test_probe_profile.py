@@ -21,6 +21,7 @@ from lbr2pgo.profiles.registry import output, steps
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import image_array
+from lbr2pgo.support.errors import OutputError
 
 Built = Callable[..., Path]
 
@@ -46,6 +47,7 @@ BUILDS = {
     "link-time": (CLANG + " -O2 -flto=thin", *TWO),
     "unique-names": (CLANG + " -O2", *TWO),
     "arm": (CLANG + " -O2 --target=aarch64-linux-gnu", C),
+    "riscv64": (CLANG + " -O2 --target=riscv64-linux-gnu -mno-relax", C),
 }
 
 
@@ -60,6 +62,15 @@ def test_walks_make_the_profile_of_llvm_profgen(
     assert converted(tmp_path, recording, binary, compat=True) == expected
     if build not in FORGETFUL:
         assert converted(tmp_path, recording, binary) == expected
+
+
+def test_calls_without_probes_tell_no_contexts(built: Built, tmp_path: Path) -> None:
+    """Clang marks none for RISC-V, where llvm-profgen finds no callers of lines either."""
+    binary = built(*BUILDS["riscv64"])
+    recording = walked(tmp_path, binary)
+    with pytest.raises(OutputError, match="calls have no pseudo probes in programs for riscv64"):
+        converted(tmp_path, recording, binary, contexts="nested")
+    assert converted(tmp_path, recording, binary, contexts="auto")
 
 
 FORGETFUL = ("without-dwarf", "c++-without-dwarf", "coroutine")

@@ -100,6 +100,10 @@ VARIANTS = {
         "clang++-22", *CLANG, "-g", "-fdebug-info-for-profiling", "--target=aarch64-linux-gnu",
         "-nostdlib", "-fno-rtti", "-Wl,-e,main,--unresolved-symbols=ignore-all",
     ),
+    "clang for riscv64": (
+        "clang++-22", *CLANG, "-g", "-fdebug-info-for-profiling", "--target=riscv64-linux-gnu",
+        "-nostdlib", "-fno-rtti", "-Wl,-e,main,--unresolved-symbols=ignore-all",
+    ),
     "gcc dwarf 5": ("g++", "-g"),
     "gcc type units": ("g++", "-g", "-fdebug-types-section"),
     "gcc dwarf 5 lines only": ("g++", "-g1"),

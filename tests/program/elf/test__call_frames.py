@@ -48,8 +48,15 @@ BUILDS = {
     "without frame pointers": ("gcc", "-O2", "-mavx2"),
     "in debug_frame": ("clang-22", "-O1", "-g", "-fno-asynchronous-unwind-tables"),
     "aarch64": ("aarch64-linux-gnu-gcc", "-O2"),
+    "riscv64": (
+        "clang-22",
+        "--target=riscv64-linux-gnu",
+        "-fuse-ld=lld",
+        "-O2",
+        "-fno-omit-frame-pointer",
+    ),
 }
-REGISTER = {"x86-64": ("RBP", 6), "aarch64": ("W29", 29)}
+REGISTER = {"x86-64": ("RBP", 6), "aarch64": ("W29", 29), "riscv64": ("X8", 8)}
 
 
 def state_of(row: str, register: str) -> int:

@@ -20,7 +20,9 @@ from lbr2pgo.program.elf.file import FileInMemory, StoredFile
 from lbr2pgo.program.elf.headers import Headers, read_headers
 from lbr2pgo.support.errors import InputError
 
-TESTBINS = [*ROOT.glob("testbins/x86-64/*"), *ROOT.glob("testbins/aarch64/*")]
+TESTBINS = [
+    each for name in ("x86-64", "aarch64", "riscv64") for each in ROOT.glob(f"testbins/{name}/*")
+]
 CORPUS = [
     "sqlite/sq.zst", "bolt/openssl.zst", "autofdo/test.binary", "autofdo/propeller_sample_1.bin",
     "autofdo/test_kernel_module.ko.zst", "llvm-profgen/multi-load-segs.perfbin",
