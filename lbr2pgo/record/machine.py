@@ -41,7 +41,7 @@ class Cpu:
     """The first processor of /proc/cpuinfo."""
 
     architecture: str | None
-    """`x86-64`, `aarch64`, or None where cpuinfo is missing or of another architecture."""
+    """A name of the registry's, or None where cpuinfo is missing or of another architecture."""
     vendor: str
     """`GenuineIntel`, `AuthenticAMD`, … or the Arm implementer's name; `unknown`."""
     name: str
@@ -144,6 +144,8 @@ def parse_cpuinfo(text: str) -> Cpu:
         return _x86_cpu(fields)
     if "CPU implementer" in fields:
         return _arm_cpu(fields)
+    if fields.get("isa", "").startswith("rv64"):
+        return Cpu("riscv64", "RISC-V", fields.get("uarch", "unknown"), None, None, frozenset())
     return Cpu(None, "unknown", fields.get("model name", "unknown"), None, None, frozenset())
 
 

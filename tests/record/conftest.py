@@ -129,7 +129,8 @@ CPUS = {
     "via": x86_cpuinfo("CentaurHauls", 7, 0, ""),
     "neoverse-n1": arm_cpuinfo(0x41, 0xD0C),
     "neoverse-v3": arm_cpuinfo(0x41, 0xD84),
-    "riscv": "processor\t: 0\nhart\t\t: 0\nisa\t\t: rv64imafdc\n",
+    "riscv": "processor\t: 0\nhart\t\t: 0\nisa\t\t: rv64imafdc\nuarch\t\t: sifive,u74-mc\n",
+    "riscv32": "processor\t: 0\nhart\t\t: 0\nisa\t\t: rv32imafdc\n",
 }
 
 Pmus = Mapping[str, Mapping[str, str]]

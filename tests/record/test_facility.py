@@ -62,7 +62,8 @@ def test_an_old_kernel_drives_the_lbr_without_saying_so(
     [
         ("zen2", "none", "6.18.0", "before Zen 3"),
         ("via", "none", "6.18.0", "no branch recorder of CentaurHauls"),
-        ("riscv", "none", "6.18.0", "the processor is not known"),
+        ("riscv", "none", "6.18.0", "no branch recorder of RISC-V processors is known"),
+        ("riscv32", "none", "6.18.0", "the processor is not known"),
         ("zen4", None, "6.18.0", "mount sysfs"),
         ("skylake-guest", "none", "6.18.0", "the hypervisor shows no branch records"),
         ("skylake-guest", "empty", "6.18.0", "the hypervisor shows no performance counters"),
