@@ -26,8 +26,8 @@ _SEVERAL = re.compile(r"[|&;()$`\n]")
 _COMPLAINT = re.compile(r"^(\S+): .*?[^\w\s]\s?(-[\w.,/=+:-]+)", re.M)
 """What compilers say of a flag that they do not know, in whatever language."""
 _UNSUPPORTED = {
-    ".sleb128 expression is not absolute": "Clang 22 places no pseudo probes in code that the "
-    "linker relaxes (RISC-V): give --lines.",
+    ".sleb128 expression is not absolute": "Clang 22 places no pseudo probes in functions "
+    "that it splits, nor where the linker relaxes code (RISC-V): give --lines.",
     "unsupported option '-fbasic-block-": "Clang 22 lays out no blocks for this target: give "
     "--bolt in place of --propeller.",
 }
