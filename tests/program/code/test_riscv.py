@@ -19,7 +19,7 @@ from lbr2pgo.program.code.riscv import sweep
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.errors import InputError
 
-LIBRARY = Path("/usr/riscv64-linux-gnu/lib/libc.so.6")
+LOADER = Path("/usr/riscv64-linux-gnu/lib/ld-linux-riscv64-lp64d.so.1")
 Link = Callable[..., Path]
 
 
@@ -139,14 +139,14 @@ def test_a_far_branch_is_two_instructions(
 
 
 @pytest.mark.slow
-def test_a_c_library_is_as_objdump_lists_it() -> None:
-    if not LIBRARY.exists():
+def test_a_library_is_as_objdump_lists_it() -> None:
+    if not LOADER.exists():
         pytest.skip("no C library for RISC-V (make toolchain, as root)")
-    image = Image.open(LIBRARY)
+    image = Image.open(LOADER)
     found = decode(image, code_ranges(image))
     row = {address: i for i, address in enumerate(found.address.tolist())}
     far = {int(a) for a in found.address[found.has_target & (found.size == 4)]}
-    listed = disassembly(LIBRARY)
+    listed = disassembly(LOADER)
     wrong = [
         line.text
         for line in listed
@@ -154,7 +154,7 @@ def test_a_c_library_is_as_objdump_lists_it() -> None:
         and (found.size[row[line.address]], found.kind[row[line.address]]) != (line.size, line.kind)
         and not (line.address in far and "jalr" in line.text.replace("jr", "jalr"))
     ]
-    assert len(listed) > 200_000
+    assert len(listed) > 20_000
     assert wrong == []
 
 
