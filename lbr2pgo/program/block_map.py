@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
 
 from lbr2pgo.program import _block_map
-from lbr2pgo.program.dwarf.loader import DEBUG_DIRECTORIES, separate_debug_file
+from lbr2pgo.program.elf.debug_files import DebugFiles
 from lbr2pgo.program.elf.headers import Section
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
@@ -69,14 +68,12 @@ class BlockMap:
         return found
 
 
-def open_block_map(image: Image, directories: tuple[Path, ...] = DEBUG_DIRECTORIES) -> BlockMap:
+def open_block_map(image: Image) -> BlockMap:
     """The map of a program, or of the debug file that was split off it.
 
     Raises InputError where there is none, where it is cut off, and for a version that is not known.
     """
-    holder: Image | None = image
-    if not has_block_map(image):
-        holder = separate_debug_file(image, directories, has_block_map)
+    holder = DebugFiles(image).holder(has_block_map)
     if holder is None:
         raise InputError("the program has no block map", where=image.path, cure=_cure(image))
     return _joined([*_tables(holder)], holder.path)

@@ -17,11 +17,12 @@ from lbr2pgo.program.code.decode import decode
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.code.patches import Patches, read_patches
 from lbr2pgo.program.code.regions import Functions, build_functions, code_ranges, cut
+from lbr2pgo.program.elf.debug_files import DebugFiles
 from lbr2pgo.program.elf.eh_frame import read_frames
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.kernel import anchored
 from lbr2pgo.program.elf.plt import stub_names
-from lbr2pgo.program.elf.symbols import Symbols, read_symbols
+from lbr2pgo.program.elf.symbols import Symbols, has_symbol_table, read_symbols
 from lbr2pgo.program.pseudo_probes import PseudoProbes, open_probes
 from lbr2pgo.support.addresses import ImageAddress, ImageAddresses, image_array
 from lbr2pgo.support.arrays import I64
@@ -52,16 +53,21 @@ class Program:
         """The program's debug information, of which nothing is decoded yet."""
         from lbr2pgo.program.dwarf.debug_info import DebugInfo
 
-        return DebugInfo.open(self.image)
+        return DebugInfo(self.debug_files)
 
     def file_of(self, address: int) -> tuple[Program, int]:
         """The file that an image address is of, and the address there."""
         return self, address
 
     @cached_property
+    def debug_files(self) -> DebugFiles:
+        """The files with what was split off this one."""
+        return DebugFiles(self.image)
+
+    @cached_property
     def symbols(self) -> Symbols:
-        """Symbols of the file."""
-        return read_symbols(self.image)
+        """Symbols of the file, or of the debug file that was split off it."""
+        return read_symbols(self.image, self.debug_files.holder(has_symbol_table))
 
     def address_of(self, name: str) -> ImageAddress | None:
         """Image address of a symbol, None if there is none of this name."""
@@ -85,7 +91,7 @@ class Program:
         stripped program such pieces are cut where its unwind table says that functions are.
         """
         cuts = None
-        if self.image.is_stripped:
+        if not self.symbols.are_complete:
             frames = read_frames(self.image)
             cuts = distinct(np.concatenate([frames.start, frames.start + frames.size]))
         return self.functions.with_gaps(code_ranges(self.image), cuts, self._stubs)
@@ -97,7 +103,7 @@ class Program:
     @cached_property
     def probes(self) -> PseudoProbes:
         """Pseudo probes of the file, or of the debug file that was split off it."""
-        return open_probes(self.image, self.symbols)
+        return open_probes(self.debug_files, self.symbols)
 
     @cached_property
     def patches(self) -> Patches:
@@ -168,7 +174,8 @@ class Program:
 
     def health(self) -> dict[str, int]:
         """What of the file can't be used, or had to be mended: a reason in words, and how many."""
-        return {**self.image.health(), **self.symbols.health, **self.functions.health}
+        own = {**self.image.health(), **self.symbols.health, **self.functions.health}
+        return {**own, **self.debug_files.health()}
 
     @cached_property
     def _is_decoded(self) -> npt.NDArray[np.bool_]:

@@ -10,18 +10,16 @@ Source: LLVM 22: lib/MC/MCPseudoProbe.cpp, include/llvm/IR/PseudoProbe.h.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from enum import IntEnum
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
 from lbr2pgo.program.code.regions import code_ranges
-from lbr2pgo.program.dwarf.loader import DEBUG_DIRECTORIES, separate_debug_file
+from lbr2pgo.program.elf.debug_files import DebugFiles
 from lbr2pgo.program.elf.image import Image
-from lbr2pgo.program.elf.symbols import STT_NOTYPE, Symbols, read_symbols
+from lbr2pgo.program.elf.symbols import STT_NOTYPE, Symbols
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I32, I64, U8, U32, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
@@ -402,23 +400,7 @@ def has_probes(image: Image) -> bool:
     return all(section and image.holds(section) and section.size for section in sections)
 
 
-def open_probes(
-    image: Image, symbols: Symbols, directories: tuple[Path, ...] = DEBUG_DIRECTORIES
-) -> PseudoProbes:
-    """The probes of a program with these symbols.
-
-    What was stripped off it is taken from its separate debug file, if there is one.
-    """
-    holder: Image | None = image
-    without_probes: Counter[str] = Counter()
-    without_symbols: Counter[str] = Counter()
-    if not has_probes(image):
-        holder = separate_debug_file(image, directories, has_probes, without_probes)
-    if image.is_stripped:
-        named = separate_debug_file(
-            image, directories, lambda file: not file.is_stripped, without_symbols
-        )
-        symbols = symbols if named is None else read_symbols(named)
-    holder = image if holder is None else holder
-    problems = without_probes | without_symbols  # one file may be refused for both
-    return PseudoProbes(holder, symbols, code_ranges(image), problems)
+def open_probes(files: DebugFiles, symbols: Symbols) -> PseudoProbes:
+    """The probes of a program with these symbols, or of the debug file that was split off it."""
+    holder = files.holder(has_probes) or files.image
+    return PseudoProbes(holder, symbols, code_ranges(files.image), files.health())

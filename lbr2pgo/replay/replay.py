@@ -286,7 +286,7 @@ def _tally(counts: BranchCounts, judged: JudgedRuns, program: Program) -> dict[s
     region = program.regions.containing(judged.runs.start)
     in_stub = valid & np.append(program.regions.is_stub, False)[region]
     in_function = valid & (program.functions.containing(judged.runs.start) >= 0)
-    unnamed = "no_symbols" if program.image.is_stripped else "no_function"
+    unnamed = "no_function" if program.symbols.are_complete else "no_symbols"
     losses = {
         f"runs_valid/{verdict.name.lower()}": total(judged.verdict == verdict)
         for verdict in Verdict

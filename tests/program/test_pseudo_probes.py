@@ -350,4 +350,4 @@ def test_a_program_without_probes_has_none() -> None:
     program = Program.open(ROOT / "testbins/x86-64/interp.pie")
     assert not program.probes.present
     assert len(program.probes.table()) == 0
-    assert not open_probes(program.image, program.symbols).health()
+    assert not open_probes(program.debug_files, program.symbols).health()

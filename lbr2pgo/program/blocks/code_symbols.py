@@ -76,7 +76,7 @@ def code_symbols(image: Image, symbols: Symbols) -> CodeSymbols:
     outside their own section or in one that is not loaded (BOLT: discoverFileObjects). Dynamic
     symbols count for nothing.
     """
-    rows = _in_bolt_order(image, symbols) if symbols.origin == ".symtab" else np.empty(0, np.int64)
+    rows = _in_bolt_order(image, symbols) if symbols.are_complete else np.empty(0, np.int64)
     names = symbols.names.take(rows)
     section, is_local = symbols.section[rows], symbols.binding[rows] == STB_LOCAL
     renamed, anonymous = _renamed(image, names, section, symbols.kind[rows] == STT_SECTION)

@@ -19,23 +19,17 @@ import numpy as np
 from lbr2pgo.program.dwarf.frame import InlineFrames
 from lbr2pgo.program.dwarf.function import DwarfFunctions
 from lbr2pgo.program.dwarf.line import Lines, Origin
-from lbr2pgo.program.dwarf.loader import (
-    DEBUG_DIRECTORIES,
-    SectionReader,
-    has_dwarf,
-    separate_debug_file,
-    supplementary_file,
-)
+from lbr2pgo.program.dwarf.loader import SectionReader, has_dwarf, supplementary_file
 from lbr2pgo.program.dwarf.lookup import Symbolizer
 from lbr2pgo.program.dwarf.scope import ScopedPlaces, Scopes
 from lbr2pgo.program.dwarf.unit import Dwarf
+from lbr2pgo.program.elf.debug_files import DEBUG_DIRECTORIES, DebugFiles
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.dataclass import dataclass
 
 __all__ = [
-    "DEBUG_DIRECTORIES",
     "CodeInfo",
     "DebugInfo",
     "DwarfFunctions",
@@ -72,23 +66,27 @@ class CodeInfo(Protocol):
 class DebugInfo:
     """The debug information of an image: its own, or from a file that was split off it."""
 
-    image: Image
-    directories: tuple[Path, ...] = DEBUG_DIRECTORIES
-    """Where `.build-id/` and the mirror of the file system with debug files are."""
+    files: DebugFiles
     _problems: Counter[str] = field(default_factory=Counter)
     _past: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     def open(cls, image: Image, directories: tuple[Path, ...] = DEBUG_DIRECTORIES) -> DebugInfo:
-        """Nothing is decoded yet."""
-        return cls(image, directories)
+        """Nothing is decoded yet.
+
+        `directories` are where `.build-id/` and the mirror of the file system with debug files are.
+        """
+        return cls(DebugFiles(image, directories))
+
+    @property
+    def image(self) -> Image:
+        """The program."""
+        return self.files.image
 
     @cached_property
     def source(self) -> Image | None:
         """The file that holds the DWARF; None if none was found."""
-        if has_dwarf(self.image):
-            return self.image
-        return separate_debug_file(self.image, self.directories, problems=self._problems)
+        return self.files.holder(has_dwarf)
 
     @property
     def present(self) -> bool:
@@ -101,9 +99,10 @@ class DebugInfo:
         if self.present:
             return ""
         refused = "; ".join(f"{count} {problem}" for problem, count in self.health().items())
+        searched = ", ".join(map(str, self.files.directories))
         return (
             f"{self.image.path} has no debug information, and none was found beside it or in "
-            f"{', '.join(map(str, self.directories))}{refused and f' ({refused})'}: build it with "
+            f"{searched}{refused and f' ({refused})'}: build it with "
             "-g1 or -g, or put the file that was stripped off it there"
             + (" (llvm-bolt keeps it with -update-debug-sections)" if self._was_bolted else "")
         )
@@ -114,7 +113,8 @@ class DebugInfo:
 
     def health(self) -> Mapping[str, int]:
         """What could not be used so far: a reason in words, and how often."""
-        return self._past | self._problems  # the more: what is read again is not counted again
+        problems = self._past | self._problems  # the more: what is read again is not counted again
+        return {**self.files.health(), **problems}
 
     @property
     def units_decoded(self) -> int:
@@ -127,7 +127,7 @@ class DebugInfo:
             return Dwarf(image.path, SectionReader(image, self._problems), supplement=supplement)
 
         assert self.source is not None
-        shared = supplementary_file(self.source, self.directories, self._problems)
+        shared = supplementary_file(self.source, self.files.directories, self._problems)
         supplement = None if shared is None else read(shared)
         return Symbolizer(read(self.source, supplement), self._problems)
 

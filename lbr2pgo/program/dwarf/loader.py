@@ -1,18 +1,14 @@
-"""Files beside a program that hold its debug information, and their sections.
+"""Sections of debug information, and the files that parts of it were moved to.
 
-Only files of the same build are taken, as gdb does: names and lines of another would be wrong.
-Source: GDB manual, "Debugging Information in Separate Files"; LLVM: Symbolize.cpp
-lookUpDebuglinkObject, lookUpBuildIDObject. Split DWARF: DWARF 5, 7.3.2 and 7.3.5, and
-https://gcc.gnu.org/wiki/DebugFissionDWP for version 2; LLVM: DWARFUnit.cpp parseDWO for where
-files are looked for.
+Split DWARF: DWARF 5, 7.3.2 and 7.3.5, and https://gcc.gnu.org/wiki/DebugFissionDWP for version 2;
+LLVM: DWARFUnit.cpp parseDWO for where files are looked for.
 """
 
 from __future__ import annotations
 
 import os
-import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import field
 from pathlib import Path
 
@@ -20,32 +16,11 @@ import numpy as np
 
 from lbr2pgo.program.dwarf.section import ABSENT, DebugSection, SectionInMemory, StoredSection
 from lbr2pgo.program.dwarf.unit import NO_PACKAGE, Dwarf
-from lbr2pgo.program.elf.file import File, StoredFile
-from lbr2pgo.program.elf.headers import read_headers
+from lbr2pgo.program.elf.debug_files import open_sections, opened, stored
 from lbr2pgo.program.elf.image import Image
-from lbr2pgo.program.elf.layout import ImageLayout
-from lbr2pgo.program.elf.modules import linked
 from lbr2pgo.support.arrays import I64, Bytes
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
-
-DEBUG_DIRECTORIES = (Path("/usr/lib/debug"),)
-"""Where distributions put separate debug information."""
-
-_CHUNK = 1 << 20
-
-
-def open_sections(path: Path) -> Image | None:
-    """An ELF file for its sections alone, an object file too; None if there is none at `path`.
-
-    Raises InputError if it is damaged.
-    """
-    try:
-        file = linked(StoredFile(path))
-    except InputError:
-        return None
-    headers = read_headers(file)
-    return Image(ImageLayout(file.path, headers.build_id, "", False, ()), headers.sections, file)
 
 
 def has_dwarf(image: Image) -> bool:
@@ -54,71 +29,8 @@ def has_dwarf(image: Image) -> bool:
     return not names.isdisjoint({".debug_info", ".zdebug_info"})
 
 
-_OTHER_BUILD = "separate debug files refused: their build-id or checksum is another"
 _NO_SUPPLEMENT = "supplementary debug files (dwz) that were not found"
 _OTHER_SUPPLEMENT = "supplementary debug files (dwz) refused: their build-id is another"
-
-
-def separate_debug_file(
-    image: Image,
-    directories: tuple[Path, ...],
-    is_wanted: Callable[[Image], bool] = has_dwarf,
-    problems: Counter[str] | None = None,
-) -> Image | None:
-    """The file with what was split off a program and is wanted; None if there is none.
-
-    Files of another build are counted among the problems.
-    """
-
-    def is_same_build(found: Image) -> bool:
-        return found.build_id == image.build_id
-
-    def has_checksum(found: Image) -> bool:
-        return _crc32(StoredFile(found.path)) == checksum  # as it is, also if it was linked here
-
-    name, checksum = _debug_link(image)
-    candidates = [(path, is_same_build) for path in _by_build_id(image, directories)]
-    candidates += [(path, has_checksum) for path in _by_name(image, name, directories)]
-    for path, is_same in candidates:
-        found = _opened(path, is_wanted)
-        if found is not None and is_same(found):
-            return found
-        if found is not None and problems is not None:
-            problems[_OTHER_BUILD] += 1
-    return None
-
-
-def _crc32(file: File) -> int:
-    checksum = 0
-    for start in range(0, file.size, _CHUNK):
-        checksum = zlib.crc32(file.read(start, _CHUNK), checksum)
-    return checksum
-
-
-def _by_build_id(image: Image, directories: tuple[Path, ...]) -> Iterator[Path]:
-    if image.build_id is not None and len(image.build_id) > 2:
-        tail = Path(".build-id", image.build_id[:2], f"{image.build_id[2:]}.debug")
-        for directory in (Path(image.path).parent, *directories):
-            yield directory / tail
-
-
-def _by_name(image: Image, name: str, directories: tuple[Path, ...]) -> Iterator[Path]:
-    if name:
-        beside = Path(image.path).resolve().parent
-        yield beside / name
-        yield beside / ".debug" / name
-        for directory in directories:
-            yield directory / beside.relative_to("/") / name
-
-
-def _debug_link(image: Image) -> tuple[str, int]:
-    """File name and CRC-32 that `.gnu_debuglink` states; an empty name if there is none."""
-    data = image.section_data(".gnu_debuglink") or b""
-    name, _, _ = data.partition(b"\0")
-    at = -(-(len(name) + 1) // 4) * 4
-    if len(data) < at + 4 or b"/" in name:
-        return "", 0
-    return os.fsdecode(name), int.from_bytes(data[at : at + 4], "little")
 
 
 def supplementary_file(
@@ -132,10 +44,8 @@ def supplementary_file(
     if not name:
         return None
     paths = [Path(image.path).resolve().parent / name]
-    if len(checksum) > 1:
-        tail = Path(".build-id", checksum.hex()[:2], f"{checksum.hex()[2:]}.debug")
-        paths += [directory / tail for directory in directories]
-    files = [found for path in paths if (found := _opened(path, has_dwarf)) is not None]
+    paths += stored(checksum.hex(), directories)
+    files = [found for path in paths if (found := opened(path)) is not None and has_dwarf(found)]
     for found in files:
         if _own_checksum(found) == checksum:
             return found
@@ -171,14 +81,6 @@ def _debug_sup(image: Image) -> tuple[bool, str, bytes]:
     section = image.section_data(".debug_sup") or b""
     name, _, rest = section[3:].partition(b"\0")
     return section[2:3] == b"\1", os.fsdecode(name), rest[1 : 1 + rest[0]] if rest else b""
-
-
-def _opened(path: Path, is_wanted: Callable[[Image], bool]) -> Image | None:
-    try:
-        found = open_sections(path)
-    except InputError:
-        return None
-    return found if found is not None and is_wanted(found) else None
 
 
 @dataclass

@@ -39,10 +39,15 @@ class ImagePlaces:
         yield from (root / path.lstrip("/") for root in self.sysroots or (Path("/"),))
         if build_id is None:
             return
-        yield Path.home() / ".debug" / ".build-id" / build_id[:2] / build_id[2:] / "elf"
+        yield perf_store(build_id) / "elf"
         yield debuginfod_cache() / build_id / "executable"
         if self.sysroots:
             yield Path(path)
+
+
+def perf_store(build_id: str) -> Path:
+    """The folder in which perf keeps what is of a build: `elf`, `debug`."""
+    return Path.home() / ".debug" / ".build-id" / build_id[:2] / build_id[2:]
 
 
 def debuginfod_cache() -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import lzma
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
 
@@ -32,6 +32,8 @@ _ROW = np.dtype(
     [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"),
      ("value", "<u8"), ("size", "<u8")]
 )  # fmt: skip
+
+_COMPLETE = ".symtab"
 
 _MINI_DEBUG_INFO_LIMIT = 1 << 28
 """Bytes that a .gnu_debugdata may unpack to; real ones stay below a few million."""
@@ -67,6 +69,11 @@ class Symbols:
 
     def __len__(self) -> int:
         return len(self.start)
+
+    @property
+    def are_complete(self) -> bool:
+        """Whether this is a whole symbol table, and not what stripping leaves of it."""
+        return self.origin == _COMPLETE
 
     @cached_property
     def end(self) -> ImageAddresses:
@@ -141,18 +148,33 @@ class Symbols:
         return index
 
 
-def read_symbols(image: Image) -> Symbols:
+def has_symbol_table(image: Image) -> bool:
+    """Whether a file holds `.symtab`; in what was split off it may be a header alone."""
+    return any(s.type == SHT_SYMTAB and image.holds(s) for s in image.sections)
+
+
+def read_symbols(image: Image, holder: Image | None = None) -> Symbols:
     """Symbols of .symtab; without one, those of .dynsym and of .gnu_debugdata (MiniDebugInfo).
 
-    Raises InputError where the string table is laid out to exhaust memory.
+    `holder` is the file with the image's symbol table, if it is not the image itself. Raises
+    InputError where the string table is laid out to exhaust memory.
     """
-    main = _table(image, SHT_SYMTAB)
+    main = _table(holder or image, SHT_SYMTAB)
+    if main is not None and holder is not None and holder is not image:
+        main = replace(main, section=_number_in(image, holder)[main.section])
     if main is not None:
-        return _symbols(image.path, {".symtab": main}, {})
+        return _symbols((holder or image).path, {_COMPLETE: main}, {})
     tables = {".dynsym": _table(image, SHT_DYNSYM), ".gnu_debugdata": _mini_debug_info(image)}
     lost = image.section(".gnu_debugdata") is not None and tables[".gnu_debugdata"] is None
     found = {name: table for name, table in tables.items() if table is not None}
     return _symbols(image.path, found, {"symbol tables (.gnu_debugdata) that don't unpack": lost})
+
+
+def _number_in(image: Image, holder: Image) -> I32:
+    """Number in the image of each section of the file with its symbols, then -1 for none."""
+    numbers = {(s.name, s.address): number for number, s in enumerate(image.sections)}
+    found = [numbers.get((s.name, s.address), -1) for s in holder.sections]
+    return np.array([*found, -1], np.int32)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ def fdata_from_counts(
     translation = open_translation(program.image)
     moved = Moved(context.functions, translation or AddressTranslation.empty())
     tallies: dict[str, int] = {}
-    outside = "no_symbols" if program.image.is_stripped else "outside_functions"
+    outside = "outside_functions" if program.symbols.are_complete else "no_symbols"
     edges = [
         moved.before(_branch_edges(counts, context, outside, tallies)),
         *_run_edges(counts, context, moved, compat, outside, tallies),
@@ -312,7 +312,7 @@ def fdata_of_samples(
         samples.address[rows] - functions.start[function[rows]],
         samples.count[rows],
     )
-    reason = "no_symbols" if program.image.is_stripped else "outside_functions"
+    reason = "outside_functions" if program.symbols.are_complete else "no_symbols"
     tallies = {
         "fdata_samples": exact_sum(samples.count[rows]),
         f"fdata_samples/{reason}": exact_sum(samples.count[outside]),
