@@ -26,8 +26,8 @@ _EXAMPLES = "examples:"
 class _Formatter(argparse.HelpFormatter):
     """Breaks no line of the examples."""
 
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=_columns() - 2)
+    def __init__(self, prog: str, width: int | None = None) -> None:
+        super().__init__(prog, width=width or _columns() - 2)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return text if text.startswith(_EXAMPLES) else super()._fill_text(text, width, indent)
