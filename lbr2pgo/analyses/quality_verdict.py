@@ -119,8 +119,10 @@ def _stale(stale: Staleness, bounds: Bounds) -> Remark:
     misfit = stale.misfit(bounds.missing, bounds.most_stale)
     if misfit is not None:
         return Remark(_WRONG[misfit], stale.reason(misfit, "the program"), misfit.cure)
-    if stale.share == 0:
+    if stale.lost == 0:
         return Remark(Grade.GOOD, "all its counts have a place in the program")
-    grade = _at_least(-stale.share, -bounds.fitting, -bounds.stale)
+    grade = _at_least(-stale.lost, -bounds.fitting, -bounds.stale)
     text = f"{stale.share:.2%} of its counts have no place in the program"
+    if stale.alone > stale.share:
+        text += f", and llvm-bolt leaves functions with {stale.alone:.2%} of them alone"
     return Remark(grade, text, "Record the program as it is now.")

@@ -70,6 +70,13 @@ class Staleness:
     """Functions of a probe profile that can't be used, the heaviest first."""
     is_foreign: bool = False
     """Whether its places lie as instructions of another architecture do."""
+    alone: float = 0.0
+    """Counts in functions that llvm-bolt leaves alone for one that does not fit."""
+
+    @property
+    def lost(self) -> float:
+        """Counts that nothing comes of."""
+        return max(self.share, self.alone)
 
     def misfit(
         self, most_missing: float = MOST_MISSING, most_stale: float = MOST_STALE
@@ -112,6 +119,7 @@ def staleness(
     changed: tuple[Changed, ...] = (),
     *,
     is_foreign: bool = False,
+    alone: int = 0,
 ) -> Staleness:
     """Of counts, those that have a place, and those of each function that is not there."""
     if not total:
@@ -123,4 +131,5 @@ def staleness(
         missing=tuple(heaviest[:_NAMED]),
         changed=changed,
         is_foreign=is_foreign,
+        alone=alone / total,
     )

@@ -66,10 +66,10 @@ def test_a_stale_profile_is_used_and_how_stale_is_said(command, fdata, tool, tmp
     words = ("bolt", old, "-o", tmp_path / "out", "--fdata", fdata)
     refused = command(*words)
     assert refused.code == 1
-    assert "96.85% stale" in refused.out
+    assert "53.06% stale" in refused.out
     assert refused.out.endswith("; refused: stale\n")
     assert not (tmp_path / "out").exists()
-    answer = command(*words, "--max-stale", "0.97")
+    answer = command(*words, "--max-stale", "0.6")
     assert answer.code == 0
     assert answer.out.startswith("lbr2pgo: warning: ")
     assert (tmp_path / "out").exists()

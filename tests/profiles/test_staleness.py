@@ -45,7 +45,7 @@ def test_names_and_places_that_are_gone_are_stale(written):
     assert gone.missing
 
 
-def test_of_functions_in_which_a_branch_does_not_fit_all_counts_are_stale(written, tmp_path):
+def test_functions_in_which_a_branch_does_not_fit_are_left_alone(written, tmp_path):
     """It goes into an instruction, or behind the function; other functions keep theirs."""
     program = Program.open(binary("interp.pie"))
     main = program.functions.by_name("main")
@@ -61,7 +61,8 @@ def test_of_functions_in_which_a_branch_does_not_fit_all_counts_are_stale(writte
         "0 [unknown] 0 1 _start 0 0 9\n"
     )
     found = of_fdata(fdata_text.read(shifted), program)
-    assert found.share == pytest.approx(1 - 9 / 38)  # the ends outside of all symbols aside
+    assert found.share == pytest.approx(15 / 38)  # the ends outside of all symbols aside
+    assert found.alone == pytest.approx(1 - 9 / 38)
     assert found.functions == pytest.approx(5 / 38)
 
 
@@ -77,7 +78,7 @@ def test_fdata_of_another_build_is_stale_where_bolt_finds_it_so(tool, run, tmp_p
     said = run(bolt, new, "-o", tmp_path / "bolted", "-data", fdata).stderr
     told = re.search(r"\((\S+)%\) belong to functions with invalid", said)
     found = of_fdata(fdata_text.read(fdata), Program.open(new))
-    assert least <= found.share <= float(told.group(1)) / 100
+    assert least <= found.alone <= float(told.group(1)) / 100
 
 
 @pytest.mark.parametrize(("offsets", "is_foreign"), [(16, True), (15, False)])

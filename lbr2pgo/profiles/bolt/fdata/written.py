@@ -50,8 +50,8 @@ _MOST_ASKEW = 0.25
 def of_fdata(fdata: Fdata, program: Program) -> Staleness:
     """Of an fdata file: counts of branches or samples at names and offsets without code.
 
-    llvm-bolt leaves a function as it is if one of its branches does not fit (LLVM:
-    bolt/lib/Profile/DataReader.cpp, evaluateProfileData), so none of its counts has a place then.
+    llvm-bolt leaves a function alone if one of its branches does not fit (LLVM:
+    bolt/lib/Profile/DataReader.cpp, evaluateProfileData).
     """
     name, offset, is_symbol, count = _fdata_places(fdata)
     functions = discover(program.image, program.symbols)
@@ -60,19 +60,21 @@ def of_fdata(fdata: Fdata, program: Program) -> Staleness:
     inside = is_symbol != NOT_A_SYMBOL
     code, row = _instructions(offset, owner, functions, program)
     placed = row >= 0
+    fits = placed.copy()
     if fdata.branches is not None:
         from_, to = np.split(row, 2)
         known = np.flatnonzero((from_ >= 0) & ~fdata.bolted)
-        placed[known] = _may_lead(from_[known], to[known], code)
-        placed &= ~np.isin(owner, owner[inside & ~placed])
+        fits[known] = _may_lead(from_[known], to[known], code)
+        fits &= ~np.isin(owner, owner[inside & ~fits])
     missing: dict[str, int] = {}
     for i in np.flatnonzero(inside & (owner < 0)).tolist():
         text = fdata.names[name[i]]
         missing[text] = missing.get(text, 0) + int(count[i])
     foreign = _is_foreign(offset[inside], program)
     return staleness(
-        exact_sum(count[inside]), exact_sum(count[placed]), missing, is_foreign=foreign
-    )
+        exact_sum(count[inside]), exact_sum(count[placed]), missing,
+        is_foreign=foreign, alone=exact_sum(count[inside & ~fits]),
+    )  # fmt: skip
 
 
 def _instructions(
