@@ -41,7 +41,7 @@ from lbr2pgo.counting.borders import Borders, merge
 from lbr2pgo.counting.chosen_samples import Chooser, SampleChoice
 from lbr2pgo.counting.find_image import ImageMatch
 from lbr2pgo.counting.mapped_files import MappedFiles
-from lbr2pgo.counting.place import ImageFacts, place_images
+from lbr2pgo.counting.place import ImageFacts, Placed, place_images
 from lbr2pgo.counting.system_calls import are_recorded_behind, at_their_instructions
 from lbr2pgo.counting.trace_table import TraceTable
 from lbr2pgo.model import waterfall
@@ -331,14 +331,17 @@ class SampleReading:
         known: Correction | None = None,
         *,
         by_instruction: bool = False,
+        placed: Placed | None = None,
     ) -> None:
         """Raises InputError if the recording is of another binary.
 
         `known` is what an earlier reading found to be done against a bias. `by_instruction`
         chooses samples that say where they were interrupted, with or without a branch stack.
+        `placed` is where an earlier reading found the image.
         """
         options = options or CountingOptions()
-        self.match, self.beside, self.spaces = place_images(source, image, options.build_id)
+        self.placed = placed or place_images(source, image, options.build_id)
+        self.match, self.beside, self.spaces = self.placed
         self.tally = _SampleTally()
         self.source, self.image = source, image
         self._selection = _Selection(source, image, options, by_instruction=by_instruction)

@@ -105,9 +105,10 @@ class ImageFacts:
     newest twice (LLVM: bolt/lib/Profile/DataAggregator.cpp, NeedsSkylakeFix)."""
 
 
-def place_images(
-    source: StackSource, image: ImageFacts, build_id: str | None = None
-) -> tuple[ImageMatch, tuple[ImageMatch, ...], AddressSpaces]:
+Placed = tuple[ImageMatch, tuple[ImageMatch, ...], AddressSpaces]
+
+
+def place_images(source: StackSource, image: ImageFacts, build_id: str | None = None) -> Placed:
     """As `place_image`, with other images where the recording says where they were mapped.
 
     Raises InputError for one that was named and not mapped, too.

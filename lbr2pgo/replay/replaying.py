@@ -17,12 +17,13 @@ from lbr2pgo.counting.count import (
     Progress,
     SampleReading,
     count_image,
+    count_together,
     filter_names,
     kind_of_stacks,
 )
 from lbr2pgo.counting.find_by_branches import CodeBranches
 from lbr2pgo.counting.find_image import refuse_other_machine
-from lbr2pgo.counting.place import Beside, ImageFacts
+from lbr2pgo.counting.place import Beside, ImageFacts, Placed
 from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.branch_counts import FROM, TO, BranchCounts, no_counts
 from lbr2pgo.model.compat import (
@@ -106,6 +107,8 @@ class Replaying:
         self.counted: list[Counted[Any] | InputError] = []
         """Of each source."""
         self.look: Look | None = None
+        self._placed: dict[int, Placed] = {}
+        """By the identity of sources, which `sources` keeps."""
         self.whole: Program | None = None
         """With those beside it that counts are of."""
 
@@ -117,10 +120,15 @@ class Replaying:
     def reading(self, source: StackSource) -> SampleReading:
         """What counts a source's samples."""
         self.refuse_other_machine(source)
-        return SampleReading(source, self.facts, self.options.counting)
+        reading = SampleReading(source, self.facts, self.options.counting)
+        self._placed[id(source)] = reading.placed
+        return reading
 
     def count(self, source: Source, progress: Progress | None) -> Counted[Any]:
         """Count a source alone."""
+        if isinstance(source, StackSource):
+            (counted,) = count_together([self.reading(source)], progress)
+            return counted
         self.refuse_other_machine(source)
         return count_image(source, self.facts, self.options.counting, progress)
 
@@ -132,7 +140,8 @@ class Replaying:
         if self.look is None and not found.is_biased:
             return None
         known = found.correction or Correction()
-        reading = SampleReading(source, self.facts, self.options.counting, known)
+        placed = self._placed.get(id(source))
+        reading = SampleReading(source, self.facts, self.options.counting, known, placed=placed)
         if self.look is not None:
             reading.onlookers.append(self.look.at(reading))
         return reading

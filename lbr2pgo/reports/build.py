@@ -128,7 +128,8 @@ def make_report(
     top = options.top if options.function is None else None
     also = (*(grouping.NEEDS if options.sort else ()), *(NEEDS if options.code else ()))
     timings = timings or Timings()
-    asks = look_for_analyses(options.shown, top, also)
+    viewed = (function_view.NAME,) if options.views else ()
+    asks = look_for_analyses((*options.shown, *viewed), top, also)
     found = read_inputs(options, progress, timings, asks)
     events = [event for source in found.sources for event in source.info.events]
     if not any(is_call_stack(event.branch_sample_type) for event in events):
