@@ -14,11 +14,16 @@ from struct import Struct
 import numpy as np
 
 from lbr2pgo.program.code.architecture import Architecture, ControlFlow, MachineCode, Relocations
+from lbr2pgo.program.code.bit_patterns import (
+    WORD,
+    Pattern,
+    are_any,
+    flow_of,
+    kinds_of,
+    words_at,
+)
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.support.arrays import I64, U8, U32, Bools
-from lbr2pgo.support.dataclass import dataclass
-
-_SIZE = 4
 
 # Arm ARM, C6.2: ADRP, LDR (immediate), BR, NOP
 _WORD = Struct("<I")
@@ -27,35 +32,37 @@ _LDR_X17_X16, _LDR_MASK = 0xF9400211, 0xFFC003FF
 _BR_X17, _NOP = 0xD61F0220, 0xD503201F
 
 
-@dataclass(frozen=True, slots=True)
-class _Class:
-    """Words with `word & mask == value`; a direct branch has `bits` of target, from `shift` on."""
+def _distance(bits: int, shift: int = 0) -> Callable[[U32], I64]:
+    """Signed distance in instructions, a field of so many bits from `shift` on; in bytes."""
+    left = 64 - bits
 
-    mask: int
-    value: int
-    kind: Kind
-    bits: int = 0
-    shift: int = 0
+    def distance(word: U32) -> I64:
+        field = (word >> np.uint32(shift)).astype(np.int64) << left
+        return field >> (left - 2)
+
+    return distance
 
 
-_CLASSES = (
-    _Class(0xFC00_0000, 0x1400_0000, Kind.JUMP, 26),  # b
-    _Class(0xFC00_0000, 0x9400_0000, Kind.CALL, 26),  # bl
-    _Class(0xFF00_0000, 0x5400_0000, Kind.COND, 19, 5),  # b.cond, bc.cond
-    _Class(0xFF00_000E, 0x5400_000E, Kind.JUMP, 19, 5),  # b.al, b.nv: always
-    _Class(0x7E00_0000, 0x3400_0000, Kind.COND, 19, 5),  # cbz, cbnz
-    _Class(0x7E00_0000, 0x3600_0000, Kind.COND, 14, 5),  # tbz, tbnz
-    _Class(0x7E00_0000, 0x7400_0000, Kind.COND, 9, 5),  # cb<cc>, cbb<cc>, cbh<cc> (FEAT_CMPBR)
-    _Class(0xFEE0_0000, 0xD600_0000, Kind.INDIRECT_JUMP),  # br, braa…
-    _Class(0xFEE0_0000, 0xD620_0000, Kind.INDIRECT_CALL),  # blr, blraa…
-    _Class(0xFFE0_0000, 0xD640_0000, Kind.RET),  # ret, retaa…
-    _Class(0xFFC0_0000, 0xD680_0000, Kind.RET),  # eret, eretaa…, drps
-    _Class(0xFFC0_0000, 0x5500_0000, Kind.RET),  # retaasppc, retabsppc
-    _Class(0xFFE0_0000, 0xD400_0000, Kind.SYSCALL),  # svc, hvc, smc
-    _Class(0xFFE0_0000, 0xD420_0000, Kind.TRAP),  # brk
-    _Class(0xFFE0_0000, 0xD440_0000, Kind.TRAP),  # hlt
-    _Class(0xFFE0_0000, 0xD4A0_0000, Kind.TRAP),  # dcps1, dcps2, dcps3
-    _Class(0xFFFF_0000, 0x0000_0000, Kind.TRAP),  # udf
+_PATTERNS = (
+    Pattern(0xFC00_0000, 0x1400_0000, Kind.JUMP, _distance(26)),  # b
+    Pattern(0xFC00_0000, 0x9400_0000, Kind.CALL, _distance(26)),  # bl
+    Pattern(0xFF00_0000, 0x5400_0000, Kind.COND, _distance(19, 5)),  # b.cond, bc.cond
+    Pattern(0xFF00_000E, 0x5400_000E, Kind.JUMP, _distance(19, 5)),  # b.al, b.nv: always
+    Pattern(0x7E00_0000, 0x3400_0000, Kind.COND, _distance(19, 5)),  # cbz, cbnz
+    Pattern(0x7E00_0000, 0x3600_0000, Kind.COND, _distance(14, 5)),  # tbz, tbnz
+    Pattern(
+        0x7E00_0000, 0x7400_0000, Kind.COND, _distance(9, 5)
+    ),  # cb<cc>, cbb…, cbh… (FEAT_CMPBR)
+    Pattern(0xFEE0_0000, 0xD600_0000, Kind.INDIRECT_JUMP),  # br, braa…
+    Pattern(0xFEE0_0000, 0xD620_0000, Kind.INDIRECT_CALL),  # blr, blraa…
+    Pattern(0xFFE0_0000, 0xD640_0000, Kind.RET),  # ret, retaa…
+    Pattern(0xFFC0_0000, 0xD680_0000, Kind.RET),  # eret, eretaa…, drps
+    Pattern(0xFFC0_0000, 0x5500_0000, Kind.RET),  # retaasppc, retabsppc
+    Pattern(0xFFE0_0000, 0xD400_0000, Kind.SYSCALL),  # svc, hvc, smc
+    Pattern(0xFFE0_0000, 0xD420_0000, Kind.TRAP),  # brk
+    Pattern(0xFFE0_0000, 0xD440_0000, Kind.TRAP),  # hlt
+    Pattern(0xFFE0_0000, 0xD4A0_0000, Kind.TRAP),  # dcps1, dcps2, dcps3
+    Pattern(0xFFFF_0000, 0x0000_0000, Kind.TRAP),  # udf
 )
 
 _SLOW = (
@@ -76,37 +83,19 @@ Software Optimization Guide, section 3."""
 
 def sweep(data: U8, bounds: list[int]) -> tuple[I64, U8]:
     """Offsets and sizes of the instructions in each piece of `data` between two bounds."""
-    words = [np.arange(start, end - _SIZE + 1, _SIZE) for start, end in pairwise(bounds)]
+    words = [np.arange(start, end - WORD + 1, WORD) for start, end in pairwise(bounds)]
     offset = np.concatenate([np.empty(0, np.int64), *words])
-    return offset, np.full(len(offset), _SIZE, np.uint8)
+    return offset, np.full(len(offset), WORD, np.uint8)
 
 
 def control_flow(code: MachineCode) -> ControlFlow:
     """Kinds and targets, from the instructions' words."""
-    word = _words(code)
-    kind = np.zeros(len(word), np.uint8)
-    distance = np.zeros(len(word), np.int64)
-    for c in _CLASSES:
-        rows = np.flatnonzero((word & np.uint32(c.mask)) == c.value)
-        kind[rows] = c.kind
-        if c.bits:
-            distance[rows] = _distance(word[rows], c)
-    has_target = np.isin(kind, (Kind.JUMP, Kind.CALL, Kind.COND))
-    target = np.where(has_target, code.address + distance.view(np.uint64), np.uint64(0))
-    return ControlFlow(kind, target, has_target)
+    return flow_of(code, *kinds_of(words_at(code), _PATTERNS))
 
 
 def are_slow(code: MachineCode) -> Bools:
     """Which instructions divide, take roots, or order accesses to memory."""
-    word, slow = _words(code), np.zeros(len(code.offset), np.bool_)
-    for mask, value in _SLOW:
-        slow |= (word & np.uint32(mask)) == value
-    return slow
-
-
-def _words(code: MachineCode) -> U32:
-    word: U32 = code.data[code.offset[:, np.newaxis] + np.arange(_SIZE)].view("<u4")[:, 0]
-    return word
+    return are_any(words_at(code), _SLOW)
 
 
 def writer() -> Callable[[bytes, int], str]:
@@ -126,24 +115,17 @@ def writer() -> Callable[[bytes, int], str]:
 def plt_slots(code: bytes, address: int, _: int) -> Iterator[tuple[int, int]]:
     """An entry is `adrp x16; ldr x17, [x16, …]; add x16; br x17`, perhaps with `bti` first."""
     start, page = address, 0
-    for at, (word,) in enumerate(_WORD.iter_unpack(code[: len(code) // _SIZE * _SIZE])):
-        here = address + _SIZE * at
+    for at, (word,) in enumerate(_WORD.iter_unpack(code[: len(code) // WORD * WORD])):
+        here = address + WORD * at
         if word == _NOP:
-            start = here + _SIZE if start == here else start
+            start = here + WORD if start == here else start
         elif word & _ADRP_MASK == _ADRP_X16:
             distance = (word >> 29 & 3) | (word >> 5 & 0x7FFFF) << 2
             page = (here & ~0xFFF) + ((distance ^ 1 << 20) - (1 << 20) << 12)
         elif word & _LDR_MASK == _LDR_X17_X16:
             yield start, page + 8 * (word >> 10 & 0xFFF)
         elif word == _BR_X17:
-            start = here + _SIZE
-
-
-def _distance(word: U32, c: _Class) -> I64:
-    """Signed distance in bytes from the instruction to its target."""
-    left = 64 - c.bits
-    field = (word >> np.uint32(c.shift)).astype(np.int64) << left
-    return field >> (left - 2)
+            start = here + WORD
 
 
 AARCH64 = Architecture(

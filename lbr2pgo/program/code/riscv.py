@@ -14,9 +14,9 @@ from struct import unpack_from
 import numpy as np
 
 from lbr2pgo.program.code.architecture import Architecture, ControlFlow, MachineCode, Relocations
+from lbr2pgo.program.code.bit_patterns import Pattern, are_any, flow_of, kinds_of, words_at
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.support.arrays import I64, U8, U32, Bools
-from lbr2pgo.support.dataclass import dataclass
 
 _PARCEL = 2
 """Bytes that instructions are multiples of, and aligned to."""
@@ -30,52 +30,63 @@ _LD_T3_T3, _LD_MASK = 0x000E_3E03, 0x000F_FFFF
 _JALR_T1_T3 = 0x000E_0367
 
 
-@dataclass(frozen=True, slots=True)
-class _Class:
-    """Words with `word & mask == value`; of a direct branch, what makes its distance."""
+def _distance(bits: str) -> Callable[[U32], I64]:
+    """Signed distance in bytes, by where its bits stand in a word, from the word's bit 31 down.
 
-    mask: int
-    value: int
-    kind: Kind
-    distance: str = ""
-    """Bits of the distance from the word's bit 31 down: `12|10:5` are bit 12 and bits 10 to 5,
-    a number in brackets is so many bits of something else."""
+    `12|10:5` are bit 12 and bits 10 to 5, a number in brackets is so many bits of something else.
+    """
+
+    def distance(word: U32) -> I64:
+        found = np.zeros(len(word), np.int64)
+        at, highest = 32, 0
+        for part in bits.split("|"):
+            if part.startswith("("):
+                at -= int(part.strip("()"))
+                continue
+            high, _, low = part.partition(":")
+            width = int(high) - int(low or high) + 1
+            at -= width
+            field = (word >> np.uint32(at)).astype(np.int64) & ((1 << width) - 1)
+            found |= field << int(low or high)
+            highest = max(highest, int(high))
+        left = 63 - highest
+        return found << left >> left
+
+    return distance
 
 
-_BRANCH = "12|10:5|(13)|4:1|11"
-_JAL = "20|10:1|11|19:12"
-_C_JUMP = "(19)|11|4|9:8|10|6|7|3:1|5"
-_C_BRANCH = "(19)|8|4:3|(3)|7:6|2:1|5"
+_BRANCH = _distance("12|10:5|(13)|4:1|11")
+_JAL = _distance("20|10:1|11|19:12")
+_C_JUMP = _distance("(19)|11|4|9:8|10|6|7|3:1|5")
+_C_BRANCH = _distance("(19)|8|4:3|(3)|7:6|2:1|5")
 
 # An `rd` or `rs1` of x1 or x5 is a link register: table "Return-address stack prediction hints".
-_CLASSES = (
-    _Class(0x0000_007F, 0x0000_0063, Kind.COND, _BRANCH),  # beq … bgeu
-    _Class(0x0000_007F, 0x0000_006F, Kind.JUMP, _JAL),  # jal
-    _Class(0x0000_0FFF, 0x0000_00EF, Kind.CALL, _JAL),  # jal ra; jal t0
-    _Class(0x0000_0FFF, 0x0000_02EF, Kind.CALL, _JAL),
-    _Class(0x0000_707F, 0x0000_0067, Kind.INDIRECT_JUMP),  # jalr
-    _Class(0x000F_F07F, 0x0000_8067, Kind.RET),  # jalr x…, ra; jalr x…, t0
-    _Class(0x000F_F07F, 0x0002_8067, Kind.RET),
-    _Class(0x0000_7FFF, 0x0000_00E7, Kind.INDIRECT_CALL),  # jalr ra, …; jalr t0, …
-    _Class(0x0000_7FFF, 0x0000_02E7, Kind.INDIRECT_CALL),
-    _Class(0xFFFF_FFFF, 0x0000_0073, Kind.SYSCALL),  # ecall
-    _Class(0xFFFF_FFFF, 0x0010_0073, Kind.TRAP),  # ebreak
-    _Class(0xFFFF_FFFF, 0x1020_0073, Kind.RET),  # sret, mret, mnret, dret
-    _Class(0xFFFF_FFFF, 0x3020_0073, Kind.RET),
-    _Class(0xFFFF_FFFF, 0x7020_0073, Kind.RET),
-    _Class(0xFFFF_FFFF, 0x7B20_0073, Kind.RET),
-    _Class(0xFFFF_FFFF, 0xC000_1073, Kind.TRAP),  # unimp, as assemblers write it
-    _Class(0x0000_FFFF, 0x0000_0000, Kind.TRAP),  # c.unimp
-    _Class(0x0000_E003, 0x0000_A001, Kind.JUMP, _C_JUMP),  # c.j
-    _Class(0x0000_C003, 0x0000_C001, Kind.COND, _C_BRANCH),  # c.beqz, c.bnez
-    _Class(0x0000_F07F, 0x0000_8002, Kind.INDIRECT_JUMP),  # c.jr
-    _Class(0x0000_FFFF, 0x0000_8082, Kind.RET),  # c.jr ra, c.jr t0
-    _Class(0x0000_FFFF, 0x0000_8282, Kind.RET),
-    _Class(0x0000_F07F, 0x0000_9002, Kind.INDIRECT_CALL),  # c.jalr
-    _Class(0x0000_FFFF, 0x0000_9002, Kind.TRAP),  # c.ebreak
+_PATTERNS = (
+    Pattern(0x0000_007F, 0x0000_0063, Kind.COND, _BRANCH),  # beq … bgeu
+    Pattern(0x0000_007F, 0x0000_006F, Kind.JUMP, _JAL),  # jal
+    Pattern(0x0000_0FFF, 0x0000_00EF, Kind.CALL, _JAL),  # jal ra; jal t0
+    Pattern(0x0000_0FFF, 0x0000_02EF, Kind.CALL, _JAL),
+    Pattern(0x0000_707F, 0x0000_0067, Kind.INDIRECT_JUMP),  # jalr
+    Pattern(0x000F_F07F, 0x0000_8067, Kind.RET),  # jalr x…, ra; jalr x…, t0
+    Pattern(0x000F_F07F, 0x0002_8067, Kind.RET),
+    Pattern(0x0000_7FFF, 0x0000_00E7, Kind.INDIRECT_CALL),  # jalr ra, …; jalr t0, …
+    Pattern(0x0000_7FFF, 0x0000_02E7, Kind.INDIRECT_CALL),
+    Pattern(0xFFFF_FFFF, 0x0000_0073, Kind.SYSCALL),  # ecall
+    Pattern(0xFFFF_FFFF, 0x0010_0073, Kind.TRAP),  # ebreak
+    Pattern(0xFFFF_FFFF, 0x1020_0073, Kind.RET),  # sret, mret, mnret, dret
+    Pattern(0xFFFF_FFFF, 0x3020_0073, Kind.RET),
+    Pattern(0xFFFF_FFFF, 0x7020_0073, Kind.RET),
+    Pattern(0xFFFF_FFFF, 0x7B20_0073, Kind.RET),
+    Pattern(0xFFFF_FFFF, 0xC000_1073, Kind.TRAP),  # unimp, as assemblers write it
+    Pattern(0x0000_FFFF, 0x0000_0000, Kind.TRAP),  # c.unimp
+    Pattern(0x0000_E003, 0x0000_A001, Kind.JUMP, _C_JUMP),  # c.j
+    Pattern(0x0000_C003, 0x0000_C001, Kind.COND, _C_BRANCH),  # c.beqz, c.bnez
+    Pattern(0x0000_F07F, 0x0000_8002, Kind.INDIRECT_JUMP),  # c.jr
+    Pattern(0x0000_FFFF, 0x0000_8082, Kind.RET),  # c.jr ra, c.jr t0
+    Pattern(0x0000_FFFF, 0x0000_8282, Kind.RET),
+    Pattern(0x0000_F07F, 0x0000_9002, Kind.INDIRECT_CALL),  # c.jalr
+    Pattern(0x0000_FFFF, 0x0000_9002, Kind.TRAP),  # c.ebreak
 )
-"""Where several match, the last one counts."""
-
 _SLOW = (
     (0xFE00_4077, 0x0200_4033),  # div, rem, and those of words
     (0xF800_007F, 0x1800_0053),  # fdiv, fsqrt
@@ -118,19 +129,11 @@ def control_flow(code: MachineCode) -> ControlFlow:
     that the linker did not relax ("inferable jump" in the RISC-V Efficient Trace specification).
     """
     word = _words(code)
-    kind = np.zeros(len(word), np.uint8)
-    distance = np.zeros(len(word), np.int64)
-    for c in _CLASSES:
-        rows = np.flatnonzero((word & np.uint32(c.mask)) == c.value)
-        kind[rows] = c.kind
-        if c.distance:
-            distance[rows] = _distance(word[rows], c.distance)
+    kind, distance = kinds_of(word, _PATTERNS)
     far = _far_branches(code, word)
     kind[far] = np.where(kind[far] == Kind.INDIRECT_CALL, Kind.CALL, Kind.JUMP)
     distance[far] = _far_distance(code, word, far)
-    has_target = np.isin(kind, (Kind.JUMP, Kind.CALL, Kind.COND))
-    target = np.where(has_target, code.address + distance.view(np.uint64), np.uint64(0))
-    return ControlFlow(kind, target, has_target)
+    return flow_of(code, kind, distance)
 
 
 def _far_branches(code: MachineCode, word: U32) -> I64:
@@ -153,15 +156,12 @@ def _far_distance(code: MachineCode, word: U32, row: I64) -> I64:
 
 def are_slow(code: MachineCode) -> Bools:
     """Which instructions divide, take roots, or order accesses to memory."""
-    word, slow = _words(code), np.zeros(len(code.offset), np.bool_)
-    for mask, value in _SLOW:
-        slow |= (word & np.uint32(mask)) == value
-    return slow
+    return are_any(_words(code), _SLOW)
 
 
 def _words(code: MachineCode) -> U32:
     """Each instruction's bits; of those of two bytes, the upper half is 0."""
-    word: U32 = code.data[code.offset[:, np.newaxis] + np.arange(4)].view("<u4")[:, 0]
+    word = words_at(code)
     return np.where(code.size == _PARCEL, word & np.uint32(0xFFFF), word)
 
 
@@ -194,24 +194,6 @@ def plt_slots(code: bytes, address: int, _: int) -> Iterator[tuple[int, int]]:
         ):
             lower = (load >> 20 ^ 0x800) - 0x800
             yield address + at // 16 * 16, address + at + (upper & ~0xFFF) + lower
-
-
-def _distance(word: U32, bits: str) -> I64:
-    """Signed distance in bytes from the instruction to its target."""
-    distance = np.zeros(len(word), np.int64)
-    at, highest = 32, 0
-    for part in bits.split("|"):
-        if part.startswith("("):
-            at -= int(part.strip("()"))
-            continue
-        high, _, low = part.partition(":")
-        width = int(high) - int(low or high) + 1
-        at -= width
-        field = (word >> np.uint32(at)).astype(np.int64) & ((1 << width) - 1)
-        distance |= field << int(low or high)
-        highest = max(highest, int(high))
-    left = 63 - highest
-    return distance << left >> left
 
 
 RISCV64 = Architecture(

@@ -48,12 +48,7 @@ static struct decoded decode(uint64_t address, const uint8_t *bytes, size_t size
 const struct architecture aarch64 = {
     .machine = EM_AARCH64,
     .decode = decode,
-    .numbers = {
-        .mmap = 222, .munmap = 215, .mprotect = 226, .pkey_mprotect = 288, .mremap = 216,
-        .rt_sigaction = 134, .rt_sigreturn = 139,
-        .execve = 221, .execveat = 281, .exit = 93, .exit_group = 94, .prctl = 167,
-        .close = 57, .close_range = 436, .dup3 = 24,
-    },
+    .numbers = GENERIC_NUMBERS,
     .stack_pointer = 64 + 31 * 8,
     .return_address = 64 + 30 * 8,
     .pushed_by_call = 0,

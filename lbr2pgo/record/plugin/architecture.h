@@ -27,14 +27,21 @@ struct decoded {
     uint64_t target;  // of direct branches
 };
 
-// Numbers of the system calls that change what the recorder must know (Linux:
-// arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h).
+// Numbers of the system calls that change what the recorder must know.
 struct numbers {
     int64_t mmap, munmap, mprotect, pkey_mprotect, mremap;
     int64_t rt_sigaction, rt_sigreturn;
     int64_t execve, execveat, exit, exit_group, prctl;
     int64_t close, close_range, dup2, dup3;  // 0: does not exist
 };
+
+// Of architectures without a table of their own (Linux: include/uapi/asm-generic/unistd.h).
+#define GENERIC_NUMBERS {                                                             \
+    .mmap = 222, .munmap = 215, .mprotect = 226, .pkey_mprotect = 288, .mremap = 216, \
+    .rt_sigaction = 134, .rt_sigreturn = 139,                                         \
+    .execve = 221, .execveat = 281, .exit = 93, .exit_group = 94, .prctl = 167,       \
+    .close = 57, .close_range = 436, .dup3 = 24,                                      \
+}
 
 enum { ON_STACK = -1 };
 

@@ -79,7 +79,8 @@ static struct decoded decode(uint64_t address, const uint8_t *bytes, size_t size
     return result;
 }
 
-// QEMU: target/i386/cpu.h, regs[]; Linux: arch/x86/include/asm/sigframe.h.
+// QEMU: target/i386/cpu.h, regs[]; Linux: arch/x86/include/asm/sigframe.h and
+// entry/syscalls/syscall_64.tbl.
 const struct architecture x86_64 = {
     .machine = EM_X86_64,
     .decode = decode,
