@@ -113,6 +113,8 @@ class Counted(Generic[C]):
     correction: Correction | None = None
     """What is done against a bias, in the next reading if that was not known; None where nobody
     asked."""
+    placed: Placed | None = None
+    """Where the image lies, for another reading of the same source."""
 
     @property
     def is_biased(self) -> bool:
@@ -481,7 +483,10 @@ def _counted(reading: SampleReading, table: TraceTable) -> Counted[BranchCounts]
         "runs_in_image/between_pieces": table.between_pieces(),
     }
     counts = replace(counts, build_id=reading.image.layout.build_id, tallies=tallies)
-    return Counted(counts, reading.match, reading.beside, traces.borders(), reading.correction())
+    return Counted(
+        counts, reading.match, reading.beside, traces.borders(), reading.correction(),
+        reading.placed,
+    )  # fmt: skip
 
 
 def count(

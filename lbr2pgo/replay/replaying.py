@@ -17,13 +17,12 @@ from lbr2pgo.counting.count import (
     Progress,
     SampleReading,
     count_image,
-    count_together,
     filter_names,
     kind_of_stacks,
 )
 from lbr2pgo.counting.find_by_branches import CodeBranches
 from lbr2pgo.counting.find_image import refuse_other_machine
-from lbr2pgo.counting.place import Beside, ImageFacts, Placed
+from lbr2pgo.counting.place import Beside, ImageFacts
 from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.branch_counts import FROM, TO, BranchCounts, no_counts
 from lbr2pgo.model.compat import (
@@ -107,8 +106,6 @@ class Replaying:
         self.counted: list[Counted[Any] | InputError] = []
         """Of each source."""
         self.look: Look | None = None
-        self._placed: dict[int, Placed] = {}
-        """By the identity of sources, which `sources` keeps."""
         self.whole: Program | None = None
         """With those beside it that counts are of."""
 
@@ -120,15 +117,10 @@ class Replaying:
     def reading(self, source: StackSource) -> SampleReading:
         """What counts a source's samples."""
         self.refuse_other_machine(source)
-        reading = SampleReading(source, self.facts, self.options.counting)
-        self._placed[id(source)] = reading.placed
-        return reading
+        return SampleReading(source, self.facts, self.options.counting)
 
     def count(self, source: Source, progress: Progress | None) -> Counted[Any]:
         """Count a source alone."""
-        if isinstance(source, StackSource):
-            (counted,) = count_together([self.reading(source)], progress)
-            return counted
         self.refuse_other_machine(source)
         return count_image(source, self.facts, self.options.counting, progress)
 
@@ -140,8 +132,8 @@ class Replaying:
         if self.look is None and not found.is_biased:
             return None
         known = found.correction or Correction()
-        placed = self._placed.get(id(source))
-        reading = SampleReading(source, self.facts, self.options.counting, known, placed=placed)
+        counting, placed = self.options.counting, found.placed
+        reading = SampleReading(source, self.facts, counting, known, placed=placed)
         if self.look is not None:
             reading.onlookers.append(self.look.at(reading))
         return reading
@@ -232,7 +224,7 @@ def image_facts(
     has_chains = any(source.info.has_call_chains for source in sources)
     if not (has_chains and compat.follows(LEAF_DROPS_SAMPLE)):
         return facts
-    debug, by_probes = DebugInfo.open(program.image), options.uses_probes
+    debug, by_probes = DebugInfo(program.debug_files), options.uses_probes
     return replace(
         facts,
         skips_leaf=lambda leaves: in_prologue_or_epilogue(
