@@ -165,7 +165,7 @@ def run_disasm(args: argparse.Namespace) -> int:
 
     program, function, found = _function(args)
     flow = None if found is None else found.flow
-    _print(disasm.lines(program, DebugInfo.open(program.image), function, flow))
+    _print(disasm.lines(program, DebugInfo(program.debug_files), function, flow))
     return 0
 
 
@@ -205,7 +205,7 @@ def run_units(args: argparse.Namespace) -> int:
     from lbr2pgo.program.dwarf.debug_info import DebugInfo
     from lbr2pgo.program.program import Program
 
-    _print(units.lines(DebugInfo.open(Program.open(args.binary).image)))
+    _print(units.lines(DebugInfo(Program.open(args.binary).debug_files)))
     return 0
 
 

@@ -73,4 +73,4 @@ class Work:
 def _debug_info(work: Work) -> DebugInfo:
     from lbr2pgo.program.dwarf.debug_info import DebugInfo
 
-    return DebugInfo.open(work.program.image)
+    return DebugInfo(work.program.debug_files)

@@ -28,7 +28,7 @@ def of_samples(
     """Of lines or probes; None where the program has no debug information to tell by."""
     if profile.is_probe_based and program.probes.present:
         return of_probes(profile, program.probes.descriptors)
-    debug = DebugInfo.open(program.image)
+    debug = DebugInfo(program.debug_files)
     return of_sample_profile(profile, program, debug, derive) if debug.present else None
 
 
