@@ -116,6 +116,11 @@ class ReportOptions(ProcessInputs):
         """Names of the analyses that are to be shown."""
         return tuple(name for name in registry.NAMES if self.wants(name))
 
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Those that ask the samples: a page shows functions, whatever else it shows."""
+        return (*self.shown, *((function_view.NAME,) if self.views else ()))
+
 
 def make_report(
     options: ReportOptions, progress: Progress | None = None, timings: Timings | None = None
@@ -128,8 +133,7 @@ def make_report(
     top = options.top if options.function is None else None
     also = (*(grouping.NEEDS if options.sort else ()), *(NEEDS if options.code else ()))
     timings = timings or Timings()
-    viewed = (function_view.NAME,) if options.views else ()
-    asks = look_for_analyses((*options.shown, *viewed), top, also)
+    asks = look_for_analyses(options.asked, top, also)
     found = read_inputs(options, progress, timings, asks)
     events = [event for source in found.sources for event in source.info.events]
     if not any(is_call_stack(event.branch_sample_type) for event in events):

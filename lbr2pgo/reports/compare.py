@@ -46,8 +46,8 @@ def make_comparison(
     before = replace(options, profiles=tuple(against), binary=old_binary or options.binary)
     timings = timings or Timings()
     has_page = options.views > 0
-    analyses = options.shown if has_page else _ANALYSES
-    new = _gathered(options, progress, timings, analyses)
+    analyses = options.asked if has_page else ()
+    new = _gathered(options, progress, timings, (*_ANALYSES, *analyses))
     old = _gathered(before, progress, timings, _ANALYSES)
     sides = _compared(new), _compared(old)
     found = new.evidence

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from builders.pages import unpacked
 from builders.recordings import PIE, RECORDING, STATIC, STATIC_RECORDING
 
 from lbr2pgo.cli import main
@@ -46,6 +47,12 @@ def test_the_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert names == [f"changes-{name}" for name in (
         "functions", "lines", "layout", "outcomes", "mispredictions", "latency")]  # fmt: skip
     assert main([*WORDS, *AGAINST, "--html", str(tmp_path / "x.html")]) == 0
+
+
+def test_a_page_of_one_analysis_shows_functions_all_the_same(tmp_path: Path) -> None:
+    page = tmp_path / "x.html"
+    assert main([*WORDS, *AGAINST, "--only", "stack-ends", "--html", str(page)]) == 0
+    assert '"code"' in unpacked(page.read_text())
 
 
 def test_an_old_recording_of_another_build_is_refused() -> None:
