@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -29,11 +28,15 @@ from lbr2pgo.record.perf_data_features import (
 )
 from lbr2pgo.record.perf_samples import MarkedChains, SampleLayout
 from lbr2pgo.support.arrays import U64
-from lbr2pgo.support.errors import OutputError
+from lbr2pgo.support.errors import writable
 
 __all__ = ["MarkedChains", "PerfDataWriter", "RecordedEvent", "RecordingFacts"]
 
 _DATA_SIZE_AT = 48  # offset of data.size in the file header
+_RECORDING = (
+    "can't write the recording",
+    "Name a file on a disk with room to spare that you may write to.",
+)
 _PROT_READ, _PROT_EXEC, _MAP_PRIVATE = 1, 4, 2
 
 
@@ -185,7 +188,7 @@ class PerfDataWriter:
             return
         self._finished = True
         features = encode_features(self._facts, self._events, self._build_ids, self._times)
-        with _writing_to(self._path), self._file:
+        with writable(self._path, *_RECORDING), self._file:
             self._put_features(features)
 
     def _put_features(self, features: dict[int, bytes]) -> None:
@@ -207,7 +210,7 @@ class PerfDataWriter:
         )
         self._data_at = self._attrs_at + len(attrs)
         self._data_size = 0
-        with _writing_to(self._path):
+        with writable(self._path, *_RECORDING):
             self._file = self._path.open("wb", buffering=0)
             self._put(ids + attrs, abi.FILE_HEADER.size)
             self._put_header(0)
@@ -236,23 +239,10 @@ class PerfDataWriter:
 
     def _append(self, records: bytes) -> None:
         """Write whole records first, then the size that makes them count."""
-        with _writing_to(self._path):
+        with writable(self._path, *_RECORDING):
             self._put(records, self._data_at + self._data_size)
             self._data_size += len(records)
             self._put(struct.pack("<Q", self._data_size), _DATA_SIZE_AT)
-
-
-@contextmanager
-def _writing_to(path: Path) -> Iterator[None]:
-    """Turn an OSError into one that says which file can't be written."""
-    try:
-        yield
-    except OSError as error:
-        raise OutputError(
-            f"can't write the recording: {error.strerror}",
-            where=str(path),
-            cure="Name a file on a disk with room to spare that you may write to.",
-        ) from error
 
 
 def _text(text: str) -> bytes:

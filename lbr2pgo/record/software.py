@@ -42,7 +42,7 @@ from lbr2pgo.record.perf_data_writer import (
 from lbr2pgo.record.plugin_build import built_plugin, plugin_path
 from lbr2pgo.record.plugin_stream import Note, NoteKind, Stream, read_streams, totals_so_far
 from lbr2pgo.support.counted import counted
-from lbr2pgo.support.errors import MissingToolError, OutputError
+from lbr2pgo.support.errors import MissingToolError, OutputError, writable
 from lbr2pgo.support.output import is_standard_output, write_to
 
 _RESERVE = 8 << 20  # bytes: for a batch of samples, the mappings and the header
@@ -50,6 +50,7 @@ _RESERVE = 8 << 20  # bytes: for a batch of samples, the mappings and the header
 _SAMPLE_SIZE_MAX = 64 * 24 + 128 * 8 + 96  # bytes, of perf's record and of ours
 
 _EVENT = "taken-branches:u"
+_THERE = "can't write there", "Choose a path that you may write."
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +192,7 @@ def _work_directory(output: Path) -> Iterator[Path]:
     """A directory beside the output, gone afterwards."""
     special = is_standard_output(output) or (output.exists() and not output.is_file())
     parent = tempfile.gettempdir() if special else output.resolve().parent
-    with _writing_to(output):
+    with writable(output, *_THERE):
         directory = tempfile.mkdtemp(prefix=".lbr2pgo-", dir=parent)
     try:
         yield Path(directory)
@@ -202,22 +203,10 @@ def _work_directory(output: Path) -> Iterator[Path]:
 def _check_writable(path: Path) -> None:
     """Find out before the program runs in vain; leaves no trace."""
     existed = path.exists()
-    with _writing_to(path):
+    with writable(path, *_THERE):
         path.open("ab").close()
     if not existed:
         path.unlink()
-
-
-@contextmanager
-def _writing_to(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise OutputError(
-            f"can't write there: {error.strerror}",
-            where=str(path),
-            cure="Choose a path that you may write.",
-        ) from error
 
 
 @contextmanager
@@ -252,7 +241,7 @@ def _deliver(unfinished: Path, output: Path) -> None:
             write_to(output, lambda sink: shutil.copyfileobj(source, sink))
         return
     target = output.resolve()  # a symbolic link stays
-    with _writing_to(output):
+    with writable(output, *_THERE):
         if target.is_file():
             unfinished.chmod(target.stat().st_mode & 0o777)
         if _holds_something(target):

@@ -55,3 +55,12 @@ def readable(path: str | PathLike[str]) -> Iterator[None]:
             where=str(path),
             cure="Check the path and its permissions.",
         ) from error
+
+
+@contextmanager
+def writable(path: str | PathLike[str], what: str, cure: str) -> Iterator[None]:
+    """Raise OutputError where the file that is written in here can't be."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"{what}: {error.strerror}", where=str(path), cure=cure) from error
