@@ -15,6 +15,7 @@ from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.distinct import begins
 
 MOST_TARGETS = 50
 """Of each branch; what a hot interpreter's jump goes to, and a return's callers."""
@@ -135,10 +136,8 @@ def _cases(evidence: Evidence) -> dict[tuple[int, int], str]:
 
 def _rank(ordered: I64) -> I64:
     """(n,): how many equal ones stand before each."""
-    if not len(ordered):
-        return ordered
-    begins = np.append(True, np.diff(ordered) != 0)
-    first = np.flatnonzero(begins)[np.cumsum(begins) - 1]
+    is_first = begins(ordered)
+    first = np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
     rank: I64 = np.arange(len(ordered)) - first
     return rank
 
