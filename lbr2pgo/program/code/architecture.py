@@ -92,4 +92,5 @@ class Architecture:
     has_call_probes: bool = True
     """Whether clang marks calls by pseudo probes, without which they have no contexts."""
     mapping_symbols: tuple[bytes, ...] = ()
-    """How symbols begin that only say whether code or data follows; a NUL is the name's end."""
+    """How symbols begin that only say whether code or data follows, or mark a place for the
+    assembler; a NUL is the name's end."""
