@@ -50,7 +50,9 @@ def optimise(name: str, folder: Path, run: Run, tool: Tool) -> Optimised:
     assert found is not None
     plain = {k: v for k, v in ENVIRONMENT.items() if k not in ("CFLAGS", "CXXFLAGS", "LDFLAGS")}
     done = run("sh", "-c", f"{found[1].rstrip()} --runs 0", cwd=example, env=plain)
-    return Optimised(example, done.stdout[done.stdout.index("\nprogram ") :])
+    table = re.search(r"(?ms)^program .*", done.stdout)
+    assert table is not None
+    return Optimised(example, table[0])
 
 
 @pytest.fixture(scope="module")
