@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
+from functools import cached_property
 from heapq import heappop, heappush
 from itertools import pairwise
 from typing import NamedTuple
@@ -53,12 +54,14 @@ def pieces_of(event: Mmap, layout: ImageLayout) -> Pieces:
     """
     pieces = []
     for segment in layout.segments:
+        if not segment.executable:
+            continue
         low = max(event.file_offset, segment.file_offset)
         high = min(event.file_offset + event.length, segment.file_offset + segment.file_size)
         start = RuntimeAddress(event.start + (low - event.file_offset))
         # Damaged records would go on behind the last address.
         end = RuntimeAddress(min(start + (high - low), LAST_ADDRESS))
-        if segment.executable and start < end:
+        if start < end:
             bias = start - (segment.address + low - segment.file_offset)
             pieces.append(Piece(start, end, bias))
     return tuple(pieces)
@@ -73,21 +76,24 @@ def without(pieces: Pieces, start: RuntimeAddress, end: RuntimeAddress) -> Piece
     """What is left of the pieces after something else was mapped at `[start, end)`."""
     left = []
     for piece in pieces:
-        if piece.end <= start or end <= piece.start:
+        low, high, bias = piece
+        if high <= start or end <= low:
             left.append(piece)
             continue
-        if piece.start < start:
-            left.append(Piece(piece.start, start, piece.bias))
-        if end < piece.end:
-            left.append(Piece(end, piece.end, piece.bias))
+        if low < start:
+            left.append(Piece(low, start, bias))
+        if end < high:
+            left.append(Piece(end, high, bias))
     return tuple(left)
 
 
 def joined(pieces: Pieces) -> Pieces:
     """Sorted by address, with neighbours that continue each other made one."""
-    found: list[Piece] = []
-    for piece in sorted(pieces):
-        if found and (found[-1].end, found[-1].bias) == (piece.start, piece.bias):
+    ordered, found = sorted(pieces), list[Piece]()
+    if len({piece.bias for piece in pieces}) == len(pieces):
+        return tuple(ordered)  # none continues another, as where many files are mapped
+    for piece in ordered:
+        if found and found[-1].bias == piece.bias and found[-1].end == piece.start:
             found[-1] = Piece(found[-1].start, piece.end, piece.bias)
         else:
             found.append(piece)
@@ -205,7 +211,7 @@ class AddressSpaces:
         spaces._by_pid = spaces._timeline.by_pid()
         return spaces
 
-    @property
+    @cached_property
     def bounds(self) -> U64:
         """(spaces, 2): half-open span that holds all pieces of each space.
 

@@ -41,7 +41,7 @@ from lbr2pgo.counting.borders import Borders, merge
 from lbr2pgo.counting.chosen_samples import Chooser, SampleChoice
 from lbr2pgo.counting.find_image import ImageMatch
 from lbr2pgo.counting.mapped_files import MappedFiles
-from lbr2pgo.counting.place import ImageFacts, Placed, place_images
+from lbr2pgo.counting.place import ImageFacts, place_images
 from lbr2pgo.counting.system_calls import are_recorded_behind, at_their_instructions
 from lbr2pgo.counting.trace_table import TraceTable
 from lbr2pgo.model import waterfall
@@ -113,8 +113,8 @@ class Counted(Generic[C]):
     correction: Correction | None = None
     """What is done against a bias, in the next reading if that was not known; None where nobody
     asked."""
-    placed: Placed | None = None
-    """Where the image lies, for another reading of the same source."""
+    reading: SampleReading | None = None
+    """Which counted, for another one to go on from."""
 
     @property
     def is_biased(self) -> bool:
@@ -333,17 +333,20 @@ class SampleReading:
         known: Correction | None = None,
         *,
         by_instruction: bool = False,
-        placed: Placed | None = None,
+        earlier: SampleReading | None = None,
     ) -> None:
         """Raises InputError if the recording is of another binary.
 
         `known` is what an earlier reading found to be done against a bias. `by_instruction`
         chooses samples that say where they were interrupted, with or without a branch stack.
-        `placed` is where an earlier reading found the image.
+        What does not depend on it, an `earlier` reading of the same source has found.
         """
         options = options or CountingOptions()
-        self.placed = placed or place_images(source, image, options.build_id)
-        self.match, self.beside, self.spaces = self.placed
+        self._earlier = earlier
+        if earlier is None:
+            self.match, self.beside, self.spaces = place_images(source, image, options.build_id)
+        else:
+            self.match, self.beside, self.spaces = earlier.match, earlier.beside, earlier.spaces
         self.tally = _SampleTally()
         self.source, self.image = source, image
         self._selection = _Selection(source, image, options, by_instruction=by_instruction)
@@ -363,6 +366,8 @@ class SampleReading:
     @cached_property
     def files(self) -> MappedFiles:
         """What processes mapped, whether it is the image or not."""
+        if self._earlier is not None:
+            return self._earlier.files
         return MappedFiles(of_code(self.source.space_events()))
 
     def batches(self, progress: Progress | None = None) -> Generator[Selected, None, None]:
@@ -484,9 +489,8 @@ def _counted(reading: SampleReading, table: TraceTable) -> Counted[BranchCounts]
     }
     counts = replace(counts, build_id=reading.image.layout.build_id, tallies=tallies)
     return Counted(
-        counts, reading.match, reading.beside, traces.borders(), reading.correction(),
-        reading.placed,
-    )  # fmt: skip
+        counts, reading.match, reading.beside, traces.borders(), reading.correction(), reading
+    )
 
 
 def count(
@@ -503,7 +507,7 @@ def count(
     image = ImageFacts(layout, resolve)
     found = count_image(source, image, options, progress)
     if isinstance(source, StackSource) and found.is_biased:
-        reading = SampleReading(source, image, options, found.correction)
+        reading = SampleReading(source, image, options, found.correction, earlier=found.reading)
         (found,) = count_together([reading], progress)
     return found
 

@@ -105,10 +105,9 @@ class ImageFacts:
     newest twice (LLVM: bolt/lib/Profile/DataAggregator.cpp, NeedsSkylakeFix)."""
 
 
-Placed = tuple[ImageMatch, tuple[ImageMatch, ...], AddressSpaces]
-
-
-def place_images(source: StackSource, image: ImageFacts, build_id: str | None = None) -> Placed:
+def place_images(
+    source: StackSource, image: ImageFacts, build_id: str | None = None
+) -> tuple[ImageMatch, tuple[ImageMatch, ...], AddressSpaces]:
     """As `place_image`, with other images where the recording says where they were mapped.
 
     Raises InputError for one that was named and not mapped, too.

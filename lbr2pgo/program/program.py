@@ -24,7 +24,7 @@ from lbr2pgo.program.elf.kernel import anchored
 from lbr2pgo.program.elf.plt import stub_names
 from lbr2pgo.program.elf.symbols import Symbols, has_symbol_table, read_symbols
 from lbr2pgo.program.pseudo_probes import PseudoProbes, open_probes
-from lbr2pgo.support.addresses import ImageAddress, ImageAddresses, image_array
+from lbr2pgo.support.addresses import ByteRanges, ImageAddress, ImageAddresses, image_array
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.distinct import distinct
 
@@ -80,7 +80,7 @@ class Program:
 
         One without a size ends before the next entry of a linkage table: it may be one itself.
         """
-        pieces = cut(code_ranges(self.image), image_array(self._stubs))
+        pieces = cut(self._code, image_array(self._stubs))
         return build_functions(self.symbols, pieces)
 
     @cached_property
@@ -94,7 +94,11 @@ class Program:
         if not self.symbols.are_complete:
             frames = read_frames(self.image)
             cuts = distinct(np.concatenate([frames.start, frames.start + frames.size]))
-        return self.functions.with_gaps(code_ranges(self.image), cuts, self._stubs)
+        return self.functions.with_gaps(self._code, cuts, self._stubs)
+
+    @cached_property
+    def _code(self) -> ByteRanges:
+        return code_ranges(self.image)
 
     @cached_property
     def _stubs(self) -> dict[int, str]:

@@ -102,7 +102,7 @@ def _recorded(sources: Sequence[Source]) -> Iterator[tuple[int, str | None]]:
         for event in source.space_events() if isinstance(source, StackSource) else ():
             if isinstance(event, Mmap) and event.executable and event.pid >= 0:
                 yield event.pid, dumps.get(event.pid)
-                if _DUMP.fullmatch(Path(event.path).name):
+                if _DUMP.fullmatch(os.path.basename(event.path)):
                     dumps[event.pid] = event.path
     yield from dumps.items()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ class RecordedImage:
     @property
     def name(self) -> str:
         """Without folders."""
-        return Path(self.path).name
+        return os.path.basename(self.path)
 
     def __str__(self) -> str:
         return self.path + (f" ({self.build_id})" if self.build_id else "")

@@ -132,8 +132,8 @@ class Replaying:
         if self.look is None and not found.is_biased:
             return None
         known = found.correction or Correction()
-        counting, placed = self.options.counting, found.placed
-        reading = SampleReading(source, self.facts, counting, known, placed=placed)
+        counting, earlier = self.options.counting, found.reading
+        reading = SampleReading(source, self.facts, counting, known, earlier=earlier)
         if self.look is not None:
             reading.onlookers.append(self.look.at(reading))
         return reading

@@ -52,6 +52,19 @@ def _compared(kind: Any) -> Callable[[Any], Any]:
 
 def _init(self: Any, /, *given: Any, **named: Any) -> None:
     names = self.__match_args__
+    if len(given) == len(names) == len(_known(self.__class__)) and not named:  # of many
+        for name, value in zip(names, given, strict=True):
+            _put(self, name, value)
+    else:
+        for name, value in _values(self, names, given, named).items():
+            _put(self, name, value)
+    if hasattr(self, "__post_init__"):
+        self.__post_init__()
+
+
+def _values(
+    self: Any, names: tuple[str, ...], given: tuple[Any, ...], named: dict[str, Any]
+) -> dict[str, Any]:
     if len(given) > len(names):
         raise TypeError(f"{_name(self)} takes {len(names)} values by position, not {len(given)}")
     values = dict(zip(names, given, strict=False))
@@ -60,10 +73,7 @@ def _init(self: Any, /, *given: Any, **named: Any) -> None:
     values.update(named)
     if values.keys() != _known(self.__class__).keys():
         _complete(self, values)
-    for name, value in values.items():
-        _put(self, name, value)
-    if hasattr(self, "__post_init__"):
-        self.__post_init__()
+    return values
 
 
 def _complete(self: Any, values: dict[str, Any]) -> None:

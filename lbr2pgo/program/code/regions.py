@@ -6,18 +6,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.names import Names
 from lbr2pgo.program.elf.symbols import STB_LOCAL, STT_NOTYPE, Symbols
-from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_array
+from lbr2pgo.support.addresses import LAST_ADDRESS, ByteRanges, ImageAddresses, image_array
 from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
-from lbr2pgo.support.intervals import interval_of, numbers_in
+from lbr2pgo.support.intervals import interval_of, numbers_in, offsets_of
 from lbr2pgo.support.tables import ascending, same_length, seal
 
 _FRAGMENT = re.compile(rb"(.+?)\.(?:cold|warm|part|__part|eh)(?:\.\d+)?")
@@ -130,8 +129,7 @@ class Functions:
         """
         stubs = stubs or {}
         edges = np.concatenate([image_array(stubs), image_array(()) if cuts is None else cuts])
-        gaps = ByteRanges.of(gap for start, end in code.pairs() for gap in self._gaps(start, end))
-        new = cut(gaps, edges)
+        new = cut(self._gaps(code), edges)
         order = np.argsort(np.concatenate([self.start, new.start]))
         return replace(
             self,
@@ -141,12 +139,15 @@ class Functions:
             stubs=stubs,
         )
 
-    def _gaps(self, start: int, end: int) -> list[tuple[int, int]]:
-        first = np.searchsorted(self.end, np.uint64(start), side="right")
-        last = np.searchsorted(self.start, np.uint64(end), side="left")
-        starts = [start, *self.end[first:last].tolist()]
-        ends = [*self.start[first:last].tolist(), end]
-        return [(a, b) for a, b in zip(starts, ends, strict=True) if a < b]
+    def _gaps(self, code: ByteRanges) -> ByteRanges:
+        """What of each range no function has: from its start or a function's end to the next."""
+        first = np.searchsorted(self.end, code.start, side="right")
+        past = np.searchsorted(self.start, code.end, side="left")
+        inside, bounds = numbers_in(first, past), offsets_of(past - first)
+        start = np.insert(self.end[inside], bounds[:-1], code.start)
+        end = np.insert(self.start[inside], bounds[1:], code.end)
+        left = start < end
+        return ByteRanges(start[left], end[left])
 
 
 def cut(ranges: ByteRanges, cuts: ImageAddresses) -> ByteRanges:
@@ -168,14 +169,18 @@ def code_ranges(image: Image) -> ByteRanges:
         ranges = [
             (s.address, s.address + s.file_size) for s in image.layout.segments if s.executable
         ]
-    return ByteRanges.of(_disjoint(ranges))
+    return _disjoint(ranges)
 
 
-def _disjoint(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _disjoint(ranges: list[tuple[int, int]]) -> ByteRanges:
     """Cut each range where the next begins, and to 64 bits."""
-    ordered = sorted((a, min(b, 2**64 - 1)) for a, b in ranges)
-    cut = [(a, min(b, c)) for (a, b), (c, _) in pairwise(ordered)]
-    return [(a, b) for a, b in cut + ordered[-1:] if a < b]
+    start = image_array([start for start, _ in ranges])
+    end = image_array([min(end, LAST_ADDRESS) for _, end in ranges])
+    order = np.lexsort((end, start))
+    start, end = start[order], end[order]
+    end[:-1] = np.minimum(end[:-1], start[1:])
+    left = start < end
+    return ByteRanges(start[left], end[left])
 
 
 def build_functions(symbols: Symbols, code: ByteRanges) -> Functions:

@@ -31,12 +31,13 @@ class ImagePlaces:
         Where none was recorded, the file of that path is taken for it.
         """
         for candidate in self._candidates(path, build_id):
-            if candidate.is_file() and _is_build(candidate, build_id):
-                return candidate
+            if os.path.isfile(candidate) and _is_build(Path(candidate), build_id):
+                return Path(candidate)
         return None
 
-    def _candidates(self, path: str, build_id: str | None) -> Iterator[Path]:
-        yield from (root / path.lstrip("/") for root in self.sysroots or (Path("/"),))
+    def _candidates(self, path: str, build_id: str | None) -> Iterator[str | Path]:
+        # As texts, since a system-wide recording has tens of thousands.
+        yield from (os.path.join(root, path.lstrip("/")) for root in self.sysroots or ("/",))
         if build_id is None:
             return
         yield perf_store(build_id) / "elf"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 _PAST_USERS = 1 << 47
 """First address that no process has (Linux: Documentation/arch/x86/x86_64/mm.rst)."""
@@ -79,8 +80,16 @@ def newest(functions: Sequence[JitFunction]) -> list[JitFunction]:
     >>> [f.name for f in newest([JitFunction(16, 8, b"old"), JitFunction(20, 8, b"new")])]
     [b'new']
     """
+    if _are_disjoint(functions):
+        return [*functions]
     taken = _Taken()
     return [function for function in reversed(functions) if taken.take(function)][::-1]
+
+
+def _are_disjoint(functions: Sequence[JitFunction]) -> bool:
+    """Whether none lies over another, as is usual."""
+    ranges = sorted((function.address, function.end) for function in functions)
+    return all(end <= start for (_, end), (start, _) in pairwise(ranges))
 
 
 def laid(
@@ -105,6 +114,8 @@ def laid(
 
 
 def _apart(functions: Sequence[JitFunction]) -> tuple[list[JitFunction], list[JitFunction]]:
+    if _are_disjoint(functions):
+        return [*functions], []
     taken = _Taken()
     first: list[JitFunction] = []
     later: list[JitFunction] = []

@@ -31,6 +31,8 @@ _LARGEST_GAP = 1 << 16
 _MOST_LATER = 1024
 """Each function that takes another's place is one more view of the address space."""
 _SHT_PROGBITS = 1
+_CODE = (True, True, _SHT_PROGBITS, False, 0, 0)
+"""Of a section: `is_code`, `is_alloc`, `type`, `is_compressed`, `link`, `entry_size`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +162,4 @@ def _stored(placed: Sequence[tuple[int, JitFunction]]) -> tuple[bytes, list[Segm
 
 
 def _section(start: int, function: JitFunction, offset: FileOffset) -> Section:
-    return Section(
-        ".text", start, function.size, offset, is_code=True, is_alloc=True, type=_SHT_PROGBITS,
-        is_compressed=False, link=0, entry_size=0,
-    )  # fmt: skip
+    return Section(".text", start, function.size, offset, *_CODE)
