@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from argparse import ArgumentParser
 from pathlib import Path
 
 import pytest
@@ -46,8 +47,8 @@ def test_our_own_options_in_it_exist(command_line: str) -> None:
 
 @pytest.fixture(scope="module")
 def command_line() -> str:
-    """What every command says of its options."""
+    """What every command says of all its options."""
     from lbr2pgo.cli import _parser
     from lbr2pgo.cli.parser import leaves
 
-    return "\n".join(parser.format_help() for parser in leaves(_parser()))
+    return "\n".join(ArgumentParser.format_help(parser) for parser in leaves(_parser()))

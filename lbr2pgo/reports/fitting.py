@@ -159,7 +159,7 @@ def _short_location(text: str, width: int) -> str:
     """The file's own name stays if it can.
 
     >>> _short_location("/src/backend/tables/split.c:1234", 24)
-    '/src/back…/split.c:1234'
+    '/src/backe…/split.c:1234'
     >>> _short_location("long_file_name.c:1234", 14)
     'long…me.c:1234'
     """

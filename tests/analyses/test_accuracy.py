@@ -66,7 +66,7 @@ class FakeProgram:
     def instructions_for(self, addresses: Any) -> InstructionTable:
         return self.table
 
-    image = SimpleNamespace(is_stripped=False)
+    symbols = SimpleNamespace(are_complete=True)
     patches = SimpleNamespace(address=np.zeros(0, np.uint64))
 
     @property

@@ -10,12 +10,12 @@ from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.first_look import first_look
 from lbr2pgo.analyses.table import Table
 from lbr2pgo.reports.build import ReportOptions
-from lbr2pgo.reports.gather import gather
+from lbr2pgo.reports.gather import gather, look_for_analyses
 from lbr2pgo.reports.placed_profiles import read_inputs
 
 
 def made(options: ReportOptions) -> tuple[Evidence, list[Table]]:
-    evidence = gather(read_inputs(options)).evidence
+    evidence = gather(read_inputs(options, asks=look_for_analyses())).evidence
     return evidence, [t for name in registry.ANALYSES for t in registry.run(name, evidence, 20)]
 
 

@@ -15,7 +15,7 @@ def rounds(*ways: str) -> Sample:
 
 
 def test_the_likely_way_is_one_chain_across_the_layout() -> None:
-    table = hyperblocks(evidence(*(rounds("l", "l", "l", "s") for _ in range(10))))
+    table, *_ = hyperblocks(evidence(*(rounds("l", "l", "l", "s") for _ in range(10))))
     row = next(table.records())
     assert row["chain"] == "0x1005 0x1010 0x1015"
     assert (row["blocks"], row["bytes"], row["pieces"]) == (3, 3 + 4 + 3, 3)
@@ -28,20 +28,20 @@ def test_the_likely_way_is_one_chain_across_the_layout() -> None:
 
 
 def test_the_chain_takes_the_way_that_most_take() -> None:
-    table = hyperblocks(evidence(*(rounds("s", "s", "s", "l") for _ in range(10))))
+    table, *_ = hyperblocks(evidence(*(rounds("s", "s", "s", "l") for _ in range(10))))
     row = next(table.records())
     assert row["chain"] == "0x1005 0x1008 0x1015"
     assert row["saved"] == 30  # the jump of the short way
 
 
 def test_a_filtered_recording_says_why_there_are_none() -> None:
-    table = hyperblocks(evidence(rounds("l", "s"), filters=1 << 10 | 1))
+    table, *_ = hyperblocks(evidence(rounds("l", "s"), filters=1 << 10 | 1))
     assert table.rows == ()
     assert any("filtered" in note for note in table.notes)
 
 
 def test_the_part_that_went_the_whole_way_is_counted_and_bounded() -> None:
-    table = hyperblocks(evidence(*(rounds("l", "l", "l", "s") for _ in range(10))))
+    table, *_ = hyperblocks(evidence(*(rounds("l", "l", "l", "s") for _ in range(10))))
     row = next(table.records())
     # Each sample's stack starts with a round: of 40, 30 went the long way.
     assert (row["path_share"], row["paths"]) == (0.75, 30)
@@ -50,13 +50,13 @@ def test_the_part_that_went_the_whole_way_is_counted_and_bounded() -> None:
 
 def test_of_a_way_longer_than_any_stack_nothing_is_known() -> None:
     short = [Sample([FORWARD, BACK]), Sample([LONG, FORWARD]), Sample([BACK, LONG])]
-    row = next(hyperblocks(evidence(*short * 5)).records())
+    row = next(hyperblocks(evidence(*short * 5))[0].records())
     assert row["chain"] == "0x1005 0x1010 0x1015"
     assert (row["likelihood"], row["path_share"], row["paths"]) == (1, None, 0)
 
 
 def test_without_samples_only_edges_tell() -> None:
-    table = hyperblocks(with_limits(evidence(rounds("l", "l", "s")), has_samples=False))
+    table, *_ = hyperblocks(with_limits(evidence(rounds("l", "l", "s")), has_samples=False))
     row = next(table.records())
     assert (row["path_share"], row["path_low"], row["path_high"], row["paths"]) == (None,) * 4
     assert row["likelihood"] == pytest.approx(2 / 3)

@@ -130,7 +130,7 @@ def test_hardware_is_chosen_where_it_can(
     assert "Intel LBR" in choice.reason
 
 
-@pytest.mark.parametrize(("number", "hardware"), [(62, True), (183, False), (243, True)])
+@pytest.mark.parametrize(("number", "hardware"), [(62, True), (183, False), (258, True)])
 def test_programs_for_another_processor_are_emulated(
     make_machine: Make,
     make_options: Options,
