@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
 import stat
@@ -504,8 +505,8 @@ def cpu_seconds(call: Callable[[], object]) -> float:
     """Processor time of a call and of its child processes, which other load hardly changes."""
 
     def spent() -> float:
-        times = os.times()
-        return times.user + times.system + times.children_user + times.children_system
+        used = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        return sum(each.ru_utime + each.ru_stime for each in used)
 
     start = spent()
     call()
