@@ -21,19 +21,19 @@ Rows = Iterator[tuple[str, ...]]
 
 
 def _read_formats() -> Rows:
-    yield "format", "what it is", "facts from"
+    yield "format", "what it is"
     for form in read_formats():
-        yield form.name, form.summary, "; ".join(form.references)
+        yield form.name, form.summary
 
 
 def _written_formats() -> Rows:
-    yield "format", "option", "written as", "read by", "limits", "facts from"
+    yield "format", "option", "written as", "read by", "limits"
     for form in written_formats():
-        limits, facts = "; ".join(form.limitations), "; ".join(form.references)
+        limits = "; ".join(form.limitations)
         for each in form.forms:
             words = " ".join(output(form.name, "OUT", **each.options).words())
-            yield each.name, f"`{words}`", each.written_as, each.read_by, limits, facts
-            limits = facts = "as above"  # they are the format's, whatever its form
+            yield each.name, f"`{words}`", each.written_as, each.read_by, limits
+            limits = "as above"  # they are the format's, whatever its form
 
 
 def _options() -> Rows:
@@ -47,10 +47,10 @@ def _options() -> Rows:
 
 
 def _quirks() -> Rows:
-    yield "quirk", "recorder", "how it shows", "what is done", "counted as", "source", "test"
-    for q in QUIRKS:
-        counted = q.loss.reason if q.loss else q.tally or "nothing lost"
-        yield q.name, q.recorder, q.seen, f"{q.done} (`{q.code}`)", counted, q.source, f"`{q.test}`"
+    yield "quirk", "recorder", "how it shows", "what is done", "counted as"
+    for quirk in QUIRKS:
+        counted = quirk.loss.reason if quirk.loss else quirk.tally or "nothing lost"
+        yield quirk.name, quirk.recorder, quirk.seen, quirk.done, counted
 
 
 def _differences() -> Rows:

@@ -101,7 +101,8 @@ def test_a_link_that_leads_nowhere_ends_the_build(tmp_path: Path, run: Run) -> N
 
 
 def test_the_site_holds_every_page(site: Path) -> None:
-    names = {page.stem for page in PAGES} | {"changelog", "cli"}
+    names = {page.relative_to(ROOT / "docs").with_suffix("") for page in PAGES}
+    names |= {Path("changelog"), Path("cli")}
     assert [name for name in sorted(names) if not (site / name / "index.html").exists()] == []
 
 
