@@ -72,7 +72,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     told_by.add_argument(
         "--probes", action="store_true",
         help="build with pseudo probes, for a profile of these (with clang the default, by calling "
-        "context)",
+        "context, where it can place them)",
     )  # fmt: skip
     told_by.add_argument(
         "--lines", action="store_true",
@@ -217,13 +217,12 @@ def _run_loop(args: argparse.Namespace) -> int:
     from lbr2pgo.pgo.verdict import verdict
     from lbr2pgo.support.printable import printable
 
-    options = _options(args)
-    loop = Loop(options, say, _say_time, watch)
+    loop = Loop(_options(args), say, _say_time, watch)
     measured = loop.run()
     if measured:
         print_measured(measured)
     if loop.builds:
-        print(*map(printable, verdict(loop.builds, measured, options)), sep="\n")
+        print(*map(printable, verdict(loop.builds, measured, loop.options)), sep="\n")
     if loop.log.exists():
         say(f"Builds are logged in {loop.log}.")
     return 0
@@ -261,6 +260,7 @@ def _options(args: argparse.Namespace) -> LoopOptions:
         train=Training(tuple(args.train), *how, source) if args.train else None,
         profile=args.profile,
         probes=args.probes or (usual.has_probes and not args.lines and not is_stored),
+        or_lines=not (args.probes or args.contexts),
         bolt=args.bolt,
         bolt_profile=args.bolt_profile,
         training_flags=usual.training if args.training_flags is None else args.training_flags,

@@ -28,7 +28,7 @@ from lbr2pgo.pgo.post_link import bolt, bolt_command, profiled
 from lbr2pgo.pgo.reach import ByName, ByVariables, way_for
 from lbr2pgo.pgo.remarks import keep_remarks
 from lbr2pgo.pgo.same_work import check_same_work
-from lbr2pgo.pgo.steps import Say, put, run_build
+from lbr2pgo.pgo.steps import NoProbesError, Say, put, run_build
 from lbr2pgo.pgo.stored import Usability, judge, judge_layout, refuse_another_program
 from lbr2pgo.pgo.time_left import TimeLeft
 from lbr2pgo.pgo.trainer import Trainer
@@ -71,8 +71,8 @@ class Loop:
         """Those that were measured, the plain one first."""
         suffix = COUNTERS if options.instrumented else PROFILES[options.compiler]
         self._work = Workplace(options.work, options.binary, suffix)
-        self._say_time = say_time
-        self._trainer = Trainer(options, self._work, self._next, say, watch)
+        self._say_time, self._watch = say_time, watch
+        self._trainer = self._trainer_by(options)
         self._way = ByRustflags() if options.cargo else way_for(options.build)
         if options.first != STEPS[0] and self._work.compilers.exists():  # had to go this way
             self._way = ByName(self._work.compilers)
@@ -94,6 +94,8 @@ class Loop:
         """
         if self.options.bolt:
             needed_bolt()  # or nothing is built in vain
+        if self.options.first != STEPS[0] and not has_probes(Image.open(self._work.unprofiled)):
+            self._go_by_lines()
         chosen = STEPS[STEPS.index(self.options.first) : STEPS.index(self.options.last) + 1]
         steps: dict[str, Callable[[], None]] = {
             "build": self._build_plain, "training-build": self._build_for_training,
@@ -126,6 +128,18 @@ class Loop:
         is_recorded = not self._wanted.only_recorded
         self._next("Build what is to be recorded" if is_recorded else "Build without a profile")
         self._work.begin()
+        try:
+            self._build_marked()
+        except NoProbesError as error:
+            if not self.options.or_lines:
+                raise
+            self._say(f"   Note: {error.what}: goes on by lines, as with --lines.")
+            self._go_by_lines()
+            self._build_marked()
+        self._keep(self._work.marked if self._has_marks else self._work.plain)
+
+    def _build_marked(self) -> None:
+        """With all that profiles and layouts need, or InputError."""
         self._build(self._plain_flags)
         lacking = self._lacking()
         if lacking is not None and type(self._way) is ByVariables:
@@ -140,6 +154,15 @@ class Loop:
                 "the environment, a compiler found by PATH, or `{flags}` in --build.",
             )
         self._keep(self._work.marked if self._has_marks else self._work.plain)
+
+    def _go_by_lines(self) -> None:
+        """Where the program has no probes, and may do without."""
+        if self.options.or_lines:
+            self.options = self.options.by_lines
+            self._trainer = self._trainer_by(self.options)
+
+    def _trainer_by(self, options: LoopOptions) -> Trainer:
+        return Trainer(options, self._work, self._next, self._say, self._watch)
 
     def _build_base(self) -> None:
         """What is measured against, where the build without a profile has more in its code."""

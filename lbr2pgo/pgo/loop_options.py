@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lbr2pgo.pgo import COMPILERS, STEPS
@@ -57,6 +57,8 @@ class LoopOptions:
     """The working directory is a copy of this one: code is to name its files."""
     remarks: bool = False
     """Keep what the compiler says of inlining, beside each build, for `--explain`."""
+    or_lines: bool = False
+    """Where clang can place no probes, lines do: nobody has asked for these by name."""
     first: str = STEPS[0]
     """Of `STEPS`: what comes before was done by an earlier loop in this directory."""
     last: str = STEPS[-1]
@@ -71,6 +73,12 @@ class LoopOptions:
         """Whether that is what profiles were made of."""
         train = self.train
         return train is not None and self.measured in (*train.commands, train.whole_command)
+
+    @property
+    def by_lines(self) -> LoopOptions:
+        """The same for a profile of source lines, as `--lines` asks for it."""
+        train = self.train and replace(self.train, call_graph=False)
+        return replace(self, probes=False, or_lines=False, train=train)
 
     @property
     def layout(self) -> Layout:

@@ -20,18 +20,33 @@ from lbr2pgo.support.errors import InputError
 Say = Callable[[str], None]
 """Takes a line for the user."""
 
+
+class NoProbesError(InputError):
+    """Clang can place no pseudo probes in a program."""
+
+
+_UNSUPPORTED = (
+    (
+        ".sleb128 expression is not absolute",
+        NoProbesError,
+        "clang places no pseudo probes in functions that it splits, nor where the linker relaxes "
+        "code, as for RISC-V",
+        "Give --lines.",
+    ),
+    (
+        "unsupported option '-fbasic-block-",
+        InputError,
+        "clang lays out no blocks for this target",
+        "Give --bolt in place of --propeller.",
+    ),
+)
+"""What clang says where it lacks what it has elsewhere, the error that this is, and its cure."""
+
 _FOR_A_SHELL = re.compile(r"[|&;<>()$`*?\[\]{}~!\n=#]")
 _SEVERAL = re.compile(r"[|&;()$`\n]")
 """What variables in front of a command do not reach in the rest of a line."""
 _COMPLAINT = re.compile(r"^(\S+): .*?[^\w\s]\s?(-[\w.,/=+:-]+)", re.M)
 """What compilers say of a flag that they do not know, in whatever language."""
-_UNSUPPORTED = {
-    ".sleb128 expression is not absolute": "Clang 22 places no pseudo probes in functions "
-    "that it splits, nor where the linker relaxes code (RISC-V): give --lines.",
-    "unsupported option '-fbasic-block-": "Clang 22 lays out no blocks for this target: give "
-    "--bolt in place of --propeller.",
-}
-"""What clang says of targets that lack what others have, and what to do."""
 _SHOWN = 30
 """Lines at the end of a build's output that are shown where it fails."""
 
@@ -69,7 +84,7 @@ def run_build(
     """Build through a shell, with flags that reach the compiler this way; its output goes to a log.
 
     Raises InputError if it fails, saying which flags which compiler does not know, or if
-    it leaves no binary.
+    it leaves no binary; NoProbesError if it fails for these.
     """
     settings = way.settings(flags, os.environ)
     command = way.command(command, flags)
@@ -78,6 +93,7 @@ def run_build(
     say(f"   {' '.join((*words, command if is_whole else shlex.join(('sh', '-c', command))))}")
     code, printed = _run_logged(command, {**os.environ, **settings}, log)
     if code:
+        _refuse_unsupported(printed, log)
         for line in printed.splitlines()[-_SHOWN:]:
             say(line)
         refused = _refused(printed, flags)
@@ -85,13 +101,18 @@ def run_build(
             f"the build failed with exit code {code}"
             + (f": {'; '.join(refused)}" if refused else ""),
             where=command,
-            cure=next((cure for said, cure in _UNSUPPORTED.items() if said in printed), None)
-            or (_other_compiler() if refused else f"All that it printed is in {log}."),
+            cure=_other_compiler() if refused else f"All that it printed is in {log}.",
         )
     if not binary.is_file():
         raise InputError(
             "the build left no such program", where=str(binary), cure="Name what it builds."
         )
+
+
+def _refuse_unsupported(printed: str, log: Path) -> None:
+    for said, error, what, cure in _UNSUPPORTED:
+        if said in printed:
+            raise error(what, where=str(log), cure=cure)
 
 
 def _run_logged(command: str, environment: Mapping[str, str], log: Path) -> tuple[int, str]:

@@ -17,6 +17,7 @@ from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.pgo import NO_TRAINING_BUILD
 from lbr2pgo.pgo.built_code import same_code
 from lbr2pgo.pgo.loop import Loop
+from lbr2pgo.pgo.steps import NoProbesError
 from lbr2pgo.pgo.training import Training
 from lbr2pgo.profiles.afdo import afdo
 from lbr2pgo.profiles.afdo.afdo import GccProfile
@@ -96,6 +97,26 @@ def test_probes_are_in_both_builds_and_in_the_profile(loop: MakeLoop) -> None:
     assert has_probes(Image.open("work/app.marked"))
     assert has_probes(Image.open("app"))
     assert rebuilt.taken < plain.taken
+
+
+RISCV64 = BUILD.replace("-22 ", "-22 --target=riscv64-linux-gnu ")
+
+
+@pytest.mark.parametrize("build", [RISCV64, RISCV64.replace("$CFLAGS", "-O2")])
+def test_where_clang_places_no_probes_lines_do_unless_they_were_asked_for(
+    build: str, loop: MakeLoop, said: list[str], tool: Callable[[str], str]
+) -> None:
+    tool("qemu-riscv64")
+    by_contexts = Training(("./app 2",), 1009, True, call_graph=True)
+    asked: dict[str, Any] = {"build": build, "probes": True, "train": by_contexts}
+    with pytest.raises(NoProbesError, match=r"no pseudo probes .* RISC-V\nGive --lines"):
+        loop(**asked).run()
+    loop(**asked, or_lines=True, last="convert").run()
+    assert [line for line in said if "goes on by lines" in line]
+    loop(**asked, or_lines=True, first="rebuild", last="rebuild").run()
+    assert "!CFGChecksum" not in Path("work/app.prof").read_text()
+    assert not Path("work/app.marked").exists()
+    assert not same_code(Path("app"), Path("work/app.before"))
 
 
 @pytest.mark.parametrize("training_flags", [(), ("-O1",)], ids=["shipped", "training"])

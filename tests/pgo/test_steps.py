@@ -95,7 +95,7 @@ def test_compilers_complain_in_many_words(said: str, build: Callable[..., list[s
 
 @pytest.mark.parametrize(
     ("flag", "cure"),
-    [("-fpseudo-probe-for-profiling", "give --lines"), ("-fbasic-block-address-map", "--bolt")],
+    [("-fpseudo-probe-for-profiling", "Give --lines"), ("-fbasic-block-address-map", "--bolt")],
 )
 def test_what_clang_lacks_for_a_target_is_told_with_a_way_round(
     flag: str,
