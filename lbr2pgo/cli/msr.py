@@ -24,8 +24,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "msr",
         help=COMMANDS["msr"],
-        description="Print what dumps of branch registers hold (Intel's, AMD's and Arm's), and set "
-        "up and read Intel's (model-specific registers).",
+        description="Print what dumps of branch registers hold, and set up and read Intel's "
+        "(model-specific registers).",
         examples=("lbr2pgo msr plan -j any_call", "lbr2pgo msr decode dump.txt"),
     )
     parser.set_defaults(run=run)
@@ -119,15 +119,15 @@ def run_decode(args: argparse.Namespace) -> int:
 
 def _read_dump(path: Path) -> Decoded:
     """A dump of any processor's registers; what shows nothing of these is taken for Intel's."""
+    from lbr2pgo.sources import register_formats
     from lbr2pgo.sources.base import Sniff
-    from lbr2pgo.sources.registers import amd_msr, brbe, ctr, intel_msr
     from lbr2pgo.sources.registers.dump_source import DumpSource
+    from lbr2pgo.sources.registers.intel_msr import FORMAT
     from lbr2pgo.sources.registers.register_dump import read_text
 
     head = read_text(path).encode()
-    formats = (intel_msr.FORMAT, amd_msr.FORMAT, brbe.FORMAT, ctr.FORMAT)
-    shown = (form for form in formats if form.sniff(head) is Sniff.YES)
-    source = next(shown, intel_msr.FORMAT).open(path)
+    shown = (form for form in register_formats() if form.sniff(head) is Sniff.YES)
+    source = next(shown, FORMAT).open(path)
     assert isinstance(source, DumpSource)
     return source.decoded
 

@@ -75,15 +75,9 @@ def open_block_map(image: Image) -> BlockMap:
     """
     holder = DebugFiles(image).holder(has_block_map)
     if holder is None:
-        raise InputError("the program has no block map", where=image.path, cure=_cure(image))
+        cure = image.architecture.why_no_block_maps or BUILD_CURE
+        raise InputError("the program has no block map", where=image.path, cure=cure)
     return _joined([*_tables(holder)], holder.path)
-
-
-def _cure(image: Image) -> str:
-    machine = image.architecture
-    if machine.has_block_maps:
-        return BUILD_CURE
-    return f"Clang writes none for {machine.name}: lay functions out by --symbol-order."
 
 
 def has_block_map(image: Image) -> bool:

@@ -45,6 +45,11 @@ def formats() -> tuple[SourceFormat, ...]:
     return tuple(map(_format, _MODULES))
 
 
+def register_formats() -> tuple[SourceFormat, ...]:
+    """Those of dumps of branch registers."""
+    return tuple(_format(module) for module in _MODULES if module.startswith("registers."))
+
+
 def open_source(path: str | Path) -> Source:
     """Open a profile of any readable format; `-` is standard input, and pipes are read to the end.
 

@@ -89,8 +89,7 @@ class LlvmOutput(Output):
         """See `Output`."""
         refuse_without_runs(work, "clang")
         by_probes = self._is_by_probes(work)
-        lacks_calls = by_probes and not work.program.image.architecture.has_call_probes
-        by_context = self._is_by_context(work, lacks_calls=lacks_calls)
+        by_context = self._is_by_context(work, by_probes=by_probes)
         write = self._write_contexts if by_context else self._write_flat
         return write(work, by_probes=by_probes)
 
@@ -134,28 +133,15 @@ class LlvmOutput(Output):
         density = f"{self.path}: {verdict(table_density(table))}"
         return Written(tallies, (*_notes(work, by_probes=by_probes), density))
 
-    def _is_by_context(self, work: Work, *, lacks_calls: bool) -> bool:
+    def _is_by_context(self, work: Work, *, by_probes: bool) -> bool:
         """Raises OutputError if contexts are asked for that samples or probes don't tell."""
         if self.contexts == "off":
             return False
-        if lacks_calls:
-            if self.contexts == "auto":
-                return False
-            raise OutputError(
-                "no sample profile was written: calls have no pseudo probes in programs for "
-                f"{work.program.image.machine}, and contexts are told by them",
-                cure="Leave out --contexts, or build without probes: lines tell contexts, too.",
-            )
-        from lbr2pgo.profiles.llvm.context_forms import has_chains
-
-        if has_chains(work):
-            return True
-        if self.contexts != "auto":
-            raise OutputError(
-                "no sample profile was written: there are no call stacks beside the branch stacks",
-                cure="Record them: perf record -b --call-graph fp, or leave out --contexts.",
-            )
-        return False
+        lacking = _lacking_for_contexts(work, by_probes=by_probes)
+        if lacking is not None and self.contexts != "auto":
+            what, cure = lacking
+            raise OutputError(f"no sample profile was written: {what}", cure=cure)
+        return lacking is None
 
     def _is_by_probes(self, work: Work) -> bool:
         """Raises OutputError if the program lacks what it takes."""
@@ -182,6 +168,19 @@ class LlvmOutput(Output):
         if self.symbol_list:
             profile.symbols = _symbols(work, by_probes=profile.is_probe_based)
         extbinary.write(profile, self.path, extbinary.Options(md5_names=self.md5_names))
+
+
+def _lacking_for_contexts(work: Work, *, by_probes: bool) -> tuple[str, str] | None:
+    """What contexts can't be told without, and what to do; None if nothing lacks."""
+    from lbr2pgo.profiles.llvm.context_forms import has_chains
+
+    if by_probes and (why := work.program.image.architecture.why_no_call_probes):
+        cure = "Leave out --contexts, or build without probes: lines tell contexts, too."
+        return f"{why}, and contexts are told by them", cure
+    if not has_chains(work):
+        cure = "Record them: perf record -b --call-graph fp, or leave out --contexts."
+        return "there are no call stacks beside the branch stacks", cure
+    return None
 
 
 def _nothing(tallies: Mapping[str, int], *, by_probes: bool) -> EmptyProfileError:
@@ -229,9 +228,8 @@ def _notes(work: Work, *, by_probes: bool) -> Iterator[str]:
     if by_probes:
         for why, count in work.program.probes.health().items():
             yield f"{count:,} {why}"
-        if not work.program.image.architecture.has_call_probes:
-            machine = work.program.image.machine
-            yield f"calls have no pseudo probes in programs for {machine}: no calling contexts"
+        if why := work.program.image.architecture.why_no_call_probes:
+            yield f"{why}: no calling contexts"
 
 
 def debug_notes(work: Work) -> Iterator[str]:

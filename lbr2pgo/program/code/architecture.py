@@ -87,10 +87,10 @@ class Architecture:
     """Whether some of its branch recorders record the newest branch twice."""
     records_behind_calls: bool = False
     """Whether its branch recorder names, for a system call, the instruction behind it."""
-    has_block_maps: bool = True
-    """Whether clang writes block maps of its programs, and lays their blocks out by lists."""
-    has_call_probes: bool = True
-    """Whether clang marks calls by pseudo probes, without which they have no contexts."""
+    why_no_block_maps: str | None = None
+    """Why clang writes none of its programs and what to do instead; None where it does."""
+    why_no_call_probes: str | None = None
+    """Why clang marks no calls by pseudo probes, by which contexts are told; None where it does."""
     mapping_symbols: tuple[bytes, ...] = ()
     """How symbols begin that only say whether code or data follows, or mark a place for the
     assembler; a NUL is the name's end."""
