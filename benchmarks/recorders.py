@@ -22,7 +22,7 @@ import numpy as np
 from which_profile import BOLT, CLANG, LBR2PGO, PERIOD, Bench, call
 
 from lbr2pgo.analyses.accuracy import executions
-from lbr2pgo.cli.accuracy import exact_edges_of
+from lbr2pgo.analyses.judging import exact_edges_of
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import image_addresses

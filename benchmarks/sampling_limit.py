@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from lbr2pgo.analyses.accuracy_curves import InstructionCurve
-from lbr2pgo.cli.accuracy import exact_edges_of
+from lbr2pgo.analyses.judging import exact_edges_of
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.inference.from_instructions import instruction_weights

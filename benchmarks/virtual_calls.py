@@ -15,7 +15,7 @@ import subprocess
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from lbr2pgo.cli.accuracy import exact_edges_of
+from lbr2pgo.analyses.judging import exact_edges_of
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 

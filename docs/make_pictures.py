@@ -23,7 +23,7 @@ from lbr2pgo.analyses.accuracy_curves import (
     Point,
     depth_points,
 )
-from lbr2pgo.cli.accuracy import exact_edges_of
+from lbr2pgo.analyses.judging import exact_edges_of
 from lbr2pgo.cli.waterfall import print_waterfall
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.profiles.registry import output

@@ -11,8 +11,8 @@ from builders.perf_data import Event
 from builders.recordings import STATIC, STATIC_RECORDING, recorded
 
 from lbr2pgo.analyses.accuracy import measure
+from lbr2pgo.analyses.judging import exact_edges_of
 from lbr2pgo.cli import main
-from lbr2pgo.cli.accuracy import exact_edges_of
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 from lbr2pgo.program.code.instructions import Kind

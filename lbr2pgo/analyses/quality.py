@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.replay.newest_runs import impute
 from lbr2pgo.replay.replay import Flow, replay
 from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.sums import exact_sum, sums_of_groups
 
 MEASURES = {
@@ -68,6 +70,16 @@ class Gates:
     """Limits by measure, see `MEASURES`; the least that is good, for `NO_MORE` the most."""
 
     limits: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Gates:
+        """Of options by their names, `max_stale` say; raises InputError for an impossible share."""
+        words = {name: ("max_" if name in NO_MORE else "min_") + name for name in MEASURES}
+        limits = {n: options[w] for n, w in words.items() if options.get(w) is not None}
+        for name, limit in limits.items():
+            if not 0 <= limit <= (np.inf if name == "density" else 1):
+                raise InputError(f"{words[name]}: {limit} is no share", cure="Give 0 to 1.")
+        return cls(limits)
 
     def failed(self, quality: Quality) -> Iterator[str]:
         """Measures that miss their limit; those that can't be known miss it too."""

@@ -6,16 +6,21 @@ JSON type, so that scripts and pages need to know kinds only, and not analyses.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from enum import IntEnum, StrEnum
-from typing import TYPE_CHECKING
+from html import escape
+from typing import TYPE_CHECKING, Any
 
+from lbr2pgo.program.demangle import without_unique_suffix
 from lbr2pgo.support.addresses import in_file
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.extras import extra
+from lbr2pgo.support.printable import printable
 
 if TYPE_CHECKING:
+    import pandas
+    import polars
     import pyarrow
 
 SIMULATED = (
@@ -70,6 +75,33 @@ NUMBERS = {
     Unit.CYCLES: Number("float64", 1),
 }
 """Kinds of columns that hold numbers: terminal, page, JSON, CSV and Arrow go by these."""
+
+
+def percentage(value: float) -> str:
+    """Per cent; what is not quite none, or not quite all, is not called so.
+
+    >>> percentage(0.5), percentage(0.0), percentage(0.0001), percentage(0.9999)
+    ('50.0%', '0.0%', '<0.1%', '>99.9%')
+    """
+    if 0 < value < 0.0005:
+        return "<0.1%"
+    return ">99.9%" if 0.9995 <= value < 1 else f"{value:.1%}"
+
+
+_WRITTEN: dict[Unit, Callable[[Any], str]] = {
+    Unit.FUNCTION: without_unique_suffix,
+    Unit.ADDRESS: lambda value: f"{in_file(value):#x}",
+    Unit.SHARE: percentage,
+}
+
+
+def written(kind: Unit, value: Value) -> str:
+    """A value of this kind as people read it."""
+    if kind in _WRITTEN:
+        return _WRITTEN[kind](value)
+    if kind not in NUMBERS:
+        return str(value)
+    return f"{value:,.{NUMBERS[kind].digits}f}" if isinstance(value, float) else f"{value:,}"
 
 
 class Priority(IntEnum):
@@ -160,13 +192,47 @@ class Table:
         at = [column.name for column in self.columns].index(name)
         return tuple(row[at] for row in self.placed_rows)
 
+    def __repr__(self) -> str:
+        return f"<Table {self.name}: {self._extent} of {', '.join(c.name for c in self.columns)}>"
+
+    def _repr_html_(self) -> str:
+        """One screen of it, for notebooks."""
+        heads = "".join(f"<th>{_html(column.title)}</th>" for column in self.columns)
+        kinds = [column.kind for column in self.columns]
+        rows = (map(_cell, kinds, row) for row in self.placed_rows[:_SCREEN])
+        body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
+        caption = f"{_html(self.title)} ({self._extent})"
+        return f"<table><caption>{caption}</caption><tr>{heads}</tr>{body}</table>"
+
+    @property
+    def _extent(self) -> str:
+        of_all = f" of {self.found:,}" if self.found > len(self) else ""
+        return f"{len(self):,}{of_all} rows"
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A data frame of pandas, in which whole numbers stay whole beside what is not known.
+
+        Raises MissingToolError where pandas or pyarrow is not installed.
+        """
+        pandas: Any = extra("pandas", "pandas", "a data frame of pandas")
+        arrow = self.to_arrow()
+        kinds = {"int64": pandas.Int64Dtype(), "uint64": pandas.UInt64Dtype()}
+        frame: pandas.DataFrame = arrow.to_pandas(types_mapper=lambda kind: kinds.get(str(kind)))
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """A data frame of Polars; raises MissingToolError where it or pyarrow is not installed."""
+        polars: Any = extra("polars", "polars", "a data frame of Polars")
+        frame: polars.DataFrame = polars.from_arrow(self.to_arrow())
+        return frame
+
     def to_arrow(self) -> pyarrow.Table:
         """The same for pandas, Polars and their like; addresses are unsigned numbers.
 
         What the table says of itself (title, notes, units) is in the schema's metadata. Raises
         MissingToolError where pyarrow is not installed.
         """
-        arrow = extra("pyarrow", "parquet", "a table of Arrow")
+        arrow: Any = extra("pyarrow", "parquet", "a table of Arrow")
         types = {kind: arrow.type_for_alias(number.arrow) for kind, number in NUMBERS.items()}
         types[Unit.ADDRESS] = arrow.uint64()
         fields = [
@@ -190,6 +256,18 @@ class Table:
         names = [column.name for column in self.columns]
         for row in self.rows:
             yield dict(zip(names, row, strict=True))
+
+
+_SCREEN = 20
+"""Rows that a notebook shows."""
+
+
+def _cell(kind: Unit, value: Value) -> str:
+    return f"<td>{'' if value is None else _html(written(kind, value))}</td>"
+
+
+def _html(text: str) -> str:
+    return escape(printable(text))
 
 
 def _plain(address: Value) -> Value:

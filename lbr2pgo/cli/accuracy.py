@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.parser import executable
-from lbr2pgo.support.errors import InputError
 
 if TYPE_CHECKING:
-    from lbr2pgo.analyses.accuracy import Accuracy, EdgeCounts
+    from lbr2pgo.analyses.accuracy import Accuracy
     from lbr2pgo.analyses.accuracy_curves import Point
-    from lbr2pgo.program.program import Program
+    from lbr2pgo.conversion import ConvertOptions
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -49,15 +48,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Print the accuracy, or the curves."""
-    from lbr2pgo.program.program import Program
+    from lbr2pgo.analyses.judging import curves, judge
 
-    program = Program.open(args.binary)
-    exact = exact_edges_of(args.exact, program)
     if args.curves:
-        found = _curves(args.profile, exact, program)
-        _show(args.format, found, _print_curves)
-        return 0
-    _show(args.format, _judged(args, exact, program), _print_table)
+        _show(args.format, curves(args.profile, args.exact, args.binary), _print_curves)
+    else:
+        _show(args.format, judge(_options(args), args.exact), _print_table)
     return 0
 
 
@@ -71,12 +67,11 @@ def _show(form: str, found: Any, print_table: Any) -> None:
     print(json.dumps([*map(asdict, found)] if isinstance(found, list) else asdict(found), indent=2))
 
 
-def _judged(args: argparse.Namespace, exact: EdgeCounts, program: Program) -> Accuracy:
-    from lbr2pgo.analyses.accuracy import measure
-    from lbr2pgo.conversion import ConvertOptions, read
+def _options(args: argparse.Namespace) -> ConvertOptions:
+    from lbr2pgo.conversion import ConvertOptions
     from lbr2pgo.counting.count import CountingOptions
 
-    options = ConvertOptions(
+    return ConvertOptions(
         (args.profile,),
         args.binary,
         counting=CountingOptions(event=args.event, corrects_bias=args.correct_bias),
@@ -84,39 +79,6 @@ def _judged(args: argparse.Namespace, exact: EdgeCounts, program: Program) -> Ac
         no_lbr=args.no_lbr,
         infer=args.infer,
         force=True,
-    )
-    return measure(read(options).flow, exact, program)
-
-
-def _curves(path: Path, exact: EdgeCounts, program: Program) -> list[Point]:
-    from lbr2pgo.analyses.accuracy_curves import InstructionCurve, depth_points
-    from lbr2pgo.sources import open_source
-    from lbr2pgo.sources.base import StackSource
-
-    source = open_source(path)
-    if not isinstance(source, StackSource):
-        raise InputError(
-            "holds no samples", where=str(path), cure="Give the recording, or leave out --curves."
-        )
-    instructions = InstructionCurve.of(exact, program)
-    return [*depth_points(source, exact, program), *instructions.points()]
-
-
-def exact_edges_of(path: Path, program: Program) -> EdgeCounts:
-    """The edges of the program that an exact file counts."""
-    from lbr2pgo.analyses.accuracy import exact_edges
-    from lbr2pgo.model.exact_counts import ExactCounts
-    from lbr2pgo.sources.exact_counts import image_of
-    from lbr2pgo.support.addresses import image_addresses
-
-    exact = ExactCounts.load(path)
-    image = image_of(exact, program.image.layout, str(path))
-    return exact_edges(
-        image_addresses(exact.from_),
-        image_addresses(exact.to),
-        exact.from_image == image,
-        exact.to_image == image,
-        exact.count,
     )
 
 

@@ -91,11 +91,12 @@ def _copy(args: argparse.Namespace, reason: str) -> int:
 def _fits(args: argparse.Namespace, profile: Path, most_stale: float) -> bool:
     """Say how stale the profile is; tell whether it may be used."""
     from lbr2pgo.analyses.quality import Gates, measure
-    from lbr2pgo.cli.check import load, print_line
+    from lbr2pgo.cli.check import print_line
     from lbr2pgo.program.program import Program
+    from lbr2pgo.reports.checking import load_profile
 
     program = Program.open(args.binary)
-    quality = measure(load(str(profile), program), program)
+    quality = measure(load_profile(str(profile), program), program)
     gates = Gates({"stale": most_stale, "missing": args.max_missing})
     failed = list(gates.failed(quality))
     print_line(str(profile), args.binary, quality, failed)

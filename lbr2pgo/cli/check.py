@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING
 from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.parser import executable
 from lbr2pgo.cli.selection import add_selection, counting_options
-from lbr2pgo.profiles.staleness import MOST_MISSING, MOST_STALE, MUCH_STALE
+from lbr2pgo.profiles.staleness import MUCH_STALE
 
 if TYPE_CHECKING:
-    from lbr2pgo.analyses.quality import Gates, Quality
-    from lbr2pgo.analyses.quality_verdict import Bounds, Remark
-    from lbr2pgo.profiles.reader import Profile
+    from lbr2pgo.analyses.quality import Quality
+    from lbr2pgo.analyses.table import Value
     from lbr2pgo.profiles.staleness import Staleness
-    from lbr2pgo.program.program import Program
-    from lbr2pgo.replay.replaying import ReadingOptions
+    from lbr2pgo.reports.checking import Checked
 
 REFUSED = 1
 
@@ -110,172 +108,69 @@ def _share(text: str) -> float:
 
 def run(args: argparse.Namespace) -> int:
     """Measure, print, and give the verdict as exit code."""
-    from lbr2pgo.analyses.quality import MEASURES, Gates, measure
-    from lbr2pgo.analyses.quality_verdict import Grade, remarks, whole
-    from lbr2pgo.program.program import Program
+    from lbr2pgo.analyses.quality import Gates
     from lbr2pgo.replay.replaying import ReadingOptions
+    from lbr2pgo.reports.checking import CheckOptions, check
 
-    limits = {name: _limit(args, name) for name in MEASURES}
-    gates = Gates({name: limit for name, limit in limits.items() if limit is not None})
-    _refuse_without_old(args)
-    program = Program.open(args.binary)
     chosen = ReadingOptions(counting=counting_options(args), strict=args.strict)
-    profile = load(args.profile, program, chosen)
-    old = None if args.against is None else load(args.against, program, chosen)
-    build = program if args.new_build is None else Program.open(args.new_build)
-    quality = measure(profile, build, old)
-    if old is not None:
-        _refuse_unlike(args, quality, old.staleness(program), _bounds(gates, old))
-    failed = list(gates.failed(quality))
-    said = list(remarks(quality, _bounds(gates, profile, is_later=build is not program)))
-    failed_by = "missing" if whole(said) is Grade.OTHER_PROGRAM else "stale"
-    if whole(said).is_wrong and failed_by not in failed:
-        failed.append(failed_by)
-    if args.format == "line":
-        print_line(args.profile, args.binary, quality, failed)
-    else:
-        show = _print_json if args.format == "json" else _print_table
-        show(quality, said, gates.limits, failed)
-    return REFUSED if failed else 0
-
-
-def _limit(args: argparse.Namespace, name: str) -> float | None:
-    limit: float | None = getattr(args, f"max_{name}", None)
-    return getattr(args, f"min_{name}", limit)
-
-
-def _refuse_without_old(args: argparse.Namespace) -> None:
-    from lbr2pgo.support.errors import InputError
-
-    if args.min_overlap is not None and args.against is None:
-        raise InputError(
-            "--min-overlap needs another profile to compare with",
-            cure="Name it with --against.",
-        )
-
-
-def _bounds(gates: Gates, profile: Profile, *, is_later: bool = False) -> Bounds:
-    """From which shares on a profile is not the program's, unless gates allow for more.
-
-    A recording beside what it says was recorded is poor where runs contradict the code.
-    """
-    from lbr2pgo.analyses.quality_verdict import Bounds
-    from lbr2pgo.analyses.recorded_profile import RecordedProfile
-
-    missing = max(MOST_MISSING, gates.limits.get("missing", 0.0))
-    # What stands in functions that are missing has no place either.
-    stale = max(MOST_STALE, gates.limits.get("stale", 0.0), gates.limits.get("missing", 0.0))
-    is_known = isinstance(profile, RecordedProfile) and profile.names_program and not is_later
-    if is_known:  # Runs that contradict the code are left out, and mislead nobody.
-        return Bounds(1.0, missing, MUCH_STALE, MOST_STALE)
-    return Bounds(stale, missing)
-
-
-def _refuse_unlike(
-    args: argparse.Namespace, quality: Quality, stale: Staleness | None, bounds: Bounds
-) -> None:
-    """Raise InputError for an old profile that is not the program's, or of another kind."""
-    from lbr2pgo.support.errors import InputError
-
-    if stale is not None:
-        stale.refuse(args.against, args.binary, bounds.missing, bounds.most_stale)
-    if quality.overlap is None:
-        raise InputError(
-            f"has nothing that compares with {args.profile}",
-            where=args.against,
-            cure="Compare profiles of one kind, or either with a recording.",
-        )
-
-
-def load(path: str, program: Program, chosen: ReadingOptions | None = None) -> Profile:
-    """Read a profile, or replay the chosen samples of a recording."""
-    from lbr2pgo.profiles.registry import read_written
-
-    written = None if path == "-" else read_written(Path(path))
-    return _replayed(path, program, chosen) if written is None else written.beside(program)
-
-
-def _replayed(path: str, program: Program, chosen: ReadingOptions | None) -> Profile:
-    from lbr2pgo.analyses import stack_ends
-    from lbr2pgo.analyses.recorded_profile import RecordedProfile
-    from lbr2pgo.evidence.interrupted import INTERRUPTED
-    from lbr2pgo.replay.recordings import Inputs, read_and_replay
-    from lbr2pgo.replay.replaying import ReadingOptions
-    from lbr2pgo.reports.gather import gather, look_for_analyses
-
-    chosen = chosen or ReadingOptions()
-    inputs = Inputs(
-        (Path(path),), Path(program.image.path), counting=chosen.counting, strict=chosen.strict
+    options = CheckOptions(
+        args.profile, args.binary, args.against, args.new_build, Gates.of(vars(args)), chosen
     )
-    asks = look_for_analyses((stack_ends.NAME,), also=(INTERRUPTED,))
-    found = read_and_replay(inputs, asks=asks)
-    found.refuse_nothing()
-    evidence = gather(found).evidence
-    bias = stack_ends.position_bias(evidence)
-    return RecordedProfile(found, program, bias, evidence.found(INTERRUPTED))
+    checked = check(options)
+    if args.format == "line":
+        print_line(args.profile, args.binary, checked.quality, checked.failed)
+    elif args.format == "json":
+        _print_json(checked)
+    else:
+        _print_table(checked)
+    return REFUSED if checked.failed else 0
 
 
-def _print_json(
-    quality: Quality, said: Sequence[Remark], limits: Mapping[str, float], failed: list[str]
-) -> None:
-    from lbr2pgo.analyses.quality_verdict import whole
-
+def _print_json(checked: Checked) -> None:
+    quality, limits = checked.quality, checked.gates.limits
     measures: dict[str, dict[str, object]] = {}
     for name, value in quality.values().items():
-        passed = None if name not in limits else name not in failed
+        passed = None if name not in limits else name not in checked.failed
         measures[name] = {"value": value, "limit": limits.get(name), "passed": passed}
     if quality.stale is not None:
         measures["stale"]["details"] = asdict(quality.stale)
     if quality.overlap is not None:
         measures["overlap"]["details"] = asdict(quality.overlap)
-    verdict = whole(said).value if said else None
-    print(json.dumps({"passed": not failed, "verdict": verdict, "measures": measures}, indent=2))
+    verdict = None if checked.grade is None else checked.grade.value
+    answer = {"passed": checked.passed, "verdict": verdict, "measures": measures}
+    print(json.dumps(answer, indent=2))
 
 
-def _print_table(
-    quality: Quality, said: Sequence[Remark], limits: Mapping[str, float], failed: list[str]
-) -> None:
+def _print_table(checked: Checked) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from lbr2pgo.analyses.quality import MEASURES
     from lbr2pgo.support.printable import printable
 
     console = Console(highlight=False, markup=False)
-    for line in _verdict_lines(said, limits, failed):
+    for line in _verdict_lines(checked):
         console.print(printable(line), soft_wrap=True)
     console.print()
-    table = Table(box=None, pad_edge=False)
+    table, gated = Table(box=None, pad_edge=False), bool(checked.gates.limits)
     names = (
-        ("measure", "value", "gate", "", "meaning") if limits else ("measure", "value", "meaning")
+        ("measure", "value", "gate", "", "meaning") if gated else ("measure", "value", "meaning")
     )
     for name in names:
         table.add_column(name, justify="right" if name in ("value", "gate") else "left")
-    values = quality.values()
-    for name, meaning in MEASURES.items():
-        verdict = ("failed" if name in failed else "passed") if name in limits else ""
-        gate = (_text(limits.get(name), ""), verdict) if limits else ()
-        table.add_row(name, _text(values[name]), *gate, meaning)
+    for row in checked.measures.records():
+        gate = (_text(row["gate"], ""), str(row["verdict"] or "")) if gated else ()
+        table.add_row(str(row["measure"]), _text(row["value"]), *gate, str(row["meaning"]))
     console.print(table)
-    for line in _stale_lines(quality.stale):
+    for line in _stale_lines(checked.quality.stale):
         console.print(printable(line), soft_wrap=True)
 
 
-def _verdict_lines(
-    said: Sequence[Remark], limits: Mapping[str, float], failed: Sequence[str]
-) -> Iterator[str]:
-    """Whether to ship it: by the gates, or where there are none by what usually matters."""
-    from lbr2pgo.analyses.quality_verdict import Grade, whole
+def _verdict_lines(checked: Checked) -> Iterator[str]:
+    """Whether to ship it, and why."""
+    from lbr2pgo.analyses.quality_verdict import Grade
 
-    if said and whole(said).is_wrong:
-        yield f"Verdict: {whole(said).value}."
-    elif limits:
-        yield f"Verdict: refused by {', '.join(failed)}." if failed else "Verdict: passed."
-    elif not said:
-        yield "Verdict: nobody can tell; the profile, or the binary, has nothing to tell it by."
-    else:
-        yield f"Verdict: {whole(said).value}."
-    for remark in said:
+    yield f"Verdict: {checked.verdict}."
+    for remark in checked.remarks:
         cure = "" if remark.grade is Grade.GOOD else f" {remark.cure}"
         grade = "wrong" if remark.grade.is_wrong else remark.grade.value
         yield f"  {grade:<14}{remark.text}.{cure}"
@@ -324,5 +219,5 @@ def _changed(stale: Staleness) -> str:
     return f"{share:.2%} in functions whose control flow has changed ({names})"
 
 
-def _text(value: float | None, nothing: str = "unknown") -> str:
-    return nothing if value is None else f"{value:.4g}"
+def _text(value: Value, nothing: str = "unknown") -> str:
+    return f"{value:.4g}" if isinstance(value, float) else nothing

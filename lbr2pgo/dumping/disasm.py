@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lbr2pgo.analyses.table import percentage
 from lbr2pgo.dumping.labels import BranchLabels
 from lbr2pgo.profiles.llvm.correlate import uses_fs_discriminators
 from lbr2pgo.profiles.llvm.discriminators import base_discriminator, duplication_factor
@@ -15,7 +16,6 @@ from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.dwarf.debug_info import DebugInfo, InlineFrames
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import INDIRECT, Flow
-from lbr2pgo.reports.values import percentage
 from lbr2pgo.support.addresses import ByteRanges
 
 _COUNT_WIDTH = 12

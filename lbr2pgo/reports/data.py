@@ -39,11 +39,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from lbr2pgo.analyses.table import Column, Table, Unit, Value
+from lbr2pgo.analyses.table import Column, Table, Unit, Value, written
 from lbr2pgo.model.waterfall import row_as_json
 from lbr2pgo.reports.model import CallNode, FunctionView, Report, Timing
 from lbr2pgo.reports.readable import cpp_names
-from lbr2pgo.reports.values import written
 from lbr2pgo.support.addresses import in_file
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.printable import printable

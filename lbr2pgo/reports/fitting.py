@@ -12,8 +12,9 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len, set_cell_size
 
-from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit, Value
-from lbr2pgo.reports.values import shortened, without_unique_suffix, written
+from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit, Value, written
+from lbr2pgo.program.demangle import without_unique_suffix
+from lbr2pgo.reports.values import shortened
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.printable import printable
 

@@ -23,10 +23,10 @@ from markupsafe import Markup, escape
 from lbr2pgo import __version__
 from lbr2pgo.analyses.table import SIMULATED
 from lbr2pgo.model.doubts import parted
+from lbr2pgo.program.demangle import without_unique_suffix
 from lbr2pgo.reports import page
 from lbr2pgo.reports.model import Report
 from lbr2pgo.reports.page_code import function_data
-from lbr2pgo.reports.values import without_unique_suffix
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.output import write_to
 from lbr2pgo.support.printable import printable

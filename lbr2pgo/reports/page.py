@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from lbr2pgo.analyses.changes import base_name
-from lbr2pgo.analyses.table import SIMULATED, Table, Unit
+from lbr2pgo.analyses.table import SIMULATED, Table, Unit, written
 from lbr2pgo.reports.model import CallNode, RanFunctions, Report, Timing
 from lbr2pgo.reports.page_data import Json, PageTexts, table_data
 from lbr2pgo.reports.summary import QUALITY
-from lbr2pgo.reports.values import HIDDEN, told, written
+from lbr2pgo.reports.values import HIDDEN, told
 from lbr2pgo.support.dataclass import dataclass
 
 _TAIL = 0.01

@@ -9,10 +9,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from lbr2pgo.analyses.branch_facts import BranchFacts, BranchTarget
-from lbr2pgo.analyses.table import Table, Unit, Value
+from lbr2pgo.analyses.table import Table, Unit, Value, written
 from lbr2pgo.reports.model import FunctionGraph, FunctionView
 from lbr2pgo.reports.page_data import Json, PageTexts
-from lbr2pgo.reports.values import written
 
 _COLD_RUN = 6
 """Neighbouring instructions that never ran are one row if there are so many."""

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lbr2pgo.analyses.table import NUMBERS, Column, Table, Unit, Value
-from lbr2pgo.reports.values import written
+from lbr2pgo.analyses.table import NUMBERS, Column, Table, Unit, Value, written
 from lbr2pgo.support.printable import printable
 
 Json = dict[str, object]

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from lbr2pgo.analyses import hot_functions, mispredictions
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.gains import Gain, GainKind, gains
-from lbr2pgo.analyses.table import Table, Value
-from lbr2pgo.reports.values import percentage
+from lbr2pgo.analyses.table import Table, Value, percentage
 from lbr2pgo.support.addresses import image_array
 from lbr2pgo.support.counted import counted
 from lbr2pgo.support.dataclass import dataclass

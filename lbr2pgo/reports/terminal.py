@@ -12,10 +12,11 @@ from rich.text import Text
 
 from lbr2pgo.analyses.table import Table
 from lbr2pgo.model.doubts import parted
+from lbr2pgo.program.demangle import without_unique_suffix
 from lbr2pgo.reports.bars import bars
 from lbr2pgo.reports.fitting import GAP, cut, fitted
 from lbr2pgo.reports.model import Report
-from lbr2pgo.reports.values import HIDDEN, told, without_unique_suffix
+from lbr2pgo.reports.values import HIDDEN, told
 from lbr2pgo.support.printable import printable
 
 FILE_WIDTH = 200

@@ -10,7 +10,7 @@ from builders.recordings import PIE, RECORDING, TESTBINS
 
 from lbr2pgo.analyses.accuracy import executions
 from lbr2pgo.analyses.accuracy_curves import InstructionCurve, Point, depth_points
-from lbr2pgo.cli.accuracy import exact_edges_of
+from lbr2pgo.analyses.judging import exact_edges_of
 from lbr2pgo.program.program import Program
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import StackSource

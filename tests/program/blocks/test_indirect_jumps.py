@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from builders.recordings import PIE, STATIC
 
-from lbr2pgo.cli.accuracy import exact_edges_of
+from lbr2pgo.analyses.judging import exact_edges_of
 from lbr2pgo.program.blocks.indirect_jumps import indirect_targets
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program

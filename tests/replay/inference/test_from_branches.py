@@ -9,8 +9,8 @@ import pytest
 from builders.recordings import PIE, RECORDING
 
 from lbr2pgo.analyses.accuracy import Accuracy, EdgeCounts, measure
+from lbr2pgo.analyses.judging import exact_edges_of
 from lbr2pgo.cli import main
-from lbr2pgo.cli.accuracy import exact_edges_of
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.model.branch_counts import BRANCH, FROM, BranchCounts, aggregate
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS

@@ -10,7 +10,7 @@ import pytest
 from builders.recordings import PIE, RECORDING
 
 from lbr2pgo.analyses.accuracy import executions, measure
-from lbr2pgo.cli.accuracy import exact_edges_of
+from lbr2pgo.analyses.judging import exact_edges_of
 from lbr2pgo.model.instruction_counts import InstructionCounts, aggregate
 from lbr2pgo.program.blocks.indirect_jumps import indirect_targets
 from lbr2pgo.program.program import Program

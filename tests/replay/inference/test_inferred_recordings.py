@@ -10,8 +10,8 @@ from builders.instruction_samples import drawn, preaggregated
 from builders.recordings import PIE, STATIC
 
 from lbr2pgo.analyses.accuracy import measure
+from lbr2pgo.analyses.judging import exact_edges_of
 from lbr2pgo.cli import main
-from lbr2pgo.cli.accuracy import exact_edges_of
 from lbr2pgo.conversion import Conversion, ConvertOptions, convert
 from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
 from lbr2pgo.model.waterfall import check, rows

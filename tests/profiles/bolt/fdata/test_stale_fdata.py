@@ -11,8 +11,8 @@ import pytest
 from builders.recordings import PIE, RECORDING
 
 from lbr2pgo.analyses.accuracy import measure
+from lbr2pgo.analyses.judging import exact_edges_of
 from lbr2pgo.cli import main
-from lbr2pgo.cli.accuracy import exact_edges_of
 from lbr2pgo.conversion import ConvertOptions, convert, read
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.model.waterfall import check
