@@ -17,7 +17,7 @@ import numpy as np
 
 from lbr2pgo.model.branch_counts import FROM, TO, sum_by
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses
+from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.sums import Counts, overlap, sums_at
@@ -40,8 +40,8 @@ class EdgeCounts:
     its address is 0.
     """
 
-    source: ImageAddresses
-    target: ImageAddresses
+    source: PlacedAddresses
+    target: PlacedAddresses
     known: U8
     count: U64
 
@@ -111,18 +111,20 @@ def compare(truth: Counts, guess: Counts) -> Agreement:
     )
 
 
-def sum_edges(source: ImageAddresses, target: ImageAddresses, known: U8, count: U64) -> EdgeCounts:
+def sum_edges(
+    source: PlacedAddresses, target: PlacedAddresses, known: U8, count: U64
+) -> EdgeCounts:
     """Edges in any order, repeated or not, as `EdgeCounts`: sorted, added up, none empty."""
     rows = count > 0
     keys = (source[rows], target[rows], known[rows].astype(np.uint64))
     (*ends, inside), (total,) = sum_by(keys, (count[rows],))
-    source, target = map(image_addresses, ends)
+    source, target = map(placed_addresses, ends)
     return EdgeCounts(source, target, inside.astype(np.uint8), total)
 
 
 def exact_edges(
-    source: ImageAddresses,
-    target: ImageAddresses,
+    source: PlacedAddresses,
+    target: PlacedAddresses,
     source_inside: Bools,
     target_inside: Bools,
     count: U64,
@@ -173,7 +175,7 @@ def executions(edges: EdgeCounts, instructions: InstructionTable) -> U64:
 
 
 def _sum_at(
-    instructions: InstructionTable, address: ImageAddresses, count: U64, rows: Bools
+    instructions: InstructionTable, address: PlacedAddresses, count: U64, rows: Bools
 ) -> I64:
     place = np.where(rows, instructions.index_of(address), -1)
     return sums_at(place, count.astype(np.int64), len(instructions))
@@ -220,25 +222,25 @@ def measure(flow: Flow, exact: EdgeCounts, program: Program) -> Accuracy:
     )
 
 
-def _are_conditional(instructions: InstructionTable, addresses: ImageAddresses) -> Bools:
+def _are_conditional(instructions: InstructionTable, addresses: PlacedAddresses) -> Bools:
     row = instructions.index_of(addresses)  # -1 finds the last one, which is none
     found: Bools = np.append(instructions.kind, Kind.OTHER)[row] == Kind.COND
     return found
 
 
-def _touched(*edges: EdgeCounts) -> ImageAddresses:
-    """Every image address that edges name, once."""
+def _touched(*edges: EdgeCounts) -> PlacedAddresses:
+    """Every placed address that edges name, once."""
     columns = [each.source[each.known & FROM != 0] for each in edges]
     columns += [each.target[each.known & TO != 0] for each in edges]
     return np.unique(np.concatenate(columns))
 
 
-def _executed_at(flow: Flow, addresses: ImageAddresses) -> U64:
+def _executed_at(flow: Flow, addresses: PlacedAddresses) -> U64:
     """How often the profile says that each instruction ran; 0 where it knows none."""
     return np.append(flow.executed, np.uint64(0))[flow.instructions.index_of(addresses)]
 
 
-def _align(exact: EdgeCounts, estimate: EdgeCounts) -> tuple[ImageAddresses, U64, U64]:
+def _align(exact: EdgeCounts, estimate: EdgeCounts) -> tuple[PlacedAddresses, U64, U64]:
     """Source, exact and estimated count of every edge inside the image that either has."""
     a, b = exact.inside, estimate.inside
     keys = np.concatenate(
@@ -256,7 +258,7 @@ def _align(exact: EdgeCounts, estimate: EdgeCounts) -> tuple[ImageAddresses, U64
 
 
 def _worst(
-    functions: Functions, source: ImageAddresses, truth: U64, guess: U64
+    functions: Functions, source: PlacedAddresses, truth: U64, guess: U64
 ) -> tuple[FunctionAccuracy, ...]:
     """The functions that take most away from the overlap."""
     owner = functions.containing(source)

@@ -13,6 +13,7 @@ from lbr2pgo.analyses.mispredictions import Predictions, predictions
 from lbr2pgo.analyses.outcomes import Outcomes, estimate
 from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.program.code.instructions import Kind
+from lbr2pgo.support.addresses import PlacedAddress
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import begins
@@ -37,7 +38,7 @@ _MISSED = "It has {share:.1%} of all mispredictions."
 class BranchTarget:
     """Where a taken branch went."""
 
-    address: int | None
+    address: PlacedAddress | None
     """None in files that are not known."""
     function: str
     line: str | None
@@ -51,7 +52,7 @@ class BranchTarget:
 class BranchFacts:
     """One branch; what is not known is None."""
 
-    address: int
+    address: PlacedAddress
     taken: int | None
     """Of a conditional branch, as in `outcomes`; with what follows."""
     not_taken: int | None

@@ -11,7 +11,7 @@ from lbr2pgo.analyses.places import file_column
 from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit, Value, build
 from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.program.code.instructions import CALLS, Kind
-from lbr2pgo.support.addresses import image_addresses
+from lbr2pgo.support.addresses import placed_addresses
 from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.sums import sums_of_pairs
 
@@ -87,7 +87,7 @@ def _is_call(evidence: Evidence, caller: I64, callee: I64) -> Bools:
 def _columns(evidence: Evidence, name: str, regions: I64) -> list[tuple[Column, Sequence[Value]]]:
     """Functions, and their files where there are several."""
     inside = regions >= 0
-    starts = image_addresses(np.append(evidence.program.regions.start, np.uint64(0)))
+    starts = placed_addresses(np.append(evidence.program.regions.start, np.uint64(0)))
     places = evidence.names.of(starts[np.maximum(regions, -1)], inside, -1 - regions)
     return [
         (Column(name, name, Unit.FUNCTION), places.function),

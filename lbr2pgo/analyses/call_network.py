@@ -15,7 +15,7 @@ from lbr2pgo.analyses.hot_functions import function_totals
 from lbr2pgo.analyses.table import SIMULATED
 from lbr2pgo.program.code.instructions import CALLS, Kind
 from lbr2pgo.replay.replay import INDIRECT
-from lbr2pgo.support.addresses import image_addresses, in_file
+from lbr2pgo.support.addresses import in_file, placed_addresses
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.sums import sums_at
 
@@ -67,7 +67,7 @@ def _places(evidence: Evidence, functions: I64) -> Iterator[dict[str, object]]:
     """What is known of each function (n,); those below 0 are files outside the program."""
     inside = functions >= 0
     starts = np.append(evidence.program.regions.start, np.uint64(0))
-    at = image_addresses(starts[np.maximum(functions, -1)])
+    at = placed_addresses(starts[np.maximum(functions, -1)])
     found = evidence.names.of(at, inside, -1 - functions)
     own = PurePath(evidence.program.image.path).name
     files = found.file or [own if here else None for here in inside.tolist()]

@@ -8,14 +8,14 @@ import numpy as np
 
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.program.program import Program
-from lbr2pgo.support.addresses import ImageAddresses, image_array
+from lbr2pgo.support.addresses import ImageAddresses, PlacedAddresses, image_array
 
 _SHOWN = 6
 """Ranges of values of one target that are written."""
 
 
 def case_values(
-    evidence: Evidence, jumps: ImageAddresses, targets: ImageAddresses
+    evidence: Evidence, jumps: PlacedAddresses, targets: PlacedAddresses
 ) -> list[str | None]:
     """Of each jump (n,) through a table and its target, the values of the switch that lead there.
 
@@ -58,7 +58,7 @@ def written(values: Sequence[int]) -> str:
     return f"case {', '.join(words)}{more}"
 
 
-def conditions(evidence: Evidence, branches: ImageAddresses) -> list[str | None]:
+def conditions(evidence: Evidence, branches: PlacedAddresses) -> list[str | None]:
     """For which outcome of the comparison before them conditional branches (n,) are taken.
 
     None where that is with no number, or further ahead.
@@ -80,7 +80,7 @@ def conditions(evidence: Evidence, branches: ImageAddresses) -> list[str | None]
 
 
 def _by_file(
-    evidence: Evidence, addresses: ImageAddresses
+    evidence: Evidence, addresses: PlacedAddresses
 ) -> Iterator[tuple[Program, int, ImageAddresses]]:
     """Files, what their addresses are moved by, and the different addresses in them."""
     files: dict[int, tuple[Program, list[int]]] = {}

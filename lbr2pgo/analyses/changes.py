@@ -21,7 +21,7 @@ from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.latency import TimedRun
 from lbr2pgo.analyses.table import DETAIL, FIGURE, Column, Table, Unit, Value, build
 from lbr2pgo.program.code.instructions import Kind
-from lbr2pgo.support.addresses import ImageAddresses, image_array, slot_of
+from lbr2pgo.support.addresses import PlacedAddresses, placed_array, slot_of
 from lbr2pgo.support.arrays import F64, I64
 from lbr2pgo.support.dataclass import dataclass
 
@@ -42,8 +42,8 @@ class Compared:
     evidence: Evidence
     samples: int
 
-    def places(self, addresses: ImageAddresses) -> list[Place]:
-        """Where image addresses are, in words that other builds have too."""
+    def places(self, addresses: PlacedAddresses) -> list[Place]:
+        """Where placed addresses are, in words that other builds have too."""
         return _places(self.evidence, addresses)
 
 
@@ -65,7 +65,7 @@ def base_name(function: str) -> str:
     return _BUILD.sub("", function)
 
 
-def _places(evidence: Evidence, addresses: ImageAddresses) -> list[Place]:
+def _places(evidence: Evidence, addresses: PlacedAddresses) -> list[Place]:
     keys = dict(zip(addresses.tolist(), _lines(evidence, addresses), strict=True))
     code = evidence.flow.instructions
     branches = code.address[code.kind != Kind.OTHER]
@@ -104,7 +104,7 @@ def _shared_names(evidence: Evidence) -> frozenset[tuple[str, str]]:
     return frozenset(name for name, count in uses.items() if count > 1)
 
 
-def _libraries(evidence: Evidence, addresses: ImageAddresses) -> list[str]:
+def _libraries(evidence: Evidence, addresses: PlacedAddresses) -> list[str]:
     """Of each address, without the version; empty for the program."""
     files = evidence.names.files(addresses) or [None] * len(addresses)
     return [
@@ -113,7 +113,7 @@ def _libraries(evidence: Evidence, addresses: ImageAddresses) -> list[str]:
     ]
 
 
-def _lines(evidence: Evidence, addresses: ImageAddresses) -> list[tuple[Function, str, int]]:
+def _lines(evidence: Evidence, addresses: PlacedAddresses) -> list[tuple[Function, str, int]]:
     """Function, file and line, in the function's own file from its first line on."""
     regions = evidence.program.regions
     region = regions.parent[regions.containing(addresses)]
@@ -206,7 +206,7 @@ def _functions(side: Compared) -> _Shares:
     known = [row is not None for row in table.column("instructions_share")]
     rows = list(compress(table.records(), known))
     share = np.array([row["instructions_share"] for row in rows], np.float64)
-    starts = image_array(int(a or 0) for a in compress(table.placed_column("address"), known))
+    starts = placed_array(int(a or 0) for a in compress(table.placed_column("address"), known))
     functions = side.evidence.program.regions.containing(starts)
     return _by_function(side, functions, rows, share, np.full(len(rows), float(side.samples)))
 
@@ -272,7 +272,7 @@ def _misses(side: Compared) -> _Shares:
     table = tables[mispredictions.NAME]
     known = [rate is not None for rate in table.column("rate")]
     rows = list(compress(table.records(), known))
-    address = image_array(int(a or 0) for a in compress(table.placed_column("address"), known))
+    address = placed_array(int(a or 0) for a in compress(table.placed_column("address"), known))
     is_code = side.evidence.flow.instructions.index_of(address) >= 0
     rows = [row for row, known in zip(rows, is_code.tolist(), strict=True) if known]
     keys = side.places(address[is_code])

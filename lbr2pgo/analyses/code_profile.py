@@ -13,7 +13,7 @@ from lbr2pgo.evidence.cycle_counts import CYCLES
 from lbr2pgo.evidence.duplicates import DUPLICATES
 from lbr2pgo.program.process import Process
 from lbr2pgo.program.program import Program
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses
+from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses
 from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct, place_of
@@ -68,7 +68,7 @@ class CallSamples:
 class CodeProfile:
     """Instructions that ran, or called, by address; columns of equal length n."""
 
-    address: ImageAddresses
+    address: PlacedAddresses
     instructions: U64
     branches: U64
     """How often each was a taken branch."""
@@ -142,11 +142,11 @@ def code_profile(evidence: Evidence) -> CodeProfile:
     )
 
 
-def _with_sites(ran: ImageAddresses, sites: CallSites) -> ImageAddresses:
-    return image_addresses(distinct(np.concatenate([ran, sites.address[sites.is_inside]])))
+def _with_sites(ran: PlacedAddresses, sites: CallSites) -> PlacedAddresses:
+    return placed_addresses(distinct(np.concatenate([ran, sites.address[sites.is_inside]])))
 
 
-def _calls(evidence: Evidence, address: ImageAddresses, sites: CallSites) -> CallSamples:
+def _calls(evidence: Evidence, address: PlacedAddresses, sites: CallSites) -> CallSamples:
     """Call stacks by rows of the profile; of one function those that it is in."""
     numbers = np.unique(sites.file[~sites.is_inside])
     row = np.where(
@@ -175,7 +175,7 @@ def _libraries(program: Program) -> dict[int, CodeFile]:
     return {slot: CodeFile(name, image.build_id or "") for slot, (name, image) in images.items()}
 
 
-def _stacks(evidence: Evidence, address: ImageAddresses) -> Iterator[tuple[CodeFrame, ...]]:
+def _stacks(evidence: Evidence, address: PlacedAddresses) -> Iterator[tuple[CodeFrame, ...]]:
     """Frames of each address, outermost first; where nothing is known the function's symbol."""
     found = evidence.debug.frames(address)
     regions = evidence.program.regions

@@ -16,7 +16,7 @@ import numpy as np
 from lbr2pgo.analyses.accuracy import exact_edges, executions
 from lbr2pgo.analyses.changes import base_name
 from lbr2pgo.model.branch_stacks import BRANCH_TYPES
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses
+from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses
 from lbr2pgo.support.arrays import U64, Bools
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class _Names:
     def __init__(self, program: Program, *, in_source: bool) -> None:
         self._program, self._in_source = program, in_source
 
-    def linked(self, addresses: ImageAddresses) -> list[str]:
+    def linked(self, addresses: PlacedAddresses) -> list[str]:
         """The function whose code, or a fragment of it, holds each address."""
         regions = self._program.regions
         found = regions.containing(addresses)
@@ -82,7 +82,7 @@ class _Names:
         names = {row: base_name(regions.label(row)) if row >= 0 else "" for row in set(rows)}
         return [names[row] or NO_FUNCTION for row in rows]
 
-    def source(self, addresses: ImageAddresses, linked: list[str] | None = None) -> list[str]:
+    def source(self, addresses: PlacedAddresses, linked: list[str] | None = None) -> list[str]:
         """The function that the code at each address was written in, else the one it lies in.
 
         That is `linked`, where it is known already.
@@ -116,14 +116,14 @@ def costs(exact: ExactCounts, image: int, program: Program, *, in_source: bool) 
 def _add_instructions(
     found: Costs, exact: ExactCounts, image: int, program: Program, names: _Names
 ) -> None:
-    source, target = image_addresses(exact.from_), image_addresses(exact.to)
+    source, target = placed_addresses(exact.from_), placed_addresses(exact.to)
     inside = exact.from_image == image, exact.to_image == image
     edges = exact_edges(source, target, *inside, exact.count)
     touched = np.unique(np.concatenate((source[inside[0]], target[inside[1]])))
-    code = program.instructions_for(image_addresses(touched))
+    code = program.instructions_for(placed_addresses(touched))
     executed = executions(edges, code)
     ran = np.flatnonzero(executed)
-    functions = names.source(image_addresses(code.address[ran]))
+    functions = names.source(placed_addresses(code.address[ran]))
     for name, count in zip(functions, executed[ran].tolist(), strict=True):
         found.instructions[name] += count
 
@@ -132,7 +132,7 @@ def _add_transfers(
     found: Costs, exact: ExactCounts, image: int, program: Program, names: _Names
 ) -> None:
     rows = np.flatnonzero(exact.taken & (exact.from_image == image))
-    source, target = image_addresses(exact.from_[rows]), image_addresses(exact.to[rows])
+    source, target = placed_addresses(exact.from_[rows]), placed_addresses(exact.to[rows])
     is_inside, kind, count = exact.to_image[rows] == image, exact.kind[rows], exact.count[rows]
     outside = [f"[{exact.images[i].rpartition('/')[2]}]" for i in exact.to_image[rows].tolist()]
     comes_back = kind == _RETURN
@@ -157,8 +157,8 @@ def _add_transfers(
             found.jumps[here] += times
 
 
-def _before(addresses: U64) -> ImageAddresses:
-    return image_addresses(np.maximum(addresses, np.uint64(1)) - np.uint64(1))
+def _before(addresses: U64) -> PlacedAddresses:
+    return placed_addresses(np.maximum(addresses, np.uint64(1)) - np.uint64(1))
 
 
 def _inside_or(names: list[str], outside: list[str], is_inside: Bools) -> list[str]:
@@ -166,7 +166,7 @@ def _inside_or(names: list[str], outside: list[str], is_inside: Bools) -> list[s
     return [name if here else other for name, other, here in rows]
 
 
-def _enters_another(program: Program, source: ImageAddresses, target: ImageAddresses) -> Bools:
+def _enters_another(program: Program, source: PlacedAddresses, target: PlacedAddresses) -> Bools:
     """(n,): whether a branch goes to the beginning of another function: a tail call."""
     regions = program.regions
     to = regions.containing(target)

@@ -21,7 +21,7 @@ from lbr2pgo.program.dwarf.debug_info import CodeInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.astray import without_astray
 from lbr2pgo.replay.replay import Flow
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import Bools
 
 T = TypeVar("T")
@@ -113,7 +113,7 @@ class Evidence:
         """Recorded targets of every indirect branch, by its address."""
         return self.flow.indirect_targets()
 
-    def concerns(self, addresses: ImageAddresses) -> Bools:
+    def concerns(self, addresses: PlacedAddresses) -> Bools:
         """(n,): which addresses lie in the function that was asked for; all if none was."""
         if self.function is None:
             return np.ones(len(addresses), dtype=np.bool_)

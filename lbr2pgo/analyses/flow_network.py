@@ -21,7 +21,7 @@ from lbr2pgo.program.code.cfg import EdgeKind, FunctionCFG
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.block_counts import on_edges
-from lbr2pgo.support.addresses import image_array, in_file
+from lbr2pgo.support.addresses import in_file, placed_array
 from lbr2pgo.support.arrays import F64, U64, Bools
 from lbr2pgo.support.distinct import place_of
 
@@ -98,7 +98,7 @@ def _texts(
 ) -> list[tuple[list[str | None], list[str]]]:
     """Lines and instructions of each block."""
     found = instruction_texts(program, cfg.function)
-    addresses = image_array(address for address, _ in found)
+    addresses = placed_array(address for address, _ in found)
     texts: list[tuple[list[str | None], list[str]]] = [([], []) for _ in range(len(cfg))]
     columns = (cfg.block_of(addresses).tolist(), names.lines(addresses), found)
     for block, line, (_, words) in zip(*columns, strict=True):

@@ -15,7 +15,7 @@ from lbr2pgo.evidence.single_branches import SINGLE_BRANCHES
 from lbr2pgo.program.code.cfg import EdgeKind
 from lbr2pgo.program.code.decode import text
 from lbr2pgo.program.program import Program
-from lbr2pgo.support.addresses import ImageAddresses, image_array
+from lbr2pgo.support.addresses import PlacedAddress, PlacedAddresses, placed_array
 from lbr2pgo.support.arrays import U64
 from lbr2pgo.support.dataclass import dataclass
 
@@ -39,7 +39,7 @@ class Annotated:
     """A function's code as a table, and its graph."""
 
     name: str
-    start: int
+    start: PlacedAddress
     code: Table
     graph: FlowGraph
 
@@ -55,30 +55,34 @@ def function_view(evidence: Evidence, region: int) -> Annotated:
     rows = _code(evidence, region, graph)
     notes = (*evidence.run_notes(), *evidence.line_notes())
     code = Table(NAME, f"Function {name}", _COLUMNS, tuple(rows), notes)
-    return Annotated(name, int(evidence.program.regions.start[region]), code, graph)
+    return Annotated(name, PlacedAddress(evidence.program.regions.start[region]), code, graph)
 
 
-def instruction_texts(program: Program, region: int) -> list[tuple[int, str]]:
-    """Image address and text of each instruction of a region and its fragments."""
+def instruction_texts(program: Program, region: int) -> list[tuple[PlacedAddress, str]]:
+    """Address and text of each instruction of a region and its fragments."""
     regions = program.regions
     return [
         line
         for piece in regions.families(np.array([region])).tolist()
-        for line in texts_between(program, int(regions.start[piece]), int(regions.end[piece]))
+        for line in texts_between(
+            program, PlacedAddress(regions.start[piece]), PlacedAddress(regions.end[piece])
+        )
     ]
 
 
-def texts_between(program: Program, start: int, end: int) -> list[tuple[int, str]]:
-    """Image address and text of each instruction from an address to before another one."""
+def texts_between(
+    program: Program, start: PlacedAddress, end: PlacedAddress
+) -> list[tuple[PlacedAddress, str]]:
+    """Address and text of each instruction from an address to before another one."""
     file, in_file = program.file_of(start)
     moved = start - in_file
     lines = text(file.image, in_file, end - moved)
-    return [(address + moved, words) for address, _, words in lines]
+    return [(PlacedAddress(address + moved), words) for address, _, words in lines]
 
 
 def _code(evidence: Evidence, region: int, graph: FlowGraph) -> list[tuple[Value, ...]]:
     lines = instruction_texts(evidence.program, region)
-    addresses = image_array(address for address, _ in lines)
+    addresses = placed_array(address for address, _ in lines)
     flow = evidence.flow
     row = flow.instructions.index_of(addresses)
     counts = np.append(flow.executed, np.uint64(0))[row].tolist()
@@ -101,7 +105,7 @@ def _code(evidence: Evidence, region: int, graph: FlowGraph) -> list[tuple[Value
     ]
 
 
-def _taken_shares(evidence: Evidence, addresses: ImageAddresses) -> list[float | None]:
+def _taken_shares(evidence: Evidence, addresses: PlacedAddresses) -> list[float | None]:
     """Of conditional branches that ran, as in `outcomes`; None for all else."""
     found = estimate(evidence)
     known = dict(zip(found.address.tolist(), found.probability.tolist(), strict=True))

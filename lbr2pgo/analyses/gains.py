@@ -18,7 +18,7 @@ from lbr2pgo.model.branch_counts import TO
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.process import Process
 from lbr2pgo.program.program import Program
-from lbr2pgo.support.addresses import ImageAddresses, slot_of
+from lbr2pgo.support.addresses import PlacedAddresses, slot_of
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 
@@ -63,7 +63,7 @@ def gains(evidence: Evidence) -> list[Gain]:
     return sorted(found, key=lambda gain: -gain.saved)
 
 
-def saved_by_kind(evidence: Evidence) -> dict[GainKind, tuple[ImageAddresses, I64]]:
+def saved_by_kind(evidence: Evidence) -> dict[GainKind, tuple[PlacedAddresses, I64]]:
     """The branches that would win, and how much each."""
     parts = {
         GainKind.LAYOUT: _wrong_way(evidence),
@@ -93,7 +93,7 @@ def cold_code(evidence: Evidence, top: int | None = TOP) -> Table:
     return build(COLD_CODE, "Jumps over code that never ran", columns, found=len(saved))
 
 
-def _is_rebuilt(program: Program, address: ImageAddresses) -> Bools:
+def _is_rebuilt(program: Program, address: PlacedAddresses) -> Bools:
     """(n,): which addresses are of the program, or of a library that was asked for."""
     if not isinstance(program, Process):
         return np.ones(len(address), np.bool_)
@@ -102,20 +102,20 @@ def _is_rebuilt(program: Program, address: ImageAddresses) -> Bools:
     return np.isin(np.array(slots, np.int64), asked_for)
 
 
-def _gain(kind: GainKind, address: ImageAddresses, saved: I64, total: int) -> Gain:
+def _gain(kind: GainKind, address: PlacedAddresses, saved: I64, total: int) -> Gain:
     most, altogether = int(np.argmax(saved)), int(saved.sum())
     largest = int(address[most])
     return Gain(kind, altogether, altogether / total, largest, int(saved[most]) / altogether)
 
 
-def _wrong_way(evidence: Evidence) -> tuple[ImageAddresses, I64]:
+def _wrong_way(evidence: Evidence) -> tuple[PlacedAddresses, I64]:
     found = estimate(evidence)
     rows = (found.target > found.address) & (found.low > 0.5)
     saved = found.taken.astype(np.int64) - found.not_taken.astype(np.int64)
     return found.address[rows], saved[rows]
 
 
-def _over_cold_code(evidence: Evidence) -> tuple[ImageAddresses, I64]:
+def _over_cold_code(evidence: Evidence) -> tuple[PlacedAddresses, I64]:
     """Direct jumps forward, within a function, over instructions none of which ever ran.
 
     None where what ran between branches is not known: all other code would pass for cold.
@@ -136,7 +136,7 @@ def _over_cold_code(evidence: Evidence) -> tuple[ImageAddresses, I64]:
     return code.address[row[is_cold]], flow.taken[row[is_cold]].astype(np.int64)
 
 
-def _one_target(evidence: Evidence) -> tuple[ImageAddresses, I64]:
+def _one_target(evidence: Evidence) -> tuple[PlacedAddresses, I64]:
     """The hottest known target of each indirect call."""
     flow = evidence.flow
     is_call = np.append(flow.instructions.kind == Kind.INDIRECT_CALL, False)

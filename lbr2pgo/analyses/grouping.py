@@ -28,7 +28,7 @@ from lbr2pgo.model.branch_stacks import (
     cycles_of,
 )
 from lbr2pgo.program.code.instructions import Kind
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses
+from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses
 from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.sums import sums_at
@@ -38,7 +38,7 @@ NEEDS = (ENTRIES,)
 IGNORED = ("overhead", "sample")
 """perf's names of columns that every table has."""
 
-Described = Callable[[ImageAddresses], Sequence[Value]]
+Described = Callable[[PlacedAddresses], Sequence[Value]]
 Values = tuple[list[Value], I64]
 """Different values of a key, and which of them each entry has."""
 
@@ -57,17 +57,17 @@ def _numbered(values: Sequence[Value]) -> Values:
 
 
 def _of_addresses(
-    addresses: ImageAddresses,
+    addresses: PlacedAddresses,
     known: Bools,
     file: I64,
     outside: Callable[[int], Value],
-    describe: Callable[[ImageAddresses], Sequence[Value]],
+    describe: Callable[[PlacedAddresses], Sequence[Value]],
 ) -> Values:
     """Values by address, each address described once; where it is not known, by file."""
     there = np.where(known, 0, file).astype(np.uint64)
     ends, place = np.unique(np.stack((addresses, there, known)), axis=1, return_inverse=True)
     is_known = ends[2] != 0
-    inside = iter(describe(image_addresses(ends[0][is_known])))
+    inside = iter(describe(placed_addresses(ends[0][is_known])))
     values = [
         next(inside) if known else outside(number)
         for number, known in zip(ends[1].tolist(), is_known.tolist(), strict=True)

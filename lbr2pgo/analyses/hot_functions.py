@@ -13,7 +13,7 @@ from lbr2pgo.analyses.latency import valid_cycles
 from lbr2pgo.analyses.table import FIGURE, SPARE, Column, Priority, Table, Unit, Value, build
 from lbr2pgo.model.branch_counts import FROM
 from lbr2pgo.model.branch_stacks import MISSING, SATURATED
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import F64, I64, U64
 from lbr2pgo.support.sums import sums_at
 from lbr2pgo.support.tables import table
@@ -55,7 +55,7 @@ def function_totals(evidence: Evidence) -> FunctionTotals:
     )
 
 
-def _by_region(evidence: Evidence, addresses: ImageAddresses, values: U64) -> U64:
+def _by_region(evidence: Evidence, addresses: PlacedAddresses, values: U64) -> U64:
     """Sums of values (n,) over the functions of their addresses; what lies in none is left out."""
     regions = evidence.program.regions
     region = regions.containing(addresses)

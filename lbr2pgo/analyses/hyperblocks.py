@@ -13,7 +13,7 @@ from lbr2pgo.analyses.function_view import texts_between
 from lbr2pgo.analyses.table import FIGURE, SPARE, Column, Table, Unit, Value, build, empty
 from lbr2pgo.evidence.collector import Finding
 from lbr2pgo.evidence.path_counts import PATHS, PathCounts, paths_along
-from lbr2pgo.support.addresses import image_array, in_file
+from lbr2pgo.support.addresses import PlacedAddress, placed_array, shown
 from lbr2pgo.support.dataclass import dataclass
 
 NAME = "hyperblocks"
@@ -82,10 +82,12 @@ def _code(evidence: Evidence, row: _Row) -> Table:
         (number, *line)
         for number, block in enumerate(row.chain.blocks, 1)
         for line in texts_between(
-            evidence.program, int(cfg.block_start[block]), int(cfg.block_end[block])
+            evidence.program,
+            PlacedAddress(cfg.block_start[block]),
+            PlacedAddress(cfg.block_end[block]),
         )
     ]
-    addresses = image_array(address for _, address, _ in lines)
+    addresses = placed_array(address for _, address, _ in lines)
     executed = np.append(flow.executed, np.uint64(0))[flow.instructions.index_of(addresses)]
     blocks, places, texts = zip(*lines, strict=True)
     columns = list(
@@ -103,7 +105,7 @@ def _code(evidence: Evidence, row: _Row) -> Table:
 class _Row:
     heat: float
     """The chain's part of all instructions executed."""
-    address: int
+    address: PlacedAddress
     values: tuple[Value, ...]
     region: int
     graph: FlowGraph
@@ -118,7 +120,7 @@ def _rows(evidence: Evidence, region: int, function_share: float) -> Iterator[_R
     for chain in executed_chains(evidence, graph):
         blocks, edges = np.array(chain.blocks), np.array(chain.edges)
         starts = cfg.block_start[blocks]
-        address = int(starts[0])
+        address = PlacedAddress(starts[0])
         share = float(weight[blocks].sum()) / total
         pieces = 1 + int((cfg.block_end[blocks[:-1]] != starts[1:]).sum())
         rows = evidence.flow.instructions.index_of(starts)
@@ -138,7 +140,7 @@ def _rows(evidence: Evidence, region: int, function_share: float) -> Iterator[_R
             evidence.names.region(region),
             evidence.names.lines(starts[:1])[0],
             address,
-            " ".join(f"{in_file(start):#x}" for start in starts.tolist()),
+            " ".join(map(shown, starts.tolist())),
             " ".join(map(str, (last - rows + 1).tolist())),
         )
         yield _Row(function_share * share, address, values, region, graph, chain)

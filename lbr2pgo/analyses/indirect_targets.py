@@ -10,7 +10,7 @@ from lbr2pgo.analyses.table import FIGURE, SPARE, Column, Table, Unit, build
 from lbr2pgo.model.branch_counts import TO
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.replay.replay import INDIRECT
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.sums import sums_at
@@ -30,7 +30,7 @@ class _Sites:
     """Rows of `Flow.branches`."""
     site: I64
     """For each row its site."""
-    address: ImageAddresses
+    address: PlacedAddresses
     """Of each site."""
     count: I64
     """Of each site."""
@@ -103,7 +103,7 @@ def _by_site(evidence: Evidence, sites: _Sites, top: int | None, notes: tuple[st
     return build(NAME, TITLE, columns, notes=(*notes, *promotion), found=len(sites.address))
 
 
-def _are_stubs(evidence: Evidence, address: ImageAddresses) -> Bools:
+def _are_stubs(evidence: Evidence, address: PlacedAddresses) -> Bools:
     """(n,): which jumps are those of linkage tables, which no compiler promotes."""
     regions = evidence.program.regions
     row = regions.containing(address)
@@ -111,7 +111,7 @@ def _are_stubs(evidence: Evidence, address: ImageAddresses) -> Bools:
     return stubs
 
 
-def _kinds(evidence: Evidence, addresses: ImageAddresses) -> list[str]:
+def _kinds(evidence: Evidence, addresses: PlacedAddresses) -> list[str]:
     code = evidence.flow.instructions
     kinds = code.kind[code.index_of(addresses)]
     return ["call" if kind == Kind.INDIRECT_CALL else "jump" for kind in kinds.tolist()]

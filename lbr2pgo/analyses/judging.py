@@ -13,7 +13,7 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import StackSource
 from lbr2pgo.sources.exact_counts import image_of
-from lbr2pgo.support.addresses import image_addresses
+from lbr2pgo.support.addresses import placed_addresses
 from lbr2pgo.support.errors import InputError
 
 
@@ -51,8 +51,8 @@ def exact_edges_of(path: Path, program: Program) -> EdgeCounts:
     exact = ExactCounts.load(path)
     image = image_of(exact, program.image.layout, str(path))
     return exact_edges(
-        image_addresses(exact.from_),
-        image_addresses(exact.to),
+        placed_addresses(exact.from_),
+        placed_addresses(exact.to),
         exact.from_image == image,
         exact.to_image == image,
         exact.count,

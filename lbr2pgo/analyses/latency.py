@@ -19,7 +19,7 @@ from lbr2pgo.evidence.cycle_counts import CYCLES, ITERATIONS, CycleCounts, merge
 from lbr2pgo.model.branch_stacks import MISSING, SATURATED
 from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.program.code.instructions import Kind
-from lbr2pgo.support.addresses import image_array
+from lbr2pgo.support.addresses import PlacedAddress, placed_array
 from lbr2pgo.support.arrays import F64, I64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import begins
@@ -49,8 +49,8 @@ _COLUMNS = (
 class TimedRun:
     """Times of one fall-through, or of one loop's rounds."""
 
-    start: int
-    end: int
+    start: PlacedAddress
+    end: PlacedAddress
     times: Distribution
 
 
@@ -171,7 +171,7 @@ class _Ranked:
 
     def _make(self, i: int) -> TimedRun:
         first, past = self.bounds[i : i + 2].tolist()
-        start, end = int(self.cycles.start[first]), int(self.cycles.end[first])
+        start, end = map(PlacedAddress, (self.cycles.start[first], self.cycles.end[first]))
         times = _distribution(self.cycles, slice(first, past))
         return self.made.setdefault(i, TimedRun(start, end, times))
 
@@ -279,7 +279,7 @@ def _table(
     notes: tuple[str, ...],
     found: int,
 ) -> Table:
-    places = evidence.names.of(image_array(run.start for run in runs))
+    places = evidence.names.of(placed_array(run.start for run in runs))
     columns = [
         *_statistics([run.times for run in runs]),
         *places.columns(),
@@ -322,7 +322,7 @@ def _loops(evidence: Evidence, top: int | None, notes: tuple[str, ...]) -> Table
 
 def _rates(evidence: Evidence, blocks: Sequence[TimedRun]) -> Table:
     """How often each block took how many cycles: the numbers behind the charts."""
-    names = evidence.names.functions(image_array(run.start for run in blocks))
+    names = evidence.names.functions(placed_array(run.start for run in blocks))
     rows = tuple(
         (name, run.start, run.end, cycles, count, rate)
         for name, run in zip(names, blocks, strict=True)

@@ -14,7 +14,7 @@ from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.source_lines import SourceLines
 from lbr2pgo.analyses.table import FIGURE, SPARE, Column, Table, Unit, Value, build, empty
 from lbr2pgo.model.branch_counts import FROM, Branches
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import F64, I64, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.sums import sums_at
@@ -42,7 +42,7 @@ _ONLY_TAKEN = (
 class Predictions:
     """Branches that were taken, ordered by address; columns of equal length."""
 
-    address: ImageAddresses
+    address: PlacedAddresses
     known: U64
     """How often it is known how each was predicted."""
     mispredicted: U64
@@ -174,7 +174,7 @@ class _Observed:
         return build(f"{NAME}-by-line", title, [*columns, where], notes=notes, found=found)
 
 
-def _parts(evidence: Evidence, addresses: ImageAddresses) -> F64:
+def _parts(evidence: Evidence, addresses: PlacedAddresses) -> F64:
     """How much each observation of these branches tells."""
     if evidence.spread is None:
         return np.ones(len(addresses))

@@ -16,7 +16,7 @@ from lbr2pgo.analyses.source_lines import SourceLines
 from lbr2pgo.analyses.table import FIGURE, SPARE, Column, Table, Unit, Value, build
 from lbr2pgo.evidence.single_branches import SINGLE_BRANCHES
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import F64, I64, U64
 from lbr2pgo.support.tables import table, taken
 
@@ -30,8 +30,8 @@ Columns = list[tuple[Column, list[Value]]]
 class Outcomes:
     """Conditional branches that ran, ordered by address; columns of equal length."""
 
-    address: ImageAddresses
-    target: ImageAddresses
+    address: PlacedAddresses
+    target: PlacedAddresses
     taken: U64
     not_taken: U64
     probability: F64

@@ -21,7 +21,7 @@ from lbr2pgo.evidence.path_counts import CROSSING, ChainPlan, PathCounts, paths_
 from lbr2pgo.evidence.sample_runs import next_marked
 from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.program.code.instructions import CALLS, Kind
-from lbr2pgo.support.addresses import in_file
+from lbr2pgo.support.addresses import shown
 from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.intervals import last_at_or_below
 from lbr2pgo.support.tables import table
@@ -211,6 +211,6 @@ def _row(
         " → ".join(names),
         evidence.names.lines(starts[:1])[0],
         int(starts[0]),
-        " ".join(f"{start:#x}" for start in map(in_file, starts[:LONGEST].tolist())) + more,
+        " ".join(map(shown, starts[:LONGEST].tolist())) + more,
         " ".join(map(str, found.sizes[blocks[:LONGEST]].tolist())) + more,
     )

@@ -13,7 +13,7 @@ from lbr2pgo.counting.mapped_files import UNKNOWN
 from lbr2pgo.program.dwarf.debug_info import CodeInfo, Lines
 from lbr2pgo.program.process import Process
 from lbr2pgo.program.program import Program
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import PlacedAddress, PlacedAddresses
 from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.dataclass import dataclass
 
@@ -25,7 +25,7 @@ OUTSIDE = "[outside]"
 class NamedPlaces:
     """n addresses with what is known of each; None where nothing is."""
 
-    address: tuple[int | None, ...]
+    address: tuple[PlacedAddress | None, ...]
     function: tuple[str, ...]
     line: tuple[str | None, ...]
     column: tuple[str | None, ...]
@@ -60,9 +60,9 @@ class PlaceNames:
         self._program, self._debug, self._outside = program, debug, outside
 
     def of(
-        self, addresses: ImageAddresses, known: Bools | None = None, file: I64 | None = None
+        self, addresses: PlacedAddresses, known: Bools | None = None, file: I64 | None = None
     ) -> NamedPlaces:
-        """Describe image addresses (n,); where `known` is False, `file` tells where each is."""
+        """Describe placed addresses (n,); where `known` is False, `file` tells where each is."""
         inside = np.ones(len(addresses), np.bool_) if known is None else known
         at = np.where(inside, addresses, np.uint64(0))
         numbers = [0] * len(addresses) if file is None else file.tolist()
@@ -99,14 +99,14 @@ class PlaceNames:
         """A file outside the program."""
         return self._outside[number] if number else OUTSIDE
 
-    def files(self, addresses: ImageAddresses) -> list[str | None] | None:
+    def files(self, addresses: PlacedAddresses) -> list[str | None] | None:
         """The image of each address; None where the program is only one."""
         if not isinstance(self._program, Process):
             return None
         part_of = self._program.part_of
         return [part_of(address).name for address in addresses.tolist()]
 
-    def functions(self, addresses: ImageAddresses) -> list[str]:
+    def functions(self, addresses: PlacedAddresses) -> list[str]:
         """The function that holds each address; its address in brackets where no symbol does."""
         regions = self._program.regions
         found = regions.containing(addresses)
@@ -120,14 +120,14 @@ class PlaceNames:
         regions = self._program.regions
         return regions.label(row) or f"[{int(regions.start[row]):#x}]"
 
-    def lines(self, addresses: ImageAddresses) -> list[str | None]:
+    def lines(self, addresses: PlacedAddresses) -> list[str | None]:
         """`file:line` of each address, None where the debug information has none.
 
         Line 0 means that the compiler merged code of several lines.
         """
         return _lines(self.raw_lines(addresses))
 
-    def columns(self, addresses: ImageAddresses) -> list[str | None]:
+    def columns(self, addresses: PlacedAddresses) -> list[str | None]:
         """`file:line:column` of each address; as `lines` where no column is said."""
         found = self.raw_lines(addresses)
         return [
@@ -135,7 +135,7 @@ class PlaceNames:
             for line, column in zip(_lines(found), found.column.tolist(), strict=True)
         ]
 
-    def raw_lines(self, addresses: ImageAddresses) -> Lines:
+    def raw_lines(self, addresses: PlacedAddresses) -> Lines:
         """Lines as numbers, for grouping."""
         return self._debug.lines(addresses)
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lbr2pgo.analyses.places import PlaceNames, short_paths
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.dataclass import dataclass
 
@@ -25,8 +25,8 @@ class SourceLines:
         return len(self.file)
 
     @classmethod
-    def of(cls, names: PlaceNames, addresses: ImageAddresses) -> SourceLines:
-        """Lines of image addresses (n,)."""
+    def of(cls, names: PlaceNames, addresses: PlacedAddresses) -> SourceLines:
+        """Lines of placed addresses (n,)."""
         found = names.raw_lines(addresses)
         pairs = np.stack((found.file.astype(np.int64), found.line.astype(np.int64)))
         unique, group = np.unique(pairs, axis=1, return_inverse=True)

@@ -11,7 +11,7 @@ from lbr2pgo.analyses.latency import valid_cycles
 from lbr2pgo.analyses.outcomes import estimate
 from lbr2pgo.model.branch_counts import FROM
 from lbr2pgo.model.branch_stacks import MISSING, SATURATED
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import F64, I64, U64
 from lbr2pgo.support.tables import table
 
@@ -80,7 +80,7 @@ def _sums(values: F64, group: I64, size: int) -> F64:
     return np.bincount(group, values, size).astype(np.float64)
 
 
-def _at(evidence: Evidence, addresses: ImageAddresses, values: U64) -> F64:
+def _at(evidence: Evidence, addresses: PlacedAddresses, values: U64) -> F64:
     """(m,): values added up by instruction."""
     code = evidence.flow.instructions
     row = code.index_of(addresses)

@@ -14,7 +14,7 @@ from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit, build, empty
 from lbr2pgo.evidence.stack_ends import STACK_ENDS, StackEnds
 from lbr2pgo.model.branch_counts import FROM, sum_by
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses
+from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses
 from lbr2pgo.support.arrays import F64, U64, Bools
 from lbr2pgo.support.distinct import place_of
 from lbr2pgo.support.tables import table
@@ -34,7 +34,7 @@ _BIASED = 0.02
 class EndShares:
     """Branches in the middle or at an end, ascending by address; columns of equal length."""
 
-    address: ImageAddresses
+    address: PlacedAddresses
     middle: F64
     """Share of the branch among entries between the ends."""
     newest: F64
@@ -57,7 +57,7 @@ def _deviation(share: F64, stacks: int) -> F64:
     return deviation
 
 
-def end_shares(address: ImageAddresses, count: U64, ends: StackEnds) -> EndShares:
+def end_shares(address: PlacedAddresses, count: U64, ends: StackEnds) -> EndShares:
     """Shares of branches that were counted so often in all, and so often at the ends."""
     (unique,), (total,) = sum_by((address,), (count,))
     place = place_of(unique, ends.address)
@@ -69,7 +69,7 @@ def end_shares(address: ImageAddresses, count: U64, ends: StackEnds) -> EndShare
     inner, newest, oldest = (each / max(int(each.sum()), 1) for each in (middle, *at_ends))
     stacks = int(at_ends[0].sum())
     return EndShares(
-        address=image_addresses(unique),
+        address=placed_addresses(unique),
         middle=inner,
         newest=newest,
         oldest=oldest,

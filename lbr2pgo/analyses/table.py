@@ -13,7 +13,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from lbr2pgo.program.demangle import without_unique_suffix
-from lbr2pgo.support.addresses import in_file
+from lbr2pgo.support.addresses import PlacedAddress, in_file, shown
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.extras import extra
 from lbr2pgo.support.printable import printable
@@ -41,7 +41,7 @@ class Unit(StrEnum):
     LOCATION = "location"
     """`file:line` in source code: data too."""
     ADDRESS = "address"
-    """An image address, an int; `0x…` in JSON, CSV and on screens. In `placed_rows` it has a slot
+    """A placed address, an int; `0x…` in JSON, CSV and on screens. In `placed_rows` it has a slot
     (`support.addresses`), which nothing that users see has."""
     COUNT = "count"
     """A whole number of events, an int."""
@@ -90,7 +90,7 @@ def percentage(value: float) -> str:
 
 _WRITTEN: dict[Unit, Callable[[Any], str]] = {
     Unit.FUNCTION: without_unique_suffix,
-    Unit.ADDRESS: lambda value: f"{in_file(value):#x}",
+    Unit.ADDRESS: shown,
     Unit.SHARE: percentage,
 }
 
@@ -271,7 +271,7 @@ def _html(text: str) -> str:
 
 
 def _plain(address: Value) -> Value:
-    return in_file(address) if isinstance(address, int) else address
+    return in_file(PlacedAddress(address)) if isinstance(address, int) else address
 
 
 def build(

@@ -17,10 +17,11 @@ from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.support.addresses import (
     LAST_ADDRESS,
     SLOT_SIZE,
-    ImageAddresses,
+    PlacedAddress,
+    PlacedAddresses,
     RuntimeAddress,
     RuntimeAddresses,
-    image_addresses,
+    placed_addresses,
     slot_of,
 )
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
@@ -37,7 +38,7 @@ that one process mapped more often than this, the first mappings are forgotten."
 
 
 class Piece(NamedTuple):
-    """Run-time addresses `[start, end)` are image addresses plus `bias`."""
+    """Run-time addresses `[start, end)` are placed addresses plus `bias`."""
 
     start: RuntimeAddress
     end: RuntimeAddress
@@ -241,7 +242,7 @@ class AddressSpaces:
         if not self._others.count:
             return bool(pieces)
         enough = self._others.enough | {0}
-        return any(slot_of(piece.start - piece.bias) in enough for piece in pieces)
+        return any(slot_of(PlacedAddress(piece.start - piece.bias)) in enough for piece in pieces)
 
     def _apply(self, event: SpaceEvent) -> Pieces:
         """What the event shows of the image."""
@@ -277,15 +278,15 @@ class AddressSpaces:
             found[at] = np.append(spaces[low:high], -1)[place]
         return found
 
-    def to_image(self, space: int, addresses: RuntimeAddresses) -> tuple[ImageAddresses, Bools]:
+    def to_image(self, space: int, addresses: RuntimeAddresses) -> tuple[PlacedAddresses, Bools]:
         """Translate run-time addresses of one space, an array of any shape.
 
-        Returns image addresses, 0 for those outside, and which are in the image.
+        Returns placed addresses, 0 for those outside, and which are in the image.
         """
         image, piece = self.to_pieces(space, addresses)
         return image, piece >= 0
 
-    def to_pieces(self, space: int, addresses: RuntimeAddresses) -> tuple[ImageAddresses, I64]:
+    def to_pieces(self, space: int, addresses: RuntimeAddresses) -> tuple[PlacedAddresses, I64]:
         """The same, but with the number of the piece that each lies in, -1 outside."""
         pieces = self.pieces[space]
         starts = np.array([p.start for p in pieces], dtype=np.uint64)
@@ -293,14 +294,14 @@ class AddressSpaces:
         biases = np.array([p.bias & LAST_ADDRESS for p in pieces], dtype=np.uint64)
         piece = interval_of(starts, ends, addresses)
         image = np.where(piece >= 0, addresses - biases[piece], np.uint64(0))
-        return image_addresses(image), piece
+        return placed_addresses(image), piece
 
-    def runs_to_image(self, spaces: I64, runs: RuntimeAddresses) -> tuple[ImageAddresses, Bools]:
+    def runs_to_image(self, spaces: I64, runs: RuntimeAddresses) -> tuple[PlacedAddresses, Bools]:
         """Translate runs (n, 2) of several spaces, and tell which are of the image (n,).
 
         A run that starts and ends in different mappings of the image is none of it.
         """
-        image = image_addresses(np.zeros(runs.shape, dtype=np.uint64))
+        image = placed_addresses(np.zeros(runs.shape, dtype=np.uint64))
         inside = np.zeros(len(runs), dtype=np.bool_)
         for space, rows in rows_by(spaces):
             image[rows], piece = self.to_pieces(space, runs[rows])

@@ -51,7 +51,7 @@ _OUTSIDE = np.uint64(np.iinfo(np.uint64).max)
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Which branches stand where in stacks, and in how many (k,) of them; by image address."""
+    """Which branches stand where in stacks, and in how many (k,) of them; by placed address."""
 
     newest: U64
     second: U64
@@ -99,7 +99,7 @@ def neighbours(batch: BranchStacks, spaces: I64, kinds: U8, shortest: int = SHOR
 
 
 def _branches(address: U64, spaces: I64, mapping: AddressSpaces) -> U64:
-    """(n,): image addresses of branches at run-time addresses."""
+    """(n,): placed addresses of branches at run-time addresses."""
     found = np.full(len(address), _OUTSIDE)
     for space, rows in rows_by(spaces):
         image, inside = mapping.to_image(space, runtime_addresses(address[rows]))

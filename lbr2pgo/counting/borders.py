@@ -12,7 +12,7 @@ import numpy as np
 
 from lbr2pgo.counting.mapped_files import UNKNOWN
 from lbr2pgo.model.branch_counts import FROM, TO, Branches, sum_by
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses
+from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses
 from lbr2pgo.support.arrays import I64, U8, U64
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import same_length, seal
@@ -22,7 +22,7 @@ from lbr2pgo.support.tables import same_length, seal
 class Borders:
     """Columns of equal length n, unique by the first three."""
 
-    address: ImageAddresses
+    address: PlacedAddresses
     """The end that is in the image."""
     known: U8
     """Which end that is: FROM or TO."""
@@ -43,7 +43,7 @@ class Borders:
 
 
 def borders_of(
-    address: ImageAddresses, known: U8, file: I64, values: Sequence[U64], files: tuple[str, ...]
+    address: PlacedAddresses, known: U8, file: I64, values: Sequence[U64], files: tuple[str, ...]
 ) -> Borders:
     """From rows in any order; equal ones add up, and those of no known file are left out."""
     rows = file > 0
@@ -51,7 +51,7 @@ def borders_of(
         (address[rows], known[rows].astype(np.uint64), file[rows].astype(np.uint64)),
         [column[rows] for column in values],
     )
-    columns = image_addresses(keys[0]), keys[1].astype(np.uint8), keys[2].astype(np.int64)
+    columns = placed_addresses(keys[0]), keys[1].astype(np.uint8), keys[2].astype(np.int64)
     count, mispredicted, unknown = sums
     return Borders(*columns, count, mispredicted, unknown, files)
 
@@ -70,7 +70,7 @@ def merge(parts: Sequence[Borders]) -> Borders:
     )
     file_of = np.concatenate([np.zeros(0, np.int64), *file])
     return borders_of(
-        image_addresses(address), known.astype(np.uint8), file_of, values, (*numbers,)
+        placed_addresses(address), known.astype(np.uint8), file_of, values, (*numbers,)
     )
 
 
@@ -110,7 +110,7 @@ def told_apart(branches: Branches, borders: Borders) -> tuple[Branches, I64]:
     return found, origin[kept]
 
 
-def _rows_of(borders: Borders, inside: ImageAddresses, known: U8) -> I64:
+def _rows_of(borders: Borders, inside: PlacedAddresses, known: U8) -> I64:
     """(n,): of each of the borders its row among those ends, -1 where there is none.
 
     Ends are ordered by what is known, then by address.

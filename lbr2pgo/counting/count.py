@@ -60,7 +60,7 @@ from lbr2pgo.sources.base import (
     SymbolResolver,
 )
 from lbr2pgo.support import headway
-from lbr2pgo.support.addresses import ImageAddresses, runtime_addresses
+from lbr2pgo.support.addresses import PlacedAddresses, runtime_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
@@ -406,7 +406,7 @@ class SampleReading:
         return self._known if self._ends is None else correction(iter(self._ends))
 
     def _in_llvms_code(
-        self, batch: BranchStacks, spaces: I64, is_code: Callable[[ImageAddresses], Bools]
+        self, batch: BranchStacks, spaces: I64, is_code: Callable[[PlacedAddresses], Bools]
     ) -> BranchStacks:
         """The batch with what llvm-profgen does not take for code moved out of the image."""
         entries = batch.entries.copy()

@@ -16,7 +16,7 @@ from lbr2pgo.model.instruction_counts import InstructionCounts, aggregate
 from lbr2pgo.native.key_table import KeyTable
 from lbr2pgo.sources.base import EventInfo, InstructionSource, Source, StackSource
 from lbr2pgo.support import headway
-from lbr2pgo.support.addresses import are_of_kernel, image_addresses, runtime_addresses
+from lbr2pgo.support.addresses import are_of_kernel, placed_addresses, runtime_addresses
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.errors import InputError
 
@@ -88,4 +88,4 @@ def _counts(table: KeyTable, mapping: AddressSpaces) -> tuple[InstructionCounts,
         image[rows], inside = mapping.to_image(space, runtime_addresses(keys[rows, 0]))
         count[rows] = sums[rows, 0] * inside
     in_kernel = (count == 0) & are_of_kernel(keys[:, 0])
-    return aggregate(image_addresses(image), count), int(sums[in_kernel, 0].sum())
+    return aggregate(placed_addresses(image), count), int(sums[in_kernel, 0].sum())

@@ -21,6 +21,7 @@ from lbr2pgo.sources.code_addresses import are_code
 from lbr2pgo.support.addresses import (
     ImageAddresses,
     Numbers,
+    PlacedAddresses,
     RuntimeAddresses,
     image_addresses,
     runtime_addresses,
@@ -56,8 +57,8 @@ class CodeBranches:
         seal(self)
         same_length(self)
 
-    def own(self, from_: ImageAddresses, to: ImageAddresses) -> Bools:
-        """Whether recorded branches, by image addresses (n,), are the program's."""
+    def own(self, from_: PlacedAddresses, to: PlacedAddresses) -> Bools:
+        """Whether recorded branches, by placed addresses (n,), are the program's."""
         if not len(self.address):
             return np.zeros(len(from_), dtype=np.bool_)
         at = np.minimum(np.searchsorted(self.address, from_), len(self.address) - 1)

@@ -26,7 +26,7 @@ from lbr2pgo.model.space_event_log import of_code
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import Addresses, StackSource, SymbolResolver
 from lbr2pgo.sources.code_addresses import are_code
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses
+from lbr2pgo.support.addresses import PlacedAddresses, image_addresses
 from lbr2pgo.support.arrays import Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
@@ -92,12 +92,12 @@ class ImageFacts:
     """By which it is found where mappings don't show it."""
     beside: tuple[Beside, ...] = ()
     """Other images that count as parts of it, where its process has them."""
-    code_of_llvm: Callable[[ImageAddresses], Bools] | None = None
-    """Which image addresses (n,) llvm-profgen takes for code: all else is outside to it."""
+    code_of_llvm: Callable[[PlacedAddresses], Bools] | None = None
+    """Which placed addresses (n,) llvm-profgen takes for code: all else is outside to it."""
     believes_entries: bool = False
     """Pair entries as llvm-profgen does, which ignores filters and flags (`StackKind.AS_LLVM`)."""
-    skips_leaf: Callable[[ImageAddresses], Bools] | None = None
-    """Judges image addresses (n,) at which samples with call stacks were interrupted: True drops
+    skips_leaf: Callable[[PlacedAddresses], Bools] | None = None
+    """Judges placed addresses (n,) at which samples with call stacks were interrupted: True drops
     the sample."""
     doubts_full_stacks: bool = False
     """From the first stack of `count.FULL` entries on, two more of each stack's newest are left

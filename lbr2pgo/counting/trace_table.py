@@ -14,7 +14,7 @@ from lbr2pgo.native.key_table import KNOWN_BITS, KeyTable
 from lbr2pgo.native.walk import Reason, Stacks
 from lbr2pgo.support.addresses import (
     RuntimeAddresses,
-    image_addresses,
+    placed_addresses,
     runtime_addresses,
 )
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
@@ -88,7 +88,7 @@ class Traces:
     ends: RuntimeAddresses
     """(n, 2): of the branch."""
     image: U64
-    """(n, 3): image addresses of both, and of the run's end; 0 where they are not in the image."""
+    """(n, 3): placed addresses of both, and of the run's end; 0 where they are not in the image."""
     known: U8
     """As in `BranchCounts`; 0 where nothing is in the image."""
     is_branch: Bools
@@ -99,12 +99,12 @@ class Traces:
     """Branches outside of the spans of `AddressSpaces.bounds`, by file."""
 
     def counts(self) -> tuple[BranchCounts, int]:
-        """The counts in image addresses, and how many branches turned out to lie outside.
+        """The counts in placed addresses, and how many branches turned out to lie outside.
 
         A branch is outside if the spans of `AddressSpaces.bounds` held it but no mapping did.
         """
         values = np.where(self.known[:, None] == 0, np.uint64(0), self.values)
-        from_, to, end = image_addresses(self.image).T
+        from_, to, end = placed_addresses(self.image).T
         late = int(self.values[self._late, 0].sum())
         return aggregate(from_, to, end, self.known, *values.T), late
 
@@ -127,7 +127,7 @@ class Traces:
         outside = np.where(known == FROM, self.ends[rows, 1], self.ends[rows, 0])
         file = self.files.of_addresses(outside)
         values = [*self.values[rows].T]
-        return borders_of(image_addresses(inside), known, file, values, self.files.names)
+        return borders_of(placed_addresses(inside), known, file, values, self.files.names)
 
     @property
     def _late(self) -> Bools:

@@ -1,4 +1,4 @@
-"""Traces in image addresses, each with the verdict on its fall-through and the reason for it."""
+"""Traces in placed addresses, each with the verdict on its fall-through and the reason for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lbr2pgo.model.branch_counts import BRANCH, END, FROM, OUTSIDE, RETURN, TO, 
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow, JudgedRuns, ReplayOptions, Verdict, judge
-from lbr2pgo.support.addresses import ImageAddresses, image_array
+from lbr2pgo.support.addresses import PlacedAddresses, placed_array
 from lbr2pgo.support.arrays import Bools
 
 
@@ -37,7 +37,7 @@ def _touching(counts: BranchCounts, program: Program, function: int | None) -> B
     regions = program.regions
     family = regions.families(np.array([function]))
 
-    def inside(column: ImageAddresses, bit: int) -> Bools:
+    def inside(column: PlacedAddresses, bit: int) -> Bools:
         found: Bools = np.isin(regions.containing(column), family) & counts.has(bit)
         return found
 
@@ -94,7 +94,7 @@ class _Reasons:
 
     def _no_instruction(self, start: int, end: int) -> Iterator[str]:
         for word, address in (("starts", start), ("ends", end)):
-            place = image_array([address])
+            place = placed_array([address])
             if self._instructions.index_of(place)[0] >= 0:
                 continue
             inside = int(self._instructions.covering(place)[0])

@@ -16,7 +16,7 @@ from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.dwarf.debug_info import DebugInfo, InlineFrames
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import INDIRECT, Flow
-from lbr2pgo.support.addresses import ByteRanges
+from lbr2pgo.support.addresses import ByteRanges, ImageAddress
 
 _COUNT_WIDTH = 12
 _BYTES_WIDTH = 30
@@ -31,7 +31,7 @@ def lines(
     if not debug.present:
         yield f"no source locations: {debug.missing_reason}"
     for part in program.regions.families(np.array([function])).tolist():
-        start, end = int(program.regions.start[part]), int(program.regions.end[part])
+        start, end = (ImageAddress(e[part]) for e in (program.regions.start, program.regions.end))
         yield f"{labels.name(start)}: {start:#x}-{end:#x}, {end - start:,} bytes"
         yield from _Part(program, debug, flow, labels, start, end).lines()
 
@@ -45,7 +45,7 @@ class _Part:
         debug: DebugInfo,
         flow: Flow | None,
         labels: BranchLabels,
-        start: int,
+        start: ImageAddress,
         end: int,
     ) -> None:
         whole = ByteRanges.of([(start, end)])

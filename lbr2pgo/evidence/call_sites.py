@@ -1,6 +1,6 @@
 """Call stacks by instruction: as `call_stacks`, for who wants the lines of calls and not functions.
 
->>> sites = CallSites(((1, 0),), (3,), image_array([0x2030, 0x1005]), np.array([-1, -1]))
+>>> sites = CallSites(((1, 0),), (3,), placed_array([0x2030, 0x1005]), np.array([-1, -1]))
 >>> for stack, samples in zip(sites.stacks, sites.count):
 ...     print(*(hex(sites.address[frame]) for frame in stack), samples)
 0x1005 0x2030 3
@@ -17,9 +17,9 @@ from lbr2pgo.evidence.call_stacks import chain_places, is_call_stack, with_chain
 from lbr2pgo.evidence.collector import Finding, Pass, Samples
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.support.addresses import (
-    ImageAddresses,
+    PlacedAddresses,
     RuntimeAddresses,
-    image_array,
+    placed_array,
     runtime_addresses,
 )
 from lbr2pgo.support.arrays import I64, U64, Bools
@@ -30,7 +30,7 @@ from lbr2pgo.support.tables import same_length, seal
 _INSIDE = -1
 
 Frame = tuple[int, int]
-"""An image address and _INSIDE, or 0 and the number of another file (`Pass.outside`)."""
+"""A placed address and _INSIDE, or 0 and the number of another file (`Pass.outside`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class CallSites:
     stacks: tuple[tuple[int, ...], ...]
     """Rows of `address`; outermost caller first."""
     count: tuple[int, ...]
-    address: ImageAddresses
+    address: PlacedAddresses
     """(f,): of different frames: the interrupted instruction, the last byte of a caller's call."""
     file: I64
     """(f,): the other file that the frame is in (`Pass.outside`); below 0: none."""
@@ -124,7 +124,7 @@ class CallSiteCollector:
         return CallSites(
             numbered,
             tuple(total[stack] for stack in stacks),
-            image_array(address for address, _ in frames),
+            placed_array(address for address, _ in frames),
             np.array([file for _, file in frames], np.int64),
         )
 

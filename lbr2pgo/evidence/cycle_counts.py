@@ -36,8 +36,8 @@ from lbr2pgo.evidence.collector import Finding, Samples
 from lbr2pgo.model.branch_counts import sum_by
 from lbr2pgo.native.key_table import KNOWN_BITS, KeyTable
 from lbr2pgo.support.addresses import (
-    ImageAddresses,
-    image_addresses,
+    PlacedAddresses,
+    placed_addresses,
     runtime_addresses,
 )
 from lbr2pgo.support.arrays import I64, U64
@@ -47,11 +47,11 @@ from lbr2pgo.support.tables import same_length, seal, taken
 
 @dataclass(frozen=True, slots=True)
 class CycleCounts:
-    """Columns of equal length, in image addresses; rows unique by the first three and sorted."""
+    """Columns of equal length, in placed addresses; rows unique by the first three and sorted."""
 
-    start: ImageAddresses
+    start: PlacedAddresses
     """First instruction of the run."""
-    end: ImageAddresses
+    end: PlacedAddresses
     """The branch that ends it."""
     cycles: U64
     """How many, or MISSING, or SATURATED."""
@@ -83,7 +83,7 @@ def merge(counts: Sequence[CycleCounts]) -> CycleCounts:
         for name in _COLUMNS
     ]
     keys, sums = sum_by(columns[:3], columns[3:])
-    start, end = map(image_addresses, keys[:2])
+    start, end = map(placed_addresses, keys[:2])
     return CycleCounts(start, end, keys[2], *sums)
 
 
@@ -109,7 +109,7 @@ class CycleCollector:
         self._others += (other.result(),)
 
     def result(self) -> CycleCounts:
-        """The counts in image addresses."""
+        """The counts in placed addresses."""
         keys, values = self._table.rows()
         space = (keys[:, 3] >> np.uint64(KNOWN_BITS)).astype(np.int64)
         runs, inside = self._spaces.runs_to_image(space, runtime_addresses(keys[:, :2]))

@@ -38,7 +38,7 @@ class DuplicateCollector:
         self._others += (other._counts(),)
 
     def result(self) -> BranchCounts | None:
-        """The duplicates in image addresses; None if there are none."""
+        """The duplicates in placed addresses; None if there are none."""
         found = self._counts()
         return found if len(found) else None
 

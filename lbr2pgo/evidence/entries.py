@@ -39,9 +39,9 @@ from lbr2pgo.model.branch_stacks import (
 )
 from lbr2pgo.native import bits
 from lbr2pgo.support.addresses import (
-    ImageAddresses,
+    PlacedAddresses,
     RuntimeAddresses,
-    image_addresses,
+    placed_addresses,
     runtime_addresses,
 )
 from lbr2pgo.support.arrays import I64, U64
@@ -60,8 +60,8 @@ _KEPT = np.uint64(MISPREDICTED | PREDICTED | IN_TRANSACTION | ABORT | _CYCLES)
 class EntryCounts:
     """Entries with an end in the image; columns of equal length, unique by the first five."""
 
-    from_: ImageAddresses
-    to: ImageAddresses
+    from_: PlacedAddresses
+    to: PlacedAddresses
     known: U64
     """FROM and TO: which ends are in the image; the others are 0."""
     file: I64
@@ -92,7 +92,7 @@ def merge(parts: Sequence[EntryCounts]) -> EntryCounts:
 
 def _summed(keys: Sequence[U64], count: U64) -> EntryCounts:
     (from_, to, known, file, flags), (total,) = sum_by(tuple(keys), (count,))
-    ends = image_addresses(from_), image_addresses(to)
+    ends = placed_addresses(from_), placed_addresses(to)
     return EntryCounts(*ends, known, file.astype(np.int64), flags, total)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from lbr2pgo.counting.address_spaces import rows_by
 from lbr2pgo.evidence.collector import Finding, Pass, Samples
 from lbr2pgo.native.row_ids import RowIds
-from lbr2pgo.support.addresses import ImageAddresses, RuntimeAddresses, image_addresses
+from lbr2pgo.support.addresses import PlacedAddresses, RuntimeAddresses, placed_addresses
 from lbr2pgo.support.arrays import U64
 from lbr2pgo.support.tables import same_length, seal
 
@@ -20,7 +20,7 @@ _NEVER = np.uint64(np.iinfo(np.uint64).max)
 class FirstTimes:
     """Ends of branches and when each was first in a sample; (n,) each, ascending by address."""
 
-    address: ImageAddresses
+    address: PlacedAddresses
     time: U64
     """Nanoseconds."""
 
@@ -51,7 +51,7 @@ class FirstTimeCollector:
         image, inside = self._spaces.to_image(space, end)
         self._keep(image[inside], time[inside])
 
-    def _keep(self, address: U64 | ImageAddresses, time: U64) -> None:
+    def _keep(self, address: U64 | PlacedAddresses, time: U64) -> None:
         number = self._ids.number_rows(address, np.zeros_like(address))
         new = np.full(len(self._ids) - len(self._time), _NEVER)
         self._time = np.concatenate([self._time, new])
@@ -65,7 +65,7 @@ class FirstTimeCollector:
         """Of all ends of branches in the program."""
         address = self._ids.rows()[:, 0]
         order = np.argsort(address)
-        return FirstTimes(image_addresses(address[order]), self._time[order])
+        return FirstTimes(placed_addresses(address[order]), self._time[order])
 
 
 FIRST_TIMES = Finding("first times", FirstTimeCollector)

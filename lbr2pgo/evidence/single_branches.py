@@ -22,7 +22,7 @@ from lbr2pgo.model.branch_stacks import (
     type_of,
 )
 from lbr2pgo.sources.base import EventInfo
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses, runtime_addresses
+from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses, runtime_addresses
 from lbr2pgo.support.arrays import U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import same_length, seal
@@ -33,9 +33,9 @@ _MOST_ENTRIES = 2
 
 @dataclass(frozen=True, slots=True)
 class SingleBranches:
-    """Columns of equal length, in image addresses, ascending."""
+    """Columns of equal length, in placed addresses, ascending."""
 
-    address: ImageAddresses
+    address: PlacedAddresses
     taken: U64
     not_taken: U64
 
@@ -94,9 +94,9 @@ def _are_branches(flags: U64) -> Bools:
     return found
 
 
-def _summed(address: ImageAddresses, taken: U64, not_taken: U64) -> SingleBranches:
+def _summed(address: PlacedAddresses, taken: U64, not_taken: U64) -> SingleBranches:
     (unique,), (taken, not_taken) = sum_by((address,), (taken, not_taken))
-    return SingleBranches(image_addresses(unique), taken, not_taken)
+    return SingleBranches(placed_addresses(unique), taken, not_taken)
 
 
 def merge(parts: Sequence[SingleBranches]) -> SingleBranches:

@@ -14,7 +14,7 @@ from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
 from lbr2pgo.counting.bias import neighbours
 from lbr2pgo.evidence.collector import Finding, Samples
 from lbr2pgo.model.branch_counts import sum_by
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses, runtime_addresses
+from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses, runtime_addresses
 from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import same_length, seal
@@ -22,9 +22,9 @@ from lbr2pgo.support.tables import same_length, seal
 
 @dataclass(frozen=True, slots=True)
 class StackEnds:
-    """Branches by image address, ascending; columns of equal length."""
+    """Branches by placed address, ascending; columns of equal length."""
 
-    address: ImageAddresses
+    address: PlacedAddresses
     newest: U64
     """How many stacks begin with it."""
     oldest: U64
@@ -82,7 +82,7 @@ def merge(parts: Sequence[StackEnds]) -> StackEnds:
 
 def _summed(address: U64, newest: U64, oldest: U64) -> StackEnds:
     (unique,), sums = sum_by((address,), (newest, oldest))
-    return StackEnds(image_addresses(unique), *sums)
+    return StackEnds(placed_addresses(unique), *sums)
 
 
 STACK_ENDS = Finding("stack ends", lambda known: StackEndCollector(known.spaces))

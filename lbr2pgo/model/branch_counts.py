@@ -8,7 +8,7 @@ from dataclasses import field, replace
 import numpy as np
 
 from lbr2pgo.native import bits
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses
+from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses
 from lbr2pgo.support.again import repeatable
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.distinct import begins
@@ -36,14 +36,14 @@ OUTSIDE = bits.OUTSIDE
 class BranchCounts:
     """Traces of one image: a branch, and how far execution ran straight on from its target.
 
-    Columns of equal length n, in image addresses. Rows are unique by (from_, to, end, known) and
+    Columns of equal length n, in placed addresses. Rows are unique by (from_, to, end, known) and
     sorted by it, so equal counts are equal arrays; where `known` does not vouch for an address,
     it is 0. Build with `aggregate`.
     """
 
-    from_: ImageAddresses
-    to: ImageAddresses
-    end: ImageAddresses
+    from_: PlacedAddresses
+    to: PlacedAddresses
+    end: PlacedAddresses
     known: U8
     count: U64
     mispredicted: U64
@@ -76,7 +76,7 @@ class BranchCounts:
             (self.from_[rows], self.to[rows], known.astype(np.uint64)),
             (self.count[rows], self.mispredicted[rows], self.prediction_unknown[rows]),
         )
-        from_, to = map(image_addresses, keys[:2])
+        from_, to = map(placed_addresses, keys[:2])
         nowhere = np.zeros(len(from_), np.int64)
         return Branches(from_, to, keys[2].astype(np.uint8), nowhere, *sums)
 
@@ -84,7 +84,7 @@ class BranchCounts:
         """Fall-through ranges, summed over `from_`."""
         rows = self.has(TO | END)
         keys, sums = sum_by((self.to[rows], self.end[rows]), (self.count[rows],))
-        return Runs(*map(image_addresses, keys), *sums)
+        return Runs(*map(placed_addresses, keys), *sums)
 
     @repeatable
     def rows(self) -> Iterator[str]:
@@ -97,8 +97,8 @@ class BranchCounts:
 class Branches:
     """Taken branches, unique by (from_, to, known, file), sorted by it."""
 
-    from_: ImageAddresses
-    to: ImageAddresses
+    from_: PlacedAddresses
+    to: PlacedAddresses
     known: U8
     """FROM and TO: which ends are in the image; the others are 0."""
     file: I64
@@ -119,8 +119,8 @@ class Branches:
 class Runs:
     """Fall-through ranges, closed on the starts of their first and last instruction."""
 
-    start: ImageAddresses
-    end: ImageAddresses
+    start: PlacedAddresses
+    end: PlacedAddresses
     count: U64
 
     def __len__(self) -> int:
@@ -154,9 +154,9 @@ def sum_by(keys: Sequence[U64], values: Sequence[U64]) -> tuple[tuple[U64, ...],
 
 
 def aggregate(
-    from_: ImageAddresses,
-    to: ImageAddresses,
-    end: ImageAddresses,
+    from_: PlacedAddresses,
+    to: PlacedAddresses,
+    end: PlacedAddresses,
     known: U8,
     count: U64,
     mispredicted: U64,
@@ -182,9 +182,9 @@ def aggregate(
     values = (count[rows], mispredicted[rows], unknown[rows])
     keys, sums = sum_by((*columns, bits.astype(np.uint64)), values)
     return BranchCounts(
-        from_=image_addresses(keys[0]),
-        to=image_addresses(keys[1]),
-        end=image_addresses(keys[2]),
+        from_=placed_addresses(keys[0]),
+        to=placed_addresses(keys[1]),
+        end=placed_addresses(keys[2]),
         known=keys[3].astype(np.uint8),
         count=sums[0],
         mispredicted=sums[1],
@@ -197,7 +197,7 @@ def aggregate(
 def no_counts(build_id: str | None) -> BranchCounts:
     """Nothing, of a build."""
     none = np.zeros(0, np.uint64)
-    at = image_addresses(none)
+    at = placed_addresses(none)
     return aggregate(at, at, at, none.astype(np.uint8), none, none, build_id=build_id)
 
 

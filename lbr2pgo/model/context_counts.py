@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.tables import table
 
@@ -18,7 +18,7 @@ class Callers:
 
     parent: I64
     """-1 for the root."""
-    call: ImageAddresses
+    call: PlacedAddresses
     """Image address of the call instruction; 0 for the root, above which nothing is known."""
 
     def __post_init__(self) -> None:
@@ -41,8 +41,8 @@ class ContextRuns:
 
     node: I64
     """The callers of the function in which it ran (inlined functions don't count)."""
-    start: ImageAddresses
-    end: ImageAddresses
+    start: PlacedAddresses
+    end: PlacedAddresses
     count: U64
 
 
@@ -52,16 +52,16 @@ class ContextBranches:
 
     node: I64
     """The callers of the function in which the branch is; 0 for those from outside."""
-    from_: ImageAddresses
+    from_: PlacedAddresses
     """0 for those from outside."""
     has_source: Bools
-    to: ImageAddresses
+    to: PlacedAddresses
     count: U64
 
 
 @dataclass(frozen=True, slots=True)
 class ContextCounts:
-    """Counts of one image by calling context, in image addresses."""
+    """Counts of one image by calling context, in placed addresses."""
 
     callers: Callers
     runs: ContextRuns

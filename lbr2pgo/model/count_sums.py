@@ -7,10 +7,10 @@ one host of ten that was sampled. What weights make of the counts is rounded onc
 >>> import numpy as np
 >>> from fractions import Fraction
 >>> from lbr2pgo.model.branch_counts import BRANCH, FROM, TO, aggregate
->>> from lbr2pgo.support.addresses import image_addresses
+>>> from lbr2pgo.support.addresses import placed_addresses
 >>> def host(count):
 ...     known, rest = np.array([FROM | TO | BRANCH], np.uint8), np.zeros(1, np.uint64)
-...     at = image_addresses(np.array([16], np.uint64))
+...     at = placed_addresses(np.array([16], np.uint64))
 ...     return aggregate(at, at, at, known, np.array([count], np.uint64), rest, build_id="aa")
 >>> sums = CountSums()
 >>> sums.add(host(3), Fraction(1, 2))
@@ -32,7 +32,7 @@ import numpy as np
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import BranchCounts, aggregate
 from lbr2pgo.native.key_table import KeyTable
-from lbr2pgo.support.addresses import image_addresses
+from lbr2pgo.support.addresses import placed_addresses
 from lbr2pgo.support.arrays import U8, U64
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.sums import LIMIT, TooManyError, exact_sum
@@ -122,7 +122,7 @@ class _BuildSums:
         parts = [_scaled(each.table, factors[w]) for w, each in sorted(self._by_weight.items())]
         keys, values = (np.concatenate(columns) for columns in zip(*parts, strict=True))
         known: U8 = (keys[:, 3] & np.uint64(_PRESENT - 1)).astype(np.uint8)
-        from_, to, end = image_addresses(keys[:, :3]).T
+        from_, to, end = placed_addresses(keys[:, :3]).T
         exact = aggregate(from_, to, end, known, *values.T, build_id=self._build_id)
         counts = _divided(exact, shared)
         return replace(counts, tallies=self._tallies(counts))

@@ -9,7 +9,7 @@ import numpy as np
 
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import sum_by
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses
+from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses
 from lbr2pgo.support.arrays import U64
 from lbr2pgo.support.sums import exact_sum, refuse_too_many
 from lbr2pgo.support.tables import ascending, table
@@ -17,9 +17,9 @@ from lbr2pgo.support.tables import ascending, table
 
 @table
 class InstructionCounts:
-    """Samples by where they interrupted the program; image addresses, ascending."""
+    """Samples by where they interrupted the program; placed addresses, ascending."""
 
-    address: ImageAddresses
+    address: PlacedAddresses
     count: U64
     build_id: str | None = None
     tallies: Mapping[str, int] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class InstructionCounts:
 
 
 def aggregate(
-    address: ImageAddresses,
+    address: PlacedAddresses,
     count: U64,
     *,
     build_id: str | None = None,
@@ -51,7 +51,7 @@ def aggregate(
     refuse_too_many(count)
     rows = count > 0
     (address_,), (count,) = sum_by((address[rows],), (count[rows],))
-    return InstructionCounts(image_addresses(address_), count, build_id, dict(tallies or {}))
+    return InstructionCounts(placed_addresses(address_), count, build_id, dict(tallies or {}))
 
 
 def merge(counts: Sequence[InstructionCounts]) -> InstructionCounts:

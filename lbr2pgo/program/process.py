@@ -1,4 +1,4 @@
-"""`Process`: several images as one program, each with a slot of its own among image addresses.
+"""`Process`: several images as one program, each with a slot of its own.
 
 What is asked of a program works on all of its images at once: a call from one into another is a
 call like any other. `support.addresses.in_file` gives the address in its own file.
@@ -20,10 +20,15 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import (
     SLOT_BITS,
     SLOT_SIZE,
+    ImageAddress,
     ImageAddresses,
+    PlacedAddress,
+    PlacedAddresses,
     image_addresses,
     in_file,
+    placed,
     slot_of,
+    unplaced,
 )
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.dataclass import dataclass
@@ -45,11 +50,6 @@ class Part:
     is_named: bool = False
     """Somebody asked for it."""
 
-    @property
-    def place(self) -> np.uint64:
-        """What its addresses are moved by."""
-        return np.uint64(self.slot * SLOT_SIZE)
-
 
 class Process(Program):
     """A program with its libraries; `image` and symbols by name are the program's."""
@@ -60,11 +60,11 @@ class Process(Program):
         self.parts = tuple(parts)
         self._by_slot = {part.slot: part for part in parts}
 
-    def part_of(self, address: int) -> Part:
+    def part_of(self, address: PlacedAddress) -> Part:
         """The image that an address is of."""
         return self._by_slot[slot_of(address)]
 
-    def file_of(self, address: int) -> tuple[Program, int]:
+    def file_of(self, address: PlacedAddress) -> tuple[Program, ImageAddress]:
         """The file that an address is of, and what it is there."""
         return self.part_of(address).program, in_file(address)
 
@@ -90,18 +90,14 @@ class Process(Program):
             own = regions[(regions >= first) & (regions < past)] - first
             if len(own):
                 decoded = part.program._decode_new(own)
-                table = table.merged(_moved(decoded, part))
+                table = table.merged(_placed(decoded, part.slot))
             first = past
         return table
 
 
-def _moved(table: InstructionTable, part: Part) -> InstructionTable:
-    target = np.where(table.has_target, table.target + part.place, np.uint64(0))
-    return replace(
-        table,
-        address=image_addresses(table.address + part.place),
-        target=image_addresses(target),
-    )
+def _placed(table: InstructionTable, slot: int) -> InstructionTable:
+    address, target = (placed(image_addresses(c), slot) for c in (table.address, table.target))
+    return replace(table, address=address, target=np.where(table.has_target, target, np.uint64(0)))
 
 
 @dataclass(frozen=True)
@@ -149,11 +145,11 @@ class _JoinedFunctions(Functions):
 def _joined(parts: Sequence[Part], functions: Sequence[Functions]) -> Functions:
     pieces = tuple(zip(parts, functions, strict=True))
     start, end, entry = (
-        image_addresses(np.concatenate([getattr(f, name) + part.place for part, f in pieces]))
+        np.concatenate([placed(getattr(each, name), part.slot) for part, each in pieces])
         for name in ("start", "end", "entry")
     )
     stubs = {
-        address + int(part.place): name
+        address + part.slot * SLOT_SIZE: name
         for part, each in pieces
         for address, name in each.stubs.items()
     }
@@ -179,7 +175,7 @@ class _JoinedDebugInfo:
     def missing_reason(self) -> str:
         return self._parts[0][1].missing_reason  # libraries have none mostly
 
-    def frames(self, addresses: ImageAddresses) -> InlineFrames:
+    def frames(self, addresses: PlacedAddresses) -> InlineFrames:
         answers = [(rows, debug.frames(own)) for debug, rows, own in self._asked(addresses)]
         lengths = np.zeros(len(addresses), np.int64)
         for rows, each in answers:
@@ -198,7 +194,7 @@ class _JoinedDebugInfo:
             files += each.files
         return InlineFrames(offsets, **numbers, names=tuple(names), files=tuple(files))
 
-    def lines(self, addresses: ImageAddresses) -> Lines:
+    def lines(self, addresses: PlacedAddresses) -> Lines:
         file = np.full(len(addresses), -1, np.int32)
         line, discriminator, column = np.zeros((3, len(addresses)), np.uint32)
         files: list[str] = []
@@ -210,16 +206,16 @@ class _JoinedDebugInfo:
             files += each.files
         return Lines(file, line, discriminator, column, tuple(files))
 
-    def origins(self, addresses: ImageAddresses) -> dict[str, Origin]:
+    def origins(self, addresses: PlacedAddresses) -> dict[str, Origin]:
         found: dict[str, Origin] = {}
         for debug, _, own in self._asked(addresses):
             found |= debug.origins(own)
         return found
 
-    def _asked(self, addresses: ImageAddresses) -> Iterator[tuple[CodeInfo, I64, ImageAddresses]]:
+    def _asked(self, addresses: PlacedAddresses) -> Iterator[tuple[CodeInfo, I64, ImageAddresses]]:
         """Each image that addresses (n,) are of: which of them, and what they are there."""
         slots = addresses >> np.uint64(SLOT_BITS)
         for part, debug in self._parts:
             rows = np.flatnonzero(slots == part.slot)
             if len(rows):
-                yield debug, rows, image_addresses(addresses[rows] - part.place)
+                yield debug, rows, unplaced(addresses[rows], part.slot)

@@ -24,7 +24,13 @@ from lbr2pgo.program.elf.kernel import anchored
 from lbr2pgo.program.elf.plt import stub_names
 from lbr2pgo.program.elf.symbols import Symbols, has_symbol_table, read_symbols
 from lbr2pgo.program.pseudo_probes import PseudoProbes, open_probes
-from lbr2pgo.support.addresses import ByteRanges, ImageAddress, ImageAddresses, image_array
+from lbr2pgo.support.addresses import (
+    ByteRanges,
+    ImageAddress,
+    PlacedAddress,
+    PlacedAddresses,
+    image_array,
+)
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.distinct import distinct
 
@@ -55,9 +61,9 @@ class Program:
 
         return DebugInfo(self.debug_files)
 
-    def file_of(self, address: int) -> tuple[Program, int]:
-        """The file that an image address is of, and the address there."""
-        return self, address
+    def file_of(self, address: PlacedAddress) -> tuple[Program, ImageAddress]:
+        """The file that a placed address is of, and the address there."""
+        return self, ImageAddress(address)
 
     @cached_property
     def debug_files(self) -> DebugFiles:
@@ -121,7 +127,7 @@ class Program:
 
         return read_frame_ranges(self.image)
 
-    def instructions_for(self, addresses: ImageAddresses) -> InstructionTable:
+    def instructions_for(self, addresses: PlacedAddresses) -> InstructionTable:
         """Instructions of the regions that hold these addresses, fragments and parents included.
 
         Addresses outside the code are passed over. What is decoded once is kept.
@@ -132,7 +138,7 @@ class Program:
             return self._decoded
         return self._decoded.within(self.regions.ranges.take(regions))
 
-    def instructions_once(self, addresses: ImageAddresses) -> InstructionTable:
+    def instructions_once(self, addresses: PlacedAddresses) -> InstructionTable:
         """The same, but what is decoded for it is not kept."""
         regions = self._families_of(addresses)
         known = self._is_decoded[regions]
@@ -141,7 +147,7 @@ class Program:
         kept = self._decoded.within(self.regions.ranges.take(regions[known]))
         return kept.merged(self._decode_new(regions[~known]))
 
-    def _families_of(self, addresses: ImageAddresses) -> I64:
+    def _families_of(self, addresses: PlacedAddresses) -> I64:
         found = distinct(self.regions.containing(addresses))
         return self.regions.families(found[found >= 0])
 

@@ -20,7 +20,7 @@ from lbr2pgo.program.code.regions import code_ranges
 from lbr2pgo.program.elf.debug_files import DebugFiles
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.symbols import STT_NOTYPE, Symbols
-from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_addresses
+from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, PlacedAddresses, image_addresses
 from lbr2pgo.support.arrays import I32, I64, U8, U32, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import begins, place_of
@@ -157,12 +157,12 @@ class ProbeTable:
             self.attributes[kept], self.discriminator[kept], self.tree,
         )  # fmt: skip
 
-    def at(self, addresses: ImageAddresses) -> tuple[I64, I64]:
+    def at(self, addresses: PlacedAddresses) -> tuple[I64, I64]:
         """First row of each address, and the one behind its last."""
         first = np.searchsorted(self.address, addresses, side="left")
         return first, np.searchsorted(self.address, addresses, side="right")
 
-    def call_at(self, addresses: ImageAddresses) -> I64:
+    def call_at(self, addresses: PlacedAddresses) -> I64:
         """Row of the call probe at each address, the first of several; -1 where there is none."""
         calls = np.flatnonzero(self.is_call)
         at = place_of(addresses, self.address[calls])

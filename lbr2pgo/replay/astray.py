@@ -15,14 +15,14 @@ import numpy as np
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, Branches, aggregate
 from lbr2pgo.model.waterfall import merge
 from lbr2pgo.program.code.instructions import InstructionTable
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import U8, U64, Bools
 from lbr2pgo.support.sums import exact_sum
 from lbr2pgo.support.tables import taken
 
 
 def lead_astray(
-    from_: ImageAddresses, to: ImageAddresses, known: U8, instructions: InstructionTable
+    from_: PlacedAddresses, to: PlacedAddresses, known: U8, instructions: InstructionTable
 ) -> Bools:
     """(n,): which branches start at a direct branch that goes elsewhere."""
     place = instructions.index_of(from_)

@@ -9,7 +9,7 @@ import numpy as np
 from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.program.code.cfg import EdgeKind, FunctionCFG
 from lbr2pgo.replay.replay import Flow
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.tables import seal
 
@@ -71,7 +71,7 @@ def on_edges(flow: Flow, cfg: FunctionCFG, values: U64) -> U64:
     return np.array([seen.get(pair, 0) for pair in wanted], dtype=np.uint64)
 
 
-def _within(addresses: ImageAddresses, ends: ImageAddresses) -> Bools:
+def _within(addresses: PlacedAddresses, ends: PlacedAddresses) -> Bools:
     """Which lie between the first and the last of some: quick, where there are many."""
     if not len(ends):
         return np.zeros(len(addresses), np.bool_)

@@ -15,7 +15,7 @@ import numpy as np
 
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
-from lbr2pgo.support.addresses import ImageAddresses, image_array
+from lbr2pgo.support.addresses import PlacedAddresses, placed_array
 from lbr2pgo.support.arrays import I64, Bools
 
 FUSED = "branches_fused"
@@ -40,7 +40,7 @@ def unfused(counts: BranchCounts, instructions: InstructionTable) -> tuple[Branc
         return counts, 0
     from_, left = _replaced(counts.from_, counts.has(FROM | TO | BRANCH), moved, counts.to)
     ends = {source: target for (source, _), target in moved.items()}
-    end = image_array(ends.get(address, address) for address in counts.end.tolist())
+    end = placed_array(ends.get(address, address) for address in counts.end.tolist())
     end = np.where(counts.has(END), end, counts.end)
     values = (counts.count, counts.mispredicted, counts.prediction_unknown)
     merged = aggregate(
@@ -51,7 +51,7 @@ def unfused(counts: BranchCounts, instructions: InstructionTable) -> tuple[Branc
 
 
 def _moved(
-    sources: ImageAddresses, targets: ImageAddresses, instructions: InstructionTable
+    sources: PlacedAddresses, targets: PlacedAddresses, instructions: InstructionTable
 ) -> dict[tuple[int, int], int]:
     """The branch that is meant, by the (source, target) that was recorded, where that is none."""
     first = instructions.index_of(sources)
@@ -82,7 +82,7 @@ def next_branches(first: I64, instructions: InstructionTable) -> I64:
     return found
 
 
-def _goes_to(instructions: InstructionTable, at: I64, targets: ImageAddresses) -> Bools:
+def _goes_to(instructions: InstructionTable, at: I64, targets: PlacedAddresses) -> Bools:
     """Whether these instructions are conditional branches to these targets."""
     is_cond = instructions.kind[at] == Kind.COND
     found: Bools = is_cond & instructions.has_target[at] & (instructions.target[at] == targets)
@@ -90,13 +90,13 @@ def _goes_to(instructions: InstructionTable, at: I64, targets: ImageAddresses) -
 
 
 def _replaced(
-    column: ImageAddresses,
+    column: PlacedAddresses,
     rows: Bools,
     moved: Mapping[tuple[int, int], int],
-    targets: ImageAddresses,
-) -> tuple[ImageAddresses, Bools]:
+    targets: PlacedAddresses,
+) -> tuple[PlacedAddresses, Bools]:
     """The column with the sources of `moved` replaced, and which rows were."""
     pairs = zip(column.tolist(), targets.tolist(), strict=True)
-    new = image_array(moved.get(pair, pair[0]) for pair in pairs)
+    new = placed_array(moved.get(pair, pair[0]) for pair in pairs)
     changed: Bools = rows & (new != column)
     return np.where(changed, new, column), changed

@@ -26,7 +26,7 @@ from lbr2pgo.program.jit.perf_map import read_perf_map
 from lbr2pgo.program.jit.pieces import SeenBranches
 from lbr2pgo.program.process import Part
 from lbr2pgo.sources.base import Source, StackSource
-from lbr2pgo.support.addresses import SLOT_SIZE, image_addresses
+from lbr2pgo.support.addresses import SLOT_SIZE, image_addresses, unplaced
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.errors import InputError
 
@@ -88,8 +88,8 @@ def seen_in(counts: BranchCounts, slot: int) -> SeenBranches:
     has_target = branches.known[rows] & TO != 0
     target = np.where(has_target, branches.to[rows] - place, np.uint64(0))
     return SeenBranches(
-        image_addresses(ends - place),
-        image_addresses(branches.from_[rows] - place),
+        unplaced(ends, slot),
+        unplaced(branches.from_[rows], slot),
         image_addresses(target),
         has_target,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lbr2pgo.program.program import Program
-from lbr2pgo.support.addresses import ByteRanges, ImageAddresses
+from lbr2pgo.support.addresses import ByteRanges, PlacedAddresses
 from lbr2pgo.support.arrays import Bools
 
 
@@ -23,14 +23,14 @@ def disassembled_by_llvm(program: Program) -> ByteRanges:
     return ByteRanges.of(sorted(ranges))
 
 
-def code_of_llvm(program: Program) -> Callable[[ImageAddresses], Bools]:
+def code_of_llvm(program: Program) -> Callable[[PlacedAddresses], Bools]:
     """Judges addresses (n,): whether llvm-profgen knows an instruction that starts there.
 
     LLVM: llvm/tools/llvm-profgen/ProfiledBinary.h, addressIsCode.
     """
     ranges = disassembled_by_llvm(program)
 
-    def is_code(addresses: ImageAddresses) -> Bools:
+    def is_code(addresses: PlacedAddresses) -> Bools:
         is_start = program.instructions_for(addresses).index_of(addresses) >= 0
         found: Bools = is_start & (ranges.around(addresses) >= 0)
         return found

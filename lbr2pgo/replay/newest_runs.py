@@ -24,7 +24,7 @@ import numpy as np
 
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import BRANCH, END, TO, BranchCounts, Runs, aggregate
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.distinct import distinct, place_of
 from lbr2pgo.support.intervals import numbers_in
@@ -86,7 +86,7 @@ def _missing(counts: BranchCounts, runs: Runs, open_: I64) -> U64:
     return _apportioned(missing, counts.count[open_], sizes)
 
 
-def _sums_at(places: ImageAddresses, at: ImageAddresses, counts: U64) -> U64:
+def _sums_at(places: PlacedAddresses, at: PlacedAddresses, counts: U64) -> U64:
     """The sums of counts at each of some ascending places."""
     return sums_at(place_of(at, places), counts, len(places))
 

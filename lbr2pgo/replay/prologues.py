@@ -13,15 +13,15 @@ from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.elf.symbols import STT_FUNC
 from lbr2pgo.program.program import Program
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import Bools
 from lbr2pgo.support.distinct import distinct
 
 
 def in_prologue_or_epilogue(
-    addresses: ImageAddresses, program: Program, debug: DebugInfo, *, by_probes: bool = True
+    addresses: PlacedAddresses, program: Program, debug: DebugInfo, *, by_probes: bool = True
 ) -> Bools:
-    """Which image addresses (n,) are where llvm-profgen expects an incomplete frame.
+    """Which placed addresses (n,) are where llvm-profgen expects an incomplete frame.
 
     That is at a function's first two instructions, at a return, and at the one before it.
     `by_probes` says that it looks at the program's pseudo probes, if there are any.
@@ -42,8 +42,8 @@ def in_prologue_or_epilogue(
 
 
 def _function_starts(
-    addresses: ImageAddresses, program: Program, debug: DebugInfo, *, by_probes: bool
-) -> ImageAddresses:
+    addresses: PlacedAddresses, program: Program, debug: DebugInfo, *, by_probes: bool
+) -> PlacedAddresses:
     """Where functions start; where probes are looked at also those that only symbols know.
 
     LLVM 22: tools/llvm-profgen/ProfiledBinary.cpp, loadSymbolsFromSymtab.
@@ -54,5 +54,5 @@ def _function_starts(
     symbols = program.probes.symbols
     starts = symbols.start[(symbols.kind == STT_FUNC) & (symbols.size > 0)]
     outside = starts[described.containing(starts) < 0]
-    found: ImageAddresses = np.concatenate((described.range_start, outside))
+    found: PlacedAddresses = np.concatenate((described.range_start, outside))
     return found

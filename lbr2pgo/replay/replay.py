@@ -24,7 +24,7 @@ from lbr2pgo.program.code.instructions import CALLS, InstructionTable, Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.astray import ended_astray, without_astray
 from lbr2pgo.replay.fusion import FUSED, unfused
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
@@ -262,13 +262,13 @@ def _patched(
     return {"runs_patched": int(judged.runs.count[valid & over].sum())}
 
 
-def _touched(counts: BranchCounts) -> ImageAddresses:
-    """Every image address that the counts name, once."""
+def _touched(counts: BranchCounts) -> PlacedAddresses:
+    """Every placed address that the counts name, once."""
     columns = ((counts.from_, FROM), (counts.to, TO), (counts.end, END))
     return distinct(np.concatenate([column[counts.has(bit)] for column, bit in columns]))
 
 
-def _places(instructions: InstructionTable, addresses: ImageAddresses, known: Bools) -> I64:
+def _places(instructions: InstructionTable, addresses: PlacedAddresses, known: Bools) -> I64:
     return np.where(known, instructions.index_of(addresses), -1)
 
 

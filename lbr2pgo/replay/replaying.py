@@ -47,7 +47,7 @@ from lbr2pgo.replay.replay import Flow, ReplayOptions, replay
 from lbr2pgo.replay.replayed import Look, Replayed
 from lbr2pgo.replay.unlogged import unlogged
 from lbr2pgo.sources.base import Source, SourceInfo, StackSource
-from lbr2pgo.support.addresses import SLOT_BITS
+from lbr2pgo.support.addresses import SLOT_BITS, image_addresses
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.errors import InputError
@@ -249,7 +249,8 @@ def with_parts(program: Program, beside: Sequence[Part], counts: BranchCounts) -
 
 def _branches(program: Program) -> CodeBranches:
     table = program.branches
-    return CodeBranches(table.address, table.target, table.has_target)
+    address, target = image_addresses(table.address), image_addresses(table.target)
+    return CodeBranches(address, target, table.has_target)
 
 
 def damage_of(source: Source) -> Iterator[str]:

@@ -49,7 +49,7 @@ from lbr2pgo.reports.placed_profiles import read_inputs
 from lbr2pgo.reports.source_files import Moved, SourceFiles
 from lbr2pgo.reports.source_text import source_table
 from lbr2pgo.reports.summary import summary
-from lbr2pgo.support.addresses import image_addresses, image_array, in_file
+from lbr2pgo.support.addresses import PlacedAddress, placed_addresses, placed_array, shown
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.resembling import did_you_mean
@@ -211,7 +211,7 @@ def details_of(gathered: Gathered) -> tuple[tuple[str, str], ...]:
 def _ran(evidence: Evidence) -> RanFunctions:
     table, regions = hot_functions.hot_functions(evidence, None), evidence.program.regions
     start = np.array(table.placed_column("address"), np.uint64)
-    functions = regions.containing(image_addresses(start))
+    functions = regions.containing(placed_addresses(start))
     pieces = np.flatnonzero(np.isin(regions.parent, functions)).tolist()
     found: dict[int, list[tuple[int, int]]] = {int(f): [] for f in functions.tolist()}
     for piece in sorted(pieces, key=lambda piece: piece != regions.parent[piece]):
@@ -225,7 +225,7 @@ def _timings(evidence: Evidence, options: ReportOptions) -> tuple[Timing, ...]:
     asked = options.function
     blocks = latency.timed_blocks(evidence, None if asked else most)
     if asked is not None:  # a block's address puts it first
-        blocks.sort(key=lambda run: f"{in_file(run.start):#x}" != asked.lower())
+        blocks.sort(key=lambda run: shown(run.start) != asked.lower())
     loops = latency.timed_loops(evidence, most)
     return (
         *(timing(evidence, run, is_loop=False) for run in blocks[:most]),
@@ -235,7 +235,7 @@ def _timings(evidence: Evidence, options: ReportOptions) -> tuple[Timing, ...]:
 
 def timing(evidence: Evidence, run: TimedRun, *, is_loop: bool) -> Timing:
     """A timed block or loop, for a chart."""
-    start = image_array([run.start])
+    start = placed_array([run.start])
     times = run.times
     return Timing(
         name=_place(evidence, run.start),
@@ -252,7 +252,7 @@ def timing(evidence: Evidence, run: TimedRun, *, is_loop: bool) -> Timing:
     )
 
 
-def _place(evidence: Evidence, address: int) -> str:
+def _place(evidence: Evidence, address: PlacedAddress) -> str:
     """`function+0x12`."""
     regions = evidence.program.regions
     region = int(regions.containing(np.array([address], dtype=np.uint64))[0])
@@ -295,7 +295,7 @@ def _views(evidence: Evidence, options: ReportOptions) -> Iterator[FunctionView]
 def _opener(evidence: Evidence, options: ReportOptions) -> Callable[[int], FunctionView | None]:
     def opened(start: int) -> FunctionView | None:
         shares, regions = dict(hottest_regions(evidence, None)), evidence.program.regions
-        region = int(regions.containing(image_array([start]))[0])
+        region = int(regions.containing(placed_array([start]))[0])
         if region < 0 or int(regions.start[region]) != start or region not in shares:
             return None
         files = source_files(evidence, options)
@@ -327,7 +327,7 @@ def view_of(
 
 
 def _source(evidence: Evidence, region: int, name: str, files: SourceFiles) -> Table:
-    file, _ = evidence.program.file_of(int(evidence.program.regions.start[region]))
+    file, _ = evidence.program.file_of(PlacedAddress(evidence.program.regions.start[region]))
     files = replace(files, build_id=file.image.build_id)
     inside = evidence.of_function(region).concerns(evidence.flow.instructions.address)
     origins = evidence.debug.origins(evidence.flow.instructions.address[inside])
@@ -343,7 +343,7 @@ def _graph(evidence: Evidence, graph: FlowGraph) -> FunctionGraph:
         function_view.heat(graph.block_count), lines,
     )  # fmt: skip
     blocks = (
-        GraphBlock(start, end, count, heat, f"{in_file(start):#x} {line or ''}".strip())
+        GraphBlock(start, end, count, heat, f"{shown(start)} {line or ''}".strip())
         for start, end, count, heat, line in zip(*columns, strict=True)
     )
     edges = (

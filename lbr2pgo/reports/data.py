@@ -43,7 +43,7 @@ from lbr2pgo.analyses.table import Column, Table, Unit, Value, written
 from lbr2pgo.model.waterfall import row_as_json
 from lbr2pgo.reports.model import CallNode, FunctionView, Report, Timing
 from lbr2pgo.reports.readable import cpp_names
-from lbr2pgo.support.addresses import in_file
+from lbr2pgo.support.addresses import shown
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.printable import printable
 
@@ -132,20 +132,19 @@ def _table(table: Table) -> dict[str, object]:
 
 def _timing(timing: Timing) -> dict[str, object]:
     before = None if timing.before is None else _timing(timing.before)
-    ends = {"start": f"{in_file(timing.start):#x}", "end": f"{in_file(timing.end):#x}"}
+    ends = {"start": shown(timing.start), "end": shown(timing.end)}
     return asdict(timing) | ends | {"before": before}
 
 
 def _function(view: FunctionView) -> dict[str, object]:
     return {
         "name": view.name,
-        "start": f"{in_file(view.start):#x}",
+        "start": shown(view.start),
         "share": view.share,
         "code": _table(view.code),
         "source": None if view.source is None else _table(view.source),
         "blocks": [
-            asdict(block)
-            | {"start": f"{in_file(block.start):#x}", "end": f"{in_file(block.end):#x}"}
+            asdict(block) | {"start": shown(block.start), "end": shown(block.end)}
             for block in view.graph.blocks
         ],
         "edges": [asdict(edge) for edge in view.graph.edges],

@@ -14,6 +14,7 @@ from lbr2pgo.analyses.code_profile import CodeProfile
 from lbr2pgo.analyses.distributions import Mode
 from lbr2pgo.analyses.table import Table
 from lbr2pgo.model import waterfall
+from lbr2pgo.support.addresses import PlacedAddress
 from lbr2pgo.support.dataclass import dataclass
 
 
@@ -27,9 +28,9 @@ class Timing:
     name: str
     """`function+0x12` or the like."""
     line: str | None
-    start: int
+    start: PlacedAddress
     """Image address of the block's first instruction."""
-    end: int
+    end: PlacedAddress
     """Image address of the branch that ends it."""
     cycles: tuple[int, ...]
     count: tuple[int, ...]
@@ -51,8 +52,8 @@ class Timing:
 class GraphBlock:
     """One block of a function's graph."""
 
-    start: int
-    end: int
+    start: PlacedAddress
+    end: PlacedAddress
     """First address behind it."""
     count: int
     heat: float
@@ -89,7 +90,7 @@ class FunctionView:
     """One function: its annotated code and its graph."""
 
     name: str
-    start: int
+    start: PlacedAddress
     share: float
     """Of all instructions executed, in samples."""
     code: Table
@@ -162,7 +163,7 @@ class Report:
     first: tuple[str, ...] = ()
     """Names of the tables that are worth the first look; as `summary`."""
     summary_places: tuple[int | str | None, ...] = ()
-    """What each of them is about: an image address, a table's name, or nothing of its own."""
+    """What each of them is about: a placed address, a table's name, or nothing of its own."""
     ran: RanFunctions | None = None
     """None where nobody asked."""
     call_graph_before: CallNode | None = None

@@ -11,7 +11,7 @@ from lbr2pgo.analyses import hot_functions, mispredictions
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.gains import Gain, GainKind, gains
 from lbr2pgo.analyses.table import Table, Value, percentage
-from lbr2pgo.support.addresses import image_array
+from lbr2pgo.support.addresses import placed_array
 from lbr2pgo.support.counted import counted
 from lbr2pgo.support.dataclass import dataclass
 
@@ -35,7 +35,7 @@ _WAYS = {
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One answer, and what it is about: an image address, a table's name, or nothing."""
+    """One answer, and what it is about: a placed address, a table's name, or nothing."""
 
     text: str
     place: int | str | None = None
@@ -127,7 +127,7 @@ def _largest(evidence: Evidence, found: Sequence[Gain]) -> Iterator[Sentence]:
     if not found:
         return
     first, *others = found
-    place = evidence.names.of(image_array([first.largest]))
+    place = evidence.names.of(placed_array([first.largest]))
     at = f"{place.function[0]}{_at(place.line[0])}"
     text = _WAYS[first.kind].format(share=percentage(first.share))
     also = [f"{gain.kind} {percentage(gain.share)}" for gain in others]

@@ -46,7 +46,7 @@ from lbr2pgo.sources.base import (
 from lbr2pgo.sources.code_addresses import are_code
 from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader
 from lbr2pgo.support import headway
-from lbr2pgo.support.addresses import ImageAddresses, are_of_kernel, image_addresses
+from lbr2pgo.support.addresses import PlacedAddresses, are_of_kernel, image_addresses
 from lbr2pgo.support.arrays import U8, U64, Bools
 from lbr2pgo.support.distinct import begins
 from lbr2pgo.support.sums import exact_sum, refuse_too_many
@@ -99,9 +99,9 @@ def _may_begin_row(line: bytes) -> bool:
 class _Traces:
     """Columns as in `BranchCounts`, in any order, with zero counts."""
 
-    from_: ImageAddresses
-    to: ImageAddresses
-    end: ImageAddresses
+    from_: PlacedAddresses
+    to: PlacedAddresses
+    end: PlacedAddresses
     known: U8
     count: U64
     mispredicted: U64

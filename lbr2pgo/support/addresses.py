@@ -1,15 +1,19 @@
 """Addresses by what they count from; a type checker tells them apart, and nothing at run time.
 
-A *run-time address* is what a process sees, an *image address* what the ELF file is linked for, a
-*file offset* where the byte stands in the file. Arrays of each have an element type of their own,
-which taking rows, sorting and joining keep. Adding and subtracting do not: who does that says what
-comes out, with the functions below.
+Where several images count as one program, each has a *slot*: a number that its image addresses get
+in front, which makes *placed addresses* of them. The program itself has slot 0, so an image address
+may stand wherever a placed one may, and never the other way round. What was counted is placed; it
+may be looked up in tables of one file, which hold nothing of others. What reads a file's bytes
+takes image addresses, and `shown` is how people see both.
+
+Arrays of each have an element type of their own, which taking rows, sorting and joining keep.
+Adding and subtracting do not: who does that says what comes out, with the functions below.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NewType, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,36 +23,47 @@ from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.intervals import interval_of
 from lbr2pgo.support.tables import same_length, seal
 
-RuntimeAddress = NewType("RuntimeAddress", int)
-ImageAddress = NewType("ImageAddress", int)
-FileOffset = NewType("FileOffset", int)
-
-LAST_ADDRESS = (1 << 64) - 1
-"""What damaged segments and mappings go on behind is cut here."""
-
-SLOT_BITS = 48
-"""Where several images count as one program, each has a slot: a number in the address bits from
-this one on, which no file for user space is linked at. The program itself has slot 0."""
-SLOT_SIZE = 1 << SLOT_BITS
-_KERNEL_SLOT = LAST_ADDRESS >> SLOT_BITS
-"""The kernel is linked at addresses that have these bits set: they are no slot."""
-
 if TYPE_CHECKING:
+
+    class RuntimeAddress(int):
+        """What a process sees."""
+
+    class PlacedAddress(int):
+        """An image address with the slot of its image in front."""
+
+    class ImageAddress(PlacedAddress):
+        """What an ELF file is linked for."""
+
+    class FileOffset(int):
+        """Where a byte stands in a file."""
 
     class _Runtime(np.uint64): ...
 
-    class _Image(np.uint64): ...
+    class _Placed(np.uint64): ...
+
+    class _Image(_Placed): ...
 
     class _Offset(np.uint64): ...
 else:
-    _Runtime = _Image = _Offset = np.uint64
+    RuntimeAddress = PlacedAddress = ImageAddress = FileOffset = int
+    _Runtime = _Placed = _Image = _Offset = np.uint64
 
 RuntimeAddresses = npt.NDArray[_Runtime]
+PlacedAddresses = npt.NDArray[_Placed]
 ImageAddresses = npt.NDArray[_Image]
 FileOffsets = npt.NDArray[_Offset]
 
 Numbers = npt.NDArray[np.unsignedinteger[Any]]
 """What arithmetic with addresses gives."""
+
+LAST_ADDRESS = (1 << 64) - 1
+"""What damaged segments and mappings go on behind is cut here."""
+
+SLOT_BITS = 48
+"""A slot stands in the address bits from this one on, which no file for user space is linked at."""
+SLOT_SIZE = 1 << SLOT_BITS
+_KERNEL_SLOT = LAST_ADDRESS >> SLOT_BITS
+"""The kernel is linked at addresses that have these bits set: they are no slot."""
 
 
 def runtime_addresses(numbers: Numbers) -> RuntimeAddresses:
@@ -61,13 +76,28 @@ def image_addresses(numbers: Numbers) -> ImageAddresses:
     return cast(ImageAddresses, numbers)
 
 
+def placed_addresses(numbers: Numbers) -> PlacedAddresses:
+    """These numbers (u64), which are placed addresses."""
+    return cast(PlacedAddresses, numbers)
+
+
 def file_offsets(numbers: Numbers) -> FileOffsets:
     """These numbers (u64), which are file offsets."""
     return cast(FileOffsets, numbers)
 
 
-def slot_of(address: int) -> int:
-    """The slot of an image address.
+def placed(addresses: ImageAddresses, slot: int) -> PlacedAddresses:
+    """Addresses of one file (n,) among those of a program that has it in this slot."""
+    return placed_addresses(addresses + np.uint64(slot * SLOT_SIZE))
+
+
+def unplaced(addresses: PlacedAddresses, slot: int) -> ImageAddresses:
+    """The other way: what addresses (n,) that all have this slot are in their file."""
+    return image_addresses(addresses - np.uint64(slot * SLOT_SIZE))
+
+
+def slot_of(address: PlacedAddress) -> int:
+    """The slot of a placed address.
 
     >>> slot_of(0x1234), slot_of(0x2000000001234), slot_of(0xFFFFFFFF81000000)
     (0, 2, 0)
@@ -76,18 +106,32 @@ def slot_of(address: int) -> int:
     return 0 if slot == _KERNEL_SLOT else slot
 
 
-def in_file(address: int) -> int:
-    """An image address without its slot, as the file is linked for.
+def in_file(address: PlacedAddress) -> ImageAddress:
+    """A placed address without its slot, as the file is linked for.
 
     >>> hex(in_file(0x2000000001234)), hex(in_file(0xFFFFFFFF81000000))
     ('0x1234', '0xffffffff81000000')
     """
-    return address - slot_of(address) * SLOT_SIZE
+    return ImageAddress(address - slot_of(address) * SLOT_SIZE)
+
+
+def shown(address: PlacedAddress) -> str:
+    """A placed address as people and other programs have it.
+
+    >>> shown(0x2000000001234)
+    '0x1234'
+    """
+    return f"{in_file(address):#x}"
 
 
 def image_array(numbers: Iterable[int]) -> ImageAddresses:
     """Image addresses (n,) of numbers."""
     return image_addresses(np.array(list(numbers), dtype=np.uint64))
+
+
+def placed_array(numbers: Iterable[int]) -> PlacedAddresses:
+    """Placed addresses (n,) of numbers."""
+    return image_array(numbers)
 
 
 def are_of_kernel(addresses: U64 | ImageAddresses | RuntimeAddresses) -> Bools:
@@ -108,8 +152,8 @@ class ByteRanges:
     but closed at both ends: `model.branch_counts.Runs`.
     """
 
-    start: ImageAddresses
-    end: ImageAddresses
+    start: PlacedAddresses
+    end: PlacedAddresses
     """First address behind each."""
 
     def __post_init__(self) -> None:
@@ -133,6 +177,6 @@ class ByteRanges:
         """These rows."""
         return ByteRanges(self.start[rows], self.end[rows])
 
-    def around(self, addresses: ImageAddresses) -> I64:
+    def around(self, addresses: PlacedAddresses) -> I64:
         """(m,): the range that holds each address, -1 where none does; they must be ordered."""
         return interval_of(self.start, self.end, addresses)

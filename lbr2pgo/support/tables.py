@@ -27,6 +27,7 @@ _TYPES = {
     "I64": np.int64,
     "F64": np.float64,
     "ImageAddresses": np.uint64,
+    "PlacedAddresses": np.uint64,
     "RuntimeAddresses": np.uint64,
 }
 """What elements a column has, by how its field is annotated."""

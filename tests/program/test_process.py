@@ -8,7 +8,7 @@ from builders.recordings import PIE, TESTBINS
 
 from lbr2pgo.program.process import Part, Process
 from lbr2pgo.program.program import Program
-from lbr2pgo.support.addresses import SLOT_SIZE, image_addresses
+from lbr2pgo.support.addresses import SLOT_SIZE, placed
 
 FILES = (PIE, TESTBINS / "x86-64" / "shapes.pie")
 
@@ -21,18 +21,14 @@ def process() -> Process:
     return Process(parts)
 
 
-def moved(part: Part, addresses):
-    return image_addresses(addresses + part.place)
-
-
 def test_functions_are_those_of_each(process: Process) -> None:
     regions = process.regions
     first = 0
     for part in process.parts:
         own = part.program.regions
         rows = np.arange(first, first + len(own))
-        assert regions.start[rows].tolist() == moved(part, own.start).tolist()
-        assert regions.containing(moved(part, own.start)).tolist() == rows.tolist()
+        assert regions.start[rows].tolist() == placed(own.start, part.slot).tolist()
+        assert regions.containing(placed(own.start, part.slot)).tolist() == rows.tolist()
         assert (regions.parent[rows] - first).tolist() == own.parent.tolist()
         assert regions.is_stub[rows].tolist() == own.is_stub.tolist()
         for row in range(len(own)):
@@ -58,18 +54,20 @@ def test_the_first_file_has_a_name_that_both_have(process: Process) -> None:
 def test_code_and_graphs_are_those_of_each(process: Process) -> None:
     for part in process.parts:
         own = part.program.instructions_for(part.program.regions.start)
-        table = process.instructions_for(moved(part, part.program.regions.start))
-        at = table.index_of(moved(part, own.address))
+        table = process.instructions_for(placed(part.program.regions.start, part.slot))
+        at = table.index_of(placed(own.address, part.slot))
         assert (at >= 0).all()
         assert table.kind[at].tolist() == own.kind.tolist()
         there = own.has_target
-        assert table.target[at][there].tolist() == moved(part, own.target[there]).tolist()
+        assert table.target[at][there].tolist() == placed(own.target[there], part.slot).tolist()
         assert not table.target[at][~there].any()
         main = part.program.regions.by_name("main")
         assert main is not None
-        row = process.regions.containing(moved(part, part.program.regions.start[main : main + 1]))
+        row = process.regions.containing(
+            placed(part.program.regions.start[main : main + 1], part.slot)
+        )
         graph, alone = process.cfg(int(row[0])), part.program.cfg(main)
-        assert graph.block_start.tolist() == moved(part, alone.block_start).tolist()
+        assert graph.block_start.tolist() == placed(alone.block_start, part.slot).tolist()
         assert graph.edge_target.tolist() == alone.edge_target.tolist()
 
 
@@ -78,7 +76,7 @@ def test_lines_and_frames_are_those_of_each(process: Process) -> None:
         part.program.instructions_for(part.program.regions.start).address for part in process.parts
     ]
     both = np.concatenate(
-        [moved(part, each) for part, each in zip(process.parts, asked, strict=True)]
+        [placed(each, part.slot) for part, each in zip(process.parts, asked, strict=True)]
     )
     order = np.random.default_rng(1).permutation(len(both))
     debug = process.debug_info()
@@ -96,13 +94,15 @@ def test_lines_and_frames_are_those_of_each(process: Process) -> None:
             part.program.debug_info().lines(addresses),
             part.program.debug_info().frames(addresses),
         )
-        for i, address in enumerate(moved(part, addresses).tolist()):
+        for i, address in enumerate(placed(addresses, part.slot).tolist()):
             file = int(own.file[i])
             assert found[address] == (own.files[file] if file >= 0 else None, int(own.line[i]))
         at = {address: i for i, address in enumerate(both[order].tolist())}
-        for i, address in enumerate(moved(part, addresses).tolist()[::7]):
+        for i, address in enumerate(placed(addresses, part.slot).tolist()[::7]):
             assert stack(frames, at[address]) == stack(alone, 7 * i)
-        assert debug.origins(moved(part, addresses)) == part.program.debug_info().origins(addresses)
+        assert debug.origins(placed(addresses, part.slot)) == part.program.debug_info().origins(
+            addresses
+        )
 
 
 def stack(frames, row: int) -> list[tuple[str, str, int, int]]:

@@ -16,7 +16,10 @@ from lbr2pgo.support.addresses import (
     file_offsets,
     image_addresses,
     image_array,
+    placed,
+    placed_addresses,
     runtime_addresses,
+    unplaced,
 )
 
 SNIPPET = """\
@@ -24,8 +27,11 @@ import numpy as np
 from lbr2pgo.counting.place import ImageFacts
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.branch_stacks import BranchStacks
+from lbr2pgo.program.blocks.indirect_jumps import switch_cases
+from lbr2pgo.program.code.decode import text
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.program.program import Program
+from lbr2pgo.reports.model import FunctionView
 from lbr2pgo.sources.code_addresses import addresses_of_offsets, are_code
 from lbr2pgo.support.addresses import *
 from lbr2pgo.support.arrays import I64, U64, Bools
@@ -33,7 +39,7 @@ from lbr2pgo.support.distinct import distinct
 
 def check(
     program: Program, layout: ImageLayout, stacks: BranchStacks, counts: BranchCounts,
-    rows: Bools, order: I64, number: U64,
+    rows: Bools, order: I64, number: U64, report: FunctionView,
 ) -> None:
     program.functions.containing(counts.to)  # good
     program.functions.containing(counts.to[rows])  # good
@@ -50,6 +56,16 @@ def check(
     layout.is_code(layout.segments[0].address)  # good
     layout.is_code(layout.segments[0].file_offset)  # bad
     layout.is_code(7)  # bad
+    switch_cases(program, counts.to)  # bad
+    switch_cases(program, unplaced(counts.to, 2))  # good
+    program.functions.containing(placed(counts.to, 2))  # bad
+    program.functions.containing(placed(unplaced(counts.to, 1), 2))  # good
+    code, address = program.file_of(report.start)
+    text(code.image, address, report.end)  # good
+    text(code.image, report.start, report.end)  # bad
+    program.file_of(address)  # good
+    shown(address) + shown(report.start)  # good
+    shown(layout.segments[0].file_offset)  # bad
     ImageFacts(layout, skips_leaf=lambda leaves: program.functions.containing(leaves) < 0)  # good
 """
 
@@ -69,10 +85,18 @@ def test_mixing_kinds_of_addresses_is_an_error(tmp_path: Path) -> None:
 
 def test_nothing_happens_at_run_time() -> None:
     numbers = np.array([1, 2], np.uint64)
-    for convert in (runtime_addresses, image_addresses, file_offsets):
+    for convert in (runtime_addresses, image_addresses, placed_addresses, file_offsets):
         assert convert(numbers) is numbers
     assert image_array([1, 2]).tolist() == [1, 2]
     assert image_array(()).dtype == np.uint64
+
+
+def test_a_slot_is_put_in_front_and_taken_away() -> None:
+    own = image_array([0, 0x1234, (1 << 48) - 1])
+    there = placed(own, 3)
+    assert there.tolist() == [address + (3 << 48) for address in own.tolist()]
+    assert unplaced(there, 3).tolist() == own.tolist()
+    assert placed(own, 0).tolist() == own.tolist()
 
 
 def test_ranges_are_half_open() -> None:

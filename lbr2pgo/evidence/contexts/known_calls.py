@@ -11,7 +11,7 @@ import numpy as np
 from lbr2pgo.evidence.contexts.unwound_code import TouchedCode
 from lbr2pgo.program.code.instructions import CALLS, Kind
 from lbr2pgo.replay.replay import INDIRECT
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses, image_array
+from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses, placed_array
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.distinct import distinct
 
@@ -49,7 +49,7 @@ class KnownCalls:
         """The functions that one ends in by a jump."""
         self._closed, self._ways = cache(self._with_jumps), cache(self._ways_from)
 
-    def between(self, call: ImageAddresses, inner: I64) -> U64:
+    def between(self, call: PlacedAddresses, inner: I64) -> U64:
         """The only call (n,) that can stand between each call and the function above it.
 
         That is one in a function which the first call leads to, and it leads to the inner one;
@@ -99,11 +99,11 @@ class KnownCalls:
             np.isin(table.kind, (*CALLS, Kind.JUMP, Kind.COND)) & table.has_target
         )
         seen = [(source, to) for source, targets in self._indirect.items() for to in targets]
-        source = image_array([source for source, _ in seen])
+        source = placed_array([source for source, _ in seen])
         address = np.concatenate((table.address[rows], source))
-        target = np.concatenate((table.target[rows], image_array([to for _, to in seen])))
-        kind = table.kind[table.index_of(image_addresses(address))]
-        owner, callee = map(self._code.functions_at, map(image_addresses, (address, target)))
+        target = np.concatenate((table.target[rows], placed_array([to for _, to in seen])))
+        kind = table.kind[table.index_of(placed_addresses(address))]
+        owner, callee = map(self._code.functions_at, map(placed_addresses, (address, target)))
         is_call = np.isin(kind, CALLS)
         kept = (callee != _NO_FUNCTION) & (is_call | (callee != owner))
         return _Leaving(address[kept], owner[kept], callee[kept], is_call[kept])
@@ -141,7 +141,7 @@ class KnownCalls:
         owner = self._code.functions_at(table.address)
         rows = np.flatnonzero(np.isin(table.kind, _LEAVING) & np.isin(owner, functions))
         target = np.where(table.has_target[rows], table.target[rows], 0)
-        direct = self._code.functions_at(image_array(target))
+        direct = self._code.functions_at(placed_array(target))
         columns = (owner[rows], table.address[rows], table.kind[rows], direct)
         for function, address, kind, named in zip(*(c.tolist() for c in columns), strict=True):
             callees = {named} if kind not in INDIRECT else self._seen(address)
@@ -153,4 +153,4 @@ class KnownCalls:
                 self._jumps[function] |= callees - {function}
 
     def _seen(self, address: int) -> set[int]:
-        return set(self._code.functions_at(image_array(self._indirect.get(address, ()))).tolist())
+        return set(self._code.functions_at(placed_array(self._indirect.get(address, ()))).tolist())

@@ -29,9 +29,9 @@ from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import ReplayOptions
 from lbr2pgo.support.addresses import (
-    ImageAddresses,
-    image_addresses,
-    image_array,
+    PlacedAddresses,
+    placed_addresses,
+    placed_array,
     runtime_addresses,
 )
 from lbr2pgo.support.arrays import I32, I64, U64
@@ -78,11 +78,11 @@ class ContextTable:
         is_branch = keys[:, 0] & np.uint64(1) == 1
         first, second = keys[:, 1], keys[:, 2]
         runs = tuple(column[~is_branch] for column in (node, first, second, count))
-        is_branch &= ~self.code.lead_astray(image_addresses(first), image_addresses(second))
+        is_branch &= ~self.code.lead_astray(placed_addresses(first), placed_addresses(second))
         has_source = first[is_branch] != FROM_OUTSIDE
         from_ = np.where(has_source, first[is_branch], np.uint64(0))
         return ContextCounts(
-            Callers(parent, image_addresses(nodes[:, 1].copy())),
+            Callers(parent, placed_addresses(nodes[:, 1].copy())),
             ContextRuns(*runs),
             ContextBranches(
                 node[is_branch], from_, has_source, second[is_branch], count[is_branch]
@@ -108,7 +108,7 @@ class ContextCollector:
         self._bounds = spaces.bounds
         self._sites = RowIds()
         outside_site(self._sites)
-        self._places = self._code.places(image_array((0,)))
+        self._places = self._code.places(placed_array((0,)))
         """Of each site; those outside have the address 0."""
 
     def add(self, samples: Samples) -> None:
@@ -121,7 +121,7 @@ class ContextCollector:
         if self._calls is not None:
             pairs = self._unwinder.missing_pairs(stacks, entries, frames.ravel(), chains.offsets)
             call, inner, _ = pairs.rows().T
-            known = self._calls.between(image_addresses(call.copy()), inner.astype(np.int64))
+            known = self._calls.between(placed_addresses(call.copy()), inner.astype(np.int64))
             self._unwinder.set_missing(pairs, known)
         self._unwinder.unwind(stacks, entries, frames.ravel(), chains.offsets, self._doubts)
 
@@ -159,8 +159,8 @@ class ContextCollector:
             places.callee,
         )
 
-    def _to_image(self, sites: U64) -> ImageAddresses:
-        image = image_addresses(np.zeros(len(sites), np.uint64))
+    def _to_image(self, sites: U64) -> PlacedAddresses:
+        image = placed_addresses(np.zeros(len(sites), np.uint64))
         for space, rows in rows_by(sites[:, 0]):
             image[rows], _ = self._spaces.to_image(space, runtime_addresses(sites[rows, 1]))
         return image

@@ -20,21 +20,21 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.replay.astray import lead_astray
 from lbr2pgo.replay.llvm_code import disassembled_by_llvm
 from lbr2pgo.replay.replay import ReplayOptions, line_ends
-from lbr2pgo.support.addresses import ImageAddresses, image_array
+from lbr2pgo.support.addresses import PlacedAddresses, placed_array
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.distinct import among, distinct
 
 
 @dataclass(frozen=True, slots=True)
 class UnwoundPlaces:
-    """What stands at image addresses; columns of equal length."""
+    """What stands at placed addresses; columns of equal length."""
 
-    address: ImageAddresses
+    address: PlacedAddresses
     is_code: Bools
     """Whether an instruction starts there."""
     marks: U8
     """Of that instruction: bits of `native.unwinder`."""
-    call: ImageAddresses
+    call: PlacedAddresses
     """The call that an address stands behind, 0 for none."""
     function: I64
     """A number of the function there, -1 for none; parts of one have the same."""
@@ -72,8 +72,8 @@ class TouchedCode:
         self._is_touched = among(program.regions.start, self._tables[0].address)
         self._entries = np.sort(program.functions.start)
 
-    def touch(self, addresses: ImageAddresses) -> None:
-        """Take the functions at these image addresses in."""
+    def touch(self, addresses: PlacedAddresses) -> None:
+        """Take the functions at these placed addresses in."""
         regions = self.program.regions
         # The call before a return address may be the last instruction of the function before.
         places = np.concatenate((addresses, addresses[addresses > 0] - np.uint64(1)))
@@ -97,7 +97,7 @@ class TouchedCode:
         one, other = (t.take(np.flatnonzero(t.kind != Kind.OTHER)) for t in tables)
         return one.merged(other)
 
-    def places(self, addresses: ImageAddresses) -> UnwoundPlaces:
+    def places(self, addresses: PlacedAddresses) -> UnwoundPlaces:
         """What stands at addresses in functions that were touched, or outside all code."""
         kind, _, _, is_code = self._instructions(addresses)
         call, callee = self._calls_before(addresses, is_code)
@@ -110,11 +110,11 @@ class TouchedCode:
             callee,
         )
 
-    def stops(self, addresses: ImageAddresses) -> I64:
+    def stops(self, addresses: PlacedAddresses) -> I64:
         """(n,): how many instructions before each one end the fall-through or precede a gap."""
         return sum((np.searchsorted(s, addresses) for s in self._stops), np.zeros((), np.int64))
 
-    def lead_astray(self, from_: ImageAddresses, to: ImageAddresses) -> Bools:
+    def lead_astray(self, from_: PlacedAddresses, to: PlacedAddresses) -> Bools:
         """(n,): which pairs are direct branches to elsewhere; none where these are believed."""
         found = np.zeros(len(from_), np.bool_)
         if not self._options.compat.follows(ASTRAY_COUNT):
@@ -134,12 +134,12 @@ class TouchedCode:
         return table.address[ends]
 
     def _instructions(
-        self, addresses: ImageAddresses
-    ) -> tuple[U8, ImageAddresses, ImageAddresses, Bools]:
+        self, addresses: PlacedAddresses
+    ) -> tuple[U8, PlacedAddresses, PlacedAddresses, Bools]:
         """Kind, end and target (0 for none) of the instruction at each address, if there is one."""
         size = len(addresses)
         kind, found = np.full(size, Kind.OTHER, np.uint8), np.zeros(size, np.bool_)
-        end, target = image_array(np.zeros(size)), image_array(np.zeros(size))
+        end, target = placed_array(np.zeros(size)), placed_array(np.zeros(size))
         for table in self._tables:
             row = table.index_of(addresses)
             at = np.flatnonzero(row >= 0)
@@ -151,7 +151,7 @@ class TouchedCode:
             found &= self._seen.around(addresses) >= 0
         return kind, end, target, found
 
-    def _marks(self, addresses: ImageAddresses, kind: U8) -> U8:
+    def _marks(self, addresses: PlacedAddresses, kind: U8) -> U8:
         bits = self._bits
         marks = np.where(np.isin(kind, CALLS), np.uint8(bits.CALL), np.uint8(0))
         marks[kind == Kind.RET] = bits.RETURN
@@ -164,10 +164,10 @@ class TouchedCode:
         return marks
 
     def _calls_before(
-        self, addresses: ImageAddresses, is_code: Bools
-    ) -> tuple[ImageAddresses, I64]:
+        self, addresses: PlacedAddresses, is_code: Bools
+    ) -> tuple[PlacedAddresses, I64]:
         """For each return address the call that stands before it, 0 for none, and what it names."""
-        before = image_array(np.zeros(len(addresses)))
+        before = placed_array(np.zeros(len(addresses)))
         for table in self._tables:
             row = np.searchsorted(table.address, addresses) - 1
             at = np.flatnonzero(row >= 0)
@@ -180,7 +180,7 @@ class TouchedCode:
         is_named = is_call & (target > 0)
         return np.where(is_call, before, 0), np.where(is_named, self.functions_at(target), -2)
 
-    def functions_at(self, addresses: ImageAddresses) -> I64:
+    def functions_at(self, addresses: PlacedAddresses) -> I64:
         """A number of the function at each address, -1 for none; parts of one have the same."""
         regions = self.program.regions
         found: I64 = np.append(regions.parent, -1)[regions.containing(addresses)]

@@ -26,7 +26,7 @@ from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.dwarf.function import DwarfFunctions
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import PlacedAddresses
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def _told_apart(found: DwarfFunctions, debug: DebugInfo) -> GccFunctions:
     return GccFunctions(functions, compiled, files)
 
 
-def _at_home(begins: ImageAddresses, units: list[str], debug: DebugInfo) -> list[bool]:
+def _at_home(begins: PlacedAddresses, units: list[str], debug: DebugInfo) -> list[bool]:
     """Whether each function is of the file that was compiled, and not of one that it includes."""
     lines = debug.lines(begins)
     paths = [lines.files[file] if file >= 0 else None for file in lines.file.tolist()]

@@ -14,7 +14,7 @@ import numpy as np
 from lbr2pgo.profiles.bolt.fdata.fdata_tables import FdataEdges
 from lbr2pgo.program.address_translation import AddressTranslation
 from lbr2pgo.program.blocks.binary_functions import BinaryFunctions
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses
+from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses
 from lbr2pgo.support.arrays import I64, U64, Bools
 
 
@@ -49,8 +49,8 @@ class Moved:
         )  # fmt: skip
 
     def _place(
-        self, function: I64, address: ImageAddresses, *, is_source: bool
-    ) -> tuple[I64, ImageAddresses]:
+        self, function: I64, address: PlacedAddresses, *, is_source: bool
+    ) -> tuple[I64, PlacedAddresses]:
         """(m,) each: functions before, and addresses as if they still began where they do now."""
         held = np.flatnonzero(self.holds(function))
         was, place = function.copy(), address.copy()
@@ -59,10 +59,10 @@ class Moved:
         offset = self._translation.before(self._piece[own], skip, is_source=is_source)
         was[held] = self._whole[own]
         place[held] = self._start[was[held]] + offset
-        return was, image_addresses(place)
+        return was, placed_addresses(place)
 
     def passed(
-        self, function: I64, first: ImageAddresses, last: ImageAddresses, count: U64
+        self, function: I64, first: PlacedAddresses, last: PlacedAddresses, count: U64
     ) -> FdataEdges:
         """How often control passed from each block to the next, in fall-throughs of functions.
 
@@ -82,9 +82,9 @@ class Moved:
         start = self._start[whole]
         return FdataEdges(
             whole,
-            image_addresses(start + translation.input[blocks[at]]),
+            placed_addresses(start + translation.input[blocks[at]]),
             whole,
-            image_addresses(start + translation.input[blocks[at + 1]]),
+            placed_addresses(start + translation.input[blocks[at + 1]]),
             np.zeros(len(at), np.uint64),
             passed[at],
         )

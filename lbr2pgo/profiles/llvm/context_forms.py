@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lbr2pgo.profiles.llvm.contexts.probe_contexts import ProbeContexts
     from lbr2pgo.profiles.llvm.profile_table import ProfileTable
     from lbr2pgo.profiles.work import Work
-    from lbr2pgo.support.addresses import ImageAddresses
+    from lbr2pgo.support.addresses import PlacedAddresses
     from lbr2pgo.support.arrays import U64, Bools
 
 LINE_BREAK = "line_break"
@@ -118,7 +118,7 @@ def tallies(work: Work, *, by_probes: bool) -> Mapping[str, int]:
     }
 
 
-def located_runs(work: Work, *, by_probes: bool) -> tuple[ImageAddresses, U64]:
+def located_runs(work: Work, *, by_probes: bool) -> tuple[PlacedAddresses, U64]:
     """Where the runs begin that the profile holds, and how often each was seen."""
     is_nowhere, _, is_dropped = _lost(work, by_probes=by_probes)
     runs, held = unwound(work).runs, ~is_nowhere & ~is_dropped

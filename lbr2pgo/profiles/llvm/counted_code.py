@@ -8,14 +8,14 @@ from lbr2pgo.profiles.llvm.entry_calls import EXTERNAL, EntryCalls
 from lbr2pgo.program.dwarf.debug_info import DwarfFunctions
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
-from lbr2pgo.support.addresses import ByteRanges, ImageAddresses
+from lbr2pgo.support.addresses import ByteRanges, PlacedAddresses
 from lbr2pgo.support.arrays import U8, U64, Bools
 from lbr2pgo.support.distinct import among, distinct
 from lbr2pgo.support.sums import multiplied
 from lbr2pgo.support.tables import table
 
 
-def starts(flow: Flow) -> ImageAddresses:
+def starts(flow: Flow) -> PlacedAddresses:
     """Where a function may have begun to run: starts of valid runs, and targets of branches."""
     runs = flow.judged.runs.start[flow.judged.valid]
     return distinct(np.concatenate((runs, flow.branches.to[flow.branch_to >= 0])))
@@ -25,7 +25,7 @@ def starts(flow: Flow) -> ImageAddresses:
 class CountedCode:
     """Instructions that the profile speaks of, ordered by address; columns of equal length."""
 
-    address: ImageAddresses
+    address: PlacedAddresses
     size: U8
     """Bytes."""
     count: U64
@@ -68,7 +68,7 @@ def _with_external(code: CountedCode) -> CountedCode:
     )
 
 
-def _in_ranges(addresses: ImageAddresses, ranges: ByteRanges) -> Bools:
+def _in_ranges(addresses: PlacedAddresses, ranges: ByteRanges) -> Bools:
     """Which ascending addresses lie in any of the ranges, which may overlap."""
     depth = np.zeros(len(addresses) + 1, dtype=np.int32)
     np.add.at(depth, np.searchsorted(addresses, ranges.start), 1)
@@ -76,7 +76,7 @@ def _in_ranges(addresses: ImageAddresses, ranges: ByteRanges) -> Bools:
     return np.cumsum(depth[:-1], dtype=np.int32) > 0
 
 
-def located(flow: Flow, addresses: ImageAddresses) -> Bools:
+def located(flow: Flow, addresses: PlacedAddresses) -> Bools:
     """Which runs cover at least one of the instructions at these addresses."""
     is_located = np.zeros(len(flow.instructions), dtype=np.bool_)
     place = flow.instructions.index_of(addresses)

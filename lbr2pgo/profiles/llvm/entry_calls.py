@@ -11,7 +11,7 @@ from lbr2pgo.profiles.llvm.sample_names import canonical_name
 from lbr2pgo.program.dwarf.debug_info import DwarfFunctions
 from lbr2pgo.program.elf.symbols import Symbols
 from lbr2pgo.replay.replay import Flow
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.tables import table
 
@@ -24,7 +24,7 @@ code was left at this address, that code gets the calls (LLVM: tools/llvm-profge
 class EntryCalls:
     """Branches to function entries; columns of equal length."""
 
-    source: ImageAddresses
+    source: PlacedAddresses
     """Image address of the branch; EXTERNAL if it came from outside."""
     has_source: Bools
     """Whether it is a call of the source's function."""
@@ -56,7 +56,7 @@ def calls_to_entries(
 
 
 def entries_at(
-    addresses: ImageAddresses,
+    addresses: PlacedAddresses,
     symbols: Symbols,
     functions: DwarfFunctions,
     is_odd: Bools | None = None,

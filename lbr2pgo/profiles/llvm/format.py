@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lbr2pgo.evidence.collector import Finding
     from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile
     from lbr2pgo.profiles.llvm.profile_table import ProfileTable
-    from lbr2pgo.support.addresses import ImageAddresses
+    from lbr2pgo.support.addresses import PlacedAddresses
     from lbr2pgo.support.arrays import U64, Bools
 
 
@@ -196,7 +196,7 @@ def _line_breaks(names: Sequence[str]) -> Bools:
 
 
 def _count_lost(
-    tallies: dict[str, int], step: str, start: ImageAddresses, count: U64, work: Work
+    tallies: dict[str, int], step: str, start: PlacedAddresses, count: U64, work: Work
 ) -> None:
     """Note the fall-throughs, by where they begin, that are lost with functions of such names.
 
@@ -228,8 +228,8 @@ def _notes(work: Work, *, by_probes: bool) -> Iterator[str]:
     if by_probes:
         for why, count in work.program.probes.health().items():
             yield f"{count:,} {why}"
-        if why := work.program.image.architecture.why_no_call_probes:
-            yield f"{why}: no calling contexts"
+        if lack := work.program.image.architecture.why_no_call_probes:
+            yield f"{lack}: no calling contexts"
 
 
 def debug_notes(work: Work) -> Iterator[str]:

@@ -16,7 +16,7 @@ from lbr2pgo.profiles.llvm.sample_names import canonical_name, guid, without_suf
 from lbr2pgo.program.dwarf.debug_info import DebugInfo, DwarfFunctions
 from lbr2pgo.program.elf.symbols import STT_FUNC, Symbols
 from lbr2pgo.program.pseudo_probes import ProbeTable, PseudoProbes
-from lbr2pgo.support.addresses import ByteRanges, ImageAddresses
+from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, PlacedAddresses
 from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.distinct import distinct
 
@@ -46,7 +46,7 @@ class ProbedFunctions:
 
 
 def probed_functions(
-    debug: DebugInfo, symbols: Symbols, addresses: ImageAddresses
+    debug: DebugInfo, symbols: Symbols, addresses: PlacedAddresses
 ) -> ProbedFunctions:
     """The functions around these addresses, with all their pieces, and some others."""
     described = debug.functions_for(addresses)
@@ -103,7 +103,7 @@ class _Pieces:
     name: tuple[str, ...]
 
 
-def _pieces(symbols: Symbols, addresses: ImageAddresses) -> _Pieces:
+def _pieces(symbols: Symbols, addresses: PlacedAddresses) -> _Pieces:
     """The pieces of all functions whose symbols span any of these addresses."""
     rows = symbols.covering(addresses)
     rows = distinct(rows[rows >= 0])
@@ -131,7 +131,7 @@ def _merged(described: DwarfFunctions, pieces: _Pieces) -> DwarfFunctions:
 
 
 def probes_of(
-    probes: PseudoProbes, known: ProbedFunctions, addresses: ImageAddresses, compat: Compat
+    probes: PseudoProbes, known: ProbedFunctions, addresses: PlacedAddresses, compat: Compat
 ) -> ProbeTable:
     """The probes of the functions around these addresses."""
     functions = known.functions

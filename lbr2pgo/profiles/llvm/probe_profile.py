@@ -35,7 +35,7 @@ from lbr2pgo.program.dwarf.debug_info import DebugInfo, DwarfFunctions
 from lbr2pgo.program.program import Program
 from lbr2pgo.program.pseudo_probes import ENTRY_INDEX, InlineTree, ProbeTable
 from lbr2pgo.replay.replay import Flow
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
 from lbr2pgo.support.distinct import distinct, place_of
 from lbr2pgo.support.sums import add_at, sums_at
@@ -67,7 +67,7 @@ def probe_profile(
     return profile, covering_any(flow, is_probed)
 
 
-def _reached(flow: Flow) -> ImageAddresses:
+def _reached(flow: Flow) -> PlacedAddresses:
     """Addresses in all functions that ran: starts of runs, and both ends of branches."""
     sources = flow.branches.from_[flow.branch_from >= 0]
     return distinct(np.concatenate((starts(flow), sources)))
@@ -77,7 +77,7 @@ def _reached(flow: Flow) -> ImageAddresses:
 
 
 def _is_probed(
-    functions: DwarfFunctions, probed: ImageAddresses, addresses: ImageAddresses
+    functions: DwarfFunctions, probed: PlacedAddresses, addresses: PlacedAddresses
 ) -> Bools:
     """Which of these addresses are in functions with probes at others."""
     function_of = np.append(functions.function, -1)  # the last one: of no function

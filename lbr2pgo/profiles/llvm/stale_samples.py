@@ -15,7 +15,7 @@ from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.program.pseudo_probes import Descriptors
 from lbr2pgo.replay.replay import Flow, replay
-from lbr2pgo.support.addresses import ByteRanges, image_addresses
+from lbr2pgo.support.addresses import ByteRanges, placed_addresses
 from lbr2pgo.support.arrays import Bools
 
 Derive = Callable[[Flow, Program, DebugInfo], tuple[SampleProfile, Bools]]
@@ -96,7 +96,7 @@ def _all_run(program: Program, ranges: ByteRanges) -> BranchCounts:
     nothing = np.zeros(len(address), dtype=np.uint64)
     known = np.full(len(address), TO | END, dtype=np.uint8)
     return aggregate(
-        image_addresses(nothing), address, address, known, nothing + np.uint64(1), nothing
+        placed_addresses(nothing), address, address, known, nothing + np.uint64(1), nothing
     )
 
 

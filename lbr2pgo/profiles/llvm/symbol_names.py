@@ -13,7 +13,7 @@ import numpy as np
 from lbr2pgo.profiles.llvm.source_places import pair
 from lbr2pgo.program.code.regions import Functions
 from lbr2pgo.program.dwarf.debug_info import DwarfFunctions, ScopedPlaces, Scopes
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.tables import taken
 
@@ -45,7 +45,7 @@ def _name(name: str, known: Functions, row: int, start: int, name_of: Callable[[
 
 
 def outermost_by(
-    found: ScopedPlaces, functions: DwarfFunctions, addresses: ImageAddresses, place_of: I64
+    found: ScopedPlaces, functions: DwarfFunctions, addresses: PlacedAddresses, place_of: I64
 ) -> ScopedPlaces:
     """The same places, with the names that these functions have for those that are not inlined.
 

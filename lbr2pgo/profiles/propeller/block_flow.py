@@ -16,7 +16,7 @@ from lbr2pgo.model.branch_counts import BRANCH, RETURN, TO
 from lbr2pgo.program.block_map import BlockMap
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.replay.replay import Flow
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.intervals import interval_of
 from lbr2pgo.support.sums import add_at, sums_of_pairs
@@ -75,12 +75,12 @@ def block_flow(flow: Flow, blocks: BlockMap) -> BlockFlow:
     return BlockFlow(np.maximum(covered, entered), edges, fit)
 
 
-def containing(addresses: ImageAddresses, blocks: BlockMap) -> I64:
+def containing(addresses: PlacedAddresses, blocks: BlockMap) -> I64:
     """The block that each address lies in, -1 for none."""
     return interval_of(blocks.start, blocks.end, addresses)
 
 
-def _entered(addresses: ImageAddresses, blocks: BlockMap) -> I64:
+def _entered(addresses: PlacedAddresses, blocks: BlockMap) -> I64:
     """As `containing`; at the start of several blocks the first, which has no instructions."""
     row = containing(addresses, blocks)
     first = np.searchsorted(blocks.start, addresses, side="left")
@@ -153,7 +153,7 @@ def _returns(flow: Flow, blocks: BlockMap) -> U64:
     return np.maximum(seen, told)
 
 
-def _landed(to: ImageAddresses, count: U64, blocks: BlockMap) -> U64:
+def _landed(to: PlacedAddresses, count: U64, blocks: BlockMap) -> U64:
     """(n,): how many returns led to the start of each block, behind a call."""
     target = _entered(to, blocks)
     made = target > 0

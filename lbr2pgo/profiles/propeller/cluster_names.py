@@ -16,7 +16,7 @@ import numpy as np
 from lbr2pgo.profiles.linker.linker_names import is_plain, names_at, places_of
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.elf.symbols import Symbols
-from lbr2pgo.support.addresses import image_addresses
+from lbr2pgo.support.addresses import placed_addresses
 
 _SHARED = "two_of_one_name"
 
@@ -52,7 +52,7 @@ def _by_file(starts: Sequence[int], symbols: Symbols, debug: DebugInfo) -> dict[
     names = {name for own in known.values() for name in own if is_plain(name)}
     places = places_of(names, symbols)
     every = sorted({start for those in places.values() for start in those})
-    files = debug.unit_names(image_addresses(np.array(every, np.uint64)))
+    files = debug.unit_names(placed_addresses(np.array(every, np.uint64)))
     module = dict(zip(every, map(_module, files), strict=True))
     return {
         start: Named(own, module[start])

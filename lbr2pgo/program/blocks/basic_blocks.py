@@ -17,7 +17,7 @@ from lbr2pgo.program.blocks.references import CodeReferences
 from lbr2pgo.program.code.instructions import CALLS, Kind
 from lbr2pgo.program.elf.eh_frame import landing_pads
 from lbr2pgo.program.elf.image import Image
-from lbr2pgo.support.addresses import ImageAddresses, image_array
+from lbr2pgo.support.addresses import ImageAddresses, PlacedAddresses, image_array
 from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import among, distinct
@@ -118,7 +118,7 @@ class BasicBlocks:
     def __len__(self) -> int:
         return len(self.start)
 
-    def containing(self, addresses: ImageAddresses, functions: I64) -> I64:
+    def containing(self, addresses: PlacedAddresses, functions: I64) -> I64:
         """(m,): block of each address within a given function, -1 where there is none."""
         if not len(self):
             return np.full(len(addresses), -1, np.int64)

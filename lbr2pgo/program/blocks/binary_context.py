@@ -19,7 +19,7 @@ from lbr2pgo.program.blocks.references import possible_callers, read_references,
 from lbr2pgo.program.code.decode import decode
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.program import Program
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
@@ -45,7 +45,7 @@ class BinaryContext:
         same_length(self, "is_simple", rows=len(self.functions))
 
 
-def analyze(program: Program, addresses: ImageAddresses, *, keep_all: bool) -> BinaryContext:
+def analyze(program: Program, addresses: PlacedAddresses, *, keep_all: bool) -> BinaryContext:
     """Disassemble the functions that hold these addresses, with their fragments and parents.
 
     With `keep_all`, all functions count as simple.
@@ -70,7 +70,7 @@ def idioms_of(image: Image) -> Idioms:
     return IDIOMS.get(image.architecture.name, Idioms())
 
 
-def _chosen(functions: BinaryFunctions, addresses: ImageAddresses) -> Bools:
+def _chosen(functions: BinaryFunctions, addresses: PlacedAddresses) -> Bools:
     """(n,): functions that hold one of the addresses, with their fragments and parents."""
     related = np.zeros(len(functions), np.bool_)
     found = functions.containing(addresses)

@@ -29,7 +29,13 @@ from lbr2pgo.program.elf.eh_frame import FrameDescriptions, read_frames
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.plt import plt_entries
 from lbr2pgo.program.elf.symbols import Symbols
-from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_addresses, image_array
+from lbr2pgo.support.addresses import (
+    ByteRanges,
+    ImageAddresses,
+    PlacedAddresses,
+    image_addresses,
+    image_array,
+)
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import among, distinct, place_of
@@ -133,7 +139,7 @@ class BinaryFunctions:
             return np.zeros(len(self), np.bool_)  # names of all are many
         return np.array(["\n" in name for name in self.names], np.bool_)
 
-    def containing(self, addresses: ImageAddresses) -> I64:
+    def containing(self, addresses: PlacedAddresses) -> I64:
         """(m,): index of the function that reaches over each address, -1 where there is none."""
         return interval_of(self.start, self.start + self.max_size, addresses)
 

@@ -10,7 +10,7 @@ from lbr2pgo.program.blocks.binary_functions import BinaryFunctions
 from lbr2pgo.program.code.decode import gather
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.elf.image import Image
-from lbr2pgo.support.addresses import ByteRanges, ImageAddresses
+from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, PlacedAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, U8, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import place_of
@@ -44,7 +44,7 @@ class Disassembly:
     def __len__(self) -> int:
         return len(self.address)
 
-    def at(self, addresses: ImageAddresses) -> I64:
+    def at(self, addresses: PlacedAddresses) -> I64:
         """(m,): row of the instruction that starts at each address, -1 where none does."""
         return place_of(addresses, self.address)
 
@@ -103,10 +103,10 @@ def disassembled(image: Image, functions: BinaryFunctions, table: InstructionTab
     code = Disassembly(
         functions,
         data,
-        table.address[rows],
+        image_addresses(table.address[rows]),
         table.size[rows],
         table.kind[rows],
-        table.target[rows],
+        image_addresses(table.target[rows]),
         table.has_target[rows],
         function,
         offset,

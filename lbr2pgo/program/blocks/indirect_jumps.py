@@ -16,7 +16,7 @@ from lbr2pgo.program.blocks.references import read_references
 from lbr2pgo.program.code.code_graph import IndirectTargets
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.program import Program
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses
+from lbr2pgo.support.addresses import ImageAddresses, PlacedAddresses, image_addresses
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.distinct import among, distinct
 from lbr2pgo.support.tables import table
@@ -25,7 +25,7 @@ _POINTER_SIZE = 8
 _MANY = 1 << 62
 
 
-def indirect_targets(program: Program, addresses: ImageAddresses) -> IndirectTargets:
+def indirect_targets(program: Program, addresses: PlacedAddresses) -> IndirectTargets:
     """Places that indirect jumps of the functions that hold these addresses may lead to."""
     image, idioms = program.image, idioms_of(program.image)
     functions, references = discover(image, program.symbols), read_references(image)

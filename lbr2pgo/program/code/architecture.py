@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I64, U8, Bools
 from lbr2pgo.support.dataclass import dataclass
 
@@ -25,7 +25,7 @@ class MachineCode:
     """(n,): where in `data` each instruction starts."""
     size: U8
     """(n,)"""
-    address: ImageAddresses
+    address: PlacedAddresses
     """(n,)"""
 
 
@@ -35,7 +35,7 @@ class ControlFlow:
 
     kind: U8
     """`Kind`"""
-    target: ImageAddresses
+    target: PlacedAddresses
     has_target: Bools
 
 

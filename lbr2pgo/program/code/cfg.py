@@ -12,7 +12,7 @@ import numpy as np
 
 from lbr2pgo.program.code.instructions import CALLS, InstructionTable, Kind
 from lbr2pgo.program.code.regions import Functions
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I64, U8, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
@@ -38,9 +38,9 @@ class Transfers:
     """Ways out of a function; arrays of k rows, ordered by address."""
 
     block: I64
-    address: ImageAddresses
+    address: PlacedAddresses
     """The instruction that leaves."""
-    target: ImageAddresses
+    target: PlacedAddresses
     """0 where `has_target` is False."""
     has_target: Bools
     kind: U8
@@ -60,11 +60,11 @@ class FunctionCFG:
 
     function: int
     """Index of the root: the function that the fragments, if any, were split off from."""
-    block_start: ImageAddresses
+    block_start: PlacedAddresses
     """(n,), ordered"""
-    block_end: ImageAddresses
+    block_end: PlacedAddresses
     """(n,): first address behind each block"""
-    block_last: ImageAddresses
+    block_last: PlacedAddresses
     """(n,): address of each block's last instruction"""
     entries: I64
     """Blocks where the function, its fragments and symbols inside it start."""
@@ -87,7 +87,7 @@ class FunctionCFG:
     def __len__(self) -> int:
         return len(self.block_start)
 
-    def block_of(self, addresses: ImageAddresses) -> I64:
+    def block_of(self, addresses: PlacedAddresses) -> I64:
         """Number of the block that holds each address, -1 where none does."""
         return interval_of(self.block_start, self.block_end, addresses)
 
@@ -159,7 +159,7 @@ class _Jumps:
     """Every branch of the function with every target it is known to have."""
 
     row: I64
-    target: ImageAddresses
+    target: PlacedAddresses
     has_target: Bools
     target_row: I64
     """-1 where no instruction of the function starts at the target."""
@@ -231,7 +231,7 @@ def _exits(code: InstructionTable, block: I64, jumps: _Jumps) -> Transfers:
 
 
 def _transfers(
-    code: InstructionTable, block: I64, rows: I64, target: ImageAddresses, has_target: Bools
+    code: InstructionTable, block: I64, rows: I64, target: PlacedAddresses, has_target: Bools
 ) -> Transfers:
     order = np.lexsort((target, rows))
     rows = rows[order]

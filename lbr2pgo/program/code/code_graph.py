@@ -11,7 +11,7 @@ import numpy as np
 
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.code.regions import Functions
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.intervals import last_at_or_below
 from lbr2pgo.support.tables import same_length, seal, table
@@ -68,8 +68,8 @@ class CodeGraph:
 class IndirectTargets:
     """Where indirect jumps may lead, one row for each pair; jump 0: any one of its function."""
 
-    jump: ImageAddresses
-    target: ImageAddresses
+    jump: PlacedAddresses
+    target: PlacedAddresses
 
 
 def code_graph(

@@ -9,7 +9,7 @@ import numpy as np
 from lbr2pgo.program.code.architecture import PADDING, MachineCode
 from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.elf.image import Image
-from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_addresses
+from lbr2pgo.support.addresses import ByteRanges, ImageAddress, ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import U8, Bools
 from lbr2pgo.support.distinct import begins
 from lbr2pgo.support.intervals import last_at_or_below
@@ -62,7 +62,7 @@ def are_slow(image: Image, code: InstructionTable) -> Bools:
     return image.architecture.are_slow(MachineCode(data, offset, code.size, code.address))
 
 
-def text(image: Image, start: int, end: int) -> Iterator[tuple[int, bytes, str]]:
+def text(image: Image, start: ImageAddress, end: int) -> Iterator[tuple[int, bytes, str]]:
     """Address, bytes and text of each instruction, in the syntax of the machine's objdump."""
     table = decode(image, ByteRanges.of([(start, end)]))
     write, stored = image.architecture.writer(), image.stored(start, end - start)
@@ -82,4 +82,4 @@ def gather(image: Image, ranges: ByteRanges) -> tuple[U8, list[int], ImageAddres
     pieces = [image.stored(a, n) for a, n in zip(starts.tolist(), sizes.tolist(), strict=True)]
     bounds = np.cumsum([0, *map(len, pieces)]).tolist()
     data = np.frombuffer(b"".join([*pieces, bytes(PADDING)]), np.uint8)
-    return data, bounds, starts
+    return data, bounds, image_addresses(starts)

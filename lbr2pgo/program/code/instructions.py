@@ -10,7 +10,7 @@ from typing import Self
 
 import numpy as np
 
-from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_addresses, image_array
+from lbr2pgo.support.addresses import ByteRanges, PlacedAddresses, placed_addresses, placed_array
 from lbr2pgo.support.arrays import I32, I64, U8, Bools
 from lbr2pgo.support.distinct import place_of
 from lbr2pgo.support.intervals import interval_of, numbers_in
@@ -44,11 +44,11 @@ ENDS_LINE = (Kind.JUMP, Kind.INDIRECT_JUMP, Kind.RET, Kind.TRAP)
 class InstructionTable:
     """Instructions ordered by address; they do not overlap."""
 
-    address: ImageAddresses
+    address: PlacedAddresses
     size: U8
     kind: U8
     """`Kind`"""
-    target: ImageAddresses
+    target: PlacedAddresses
     """Where a direct branch or call goes; 0 where `has_target` is False."""
     has_target: Bools
 
@@ -59,9 +59,9 @@ class InstructionTable:
         return len(self.address)
 
     @cached_property
-    def end(self) -> ImageAddresses:
+    def end(self) -> PlacedAddresses:
         """First address behind each instruction."""
-        return image_addresses(self.address + self.size)
+        return placed_addresses(self.address + self.size)
 
     @cached_property
     def ends_line(self) -> Bools:
@@ -75,18 +75,18 @@ class InstructionTable:
         starts_run[1:] = np.diff(self.address) != self.size[:-1]
         return np.cumsum(starts_run, dtype=np.int32)
 
-    def index_of(self, addresses: ImageAddresses) -> I64:
+    def index_of(self, addresses: PlacedAddresses) -> I64:
         """Row of the instruction that starts at each address, -1 where none does."""
         return place_of(addresses, self.address)
 
-    def covering(self, addresses: ImageAddresses) -> I64:
+    def covering(self, addresses: PlacedAddresses) -> I64:
         """Row of the instruction that each byte belongs to, -1 where there is none."""
         return interval_of(self.address, self.end, addresses)
 
     @classmethod
     def empty(cls) -> Self:
         """A table without rows."""
-        none, u8 = image_array(()), np.empty(0, np.uint8)
+        none, u8 = placed_array(()), np.empty(0, np.uint8)
         return cls(none, u8, u8, none, np.empty(0, np.bool_))
 
     @classmethod

@@ -12,7 +12,7 @@ import numpy as np
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.names import Names
 from lbr2pgo.program.elf.symbols import STB_LOCAL, STT_NOTYPE, Symbols
-from lbr2pgo.support.addresses import LAST_ADDRESS, ByteRanges, ImageAddresses, image_array
+from lbr2pgo.support.addresses import LAST_ADDRESS, ByteRanges, PlacedAddresses, placed_array
 from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
@@ -30,12 +30,12 @@ _FRAGMENT_HINTS = (b".cold", b".warm", b".part", b".__part", b".eh\0")
 class Functions:
     """Pieces of code that do not overlap, ordered by address; arrays of n rows."""
 
-    start: ImageAddresses
-    end: ImageAddresses
+    start: PlacedAddresses
+    end: PlacedAddresses
     """First address behind each function."""
     symbol: I64
     """Row in `symbols` that names it best, -1 for code that no symbol names."""
-    entry: ImageAddresses
+    entry: PlacedAddresses
     """(k,), ordered: addresses of function symbols inside another function."""
     symbols: Symbols = field(repr=False)
     health: Mapping[str, int] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Functions:
     @cached_property
     def is_stub(self) -> Bools:
         """(n,): which are entries of linkage tables."""
-        stub: Bools = np.isin(self.start, image_array(self.stubs)) & (self.symbol < 0)
+        stub: Bools = np.isin(self.start, placed_array(self.stubs)) & (self.symbol < 0)
         return stub
 
     def label(self, function: int) -> str:
@@ -90,10 +90,10 @@ class Functions:
         at = [start for start, stub in self.stubs.items() if stub == name][:1]
         if row is not None:
             at = [int(self.symbols.start[row])]
-        function = int(self.containing(image_array(at))[0]) if at else -1
+        function = int(self.containing(placed_array(at))[0]) if at else -1
         return None if function < 0 else function
 
-    def containing(self, addresses: ImageAddresses) -> I64:
+    def containing(self, addresses: PlacedAddresses) -> I64:
         """For each address the function that holds it, -1 where none does."""
         return interval_of(self.start, self.end, addresses)
 
@@ -105,7 +105,7 @@ class Functions:
         past = np.searchsorted(parent, roots, side="right")
         return np.sort(order[numbers_in(first, past)])
 
-    def entries(self, functions: I64) -> ImageAddresses:
+    def entries(self, functions: I64) -> PlacedAddresses:
         """Where these functions, which are ordered, start, and the symbols inside them."""
         first = np.searchsorted(self.entry, self.start[functions])
         past = np.searchsorted(self.entry, self.end[functions])
@@ -119,7 +119,7 @@ class Functions:
     def with_gaps(
         self,
         code: ByteRanges,
-        cuts: ImageAddresses | None = None,
+        cuts: PlacedAddresses | None = None,
         stubs: Mapping[int, str] | None = None,
     ) -> Functions:
         """As this, with an unnamed function wherever code lies in none.
@@ -128,7 +128,7 @@ class Functions:
         which have names.
         """
         stubs = stubs or {}
-        edges = np.concatenate([image_array(stubs), image_array(()) if cuts is None else cuts])
+        edges = np.concatenate([placed_array(stubs), placed_array(()) if cuts is None else cuts])
         new = cut(self._gaps(code), edges)
         order = np.argsort(np.concatenate([self.start, new.start]))
         return replace(
@@ -150,7 +150,7 @@ class Functions:
         return ByteRanges(start[left], end[left])
 
 
-def cut(ranges: ByteRanges, cuts: ImageAddresses) -> ByteRanges:
+def cut(ranges: ByteRanges, cuts: PlacedAddresses) -> ByteRanges:
     """The pieces that these ranges, ordered and disjoint, fall into."""
     start = distinct(np.concatenate((ranges.start, cuts)))
     at = ranges.around(start)
@@ -174,8 +174,8 @@ def code_ranges(image: Image) -> ByteRanges:
 
 def _disjoint(ranges: list[tuple[int, int]]) -> ByteRanges:
     """Cut each range where the next begins, and to 64 bits."""
-    start = image_array([start for start, _ in ranges])
-    end = image_array([min(end, LAST_ADDRESS) for _, end in ranges])
+    start = placed_array([start for start, _ in ranges])
+    end = placed_array([min(end, LAST_ADDRESS) for _, end in ranges])
     order = np.lexsort((end, start))
     start, end = start[order], end[order]
     end[:-1] = np.minimum(end[:-1], start[1:])
@@ -225,7 +225,7 @@ def _health(counts: Mapping[str, int]) -> dict[str, int]:
     return {reason: count for reason, count in counts.items() if count}
 
 
-def _candidates(symbols: Symbols, code: ByteRanges) -> tuple[I64, ImageAddresses]:
+def _candidates(symbols: Symbols, code: ByteRanges) -> tuple[I64, PlacedAddresses]:
     """Rows of symbols that start a function, and the end of the code range each lies in.
 
     Ordered by start, the best of equal starts last. Untyped global symbols, which assembly

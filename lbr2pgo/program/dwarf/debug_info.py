@@ -25,7 +25,7 @@ from lbr2pgo.program.dwarf.scope import ScopedPlaces, Scopes
 from lbr2pgo.program.dwarf.unit import Dwarf
 from lbr2pgo.program.elf.debug_files import DEBUG_DIRECTORIES, DebugFiles
 from lbr2pgo.program.elf.image import Image
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.dataclass import dataclass
 
@@ -52,14 +52,14 @@ class CodeInfo(Protocol):
     def missing_reason(self) -> str:
         """Why there is none and what to do; empty if there is."""
 
-    def frames(self, addresses: ImageAddresses) -> InlineFrames:
-        """Inline frames of (n,) image addresses, in the order given."""
+    def frames(self, addresses: PlacedAddresses) -> InlineFrames:
+        """Inline frames of (n,) placed addresses, in the order given."""
 
-    def lines(self, addresses: ImageAddresses) -> Lines:
-        """File, line, discriminator and column of (n,) image addresses."""
+    def lines(self, addresses: PlacedAddresses) -> Lines:
+        """File, line, discriminator and column of (n,) placed addresses."""
 
-    def origins(self, addresses: ImageAddresses) -> dict[str, Origin]:
-        """What is said of the source files of image addresses besides their names."""
+    def origins(self, addresses: PlacedAddresses) -> dict[str, Origin]:
+        """What is said of the source files of placed addresses besides their names."""
 
 
 @dataclass
@@ -136,13 +136,13 @@ class DebugInfo:
         vars(self).pop("_symbolizer", None)
         self._past, self._problems = self._past | self._problems, Counter()
 
-    def frames(self, addresses: ImageAddresses) -> InlineFrames:
-        """Inline frames of (n,) image addresses, in the order given."""
+    def frames(self, addresses: PlacedAddresses) -> InlineFrames:
+        """Inline frames of (n,) placed addresses, in the order given."""
         if not self.present:
             return InlineFrames.none(len(addresses))
         return self._symbolizer.frames(np.ascontiguousarray(addresses, np.uint64))
 
-    def places(self, addresses: ImageAddresses) -> tuple[ScopedPlaces, I64]:
+    def places(self, addresses: PlacedAddresses) -> tuple[ScopedPlaces, I64]:
         """Places in the source with the functions around them, and that of each of (n,) addresses.
 
         Neighbouring instructions are often of one inlined call and one line: asking for those
@@ -153,15 +153,15 @@ class DebugInfo:
             return ScopedPlaces.none(len(addresses)), np.arange(len(addresses))
         return self._symbolizer.places(np.ascontiguousarray(addresses, np.uint64))
 
-    def lines(self, addresses: ImageAddresses) -> Lines:
-        """File, line, discriminator and column of (n,) image addresses."""
+    def lines(self, addresses: PlacedAddresses) -> Lines:
+        """File, line, discriminator and column of (n,) placed addresses."""
         if not self.present:
             zeros = np.zeros(len(addresses), np.uint32)
             return Lines(np.full(len(addresses), -1, np.int32), zeros, zeros, zeros, ())
         return self._symbolizer.lines(np.ascontiguousarray(addresses, np.uint64))
 
-    def unit_names(self, addresses: ImageAddresses) -> list[str | None]:
-        """The source file that each of (n,) image addresses was compiled from.
+    def unit_names(self, addresses: PlacedAddresses) -> list[str | None]:
+        """The source file that each of (n,) placed addresses was compiled from.
 
         As it was named to the compiler; None where that is not known.
         """
@@ -169,14 +169,14 @@ class DebugInfo:
             return [None] * len(addresses)
         return self._symbolizer.unit_names(np.ascontiguousarray(addresses, np.uint64))
 
-    def origins(self, addresses: ImageAddresses) -> dict[str, Origin]:
-        """What is said of the source files of image addresses besides their names."""
+    def origins(self, addresses: PlacedAddresses) -> dict[str, Origin]:
+        """What is said of the source files of placed addresses besides their names."""
         if not self.present:
             return {}
         return self._symbolizer.origins(np.ascontiguousarray(addresses, np.uint64))
 
-    def functions_for(self, addresses: ImageAddresses) -> DwarfFunctions:
-        """The functions of the units that claim these image addresses.
+    def functions_for(self, addresses: PlacedAddresses) -> DwarfFunctions:
+        """The functions of the units that claim these placed addresses.
 
         All units that do: of folded functions the first in the file counts, whichever unit the
         frames are taken from.

@@ -13,7 +13,7 @@ from lbr2pgo.program.dwarf._frames import chain_offsets, chains, scopes
 from lbr2pgo.program.dwarf._units import Sections
 from lbr2pgo.program.dwarf.section import DebugTexts
 from lbr2pgo.program.dwarf.unit import Dwarf, joined
-from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, image_array
+from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, PlacedAddresses, image_array
 from lbr2pgo.support.arrays import I32, I64, U64, Bools, Records
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import interval_of
@@ -62,7 +62,7 @@ class DwarfFunctions:
         """All ranges."""
         return ByteRanges(self.range_start, self.range_end)
 
-    def containing(self, addresses: ImageAddresses) -> I64:
+    def containing(self, addresses: PlacedAddresses) -> I64:
         """Index of the range around each address, -1 where there is none."""
         return self.ranges.around(addresses)
 

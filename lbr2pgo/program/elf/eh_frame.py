@@ -16,7 +16,7 @@ import numpy as np
 from lbr2pgo.program.elf import _eh_frame as native
 from lbr2pgo.program.elf._call_frames import MADE, SAVED, frame_rows
 from lbr2pgo.program.elf.image import Image
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses
+from lbr2pgo.support.addresses import ImageAddresses, PlacedAddresses, image_addresses
 from lbr2pgo.support.arrays import U32, U64, Bools
 from lbr2pgo.support.distinct import place_of
 from lbr2pgo.support.intervals import interval_of
@@ -92,7 +92,7 @@ class FrameRanges:
     def __post_init__(self) -> None:
         ascending(self, "start")
 
-    def lack_frame(self, addresses: ImageAddresses) -> Bools:
+    def lack_frame(self, addresses: PlacedAddresses) -> Bools:
         """(n,): where it is known not to point there; False where nothing is known."""
         at = interval_of(self.start, self.end, addresses)
         return addresses < np.append(self.made, np.uint64(0))[at]

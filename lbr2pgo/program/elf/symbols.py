@@ -14,7 +14,7 @@ import numpy.typing as npt
 from lbr2pgo.program.elf.headers import SHT_DYNSYM, SHT_SYMTAB, Section
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.names import Names, offsets_inside, refuse_overlaps
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses
+from lbr2pgo.support.addresses import ImageAddresses, PlacedAddresses, image_addresses
 from lbr2pgo.support.arrays import I32, I64, U8, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
@@ -95,7 +95,7 @@ class Symbols:
         rank: I64 = ranks[self.binding]
         return rank
 
-    def covering(self, addresses: ImageAddresses) -> I64:
+    def covering(self, addresses: PlacedAddresses) -> I64:
         """For each address the function symbol that spans it, -1 where none does.
 
         Of several the one that starts last, if it reaches that far; otherwise the one that

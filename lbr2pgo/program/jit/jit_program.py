@@ -16,7 +16,7 @@ from lbr2pgo.program.jit.made_functions import JitFunction
 from lbr2pgo.program.jit.made_image import JitImage
 from lbr2pgo.program.jit.pieces import SeenBranches, cut_where_seen
 from lbr2pgo.program.program import Program
-from lbr2pgo.support.addresses import ImageAddresses, image_array
+from lbr2pgo.support.addresses import ImageAddresses, PlacedAddresses, image_array
 from lbr2pgo.support.arrays import I32, I64, U32, U64
 from lbr2pgo.support.intervals import interval_of, last_at_or_below
 
@@ -102,11 +102,11 @@ class JitLines:
         """Why there are none; empty if there are."""
         return "" if self.present else "the code's compiler told no lines"
 
-    def frames(self, addresses: ImageAddresses) -> InlineFrames:
+    def frames(self, addresses: PlacedAddresses) -> InlineFrames:
         """What was inlined is not told."""
         return InlineFrames.none(len(addresses))
 
-    def lines(self, addresses: ImageAddresses) -> Lines:
+    def lines(self, addresses: PlacedAddresses) -> Lines:
         """File and line of (n,) image addresses."""
         at = interval_of(self.start, self.end, addresses)
         offset = addresses - np.append(self.start, np.uint64(0))[at]
@@ -121,7 +121,7 @@ class JitLines:
         none = np.zeros(len(addresses), np.uint32)
         return Lines(file, line, none, none, self.files)
 
-    def origins(self, addresses: ImageAddresses) -> dict[str, Origin]:
+    def origins(self, addresses: PlacedAddresses) -> dict[str, Origin]:
         """Nothing is."""
         return {}
 

@@ -16,13 +16,13 @@ from lbr2pgo.model.branch_counts import BRANCH, END, FROM, RETURN, TO, BranchCou
 from lbr2pgo.program.code.code_graph import CodeGraph
 from lbr2pgo.program.code.instructions import CALLS, InstructionTable, Kind
 from lbr2pgo.replay.inference.graph_weights import GraphFlow
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses
+from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses
 from lbr2pgo.support.arrays import F64, I64, U8, U64
 from lbr2pgo.support.distinct import place_of
 from lbr2pgo.support.intervals import last_at_or_below
 from lbr2pgo.support.sums import sums_at
 
-Rows = tuple[ImageAddresses, ImageAddresses, ImageAddresses, U8, U64]
+Rows = tuple[PlacedAddresses, PlacedAddresses, PlacedAddresses, U8, U64]
 """Columns as those of `BranchCounts`."""
 
 
@@ -50,13 +50,13 @@ def counts_of_flow(
     )  # fmt: skip
 
 
-_Pairs = tuple[I64, ImageAddresses, I64]
+_Pairs = tuple[I64, PlacedAddresses, I64]
 """Rows of branch instructions, where they lead, and how often."""
 
 
-def _branches(source: ImageAddresses, target: ImageAddresses, count: I64) -> Rows:
+def _branches(source: PlacedAddresses, target: PlacedAddresses, count: I64) -> Rows:
     known = np.full(len(source), BRANCH | FROM | TO, np.uint8)
-    return source, target, image_addresses(np.zeros(len(source), np.uint64)), known, _u64(count)
+    return source, target, placed_addresses(np.zeros(len(source), np.uint64)), known, _u64(count)
 
 
 def _u64(count: I64) -> U64:
@@ -119,7 +119,7 @@ def _lift(table: I64, wanted: F64) -> None:
 
 
 def runs_between(
-    start: I64, end: I64, address: ImageAddresses, returned: I64 | None = None
+    start: I64, end: I64, address: PlacedAddresses, returned: I64 | None = None
 ) -> Rows:
     """Fall-throughs by how many start, and end, at each of the instructions at these addresses.
 
@@ -135,7 +135,7 @@ def runs_between(
     count = marks - begin
     some = count > 0
     first, last, count, is_return = first[some], last[some], count[some], is_other[some] == 0
-    nowhere = image_addresses(np.zeros(len(first), np.uint64))
+    nowhere = placed_addresses(np.zeros(len(first), np.uint64))
     known = (TO | END | np.where(is_return, RETURN, 0)).astype(np.uint8)
     return nowhere, address[first], address[last], known, _u64(count)
 
@@ -199,5 +199,5 @@ def _entries(
     for _, target, count in pairs[2:]:
         seen += sums_at(place_of(target, address), count, len(nodes))
     missing = np.maximum(flow.entered[nodes] - seen, 0)
-    none = image_addresses(np.zeros(len(nodes), np.uint64))
+    none = placed_addresses(np.zeros(len(nodes), np.uint64))
     return none, address, none, np.full(len(nodes), BRANCH | TO, np.uint8), _u64(missing)

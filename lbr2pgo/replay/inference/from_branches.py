@@ -28,7 +28,7 @@ from lbr2pgo.replay.inference.network import infer
 from lbr2pgo.replay.newest_runs import impute
 from lbr2pgo.replay.replay import Flow, replay
 from lbr2pgo.sources.base import EventInfo
-from lbr2pgo.support.addresses import ImageAddresses, image_array
+from lbr2pgo.support.addresses import PlacedAddresses, placed_array
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.distinct import place_of
 
@@ -89,7 +89,7 @@ def counts_with_flow(
     told = replay(impute(found.counts), program) if kept.is_whole else found
     weights = branch_weights(graph, told, kept)
     if kept.partial:
-        starts = image_array(kept.partial)
+        starts = placed_array(kept.partial)
         weights = _without_zeros(weights, graph, program.regions, starts)
     flow = infer(graph, weights)
     inferred = counts_of_flow(graph, flow, code, found.counts.build_id, found.counts.tallies)
@@ -124,7 +124,7 @@ def branch_weights(graph: CodeGraph, found: Flow, kept: Kept) -> Weights:
 
 
 def _without_zeros(
-    weights: Weights, graph: CodeGraph, functions: Functions, starts: ImageAddresses
+    weights: Weights, graph: CodeGraph, functions: Functions, starts: PlacedAddresses
 ) -> Weights:
     """Weights that tell of nothing in some functions where no way on from a block was counted."""
     counted = np.bincount(graph.source, np.maximum(weights.edge, 0), len(graph)) > 0

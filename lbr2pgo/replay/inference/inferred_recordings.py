@@ -18,7 +18,7 @@ from lbr2pgo.replay.replay import Flow, replay
 from lbr2pgo.replay.replayed import Replayed
 from lbr2pgo.replay.replaying import Replaying, match_notes, merged
 from lbr2pgo.sources.base import Source, SourceInfo
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.counted import counted
 from lbr2pgo.support.timings import Timings
 
@@ -76,7 +76,7 @@ class ReplayingFlow(Replaying):
 class ReplayingStale(Replaying):
     """Counts of an earlier build that this one has a place for, with what must lie between them."""
 
-    def __init__(self, counts: BranchCounts, partial: ImageAddresses, *given: Any) -> None:
+    def __init__(self, counts: BranchCounts, partial: PlacedAddresses, *given: Any) -> None:
         """Of functions in `partial`, by their starts, some were lost. Returns are in none."""
         super().__init__(*given)
         self._counts, self._partial = counts, partial

@@ -17,7 +17,7 @@ from lbr2pgo import __version__
 from lbr2pgo.analyses.code_profile import CodeProfile
 from lbr2pgo.reports.exports.code_frames import UNITS, code_of
 from lbr2pgo.reports.model import Report
-from lbr2pgo.support.addresses import in_file
+from lbr2pgo.support.addresses import shown
 
 _GECKO_VERSION, _VERSION = 27, 47
 _PER_MILLISECOND = 1000.0
@@ -91,7 +91,7 @@ class _Thread:
             if missed:
                 frame = code.frames[code.stacks[stack][-1]]
                 at = f" ({frame.file}:{frame.line})" if frame.line else ""
-                place = f"{in_file(address):#x} {frame.function or '[unknown]'}{at}"
+                place = f"{shown(address)} {frame.function or '[unknown]'}{at}"
                 data = {"type": "Misprediction", "place": place, "count": missed, "taken": taken}
                 self.markers.append((times[stack], data))
 

@@ -32,7 +32,7 @@ from lbr2pgo.program.blocks.binary_functions import BinaryFunctions, discover
 from lbr2pgo.program.blocks.disassembly import Disassembly
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
@@ -60,7 +60,7 @@ def fdata_from_counts(
     return _fdata(edges, context.functions, bolted=translation is not None), tallies
 
 
-def _addresses(counts: BranchCounts) -> ImageAddresses:
+def _addresses(counts: BranchCounts) -> PlacedAddresses:
     """Every address of the counts, once."""
     columns = ((counts.from_, FROM), (counts.to, TO), (counts.end, END))
     return distinct(np.concatenate([column[counts.has(bit)] for column, bit in columns]))
@@ -125,7 +125,7 @@ def _branch_edges(
 class _Runs:
     """Fall-throughs between two blocks of a function, and what is known of their branches."""
 
-    start: ImageAddresses
+    start: PlacedAddresses
     function: I64
     first: I64
     """Block where the run begins."""
@@ -287,7 +287,7 @@ def _fdata(edges: list[FdataEdges], functions: BinaryFunctions, *, bolted: bool)
     )
 
 
-def _offsets(addresses: ImageAddresses, function: I64, functions: BinaryFunctions) -> U64:
+def _offsets(addresses: PlacedAddresses, function: I64, functions: BinaryFunctions) -> U64:
     """Offsets in functions; 0 outside."""
     return np.where(function < 0, np.uint64(0), addresses - functions.start[function])
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I32, I64, U8, U64
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import table
@@ -164,8 +164,8 @@ class FdataEdges:
     """Rows of fdata: functions (-1: outside of all), and addresses; m rows, with repeats."""
 
     from_function: I64
-    from_: ImageAddresses
+    from_: PlacedAddresses
     to_function: I64
-    to: ImageAddresses
+    to: PlacedAddresses
     mispredicted: U64
     count: U64

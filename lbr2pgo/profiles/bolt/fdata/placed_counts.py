@@ -17,7 +17,7 @@ from lbr2pgo.program.blocks.binary_functions import discover
 from lbr2pgo.program.code.instructions import CALLS, ENDS_LINE
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.inference.flow_traces import runs_between
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses
+from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses
 from lbr2pgo.support.arrays import I32, I64, U8, U64, Bools
 from lbr2pgo.support.distinct import distinct, place_of
 from lbr2pgo.support.intervals import last_at_or_below
@@ -42,7 +42,7 @@ def counts_of_fdata(fdata: Fdata, program: Program) -> BranchCounts:
     passes = has_from & has_to & _go_on(context, from_, to)
     known = BRANCH | np.where(has_from, FROM, 0) | np.where(has_to, TO, 0)
     rows = np.flatnonzero(~passes & (has_from | has_to))
-    nowhere = image_addresses(np.zeros(len(rows), np.uint64))
+    nowhere = placed_addresses(np.zeros(len(rows), np.uint64))
     taken = aggregate(
         from_[rows], to[rows], nowhere, known[rows].astype(np.uint8), branches.count[rows],
         branches.mispredicted[rows], build_id=build_id,
@@ -53,13 +53,13 @@ def counts_of_fdata(fdata: Fdata, program: Program) -> BranchCounts:
     return merge([taken, straight])
 
 
-def _places(starts: I64, kind: U8, name: I32, offset: U64) -> tuple[ImageAddresses, Bools]:
+def _places(starts: I64, kind: U8, name: I32, offset: U64) -> tuple[PlacedAddresses, Bools]:
     start = starts[name]
     is_known = (kind != NOT_A_SYMBOL) & (start >= 0)
-    return image_addresses(np.where(is_known, start.astype(np.uint64) + offset, 0)), is_known
+    return placed_addresses(np.where(is_known, start.astype(np.uint64) + offset, 0)), is_known
 
 
-def _go_on(context: BinaryContext, from_: ImageAddresses, to: ImageAddresses) -> Bools:
+def _go_on(context: BinaryContext, from_: PlacedAddresses, to: PlacedAddresses) -> Bools:
     """(m,): whether control went on from a block to the next one, and did not jump."""
     code = context.code
     row, place = code.at(from_), place_of(from_, context.blocks.last)
@@ -69,7 +69,7 @@ def _go_on(context: BinaryContext, from_: ImageAddresses, to: ImageAddresses) ->
 
 
 def _borders(
-    context: BinaryContext, passes: Bools, from_: ImageAddresses, to: ImageAddresses, count: U64
+    context: BinaryContext, passes: Bools, from_: PlacedAddresses, to: PlacedAddresses, count: U64
 ) -> tuple[I64, I64]:
     """(n,) each: how many runs start, and end, at each instruction.
 

@@ -23,7 +23,7 @@ from lbr2pgo.profiles.bolt.fdata.fdata_tables import NOT_A_SYMBOL, Fdata
 from lbr2pgo.program.blocks.binary_functions import discover
 from lbr2pgo.program.code.instructions import CALLS, InstructionTable, Kind
 from lbr2pgo.program.program import Program
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses, image_array
+from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses, placed_array
 from lbr2pgo.support.arrays import I64, U64, Bools
 
 _FEWEST, _MOST = 2, 8
@@ -38,7 +38,7 @@ class StaleCounts:
     """Branches and fall-throughs that a build has a place for."""
 
     counts: BranchCounts
-    partial: ImageAddresses
+    partial: PlacedAddresses
     """Starts of functions of which some were lost: what was not counted there may have run."""
 
 
@@ -56,9 +56,9 @@ def stale_counts(fdata: Fdata, program: Program) -> StaleCounts:
     known = np.where(rows.inside, FROM, 0) | np.where(rows.arrives, TO, 0) | BRANCH
     told = int(rows.count[taken].sum())
     counts = aggregate(
-        image_addresses(np.concatenate([_u64(at)[taken], nothing[falls]])),
-        image_addresses(np.concatenate([_u64(target)[taken], _u64(at)[falls]])),
-        image_addresses(np.concatenate([nothing[taken], _u64(target)[falls]])),
+        placed_addresses(np.concatenate([_u64(at)[taken], nothing[falls]])),
+        placed_addresses(np.concatenate([_u64(target)[taken], _u64(at)[falls]])),
+        placed_addresses(np.concatenate([nothing[taken], _u64(target)[falls]])),
         np.concatenate([known[taken], np.full(int(falls.sum()), TO | END)]).astype(np.uint8),
         np.concatenate([rows.count[taken], rows.count[falls]]),
         np.concatenate([rows.mispredicted[taken], nothing[falls]]),
@@ -69,7 +69,7 @@ def stale_counts(fdata: Fdata, program: Program) -> StaleCounts:
             "branches_in_image": told,
         },
     )
-    return StaleCounts(counts, image_addresses(np.unique(rows.function[~placed])))
+    return StaleCounts(counts, placed_addresses(np.unique(rows.function[~placed])))
 
 
 def _u64(values: I64) -> U64:
@@ -80,7 +80,7 @@ def _u64(values: I64) -> U64:
 class _Rows:
     """Rows of fdata (n,) with the addresses that their names and offsets have in a program."""
 
-    function: ImageAddresses
+    function: PlacedAddresses
     """Start of the function that the branch is of, 0 for none."""
     limit: I64
     """Its end."""
@@ -103,13 +103,13 @@ class _Rows:
         b = fdata.branches
         if b is None:
             no, none = np.zeros(0, np.int64), np.zeros(0, np.uint64)
-            return cls(image_array([]), no, no, no, no > 0, no > 0, no > 0, none, none)
+            return cls(placed_array([]), no, no, no, no > 0, no > 0, no > 0, none, none)
         leaves = np.where(b.from_is_symbol != NOT_A_SYMBOL, base[b.from_name], -1)
         reaches = np.where(b.to_is_symbol != NOT_A_SYMBOL, base[b.to_name], -1)
         inside, arrives = leaves >= 0, reaches >= 0
         chosen = inside | arrives
         return cls(
-            image_addresses(_u64(np.where(inside, leaves, 0))[chosen]),
+            placed_addresses(_u64(np.where(inside, leaves, 0))[chosen]),
             np.array([at + end.get(at, 0) for at in leaves[chosen].tolist()], np.int64),
             np.where(inside, leaves + b.from_offset.astype(np.int64), 0)[chosen],
             np.where(arrives, reaches + b.to_offset.astype(np.int64), 0)[chosen],
@@ -121,9 +121,9 @@ class _Rows:
         """(n,): whether the program may branch, or fall through, from there to there."""
         if not len(code):
             return ~self.inside
-        row = np.where(self.inside, code.index_of(image_addresses(_u64(source))), -1)
+        row = np.where(self.inside, code.index_of(placed_addresses(_u64(source))), -1)
         kind = code.kind[row]
-        arrives = (code.index_of(image_addresses(_u64(target))) >= 0) | ~self.is_local
+        arrives = (code.index_of(placed_addresses(_u64(target))) >= 0) | ~self.is_local
         leads = np.where(code.has_target[row], code.target[row] == _u64(target), arrives)
         is_branch = np.isin(kind, _BRANCHES) & (leads | ~self.arrives)
         found: Bools = (row >= 0) & (is_branch | _are_falls(code, source, target))
@@ -195,6 +195,6 @@ def _leads_of(code: InstructionTable, start: int, limit: int) -> dict[_Lead, lis
 
 def _are_falls(code: InstructionTable, source: I64, target: I64) -> Bools:
     """(n,): whether targets are the next instructions, and these run after the sources."""
-    row = code.index_of(image_addresses(_u64(source)))
+    row = code.index_of(placed_addresses(_u64(source)))
     found: Bools = (row >= 0) & (code.end[row] == _u64(target)) & ~code.ends_line[row]
     return found & ~np.isin(code.kind[row], CALLS)

@@ -34,7 +34,7 @@ from lbr2pgo.program.blocks.binary_functions import BinaryFunctions, discover
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.code.registry import ARCHITECTURES
 from lbr2pgo.program.program import Program
-from lbr2pgo.support.addresses import image_addresses
+from lbr2pgo.support.addresses import placed_addresses
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.sums import exact_sum, multiplied
@@ -85,7 +85,7 @@ def _instructions(
     inside[inside] = offset[inside] < functions.max_size[owner[inside]]
     start, row = functions.start[owner[inside]], np.full(len(offset), -1)
     code = program.instructions_for(start)
-    row[inside] = code.index_of(image_addresses(start + offset[inside]))
+    row[inside] = code.index_of(placed_addresses(start + offset[inside]))
     return code, row
 
 

@@ -35,7 +35,7 @@ from lbr2pgo.profiles.llvm.source_places import (
 from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import numbers_in
@@ -126,7 +126,7 @@ class LineContexts:
         place = np.where(inline >= 0, place_of, -1)
         return _Source(code, is_profiled[rows], place, inline, places, inlined, innermost)
 
-    def _is_profiled(self, addresses: ImageAddresses) -> Bools:
+    def _is_profiled(self, addresses: PlacedAddresses) -> Bools:
         """(m,): which instructions are in functions that samples touched."""
         functions, counts = self._functions, self._counts
         branches = counts.branches
@@ -172,7 +172,7 @@ class _Source:
     innermost: I64
     """(p,): the function inlined at each of the places, -1 likewise."""
 
-    def place_at(self, addresses: ImageAddresses) -> I64:
+    def place_at(self, addresses: PlacedAddresses) -> I64:
         """The place at each address, -1 where there is none."""
         row = self.code.index_of(addresses)
         place: I64 = np.append(self.place, -1)[row]

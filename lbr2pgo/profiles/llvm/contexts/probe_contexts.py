@@ -33,7 +33,7 @@ from lbr2pgo.profiles.llvm.source_places import InlineContexts, places_of
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.program.pseudo_probes import ENTRY_INDEX, InlineTree, ProbeKind
-from lbr2pgo.support.addresses import ImageAddresses, image_addresses
+from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import last_at_or_below, numbers_in
@@ -241,7 +241,7 @@ class ProbeContexts:
         pairs = RowIds()
         pairs.number_rows(callers.call[outer], above.astype(np.uint64))
         call, above, _ = pairs.rows().T
-        gaps = self._tail_calls.gaps(image_addresses(call.copy()), above.astype(np.int64))
+        gaps = self._tail_calls.gaps(placed_addresses(call.copy()), above.astype(np.int64))
         sites = distinct(np.concatenate((callers.call, gaps.jumps)))
         ids = RowIds()
         ids.number_rows(_places(sites, gaps.call), gaps.function.astype(np.uint64))
@@ -264,7 +264,7 @@ class ProbeContexts:
         code = self._program.instructions_for(distinct(source))
         return TailCalls(source, target, self._known.functions, code)
 
-    def _function_at(self, addresses: ImageAddresses) -> I64:
+    def _function_at(self, addresses: PlacedAddresses) -> I64:
         function = np.append(self._known.functions.function, -1).astype(np.int64)
         found: I64 = function[self._known.functions.containing(addresses)]
         return found
@@ -340,7 +340,7 @@ class _Paths:
     """(n,): of each node, -1 for the root."""
     site: I64
     """(n,): the call, an index into `sites`."""
-    sites: ImageAddresses
+    sites: PlacedAddresses
 
 
 class _Names:
@@ -375,7 +375,7 @@ def _numbered(number: Callable[[I64, I64], I64], first: I64, second: I64) -> I64
     return found
 
 
-def _places(sites: ImageAddresses, addresses: ImageAddresses) -> U64:
+def _places(sites: PlacedAddresses, addresses: PlacedAddresses) -> U64:
     return np.searchsorted(sites, addresses).astype(np.uint64)
 
 

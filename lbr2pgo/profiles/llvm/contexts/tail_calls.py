@@ -14,7 +14,7 @@ import numpy as np
 
 from lbr2pgo.program.code.instructions import CALLS, InstructionTable, Kind
 from lbr2pgo.program.dwarf.debug_info import DwarfFunctions
-from lbr2pgo.support.addresses import ImageAddresses, image_array
+from lbr2pgo.support.addresses import PlacedAddresses, placed_array
 from lbr2pgo.support.arrays import I64, U64
 
 MOST_JUMPS = 100
@@ -28,12 +28,12 @@ _NONE: tuple[int, Way] = (0, ())
 class Gaps:
     """What is missing between calls and functions."""
 
-    call: ImageAddresses
+    call: PlacedAddresses
     function: I64
     """(p,) each: the call, and the function above it in call stacks."""
     offsets: I64
     """(p + 1,): the part of `jumps` that each pair owns."""
-    jumps: ImageAddresses
+    jumps: PlacedAddresses
     """Tail calls, outermost first."""
 
 
@@ -42,8 +42,8 @@ class TailCalls:
 
     def __init__(
         self,
-        source: ImageAddresses,
-        target: ImageAddresses,
+        source: PlacedAddresses,
+        target: PlacedAddresses,
         functions: DwarfFunctions,
         code: InstructionTable,
     ) -> None:
@@ -60,8 +60,8 @@ class TailCalls:
 
     def _add(
         self,
-        source: ImageAddresses,
-        target: ImageAddresses,
+        source: PlacedAddresses,
+        target: PlacedAddresses,
         functions: DwarfFunctions,
         code: InstructionTable,
     ) -> None:
@@ -78,7 +78,7 @@ class TailCalls:
         owner = function[here[is_jump]].astype(np.uint64)
         _list(self._from, owner, source[is_jump])
 
-    def gaps(self, call: ImageAddresses, function: I64) -> Gaps:
+    def gaps(self, call: PlacedAddresses, function: I64) -> Gaps:
         """What is missing between calls (k,) and the functions above them in call stacks."""
         targets = np.array(sorted(self._targets), np.int64)
         rows = np.flatnonzero(np.isin(function, targets))
@@ -88,7 +88,7 @@ class TailCalls:
         sizes = np.array([len(way) for way in ways], np.int64)
         rows = rows[sizes > 0]
         offsets = np.concatenate(([0], np.cumsum(sizes[sizes > 0])))
-        jumps = image_array([jump for way in ways for jump in way])
+        jumps = placed_array([jump for way in ways for jump in way])
         return Gaps(call[rows], function[rows], offsets, jumps)
 
     def missing(self, call: int, function: int) -> Way:
