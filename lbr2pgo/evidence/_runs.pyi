@@ -1,6 +1,7 @@
 from lbr2pgo.native.key_table import KeyTable
+from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.native.walk import Stacks
-from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.arrays import I64, U8
 
 def count_cycles(stacks: Stacks, table: KeyTable) -> None:
     """Count runs under keys of start, end and cycles.
@@ -8,9 +9,13 @@ def count_cycles(stacks: Stacks, table: KeyTable) -> None:
     Sums: how many, how many that ended mispredicted, and those of which that is not known.
     """
 
-def list_runs(stacks: Stacks, runs: U64, samples: I64) -> int:
-    """Write all runs, newest first in each sample; how many there are.
+def list_runs(
+    stacks: Stacks, known: RowIds, numbers: I64, predictions: U8, samples: I64, led_to: I64
+) -> int:
+    """Number all runs by start, end and space, newest first in each sample; how many there are.
 
-    runs (m, 3): start, end, and the flags MISPREDICTED and PREDICTED of the branch at the end;
-    samples (m,): the sample of each. There is room for as many runs as there are entries.
+    numbers, predictions, samples (m,): the run, the flags MISPREDICTED and PREDICTED of the branch
+    at its end, and its sample. There is room for as many runs as there are entries. led_to (n,) is
+    set for samples whose newest run ends with their newest entry: to the number of a run from
+    where that entry led to the same address.
     """

@@ -16,10 +16,9 @@ import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.counting.trace_table import stacks_of
-from lbr2pgo.evidence.sample_runs import SampleRuns, runs_of
+from lbr2pgo.evidence.sample_runs import KnownRuns, SampleRuns
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.native.walk import Stacks
-from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.sources.base import EventInfo
@@ -39,19 +38,18 @@ class Samples:
     """(n,): of each sample, negative where it is not to be counted."""
     kinds: U8
     """(n,): `StackKind` of each."""
-    address_spaces: AddressSpaces
-    code: InstructionTable
-    """What ran, as far as replay knows."""
+    known: KnownRuns
+    """What is known of their fall-throughs, and in which address spaces they are."""
 
     @cached_property
     def stacks(self) -> Stacks:
         """As the loops want it."""
-        return stacks_of(self.batch, self.spaces, self.kinds, self.address_spaces.bounds)
+        return stacks_of(self.batch, self.spaces, self.kinds, self.known.spaces.bounds)
 
     @cached_property
     def runs(self) -> SampleRuns:
         """The fall-throughs of each sample, laid over the code."""
-        return runs_of(self.batch, self.spaces, self.stacks, self.address_spaces, self.code)
+        return self.known.of_samples(self.batch, self.stacks)
 
 
 def no_files(addresses: RuntimeAddresses) -> I64:

@@ -7,6 +7,7 @@ cycles:
 >>> import numpy as np
 >>> from lbr2pgo.counting.address_spaces import AddressSpaces
 >>> from lbr2pgo.evidence.collector import Samples
+>>> from lbr2pgo.evidence.sample_runs import KnownRuns
 >>> from lbr2pgo.model.branch_stacks import from_lists
 >>> from lbr2pgo.program.code.instructions import InstructionTable
 >>> from lbr2pgo.program.elf.layout import ImageLayout, Segment
@@ -14,7 +15,7 @@ cycles:
 >>> stack = [(0x120, 0x200, 7 << 4), (0x130, 0x100, 9 << 4), (0x210, 0x120, 0)]
 >>> spaces, one = AddressSpaces.fixed(layout), (np.zeros(1, np.int64), np.zeros(1, np.uint8))
 >>> collector = CycleCollector(spaces)
->>> collector.add(Samples(from_lists([stack]), *one, spaces, InstructionTable.empty()))
+>>> collector.add(Samples(from_lists([stack]), *one, KnownRuns(spaces, InstructionTable.empty())))
 >>> counts = collector.result()
 >>> for row in zip(counts.start.tolist(), counts.end.tolist(), counts.cycles.tolist()):
 ...     print(*map(hex, row))

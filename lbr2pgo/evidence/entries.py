@@ -3,6 +3,7 @@
 >>> import numpy as np
 >>> from lbr2pgo.counting.address_spaces import AddressSpaces
 >>> from lbr2pgo.evidence.collector import Samples
+>>> from lbr2pgo.evidence.sample_runs import KnownRuns
 >>> from lbr2pgo.model.branch_stacks import MISPREDICTED, from_lists
 >>> from lbr2pgo.program.code.instructions import InstructionTable
 >>> from lbr2pgo.program.elf.layout import ImageLayout, Segment
@@ -10,7 +11,7 @@
 >>> stack = [(0x120, 0x200, MISPREDICTED), (0x120, 0x200, 0), (0x7f00, 0x100, 0)]
 >>> spaces, one = AddressSpaces.fixed(layout), (np.zeros(1, np.int64), np.zeros(1, np.uint8))
 >>> collector = EntryCollector(spaces)
->>> collector.add(Samples(from_lists([stack]), *one, spaces, InstructionTable.empty()))
+>>> collector.add(Samples(from_lists([stack]), *one, KnownRuns(spaces, InstructionTable.empty())))
 >>> found = collector.result()
 >>> for row in zip(found.from_.tolist(), found.to.tolist(), found.known.tolist()):
 ...     print(*map(hex, row))

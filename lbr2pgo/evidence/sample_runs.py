@@ -8,6 +8,7 @@ from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.evidence._runs import list_runs
 from lbr2pgo.model.branch_counts import Runs
 from lbr2pgo.model.branch_stacks import BranchStacks
+from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.native.walk import Stacks
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.replay.fusion import next_branches
@@ -17,17 +18,20 @@ from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import same_length, seal
 
+_FEWEST = 1 << 10
+"""Distinct runs that there is room for at first."""
+
 
 @dataclass(frozen=True, slots=True)
 class SampleRuns:
     """Runs of a batch of n samples; k rows, samples ascending, newest run of a sample first."""
 
     first: I64
-    """(k,): number of the run's first instruction in the flow."""
+    """(k,): number of the run's first instruction in the flow; -1 where it can't have run so."""
     last: I64
-    """(k,): of its last one, a branch."""
+    """(k,): of its last one, a branch; likewise."""
     valid: Bools
-    """(k,): whether it may have run so; first and last mean nothing where it may not."""
+    """(k,): whether it may have run so."""
     prediction: U8
     """(k,): flags MISPREDICTED and PREDICTED of its branch; 0 where neither is known."""
     sample: I64
@@ -43,50 +47,44 @@ class SampleRuns:
         same_length(self, "led_to", "weight")
 
 
-def runs_of(
-    batch: BranchStacks,
-    spaces: I64,
-    stacks: Stacks,
-    address_spaces: AddressSpaces,
-    code: InstructionTable,
-) -> SampleRuns:
-    """The runs of a batch, given each sample's space (n,), and its stacks as loops want them."""
-    raw = np.empty((len(batch.entries), 3), dtype=np.uint64)
-    sample = np.empty(len(batch.entries), dtype=np.int64)
-    found = list_runs(stacks, raw, sample)
-    raw, sample = raw[:found], sample[:found]
-    image, inside = address_spaces.runs_to_image(spaces[sample], runtime_addresses(raw[:, :2]))
-    judged = judge(Runs(image[:, 0], image[:, 1], np.ones(found, dtype=np.uint64)), code)
-    valid = judged.valid & inside
-    return SampleRuns(
-        first=judged.first,
-        last=_at_their_branch(judged.last, valid, code),
-        valid=valid,
-        prediction=raw[:, 2].astype(np.uint8),
-        sample=sample,
-        led_to=_led_to(batch, spaces, raw[:, 1], sample, address_spaces, code),
-        weight=batch.weight,
-    )
+class KnownRuns:
+    """The fall-throughs of a source's samples, each laid over the code when it is met first.
 
+    Memory grows with distinct ones only.
+    """
 
-def _led_to(
-    batch: BranchStacks,
-    spaces: I64,
-    end: U64,
-    sample: I64,
-    address_spaces: AddressSpaces,
-    code: InstructionTable,
-) -> I64:
-    """Where the newest entry of each sample went, if the newest run, by its end, ends with it."""
-    found = np.full(len(batch), -1)
-    newest = np.flatnonzero(np.diff(sample, prepend=-1))
-    rows = sample[newest]
-    entries = batch.entries[batch.offsets[rows]]
-    target = runtime_addresses(entries[:, [1, 1]])
-    image, inside = address_spaces.runs_to_image(spaces[rows], target)
-    known = inside & (end[newest] == entries[:, 0])
-    found[rows] = np.where(known, code.index_of(image[:, 0]), -1)
-    return found
+    def __init__(self, spaces: AddressSpaces, code: InstructionTable) -> None:
+        self.spaces, self._code = spaces, code
+        self._numbers = RowIds()
+        self._places = np.empty((_FEWEST, 2), np.int64)
+        """(r, 2): the instructions that each begins and ends with, -1 where it can't have run."""
+
+    def of_samples(self, batch: BranchStacks, stacks: Stacks) -> SampleRuns:
+        """Those of a batch, given its stacks as loops want them."""
+        size, laid = len(batch.entries), len(self._numbers)
+        number, sample = np.empty((2, size), np.int64)
+        prediction, led_to = np.empty(size, np.uint8), np.full(len(batch), -1)
+        found = list_runs(stacks, self._numbers, number, prediction, sample, led_to)
+        number, sample, prediction = number[:found], sample[:found], prediction[:found]
+        self._lay(laid)
+        first, last = self._places[number].T
+        known = led_to >= 0
+        led_to[known] = self._places[led_to[known], 0]
+        weight = batch.weight
+        return SampleRuns(first.copy(), last.copy(), first >= 0, prediction, sample, led_to, weight)
+
+    def _lay(self, laid: int) -> None:
+        """Lay the new ones over the code: those with numbers from `laid` on."""
+        size = len(self._numbers)
+        if size > len(self._places):
+            self._places = np.resize(self._places, (2 * size, 2))
+        start, end, space = self._numbers.rows(laid).T
+        ends = runtime_addresses(np.column_stack((start, end)))
+        image, inside = self.spaces.runs_to_image(space.astype(np.int64), ends)
+        judged = judge(Runs(image[:, 0], image[:, 1], np.ones(len(image), np.uint64)), self._code)
+        valid = judged.valid & inside
+        last = _at_their_branch(judged.last, valid, self._code)
+        self._places[laid:size] = np.where(valid, (judged.first, last), -1).T
 
 
 def _at_their_branch(last: I64, valid: Bools, instructions: InstructionTable) -> I64:

@@ -10,6 +10,7 @@ import numpy as np
 from lbr2pgo.counting.count import Onlooker, SampleReading
 from lbr2pgo.counting.mapped_files import MappedFiles
 from lbr2pgo.evidence.collector import ByInstruction, Collector, Finding, Pass, Samples
+from lbr2pgo.evidence.sample_runs import KnownRuns
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.replay.replayed import Replayed
@@ -31,9 +32,10 @@ class SecondLook:
         known = Pass(self._found.program, flow, spaces, reading.source.info.events, outside)
         collectors = [finding.start(known) for finding in self._wanted]
         self._passes.append(collectors)
+        runs = KnownRuns(spaces, flow.instructions)
 
         def look(batch: BranchStacks, of_samples: I64, kinds: U8) -> None:
-            samples = Samples(batch, of_samples, kinds, spaces, flow.instructions)
+            samples = Samples(batch, of_samples, kinds, runs)
             for collector in collectors:
                 collector.add(samples)
 

@@ -11,8 +11,8 @@ class RowIds:
 
     def __init__(self) -> None: ...
     def __len__(self) -> int: ...
-    def rows(self) -> U64:
-        """(used, 3): the rows by their number."""
+    def rows(self, first: int = 0) -> U64:
+        """(used - first, 3): the rows from a number on, in their order."""
 
     def number_rows(self, a: U64, b: U64, third: U64 | None = None) -> I64:
         """Number of each row, given in columns (n,); zeros stand for a third one."""

@@ -44,8 +44,8 @@ cdef class RowIds:
     def __len__(self):
         return self.used
 
-    def rows(self):
-        return np.asarray(self.keys[: self.used]).copy()
+    def rows(self, Py_ssize_t first=0):
+        return np.asarray(self.keys[first : self.used]).copy()
 
     def number_rows(self, const uint64_t[::1] a, const uint64_t[::1] b, third=None):
         cdef Py_ssize_t i, size = a.shape[0]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.counting.trace_table import TraceTable
 from lbr2pgo.evidence.collector import Collector, Samples
+from lbr2pgo.evidence.sample_runs import KnownRuns
 from lbr2pgo.model.branch_stacks import ABORT, NOT_TAKEN, SPEC_SHIFT, TYPE_SHIFT
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.code.instructions import InstructionTable
@@ -39,7 +40,7 @@ def samples_of(samples: Sequence[Sample], kind: StackKind = StackKind.CONSECUTIV
     """Samples with this kind of stack, of a program whose code is not known."""
     n = len(samples)
     each = np.zeros(n, np.int64), np.full(n, kind, np.uint8)
-    return Samples(batch_of(samples), *each, spaces(), InstructionTable.empty())
+    return Samples(batch_of(samples), *each, KnownRuns(spaces(), InstructionTable.empty()))
 
 
 def traces(samples: Sequence[Sample], kind: StackKind = StackKind.CONSECUTIVE) -> TraceTable:

@@ -12,6 +12,7 @@ from builders.hybrid import Hybrid, batch_of
 from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.evidence.collector import Samples
 from lbr2pgo.evidence.contexts.unwind import ContextTable
+from lbr2pgo.evidence.sample_runs import KnownRuns
 from lbr2pgo.model.context_counts import ContextCounts
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.code.instructions import InstructionTable
@@ -41,7 +42,7 @@ def unwound(
     kind = StackKind.AS_LLVM if as_llvm else StackKind.CONSECUTIVE
     kinds = np.full(len(batch), kind, np.uint8)
     code = InstructionTable.empty()
-    table.source(spaces).add(Samples(batch, numbers, kinds, spaces, code))
+    table.source(spaces).add(Samples(batch, numbers, kinds, KnownRuns(spaces, code)))
     return table.counts()
 
 

@@ -11,8 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lbr2pgo.evidence._runs import list_runs
+from lbr2pgo.evidence.collector import Samples
 from lbr2pgo.evidence.cycle_counts import CycleCollector
+from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.native.walk import StackKind
+from lbr2pgo.support.arrays import I64, U8, U64
 
 Run = tuple[int, int]
 
@@ -36,16 +39,23 @@ def test_summed_over_cycles_runs_are_those_of_the_traces(rows, kind: StackKind, 
     assert dict(total) == runs_counted(samples, kind)
 
 
+def listed(samples: Samples) -> tuple[U64, U8, I64]:
+    """Runs by their addresses, what is known of their prediction, and their samples."""
+    room, known = len(samples.batch.entries), RowIds()
+    number, sample = np.zeros((2, room), np.int64)
+    prediction, led_to = np.zeros(room, np.uint8), np.full(len(samples.batch), -1)
+    found = list_runs(samples.stacks, known, number, prediction, sample, led_to)
+    return known.rows()[number[:found], :2], prediction[:found], sample[:found]
+
+
 @settings(max_examples=300, deadline=None)
 @given(stacks, kinds)
 def test_listed_runs_are_those_of_each_samples_traces(rows, kind: StackKind) -> None:
     given = samples_of([Sample(stack) for stack in rows], kind)
-    room = len(given.batch.entries)
-    runs, sample = np.zeros((room, 3), np.uint64), np.zeros(room, np.int64)
-    found = list_runs(given.stacks, runs, sample)
-    assert np.all(np.diff(sample[:found]) >= 0)
+    runs, _, sample = listed(given)
+    assert np.all(np.diff(sample) >= 0)
     for number, stack in enumerate(rows):
-        own = [tuple(run) for run in runs[:found][sample[:found] == number, :2].tolist()]
+        own = [tuple(run) for run in runs[sample == number].tolist()]
         assert Counter(own) == runs_counted([Sample(stack)], kind)
 
 
@@ -56,9 +66,9 @@ def test_cycles_are_those_of_the_newer_entry_and_mispredictions_of_both() -> Non
     assert list(rows) == [(0x1010, 0x1020, 7), (0x1020, 0x1030, 9)]
     assert found.mispredicted.tolist() == [1, 1]
     assert found.prediction_unknown.tolist() == [0, 0]
-    runs, sample = np.zeros((3, 3), np.uint64), np.zeros(3, np.int64)
-    found = list_runs(samples_of([Sample(stack)]).stacks, runs, sample)
-    assert runs[:found].tolist() == [[0x1010, 0x1020, 0], [0x1020, 0x1030, 1]]
+    runs, prediction, _ = listed(samples_of([Sample(stack)]))
+    assert runs.tolist() == [[0x1010, 0x1020], [0x1020, 0x1030]]
+    assert prediction.tolist() == [0, 1]
 
 
 def test_the_table_grows() -> None:

@@ -6,7 +6,7 @@ from builders.sources import Sample, batch_of
 
 from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.counting.trace_table import stacks_of
-from lbr2pgo.evidence.sample_runs import SampleRuns, runs_of
+from lbr2pgo.evidence.sample_runs import KnownRuns, SampleRuns
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recordings import replay_sources
 
@@ -21,7 +21,7 @@ def laid_out(*samples: Sample) -> tuple[SampleRuns, list[tuple[int, int]]]:
     batch, n = batch_of(samples), len(samples)
     each = np.zeros(n, np.int64), np.zeros(n, np.uint8)
     stacks = stacks_of(batch, *each, spaces.bounds)
-    found = runs_of(batch, each[0], stacks, spaces, flow.instructions)
+    found = KnownRuns(spaces, flow.instructions).of_samples(batch, stacks)
     address = flow.instructions.address
     rows = np.flatnonzero(found.valid)
     first, last = address[found.first[rows]], address[found.last[rows]]

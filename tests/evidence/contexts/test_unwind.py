@@ -20,6 +20,7 @@ from builders.unwound import Record, records, unwound
 from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.evidence.collector import Samples
 from lbr2pgo.evidence.contexts.unwind import ContextTable
+from lbr2pgo.evidence.sample_runs import KnownRuns
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.program import Program
@@ -93,7 +94,7 @@ def test_samples_may_come_in_any_order_and_number(programs: list[Path]) -> None:
         batch = batch_of(samples[at : at + 7])
         kinds = np.full(len(batch), StackKind.CONSECUTIVE, np.uint8)
         numbers = np.zeros(len(batch), np.int64)
-        source.add(Samples(batch, numbers, kinds, spaces, InstructionTable.empty()))
+        source.add(Samples(batch, numbers, kinds, KnownRuns(spaces, InstructionTable.empty())))
     assert records(table.counts()) == whole
 
 
