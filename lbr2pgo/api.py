@@ -41,6 +41,7 @@ class Reading(TypedDict, total=False):
     comms: Iterable[str]
     cpus: Iterable[int]
     time: tuple[float, float | None]
+    phase: int
     build_id: str | None
     strict: bool
     compat: Iterable[str]
@@ -193,6 +194,7 @@ def _inputs(profiles: Paths, binary: PathLike | None, reading: Reading) -> dict[
     choice = SampleChoice(
         tuple(reading.get("pids", ())), tuple(reading.get("tids", ())),
         tuple(reading.get("comms", ())), tuple(reading.get("cpus", ())), _span(reading),
+        reading.get("phase"),
     )  # fmt: skip
     counting = CountingOptions(reading.get("event"), choice, reading.get("build_id"))
     return {

@@ -21,6 +21,7 @@ from lbr2pgo.analyses import (
     mispredictions,
     outcomes,
     paths,
+    phases,
     stack_ends,
 )
 from lbr2pgo.analyses.evidence import Evidence
@@ -32,6 +33,7 @@ from lbr2pgo.evidence.duplicates import DUPLICATES
 from lbr2pgo.evidence.effective_samples import SPREAD
 from lbr2pgo.evidence.single_branches import SINGLE_BRANCHES
 from lbr2pgo.evidence.stack_ends import STACK_ENDS
+from lbr2pgo.evidence.time_line import TIME_LINE
 from lbr2pgo.support.dataclass import dataclass
 
 Planned = Callable[[Evidence, int | None], Finding[Any]]
@@ -72,6 +74,7 @@ ANALYSES = {
     call_stacks.NAME: Analysis(call_stacks.call_stacks, (CALL_STACKS,), ("tree", "folded")),
     callers.NAME: Analysis(callers.callers, (CALL_STACKS,)),
     call_edges.NAME: Analysis(call_edges.call_edges),
+    phases.NAME: Analysis(phases.phases, (TIME_LINE,)),
     stack_ends.NAME: Analysis(stack_ends.stack_ends, (STACK_ENDS,)),
 }
 """In the order in which a report shows them."""

@@ -42,7 +42,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help=COMMANDS["report"],
         description="Answer questions about a recording: hot-functions, hot-branches, "
         "mispredictions, latency, outcomes, indirect-targets, hyperblocks, call-stacks, callers, "
-        "call-edges, stack-ends, function.",
+        "call-edges, phases, stack-ends, function.",
         examples=(
             "lbr2pgo report perf.data --binary ./app",
             "lbr2pgo report perf.data --binary ./app --only hot-branches,mispredictions --top 5",

@@ -97,6 +97,10 @@ def _add_choice(parser: argparse._ActionsContainer) -> None:
         help="only samples from one second of the recording's clock to another; either may be left "
         "out",
     )  # fmt: skip
+    parser.add_argument(
+        "--phase", type=whole_number, metavar="N",
+        help="only samples of the Nth phase, as report --only phases shows them",
+    )  # fmt: skip
 
 
 def _processors(text: str) -> list[int]:
@@ -148,7 +152,12 @@ def counting_options(args: argparse.Namespace) -> CountingOptions:
     return CountingOptions(
         args.event,
         SampleChoice(
-            tuple(args.pid), tuple(args.tid), tuple(args.comm), tuple(args.cpu), args.time
+            tuple(args.pid),
+            tuple(args.tid),
+            tuple(args.comm),
+            tuple(args.cpu),
+            args.time,
+            args.phase,
         ),
         args.build_id,
         drop_newest=args.drop_newest,

@@ -10,7 +10,7 @@ import numpy as np
 
 from lbr2pgo.model.address_space_events import Comm, Fork, SpaceEvent
 from lbr2pgo.model.branch_stacks import BranchStacks
-from lbr2pgo.sources.base import StackSource
+from lbr2pgo.sources.base import SourceInfo, StackSource
 from lbr2pgo.support.arrays import Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
@@ -28,13 +28,15 @@ class SampleChoice:
     time: tuple[int, int | None] | None = None
     """From which nanosecond to which, both included (perf: tools/perf/util/time-utils.c,
     perf_time__skip_sample); None: to the end."""
+    phase: int | None = None
+    """Only of this phase of these samples, from 1 on; `replay.chosen_phase` makes it a time."""
 
 
 class Chooser:
     """Applies a choice to the batches of one source."""
 
     def __init__(self, choice: SampleChoice, source: StackSource) -> None:
-        self._choice, self._where = choice, source.info.path
+        self._choice, self._source = choice, source
         self._names = _names(source.space_events()) if choice.comms else {}
 
     def of_processes(self, batch: BranchStacks) -> Bools:
@@ -50,6 +52,7 @@ class Chooser:
         if choice.cpus:
             chosen &= np.isin(self._cpus(batch), choice.cpus)
         if choice.time is not None:
+            refuse_untimed(self._source.info)
             start, end = choice.time
             chosen &= batch.time >= np.uint64(start)
             if end is not None:
@@ -62,7 +65,7 @@ class Chooser:
         if batch.cpu is None:
             raise InputError(
                 "does not say on which processors its samples were taken",
-                where=self._where,
+                where=self._source.info.path,
                 cure="Record it with perf record --sample-cpu, or print it: perf script -F +cpu.",
             )
         return batch.cpu
@@ -71,7 +74,7 @@ class Chooser:
         if not self._names:
             raise InputError(
                 "does not say what its threads were called",
-                where=self._where,
+                where=self._source.info.path,
                 cure="Choose by --tid or --pid; perf script prints names with --show-task-events.",
             )
         wanted = set(self._choice.comms)
@@ -82,6 +85,16 @@ class Chooser:
         times, names = self._names.get(tid, ([], []))
         row = bisect_right(times, time)
         return names[row - 1] if row else None
+
+
+def refuse_untimed(info: SourceInfo) -> None:
+    """Raise InputError for a recording that does not tell when."""
+    if not info.has_times:
+        raise InputError(
+            "does not say when its samples were taken",
+            where=info.path,
+            cure="Record it with perf record --timestamp, or print it: perf script -F +time.",
+        )
 
 
 _Names = dict[int, tuple[list[int], list[str]]]

@@ -15,6 +15,7 @@ from typing import Generic, Protocol, Self, TypeVar, runtime_checkable
 import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces
+from lbr2pgo.counting.mapped_files import MappedFiles
 from lbr2pgo.counting.trace_table import stacks_of
 from lbr2pgo.evidence.sample_runs import KnownRuns, SampleRuns
 from lbr2pgo.model.branch_stacks import BranchStacks
@@ -67,6 +68,10 @@ class Pass:
     events: Sequence[EventInfo]
     outside: Callable[[RuntimeAddresses], I64] = no_files
     """Which file (n,) run-time addresses outside the program are of, by their number there."""
+    files: MappedFiles = field(default_factory=lambda: MappedFiles(()))
+    """All files of the source."""
+    has_times: bool = False
+    """Whether samples say when they were taken."""
 
 
 class Collector(Protocol[Result]):

@@ -29,7 +29,10 @@ class SecondLook:
         """What looks at the samples of a source."""
         flow, spaces = self._found.flow, reading.spaces
         outside = _numbers_of(reading.files, self._found.borders.files)
-        known = Pass(self._found.program, flow, spaces, reading.source.info.events, outside)
+        info = reading.source.info
+        known = Pass(
+            self._found.program, flow, spaces, info.events, outside, reading.files, info.has_times
+        )
         collectors = [finding.start(known) for finding in self._wanted]
         self._passes.append(collectors)
         runs = KnownRuns(spaces, flow.instructions)

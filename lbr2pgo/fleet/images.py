@@ -15,10 +15,12 @@ from lbr2pgo.model.incomplete import IncompleteError
 from lbr2pgo.profiles.base import Output
 from lbr2pgo.program.elf.find import ImagePlaces
 from lbr2pgo.program.program import Program
+from lbr2pgo.replay.chosen_phase import with_phase
 from lbr2pgo.replay.recorded_images import recorded_images
+from lbr2pgo.replay.recorded_program import recorded_program
 from lbr2pgo.replay.recordings import replay_images
 from lbr2pgo.replay.replayed import Replayed
-from lbr2pgo.replay.replaying import ReadingOptions
+from lbr2pgo.replay.replaying import ReadingOptions, Replaying
 from lbr2pgo.sources.repeated_files import repetitions
 from lbr2pgo.sources.series import open_recordings
 from lbr2pgo.support import headway
@@ -128,6 +130,10 @@ def convert_images(
     paths = [path for each in outputs for output in each for path in output.paths]
     refuse_overwriting(paths, [*options.profiles, *binaries])
     refuse_unwritable(paths)
+    if options.counting.choice.phase is not None:  # of the program, whatever else is converted
+        given = next(iter(options.binaries), None)
+        main = given or recorded_program(sources, options.places)
+        options = with_phase(options, sources, Program.open(main), Replaying, progress)
     names = [each.name for each in recordings]
     replayed = replay_images(
         sources, programs, options, progress, timings, names=names,

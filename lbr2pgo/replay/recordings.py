@@ -15,6 +15,7 @@ from lbr2pgo.counting.count import (
     look_together,
 )
 from lbr2pgo.program.program import Program
+from lbr2pgo.replay.chosen_phase import with_phase
 from lbr2pgo.replay.recorded_program import recorded_program
 from lbr2pgo.replay.replayed import Asks, Replayed
 from lbr2pgo.replay.replaying import MakeReplaying, Neighbour, ReadingOptions, Replaying
@@ -110,14 +111,18 @@ def replay_images(
 ) -> list[Replayed]:
     """As `replay_sources` for each of several images, in one pass over each source.
 
-    There is a second one where a bias has to be corrected, or something is looked for. With
+    There is a second one where a bias has to be corrected, or something is looked for, and one
+    before where a phase is asked for. With
     `skips_absent` a source that does not show an image has no counts of it, and that is a
     note; else it is an InputError.
     """
     options, timings = options or ReadingOptions(), timings or Timings()
     names = names or [source.info.path for source in sources]
-    images = [(replaying or Replaying)(program, options, sources, beside) for program in programs]
-    sizes = [size_of(name) for name in names]
+    replaying, sizes = replaying or Replaying, [size_of(name) for name in names]
+    if options.counting.choice.phase is not None:
+        with timings.stage("find phases", sum(sizes)):
+            options = with_phase(options, sources, programs[0], replaying, progress)
+    images = [replaying(program, options, sources, beside) for program in programs]
 
     def read(stage: str, each: Callable[[int, Progress | None], None]) -> None:
         for i, size in enumerate(sizes):

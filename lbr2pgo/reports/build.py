@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from lbr2pgo.analyses import (
     hot_functions,
     latency,
     outcomes,
+    phases,
     registry,
 )
 from lbr2pgo.analyses.branch_facts import branch_facts
@@ -43,6 +44,7 @@ from lbr2pgo.reports.model import (
     GraphEdge,
     RanFunctions,
     Report,
+    TimeLine,
     Timing,
 )
 from lbr2pgo.reports.placed_profiles import read_inputs
@@ -183,6 +185,7 @@ def report_of(
         waterfall=waterfall.rows(gathered.tallies),
         tables=tables,
         timings=_timings(evidence, options) if options.wants(latency.NAME) else (),
+        time_line=_time_line(evidence) if options.views and options.wants(phases.NAME) else None,
         call_tree=_call_tree(tree(evidence)) if has_tree else None,
         call_graph=call_graph(evidence, options),
         functions=views,
@@ -231,6 +234,19 @@ def _timings(evidence: Evidence, options: ReportOptions) -> tuple[Timing, ...]:
         *(timing(evidence, run, is_loop=False) for run in blocks[:most]),
         *(timing(evidence, run, is_loop=True) for run in loops),
     )
+
+
+def _time_line(evidence: Evidence) -> TimeLine | None:
+    activity, found = evidence.once(phases.found_phases)
+    if activity is None:
+        return None
+    samples = activity.samples.sum(1).tolist()
+
+    def seconds(slices: Iterable[int]) -> tuple[float, ...]:
+        return tuple((activity.begin(each) - activity.first) / 1e9 for each in slices)
+
+    begins = (phase.slices[0] for phase in found)
+    return TimeLine(seconds(range(len(samples))), tuple(samples), seconds(begins))
 
 
 def timing(evidence: Evidence, run: TimedRun, *, is_loop: bool) -> Timing:

@@ -49,6 +49,18 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
+class TimeLine:
+    """When samples were taken, in equal spans of time; for a chart."""
+
+    seconds: tuple[float, ...]
+    """When each span begins, from the first sample on."""
+    samples: tuple[int, ...]
+    """Of each."""
+    phases: tuple[float, ...]
+    """Seconds, when each phase begins."""
+
+
+@dataclass(frozen=True, slots=True)
 class GraphBlock:
     """One block of a function's graph."""
 
@@ -148,6 +160,8 @@ class Report:
     """In the order in which they are to be shown."""
     timings: tuple[Timing, ...] = ()
     """Of the hottest blocks; empty without cycle counts."""
+    time_line: TimeLine | None = None
+    """For pages; None where samples don't say when they were taken."""
     call_tree: CallNode | None = None
     """Only of call-stack recordings."""
     call_graph: CallNode | None = None

@@ -7,7 +7,7 @@ for an instruction of it, or `/FILE:LINE`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from lbr2pgo.analyses.changes import base_name
 from lbr2pgo.analyses.table import SIMULATED, Table, Unit, written
@@ -40,6 +40,7 @@ _TAB_OF = {
     "layout": "layout",
     "hyperblocks": "layout",
     "stack-ends": "quality",
+    "phases": "quality",
     "changes": "changes",
 }
 """By the first words of a table's name; others say where time went."""
@@ -140,6 +141,7 @@ def content(report: Report) -> Json:
         "functions": None if report.ran is None else _functions(report.ran, texts),
         "inside": [f"{view.start:x}" for view in report.functions],
         "charts": charts(report, texts),
+        "time_line": None if report.time_line is None else asdict(report.time_line),
         "flames": [
             {"title": title, "unit": unit, "frames": flame(root, before, texts)}
             for title, unit, root, before in flames

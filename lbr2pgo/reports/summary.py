@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from lbr2pgo.analyses import hot_functions, mispredictions
+from lbr2pgo.analyses import hot_functions, mispredictions, phases
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.gains import Gain, GainKind, gains
 from lbr2pgo.analyses.table import Table, Value, percentage
@@ -20,6 +20,8 @@ QUALITY = "quality"
 _FEW_SAMPLES = 1000
 _GOOD, _FAIR = 0.98, 0.9
 """Shares of fall-throughs that fit the code: damage and wrong binaries make for less."""
+_PHASES = 3
+"""So many are told of."""
 _SURE = 30
 """Mispredictions of a branch from which on its rate is worth a sentence."""
 
@@ -53,6 +55,7 @@ def summary(
     sentences = (
         *_what_ran(evidence, tallies, details, name),
         *_quality(evidence, tallies),
+        *_phases(by_name.get(phases.NAME)),
         *_hottest(by_name.get(hot_functions.NAME)),
         *_worst(by_name.get(mispredictions.NAME)),
         *_largest(evidence, evidence.once(gains)),
@@ -92,6 +95,19 @@ def _quality(evidence: Evidence, tallies: Mapping[str, int]) -> Iterator[Sentenc
         f"The recording is {'short, and else ' if few else ''}{word}: "
         f"{percentage(fit)} of {counted(in_image, 'fall-through')} fit the code.",
         QUALITY,
+    )
+
+
+def _phases(table: Table | None) -> Iterator[Sentence]:
+    if table is None or table.found < 2:
+        return
+    rows = [*table.records()][:_PHASES]
+    told = [f"{row['functions']} ({percentage(_number(row['share']) or 0)})" for row in rows]
+    more = ", and so on" if table.found > _PHASES else ""
+    yield Sentence(
+        f"It ran in {table.found} phases, each with other functions: {', then '.join(told)}{more}; "
+        "--phase N takes one alone.",
+        phases.NAME,
     )
 
 

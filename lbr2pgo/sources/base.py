@@ -66,6 +66,8 @@ class SourceInfo:
     """Samples hold a call stack beside the branch stack; `ip` is its innermost frame."""
     first_time: int | None = None
     """When its first sample was taken, in nanoseconds; None where the header is silent."""
+    has_times: bool = False
+    """Samples say when they were taken; else only their order may be known."""
     no_cycles: str | None = None
     """Why no entry can have cycles, and what to do: a sentence; None where that is not known."""
     details: Mapping[str, str] = field(default_factory=dict)

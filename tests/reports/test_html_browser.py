@@ -307,6 +307,20 @@ def test_charts_are_drawn_when_they_are_seen(browser: Browser, recorded: Report)
     assert page.locator(".plot canvas").count() > 0
 
 
+def test_the_time_line_stands_beside_the_phases(browser: Browser, recorded: Report) -> None:
+    phases = recorded.table("phases")
+    assert phases is not None
+    assert recorded.time_line is not None
+    page = browser.open(recorded, "#time-line")
+    plot = page.locator(".plot")
+    plot.locator("canvas").wait_for()
+    assert plot.get_attribute("aria-label") == f"Samples over time, in {len(phases)} phases"
+    assert sum(recorded.time_line.samples) == sum(map(int, phases.column("samples")))
+    page.locator("section:not([hidden])").get_by_role("link", name="phases").click()
+    assert page.locator("#tabs a[aria-current]").inner_text() == "Quality"
+    page.get_by_text("leading functions").first.wait_for()
+
+
 def test_the_flame_graph_finds_focuses_ignores_and_turns(browser: Browser) -> None:
     page = browser.open(flame_report(), "#flame")
     section = page.locator("#view section:not([hidden])")

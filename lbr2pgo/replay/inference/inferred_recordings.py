@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lbr2pgo.counting.count import Counted, Progress, is_wanted
+from lbr2pgo.counting.count import Counted, Progress, SampleReading, is_wanted
 from lbr2pgo.counting.count_instructions import count_instructions
 from lbr2pgo.model.branch_counts import BranchCounts, no_counts
 from lbr2pgo.model.instruction_counts import InstructionCounts, merge
@@ -17,7 +17,7 @@ from lbr2pgo.replay.inference.from_instructions import counts_of_instructions
 from lbr2pgo.replay.replay import Flow, replay
 from lbr2pgo.replay.replayed import Replayed
 from lbr2pgo.replay.replaying import Replaying, match_notes, merged
-from lbr2pgo.sources.base import Source, SourceInfo
+from lbr2pgo.sources.base import Source, SourceInfo, StackSource
 from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.counted import counted
 from lbr2pgo.support.timings import Timings
@@ -30,6 +30,11 @@ class ReplayingInstructions(Replaying):
         """See `Replaying`."""
         self.refuse_other_machine(source)
         return count_instructions(source, self.facts, self.options.counting, progress)
+
+    def reading(self, source: StackSource) -> SampleReading:
+        """See `Replaying`."""
+        self.refuse_other_machine(source)
+        return SampleReading(source, self.facts, self.options.counting, by_instruction=True)
 
     def branches(self, parts: Sequence[InstructionCounts], timings: Timings) -> BranchCounts:
         """See `Replaying`; none where no sample is in the program."""

@@ -28,20 +28,44 @@ function buildCharts(place) {
 }
 
 function drawChart(place, chart) {
+  const columns = [chart.cycles, chart.rate, ...(chart.before ? [chart.before] : [])];
+  logarithmic.addEventListener("change", drawPlot(place, () => optionsOf(place, chart, logarithmic.checked), columns));
+}
+
+// Draws a plot of columns, and keeps it as wide as its place; what draws it anew is given back.
+function drawPlot(place, options, columns) {
   let plot = null;
-  const make_ = () => {
+  const again = () => {
     plot?.destroy();
-    plot = new uPlot(optionsOf(place, chart, logarithmic.checked), [chart.cycles, chart.rate, ...(chart.before ? [chart.before] : [])], place);
+    plot = new uPlot(options(), columns, place);
   };
-  make_();
-  logarithmic.addEventListener("change", make_);
+  again();
   redrawn.add(() => plot.redraw());
   new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height: place.clientHeight })).observe(place);
+  return again;
+}
+const axisOf = (place) => ({ stroke: () => getComputedStyle(place).color, grid: { stroke: () => getComputedStyle(place.parentElement).borderTopColor } });
+
+// When samples were taken; lines mark where phases begin.
+function buildTimeLine(place) {
+  const { seconds, samples, phases } = data.time_line;
+  const plot = make("div", { class: "plot", role: "img", "aria-label": `Samples over time, in ${phases.length} phases` });
+  const words = make("p", { class: "faint" }, "Samples in equal spans of time; lines mark where the ", link("t-phases", "phases"), " begin.");
+  place.append(make("h2", {}, "Time line"), words, make("figure", { class: "chart" }, plot));
+  const options = () => ({
+    width: plot.clientWidth,
+    height: plot.clientHeight,
+    legend: { show: false },
+    scales: { x: { time: false } },
+    axes: [{ ...axisOf(plot), label: "seconds", labelSize: 18, size: 32 }, { ...axisOf(plot), size: 60 }],
+    series: [{}, { label: "samples", stroke: "#e8622c", fill: "#e8622c99", paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } }],
+    hooks: { draw: [(drawn) => markPlaces(drawn, phases.map((second, i) => [second, `phase ${i + 1}`]), getComputedStyle(plot).color)] },
+  });
+  drawPlot(plot, options, [seconds, samples]);
 }
 
 function optionsOf(place, chart, isLog) {
-  const style = getComputedStyle(place);
-  const axis = { stroke: () => style.color, grid: { stroke: () => getComputedStyle(place.parentElement).borderTopColor } };
+  const style = getComputedStyle(place), axis = axisOf(place);
   const range = isLog
     ? (_, low, high) => [Math.max(1, low * 0.9), high * 1.1 + 1]
     : (_, low, high) => [0, 1.05 * high + 1];
@@ -61,19 +85,19 @@ function optionsOf(place, chart, isLog) {
       label: "before", stroke: "#2f7fd1", fill: "#2f7fd155",
       paths: uPlot.paths.bars({ size: [0.8, 24, 2] }), points: { show: false },
     }] : [])],
-    hooks: { draw: [(plot) => markModes(plot, chart.modes, style.color)] },
+    hooks: { draw: [(plot) => markPlaces(plot, chart.modes.map((cycles) => [cycles, grouped(cycles)]), style.color)] },
   };
 }
 
-function markModes(plot, modes, colour) {
+function markPlaces(plot, places, colour) {
   const { ctx, bbox } = plot;
   const line = 14 * devicePixelRatio;
   ctx.save();
   ctx.strokeStyle = ctx.fillStyle = colour;
   ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
   ctx.setLineDash([4, 4]);
-  modes.forEach((cycles, i) => {
-    const x = Math.round(plot.valToPos(cycles, "x", true));
+  places.forEach(([at, words], i) => {
+    const x = Math.round(plot.valToPos(at, "x", true));
     if (x < bbox.left || x > bbox.left + bbox.width) return;
     ctx.beginPath();
     ctx.moveTo(x, bbox.top);
@@ -81,7 +105,7 @@ function markModes(plot, modes, colour) {
     ctx.stroke();
     const isRight = x > bbox.left + bbox.width * 0.7;
     ctx.textAlign = isRight ? "right" : "left";
-    ctx.fillText(grouped(cycles), x + (isRight ? -4 : 4) * devicePixelRatio, bbox.top + line * (i + 1));
+    ctx.fillText(words, x + (isRight ? -4 : 4) * devicePixelRatio, bbox.top + line * (i + 1));
   });
   ctx.restore();
 }

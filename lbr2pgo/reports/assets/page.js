@@ -23,6 +23,7 @@ function catalogue() {
     ),
     { name: "quality", tab: "quality", title: "Recording" },
     ...tables,
+    ...some(data.time_line, { name: "time-line", tab: "quality", title: "Time line", build: buildTimeLine }),
     ...some(data.charts.length, { name: "charts", tab: "why", title: "Latency charts", build: buildCharts }),
   ];
 }

@@ -94,6 +94,7 @@ class PerfData:
             build_ids={**features.build_ids, **self._piped_build_ids},
             machine=features.machine,
             first_time=features.first_time if times_everything(attrs) else None,
+            has_times=bool(attrs) and times_everything(attrs),
             has_call_chains=any(attr.has_call_chains for attr in attrs),
             details=features.details,
         )

@@ -185,6 +185,7 @@ class PerfScript:
             events=with_recorder([comments.event(name) for name in self._survey.event_names]),
             machine=comments.machine,
             has_call_chains=self._survey.is_hybrid,
+            has_times=self._survey.is_timed,
             details=comments.facts,
         )
 
