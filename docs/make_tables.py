@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from lbr2pgo.model.compat import FOLLOWED, NOT_FOLLOWED
-from lbr2pgo.model.quirks import QUIRKS
 from lbr2pgo.profiles.registry import formats as written_formats
 from lbr2pgo.profiles.registry import output
 from lbr2pgo.sources import formats as read_formats
+from lbr2pgo.sources import quirks
 
 DOCS = Path(__file__).parent
 Rows = Iterator[tuple[str, ...]]
@@ -48,7 +48,7 @@ def _options() -> Rows:
 
 def _quirks() -> Rows:
     yield "quirk", "recorder", "how it shows", "what is done", "counted as"
-    for quirk in QUIRKS:
+    for quirk in quirks():
         counted = quirk.loss.reason if quirk.loss else quirk.tally or "nothing lost"
         yield quirk.name, quirk.recorder, quirk.seen, quirk.done, counted
 

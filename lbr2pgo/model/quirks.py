@@ -1,8 +1,9 @@
 """What branch recorders do that a reader has to know: one table, as data.
 
-docs/hardware.md shows it, and counting and the waterfall take from it what can be lost. Each quirk
-is treated by one pure function, tested where `test` says. A new one that makes entries worthless is
-a row here, a function in native/quirks.pxd, and its `Reason`, which native/walk.pxd finds by it.
+docs/hardware.md shows it, and counting and the waterfall take from it what can be lost; what stands
+in raw registers alone is told where their format is (`sources.quirks` has all). Each quirk is
+treated by one pure function, tested where `test` says. A new one that makes entries worthless is a
+row here, a function in native/quirks.pxd, and its `Reason`, which native/walk.pxd finds by it.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Quirk:
 
 _PLANTED = "tests/model/test_quirks.py::"
 
-_ABORTED = Loss(
+ABORTED = Loss(
     "aborted",
     "undone by a transaction's abort",
     "nothing: what ran before it did not last",
@@ -92,7 +93,7 @@ QUIRKS = (
         "native.walk.step",
         "Intel SDM vol. 3, Last Branch Records: TSX_ABORT",
         _PLANTED + "test_an_abort_costs_the_line_before_it_and_nothing_else",
-        _ABORTED,
+        ABORTED,
     ),
     Quirk(
         "call-stack mode",
@@ -117,15 +118,6 @@ QUIRKS = (
         "Linux: include/uapi/linux/perf_event.h, PERF_SAMPLE_BRANCH_COUNTERS; perf: "
         "tools/perf/util/evsel.c, evsel__has_branch_counters",
         _PLANTED + "test_branch_counters_cost_nothing",
-    ),
-    Quirk(
-        "ring order and flags in addresses",
-        "Intel, raw registers",
-        "the newest entry is at LBR_TOS; bit 63 of FROM may be the misprediction",
-        "decoded downwards from TOS, modulo the depth, and sign-extended",
-        "sources.registers.intel_msr.decode",
-        "Intel SDM vol. 3, Last Branch, Interrupt, and Exception Recording",
-        "tests/sources/registers/test_intel_msr.py::test_the_ring_runs_downwards_from_tos",
     ),
     Quirk(
         "wrong path",
@@ -229,45 +221,6 @@ QUIRKS = (
         "Arm ARM, Branch Record Buffer Extension: BRBINF<n>_EL1.TYPE, preferred exception return "
         "address",
         "tests/counting/test_system_calls.py::test_a_system_call_is_its_instructions",
-    ),
-    Quirk(
-        "cycles unknown or at their limit",
-        "Arm BRBE, raw registers",
-        "CCU is set, or CC is all ones; counts have up to 20 bits, where perf's field has 16",
-        "missing, or kept apart as saturated",
-        "sources.registers.brbe.cycles_of",
-        "Arm ARM, BRBINF<n>_EL1: CCU, CC; Linux: drivers/perf/arm_brbe.c, brbinf_get_cycles",
-        "tests/sources/registers/test_brbe.py::test_cycles_are_mantissa_and_exponent",
-    ),
-    Quirk(
-        "LASTFAILED",
-        "Arm BRBE with TME, raw registers",
-        "the transaction before this record failed; Linux warns and does not pass it on",
-        "as an abort: no fall-through ends there",
-        "sources.registers.brbe.decode_record",
-        "Arm ARM, BRBINF<n>_EL1: LASTFAILED; Linux: drivers/perf/arm_brbe.c, "
-        "perf_entry_from_brbe_regset",
-        "tests/sources/registers/test_brbe.py::test_transactions",
-        _ABORTED,
-    ),
-    Quirk(
-        "compressed cycles",
-        "RISC-V CTR, raw registers",
-        "a mantissa of 12 bits and an exponent of 4; without CCV they are unknown",
-        "unpacked, missing, or kept apart as saturated",
-        "sources.registers.ctr.cycles_of",
-        "RISC-V Instruction Set Manual, volume II, Smctr: Cycle Counting",
-        "tests/sources/registers/test_ctr.py::"
-        "test_cycles_lose_only_the_bits_that_the_mantissa_has_no_place_for",
-    ),
-    Quirk(
-        "records of branches that were not taken",
-        "RISC-V CTR with NTBREN, raw registers",
-        "ctrdata.TYPE is 4, and the target is the next instruction",
-        "left out: the fall-through between its neighbours passes over it",
-        "sources.registers.ctr.decode_record",
-        "RISC-V Instruction Set Manual, volume II, Smctr: Transfer Type Filtering",
-        "tests/sources/registers/test_ctr.py::test_branches_that_were_not_taken_are_no_entries",
     ),
     Quirk(
         "single branches",

@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO
 
+from lbr2pgo.model.quirks import QUIRKS, Quirk
 from lbr2pgo.sources.base import SNIFF_SIZE, Sniff, Source, SourceFormat
 from lbr2pgo.sources.directories import HEAD
 from lbr2pgo.support.errors import InputError, readable
@@ -43,6 +44,11 @@ def _format(module: str) -> SourceFormat:
 def formats() -> tuple[SourceFormat, ...]:
     """All readable formats, in the order in which they are asked."""
     return tuple(map(_format, _MODULES))
+
+
+def quirks() -> tuple[Quirk, ...]:
+    """Those that show in any format, and then those of one."""
+    return (*QUIRKS, *(quirk for form in formats() for quirk in form.quirks))
 
 
 def register_formats() -> tuple[SourceFormat, ...]:

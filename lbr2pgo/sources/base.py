@@ -13,6 +13,7 @@ from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks
 from lbr2pgo.model.instruction_counts import InstructionCounts
 from lbr2pgo.model.line_branches import LineBranches
+from lbr2pgo.model.quirks import Quirk
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.support.addresses import ImageAddress
 from lbr2pgo.support.dataclass import dataclass
@@ -190,6 +191,8 @@ class SourceFormat:
     """Opens a file that `sniff` recognised; raises InputError where it is broken."""
     has_addresses: bool = True
     """Whether it opens as anything else than a `LineSource`."""
+    quirks: tuple[Quirk, ...] = ()
+    """What its recorder does that no other format shows."""
 
 
 SNIFF_SIZE = 1 << 16

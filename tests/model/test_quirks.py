@@ -29,12 +29,13 @@ from lbr2pgo.evidence.cycle_counts import CYCLES
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.branch_stacks import MISSING
-from lbr2pgo.model.quirks import LOSSES, QUIRKS
+from lbr2pgo.model.quirks import LOSSES
 from lbr2pgo.native.walk import Reason
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.fusion import FUSED
 from lbr2pgo.replay.recordings import Inputs, read_and_replay
+from lbr2pgo.sources import quirks
 from lbr2pgo.sources.perf_data.reader import PerfData
 
 KERNEL, POISON = 0xFFFFFFFF81000000, 0xFFFFFFFFFFFFFFFE
@@ -393,7 +394,7 @@ def test_cycles_that_nobody_recorded_are_missing() -> None:
     assert any("AMD's do not" in note for each in tables for note in each.notes)
 
 
-@pytest.mark.parametrize("quirk", QUIRKS, ids=lambda quirk: quirk.name)
+@pytest.mark.parametrize("quirk", quirks(), ids=lambda quirk: quirk.name)
 def test_what_a_quirk_names_exists(quirk) -> None:  # type: ignore[no-untyped-def]
     file, _, function = quirk.test.partition("::")
     tree = ast.parse((ROOT / file).read_text())
@@ -417,6 +418,6 @@ def test_the_walk_has_a_reason_for_each_loss_and_no_others() -> None:
 
 def test_every_loss_is_planted() -> None:
     """A quirk that costs something is planted here, or it stands in raw registers alone."""
-    costly = [quirk for quirk in QUIRKS if quirk.loss or quirk.tally]
+    costly = [quirk for quirk in quirks() if quirk.loss or quirk.tally]
     elsewhere = [q.name for q in costly if not q.test.startswith("tests/model/test_quirks.py::")]
-    assert elsewhere == ["LASTFAILED", "single branches", "targets astray"]
+    assert elsewhere == ["single branches", "targets astray", "LASTFAILED"]

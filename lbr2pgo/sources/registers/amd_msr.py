@@ -155,4 +155,5 @@ FORMAT = dump_format(
     ),
     shows=_shows,
     decode=_decoded,
+    quirks=(),
 )

@@ -25,6 +25,7 @@ from lbr2pgo.model.branch_stacks import (
     type_flags,
 )
 from lbr2pgo.model.branch_stacks import cycles_of as branch_cycles
+from lbr2pgo.model.quirks import ABORTED, Quirk
 from lbr2pgo.sources.base import EventInfo
 from lbr2pgo.sources.registers.dump_source import ONE_CORE, Decoded, dump_format, unique
 from lbr2pgo.sources.registers.register_dump import Register
@@ -390,6 +391,29 @@ def _shows(keys: Sequence[str]) -> bool:
     return len({match[1] for match in found if match}) >= 2
 
 
+QUIRKS = (
+    Quirk(
+        "cycles unknown or at their limit",
+        "Arm BRBE, raw registers",
+        "CCU is set, or CC is all ones; counts have up to 20 bits, where perf's field has 16",
+        "missing, or kept apart as saturated",
+        "sources.registers.brbe.cycles_of",
+        "Arm ARM, BRBINF<n>_EL1: CCU, CC; Linux: drivers/perf/arm_brbe.c, brbinf_get_cycles",
+        "tests/sources/registers/test_brbe.py::test_cycles_are_mantissa_and_exponent",
+    ),
+    Quirk(
+        "LASTFAILED",
+        "Arm BRBE with TME, raw registers",
+        "the transaction before this record failed; Linux warns and does not pass it on",
+        "as an abort: no fall-through ends there",
+        "sources.registers.brbe.decode_record",
+        "Arm ARM, BRBINF<n>_EL1: LASTFAILED; Linux: drivers/perf/arm_brbe.c, "
+        "perf_entry_from_brbe_regset",
+        "tests/sources/registers/test_brbe.py::test_transactions",
+        ABORTED,
+    ),
+)
+
 FORMAT = dump_format(
     "brbe-registers",
     "dumps of Arm's branch record registers, as text or JSON",
@@ -399,4 +423,5 @@ FORMAT = dump_format(
     ),
     shows=_shows,
     decode=decoded,
+    quirks=QUIRKS,
 )

@@ -22,6 +22,7 @@ from lbr2pgo.model.branch_stacks import (
     cycle_flags,
     type_flags,
 )
+from lbr2pgo.model.quirks import Quirk
 from lbr2pgo.sources.base import EventInfo
 from lbr2pgo.sources.registers.dump_source import ONE_CORE, Decoded, dump_format, unique
 from lbr2pgo.sources.registers.register_dump import Register
@@ -205,6 +206,28 @@ def _shows(keys: Sequence[str]) -> bool:
     return len({match[1] for match in found if match}) >= 2
 
 
+QUIRKS = (
+    Quirk(
+        "compressed cycles",
+        "RISC-V CTR, raw registers",
+        "a mantissa of 12 bits and an exponent of 4; without CCV they are unknown",
+        "unpacked, missing, or kept apart as saturated",
+        "sources.registers.ctr.cycles_of",
+        "RISC-V Instruction Set Manual, volume II, Smctr: Cycle Counting",
+        "tests/sources/registers/test_ctr.py::"
+        "test_cycles_lose_only_the_bits_that_the_mantissa_has_no_place_for",
+    ),
+    Quirk(
+        "records of branches that were not taken",
+        "RISC-V CTR with NTBREN, raw registers",
+        "ctrdata.TYPE is 4, and the target is the next instruction",
+        "left out: the fall-through between its neighbours passes over it",
+        "sources.registers.ctr.decode_record",
+        "RISC-V Instruction Set Manual, volume II, Smctr: Transfer Type Filtering",
+        "tests/sources/registers/test_ctr.py::test_branches_that_were_not_taken_are_no_entries",
+    ),
+)
+
 FORMAT = dump_format(
     "ctr-registers",
     "dumps of RISC-V's control transfer records, as text or JSON",
@@ -214,4 +237,5 @@ FORMAT = dump_format(
     ),
     shows=_shows,
     decode=decoded,
+    quirks=QUIRKS,
 )

@@ -11,6 +11,7 @@ import numpy as np
 
 from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.branch_stacks import BranchStacks, from_lists
+from lbr2pgo.model.quirks import Quirk
 from lbr2pgo.sources.base import EventInfo, Sniff, SourceFormat, SourceInfo, SymbolResolver
 from lbr2pgo.sources.registers.register_dump import Register, keys_in, parse, read_text
 from lbr2pgo.support.again import repeatable
@@ -91,6 +92,7 @@ def dump_format(
     *,
     shows: Callable[[Sequence[str]], bool],
     decode: Callable[[Sequence[Register], str], Decoded],
+    quirks: tuple[Quirk, ...],
 ) -> SourceFormat:
     """A format of register dumps.
 
@@ -113,4 +115,4 @@ def dump_format(
         )
         return DumpSource(info, decoded)
 
-    return SourceFormat(name, summary, references, sniff, open_)
+    return SourceFormat(name, summary, references, sniff, open_, quirks=quirks)

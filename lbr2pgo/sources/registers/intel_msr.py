@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 
+from lbr2pgo.model.quirks import Quirk
 from lbr2pgo.sources.base import EventInfo
 from lbr2pgo.sources.registers import intel_lbr as lbr
 from lbr2pgo.sources.registers.dump_source import Decoded, dump_format, unique
@@ -260,6 +261,18 @@ def _shows_bank(bank: lbr.Bank, numbers: Set[int]) -> bool:
     )
 
 
+QUIRKS = (
+    Quirk(
+        "ring order and flags in addresses",
+        "Intel, raw registers",
+        "the newest entry is at LBR_TOS; bit 63 of FROM may be the misprediction",
+        "decoded downwards from TOS, modulo the depth, and sign-extended",
+        "sources.registers.intel_msr.decode",
+        "Intel SDM vol. 3, Last Branch, Interrupt, and Exception Recording",
+        "tests/sources/registers/test_intel_msr.py::test_the_ring_runs_downwards_from_tos",
+    ),
+)
+
 FORMAT = dump_format(
     "intel-msr",
     "dumps of Intel's last-branch registers, as text or JSON",
@@ -269,4 +282,5 @@ FORMAT = dump_format(
     ),
     shows=_shows,
     decode=decoded,
+    quirks=QUIRKS,
 )
