@@ -8,9 +8,7 @@ for perf as in drivers/perf/arm_brbe.c (v6.17).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from itertools import takewhile
 
 from lbr2pgo.model.branch_stacks import (
     ABORT,
@@ -27,15 +25,20 @@ from lbr2pgo.model.branch_stacks import (
 from lbr2pgo.model.branch_stacks import cycles_of as branch_cycles
 from lbr2pgo.model.quirks import ABORTED, Quirk
 from lbr2pgo.sources.base import EventInfo
-from lbr2pgo.sources.registers.dump_source import ONE_CORE, Decoded, dump_format, unique
+from lbr2pgo.sources.registers.dump_source import (
+    ONE_CORE,
+    Decoded,
+    RecordRegisters,
+    dump_format,
+    stack,
+    unique,
+)
 from lbr2pgo.sources.registers.register_dump import Register
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.errors import InputError
 
-DEPTHS = (8, 16, 32, 64)
-
-_RECORD_KEY = re.compile(r"BRB(SRC|TGT|INF)(\d{1,2})")
-_KINDS = ("SRC", "TGT", "INF")
+RECORDS = RecordRegisters(
+    ("BRBSRC", "BRBTGT", "BRBINF"), (8, 16, 32, 64), written=lambda name: f"{name}_EL1"
+)
 
 # BRBINF.VALID
 _NONE, _TARGET_ONLY, _SOURCE_ONLY = 0, 1, 2
@@ -99,68 +102,33 @@ def decode(registers: Sequence[Register], path: str) -> RecordBuffer:
     """Decode a dump; InputError names a register that is missing, doubled or out of range."""
     cure = f"{ONE_CORE} Records of the second bank are 32 to 63."
     values, others = unique(registers, _name_of, cure)
-    depth = _depth(values, path)
+    stated = values.get("BRBIDR0", 0) & 0xFF
+    depth = RECORDS.depth(values, stated if stated in RECORDS.depths else None, path)
     controls = _controls_of(values)
-    found = [_record_at(values, i, controls) for i in range(depth)]
     # Linux: brbe_read_filtered_entries stops at an invalid one too
-    records = tuple(takewhile(lambda record: record is not None, found))
-    infos = [values.get(f"BRBINF{i}", 0) for i in range(depth, max(DEPTHS))]
+    records, behind = stack([decode_record(*RECORDS.of(values, i), controls) for i in range(depth)])
+    infos = [values.get(f"BRBINF{i}", 0) for i in range(depth, max(RECORDS.depths))]
     return RecordBuffer(
-        records=tuple(record for record in records if record is not None),
+        records=records,
         depth=depth,
         filter=_filter_of(values),
         controls=controls,
-        behind=sum(record is not None for record in found[len(records) :]),
+        behind=behind,
         beyond=sum(info & 3 != _NONE for info in infos),
         not_read=tuple(sorted(name for name in values if _is_unread(name))),
         other_registers=others,
     )
 
 
-def _record_at(values: Mapping[str, int], i: int, controls: Controls) -> Record | None:
-    source, target, info = (values[f"BRB{kind}{i}"] for kind in _KINDS)
-    return decode_record(source, target, info, controls)
-
-
 def _is_unread(name: str) -> bool:
-    return not (_RECORD_KEY.fullmatch(name) or name in _READ)
+    return RECORDS.name_of(name) is None and name not in _READ
 
 
 def _name_of(key: str) -> str | None:
     """Name of a register of BRBE without _EL1; None for others."""
     name = key.removesuffix("_EL1")
-    found = _RECORD_KEY.fullmatch(name)
-    if found:
-        return f"BRB{found[1]}{int(found[2])}"  # 07 is 7
-    return name if name.startswith("BRB") or name in _READ else None
-
-
-def _depth(values: Mapping[str, int], path: str) -> int:
-    """How many records there are; every one must be whole."""
-    indices = [int(found[2]) for found in map(_RECORD_KEY.fullmatch, values) if found]
-    if not indices:
-        raise InputError(
-            "holds no branch records",
-            where=path,
-            cure="Dump BRBSRC<n>_EL1, BRBTGT<n>_EL1 and BRBINF<n>_EL1 of every record.",
-        )
-    stated = values.get("BRBIDR0", 0) & 0xFF
-    depth = stated if stated in DEPTHS else max(indices) + 1
-    names = (f"BRB{kind}{i}" for i in range(depth) for kind in _KINDS)
-    missing = next((name for name in names if name not in values), None)
-    if missing:
-        raise InputError(
-            f"{missing}_EL1 is missing: there are {depth} records",
-            where=path,
-            cure="Dump BRBSRC, BRBTGT and BRBINF of every record.",
-        )
-    if depth not in DEPTHS:
-        raise InputError(
-            f"{depth} records are no depth of BRBE: BRBSRC{depth}_EL1 may be missing",
-            where=path,
-            cure=f"Depths are {', '.join(map(str, DEPTHS))}.",
-        )
-    return depth
+    is_other = name.startswith("BRB") or name in _READ
+    return RECORDS.name_of(name) or (name if is_other else None)
 
 
 def decode_record(
@@ -387,8 +355,7 @@ def decoded(registers: Sequence[Register], path: str) -> Decoded:
 
 def _shows(keys: Sequence[str]) -> bool:
     """Recognise a dump by two kinds of record registers."""
-    found = (_RECORD_KEY.fullmatch(key.removesuffix("_EL1")) for key in keys)
-    return len({match[1] for match in found if match}) >= 2
+    return RECORDS.shown(key.removesuffix("_EL1") for key in keys)
 
 
 QUIRKS = (

@@ -7,10 +7,8 @@ types for perf as in the patches of Linux' driver (drivers/perf/riscv_ctr.c), wh
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from itertools import takewhile
 from operator import or_
 
 from lbr2pgo.model.branch_stacks import (
@@ -24,15 +22,19 @@ from lbr2pgo.model.branch_stacks import (
 )
 from lbr2pgo.model.quirks import Quirk
 from lbr2pgo.sources.base import EventInfo
-from lbr2pgo.sources.registers.dump_source import ONE_CORE, Decoded, dump_format, unique
+from lbr2pgo.sources.registers.dump_source import (
+    Decoded,
+    RecordRegisters,
+    dump_format,
+    stack,
+    unique,
+)
 from lbr2pgo.sources.registers.register_dump import Register
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.errors import InputError
 
-DEPTHS = (16, 32, 64, 128, 256)
-
-_KINDS = ("CTRSOURCE", "CTRTARGET", "CTRDATA")
-_RECORD_KEY = re.compile(rf"({'|'.join(_KINDS)})(\d{{1,3}})")
+RECORDS = RecordRegisters(
+    ("CTRSOURCE", "CTRTARGET", "CTRDATA"), (16, 32, 64, 128, 256), written=str.lower
+)
 _CONTROLS = ("MCTRCTL", "SCTRCTL", "VSCTRCTL")
 
 # ctrdata.TYPE
@@ -108,9 +110,9 @@ def cycles_of(data: int) -> int:
 def decoded(registers: Sequence[Register], path: str) -> Decoded:
     """A dump as a source's content; InputError names a register that is missing or doubled."""
     values, others = unique(registers, _name_of)
-    depth = _depth(values, path)
-    found = [decode_record(*(values[f"{kind}{i}"] for kind in _KINDS)) for i in range(depth)]
-    entries = [entry for entry in takewhile(lambda entry: entry is not None, found) if entry]
+    stated = values.get("SCTRDEPTH")
+    depth = RECORDS.depth(values, None if stated is None else 16 << (stated & 7), path)
+    entries, behind = stack([decode_record(*RECORDS.of(values, i)) for i in range(depth)])
     # What was not taken is passed by the fall-through between the records before and behind it.
     taken = [entry for entry in entries if entry.is_taken]
     return Decoded(
@@ -120,9 +122,7 @@ def decoded(registers: Sequence[Register], path: str) -> Decoded:
         entries=[(entry.source, entry.target, entry.flags) for entry in taken],
         losses={
             "registers that are no control transfer records": others,
-            "valid records behind an invalid one, which ends the stack": sum(
-                entry is not None for entry in found[len(entries) :]
-            ),
+            "valid records behind an invalid one, which ends the stack": behind,
             "branches that were not taken, which no entry needs": len(entries) - len(taken),
             "cycle counts at their limit": sum(entry.is_saturated for entry in taken),
         },
@@ -130,32 +130,7 @@ def decoded(registers: Sequence[Register], path: str) -> Decoded:
 
 
 def _name_of(key: str) -> str | None:
-    found = _RECORD_KEY.fullmatch(key)
-    if found:
-        return f"{found[1]}{int(found[2])}"  # 07 is 7
-    return key if key in (*_CONTROLS, "SCTRDEPTH", "SCTRSTATUS") else None
-
-
-def _depth(values: Mapping[str, int], path: str) -> int:
-    """How many records there are; every one must be whole."""
-    indices = [int(found[2]) for found in map(_RECORD_KEY.fullmatch, values) if found]
-    stated = values.get("SCTRDEPTH")
-    depth = max(indices) + 1 if stated is None else 16 << (stated & 7)
-    names = (f"{kind}{i}" for i in range(depth) for kind in _KINDS)
-    missing = next((name.lower() for name in names if name not in values), None)
-    if missing:
-        raise InputError(
-            f"{missing} is missing: there are {depth} records",
-            where=path,
-            cure=f"Dump ctrsource, ctrtarget and ctrdata of every record. {ONE_CORE}",
-        )
-    if depth not in DEPTHS:
-        raise InputError(
-            f"{depth} records are no depth of control transfer records",
-            where=path,
-            cure=f"Depths are {', '.join(map(str, DEPTHS))}.",
-        )
-    return depth
+    return key if key in (*_CONTROLS, "SCTRDEPTH", "SCTRSTATUS") else RECORDS.name_of(key)
 
 
 def _control(values: Mapping[str, int]) -> int | None:
@@ -200,12 +175,6 @@ def _filter(control: int | None) -> str:
     return "; ".join(words)
 
 
-def _shows(keys: Sequence[str]) -> bool:
-    """Recognise a dump by two kinds of record registers."""
-    found = map(_RECORD_KEY.fullmatch, keys)
-    return len({match[1] for match in found if match}) >= 2
-
-
 QUIRKS = (
     Quirk(
         "compressed cycles",
@@ -235,7 +204,7 @@ FORMAT = dump_format(
         "RISC-V Instruction Set Manual, volume II, Smctr",
         "https://github.com/riscv/riscv-isa-manual/blob/main/src/smctr.adoc",
     ),
-    shows=_shows,
+    shows=RECORDS.shown,
     decode=decoded,
     quirks=QUIRKS,
 )

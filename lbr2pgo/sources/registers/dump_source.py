@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,6 +21,7 @@ from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 
 Key = TypeVar("Key", int, str)
+RecordT = TypeVar("RecordT")
 
 ONE_CORE = "Give one dump of one core."
 
@@ -44,6 +47,65 @@ def unique(
         else:
             values[key] = register.value
     return values, others
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRegisters:
+    """Registers of records, three of each, which their names number from the newest on."""
+
+    kinds: tuple[str, str, str]
+    depths: tuple[int, ...]
+    """How many records there can be."""
+    written: Callable[[str], str]
+    """A name of ours as manuals write it."""
+
+    def name_of(self, key: str) -> str | None:
+        """A register's kind with its number, `KIND7` for 07 too; None for others."""
+        found = self._match(key)
+        return f"{found[1]}{int(found[2])}" if found else None
+
+    def shown(self, keys: Iterable[str]) -> bool:
+        """Whether two kinds of them stand among these."""
+        return len({found[1] for found in map(self._match, keys) if found}) >= 2
+
+    def depth(self, values: Mapping[str, int], stated: int | None, path: str) -> int:
+        """How many records there are: so many as another register stated, or as are there.
+
+        Raises InputError, naming the register, unless all of every record are there.
+        """
+        cure = f"Dump {', '.join(map(self.written, self.kinds))} of every record. {ONE_CORE}"
+        numbers = [int(found[2]) for found in map(self._match, values) if found]
+        if not numbers:
+            raise InputError("holds no branch records", where=path, cure=cure)
+        depth = max(numbers) + 1 if stated is None else stated
+        names = (f"{kind}{i}" for i in range(depth) for kind in self.kinds)
+        missing = next((name for name in names if name not in values), None)
+        if missing:
+            what = f"{self.written(missing)} is missing: there are {depth} records"
+            raise InputError(what, where=path, cure=cure)
+        if depth not in self.depths:
+            following = self.written(f"{self.kinds[0]}{depth}")
+            raise InputError(
+                f"{depth} records are no depth of these registers: {following} may be missing",
+                where=path,
+                cure=f"Depths are {', '.join(map(str, self.depths))}.",
+            )
+        return depth
+
+    def of(self, values: Mapping[str, int], record: int) -> tuple[int, int, int]:
+        """The registers of one record, in the order of kinds."""
+        first, second, third = (values[f"{kind}{record}"] for kind in self.kinds)
+        return first, second, third
+
+    def _match(self, key: str) -> re.Match[str] | None:
+        return re.fullmatch(rf"({'|'.join(self.kinds)})(\d{{1,3}})", key)
+
+
+def stack(found: Sequence[RecordT | None]) -> tuple[tuple[RecordT, ...], int]:
+    """Records up to the first invalid one, and how many valid ones stand behind it."""
+    first = tuple(takewhile(lambda record: record is not None, found))
+    behind = sum(record is not None for record in found[len(first) :])
+    return tuple(record for record in first if record is not None), behind
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from lbr2pgo.cli import main
 from lbr2pgo.model import branch_stacks as stacks
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import Sniff
-from lbr2pgo.sources.registers.ctr import DEPTHS, FORMAT, cycles_of, decode_record, decoded
+from lbr2pgo.sources.registers.ctr import FORMAT, RECORDS, cycles_of, decode_record, decoded
 from lbr2pgo.sources.registers.dump_source import Decoded
 from lbr2pgo.sources.registers.register_dump import parse
 from lbr2pgo.support.errors import InputError
@@ -47,7 +47,7 @@ def of(text: str) -> Decoded:
     return decoded(parse(text, "dump"), "dump")
 
 
-@pytest.mark.parametrize("depth", DEPTHS)
+@pytest.mark.parametrize("depth", RECORDS.depths)
 def test_record_0_is_the_newest(depth: int) -> None:
     found = of(dump(depth))
     assert [entry[:2] for entry in found.entries] == [
@@ -141,10 +141,11 @@ def test_a_buffer_that_was_not_frozen_may_have_moved() -> None:
     ("text", "message"),
     [
         (dump().replace("ctrdata7 0x5\n", ""), "ctrdata7 is missing: there are 16 records"),
-        (dump(15), "15 records are no depth"),
+        (dump(15), "15 records are no depth of these registers: ctrsource15 may"),
         (dump(16) + "sctrdepth 0x1\n", "ctrsource16 is missing: there are 32 records"),
         (dump(16) + "sctrdepth 0x6\n", "missing: there are 1024 records"),
         (dump(16) + "ctrdata3 0x5\n", "stands here a second time"),
+        ("sctrctl 0x1\n", "holds no branch records"),
     ],
 )
 def test_dumps_that_are_not_whole_are_refused(text: str, message: str) -> None:
