@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from lbr2pgo.analyses.confidence import wilson
 from lbr2pgo.analyses.evidence import Evidence
-from lbr2pgo.analyses.flow_graph import FlowGraph, flow_graph, hottest_regions
+from lbr2pgo.analyses.flow_graph import FlowGraph, flow_graphs, hottest_regions
 from lbr2pgo.evidence.path_counts import PATHS, ChainPlan, PathCounts
 from lbr2pgo.evidence.sample_runs import next_marked
 from lbr2pgo.program.code.cfg import EdgeKind
@@ -149,8 +149,7 @@ def plan_paths(evidence: Evidence, functions: int | None = None) -> ChainPlan:
     owner, slot = np.zeros(size, np.int64), np.full(size, -1)
     slots = 1
     regions = [region for region, _ in hottest_regions(evidence, functions)]
-    for number, region in enumerate(regions):
-        graph = flow_graph(evidence, region)
+    for number, graph in enumerate(flow_graphs(evidence, regions)):
         rows = code.index_of(graph.cfg.block_start)
         is_start[rows] = True
         owner[rows] = number

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from lbr2pgo.analyses.evidence import Evidence
-from lbr2pgo.program.code.cfg import EdgeKind, FunctionCFG
+from lbr2pgo.program.code.cfg import Blocks, EdgeKind, FunctionCFG
 from lbr2pgo.program.code.instructions import CALLS
 from lbr2pgo.replay.block_counts import count_blocks
 from lbr2pgo.support.arrays import F64, I64, U64
@@ -33,27 +35,36 @@ class FlowGraph:
 
 
 def flow_graph(evidence: Evidence, region: int) -> FlowGraph:
-    """Weigh the graph of a region of the program, fragments included.
+    """Weigh the graph of a region of the program, fragments included; see `flow_graphs`."""
+    (graph,) = flow_graphs(evidence, [region])
+    return graph
+
+
+def flow_graphs(evidence: Evidence, regions: Sequence[int]) -> list[FlowGraph]:
+    """Weigh the graphs of regions of the program, of different functions, with their fragments.
 
     The part of a block's executions that left it by a taken branch is counted over whole runs, as
     in `outcomes`, and divided among the targets as they were seen. A call at the end of a block is
     taken to come back as often as the block behind it ran.
     """
     flow = evidence.flow
-    cfg = evidence.program.cfg(region, evidence.indirect_targets)
-    counts = count_blocks(flow, cfg)
-    last = flow.instructions.index_of(cfg.block_last)
+    chosen = np.array(regions, np.int64)
+    cfgs = evidence.program.cfgs(chosen, evidence.indirect_targets)
+    counts = count_blocks(flow, cfgs)
+    last = flow.instructions.index_of(cfgs.block_last)
     is_call = last >= 0
     is_call[is_call] = np.isin(flow.instructions.kind[last[is_call]], CALLS)
-    comes_back = (cfg.edge_kind == EdgeKind.FALLTHROUGH) & is_call[cfg.edge_source]
+    comes_back = (cfgs.edge_kind == EdgeKind.FALLTHROUGH) & is_call[cfgs.edge_source]
     ran, jumped = (np.append(each, np.uint64(0))[last] for each in (flow.executed, flow.jumped))
-    returns = np.minimum(ran[cfg.edge_source], counts.block[cfg.edge_target])
+    returns = np.minimum(ran[cfgs.edge_source], counts.block[cfgs.edge_target])
     edge = np.where(comes_back, returns, counts.edge)
     ended = np.where(is_call, np.uint64(0), jumped)
-    return FlowGraph(cfg, counts.block, edge, _shares(cfg, edge, ended))
+    share = _shares(cfgs, edge, ended)
+    weights = cfgs.by_block(counts.block), cfgs.by_edge(edge), cfgs.by_edge(share)
+    return [FlowGraph(cfg, *each) for cfg, *each in zip(cfgs.each(), *weights, strict=True)]
 
 
-def _shares(cfg: FunctionCFG, count: U64, ended: U64) -> F64:
+def _shares(cfg: Blocks, count: U64, ended: U64) -> F64:
     """Shares of what left each block: fall-throughs whole, taken branches as parts of `ended`.
 
     What ended in a block whose targets are unknown, in a return say, went along no edge.

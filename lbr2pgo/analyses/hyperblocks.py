@@ -8,7 +8,7 @@ import numpy as np
 
 from lbr2pgo.analyses.chains import Chain, executed_chains, plan_paths, saved_branches, went
 from lbr2pgo.analyses.evidence import TOP, Evidence
-from lbr2pgo.analyses.flow_graph import FlowGraph, flow_graph, hottest_regions
+from lbr2pgo.analyses.flow_graph import FlowGraph, flow_graphs, hottest_regions
 from lbr2pgo.analyses.function_view import texts_between
 from lbr2pgo.analyses.table import FIGURE, SPARE, Column, Table, Unit, Value, build, empty
 from lbr2pgo.evidence.collector import Finding
@@ -62,13 +62,17 @@ def hyperblocks(evidence: Evidence, top: int | None = TOP) -> tuple[Table, ...]:
     """The hottest chains of the hottest functions, and the code of the hottest one."""
     if not evidence.flow.executed.any():
         return (empty(NAME, TITLE, _COLUMNS, *evidence.run_notes()),)
+    hottest = hottest_regions(evidence, top)
+    graphs = flow_graphs(evidence, [region for region, _ in hottest])
     found = [
         row
-        for region, share in hottest_regions(evidence, top)
-        for row in _rows(evidence, region, share)
+        for (region, share), graph in zip(hottest, graphs, strict=True)
+        for row in _rows(evidence, region, share, graph)
     ]
     found.sort(key=lambda row: (-row.heat, row.address))
-    rows = tuple(row.values for row in found[:top])
+    kept = found[:top]
+    lines = evidence.names.lines(placed_array(row.address for row in kept))
+    rows = tuple(_values(evidence, *each) for each in zip(kept, lines, strict=True))
     no_paths = () if evidence.limits.has_samples else (_NO_PATHS,)
     notes = (_NOTE, *no_paths, *evidence.line_notes())
     table = Table(NAME, TITLE, _COLUMNS, rows, notes, len(found))
@@ -103,44 +107,55 @@ def _code(evidence: Evidence, row: _Row) -> Table:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    heat: float
-    """The chain's part of all instructions executed."""
-    address: PlacedAddress
-    values: tuple[Value, ...]
+    """A chain, and where it runs."""
+
     region: int
+    function_share: float
+    share: float
+    """Of the function's instructions executed."""
     graph: FlowGraph
     chain: Chain
 
+    @property
+    def heat(self) -> float:
+        """Part of all instructions executed."""
+        return self.function_share * self.share
 
-def _rows(evidence: Evidence, region: int, function_share: float) -> Iterator[_Row]:
-    graph = flow_graph(evidence, region)
-    cfg = graph.cfg
+    @property
+    def address(self) -> int:
+        return int(self.graph.cfg.block_start[self.chain.blocks[0]])
+
+
+def _rows(
+    evidence: Evidence, region: int, function_share: float, graph: FlowGraph
+) -> Iterator[_Row]:
     weight = graph.block_count * graph.sizes
     total = float(weight.sum())
     for chain in executed_chains(evidence, graph):
-        blocks, edges = np.array(chain.blocks), np.array(chain.edges)
-        starts = cfg.block_start[blocks]
-        address = PlacedAddress(starts[0])
-        share = float(weight[blocks].sum()) / total
-        pieces = 1 + int((cfg.block_end[blocks[:-1]] != starts[1:]).sum())
-        rows = evidence.flow.instructions.index_of(starts)
-        last = evidence.flow.instructions.index_of(cfg.block_last[blocks])
-        *path, times = went(evidence.found(PATHS), rows)
-        values = (
-            function_share,
-            share,
-            *path,
-            len(blocks),
-            int(graph.sizes[blocks].sum()),
-            int(graph.block_count[blocks[0]]),
-            times,
-            float(np.prod(graph.edge_share[edges])),
-            pieces,
-            saved_branches(graph, chain),
-            evidence.names.region(region),
-            evidence.names.lines(starts[:1])[0],
-            address,
-            " ".join(map(shown, starts.tolist())),
-            " ".join(map(str, (last - rows + 1).tolist())),
-        )
-        yield _Row(function_share * share, address, values, region, graph, chain)
+        share = float(weight[list(chain.blocks)].sum()) / total
+        yield _Row(region, function_share, share, graph, chain)
+
+
+def _values(evidence: Evidence, row: _Row, line: str | None) -> tuple[Value, ...]:
+    graph, cfg, code = row.graph, row.graph.cfg, evidence.flow.instructions
+    blocks, edges = np.array(row.chain.blocks), np.array(row.chain.edges)
+    starts = cfg.block_start[blocks]
+    first, last = code.index_of(starts), code.index_of(cfg.block_last[blocks])
+    *path, times = went(evidence.found(PATHS), first)
+    return (
+        row.function_share,
+        row.share,
+        *path,
+        len(blocks),
+        int(graph.sizes[blocks].sum()),
+        int(graph.block_count[blocks[0]]),
+        times,
+        float(np.prod(graph.edge_share[edges])),
+        1 + int((cfg.block_end[blocks[:-1]] != starts[1:]).sum()),
+        saved_branches(graph, row.chain),
+        evidence.names.region(row.region),
+        line,
+        row.address,
+        " ".join(map(shown, starts.tolist())),
+        " ".join(map(str, (last - first + 1).tolist())),
+    )

@@ -22,7 +22,8 @@ from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.support.addresses import PlacedAddress, placed_array
 from lbr2pgo.support.arrays import F64, I64, Bools
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.distinct import begins
+from lbr2pgo.support.distinct import begins, distinct
+from lbr2pgo.support.intervals import interval_of
 
 NAME = "latency"
 TITLE = "Cycles of blocks"
@@ -106,16 +107,13 @@ def _loop_cycles(evidence: Evidence) -> CycleCounts:
 def _are_loops(evidence: Evidence, back: CycleCounts) -> Bools:
     """(n,): whether each jump back, from `end` to `start`, can be reached from where it goes."""
     program = evidence.program
-    region = program.regions.containing(back.end)
-    found = np.zeros(len(back), np.bool_)
-    for each in np.unique(region).tolist():
-        rows = np.flatnonzero(region == each)
-        cfg = program.cfg(each, evidence.indirect_targets)
-        loop_of = np.full(len(cfg) + 1, -1)  # the last one: of no block
-        for number, blocks in enumerate(cfg.loops):
-            loop_of[list(blocks)] = number
-        head, latch = (loop_of[cfg.block_of(place[rows])] for place in (back.start, back.end))
-        found[rows] = (head == latch) & (head >= 0)
+    functions = distinct(program.regions.parent[program.regions.containing(back.end)])
+    cfgs = program.cfgs(functions, evidence.indirect_targets)
+    order = np.argsort(cfgs.block_start)
+    loop_of = np.append(cfgs.loop_of[order], -1)  # the last one: of no block
+    start, end = cfgs.block_start[order], cfgs.block_end[order]
+    head, latch = (loop_of[interval_of(start, end, place)] for place in (back.start, back.end))
+    found: Bools = (head == latch) & (head >= 0)
     return found
 
 

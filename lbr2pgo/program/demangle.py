@@ -140,4 +140,6 @@ def demangled_text(text: str, named: Callable[[str], str] = demangled) -> str:
     >>> demangled_text("Function _Z3foov+0x12")
     'Function foo()+0x12'
     """
+    if "_Z" not in text:  # as nearly all
+        return text
     return _LINKAGE_NAME.sub(lambda match: named(match[0]), text)

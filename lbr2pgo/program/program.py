@@ -35,7 +35,7 @@ from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.distinct import distinct
 
 if TYPE_CHECKING:
-    from lbr2pgo.program.code.cfg import FunctionCFG
+    from lbr2pgo.program.code.cfg import FunctionCFG, FunctionCFGs
     from lbr2pgo.program.dwarf.debug_info import CodeInfo
     from lbr2pgo.program.elf.eh_frame import FrameRanges
 
@@ -165,12 +165,17 @@ class Program:
         self, region: int, indirect_targets: Mapping[int, Sequence[int]] | None = None
     ) -> FunctionCFG:
         """Control-flow graph of `regions[region]`, see `build_cfg`."""
-        from lbr2pgo.program.code.cfg import build_cfg
+        (cfg,) = self.cfgs(np.array([region]), indirect_targets or {}).each()
+        return cfg
 
-        family = self.regions.families(np.array([region]))
+    def cfgs(self, regions: I64, indirect_targets: Mapping[int, Sequence[int]]) -> FunctionCFGs:
+        """Those of several of different families, see `build_cfgs`."""
+        from lbr2pgo.program.code.cfg import build_cfgs
+
+        family = self.regions.families(regions)
         known = self._is_decoded[family].all()
         instructions = self._decoded if known else self._decode_new(family)
-        return build_cfg(instructions, self.regions, region, indirect_targets or {})
+        return build_cfgs(instructions, self.regions, regions, indirect_targets)
 
     def _decode(self, regions: I64) -> None:
         missing = regions[~self._is_decoded[regions]]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lbr2pgo.model.branch_counts import FROM, TO
-from lbr2pgo.program.code.cfg import EdgeKind, FunctionCFG
+from lbr2pgo.program.code.cfg import Blocks, EdgeKind
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools
@@ -16,7 +16,7 @@ from lbr2pgo.support.tables import seal
 
 @dataclass(frozen=True, slots=True)
 class BlockCounts:
-    """How often the blocks and the edges of one graph were seen."""
+    """How often blocks and the edges between them were seen."""
 
     block: U64
     """(n,): of each block, valid fall-throughs over it; where a call divides it, the most that
@@ -28,8 +28,8 @@ class BlockCounts:
         seal(self)
 
 
-def count_blocks(flow: Flow, cfg: FunctionCFG) -> BlockCounts:
-    """Lay a replayed recording over one function's graph."""
+def count_blocks(flow: Flow, cfg: Blocks) -> BlockCounts:
+    """Lay a replayed recording over the graphs of one function, or of several."""
     first = flow.instructions.index_of(cfg.block_start)
     last = flow.instructions.index_of(cfg.block_last)
     known = (first >= 0) & (last >= 0)
@@ -55,7 +55,7 @@ def _largest(values: U64, first: I64, last: I64) -> U64:
     return largest
 
 
-def on_edges(flow: Flow, cfg: FunctionCFG, values: U64) -> U64:
+def on_edges(flow: Flow, cfg: Blocks, values: U64) -> U64:
     """(m,): the value (b,) of the branch from each edge's source to its target; 0 without one."""
     branches = flow.branches
     rows = np.flatnonzero(_within(branches.from_, cfg.block_last))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from lbr2pgo.analyses.branch_facts import BranchFacts
-from lbr2pgo.analyses.table import Table, Unit, Value
+from lbr2pgo.analyses.table import Column, Table, Unit, Value
 from lbr2pgo.program.demangle import demangled, demangled_text
 from lbr2pgo.reports.model import CallNode, FunctionView, Report
 
@@ -71,15 +71,15 @@ def _names(report: Report) -> Iterator[Value]:
 
 def readable_table(table: Table, named: Callable[[str], str] = demangled) -> Table:
     """The same table with C++ names demangled, by `named`."""
-    is_name = [column.kind in _NAMES for column in table.columns]
-    rows = (
-        tuple(
-            demangled_text(value, named) if is_shown and isinstance(value, str) else value
-            for is_shown, value in zip(is_name, row, strict=True)
-        )
-        for row in table.placed_rows
-    )
-    return replace(table, title=demangled_text(table.title, named), placed_rows=tuple(rows))
+
+    def text(column: Column, values: tuple[Value, ...]) -> tuple[Value, ...]:
+        if column.kind not in _NAMES:
+            return values
+        return tuple(demangled_text(v, named) if isinstance(v, str) else v for v in values)
+
+    columns = map(text, table.columns, zip(*table.placed_rows, strict=True))
+    rows = tuple(zip(*columns, strict=True))
+    return replace(table, title=demangled_text(table.title, named), placed_rows=rows)
 
 
 def _tree(root: CallNode, named: Callable[[str], str]) -> CallNode:

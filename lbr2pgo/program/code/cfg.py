@@ -1,26 +1,30 @@
-"""Control-flow graph of one function with its split-off fragments."""
+"""Control-flow graphs of functions with their split-off fragments."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from functools import cached_property
-from itertools import chain
-from typing import TYPE_CHECKING
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
+from lbr2pgo.program.code._loops import number_loops
 from lbr2pgo.program.code.instructions import CALLS, InstructionTable, Kind
 from lbr2pgo.program.code.regions import Functions
 from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I64, U8, Bools
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.distinct import distinct
+from lbr2pgo.support.distinct import begins, distinct
 from lbr2pgo.support.intervals import interval_of, last_at_or_below
 from lbr2pgo.support.tables import same_length, seal, table
 
 if TYPE_CHECKING:
     import networkx as nx
+
+T = TypeVar("T", bound=np.generic)
 
 
 class EdgeKind(IntEnum):
@@ -35,7 +39,7 @@ class EdgeKind(IntEnum):
 
 @table
 class Transfers:
-    """Ways out of a function; arrays of k rows, ordered by address."""
+    """Ways out of functions; arrays of k rows, ordered by address in each."""
 
     block: I64
     address: PlacedAddresses
@@ -49,25 +53,33 @@ class Transfers:
     def __len__(self) -> int:
         return len(self.block)
 
+    def of_blocks(self, rows: slice, first: int) -> Transfers:
+        """These rows, with blocks numbered from `first` on."""
+        return Transfers(
+            self.block[rows] - first,
+            self.address[rows],
+            self.target[rows],
+            self.has_target[rows],
+            self.kind[rows],
+        )
+
 
 @dataclass(frozen=True)
-class FunctionCFG:
-    """Blocks and edges.
+class Blocks:
+    """Blocks of code, and edges between them.
 
     A block is a stretch of instructions that is only entered at its start and only left at its
     end, but for the calls in it.
     """
 
-    function: int
-    """Index of the root: the function that the fragments, if any, were split off from."""
     block_start: PlacedAddresses
-    """(n,), ordered"""
+    """(n,)"""
     block_end: PlacedAddresses
     """(n,): first address behind each block"""
     block_last: PlacedAddresses
     """(n,): address of each block's last instruction"""
     entries: I64
-    """Blocks where the function, its fragments and symbols inside it start."""
+    """Blocks where a function, its fragments and symbols inside it start; ordered."""
     edge_source: I64
     """(m,): block numbers; edges are ordered by source, target and kind, each there once"""
     edge_target: I64
@@ -86,6 +98,20 @@ class FunctionCFG:
 
     def __len__(self) -> int:
         return len(self.block_start)
+
+    @cached_property
+    def loop_of(self) -> I64:
+        """(n,): number of the loop, a strongly connected piece, that each is in; -1: of none."""
+        first = np.searchsorted(self.edge_source, np.arange(len(self) + 1))
+        return number_loops(first, self.edge_target)
+
+
+@dataclass(frozen=True)
+class FunctionCFG(Blocks):
+    """Those of one function with its split-off fragments; blocks are ordered by address."""
+
+    function: int
+    """Index of the root: the function that the fragments, if any, were split off from."""
 
     def block_of(self, addresses: PlacedAddresses) -> I64:
         """Number of the block that holds each address, -1 where none does."""
@@ -109,15 +135,53 @@ class FunctionCFG:
     @cached_property
     def loops(self) -> list[frozenset[int]]:
         """Blocks of each strongly connected piece that has a cycle."""
-        import networkx as nx
+        pieces: dict[int, list[int]] = {}
+        for block, loop in enumerate(self.loop_of.tolist()):
+            pieces.setdefault(loop, []).append(block)
+        return [frozenset(blocks) for loop, blocks in sorted(pieces.items()) if loop >= 0]
 
-        # Without what `graph` says of blocks and edges, which takes most of the time.
-        edges = nx.DiGraph(zip(self.edge_source.tolist(), self.edge_target.tolist(), strict=True))
-        return [
-            frozenset(blocks)
-            for blocks in nx.strongly_connected_components(edges)
-            if len(blocks) > 1 or edges.has_edge(*(2 * tuple(blocks)))
-        ]
+
+@dataclass(frozen=True)
+class FunctionCFGs(Blocks):
+    """Those of several functions, one behind the other."""
+
+    functions: I64
+    """(f,): indices of the roots."""
+    bounds: I64
+    """(f + 1,): the first block of each, and behind the last one."""
+
+    def by_block(self, column: npt.NDArray[T]) -> list[npt.NDArray[T]]:
+        """A column (n,) of blocks in the pieces of each function."""
+        return [column[piece] for piece in self._pieces()]
+
+    def by_edge(self, column: npt.NDArray[T]) -> list[npt.NDArray[T]]:
+        """A column (m,) of edges in the pieces of each function."""
+        return [column[piece] for piece in self._pieces(self.edge_source)]
+
+    def _pieces(self, blocks: I64 | None = None) -> list[slice]:
+        """Of each function the rows of a column of ordered blocks, by default of all."""
+        cuts = self.bounds if blocks is None else np.searchsorted(blocks, self.bounds)
+        return [slice(*pair) for pair in pairwise(cuts.tolist())]
+
+    def each(self) -> Iterator[FunctionCFG]:
+        """The graph of each function, in their order."""
+        numbered = None, self.entries, self.edge_source, self.calls.block, self.exits.block
+        pieces = zip(*map(self._pieces, numbered), strict=True)
+        for function, (own, entries, edges, calls, exits) in zip(
+            self.functions.tolist(), pieces, strict=True
+        ):
+            yield FunctionCFG(
+                self.block_start[own],
+                self.block_end[own],
+                self.block_last[own],
+                self.entries[entries] - own.start,
+                self.edge_source[edges] - own.start,
+                self.edge_target[edges] - own.start,
+                self.edge_kind[edges],
+                self.calls.of_blocks(calls, own.start),
+                self.exits.of_blocks(exits, own.start),
+                function,
+            )
 
 
 def build_cfg(
@@ -126,31 +190,49 @@ def build_cfg(
     function: int,
     indirect_targets: Mapping[int, Sequence[int]],
 ) -> FunctionCFG:
-    """CFG of a function, or of the whole family if it was split.
+    """CFG of a function, or of the whole family if it was split; see `build_cfgs`."""
+    (cfg,) = build_cfgs(instructions, functions, np.array([function]), indirect_targets).each()
+    return cfg
 
-    `instructions` holds at least the family's. `indirect_targets` maps an indirect jump's address
+
+def build_cfgs(
+    instructions: InstructionTable,
+    functions: Functions,
+    chosen: I64,
+    indirect_targets: Mapping[int, Sequence[int]],
+) -> FunctionCFGs:
+    """CFGs of functions (f,), each with its fragments, of different families.
+
+    `instructions` holds at least the families'. `indirect_targets` maps an indirect jump's address
     to where it was seen to go: such a target starts a block, and gets an edge, if an instruction
     of the family starts there.
     """
-    family = functions.families(np.array([function]))
+    family, roots = functions.families(chosen), functions.parent[chosen]
     code = instructions.within(functions.ranges.take(family))
-    jumps = _jumps(code, indirect_targets)
+    by_root = np.argsort(roots)
+    owners = functions.parent[functions.containing(code.address)]
+    of = by_root[np.searchsorted(roots[by_root], owners)]
+    jumps = _jumps(code, of, indirect_targets)
     entry_rows = _known(code.index_of(functions.entries(family)))
-    first = np.flatnonzero(_leaders(code, entry_rows, jumps.target_row))
-    block = last_at_or_below(first, np.arange(len(code)))
+    first = np.flatnonzero(_leaders(code, of, entry_rows, jumps.target_row))
     last = np.append(first[1:], len(code))[: len(first)] - 1
-    edges = _edges(code, last, block, jumps)
-    return FunctionCFG(
-        function=int(functions.parent[function]),
-        block_start=code.address[first],
-        block_end=code.end[last],
-        block_last=code.address[last],
+    order = np.argsort(of[first], kind="stable")
+    number = np.empty_like(order)
+    number[order] = np.arange(len(order))
+    block = number[last_at_or_below(first, np.arange(len(code)))]
+    source, target, kind = _edges(code, of, last, block, jumps)
+    return FunctionCFGs(
+        block_start=code.address[first[order]],
+        block_end=code.end[last[order]],
+        block_last=code.address[last[order]],
         entries=distinct(block[entry_rows]),
-        edge_source=edges[:, 0],
-        edge_target=edges[:, 1],
-        edge_kind=edges[:, 2].astype(np.uint8),
+        edge_source=source,
+        edge_target=target,
+        edge_kind=kind,
         calls=_calls(code, block),
         exits=_exits(code, block, jumps),
+        functions=roots,
+        bounds=np.searchsorted(of[first[order]], np.arange(len(chosen) + 1)),
     )
 
 
@@ -165,7 +247,9 @@ class _Jumps:
     """-1 where no instruction of the function starts at the target."""
 
 
-def _jumps(code: InstructionTable, indirect_targets: Mapping[int, Sequence[int]]) -> _Jumps:
+def _jumps(
+    code: InstructionTable, of: I64, indirect_targets: Mapping[int, Sequence[int]]
+) -> _Jumps:
     direct = np.flatnonzero(np.isin(code.kind, (Kind.COND, Kind.JUMP)))
     indirect = np.flatnonzero(code.kind == Kind.INDIRECT_JUMP)
     recorded = [indirect_targets.get(address, ()) for address in code.address[indirect].tolist()]
@@ -174,42 +258,36 @@ def _jumps(code: InstructionTable, indirect_targets: Mapping[int, Sequence[int]]
     seen = np.array(list(chain.from_iterable(recorded)), dtype=np.uint64)
     target = np.concatenate([code.target[direct], seen, np.zeros(len(silent), np.uint64)])
     has_target = np.arange(len(target)) < len(direct) + len(seen)
-    return _Jumps(
-        row=np.concatenate([direct, np.repeat(indirect, counts), silent]),
-        target=target,
-        has_target=has_target,
-        target_row=np.where(has_target, code.index_of(target), -1),
-    )
+    row = np.concatenate([direct, np.repeat(indirect, counts), silent])
+    target_row = np.where(has_target, code.index_of(target), -1)
+    target_row[(target_row >= 0) & (of[target_row] != of[row])] = -1
+    return _Jumps(row, target, has_target, target_row)
 
 
-def _leaders(code: InstructionTable, entry_rows: I64, target_rows: I64) -> Bools:
-    """Whether each instruction starts a block."""
+def _leaders(code: InstructionTable, of: I64, entry_rows: I64, target_rows: I64) -> Bools:
+    """Whether each instruction, `of` these functions, starts a block."""
     leader = np.zeros(len(code), dtype=bool)
     leader[:1] = True
-    leader[1:] = (code.ends_line | (code.kind == Kind.COND))[:-1] | (np.diff(code.run) != 0)
+    leader[1:] = (code.ends_line | (code.kind == Kind.COND))[:-1] | begins(code.run, of)[1:]
     leader[entry_rows] = True
     leader[_known(target_rows)] = True
     return leader
 
 
-def _edges(code: InstructionTable, last: I64, block: I64, jumps: _Jumps) -> I64:
-    """(m, 3): source, target, kind."""
-    goes_on = ~code.ends_line[last[:-1]] & (np.diff(code.run[last]) == 0)
-    falls = np.flatnonzero(goes_on)
+def _edges(
+    code: InstructionTable, of: I64, last: I64, block: I64, jumps: _Jumps
+) -> tuple[I64, I64, U8]:
+    """Source, target and kind (m,) of each."""
+    goes_on = ~code.ends_line[last[:-1]] & ~begins(code.run[last], of[last])[1:]
+    falls = block[last[:-1][goes_on]]
     inside = jumps.target_row >= 0
-    edges = np.concatenate(
-        [
-            np.column_stack([falls, falls + 1, np.full(len(falls), EdgeKind.FALLTHROUGH)]),
-            np.column_stack(
-                [
-                    block[jumps.row[inside]],
-                    block[jumps.target_row[inside]],
-                    _EDGE_KIND[code.kind[jumps.row[inside]]],
-                ]
-            ),
-        ]
-    )
-    return np.unique(edges, axis=0)
+    rows = jumps.row[inside]
+    source = np.concatenate([falls, block[rows]])
+    target = np.concatenate([falls + 1, block[jumps.target_row[inside]]])
+    kind = np.concatenate([np.full(len(falls), EdgeKind.FALLTHROUGH), _EDGE_KIND[code.kind[rows]]])
+    order = np.lexsort((kind, target, source))
+    order = order[begins(source[order], target[order], kind[order])]
+    return source[order], target[order], kind[order].astype(np.uint8)
 
 
 _EDGE_KIND = np.zeros(len(Kind), np.int64)
@@ -233,7 +311,7 @@ def _exits(code: InstructionTable, block: I64, jumps: _Jumps) -> Transfers:
 def _transfers(
     code: InstructionTable, block: I64, rows: I64, target: PlacedAddresses, has_target: Bools
 ) -> Transfers:
-    order = np.lexsort((target, rows))
+    order = np.lexsort((target, rows, block[rows]))
     rows = rows[order]
     return Transfers(block[rows], code.address[rows], target[order], has_target[order],
                      code.kind[rows])  # fmt: skip

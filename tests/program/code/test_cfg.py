@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import networkx as nx
@@ -134,6 +134,29 @@ def test_rules_hold_in_own_programs(name: str) -> None:
         cfg = program.cfg(region)
         family = program.regions.families(np.array([region]))
         check_rules(cfg, program.instructions_for(program.regions.start[family]))
+
+
+@pytest.mark.parametrize(
+    "name", ["x86-64/interp.pie", "x86-64/shapes.static", "aarch64/shapes.pie"]
+)
+def test_graphs_made_together_are_those_made_alone(name: str) -> None:
+    program = Program.open(Path(__file__).parents[3] / "testbins" / name)
+    roots = np.unique(program.regions.parent)[::-1]
+    jumps = program.branches.address[program.branches.kind == Kind.INDIRECT_JUMP].tolist()
+    seen = {jump: [jump, int(program.regions.start[0])] for jump in jumps}
+    together = list(program.cfgs(roots, seen).each())
+    assert [cfg.function for cfg in together] == roots.tolist()
+    for root, cfg in zip(roots.tolist(), together, strict=True):
+        alone = program.cfg(root, seen)
+        for column in fields(FunctionCFG):
+            given, wanted = getattr(cfg, column.name), getattr(alone, column.name)
+            if isinstance(wanted, Transfers):
+                given, wanted = np.stack(columns_of(given)), np.stack(columns_of(wanted))
+            np.testing.assert_array_equal(given, wanted, column.name)
+
+
+def columns_of(transfers: Transfers) -> list[np.ndarray]:
+    return [getattr(transfers, column.name) for column in fields(transfers)]
 
 
 @pytest.mark.slow
