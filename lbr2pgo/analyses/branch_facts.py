@@ -34,9 +34,9 @@ _REASONS = {
 _MISSED = "It has {share:.1%} of all mispredictions."
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class BranchTarget:
-    """Where a taken branch went."""
+    """Where a taken branch went; not frozen, as it is made by the thousand."""
 
     address: PlacedAddress | None
     """None in files that are not known."""
@@ -48,9 +48,9 @@ class BranchTarget:
     mispredicted: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class BranchFacts:
-    """One branch; what is not known is None."""
+    """One branch; what is not known is None. Not frozen either."""
 
     address: PlacedAddress
     taken: int | None

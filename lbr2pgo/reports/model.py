@@ -60,9 +60,9 @@ class TimeLine:
     """Seconds, when each phase begins."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class GraphBlock:
-    """One block of a function's graph."""
+    """One block of a function's graph; not frozen, as it is made by the thousand."""
 
     start: PlacedAddress
     end: PlacedAddress
@@ -74,9 +74,9 @@ class GraphBlock:
     """Its address and first source line, for the picture."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class GraphEdge:
-    """An edge between two blocks, by their position in `FunctionGraph.blocks`."""
+    """An edge between two blocks, by their position in `FunctionGraph.blocks`; likewise."""
 
     source: int
     target: int

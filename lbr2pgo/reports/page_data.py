@@ -5,7 +5,7 @@ Nothing here is escaped: what draws it does that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from lbr2pgo.analyses.table import NUMBERS, Column, Table, Unit, Value, written
 from lbr2pgo.support.printable import printable
@@ -20,13 +20,17 @@ class PageTexts:
     """Texts by number, each once."""
 
     def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
+        self._shown: dict[str, int] = {}
+        self._known: dict[str, int] = {}
 
     def number(self, text: str) -> int:
         """The number of a text, made safe to show and not longer than is useful."""
-        shown = printable(text)
-        cut = shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "…"
-        return self._numbers.setdefault(cut, len(self._numbers))
+        number = self._known.get(text)
+        if number is None:
+            shown = printable(text)
+            cut = shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "…"
+            number = self._known[text] = self._shown.setdefault(cut, len(self._shown))
+        return number
 
     def known(self, text: str | None) -> int | None:
         """The same, of a text that may not be known."""
@@ -34,14 +38,19 @@ class PageTexts:
 
     def all(self) -> list[str]:
         """All of them, by number."""
-        return [*self._numbers]
+        return [*self._shown]
 
 
 def table_data(table: Table, texts: PageTexts) -> Json:
     """A table as its columns and rows."""
+    title = texts.number(table.title)
+    columns = (
+        _values(column, values, texts)
+        for column, values in zip(table.columns, zip(*table.placed_rows, strict=True), strict=False)
+    )
     return {
         "name": table.name,
-        "title": texts.number(table.title),
+        "title": title,
         "columns": [
             {
                 "name": column.name,
@@ -51,22 +60,17 @@ def table_data(table: Table, texts: PageTexts) -> Json:
             }
             for column in table.columns
         ],
-        "rows": [_row(table.columns, row, texts) for row in table.placed_rows],
+        "rows": [*map(list, zip(*columns, strict=True))],
         "found": table.found,
         "notes": [texts.number(note) for note in table.notes],
     }
 
 
-def _row(columns: Sequence[Column], row: Sequence[Value], texts: PageTexts) -> list[Value]:
-    return [_value(column, value, texts) for column, value in zip(columns, row, strict=True)]
-
-
-def _value(column: Column, value: Value, texts: PageTexts) -> Value:
-    if value is None:
-        return None
+def _values(column: Column, values: Sequence[Value], texts: PageTexts) -> Iterable[Value]:
     if column.kind is Unit.ADDRESS:
         # With its slot, as links have it; as a text, since scripts know 53 bits of a number.
-        return texts.number(f"{value:#x}")
+        return (None if value is None else texts.number(f"{value:#x}") for value in values)
     if column.kind.is_name:
-        return texts.number(written(column.kind, value))
-    return float(f"{value:.5g}") if isinstance(value, float) else value
+        kind = column.kind
+        return (None if value is None else texts.number(written(kind, value)) for value in values)
+    return (float(f"{value:.5g}") if isinstance(value, float) else value for value in values)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from struct import Struct
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,6 +25,9 @@ from lbr2pgo.program.code.bit_patterns import (
 )
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.support.arrays import I64, U8, U32, Bools
+
+if TYPE_CHECKING:
+    import capstone
 
 # Arm ARM, C6.2: ADRP, LDR (immediate), BR, NOP
 _WORD = Struct("<I")
@@ -98,18 +102,16 @@ def are_slow(code: MachineCode) -> Bools:
     return are_any(words_at(code), _SLOW)
 
 
-def writer() -> Callable[[bytes, int], str]:
-    """A function that writes one instruction."""
+def disassembler() -> capstone.Cs:
+    """Writes what objdump does."""
     import capstone
 
-    handle = capstone.Cs(capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM)
+    return capstone.Cs(capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM)
 
-    def write(code: bytes, address: int) -> str:
-        for _, _, mnemonic, operands in handle.disasm_lite(code, address, 1):
-            return f"{mnemonic} {operands}".rstrip()
-        return f".inst 0x{int.from_bytes(code, 'little'):08x}"
 
-    return write
+def unknown(code: bytes) -> str:
+    """What objdump writes for what is no instruction."""
+    return f".inst 0x{int.from_bytes(code, 'little'):08x}"
 
 
 def plt_slots(code: bytes, address: int, _: int) -> Iterator[tuple[int, int]]:
@@ -135,7 +137,8 @@ AARCH64 = Architecture(
     sweep=sweep,
     control_flow=control_flow,
     are_slow=are_slow,
-    writer=writer,
+    disassembler=disassembler,
+    unknown=unknown,
     plt_slots=plt_slots,
     # AAELF64: R_AARCH64_RELATIVE, _IRELATIVE; _ABS64, _ABS32, _PREL64, _PREL32
     relocations=Relocations(relative=1027, irelative=1032, references=(257, 258, 260, 261)),

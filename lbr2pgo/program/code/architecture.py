@@ -6,10 +6,14 @@ Each architecture has a module of its own beside this one, and a line in `regist
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I64, U8, Bools
 from lbr2pgo.support.dataclass import dataclass
+
+if TYPE_CHECKING:
+    import capstone
 
 PADDING = 16
 """A decoder may look this far past an instruction's start without checking."""
@@ -70,8 +74,10 @@ class Architecture:
     """What instructions do to control flow."""
     are_slow: Callable[[MachineCode], Bools]
     """Which instructions take tens of cycles, so that what follows waits for them."""
-    writer: Callable[[], Callable[[bytes, int], str]]
-    """Makes a function that writes one instruction at an address as text."""
+    disassembler: Callable[[], capstone.Cs]
+    """Makes what writes instructions as the machine's objdump does."""
+    unknown: Callable[[bytes], str]
+    """What stands for the bytes of an instruction that it does not know."""
     plt_slots: Callable[[bytes, int, int], Iterator[tuple[int, int]]]
     """Addresses of the entries of a procedure linkage table and of the slots that they jump
     through, from its bytes, its address and the usual size of an entry."""

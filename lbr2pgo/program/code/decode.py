@@ -62,13 +62,26 @@ def are_slow(image: Image, code: InstructionTable) -> Bools:
     return image.architecture.are_slow(MachineCode(data, offset, code.size, code.address))
 
 
+_AHEAD = 512
+"""Bytes that are disassembled at once."""
+
+
 def text(image: Image, start: ImageAddress, end: int) -> Iterator[tuple[int, bytes, str]]:
     """Address, bytes and text of each instruction, in the syntax of the machine's objdump."""
-    table = decode(image, ByteRanges.of([(start, end)]))
-    write, stored = image.architecture.writer(), image.stored(start, end - start)
-    for address, size in zip(table.address.tolist(), table.size.tolist(), strict=True):
-        code = stored[address - start : address - start + size]
-        yield address, code, write(code, address)
+    table, architecture = decode(image, ByteRanges.of([(start, end)])), image.architecture
+    handle, stored = architecture.disassembler(), image.stored(start, end - start)
+    ahead: Iterator[tuple[int, int, str, str]] = iter(())
+    for place in zip(table.address.tolist(), table.size.tolist(), strict=True):
+        address, size = place
+        at = address - start
+        code, found = stored[at : at + size], next(ahead, None)
+        if found is None or found[:2] != place:
+            ahead = handle.disasm_lite(stored[at : at + _AHEAD], address)
+            found = next(ahead, None)
+        if found is None or found[:2] != place:  # what it would make of these bytes alone
+            found = next(handle.disasm_lite(code, address, 1), None)
+        words = architecture.unknown(code) if found is None else " ".join(found[2:]).rstrip()
+        yield address, code, words
 
 
 def gather(image: Image, ranges: ByteRanges) -> tuple[U8, list[int], ImageAddresses]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from struct import unpack_from
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from lbr2pgo.program.code.architecture import Architecture, ControlFlow, Machine
 from lbr2pgo.program.code.bit_patterns import Pattern, are_any, flow_of, kinds_of, words_at
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.support.arrays import I64, U8, U32, Bools
+
+if TYPE_CHECKING:
+    import capstone
 
 _PARCEL = 2
 """Bytes that instructions are multiples of, and aligned to."""
@@ -165,19 +169,16 @@ def _words(code: MachineCode) -> U32:
     return np.where(code.size == _PARCEL, word & np.uint32(0xFFFF), word)
 
 
-def writer() -> Callable[[bytes, int], str]:
-    """A function that writes one instruction."""
+def disassembler() -> capstone.Cs:
+    """Writes what objdump does."""
     import capstone
 
-    mode = capstone.CS_MODE_RISCV64 | capstone.CS_MODE_RISCVC
-    handle = capstone.Cs(capstone.CS_ARCH_RISCV, mode)
+    return capstone.Cs(capstone.CS_ARCH_RISCV, capstone.CS_MODE_RISCV64 | capstone.CS_MODE_RISCVC)
 
-    def write(code: bytes, address: int) -> str:
-        for _, _, mnemonic, operands in handle.disasm_lite(code, address, 1):
-            return f"{mnemonic} {operands}".rstrip()
-        return f".insn {len(code)}, 0x{int.from_bytes(code, 'little'):0{2 * len(code)}x}"
 
-    return write
+def unknown(code: bytes) -> str:
+    """What objdump writes for what is no instruction."""
+    return f".insn {len(code)}, 0x{int.from_bytes(code, 'little'):0{2 * len(code)}x}"
 
 
 def plt_slots(code: bytes, address: int, _: int) -> Iterator[tuple[int, int]]:
@@ -203,7 +204,8 @@ RISCV64 = Architecture(
     sweep=sweep,
     control_flow=control_flow,
     are_slow=are_slow,
-    writer=writer,
+    disassembler=disassembler,
+    unknown=unknown,
     plt_slots=plt_slots,
     # psABI: R_RISCV_RELATIVE, _IRELATIVE; _64, _32, _32_PCREL; _ADD32, _ADD64
     relocations=Relocations(relative=3, irelative=58, references=(1, 2, 57), jump_tables=(35, 36)),

@@ -5,7 +5,8 @@ Opcodes as in the Intel SDM, volume 2, appendix A.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from lbr2pgo.program.code.x86_lengths import sweep
 from lbr2pgo.program.code.x86_slow import take_long
 from lbr2pgo.support.addresses import ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, U8, Bools
+
+if TYPE_CHECKING:
+    import capstone
 
 _LONGEST = 15
 _PREFIXES = (0x26, 0x2E, 0x36, 0x3E, *range(0x40, 0x50), 0x64, 0x65, 0x66, 0x67, 0xF0, 0xF2, 0xF3)
@@ -75,19 +79,18 @@ def are_slow(code: MachineCode) -> Bools:
     return take_long(code, _opcode_offset(code))
 
 
-def writer() -> Callable[[bytes, int], str]:
-    """A function that writes one instruction in AT&T syntax, as objdump does."""
+def disassembler() -> capstone.Cs:
+    """Writes AT&T syntax, as objdump does."""
     import capstone
 
     handle = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
     handle.syntax = capstone.CS_OPT_SYNTAX_ATT
+    return handle
 
-    def write(code: bytes, address: int) -> str:
-        for _, _, mnemonic, operands in handle.disasm_lite(code, address, 1):
-            return f"{mnemonic} {operands}".rstrip()
-        return "(bad)"
 
-    return write
+def unknown(_: bytes) -> str:
+    """What objdump writes for what is no instruction."""
+    return "(bad)"
 
 
 def plt_slots(code: bytes, address: int, entry_size: int) -> Iterator[tuple[int, int]]:
@@ -167,7 +170,8 @@ X86_64 = Architecture(
     sweep=sweep,
     control_flow=control_flow,
     are_slow=are_slow,
-    writer=writer,
+    disassembler=disassembler,
+    unknown=unknown,
     plt_slots=plt_slots,
     # psABI: R_X86_64_RELATIVE, _IRELATIVE; _64, _32, _32S; _PC32, _PLT32, _PC16, _PC8, _PC64
     relocations=Relocations(
