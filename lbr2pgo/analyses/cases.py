@@ -66,16 +66,18 @@ def conditions(evidence: Evidence, branches: PlacedAddresses) -> list[str | None
     from lbr2pgo.program.blocks.binary_context import idioms_of
 
     code = evidence.flow.instructions
+    row = code.index_of(branches)
+    follows = (row > 0) & (code.run[row - 1] == code.run[row])
+    sizes = np.where(follows, code.size[row - 1], 0).tolist(), code.size[row].tolist()
+    known: dict[tuple[bytes, bytes], str | None] = {(b"", b""): None}
     found: list[str | None] = []
-    for address, row in zip(branches.tolist(), code.index_of(branches).tolist(), strict=True):
+    for address, before, size in zip(branches.tolist(), *sizes, strict=True):
         file, own = evidence.program.file_of(address)
-        follows = row > 0 and code.run[row - 1] == code.run[row]
-        if not follows:
-            found.append(None)
-            continue
-        size, before = int(code.size[row]), int(code.size[row - 1])
-        text = file.image.read(own - before, before + size)
-        found.append(idioms_of(file.image).condition(text[before:], text[:before]))
+        text = file.image.read(own - before, before + size) if before else b""
+        pair = text[before:], text[:before]
+        if pair not in known:  # code of templates is there many times
+            known[pair] = idioms_of(file.image).condition(*pair)
+        found.append(known[pair])
     return found
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbr2pgo.evidence._moments import MOMENTS, add_moments
+from lbr2pgo.evidence._moments import MOMENTS, MomentSums
 from lbr2pgo.evidence.collector import Finding, Samples
 from lbr2pgo.evidence.sample_runs import next_marked
 from lbr2pgo.native.walk import StackKind
@@ -68,23 +68,22 @@ class SpreadCollector:
     def __init__(self, code: InstructionTable) -> None:
         size = len(code)
         self._outcomes, self._misses = np.zeros((size, MOMENTS)), np.zeros((size, MOMENTS))
-        self._next = next_marked(code.kind == Kind.COND)
+        conditional = next_marked(code.kind == Kind.COND)
+        self._sums = MomentSums(conditional, self._outcomes, self._misses)
         self._is_known = True
 
     def add(self, samples: Samples) -> None:
         """Look at the runs of a batch."""
         counted = samples.kinds[samples.spaces >= 0]
         self._is_known &= bool((counted == StackKind.CONSECUTIVE).all())
-        runs, valid = samples.runs, samples.runs.valid
-        add_moments(
-            runs.first[valid],
-            runs.last[valid],
-            runs.prediction[valid],
-            runs.sample[valid],
+        runs = samples.runs
+        self._sums.add(
+            runs.first,
+            runs.last,
+            runs.valid.view(np.uint8),
+            runs.prediction,
+            runs.sample,
             runs.weight,
-            self._next,
-            self._outcomes,
-            self._misses,
         )
 
     def merge(self, other: SpreadCollector) -> None:

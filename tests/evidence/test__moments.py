@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lbr2pgo.evidence._moments import MOMENTS, add_moments
+from lbr2pgo.evidence._moments import MOMENTS, MomentSums
 from lbr2pgo.model.branch_stacks import MISPREDICTED, PREDICTED
 
 SIZE = 12
@@ -16,7 +16,8 @@ SIZE = 12
 def batches(draw: st.DrawFn):
     conditional = draw(st.lists(st.booleans(), min_size=SIZE, max_size=SIZE))
     prediction = st.sampled_from([0, MISPREDICTED, PREDICTED, MISPREDICTED | PREDICTED])
-    row = st.tuples(st.integers(0, SIZE - 1), st.integers(0, SIZE - 1), prediction)
+    place = st.integers(0, SIZE - 1)
+    row = st.tuples(place, place, prediction, st.sampled_from([True, True, False]))
     samples = draw(st.lists(st.lists(row.filter(lambda r: r[0] <= r[1]), max_size=6), max_size=5))
     weights = [draw(st.integers(1, 4)) for _ in samples]
     return conditional, samples, weights
@@ -29,7 +30,9 @@ def expected(conditional, samples, weights):
         taken: Counter[int] = Counter()
         ends: Counter[int] = Counter()
         missed: Counter[int] = Counter()
-        for first, last, prediction in runs:
+        for first, last, prediction, valid in runs:
+            if not valid:
+                continue
             for i in range(first, last + 1):
                 if conditional[i]:
                     seen[i] += 1
@@ -44,19 +47,21 @@ def expected(conditional, samples, weights):
 
 
 @settings(max_examples=300, deadline=None)
-@given(batches())
-def test_moments_are_those_of_plain_counting(batch) -> None:
+@given(batches(), st.integers(0, 5))
+def test_moments_are_those_of_plain_counting(batch, cut: int) -> None:
+    """However samples are cut into batches."""
     conditional, samples, weights = batch
     following = np.full(SIZE + 1, SIZE, np.int64)
     for i in reversed(range(SIZE)):
         following[i] = i if conditional[i] else following[i + 1]
-    rows = [(f, e, m, s) for s, runs in enumerate(samples) for f, e, m in runs]
-    columns = np.array(rows, np.int64).reshape(-1, 4).T
+    rows = [(*run, s) for s, runs in enumerate(samples) for run in runs]
+    first, last, prediction, valid, sample = np.array(rows, np.int64).reshape(-1, 5).T.copy()
     outcomes, misses = np.zeros((SIZE, MOMENTS)), np.zeros((SIZE, MOMENTS))
-    add_moments(
-        np.ascontiguousarray(columns[0]), np.ascontiguousarray(columns[1]),
-        columns[2].astype(np.uint8), np.ascontiguousarray(columns[3]),
-        np.array(weights, np.uint64), following, outcomes, misses,
-    )  # fmt: skip
+    sums = MomentSums(following, outcomes, misses)
+    for part in (sample < cut, sample >= cut):
+        sums.add(
+            first[part], last[part], valid[part].astype(np.uint8),
+            prediction[part].astype(np.uint8), sample[part], np.array(weights, np.uint64),
+        )  # fmt: skip
     for found, wanted in zip((outcomes, misses), expected(*batch), strict=True):
         np.testing.assert_array_equal(found, wanted)
