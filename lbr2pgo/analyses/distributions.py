@@ -82,7 +82,7 @@ class Distribution:
         missing, saturated = int(count[is_missing].sum()), int(count[is_saturated].sum())
         return cls(unique, total, missed, predicted, missing, saturated)
 
-    @property
+    @cached_property
     def measured(self) -> int:
         """How often the cycles are known."""
         return int(self.count.sum())

@@ -62,6 +62,10 @@ class Density:
         variance = (expected + found * scale) * np.sqrt(0.5)
         return float((expected - found) / np.sqrt(variance))
 
+    def between(self, left: int, valley: int, right: int) -> float:
+        """How much deeper a valley is than chance would make it beside two modes."""
+        return min(self.depth(left, valley), self.depth(right, valley))
+
 
 def mode_bounds(cycles: U64, count: U64) -> F64:
     """Cycles of the valleys between neighbouring modes, ascending: m - 1 of m modes.
@@ -108,25 +112,24 @@ def _valleys(density: Density) -> I64:
     height = np.concatenate(([-1.0], density.per_cycle, [-1.0]))
     modes = np.flatnonzero((height[1:-1] > height[:-2]) & (height[1:-1] >= height[2:])).tolist()
     valleys = [_lowest(density, *pair) for pair in pairwise(modes)]
-    while valleys:
-        depths = [
-            min(density.depth(left, valley), density.depth(right, valley))
-            for left, valley, right in zip(modes, valleys, modes[1:], strict=False)
-        ]
-        least = int(np.argmin(depths))
-        if depths[least] >= _CERTAIN:
-            break
-        _give_up(density, modes, valleys, least)
+    depths = [density.between(*each) for each in zip(modes, valleys, modes[1:], strict=False)]
+    while depths and min(depths) < _CERTAIN:
+        least = depths.index(min(depths))
+        _give_up(density, modes, valleys, depths, least)
     return np.array(valleys, np.int64)
 
 
-def _give_up(density: Density, modes: list[int], valleys: list[int], least: int) -> None:
+def _give_up(
+    density: Density, modes: list[int], valleys: list[int], depths: list[float], least: int
+) -> None:
     """Make one mode of the two beside a valley."""
     left, right = modes[least], modes[least + 1]
     lower = least if density.per_cycle[left] < density.per_cycle[right] else least + 1
-    del modes[lower], valleys[least]
+    del modes[lower], valleys[least], depths[least]
     if 0 < lower < len(modes):
-        valleys[lower - 1] = _lowest(density, modes[lower - 1], modes[lower])
+        first, past = modes[lower - 1 : lower + 1]
+        valleys[lower - 1] = _lowest(density, first, past)
+        depths[lower - 1] = density.between(first, valleys[lower - 1], past)
 
 
 def _lowest(density: Density, first: int, last: int) -> int:

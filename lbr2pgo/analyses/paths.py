@@ -163,18 +163,22 @@ def paths_across_calls(evidence: Evidence, top: int | None = TOP) -> Table:
     paths = evidence.found(CROSSING)
     weight = found.count * found.sizes
     total = max(float(weight.sum()), 1.0)
-    rows = []
+    parts = []
     for chain in _cut(found, chains, paths):
         blocks = list(chain.blocks)
-        share = float(weight[blocks].sum()) / total
         names = _functions(evidence, found.first[blocks])
         if len(set(names)) > 1:
-            rows.append((share, _row(evidence, found, blocks, share, names, paths)))
-    rows.sort(key=lambda row: -row[0])
-    values = [row for _, row in rows[:top]]
+            parts.append((float(weight[blocks].sum()) / total, blocks, names))
+    parts.sort(key=lambda part: -part[0])
+    shown = parts[:top]
+    first = found.first[np.array([blocks[0] for _, blocks, _ in shown], np.int64)]
+    lines = evidence.names.lines(evidence.flow.instructions.address[first])
+    values = [
+        _row(evidence, found, *part, line, paths) for part, line in zip(shown, lines, strict=True)
+    ]
     columns = [(column, [row[i] for row in values]) for i, column in enumerate(_COLUMNS)]
     notes = (_NOTE, *evidence.line_notes())
-    return build(NAME, TITLE, columns, notes=notes, found=len(rows))
+    return build(NAME, TITLE, columns, notes=notes, found=len(parts))
 
 
 def _cut(found: Segments, chains: list[Chain], paths: PathCounts | None) -> Iterator[Chain]:
@@ -194,9 +198,10 @@ def _functions(evidence: Evidence, rows: I64) -> list[str]:
 def _row(
     evidence: Evidence,
     found: Segments,
-    blocks: list[int],
     share: float,
+    blocks: list[int],
     names: list[str],
+    line: str | None,
     paths: PathCounts | None,
 ) -> tuple[Value, ...]:
     starts = evidence.flow.instructions.address[found.first[blocks]]
@@ -209,7 +214,7 @@ def _row(
         times,
         len(blocks),
         " → ".join(names),
-        evidence.names.lines(starts[:1])[0],
+        line,
         int(starts[0]),
         " ".join(map(shown, starts[:LONGEST].tolist())) + more,
         " ".join(map(str, found.sizes[blocks[:LONGEST]].tolist())) + more,
