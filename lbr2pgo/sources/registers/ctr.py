@@ -175,6 +175,9 @@ def _filter(control: int | None) -> str:
     return "; ".join(words)
 
 
+_PATCHES = "Linux: patches of 22 May 2025, drivers/perf/riscv_ctr.c"
+_TESTS = "tests/sources/registers/test_ctr.py::"
+
 QUIRKS = (
     Quirk(
         "compressed cycles",
@@ -183,8 +186,7 @@ QUIRKS = (
         "unpacked, missing, or kept apart as saturated",
         "sources.registers.ctr.cycles_of",
         "RISC-V Instruction Set Manual, volume II, Smctr: Cycle Counting",
-        "tests/sources/registers/test_ctr.py::"
-        "test_cycles_lose_only_the_bits_that_the_mantissa_has_no_place_for",
+        _TESTS + "test_cycles_lose_only_the_bits_that_the_mantissa_has_no_place_for",
     ),
     Quirk(
         "records of branches that were not taken",
@@ -193,7 +195,34 @@ QUIRKS = (
         "left out: the fall-through between its neighbours passes over it",
         "sources.registers.ctr.decode_record",
         "RISC-V Instruction Set Manual, volume II, Smctr: Transfer Type Filtering",
-        "tests/sources/registers/test_ctr.py::test_branches_that_were_not_taken_are_no_entries",
+        _TESTS + "test_branches_that_were_not_taken_are_no_entries",
+    ),
+    Quirk(
+        "system calls without a record",
+        "RISC-V CTR, perf.data of user space",
+        "traps to modes that are not recorded, and their returns, leave none (STE is not set)",
+        "the fall-through passes over the ecall",
+        "native.walk.step",
+        _PATCHES + "; Smctr: Privilege Mode Transitions",
+        _TESTS + "test_system_calls_leave_no_record_in_user_space",
+    ),
+    Quirk(
+        "exceptions of one type",
+        "RISC-V CTR, perf.data of user space and kernel",
+        "page faults are of the type SYSCALL, like ecalls, and come back to where they came from",
+        "two fall-throughs, of which both have the instruction that faulted",
+        "native.walk.step",
+        _PATCHES + ", ctr_perf_map",
+        _TESTS + "test_an_exception_is_a_system_call_where_the_kernel_is_recorded_too",
+    ),
+    Quirk(
+        "cycles where they are not valid",
+        "RISC-V CTR, perf.data",
+        "the patches pass on 16 bits of the cycles of records without CCV, and 0 for the others",
+        "0 is missing; what is there is taken as it is, since nothing tells it",
+        "model.branch_stacks.cycles_of",
+        _PATCHES + ", ctr_get_cycles",
+        _TESTS + "test_cycles_of_the_drivers_patches_are_those_that_may_be_wrong",
     ),
 )
 

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from builders import perf_data as build
+from builders.fixtures import TESTBINS
+from builders.outputs import outputs
+from builders.perf_data import Entry
+from builders.recordings import FEATURE_ARCH
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lbr2pgo.cli import main
+from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.model import branch_stacks as stacks
+from lbr2pgo.model.address_space_events import Mmap
+from lbr2pgo.program.elf.image import Image
+from lbr2pgo.replay.recordings import Inputs, read_and_replay
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import Sniff
+from lbr2pgo.sources.perf_data.reader import PerfData
 from lbr2pgo.sources.registers.ctr import FORMAT, RECORDS, cycles_of, decode_record, decoded
 from lbr2pgo.sources.registers.dump_source import Decoded
 from lbr2pgo.sources.registers.register_dump import parse
@@ -170,3 +182,131 @@ def test_a_dump_is_recognised_and_decoded_as_text_and_json(
         assert batch.entries[:, 0].tolist() == [0x1000 + 2 * i for i in range(16)]
     assert main(["msr", "decode", str(path)]) == 0
     assert "RISC-V CTR" in capsys.readouterr().out
+
+
+# perf.data as the third version of the patches for Linux writes it (drivers/perf/riscv_ctr.c of
+# 22 May 2025): ctr_perf_map, ctr_get_cycles and capture_ctr_flags, into struct perf_branch_entry.
+PERF_TYPES = (0, 7, 12, 11, 1, 1, 0, 0, 5, 4, 3, 2, 0, 6, 3, 2)
+RECORDED_AS = {"COND": TAKEN, "UNCOND": 11, "IND": 10, "CALL": CALL, "IND_CALL": 8, "RET": RETURN}
+TYPE_SAVE = 1 << 16
+
+
+def perf_entry(source: int, target: int, word: int, *, types: bool = True) -> Entry:
+    """What the driver makes of a record; MISP is bit 0 of the target."""
+    mantissa, exponent = word >> 16 & 0xFFF, word >> 28
+    cycles = mantissa if exponent == 0 else (4096 + mantissa) << exponent - 1
+    cycles = 0 if word >> 15 & 1 else cycles & 0xFFFF
+    missed = target & 1
+    kind = PERF_TYPES[word & 15] if types else 0
+    return source & ~1, target & ~1, missed | (not missed) << 1 | cycles << 4 | kind << 20
+
+
+def perf_data(path: Path, recording: Path, taken: Sequence[Sequence[Entry]], types: bool) -> Path:
+    """The stacks, beside what a recording says of address spaces."""
+    wanted = ANY | USER | (TYPE_SAVE if types else 0)
+    event = build.Event(branch_sample_type=wanted | build.HW_INDEX)
+    space = [each for each in PerfData(recording).space_events() if isinstance(each, Mmap)]
+    pid = space[0].pid
+    data = b"".join(
+        build.mmap2(pid, each.start, each.length, each.path, event.trailer(pid, pid, 1),
+                    offset=each.file_offset)
+        for each in space
+    )  # fmt: skip
+    for stack in taken:
+        data += build.Sample(tuple(stack), pid=pid, tid=pid).encode(event)
+    features = {FEATURE_ARCH: build.string("riscv64")}
+    path.write_bytes(build.file_form([event], data, features))
+    return path
+
+
+@pytest.mark.parametrize("types", [True, False])
+@pytest.mark.parametrize("name", ["interp.pie", "shapes.pie"])
+def test_perf_data_of_the_drivers_patches_makes_the_profiles_of_the_same_stacks(
+    name: str, types: bool, tmp_path: Path
+) -> None:
+    recording = TESTBINS / "recordings" / f"riscv64-{name}.perf.data"
+    taken = []
+    for batch in PerfData(recording).batches():
+        rows = batch.entries.tolist()
+        for first, last in pairwise(batch.offsets.tolist()):
+            taken.append([
+                perf_entry(a | 1, b | (flags & M), data(RECORDED_AS[stacks.type_name(flags)], 9),
+                           types=types)
+                for a, b, flags in rows[first:last]
+            ])  # fmt: skip
+    ours = perf_data(tmp_path / "ctr.data", recording, taken, types)
+    found = []
+    for source in (recording, ours):
+        paths = {key: tmp_path / f"{source.name}.{key}" for key in ("llvm", "fdata", "afdo")}
+        convert(ConvertOptions((source,), TESTBINS / "riscv64" / name, outputs(**paths)))
+        found.append([path.read_bytes() for path in paths.values()])
+    assert found[0] == found[1]
+
+
+LOOP = """
+_start: .globl _start
+  addi a0, a0, -1
+  ecall
+  ld a1, 0(a2)
+  bnez a0, _start
+  ret
+"""
+ECALL, LOAD, BRANCH = 2, 6, 10
+"""Distances in it: `addi` has two bytes, a `ld` of two is `c.ld`."""
+TRAP, HANDLER = 0xFFFFFFFF80002000, 0xFFFFFFFF80003000
+
+
+def runs_of(
+    folder: Path, program: Path, stack: Sequence[Entry], wanted: int
+) -> dict[tuple[int, int], int]:
+    """Distances of the fall-throughs' ends from the program's entry, and how often each ran."""
+    image = Image.open(program)
+    code = next(each for each in image.sections if each.is_code)
+    event = build.Event(branch_sample_type=wanted)
+    space = build.mmap2(10, code.address, code.size, str(program), event.trailer(10, 10, 1),
+                        offset=code.file_offset)  # fmt: skip
+    sample = build.Sample(tuple(stack), pid=10, tid=10).encode(event)
+    path = folder / "perf.data"
+    features = {FEATURE_ARCH: build.string("riscv64")}
+    path.write_bytes(build.file_form([event], space + sample, features))
+    runs = read_and_replay(Inputs((path,), program)).flow.judged.runs
+    ends = zip((runs.start - code.address).tolist(), (runs.end - code.address).tolist(),
+               strict=True)  # fmt: skip
+    return dict(zip(ends, runs.count.tolist(), strict=True))
+
+
+@pytest.fixture(scope="module")
+def looping(link: Callable[..., Path]) -> tuple[Path, int]:
+    program = link(LOOP, machine="riscv64")
+    return program, next(each.address for each in Image.open(program).sections if each.is_code)
+
+
+def test_system_calls_leave_no_record_in_user_space(
+    looping: tuple[Path, int], tmp_path: Path
+) -> None:
+    """External traps are not recorded without STE, which the driver leaves alone."""
+    program, at = looping
+    around = perf_entry(at + BRANCH | 1, at, data())
+    assert runs_of(tmp_path, program, [around] * 256, ANY | USER) == {(0, BRANCH): 255}
+
+
+def test_an_exception_is_a_system_call_where_the_kernel_is_recorded_too(
+    looping: tuple[Path, int], tmp_path: Path
+) -> None:
+    program, at = looping
+    around = perf_entry(at + BRANCH | 1, at, data())
+    faulted = [
+        around,
+        perf_entry(TRAP | 1, at + LOAD, data(3)),
+        perf_entry(at + LOAD | 1, HANDLER, data(1)),
+        around,
+    ]
+    found = runs_of(tmp_path, program, faulted, ANY | USER | KERNEL)
+    assert found == {(0, LOAD): 1, (LOAD, BRANCH): 1}
+
+
+def test_cycles_of_the_drivers_patches_are_those_that_may_be_wrong() -> None:
+    """And 16 bits of them; 0 is none."""
+    words = data(cycles=9), data() | 9 << 16, data() | 6 << 28 | 5 << 16
+    found = [stacks.cycles_of(perf_entry(1, 0, word)[2]) for word in words]
+    assert found == [stacks.MISSING, 9, (4096 + 5 << 5) % 65536]
