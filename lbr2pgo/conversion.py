@@ -20,6 +20,7 @@ from lbr2pgo.replay.recordings import Inputs, read_and_replay, replay_images
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.replay.replayed import Asks, Replayed
 from lbr2pgo.replay.replaying import MakeReplaying, Replaying
+from lbr2pgo.support.counted import counted
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError, Lbr2pgoError
 from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable
@@ -79,6 +80,11 @@ class Conversion:
     written: tuple[Path, ...]
     binary: Path
     """The program that was recorded."""
+
+    def __repr__(self) -> str:
+        written = ", ".join(map(str, self.written)) or "nothing"
+        branches = counted(self.counts.branch_total(), "branch")
+        return f"<Conversion of {branches} of {self.binary}: wrote {written}>"
 
 
 def convert(

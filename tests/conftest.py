@@ -10,11 +10,14 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
+
+from lbr2pgo.cli import main
 
 REPOSITORY = Path(__file__).parent.parent
 CORPUS = REPOSITORY.parent / "shared" / "corpus"
@@ -173,3 +176,33 @@ def nothing_is_left(
         yield
         if request.session.testsfailed > failed:
             raise _TestFailedError
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command said."""
+
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Answer]
+
+
+@pytest.fixture
+def command(capfdbinary: pytest.CaptureFixture[bytes]) -> Command:
+    """Run lbr2pgo in this process; no answer may ever hold a traceback or a control character."""
+
+    def run(*words: object) -> Answer:
+        try:
+            code = main([str(word) for word in words])
+        except SystemExit as end:  # argparse's way to refuse
+            code = int(end.code or 0)
+        captured = capfdbinary.readouterr()
+        out, err = (text.decode(errors="surrogateescape") for text in captured)
+        assert "Traceback" not in err
+        assert not set(err) & set(map(chr, [*range(10), *range(11, 32), 0x7F]))
+        return Answer(code, out, err)
+
+    return run

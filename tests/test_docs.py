@@ -13,6 +13,7 @@ from runpy import run_path
 import pytest
 from builders.fixtures import ROOT, Run
 from builders.pages import unpacked
+from builders.recordings import PIE, RECORDING
 
 import lbr2pgo
 from lbr2pgo import cli
@@ -23,8 +24,19 @@ WITH_COMMANDS = [ROOT / "README.md", *PAGES, *sorted((ROOT / "docs" / "recipes")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_examples_in_the_docs_print_what_they_say(page: Path) -> None:
-    failed, _ = doctest.testfile(str(page), module_relative=False)
+def test_examples_in_the_docs_print_what_they_say(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside a recording of `app`."""
+    if "to_pandas()" in page.read_text():
+        for name in ("pandas", "polars", "pyarrow"):
+            pytest.importorskip(name)
+    exact = Path(str(RECORDING).replace(".perf.data", ".exact.npz"))
+    for name, source in (("perf.data", RECORDING), ("exact.npz", exact), ("app", PIE)):
+        shutil.copy(source, tmp_path / name)
+    (tmp_path / "testbins").symlink_to(ROOT / "testbins")
+    monkeypatch.chdir(tmp_path)
+    failed, _ = doctest.testfile(str(page), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert failed == 0
 
 

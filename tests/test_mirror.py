@@ -21,6 +21,7 @@ NOTHING_TO_TEST = {
 """Modules that do nothing, and what they hold."""
 
 TESTED_AS_A_WHOLE = {
+    "api/reporting.py": "api/test_tasks.py",
     "__main__.py": "cli/test_main.py",
     "analyses/code_profile.py": "reports/exports/test_exports.py",
     "analyses/evidence.py": "reports/test_gather.py",
@@ -35,6 +36,7 @@ TESTED_AS_A_WHOLE = {
     "evidence/contexts/unwound_code.py": "evidence/contexts/test_unwind.py",
     "evidence/contexts/context_finding.py": "profiles/llvm/test_context_forms.py",
     "evidence/collector.py": "reports/test_gather.py",
+    "support/executables.py": "cli/test_parser.py",
     "support/budget.py": "test_costs.py",
     "fleet/counting.py": "fleet/test_fleet.py",
     "fleet/fleet_files.py": "fleet/test_fleet.py",
@@ -76,6 +78,8 @@ TESTED_AS_A_WHOLE = {
     "program/dwarf/function.py": "program/dwarf/test_debug_info.py",
     "program/dwarf/line.py": "program/dwarf/test_debug_info.py",
     "program/dwarf/unit.py": "program/dwarf/test__units.py",
+    "pgo/measurements.py": "api/test_keywords.py",
+    "record/recording.py": "cli/test_record.py",
     "record/exact_streams.py": "record/test_plugin_flow.py",
     "record/perf_data_features.py": "record/test_perf_data_writer.py",
     "replay/replayed.py": "replay/test_recordings.py",
@@ -85,6 +89,7 @@ TESTED_AS_A_WHOLE = {
     "reports/exports/parquet.py": "reports/exports/test_exports.py",
     "reports/exports/speedscope.py": "reports/exports/test_exports.py",
     "reports/checking.py": "cli/test_check.py",
+    "reports/making.py": "cli/test_report.py",
     "reports/line_report.py": "cli/test_report.py",
     "reports/notebook.py": "reports/test_html.py",
     "reports/model.py": "reports/test_terminal.py",

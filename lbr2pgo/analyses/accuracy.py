@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit
 from lbr2pgo.model.branch_counts import FROM, TO, sum_by
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses
@@ -86,6 +87,23 @@ class Agreement:
     """How many keys the profile holds that were never executed."""
 
 
+_AGREEMENT = (
+    Column("counted", "", Unit.TEXT, FIGURE),
+    Column("overlap", "overlap", Unit.SHARE, FIGURE),
+    Column("coverage", "coverage", Unit.SHARE),
+    Column("executed", "executed", Unit.COUNT),
+    Column("seen", "seen", Unit.COUNT),
+    Column("unreal", "never executed", Unit.COUNT),
+)
+_FUNCTIONS = (
+    Column("function", "function", Unit.FUNCTION, FIGURE),
+    Column("share", "executed", Unit.SHARE),
+    Column("estimated_share", "in profile", Unit.SHARE),
+    Column("overlap", "overlap", Unit.SHARE),
+    Column("error", "error", Unit.SHARE, FIGURE),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Accuracy:
     """A profile judged by the exact counts."""
@@ -96,6 +114,33 @@ class Accuracy:
     blocks: Agreement
     worst: tuple[FunctionAccuracy, ...]
     """Largest error first, no more than `WORST`, none without an error."""
+
+    @property
+    def table(self) -> Table:
+        """How each kind of thing that is counted agrees."""
+        parts = (("edges", self.edges), ("conditional", self.conditional), ("blocks", self.blocks))
+        rows = tuple(
+            (name, each.overlap, each.coverage, each.executed, each.seen, each.unreal)
+            for name, each in parts
+        )
+        return Table("accuracy", "Agreement with the exact counts", _AGREEMENT, rows)
+
+    @property
+    def functions(self) -> Table:
+        """`worst` as a table."""
+        rows = tuple(
+            (each.name, each.share, each.estimated_share, each.overlap, each.error)
+            for each in self.worst
+        )
+        title = "Functions that take most away from the edge overlap"
+        return Table("accuracy-functions", title, _FUNCTIONS, rows)
+
+    def __repr__(self) -> str:
+        shares = (f"{each.overlap:.1%}" for each in (self.edges, self.conditional, self.blocks))
+        return "<Accuracy: overlap of edges {}, conditional {}, blocks {}>".format(*shares)
+
+    def _repr_html_(self) -> str:
+        return self.table._repr_html_() + self.functions._repr_html_()
 
 
 def compare(truth: Counts, guess: Counts) -> Agreement:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lbr2pgo.cli.commands import COMMANDS
-from lbr2pgo.cli.parser import executable
+from lbr2pgo.support.executables import executable
 
 if TYPE_CHECKING:
     from lbr2pgo.analyses.accuracy import Accuracy

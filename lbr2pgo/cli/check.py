@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lbr2pgo.cli.commands import COMMANDS
-from lbr2pgo.cli.parser import executable
 from lbr2pgo.cli.selection import add_selection, counting_options
 from lbr2pgo.profiles.staleness import MUCH_STALE
+from lbr2pgo.support.executables import executable
 
 if TYPE_CHECKING:
     from lbr2pgo.analyses.quality import Quality

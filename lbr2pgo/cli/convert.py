@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +92,7 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
     outputs = parser.add_argument_group("what is written")
     for form in formats():
         for option in form.output.options():
-            _add_option(outputs, form.name, option)
+            _add_option(outputs, option)
     outputs.add_argument(
         "--all", metavar="PREFIX", dest="all_outputs",
         help="write all of these that the program allows, and say what each is for",
@@ -102,7 +102,7 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_option(group: argparse._ArgumentGroup, output: str, option: Option) -> None:
+def _add_option(group: argparse._ArgumentGroup, option: Option) -> None:
     kind: dict[str, Any] = {"action": "store_true"}
     if option.is_path:
         kind = {"type": Path, "metavar": "OUT"}
@@ -110,35 +110,16 @@ def _add_option(group: argparse._ArgumentGroup, output: str, option: Option) -> 
         kind = {"type": whole_number, "metavar": "N"}
     elif option.choices:
         kind = {"choices": option.choices}
-    group.add_argument(option.flag.word, dest=_place(output, option), help=option.flag.help, **kind)
+    group.add_argument(option.flag.word, dest=option.keyword, help=option.flag.help, **kind)
 
 
-def _place(output: str, option: Option) -> str:
-    """Where parsed arguments hold an option of an output."""
-    return f"{output}.{option.name}"
-
-
-def _outputs(args: argparse.Namespace) -> Iterator[Output]:
+def _outputs(args: argparse.Namespace) -> tuple[Output, ...]:
     """Those whose path is given; says which options have no effect, as their output is not."""
-    from lbr2pgo.profiles.registry import formats, output
+    from lbr2pgo.profiles.registry import asked_outputs
 
-    for form in formats():
-        path, *others = form.output.options()
-        values = {each.name: getattr(args, _place(form.name, each)) for each in others}
-        given = {
-            name: value
-            for name, value in values.items()
-            if value is not None and value is not False
-        }
-        destination = getattr(args, _place(form.name, path))
-        if destination is not None:
-            yield output(form.name, destination, **given)
-        elif given:
-            words = [each.flag.word for each in others if each.name in given]
-            messages.say(
-                f"note: {words[0]} says how to write an output that is not asked for: "
-                f"add {path.flag.word} OUT"
-            )
+    outputs, idle = asked_outputs(vars(args))
+    messages.note(idle)
+    return outputs
 
 
 def _options(args: argparse.Namespace) -> ConvertOptions:
@@ -159,7 +140,7 @@ def _shared_options(args: argparse.Namespace) -> dict[str, Any]:
     """What is asked for of one image as of several."""
     return {
         "profiles": expanded(args.profiles),
-        "outputs": tuple(_outputs(args)),
+        "outputs": _outputs(args),
         "force": args.force,
         "counting": counting_options(args),
         "strict": args.strict,

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.messages import note, warn
-from lbr2pgo.cli.parser import executable, whole_number
+from lbr2pgo.cli.parser import whole_number
 from lbr2pgo.cli.selection import add_binary, add_pids, add_selection, counting_options
+from lbr2pgo.support.executables import executable
 from lbr2pgo.support.file_names import expanded
 
 if TYPE_CHECKING:

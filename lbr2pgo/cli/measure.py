@@ -61,22 +61,14 @@ def runs_of(args: argparse.Namespace) -> Rounds:
 
 def run(args: argparse.Namespace) -> int:
     """Measure and print."""
-    from lbr2pgo.pgo.measure import Candidate, measure
+    from lbr2pgo.pgo.measurements import measure_programs
     from lbr2pgo.pgo.standard_input import kept_input
-    from lbr2pgo.support.errors import InputError
 
     binaries, arguments = _split(args.words)
-    option = next((name for name in binaries if name.startswith("-")), None)
-    if option is not None or not binaries:
-        raise InputError(
-            f"{option} is no program" if option else "there is no program to measure",
-            cure="Options come first: lbr2pgo measure --runs 20 ./before ./after -- arguments.",
-        )
     runs = runs_of(args)
     with TemporaryDirectory(prefix="lbr2pgo-") as folder:
         source = kept_input(Path(folder) / "stdin")
-        candidates = [Candidate(name, (name, *arguments), input=source) for name in binaries]
-        measured = measure(candidates, runs)
+        measured = measure_programs(binaries, arguments, runs, source).programs
     if args.format == "json":
         _print_json(measured)
     else:

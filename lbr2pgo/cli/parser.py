@@ -15,7 +15,6 @@ from lbr2pgo.support.resembling import did_you_mean
 TYPE_CHECKING = False  # see `lbr2pgo`
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from typing import Any, NoReturn
 
     from _typeshed import SupportsWrite
@@ -199,15 +198,6 @@ def some_of(*known: str) -> Callable[[str], list[str]]:
         return wanted
 
     return parse
-
-
-def executable(text: str) -> Path:
-    """The file that is meant by a program's name: one here, or else one on PATH (as gdb does)."""
-    from pathlib import Path
-    from shutil import which
-
-    found = None if "/" in text or os.path.isfile(text) else which(text)
-    return Path(found or text)
 
 
 def unknown(word: str, known: Collection[str]) -> str:

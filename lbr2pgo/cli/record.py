@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import os
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lbr2pgo.cli import messages
 from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.messages import say
-from lbr2pgo.cli.parser import executable, names, numbers
+from lbr2pgo.cli.parser import names, numbers
 from lbr2pgo.support.counted import counted
-from lbr2pgo.support.errors import InputError, MissingToolError
+from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.executables import runnable
 
 if TYPE_CHECKING:
     from lbr2pgo.model.exact_counts import Totals
-    from lbr2pgo.record.machine import Machine
     from lbr2pgo.record.options import RecordOptions
+    from lbr2pgo.record.recording import RecordedFile
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -145,18 +144,19 @@ def _add_rotation(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Record, open the page if that is asked for, and give the program's exit code."""
+    if args.continuous and not args.open:
+        return _record_continuously(args)
     if not args.open:
-        return _record(args)
+        return _record(args).exit_code
     if args.continuous or args.dry_run or str(args.output) == "-":
         raise InputError(
             "--open is for one recording in a file",
             cure="Leave out --continuous, --dry-run and -o -, or --open.",
         )
-    before = _changed(args.output)
-    code = _record(args)
-    if _changed(args.output) != before:
+    made = _record(args)
+    if made.is_written:
         _open(args.output)
-    return code
+    return made.exit_code
 
 
 def _open(recording: Path) -> None:
@@ -166,71 +166,57 @@ def _open(recording: Path) -> None:
     viewing.run(viewing)
 
 
-def _record(args: argparse.Namespace) -> int:
-    from lbr2pgo.cli.progress import is_watched
-    from lbr2pgo.record.emulation import SLOWER
-    from lbr2pgo.record.hardware import choose_recorder
+def _record(args: argparse.Namespace) -> RecordedFile:
+    from lbr2pgo.cli.progress import is_watched, watch
     from lbr2pgo.record.machine import read_machine
+    from lbr2pgo.record.recording import record_at_best
 
     options = _options(args)
-    machine = read_machine()
-    if args.continuous:
-        return _record_continuously(machine, options, args)
-    choice = choose_recorder(machine, options, settles=True)
-    if choice.hardware and (choice.branches or options.no_lbr):
-        return _record_hardware(machine, options)
-    if choice.hardware:
-        say(f"Sampling instructions with perf, for convert --no-lbr: {choice.reason}.")
-        try:
-            return _record_hardware(machine, replace(options, no_lbr=True))
-        except MissingToolError as error:  # the kernel shows events that it can't count
-            say(f"{error.what}.")
-        choice = choose_recorder(machine, options)
-    say(f"Using the software LBR: {choice.reason}.")
-    if is_watched():
-        say(SLOWER)
-    return _record_software(options)
+    made = record_at_best(read_machine(), options, say=say, watch=watch if is_watched() else None)
+    _tell(made, options)
+    return made
 
 
-def _record_continuously(machine: Machine, options: RecordOptions, args: argparse.Namespace) -> int:
+def _record_continuously(args: argparse.Namespace) -> int:
     from lbr2pgo.record.continuous import Rotation, record_continuously
-    from lbr2pgo.record.hardware import record_hardware
+    from lbr2pgo.record.machine import read_machine
+    from lbr2pgo.record.recording import record_with_perf
 
+    machine, options = read_machine(), _options(args)
     seconds = 30.0 if options.duration is None else options.duration
     rotation = Rotation(args.every, args.keep, seconds)
-    if options.dry_run:
-        return _record_hardware(machine, replace(options, duration=seconds))
-    return record_continuously(options, rotation, partial(record_hardware, machine))
-
-
-def _record_hardware(machine: Machine, options: RecordOptions) -> int:
-    from lbr2pgo.cli.progress import watch
-    from lbr2pgo.record.hardware import build_commands, record_hardware
 
     if options.dry_run:
-        _print_command(build_commands(machine, options)[0])
+        _tell(record_with_perf(machine, replace(options, duration=seconds)), options)
         return 0
-    before = _changed(options.output)
-    code = record_hardware(machine, options, watch=watch)
-    if _changed(options.output) != before:  # perf may fail, and an older file stay there
-        flag = "--no-lbr " if options.no_lbr else ""
-        messages.wrote(options.output, f"lbr2pgo convert {options.output} {flag}--llvm OUT")
-    return code
+    return record_continuously(
+        options, rotation, lambda each: record_with_perf(machine, each).exit_code
+    )
 
 
-def _changed(path: Path) -> int | None:
-    """When a file was last written to, in ns; None if there is none."""
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return None
+def _tell(made: RecordedFile, options: RecordOptions) -> None:
+    """What was recorded, and what to do with it; of a dry run what would be."""
+    if made.planned:
+        import shlex
+
+        print(shlex.join(made.planned))
+        return
+    for warning in made.warnings:
+        say(f"Warning: {warning}")
+    if made.is_written:
+        flag = "--no-lbr " if made.no_lbr else ""
+        next_step = f"lbr2pgo convert {made.path} {flag}--llvm OUT"
+        holds = "" if made.samples is None else counted(made.samples, "sample")
+        messages.wrote(made.path, next_step, holds)
+    if options.exact is not None and made.totals is not None:
+        _tell_exact(options.exact, made.totals)
 
 
 def _options(args: argparse.Namespace) -> RecordOptions:
     from lbr2pgo.record.options import RecordOptions
 
     program = args.program[1:] if args.program[:1] == ["--"] else args.program
-    program[:1] = map(_found, program[:1])
+    program[:1] = map(runnable, program[:1])
     return RecordOptions(
         output=args.output,
         period=args.period,
@@ -253,39 +239,9 @@ def _options(args: argparse.Namespace) -> RecordOptions:
     )
 
 
-def _found(name: str) -> str:
-    """As the system takes it, which looks for a name without a slash on PATH alone."""
-    path = executable(name)
-    return os.path.join(".", path) if path.is_file() else name
-
-
-def _record_software(options: RecordOptions) -> int:
-    from lbr2pgo.cli.progress import watch
-    from lbr2pgo.record.software import planned_command, record_software
-
-    if options.dry_run:
-        _print_command(planned_command(options))
-        return 0
-    result = record_software(options, watch=watch)
-    for warning in result.warnings:
-        say(f"Warning: {warning}")
-    if result.samples:
-        next_step = f"lbr2pgo convert {result.output} --llvm OUT"
-        messages.wrote(result.output, next_step, counted(result.samples, "sample"))
-    if options.exact is not None:
-        _tell_exact(options.exact, result.totals)
-    return result.exit_code
-
-
 def _tell_exact(path: Path, totals: Totals) -> None:
     messages.wrote(path, f"lbr2pgo convert {path} --binary ELF --llvm OUT", "exact counts")
     say(f"  {totals.instructions:,} instructions")
     say(f"  {totals.taken:,} taken branches")
     say(f"  {totals.not_taken:,} conditional branches not taken")
     say(f"  {totals.mispredicted:,} mispredictions (simulated)")
-
-
-def _print_command(command: tuple[str, ...]) -> None:
-    import shlex
-
-    print(shlex.join(command))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.messages import warn, wrote
 from lbr2pgo.cli.own_process import prepare
-from lbr2pgo.cli.parser import executable, names, section, whole_number
+from lbr2pgo.cli.parser import names, section, whole_number
 from lbr2pgo.cli.reporting import (
     PAGE_TOP,
     SHOWN,
@@ -23,6 +23,7 @@ from lbr2pgo.cli.reporting import (
     report_options,
 )
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.executables import executable
 from lbr2pgo.support.file_names import expanded
 
 if TYPE_CHECKING:

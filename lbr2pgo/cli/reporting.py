@@ -91,14 +91,7 @@ def report_options(args: argparse.Namespace, **shown: Any) -> ReportOptions:
 
 
 def read_report(args: argparse.Namespace, options: ReportOptions) -> Report:
-    """The report; inputs without addresses need no binary and have fewer tables.
-
-    Shows the stage at hand, and with --verbose how long each took.
-    """
-    from lbr2pgo.reports.line_report import holds_lines_only, make_line_report
-
-    if not _against(args) and holds_lines_only(options.profiles):
-        return make_line_report(options.profiles, options.only, options.top)
+    """The report; shows the stage at hand, and with --verbose how long each took."""
     from lbr2pgo.cli.waterfall import show_losses
     from lbr2pgo.model.incomplete import EmptyProfileError
 
@@ -112,27 +105,17 @@ def read_report(args: argparse.Namespace, options: ReportOptions) -> Report:
 
 def _timed(args: argparse.Namespace, options: ReportOptions) -> Report:
     from lbr2pgo.cli.progress import SampleProgress
-    from lbr2pgo.reports.build import make_report
+    from lbr2pgo.reports.making import make_any_report
     from lbr2pgo.support.timings import Timings
 
-    against = _against(args)
+    against: list[Path] = getattr(args, "against", [])  # `view` compares nothing
+    old = args.old_binary if against else None
     with SampleProgress([*options.profiles, *against]) as progress:
         timings = Timings(progress.stage)
-        if against:
-            from lbr2pgo.reports.compare import make_comparison
-
-            report = make_comparison(options, against, args.old_binary, progress, timings)
-        else:
-            report = make_report(options, progress, timings)
+        report = make_any_report(options, against, old, progress, timings)
     if messages.is_verbose():
         print(*timings.lines(), sep="\n", file=sys.stderr)
     return report
-
-
-def _against(args: argparse.Namespace) -> list[Path]:
-    """Old recordings to compare with; `view` has none."""
-    old: list[Path] = getattr(args, "against", [])
-    return old
 
 
 def for_people(args: argparse.Namespace, report: Report) -> Report:

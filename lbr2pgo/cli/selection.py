@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lbr2pgo.cli.parser import executable, names, numbers, whole_number
+from lbr2pgo.cli.parser import names, numbers, whole_number
+from lbr2pgo.support.executables import executable
 
 if TYPE_CHECKING:
     from lbr2pgo.counting.count import CountingOptions
@@ -146,21 +147,6 @@ def _build_id(text: str) -> str:
 
 def counting_options(args: argparse.Namespace) -> CountingOptions:
     """What the options of `add_selection` say."""
-    from lbr2pgo.counting.chosen_samples import SampleChoice
-    from lbr2pgo.counting.count import CountingOptions
+    from lbr2pgo.api.keywords import counting_options
 
-    return CountingOptions(
-        args.event,
-        SampleChoice(
-            tuple(args.pid),
-            tuple(args.tid),
-            tuple(args.comm),
-            tuple(args.cpu),
-            args.time,
-            args.phase,
-        ),
-        args.build_id,
-        drop_newest=args.drop_newest,
-        drop_oldest=args.drop_oldest,
-        corrects_bias=args.correct_bias,
-    )
+    return counting_options(vars(args))

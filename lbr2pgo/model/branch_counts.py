@@ -56,6 +56,9 @@ class BranchCounts:
     def __post_init__(self) -> None:
         ascending(self, "from_", "to", "end", "known")
 
+    def __repr__(self) -> str:
+        return f"<BranchCounts: {len(self):,} traces of {self.branch_total():,} branches>"
+
     def __len__(self) -> int:
         return len(self.from_)
 

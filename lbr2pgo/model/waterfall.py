@@ -219,6 +219,9 @@ class Row:
         """Part of what there was before; None where that is nothing or unknown."""
         return self.count / self.before if self.before else None
 
+    def __repr__(self) -> str:
+        return f"<Row {self.count:,} {self.step.title}>"
+
 
 def merge(*tallies: Tally) -> dict[str, int]:
     """Add tallies up, key by key."""

@@ -76,6 +76,11 @@ class Option:
     choices: tuple[str, ...]
     """Empty for all others."""
 
+    @property
+    def keyword(self) -> str:
+        """Its name in Python and in parsed arguments, `llvm_format` say."""
+        return self.flag.word.lstrip("-").replace("-", "_")
+
 
 @dataclass(frozen=True, slots=True)
 class Output(ABC):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lbr2pgo.model import waterfall
-from lbr2pgo.profiles.base import HEAD_SIZE, Output, OutputFormat
+from lbr2pgo.profiles.base import HEAD_SIZE, Option, Output, OutputFormat
 from lbr2pgo.profiles.reader import Reader, WrittenProfile
 from lbr2pgo.support.errors import InputError, readable
 
@@ -53,6 +53,45 @@ def output(name: str, path: str | Path, **options: object) -> Output:
     make: Any = known[name]
     made: Output = make(Path(path), **options)
     return made
+
+
+def keywords() -> frozenset[str]:
+    """Names of all options of all outputs, as Python has them."""
+    return frozenset(each.keyword for form in formats() for each in form.output.options())
+
+
+def asked_outputs(given: Mapping[str, Any]) -> tuple[tuple[Output, ...], tuple[str, ...]]:
+    """The outputs whose path is given, by the keywords of their options, and what has no effect.
+
+    That is options of outputs that are not asked for, a sentence each. Raises InputError for a
+    value that is none of an option's choices.
+    """
+    made, idle = [], []
+    for form in formats():
+        path, *others = form.output.options()
+        values = {each: given.get(each.keyword) for each in others}
+        told = {
+            each: value
+            for each, value in values.items()
+            if value is not None and value is not False
+        }
+        if given.get(path.keyword) is not None:
+            options = {each.name: _chosen(each, value) for each, value in told.items()}
+            made.append(output(form.name, given[path.keyword], **options))
+        elif told:
+            word = next(iter(told)).flag.word
+            idle.append(
+                f"{word} says how to write an output that is not asked for: "
+                f"add {path.flag.word} OUT"
+            )
+    return tuple(made), tuple(idle)
+
+
+def _chosen(option: Option, value: Any) -> Any:
+    if option.choices and value not in option.choices:
+        cure = f"There are: {', '.join(option.choices)}."
+        raise InputError(f"{option.keyword}: there is no {value}", cure=cure)
+    return value
 
 
 def every_output(prefix: str | Path) -> tuple[Output, ...]:

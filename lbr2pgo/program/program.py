@@ -5,6 +5,7 @@ What few ask for is also loaded then.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property, reduce
 from pathlib import Path
@@ -46,14 +47,18 @@ _AT_ONCE = 4096
 class Program:
     """One ELF file with its symbols, functions, instructions and control-flow graphs."""
 
-    def __init__(self, image: Image) -> None:
-        self.image = anchored(image)
+    def __init__(self, image: Image | str | os.PathLike[str]) -> None:
+        """Of an image, or of a path; raises InputError as `Image.open` does."""
+        self.image = anchored(image if isinstance(image, Image) else Image.open(Path(image)))
         self._decoded = InstructionTable.empty()
 
     @classmethod
     def open(cls, path: str | Path) -> Program:
         """Open an ELF file; raises InputError as `Image.open` does."""
-        return cls(Image.open(path))
+        return cls(path)
+
+    def __repr__(self) -> str:
+        return f"<Program {self.image.path}, build-id {self.image.build_id}>"
 
     def debug_info(self) -> CodeInfo:
         """The program's debug information, of which nothing is decoded yet."""

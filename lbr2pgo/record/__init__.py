@@ -1,1 +1,24 @@
-"""Collectors: perf where the machine has branch records, a software LBR elsewhere."""
+"""Recorders: hardware through perf, or the software LBR.
+
+`lbr2pgo.record(…)` is the task of this name (`recording.record`), and this folder is also
+`lbr2pgo.record` to Python: so that both are, it can be called.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lbr2pgo.record.recording import RecordedFile
+
+
+class _Room(ModuleType):
+    def __call__(self, *command: Any, **options: Any) -> RecordedFile:
+        from lbr2pgo.record.recording import record
+
+        return record(*command, **options)
+
+
+sys.modules[__name__].__class__ = _Room

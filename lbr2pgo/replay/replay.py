@@ -154,6 +154,10 @@ class Flow:
     """Direct branches that lead elsewhere (see `replay.astray`), which `counts` has no more."""
     tallies: Mapping[str, int]
 
+    def __repr__(self) -> str:
+        ran, branches = int((self.executed > 0).sum()), len(self.branches)
+        return f"<Flow: {ran:,} instructions that ran, {branches:,} branches>"
+
     def __post_init__(self) -> None:
         seal(self)
         same_length(self, "branch_from", "branch_to", rows=len(self.branches))

@@ -97,8 +97,22 @@ def _name(self: object) -> str:
 
 
 def _repr(self: Any) -> str:
-    shown = (f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
+    shown = (
+        f"{each.name}={_shown(getattr(self, each.name))}" for each in fields(self) if each.repr
+    )
     return f"{_name(self)}({', '.join(shown)})"
+
+
+_FEW = 8
+"""Values of an array that are shown."""
+
+
+def _shown(value: object) -> str:
+    """A value; of a large array its type and shape."""
+    shape, size = getattr(value, "shape", None), getattr(value, "size", 0)
+    if shape is None or size <= _FEW:
+        return repr(value)
+    return f"{getattr(value, 'dtype', 'array')}{list(shape)}"
 
 
 def _eq(self: Any, other: Any) -> Any:

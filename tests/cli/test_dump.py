@@ -202,7 +202,7 @@ def test_a_graph_as_text_and_for_graphviz(command) -> None:
         ((), {}),
         (("--strict",), {"strict": True}),
         (("--pid", 17737, "--event", "taken-branches:u"),
-         {"pids": [17737], "event": "taken-branches:u"}),
+         {"pid": [17737], "event": "taken-branches:u"}),
     ],
 )  # fmt: skip
 def test_a_graph_for_other_programs(command, words: tuple[object, ...], reading) -> None:

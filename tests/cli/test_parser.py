@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from lbr2pgo.cli import _parser
-from lbr2pgo.cli.parser import Parser, executable, leaves, names, numbers, some_of
+from lbr2pgo.cli.parser import Parser, leaves, names, numbers, some_of
+from lbr2pgo.support.executables import executable
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,9 @@ class DebugInfo:
     _problems: Counter[str] = field(default_factory=Counter)
     _past: Counter[str] = field(default_factory=Counter)
 
+    def __repr__(self) -> str:
+        return f"<DebugInfo of {self.files.image.path}>"
+
     @classmethod
     def open(cls, image: Image, directories: tuple[Path, ...] = DEBUG_DIRECTORIES) -> DebugInfo:
         """Nothing is decoded yet.

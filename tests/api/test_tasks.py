@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import doctest
+import json
 import re
 import shutil
 from pathlib import Path
 
 import networkx as nx
 import pytest
-from builders.recordings import PIE, RECORDING
+from builders.recordings import PIE, RECORDING, STATIC, STATIC_RECORDING
 
 import lbr2pgo
 from lbr2pgo.analyses.table import Unit
@@ -35,7 +36,7 @@ def test_the_package_lists_its_names() -> None:
 
 def test_what_is_public_is_what_the_docs_show() -> None:
     """`__init__.pyi` is the one list; docs/api.md shows each of it, and nothing else."""
-    page = (Path(__file__).parents[1] / "docs" / "api.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
     shown = re.findall(r"^::: lbr2pgo\.(\w+)$", page, re.MULTILINE)
     assert sorted(shown) == lbr2pgo.__all__
 
@@ -104,7 +105,7 @@ def test_an_output_may_have_options(tmp_path: Path) -> None:
 def test_samples_are_chosen_as_on_the_command_line() -> None:
     assert lbr2pgo.convert(RECORDING, PIE, event="taken-branches:u").tallies["samples_selected"]
     with pytest.raises(lbr2pgo.EmptyProfileError):
-        lbr2pgo.convert(RECORDING, PIE, pids=[1])
+        lbr2pgo.convert(RECORDING, PIE, pid=1)
     with pytest.raises(lbr2pgo.InputError, match="no event is called cycles"):
         lbr2pgo.report(RECORDING, PIE, event="cycles")
 
@@ -188,3 +189,36 @@ def test_addresses_are_what_csv_says() -> None:
                 assert said == [line[at] for line in lines][: len(said)]
     graph = lbr2pgo.flow_graph(RECORDING, PIE, "main")
     assert set(graph) <= set(range(0x1000, 0x10000))
+
+
+def test_what_notebooks_show_of_results_is_short() -> None:
+    """A line of what it is, and a screen at most."""
+    done = lbr2pgo.convert(RECORDING, PIE)
+    report = lbr2pgo.report(RECORDING, PIE)
+    source = lbr2pgo.open(RECORDING)
+    shown = (
+        done, done.counts, done.flow, report, *report.tables, *lbr2pgo.waterfall_rows(done.tallies),
+        lbr2pgo.check(RECORDING, PIE), lbr2pgo.compare(RECORDING, RECORDING, PIE), source,
+        next(iter(source.batches())), lbr2pgo.Program(PIE), lbr2pgo.Program(str(PIE)).debug_info(),
+    )  # fmt: skip
+    assert [repr(each) for each in shown if len(repr(each)) > 240 or "\n" in repr(each)] == []
+    html = [each._repr_html_() for each in shown if hasattr(each, "_repr_html_")]
+    assert len(html) > len(report.tables)
+    assert all(page.startswith("<iframe ") or page.count("<tr>") <= 21 for page in html)
+
+
+def test_a_report_is_written_as_a_page(tmp_path: Path) -> None:
+    report = lbr2pgo.report(RECORDING, PIE, functions=2)
+    report.to_html(tmp_path / "page.html")
+    assert "next_token" in (tmp_path / "page.html").read_text()
+    assert len(report.functions) == 2
+
+
+def test_what_changed_is_what_the_command_line_says(command) -> None:
+    changed = lbr2pgo.compare(RECORDING, STATIC_RECORDING, PIE, old_binary=STATIC)
+    words = ("--against", STATIC_RECORDING, "--old-binary", STATIC, "--format", "json")
+    told = json.loads(command("report", RECORDING, "--binary", PIE, *words).out)
+    assert list(changed.summary) == told["summary"]
+    assert [len(table) for table in changed.tables] == [
+        len(each["rows"]) for each in told["tables"]
+    ]
