@@ -172,6 +172,7 @@ def _export(name: str) -> Export:
     form = EXPORTS[name]
     if form.is_binary and sys.stdout.isatty():
         raise InputError(f"{name} is nothing for a terminal", cure="Redirect it: > FILE.")
+    form.loaded()
     return form
 
 

@@ -30,6 +30,7 @@ from lbr2pgo.fleet.images import Images, ImagesOptions, convert_images
 from lbr2pgo.fleet.merge import Merge, MergeOptions, merge_files
 from lbr2pgo.fleet.runners import Runner
 from lbr2pgo.profiles.base import Output
+from lbr2pgo.profiles.counts.format import refuse_without_parquet
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError, OutputError
@@ -67,6 +68,7 @@ class FleetOptions:
         if self.output.suffix != ".parquet":
             what = f"{self.output} must end in .parquet, which holds several builds"
             raise OutputError(what, cure="Name it so.")
+        refuse_without_parquet(self.output)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from lbr2pgo.sources.directories import HEAD, files_of
-from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.errors import InputError, MissingToolError
 from lbr2pgo.support.extras import extra
 
 
@@ -77,7 +77,15 @@ def _local(path: str) -> FleetFile:
 
 
 def _opened(url: str) -> tuple[Any, str]:
-    found: tuple[Any, str] = extra("fsspec", "fleet", f"reading {url}").core.url_to_fs(url)
+    """Its file system, and its path there; raises InputError, and MissingToolError."""
+    fsspec = extra("fsspec", "fleet", f"reading {url}")
+    try:
+        found: tuple[Any, str] = fsspec.core.url_to_fs(url)
+    except ImportError as error:
+        cure = f"Install it: pip install 'fsspec[{url.partition('://')[0]}]'."
+        raise MissingToolError(f"reading {url} needs a package: {error}", cure=cure) from error
+    except ValueError as error:
+        raise InputError(f"can't be read: {error}", where=url, cure="Check the URL.") from error
     return found
 
 

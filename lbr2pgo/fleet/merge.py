@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING, Any
 from lbr2pgo.counting.count import Progress
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.count_sums import CountSums
-from lbr2pgo.profiles.counts.format import is_parquet, origin_of, write_counts
+from lbr2pgo.profiles.counts.format import (
+    is_parquet,
+    origin_of,
+    refuse_without_parquet,
+    write_counts,
+)
 from lbr2pgo.profiles.reader import Merging, Reader
 from lbr2pgo.profiles.registry import reader_of
 from lbr2pgo.program.program import Program
@@ -58,6 +63,7 @@ class MergeOptions:
             raise InputError(f"{astray[0]} has a weight, but is no input", cure=cure)
         read = (*self.inputs, *([] if self.binary is None else [self.binary]))
         refuse_overwriting([self.output], read)
+        refuse_without_parquet(self.output)
 
     def wants(self, build_id: str | None) -> bool:
         """Whether counts of a build are added up."""

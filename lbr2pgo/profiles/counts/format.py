@@ -11,6 +11,7 @@ from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, she
 from lbr2pgo.profiles.preaggregated.format import TRACES
 from lbr2pgo.profiles.work import Work
 from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.extras import extra
 
 if TYPE_CHECKING:
     from lbr2pgo.model.branch_counts import BranchCounts
@@ -33,6 +34,9 @@ class CountsOutput(Output):
         metadata=flag("--counts-format", "form of the counts (auto: parquet if so named)"),
     )
 
+    def __post_init__(self) -> None:
+        refuse_without_parquet(self.path, self.form)
+
     @property
     def next_step(self) -> str:
         """See `Output`."""
@@ -49,6 +53,12 @@ class CountsOutput(Output):
 def is_parquet(path: Path, form: CountsForm = "auto") -> bool:
     """Whether counts at a path are to be Parquet, which holds several builds."""
     return form == "parquet" or (form == "auto" and path.suffix == _SUFFIX)
+
+
+def refuse_without_parquet(path: Path, form: CountsForm = "auto") -> None:
+    """Before any work, raise MissingToolError where counts at a path could not be written."""
+    if is_parquet(path, form):
+        extra("pyarrow.parquet", "parquet", "writing Parquet")
 
 
 def write_counts(

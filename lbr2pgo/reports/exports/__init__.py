@@ -32,13 +32,19 @@ class Export:
     """It is for one table: of what `--only` names, and not of all that an analysis makes."""
     all_rows: bool = False
     """Cutting its tables off would make it wrong."""
+    loaded: Callable[[], object] = lambda: None
+    """Raises MissingToolError, before any work, where a package is missing."""
 
 
 EXPORTS = {
     "json": Export(_text(data.as_json), "all of it, for scripts"),
     "csv": Export(_text(data.as_csv), "tables, for scripts", one_table=True),
     "parquet": Export(
-        parquet.as_parquet, "one table, see --only (needs pyarrow)", is_binary=True, one_table=True
+        parquet.as_parquet,
+        "one table, see --only (needs pyarrow)",
+        is_binary=True,
+        one_table=True,
+        loaded=parquet.writer,
     ),
     "folded": Export(
         _text(data.as_folded), "call stacks for flame graphs", ("call-stacks",), all_rows=True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 from lbr2pgo.analyses.table import Table
 from lbr2pgo.reports.model import Report
@@ -15,10 +16,14 @@ def as_parquet(report: Report) -> bytes:
 
     Raises MissingToolError without pyarrow.
     """
-    parquet = extra("pyarrow.parquet", "parquet", "--format parquet")
     out = io.BytesIO()
-    parquet.write_table(_only(report).to_arrow(), out)
+    writer().write_table(_only(report).to_arrow(), out)
     return out.getvalue()
+
+
+def writer() -> Any:
+    """What writes it; raises MissingToolError without pyarrow."""
+    return extra("pyarrow.parquet", "parquet", "--format parquet")
 
 
 def _only(report: Report) -> Table:
