@@ -131,7 +131,10 @@ class Parser(argparse.ArgumentParser):
         A mistyped option is the cause of whatever else is wrong.
         """
         for word in self._words:
-            option = word.split("=")[0]
+            option, _, value = word.partition("=")
+            if option == "--call-graph" and value in foreign.CALL_GRAPHS:
+                message = foreign.NO_KIND
+                break
             if option in self._option_string_actions:
                 continue
             theirs = foreign.option(self._name, option)

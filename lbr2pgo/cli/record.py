@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from lbr2pgo.cli import messages
 from lbr2pgo.cli.commands import COMMANDS
+from lbr2pgo.cli.foreign import CALL_GRAPHS, NO_KIND
 from lbr2pgo.cli.messages import say
 from lbr2pgo.cli.parser import names, numbers
 from lbr2pgo.support.counted import counted
@@ -216,6 +217,8 @@ def _options(args: argparse.Namespace) -> RecordOptions:
     from lbr2pgo.record.options import RecordOptions
 
     program = args.program[1:] if args.program[:1] == ["--"] else args.program
+    if args.call_graph and program[:1] and program[0] in CALL_GRAPHS:
+        raise InputError(NO_KIND, cure=f"Leave out {program[0]}.")
     program[:1] = map(runnable, program[:1])
     return RecordOptions(
         output=args.output,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 
 import pytest
 
@@ -18,6 +19,12 @@ from lbr2pgo.cli import _parser, foreign
         (["convert", "--perfdata=perf.data", "--binary", "x"], "lbr2pgo convert perf.data"),
         (["report", "perf.data", "--format", "html"], "a page is written by --html OUT"),
         (["report", "-i", "perf.data"], "files stand without an option"),
+        (["check", "-i", "perf.data"], "files stand without an option"),
+        (["report", "perf.data", "--percent-limit", "1"], "here --top N"),
+        (["record", "-e", "cycles", "--", "true"], "the one that lbr2pgo doctor names"),
+        (["record", "--call-graph=lbr", "--", "true"], "--call-graph takes no kind here"),
+        (["record", "--call-graph", "lbr", "--", "true"], "--call-graph takes no kind here"),
+        (["convert", "perf.data", "--format=extbinary"], "--llvm-format text, or extbinary"),
     ],
 )
 def test_words_of_perf_and_llvm_profgen_lead_to_ours(command, words: list[str], says: str) -> None:
@@ -36,3 +43,18 @@ def test_no_option_of_ours_is_called_foreign() -> None:
     assert not set(foreign.VERBS) & set(commands)
     for told in foreign.VERBS.values():
         assert told.split()[1] in commands
+
+
+def test_every_option_of_llvm_profgen_is_ours_or_leads_somewhere(tool, run) -> None:
+    told = run(tool("llvm-profgen-22"), "--help").stdout
+    options = set(re.findall(r"^ +(--[a-z0-9-]+)", told, re.MULTILINE))
+    assert len(options) > 20
+    general = {"--color", "--help", "--help-list", "--version"}
+    own = _parser(["convert"], ["convert"])
+    (commands,) = (a.choices for a in own._actions if isinstance(a, argparse._SubParsersAction))
+    known = set(commands["convert"]._option_string_actions) | set(foreign.OPTIONS)
+    assert options - known - general - NOTHING_LIKE_IT == set()
+
+
+NOTHING_LIKE_IT = {"--data-access-perftrace", "--max-search-depth"}
+"""It reads samples of data accesses; a limit to the search for tail calls."""
