@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lbr2pgo.cli.commands import COMMANDS
+from lbr2pgo.cli.parser import section
 from lbr2pgo.cli.selection import add_selection, counting_options
 from lbr2pgo.profiles.staleness import MUCH_STALE
 from lbr2pgo.support.executables import executable
@@ -47,11 +48,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         ),
     )
     parser.add_argument("profile", metavar="PROFILE", help="a recording, or a written profile")
-    parser.add_argument("--binary", required=True, type=executable, metavar="ELF")
-    parser.add_argument(
+    compared = section(parser, "what it is compared with")
+    compared.add_argument("--binary", required=True, type=executable, metavar="ELF")
+    compared.add_argument(
         "--against", metavar="OLD", help="compare with this recording of the binary, or profile"
     )
-    parser.add_argument(
+    compared.add_argument(
         "--new-build", type=Path, metavar="ELF",
         help="tell how stale the profile is for this build, and not for the one that was recorded",
     )  # fmt: skip
@@ -70,7 +72,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     gates.add_argument("--min-executed", type=_share, metavar="X", help="from 0 to 1")
     gates.add_argument("--min-overlap", type=_share, metavar="X", help="from 0 to 1")
     add_selection(parser)
-    parser.add_argument(
+    section(parser, "what is shown").add_argument(
         "--format", choices=("table", "json", "line"), default="table",
         help="line: only how stale the profile is, for the log of a build",
     )  # fmt: skip

@@ -12,7 +12,7 @@ from lbr2pgo.cli import messages
 from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.images import add_images, run_images
 from lbr2pgo.cli.own_process import prepare
-from lbr2pgo.cli.parser import some_of, whole_number
+from lbr2pgo.cli.parser import section, some_of, whole_number
 from lbr2pgo.cli.selection import add_selection, counting_options, only_binary
 from lbr2pgo.model.compat import TOOLS, Compat
 from lbr2pgo.support.errors import InputError
@@ -80,7 +80,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="store_true",
         help="infer from however few samples, and believe recordings that seem to be filtered",
     )
-    parser.add_argument(
+    section(parser, "what is written").add_argument(
         "--timings", action="store_true", help="print how long each stage took, to stderr"
     )
     parser.set_defaults(run=run)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from lbr2pgo.cli import messages
 from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.own_process import prepare
-from lbr2pgo.cli.parser import names, whole_number
+from lbr2pgo.cli.parser import names, section, whole_number
 from lbr2pgo.cli.selection import add_binaries, add_sysroot
 
 if TYPE_CHECKING:
@@ -44,11 +44,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "inputs", nargs="+", metavar="IN", help="files, directories, globs, or URLs (fsspec)"
     )
-    parser.add_argument(
+    written = section(parser, "where it goes")
+    written.add_argument(
         "-o", "--output", type=Path, required=True, metavar="ALL.parquet",
         help="counts of all builds",
     )  # fmt: skip
-    parser.add_argument(
+    written.add_argument(
         "--store", type=Path, metavar="DIR",
         help="where counts are kept, seen by all workers (default: beside ALL.parquet)",
     )  # fmt: skip

@@ -39,7 +39,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.set_defaults(run=run)
 
 
-def add_runs(parser: argparse.ArgumentParser) -> None:
+def add_runs(parser: argparse._ActionsContainer) -> None:
     """Add --runs and --precision."""
     parser.add_argument(
         "--runs", type=int, metavar="N",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.measure import add_runs, print_measured, runs_of
 from lbr2pgo.cli.messages import say
+from lbr2pgo.cli.parser import section
 
 if TYPE_CHECKING:
     from lbr2pgo.pgo.loop_options import LoopOptions
@@ -39,36 +40,46 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
             'lbr2pgo pgo --cargo --train "target/release/app input"',
         ),
     )
-    parser.add_argument("--build", metavar="CMD", help="compiles from scratch, through a shell")
-    parser.add_argument(
+    built, recorded, kind, layout, measured = (
+        section(parser, title)
+        for title in (
+            "what is built",
+            "what is recorded",
+            "which profile",
+            "which layout",
+            "what is measured",
+        )
+    )
+    built.add_argument("--build", metavar="CMD", help="compiles from scratch, through a shell")
+    built.add_argument(
         "--binary", type=Path, metavar="PATH", help="what it builds: a program or a shared library"
     )
-    parser.add_argument(
+    built.add_argument(
         "--cargo", action="store_true",
         help="build with Cargo: cargo build --release, and the package's one program, unless "
         "--build and --binary say otherwise",
     )  # fmt: skip
-    parser.add_argument(
+    recorded.add_argument(
         "--train", action="append", default=[], metavar="CMD",
         help="the run to be recorded; may be given several times",
     )  # fmt: skip
-    parser.add_argument(
+    recorded.add_argument(
         "--exact", action="store_true",
         help="count every branch of the training under the software LBR, in place of samples",
     )  # fmt: skip
-    parser.add_argument(
+    recorded.add_argument(
         "--any-status", action="store_true",
         help="the training may end with another status than 0",
     )  # fmt: skip
-    parser.add_argument(
+    recorded.add_argument(
         "--profile", type=Path, metavar="FILE",
         help="use this stored sample profile and do not train; it may be stale, or missing yet",
     )  # fmt: skip
-    parser.add_argument(
+    built.add_argument(
         "--compiler", choices=COMPILERS, default=COMPILERS[0],
         help=f"whose flags the builds are given, and whose profile (default: {COMPILERS[0]})",
     )  # fmt: skip
-    told_by = parser.add_mutually_exclusive_group()
+    told_by = kind.add_mutually_exclusive_group()
     told_by.add_argument(
         "--probes", action="store_true",
         help="build with pseudo probes, for a profile of these (with clang the default, by calling "
@@ -78,42 +89,42 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--lines", action="store_true",
         help="make a profile of source lines (default with other compilers, and with --profile)",
     )  # fmt: skip
-    parser.add_argument(
+    kind.add_argument(
         "--contexts",
         action="store_true",
         help="record call chains, for a profile by calling context (with clang the default, where "
         "there is a training build)",
     )
-    parser.add_argument(
+    recorded.add_argument(
         "--instrumented", action="store_true",
         help="train with clang's counters in the program (-fprofile-generate) in place of samples; "
         "in a search, to compare the others with",
     )  # fmt: skip
-    parser.add_argument(
+    recorded.add_argument(
         "--training-flags", type=_words, metavar="FLAGS",
         help="record a build of its own for the compiler, with these flags behind all others "
         "(default with clang: --training-flags=-O1; --training-flags= records the plain build)",
     )  # fmt: skip
-    _add_refinements(parser)
-    parser.add_argument(
+    _add_refinements(built, recorded)
+    built.add_argument(
         "--copy-of", type=Path, metavar="DIR",
         help="the working directory is a copy of this one: paths in the code, by which clang names "
         "static functions where there are probes, are to be those of DIR",
     )  # fmt: skip
-    parser.add_argument("--bolt", action="store_true", help="optimise with llvm-bolt as well")
-    parser.add_argument(
+    layout.add_argument("--bolt", action="store_true", help="optimise with llvm-bolt as well")
+    layout.add_argument(
         "--bolt-profile", type=Path, metavar="YAML",
         help="what convert --bolt-yaml wrote of an older build, for --bolt: not recorded again",
     )  # fmt: skip
-    parser.add_argument(
+    layout.add_argument(
         "--propeller", action="store_true",
         help="have clang and lld lay out blocks and functions as well, in one more build",
     )  # fmt: skip
-    parser.add_argument(
+    measured.add_argument(
         "--measure", metavar="CMD", help="the run to be measured (default: the training's)"
     )
-    add_runs(parser)
-    parser.add_argument(
+    add_runs(measured)
+    recorded.add_argument(
         "-c",
         "--period",
         type=int,
@@ -121,16 +132,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="taken branches between samples (default: hardware's own; under emulation what gives "
         "enough samples)",
     )
-    parser.add_argument(
+    recorded.add_argument(
         "--emulate", action="store_true", help="use the software LBR even if there is hardware"
     )
-    parser.add_argument(
+    built.add_argument(
         "--work", type=Path, metavar="DIR",
         help="for the recordings, the profiles and the builds; may be deleted afterwards, but for "
         "the profile (default: NAME.lbr2pgo)",
     )  # fmt: skip
+    steps = section(parser, "which steps")
     for option, default, which in (("--from-step", 0, "first"), ("--to-step", -1, "last")):
-        parser.add_argument(
+        steps.add_argument(
             option, choices=STEPS, default=STEPS[default], metavar="STEP",
             help=f"the {which} step: {', '.join(STEPS)} (default: {STEPS[default]})",
         )  # fmt: skip
@@ -139,16 +151,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.set_defaults(run=run)
 
 
-def _add_refinements(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+def _add_refinements(
+    built: argparse._ActionsContainer, recorded: argparse._ActionsContainer
+) -> None:
+    recorded.add_argument(
         "--both", action="store_true",
         help="record the plain build beside the training build, and merge both profiles",
     )  # fmt: skip
-    parser.add_argument(
+    recorded.add_argument(
         "--again", action="store_true",
         help="record the build with the profile, and build once more with the profile of that",
     )  # fmt: skip
-    parser.add_argument(
+    built.add_argument(
         "--profile-flags", type=_words, default=(), metavar="FLAGS",
         help="give these flags to the build with the profile, behind all others, such as "
         "-mllvm=-profile-summary-cutoff-cold=999900",
@@ -156,13 +170,14 @@ def _add_refinements(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_explain(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    group = section(parser, "why one build is better")
+    group.add_argument(
         "--explain", nargs=2, metavar=("A", "B"),
         help="build nothing; say why B is better than A, by counting every branch of the --measure "
         "command: paths, or what is in --work (before, after, propelled, bolt; of a search plain, "
         "probes-O1, lines+bolt and the like)",
     )  # fmt: skip
-    parser.add_argument(
+    group.add_argument(
         "--remarks", action="store_true",
         help="keep what clang says of inlining beside each build, for --explain to tell",
     )  # fmt: skip
@@ -171,28 +186,29 @@ def _add_explain(parser: argparse.ArgumentParser) -> None:
 def _add_search(parser: argparse.ArgumentParser) -> None:
     from lbr2pgo.cli.search import seconds
 
-    parser.add_argument(
+    group = section(parser, "which builds are tried")
+    group.add_argument(
         "--search", action="store_true",
         help="try source lines, pseudo probes and calling contexts, each of the plain build and of "
         "a training build, and keep what costs least; with --bolt or --propeller, the best two "
         "are laid out as well",
     )  # fmt: skip
-    parser.add_argument(
+    group.add_argument(
         "--test", action="append", default=[], metavar="CMD",
         help="a run that judges in the search, on other input than the training; may be given "
         "several times",
     )  # fmt: skip
-    parser.add_argument(
+    group.add_argument(
         "--confirm", action="append", default=[], metavar="CMD",
         help="a run that has no part in the search's choice, and shows what that is worth "
         "(default: every third --test)",
     )  # fmt: skip
-    parser.add_argument(
+    group.add_argument(
         "--budget", type=seconds, metavar="TIME",
         help="time for the search, such as 90s, 20m or 2h; what is not done by then is left out, a "
         "layout that is asked for last",
     )  # fmt: skip
-    parser.add_argument(
+    group.add_argument(
         "--jobs", type=int, default=1, metavar="N",
         help="build so much at once, in copies of the working directory (default: 1)",
     )  # fmt: skip

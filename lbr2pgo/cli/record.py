@@ -11,7 +11,7 @@ from lbr2pgo.cli import messages
 from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.foreign import CALL_GRAPHS, NO_KIND
 from lbr2pgo.cli.messages import say
-from lbr2pgo.cli.parser import names, numbers
+from lbr2pgo.cli.parser import names, numbers, section
 from lbr2pgo.support.counted import counted
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.executables import runnable
@@ -42,24 +42,28 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
             "lbr2pgo record --open -- ./app",
         ),
     )
-    parser.add_argument(
+    written, often, kept, recorder = (
+        section(parser, title)
+        for title in ("where it goes", "how often", "what of branches is kept", "which recorder")
+    )
+    written.add_argument(
         "-o", "--output", type=Path, default=Path("perf.data"), metavar="FILE",
         help="where the recording goes (default: perf.data; - is standard output)",
     )  # fmt: skip
     _add_target(parser)
     _add_rotation(parser)
-    parser.add_argument(
+    often.add_argument(
         "-c",
         "--period",
         type=int,
         metavar="N",
         help="taken branches between samples (software LBR: 10007 unless given, with jitter)",
     )
-    parser.add_argument(
+    often.add_argument(
         "-F", "--frequency", type=int, metavar="N",
         help="samples a second instead, of which perf chooses the period",
     )  # fmt: skip
-    parser.add_argument(
+    kept.add_argument(
         "-j",
         "--filter",
         type=names,
@@ -68,43 +72,43 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="NAMES",
         help=f"which branches to keep, separated by commas: {', '.join(FILTERS)}",
     )
-    parser.add_argument(
+    kept.add_argument(
         "--depth", type=int, metavar="N", help=f"entries a sample: {', '.join(map(str, DEPTHS))}"
     )
-    parser.add_argument(
+    kept.add_argument(
         "--call-stack", action="store_true", help="keep the open calls instead of the last branches"
     )
-    parser.add_argument(
+    kept.add_argument(
         "--call-graph",
         action="store_true",
         help="keep each sample's call chain beside its branches, for profiles by calling context: "
         "exact in the software LBR, by frame pointers on hardware",
     )
-    parser.add_argument(
+    kept.add_argument(
         "--cycles",
         action=argparse.BooleanOptionalAction,
         default=True,
         help="keep cycle counts, which the software LBR simulates (default: yes)",
     )
-    parser.add_argument(
+    written.add_argument(
         "--exact",
         type=Path,
         metavar="FILE",
         help="also write the exact counts of the whole run (software LBR only)",
     )
-    parser.add_argument(
+    recorder.add_argument(
         "--no-lbr", action="store_true", help="sample instructions, and no branches, with perf"
     )
-    parser.add_argument(
+    recorder.add_argument(
         "--emulate", action="store_true", help="use the software LBR even if there is hardware"
     )
-    parser.add_argument(
+    recorder.add_argument(
         "--seed", type=int, default=1, metavar="N", help="of the software LBR's jitter"
     )
-    parser.add_argument(
+    written.add_argument(
         "--open", action="store_true", help="open the page of the recording, as lbr2pgo view does"
     )
-    parser.add_argument("--dry-run", action="store_true", help="print the command, run nothing")
+    written.add_argument("--dry-run", action="store_true", help="print the command, run nothing")
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- CMD …")
     parser.set_defaults(run=run)
 

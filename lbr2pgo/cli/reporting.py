@@ -64,7 +64,7 @@ def add_shown(parser: argparse.ArgumentParser) -> None:
 
 def add_page_functions(parser: argparse.ArgumentParser) -> None:
     """Add how many functions' code a page holds."""
-    parser.add_argument(
+    section(parser, SHOWN).add_argument(
         "--functions", type=whole_number, default=PAGE_VIEWS, metavar="N",
         help=f"code of so many functions in the page ({PAGE_VIEWS}); view --serve has all",
     )  # fmt: skip

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from lbr2pgo.cli import _parser
 from lbr2pgo.cli.commands import COMMANDS, COMMON
+from lbr2pgo.cli.parser import leaves
 
 
 def test_help_lists_every_command_and_what_it_is_for(command: Callable[..., Any]) -> None:
@@ -54,3 +56,10 @@ def test_a_command_is_a_module_and_answers_for_itself(
     answer = command("help", name)
     assert answer.code == 0
     assert name == "help" or answer == command(name, "--help")
+
+
+@pytest.mark.parametrize("name", COMMON)
+def test_every_option_stands_where_its_question_is(name: str) -> None:
+    (leaf,) = leaves(_parser([name], [name]))
+    (rest,) = (group for group in leaf._action_groups if group.title == "options")
+    assert [a.option_strings[-1] for a in rest._group_actions] == ["--help", "--help-all"]
