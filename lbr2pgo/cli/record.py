@@ -80,9 +80,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     kept.add_argument(
         "--call-graph",
-        action="store_true",
-        help="keep each sample's call chain beside its branches, for profiles by calling context: "
-        "exact in the software LBR, by frame pointers on hardware",
+        action=argparse.BooleanOptionalAction,
+        help="keep each sample's call chain beside its branches, and make profiles by calling "
+        "context of it: exact in the software LBR, which keeps chains anyway for reports, by frame "
+        "pointers on hardware",
     )
     kept.add_argument(
         "--cycles",

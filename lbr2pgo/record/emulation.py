@@ -47,7 +47,7 @@ def emulator_command(
         "depth": options.depth or DEFAULT_DEPTH,
         "filter": kinds_kept(options.filters),
         "callstack": int(options.call_stack),
-        "callgraph": int(options.call_graph),
+        "callgraph": int(options.emulates_chains),
         "cycles": int(options.cycles),
         "exact": int(options.exact is not None),
         "halves": int(keeps_halves(options, guest)),

@@ -56,8 +56,9 @@ class RecordOptions:
     """Entries a sample; None: what the hardware has, or 32 in the software LBR."""
     call_stack: bool = False
     """Keep the stack of open calls instead of the last branches."""
-    call_graph: bool = False
-    """Keep the call chain of each sample beside its last branches."""
+    call_graph: bool | None = None
+    """Keep the call chain of each sample beside its last branches; None: in the software LBR, where
+    chains are exact and cost little."""
     cycles: bool = False
     """Ask for cycle counts where the recorder has them."""
     no_lbr: bool = False
@@ -114,6 +115,11 @@ class RecordOptions:
     def needs_branches(self) -> bool:
         """Whether anything is asked for that samples of instructions can't have."""
         return bool(self.filters or self.depth or self.call_stack or self.call_graph)
+
+    @property
+    def emulates_chains(self) -> bool:
+        """Whether the software LBR keeps call chains beside last branches."""
+        return not self.call_stack if self.call_graph is None else self.call_graph
 
     @property
     def is_attached(self) -> bool:

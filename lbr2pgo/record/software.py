@@ -267,7 +267,7 @@ def _write_recording(
     images = StreamImages()
     samples = 0
     facts = _facts(options, guest)
-    has_chains = options.call_graph or event.is_call_stack
+    has_chains = options.emulates_chains or event.is_call_stack
     with PerfDataWriter(path, [event], facts, with_callchain=has_chains) as writer:
         for happening in sorted(events, key=lambda e: e.time):
             writer.event(_with_build_id(happening, images))
@@ -298,6 +298,7 @@ def _with_build_id(event: SpaceEvent, images: StreamImages) -> SpaceEvent:
 
 def _facts(options: RecordOptions, guest: Guest) -> RecordingFacts:
     system = os.uname()
+    asked = ("--call-graph",) if options.call_graph else ()
     try:
         own_version = version("lbr2pgo")
     except PackageNotFoundError:
@@ -310,7 +311,7 @@ def _facts(options: RecordOptions, guest: Guest) -> RecordingFacts:
         cpu_description=f"simulated: the software LBR of lbr2pgo on {_emulator_version(guest)}",
         cpu_id=SIMULATED_CPU,
         cpus=os.cpu_count(),
-        command=("lbr2pgo", "record", "--emulate", "--", *options.command),
+        command=("lbr2pgo", "record", "--emulate", *asked, "--", *options.command),
     )
 
 

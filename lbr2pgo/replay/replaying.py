@@ -221,7 +221,7 @@ def image_facts(
         facts = replace(facts, believes_entries=True)
     if compat.follows(CODE_BY_SYMBOLS):
         facts = replace(facts, code_of_llvm=code_of_llvm(program))
-    has_chains = any(source.info.has_call_chains for source in sources)
+    has_chains = any(source.info.wants_contexts for source in sources)
     if not (has_chains and compat.follows(LEAF_DROPS_SAMPLE)):
         return facts
     debug, by_probes = DebugInfo(program.debug_files), options.uses_probes

@@ -13,6 +13,7 @@ from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks
 from lbr2pgo.model.instruction_counts import InstructionCounts
 from lbr2pgo.model.line_branches import LineBranches
+from lbr2pgo.model.perf_abi import SIMULATED_CPU
 from lbr2pgo.model.quirks import Quirk
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.support.addresses import ImageAddress
@@ -73,6 +74,13 @@ class SourceInfo:
     """Why no entry can have cycles, and what to do: a sentence; None where that is not known."""
     details: Mapping[str, str] = field(default_factory=dict)
     """Other header facts worth showing (hostname, perf version, command line, `simulated`…)."""
+
+    @property
+    def wants_contexts(self) -> bool:
+        """Whether somebody asked for its call stacks: the software LBR keeps some for reports."""
+        options, _, _ = self.details.get("command", "").partition(" -- ")
+        is_asked = self.details.get("cpuid") != SIMULATED_CPU or "--call-graph" in options.split()
+        return self.has_call_chains and is_asked
 
 
 _SINGLE_BRANCH_RECORDERS = ("arm_spe",)

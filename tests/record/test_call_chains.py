@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.program import Program
+from lbr2pgo.sources.base import SourceInfo
 from lbr2pgo.sources.perf_data.reader import PerfData
 from lbr2pgo.sources.perf_script.reader import PerfScript
 from lbr2pgo.support.addresses import image_addresses
@@ -129,6 +132,48 @@ def callers_of(frames: list[int], table: InstructionTable) -> list[int]:
     """Rows of the calls that stand before the return addresses of a chain."""
     before = image_addresses(np.array(frames[1:], np.uint64) - np.uint64(1))
     return table.covering(before).tolist()
+
+
+def test_they_are_kept_where_nobody_asks_and_profiles_stay_as_they_are(
+    tmp_path: Path, tool: Tool, run: Run, record: Callable[..., Any]
+) -> None:
+    program = tmp_path / "calls"
+    command = [tool("gcc"), "-O1", "-g", CALLS, "-o", program, "-pthread", "-ldl"]
+    subprocess.run(command, check=True, capture_output=True)
+    made: dict[bool | None, dict[str, bytes]] = {}
+    for asked in (None, False, True):
+        recording = record(program, 20, call_graph=asked).path
+        has_chains = [batch.chains is not None for batch in PerfData(recording).batches()]
+        assert has_chains == [asked is not False] * len(has_chains)
+        names = ("llvm", "fdata", "afdo", "preaggregated", "unsymbolized", "counts")
+        paths = {name: tmp_path / f"{asked}.{name}" for name in names}
+        words = [word for name in names for word in (f"--{name}", paths[name])]
+        run(sys.executable, "-m", "lbr2pgo", "convert", recording, "--binary", program, *words)
+        nested = tmp_path / "nested.prof"
+        if asked is not False:
+            run(sys.executable, "-m", "lbr2pgo", "convert", recording, "--binary", program,
+                "--llvm", nested, "--contexts", "nested")  # fmt: skip
+        made[asked] = {name: path.read_bytes() for name, path in paths.items()}
+        made[asked]["nested"] = nested.read_bytes()
+    flat, asked_for = made[None], made[True]
+    assert {**flat, "nested": b""} == {**made[False], "nested": b""}
+    assert asked_for["llvm"] == asked_for["nested"] == flat["nested"] != flat["llvm"]
+
+
+@pytest.mark.parametrize(
+    ("details", "wants"),
+    [
+        ({"cpuid": "GenuineIntel-6-85-4", "command": "perf record -b -g"}, True),
+        ({"cpuid": "simulated", "command": "lbr2pgo record --emulate -- ./a"}, False),
+        ({"cpuid": "simulated", "command": "lbr2pgo record --emulate --call-graph -- ./a"}, True),
+        ({"cpuid": "simulated", "command": "lbr2pgo record -- ./a --call-graph -- b"}, False),
+        ({}, True),
+    ],
+)
+def test_who_asked_for_them_is_told_by_the_command(details: dict[str, str], wants: bool) -> None:
+    info = SourceInfo("perf.data", "perf.data", has_call_chains=True, details=details)
+    assert info.wants_contexts == wants
+    assert not replace(info, has_call_chains=False).wants_contexts
 
 
 @pytest.mark.parametrize("name", ["x86-64/interp.static", "aarch64/interp.static"])

@@ -48,7 +48,7 @@ class LlvmOutput(Output):
         metadata=flag(
             "--contexts",
             "tell functions apart by who called them, where samples have call stacks: nested "
-            "into functions (auto), or each for itself (full)",
+            "into functions (auto, where call stacks were asked for), or each for itself (full)",
         ),
     )
     max_context_depth: int | None = field(
@@ -83,7 +83,7 @@ class LlvmOutput(Output):
         """See `Output`."""
         from lbr2pgo.profiles.llvm import context_forms
 
-        return () if self.contexts == "off" else context_forms.findings(work)
+        return context_forms.findings(work) if self._looks_for_contexts(work) else ()
 
     def write(self, work: Work) -> Written:
         """See `Output`."""
@@ -135,13 +135,18 @@ class LlvmOutput(Output):
 
     def _is_by_context(self, work: Work, *, by_probes: bool) -> bool:
         """Raises OutputError if contexts are asked for that samples or probes don't tell."""
-        if self.contexts == "off":
+        if not self._looks_for_contexts(work):
             return False
         lacking = _lacking_for_contexts(work, by_probes=by_probes)
         if lacking is not None and self.contexts != "auto":
             what, cure = lacking
             raise OutputError(f"no sample profile was written: {what}", cure=cure)
         return lacking is None
+
+    def _looks_for_contexts(self, work: Work) -> bool:
+        if self.contexts == "auto":
+            return any(source.info.wants_contexts for source in work.found.sources)
+        return self.contexts != "off"
 
     def _is_by_probes(self, work: Work) -> bool:
         """Raises OutputError if the program lacks what it takes."""
