@@ -109,6 +109,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     written.add_argument(
         "--open", action="store_true", help="open the page of the recording, as lbr2pgo view does"
     )
+    written.add_argument(
+        "--keep-binary", action="store_true",
+        help="keep the recorded program, too, in FILE.binaries: it is taken there where it was "
+        "built anew since",
+    )  # fmt: skip
     written.add_argument("--dry-run", action="store_true", help="print the command, run nothing")
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- CMD …")
     parser.set_defaults(run=run)
@@ -149,20 +154,35 @@ def _add_rotation(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Record, open the page if that is asked for, and give the program's exit code."""
-    if args.continuous and not args.open:
+    """Record, do with it what is asked for, and give the program's exit code."""
+    asked = [name for name in ("open", "keep_binary") if getattr(args, name)]
+    if args.continuous and not asked:
         return _record_continuously(args)
-    if not args.open:
+    if not asked:
         return _record(args).exit_code
+    option = f"--{asked[0].replace('_', '-')}"
     if args.continuous or args.dry_run or str(args.output) == "-":
         raise InputError(
-            "--open is for one recording in a file",
-            cure="Leave out --continuous, --dry-run and -o -, or --open.",
+            f"{option} is for one recording in a file",
+            cure=f"Leave out --continuous, --dry-run and -o -, or {option}.",
         )
     made = _record(args)
     if made.is_written:
-        _open(args.output)
+        if args.keep_binary:
+            _keep(args.output)
+        if args.open:
+            _open(args.output)
     return made.exit_code
+
+
+def _keep(recording: Path) -> None:
+    from lbr2pgo.replay.kept_programs import keep_programs
+
+    kept, problems = keep_programs(recording)
+    for path in kept:
+        messages.wrote(path, "the recorded program")
+    for problem in problems:
+        say(f"Warning: {problem}")
 
 
 def _open(recording: Path) -> None:

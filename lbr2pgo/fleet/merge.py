@@ -25,7 +25,7 @@ from lbr2pgo.profiles.counts.format import (
 from lbr2pgo.profiles.reader import Merging, Reader
 from lbr2pgo.profiles.registry import reader_of
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay.recorded_program import recorded_program
+from lbr2pgo.replay.recorded_program import program_of
 from lbr2pgo.replay.recordings import progress_over_all, replay_sources
 from lbr2pgo.replay.replaying import ReadingOptions
 from lbr2pgo.sources.base import BuildSource, Source, SourceInfo
@@ -255,12 +255,17 @@ class _Programs:
 
     def count(self, recording: Recording, progress: Progress | None) -> _Counted:
         source = recording.source
-        binary = self._options.binary or recorded_program([source])
+        given = self._options.reading.counting.build_id
+        binary, said = program_of(self._options.binary, [source], build_id=given)
         if binary not in self._open:
             self._open[binary] = Program.open(binary)
         program, reading = self._open[binary], self._options.reading
         found = replay_sources([source], program, reading, progress, names=[recording.name])
-        return _Counted(source.info, [(found.counts, 1)], found.notes)
+        return _Counted(
+            source.info,
+            [(found.counts, 1)],
+            (*(said if self._options.binary else ()), *found.notes),
+        )
 
 
 def _write(

@@ -16,7 +16,7 @@ from lbr2pgo.program.process import Part
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.jit import made_code
 from lbr2pgo.replay.recorded_images import RecordedImage, recorded_images
-from lbr2pgo.replay.recorded_program import recorded_program
+from lbr2pgo.replay.recorded_program import program_of
 from lbr2pgo.replay.recordings import Inputs, replay_sources
 from lbr2pgo.replay.replayed import Asks, Replayed
 from lbr2pgo.replay.replaying import Neighbour
@@ -60,7 +60,8 @@ def read_process(
         recordings = open_recordings(inputs.profiles)
     sources = [recording.source for recording in recordings]
     with timings.stage("open the process's files"):
-        path = inputs.binary or recorded_program(sources, inputs.places)
+        recorded = inputs.counting.build_id
+        path, said = program_of(inputs.binary, sources, inputs.places, recorded)
         program = Program.open(path)
         mapped = list(recorded_images(sources, inputs.places))
         named = [(each, each.name) for each in inputs.binaries]
@@ -78,7 +79,7 @@ def read_process(
     )
     missing = _missing(mapped, replayed) if inputs.libraries else ()
     doubts = repetitions(inputs.profiles)
-    notes = (*doubts, *_assumed(inputs, program), *told, *replayed.notes, *missing)
+    notes = (*doubts, *said, *told, *replayed.notes, *missing)
     return replace(replayed, notes=notes)
 
 
@@ -95,12 +96,6 @@ def _made(
         for i, each in enumerate(made, slot)
     ]
     return parts, notes
-
-
-def _assumed(inputs: ProcessInputs, program: Program) -> Iterator[str]:
-    if inputs.binary is None:
-        image = program.image
-        yield f"the program is {image.path}, as recorded (build-id {image.build_id})"
 
 
 def _is_sure(image: RecordedImage, places: ImagePlaces) -> bool:

@@ -2,27 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from lbr2pgo.counting.find_image import same_build_id
-from lbr2pgo.model.address_space_events import Comm, Mmap, SpaceEvent
-from lbr2pgo.program.elf.find import ImagePlaces
+from lbr2pgo.model.address_space_events import Mmap
+from lbr2pgo.program.elf.find import ImagePlaces, is_build
 from lbr2pgo.program.elf.image import Image
+from lbr2pgo.replay.kept_programs import kept_program, recorded_build, started
 from lbr2pgo.sources.base import Source, StackSource
 from lbr2pgo.support.errors import InputError
+
+
+def program_of(
+    binary: Path | None,
+    sources: Sequence[Source],
+    places: ImagePlaces | None = None,
+    build_id: str | None = None,
+) -> tuple[Path, list[str]]:
+    """The program that was recorded, and what is to be said of it.
+
+    That is the one which is named, unless it was built anew since and its recorded build was kept;
+    as given where its recorded `build_id` is said. Raises as `recorded_program` if none is named.
+    """
+    if binary is None:
+        found = recorded_program(sources, places)
+        id_of = Image.open(found).build_id
+        return found, [f"the program is {found}, as recorded (build-id {id_of})"]
+    kept = None if build_id is not None else recorded_build(binary, sources)
+    if kept is None:
+        return binary, []
+    return kept, [f"{binary} was built anew since: the program is {kept}, as recorded"]
 
 
 def recorded_program(sources: Sequence[Source], places: ImagePlaces | None = None) -> Path:
     """Where the one program that all sources were recorded of still is, by path and build-id.
 
-    Without `places` it is looked for where it was recorded only. Raises InputError where a source
-    does not say it, where there are several, and where the file is gone or is another build.
+    Without `places` it is looked for where it was recorded, and where it was kept beside a
+    recording. Raises InputError where a source does not say it, where there are several, and where
+    the file is gone or is another build.
     """
     programs = [_of(source) for source in sources]
     program = _only([mapping for mapping, _ in programs], sources[0])
     build_id = programs[0][1]
     found = places.find(program.path, build_id) if places is not None else None
+    if found is None and not is_build(program.path, build_id):
+        found = kept_program(program.path, build_id, sources)
     if found is not None:
         return found
     for (mapping, recorded), source in zip(programs, sources, strict=True):
@@ -34,8 +59,8 @@ def _of(source: Source) -> tuple[Mmap, str]:
     """The program, and its build-id."""
     if not isinstance(source, StackSource):
         raise _unclear("the format does not say which program was recorded", source)
-    program = _only(_started(source.space_events()), source)
-    recorded = program.build_id or source.info.build_ids.get(program.path)
+    builds = {event.path: (event, build_id) for event, build_id in started(source)}
+    program, recorded = builds[_only([event for event, _ in builds.values()], source).path]
     if recorded is None:
         raise _unclear(f"it has no build-id to know {program.path} again by", source)
     return program, recorded
@@ -49,20 +74,6 @@ def _only(started: Iterable[Mmap], source: Source) -> Mmap:
         raise _unclear(what if programs else "it has no mappings of a program", source)
     (program,) = programs.values()
     return program
-
-
-def _started(events: Sequence[SpaceEvent]) -> Iterator[Mmap]:
-    """The first file that each process mapped as code after `execve`: the program itself.
-
-    The kernel maps it before its loader (Linux: fs/binfmt_elf.c, load_elf_binary).
-    """
-    has_started: set[int] = set()
-    for event in events:
-        if isinstance(event, Comm) and event.is_exec:
-            has_started.discard(event.pid)
-        elif isinstance(event, Mmap) and event.is_code_of_file and event.pid not in has_started:
-            has_started.add(event.pid)
-            yield event
 
 
 def _refuse_other_build(program: Mmap, recorded: str, source: Source) -> None:

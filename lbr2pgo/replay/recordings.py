@@ -16,7 +16,7 @@ from lbr2pgo.counting.count import (
 )
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.chosen_phase import with_phase
-from lbr2pgo.replay.recorded_program import recorded_program
+from lbr2pgo.replay.recorded_program import program_of
 from lbr2pgo.replay.replayed import Asks, Replayed
 from lbr2pgo.replay.replaying import MakeReplaying, Neighbour, ReadingOptions, Replaying
 from lbr2pgo.sources.base import Addresses, Source, StackSource
@@ -65,12 +65,9 @@ def read_and_replay(
         with headway.heard_by(progress):
             recordings = open_recordings(inputs.profiles)
         sources = [each.source for each in recordings]
-        binary = inputs.binary or recorded_program(sources)
+        binary, said = program_of(inputs.binary, sources, build_id=inputs.counting.build_id)
         program = Program.open(binary)
-        notes: tuple[str, ...] = tuple(repetitions(inputs.profiles))
-    if inputs.binary is None:
-        note = f"the program is {binary}, as recorded (build-id {program.image.build_id})"
-        notes = (*notes, note)
+        notes = (*repetitions(inputs.profiles), *said)
     names = [each.name for each in recordings]
     (found,) = replay_images(
         sources, [program], inputs, progress, timings, names=names, replaying=replaying, asks=asks

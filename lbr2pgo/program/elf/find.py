@@ -31,7 +31,7 @@ class ImagePlaces:
         Where none was recorded, the file of that path is taken for it.
         """
         for candidate in self._candidates(path, build_id):
-            if os.path.isfile(candidate) and _is_build(Path(candidate), build_id):
+            if is_build(candidate, build_id):
                 return Path(candidate)
         return None
 
@@ -58,8 +58,10 @@ def debuginfod_cache() -> Path:
     return Path(given or Path(caches) / "debuginfod_client")
 
 
-def _is_build(path: Path, build_id: str | None) -> bool:
-    """Whether an ELF file has a build-id; perf pads short ones with zeros."""
+def is_build(path: str | Path, build_id: str | None) -> bool:
+    """Whether an ELF file is there and has a build-id; perf pads short ones with zeros."""
+    if not os.path.isfile(path):
+        return False
     try:
         found = Image.open(path).build_id
     except InputError:
