@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import pytest
@@ -23,7 +24,8 @@ from lbr2pgo.reports.compare import make_comparison
 from lbr2pgo.reports.model import Report
 from lbr2pgo.reports.page_code import function_data
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+if TYPE_CHECKING:
+    import playwright.sync_api as playwright
 
 OPTIONS = (
     "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -62,6 +64,7 @@ class Browser:
 
 @pytest.fixture(scope="module")
 def chromium(tool: Callable[[str], str]) -> Iterator[playwright.Browser]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     path = tool("chromium")
     with playwright.sync_playwright() as driver:
         made = driver.chromium.launch(
@@ -90,6 +93,13 @@ RECORDED = ReportOptions(
 @pytest.fixture(scope="module")
 def recorded() -> Report:
     return make_report(RECORDED)
+
+
+def expect(found: playwright.Locator) -> playwright.LocatorAssertions:
+    """Playwright's own, which takes long to load."""
+    from playwright.sync_api import expect
+
+    return expect(found)
 
 
 def place(page: playwright.Page) -> str:
@@ -122,7 +132,7 @@ def test_the_overview_leads_to_the_hottest_line_in_one_click(
     worst = recorded.table("mispredictions")
     assert worst is not None
     address = f"{worst.column('address')[0]:#x}"
-    playwright.expect(page.locator(".code [aria-selected=true]")).to_contain_text(address)
+    expect(page.locator(".code [aria-selected=true]")).to_contain_text(address)
     assert place(page) == f"#f-{recorded.functions[0].start:x}/{address}"
     about = told(page)
     assert "mispredicted" in about
@@ -178,7 +188,7 @@ def test_the_keyboard_alone_does_all_of_it(browser: Browser, recorded: Report) -
     page.keyboard.press("Tab")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
-    playwright.expect(page.locator("#view section:not([hidden]) h2")).to_have_text("walk")
+    expect(page.locator("#view section:not([hidden]) h2")).to_have_text("walk")
     hottest = place(page)
     page.keyboard.press("n")
     assert place(page) != hottest
@@ -194,7 +204,7 @@ def test_the_keyboard_alone_does_all_of_it(browser: Browser, recorded: Report) -
     page.keyboard.press("g")
     page.locator(".drawing .node").first.focus()
     page.keyboard.press("Enter")
-    playwright.expect(page.locator(".code [aria-selected=true]")).to_contain_text("0x")
+    expect(page.locator(".code [aria-selected=true]")).to_contain_text("0x")
     page.keyboard.press("?")
     assert page.locator("#keys").is_visible()
 
@@ -216,7 +226,7 @@ def test_branches_tell_at_the_branch_and_arrows_join_jumps(browser: Browser) -> 
     assert "in a loop" in about
     page.locator(".code").focus()
     page.keyboard.press("Enter")
-    playwright.expect(page.locator(".code [aria-selected=true]")).to_contain_text("0x1005")
+    expect(page.locator(".code [aria-selected=true]")).to_contain_text("0x1005")
 
 
 def test_tables_sort_by_value_and_by_keyboard_and_lead_to_code(
@@ -231,7 +241,7 @@ def test_tables_sort_by_value_and_by_keyboard_and_lead_to_code(
     for column in table.columns:
         assert column.title in about
     page.keyboard.press("Enter")
-    playwright.expect(page.locator(".code [aria-selected=true]")).to_contain_text("0x")
+    expect(page.locator(".code [aria-selected=true]")).to_contain_text("0x")
     page.go_back()
     counts = sorted(table.column("count"))[:10]  # type: ignore[type-var]
     header = page.locator("#view .tabulator-col:visible button", has_text="count")
@@ -247,9 +257,9 @@ def test_tables_filter_and_say_how_much_there_is(browser: Browser, recorded: Rep
     assert table is not None
     hits = [row for row in table.rows if "interp.c:115" in row]
     count = page.locator("#view section:not([hidden]) .tools .faint")
-    playwright.expect(count).to_have_text(f"{len(hits)} rows")
+    expect(count).to_have_text(f"{len(hits)} rows")
     page.locator("#view section:not([hidden]) input[type=search]").fill("no such name")
-    playwright.expect(page.locator("#view section:not([hidden])")).to_contain_text("Nothing found.")
+    expect(page.locator("#view section:not([hidden])")).to_contain_text("Nothing found.")
 
 
 def test_chains_of_blocks_are_code_and_marked_in_the_control_flow(browser: Browser) -> None:
@@ -260,7 +270,7 @@ def test_chains_of_blocks_are_code_and_marked_in_the_control_flow(browser: Brows
     )
     page.locator("#view .tabulator-row").first.click()
     chain = page.locator("#about-body ol.chain li")
-    playwright.expect(chain.locator("pre").first).to_contain_text("%")
+    expect(chain.locator("pre").first).to_contain_text("%")
     assert chain.count() > 1
     pictures = page.locator("#about-body a[href^='#g-']")
     assert pictures.count() > 1
@@ -287,14 +297,14 @@ def test_search_finds_functions_rows_instructions_and_source(
     page.keyboard.press("/")
     page.keyboard.type("interp.c:115")
     items = page.locator("#found li")
-    playwright.expect(items.filter(has_text="source interp.c:115")).to_have_count(1)
+    expect(items.filter(has_text="source interp.c:115")).to_have_count(1)
     items.filter(has_text="Hot branches: ").locator("a").click()
     shown = page.locator("#view section:not([hidden]) input[type=search]")
     assert shown.input_value() == "interp.c:115"
     page.locator("#search").fill("jmp")
     items.filter(has_text="run: 0x").first.wait_for()
     page.locator("#search").fill("no such thing")
-    playwright.expect(page.locator("#found")).to_have_text("Nothing found")
+    expect(page.locator("#found")).to_have_text("Nothing found")
     page.keyboard.press("Escape")
     assert not page.locator("#found").is_visible()
 
@@ -326,22 +336,22 @@ def test_the_flame_graph_finds_focuses_ignores_and_turns(browser: Browser) -> No
     section = page.locator("#view section:not([hidden])")
     frames, said = section.locator("g.frame"), section.locator("p")
     # all, main, dispatch with g and h below it, and g
-    playwright.expect(frames).to_have_count(6)
+    expect(frames).to_have_count(6)
     section.get_by_label("Find").fill("dispatch")
-    playwright.expect(said).to_have_text("66.7% in what “dispatch” matches")
+    expect(said).to_have_text("66.7% in what “dispatch” matches")
     section.get_by_label("Find").fill("")
     section.get_by_label("Focus").fill("dispatch")
-    playwright.expect(frames).to_have_count(5)
+    expect(frames).to_have_count(5)
     section.get_by_label("Focus").fill("")
     section.get_by_label("Ignore").fill("dispatch")
-    playwright.expect(frames).to_have_count(3)
+    expect(frames).to_have_count(3)
     section.get_by_label("Ignore").fill("")
     section.get_by_label("inverted").check()
     labels = frames.evaluate_all("all => all.map(each => each.textContent)")
     assert any("g: 6" in label for label in labels)
     section.locator(".flame").focus()
     page.keyboard.press("ArrowDown")
-    playwright.expect(said).to_have_text("g: 66.7% of samples")
+    expect(said).to_have_text("g: 66.7% of samples")
     page.keyboard.press("Enter")
     assert "share" in told(page)
 
@@ -353,12 +363,12 @@ def test_calls_are_a_flame_graph_and_a_tree_without_call_stacks(
     assert cells(page, 0)[:2] == ["[all]", "run"]
     page.locator("#views a", has_text="Flame graph").click()
     frames = page.locator("#view section:not([hidden]) g.frame")
-    playwright.expect(frames.filter(has_text="run").first).to_be_visible()
+    expect(frames.filter(has_text="run").first).to_be_visible()
 
 
 def test_a_comparison_has_what_changed_and_a_differential_flame_graph(browser: Browser) -> None:
     page = browser.open(make_comparison(RECORDED, [RECORDING]), "#changes")
-    playwright.expect(page.locator("#tabs a[aria-current]")).to_have_text("Changes")
+    expect(page.locator("#tabs a[aria-current]")).to_have_text("Changes")
     section = page.locator("#view section:not([hidden])")
     assert section.locator("h2").inner_text() == "Differential flame graph"
     section.locator(".flame").focus()
@@ -377,7 +387,7 @@ def test_a_function_that_is_not_in_the_page_says_how_to_have_it(
     report = replace(recorded, functions=recorded.functions[:1])
     page = browser.open(report, f"#f-{recorded.functions[1].start:x}")
     section = page.locator("#view section:not([hidden])")
-    playwright.expect(section).to_contain_text("--functions N")
+    expect(section).to_contain_text("--functions N")
     assert recorded.functions[1].name in told(page)
 
 

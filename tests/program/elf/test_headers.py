@@ -7,9 +7,8 @@ import struct
 import warnings
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import lief
 import pytest
 from builders.elf import Function, elf
 from builders.fixtures import ROOT, Corpus, Link, Run, Tool
@@ -19,6 +18,9 @@ from hypothesis import strategies as st
 from lbr2pgo.program.elf.file import FileInMemory, StoredFile
 from lbr2pgo.program.elf.headers import Headers, read_headers
 from lbr2pgo.support.errors import InputError
+
+if TYPE_CHECKING:
+    import lief  # which takes a second to load
 
 TESTBINS = [
     each for name in ("x86-64", "aarch64", "riscv64") for each in ROOT.glob(f"testbins/{name}/*")
@@ -56,6 +58,8 @@ def names(found: Headers) -> list[str]:
 
 
 def by_lief(data: bytes) -> lief.ELF.Binary:
+    import lief
+
     lief.logging.disable()
     config = lief.ELF.ParserConfig()
     for part in ("relocations", "overlay", "dyn_symbols", "symtab_symbols", "symbol_versions"):
@@ -65,6 +69,8 @@ def by_lief(data: bytes) -> lief.ELF.Binary:
 
 
 def lief_segments(binary: lief.ELF.Binary) -> Rows:
+    import lief
+
     with warnings.catch_warnings(action="ignore"):
         loads = [s for s in binary.segments if s.type == lief.ELF.Segment.TYPE.LOAD]
     rows = [
@@ -89,6 +95,8 @@ def lief_names(binary: lief.ELF.Binary) -> list[str]:
 
 
 def lief_build_id(binary: lief.ELF.Binary) -> str | None:
+    import lief
+
     kind = lief.ELF.Note.TYPE.GNU_BUILD_ID
     return next((bytes(n.description).hex() for n in binary.notes if n.type == kind), None)
 
