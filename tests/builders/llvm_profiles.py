@@ -6,11 +6,27 @@ import subprocess
 from pathlib import Path
 
 from builders.compat import llvm_profgen_if
-from builders.fixtures import Tool
+from builders.fixtures import Corpus, Tool
 
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.model import waterfall
 from lbr2pgo.profiles.registry import output, steps
+
+CASES = (
+    "artificial-branch", "func-split", "inline-noprobe2", "invalid-range", "multi-load-segs",
+    "noinline-cs-noprobe", "noinline-cs-pseudoprobe", "noprobe", "recursion-compression-noprobe",
+    "unique-linkage-name-dwarf",
+)  # fmt: skip
+"""Recordings of llvm-profgen's own tests in the corpus, with what it makes of them."""
+BINARIES = {"artificial-branch": "inline-noprobe2", "invalid-range": "noinline-cs-pseudoprobe"}
+"""Programs that are not called as their recording is."""
+DIFFERENT = ("invalid-range", "noinline-cs-noprobe")
+"""Of which we make something else without `--compat llvm-profgen`: see docs/differences.md."""
+
+
+def binary_of(corpus: Corpus, case: str) -> Path:
+    """The program of a case."""
+    return corpus(f"llvm-profgen/{BINARIES.get(case, case)}.perfbin")
 
 
 def converted(

@@ -406,36 +406,31 @@ def test_samples_out_of_order_find_their_own_time() -> None:
     assert rows_of(counted(MemorySource([late, early], space))) == [(B, C, None, 2)]
 
 
-def test_a_line_across_two_parts_of_the_image_is_none() -> None:
-    parts = (
+TWO_PARTS = replace(
+    LAYOUT,
+    segments=(
         Segment(0x2800, 0x800, 0x400, 0x400, True),
         Segment(0x5000, 0x1000, 0x400, 0x400, True),
-    )
-    layout = replace(LAYOUT, segments=parts)
-    maps = [
-        mapping(layout=layout, base=0, length=0x1000),
-        mapping(layout=layout, base=0, start=0x5000, file_offset=0x1000, length=0x1000),
-    ]
+    ),
+)
+MAPS_OF_BOTH = [
+    mapping(layout=TWO_PARTS, base=0, length=0x1000),
+    mapping(layout=TWO_PARTS, base=0, start=0x5000, file_offset=0x1000, length=0x1000),
+]
+
+
+def test_a_line_across_two_parts_of_the_image_is_none() -> None:
     stack = [(0x5010, A), (D, 0x5000), (0x5020, A), (B, 0x2810)]
-    counts = count(MemorySource([Sample(stack)], maps), layout).counts
+    counts = count(MemorySource([Sample(stack)], MAPS_OF_BOTH), TWO_PARTS).counts
     assert set(rows_of(counts)) == {
         (0x5010, A, None, 1), (D, 0x5000, 0x5010, 1), (0x5020, A, D, 1), (B, 0x2810, None, 1),
     }  # fmt: skip
 
 
 def test_what_lies_between_the_parts_of_the_image_is_outside() -> None:
-    parts = (
-        Segment(0x2800, 0x800, 0x400, 0x400, True),
-        Segment(0x5000, 0x1000, 0x400, 0x400, True),
-    )
-    layout = replace(LAYOUT, segments=parts)
-    maps = [
-        mapping(layout=layout, base=0, length=0x1000),
-        mapping(layout=layout, base=0, start=0x5000, file_offset=0x1000, length=0x1000),
-    ]
     between = 0x4000
     stack = [(B, C), (between, between + 8), (between, between + 4, ERET), (D, between), (F, C)]
-    counts = count(MemorySource([Sample(stack, weight=3)], maps), layout).counts
+    counts = count(MemorySource([Sample(stack, weight=3)], MAPS_OF_BOTH), TWO_PARTS).counts
     waterfall.check(counts.tallies)
     assert set(rows_of(counts)) == {(B, C, None, 3), (D, None, None, 3), (F, C, D, 3)}
     assert lost(counts) == {"outside": 3, "exception": 3}

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from builders.fixtures import Corpus, Tool
+from builders.llvm_profiles import BINARIES, CASES, binary_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -163,20 +164,10 @@ def test_sniffing(head: bytes, answer: Sniff) -> None:
     assert FORMAT.sniff(head) is answer
 
 
-NAMES = (
-    "artificial-branch", "func-split", "inline-noprobe2", "invalid-range", "multi-load-segs",
-    "noinline-cs-noprobe", "noinline-cs-pseudoprobe", "noprobe", "recursion-compression-noprobe",
-    "unique-linkage-name-dwarf",
-)  # fmt: skip
-BINARIES = {
-    "artificial-branch": "inline-noprobe2", "invalid-range": "noinline-cs-pseudoprobe"
-}  # fmt: skip
-
-
 def layout_of(corpus: Corpus, name: str) -> tuple[Path, ImageLayout]:
     from lbr2pgo.program.elf.image import Image
 
-    path = corpus(f"llvm-profgen/{BINARIES.get(name, name)}.perfbin")
+    path = binary_of(corpus, name)
     return path, Image.open(path).layout
 
 
@@ -191,7 +182,7 @@ def raw_text(source: CountSource, layout: ImageLayout, *, use_offsets: bool = Tr
     return stream.getvalue().decode()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CASES)
 def test_llvm_profgen_files_come_back_byte_by_byte(
     corpus: Corpus, tmp_path: Path, name: str
 ) -> None:
@@ -212,7 +203,7 @@ def losses_of(source: CountSource, layout: ImageLayout) -> int:
 
 
 # Without samples that llvm-profgen drops, and ranges that it judges by their instructions.
-WHOLE = sorted(set(NAMES) - {*BINARIES, "inline-noprobe2", "noinline-cs-noprobe"})
+WHOLE = sorted(set(CASES) - {*BINARIES, "inline-noprobe2", "noinline-cs-noprobe"})
 
 
 @pytest.mark.parametrize("name", WHOLE)

@@ -246,28 +246,21 @@ def test_recordings_of_the_test_programs(
     assert converted(tmp_path, recording, binary) == expected
 
 
-LLVM_CASES = (
-    "artificial-branch", "func-split", "inline-noprobe2", "invalid-range", "multi-load-segs",
-    "noinline-cs-noprobe", "noinline-cs-pseudoprobe", "noprobe", "recursion-compression-noprobe",
-    "unique-linkage-name-dwarf", "noprobe.agg",
-)  # fmt: skip
-DIFFERENT = ("invalid-range", "noinline-cs-noprobe")  # see docs/differences.md
-BINARIES = {"artificial-branch": "inline-noprobe2", "invalid-range": "noinline-cs-pseudoprobe",
-            "noprobe.agg": "noprobe"}  # fmt: skip
+WITH_AGGREGATED = (*profiles.CASES, "noprobe.agg")
 
 
 def llvm_case(corpus: Corpus, name: str) -> tuple[Path, Path]:
-    script = name.removesuffix(".agg") + (".aggperfscript" if "agg" in name else ".perfscript")
-    binary = BINARIES.get(name, name) + ".perfbin"
-    return corpus(f"llvm-profgen/{script}"), corpus(f"llvm-profgen/{binary}")
+    case = name.removesuffix(".agg")
+    script = case + (".aggperfscript" if "agg" in name else ".perfscript")
+    return corpus(f"llvm-profgen/{script}"), profiles.binary_of(corpus, case)
 
 
-@pytest.mark.parametrize("name", LLVM_CASES)
+@pytest.mark.parametrize("name", WITH_AGGREGATED)
 def test_the_cases_of_llvm(name: str, corpus: Corpus, tmp_path: Path) -> None:
     recording, binary = llvm_case(corpus, name)
     expected = corpus(f"llvm-profgen/{name}.expected.prof").read_text()
     assert converted(tmp_path, recording, binary, compat=True) == expected
-    assert (converted(tmp_path, recording, binary) == expected) == (name not in DIFFERENT)
+    assert (converted(tmp_path, recording, binary) == expected) == (name not in profiles.DIFFERENT)
 
 
 def cut_down(script: str) -> str:
@@ -279,7 +272,7 @@ def cut_down(script: str) -> str:
 AGGREGATED_HYBRIDS = ("multi-load-segs", "noinline-cs-pseudoprobe", "recursion-compression-noprobe")
 
 
-@pytest.mark.parametrize("name", LLVM_CASES)
+@pytest.mark.parametrize("name", WITH_AGGREGATED)
 def test_entries_of_two_fields_read_as_llvm_profgen_reads_them(
     name: str, corpus: Corpus, tool: Tool, tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from builders.compat import llvm_profgen_if
 from builders.fixtures import Corpus, Tool
+from builders.llvm_profiles import CASES, DIFFERENT, binary_of
 from builders.recordings import TESTBINS
 
 from lbr2pgo.conversion import Conversion, ConvertOptions, convert
@@ -15,16 +16,6 @@ from lbr2pgo.model import waterfall
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.profiles.registry import output, steps
 from lbr2pgo.profiles.unsymbolized.format import UnsymbolizedOutput
-
-CASES = (
-    "artificial-branch", "func-split", "inline-noprobe2", "invalid-range", "multi-load-segs",
-    "noinline-cs-noprobe", "noinline-cs-pseudoprobe", "noprobe", "recursion-compression-noprobe",
-    "unique-linkage-name-dwarf",
-)  # fmt: skip
-BINARIES = {
-    "artificial-branch": "inline-noprobe2", "invalid-range": "noinline-cs-pseudoprobe"
-}  # fmt: skip
-DIFFERENT = ("invalid-range", "noinline-cs-noprobe")  # see docs/differences.md
 
 
 def written(recording: Path, binary: Path, path: Path, *, compat: bool) -> Conversion:
@@ -43,7 +34,7 @@ def written(recording: Path, binary: Path, path: Path, *, compat: bool) -> Conve
 @pytest.mark.parametrize("name", CASES)
 def test_the_cases_of_llvm(name: str, corpus: Corpus, tmp_path: Path) -> None:
     recording = corpus(f"llvm-profgen/{name}.perfscript")
-    binary = corpus(f"llvm-profgen/{BINARIES.get(name, name)}.perfbin")
+    binary = binary_of(corpus, name)
     expected = corpus(f"llvm-profgen/{name}.expected.raw").read_text()
     raw = tmp_path / "raw"
     written(recording, binary, raw, compat=True)
