@@ -6,7 +6,7 @@ import numpy as np
 
 from lbr2pgo.analyses.cases import case_values
 from lbr2pgo.analyses.evidence import TOP, Evidence
-from lbr2pgo.analyses.table import FIGURE, SPARE, Column, Table, Unit, build
+from lbr2pgo.analyses.table import DETAIL, FIGURE, SPARE, Column, Table, Unit, build
 from lbr2pgo.model.branch_counts import TO
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.replay.replay import INDIRECT
@@ -79,7 +79,12 @@ def _by_site(evidence: Evidence, sites: _Sites, top: int | None, notes: tuple[st
     places = evidence.names.of(sites.address[:top])
     shares = [
         (
-            Column(f"top_{promoted}_share", f"top {promoted}", Unit.SHARE),
+            Column(
+                f"top_{promoted}_share",
+                f"top {promoted}",
+                Unit.SHARE,
+                FIGURE if promoted == _PROMOTED[0] else DETAIL,
+            ),
             (each / sites.count)[:top].tolist(),
         )
         for promoted, each in zip(_PROMOTED, covered, strict=True)
@@ -87,20 +92,18 @@ def _by_site(evidence: Evidence, sites: _Sites, top: int | None, notes: tuple[st
     columns = [
         (Column("kind", "kind", Unit.TEXT, FIGURE), _kinds(evidence, sites.address[:top])),
         (Column("count", "count", Unit.COUNT, FIGURE), sites.count[:top].tolist()),
-        (Column("targets", "targets", Unit.COUNT), sites.targets[:top].tolist()),
+        (Column("targets", "targets", Unit.COUNT, FIGURE), sites.targets[:top].tolist()),
         *shares,
         *places.columns(),
     ]
     is_code = ~_are_stubs(evidence, sites.address)
     total = int(sites.count[is_code].sum())
-    promotion = tuple(
-        f"Promoting the hottest {promoted} of each site would cover "
-        f"{each[is_code].sum() / total:.1%} of all {total:,} indirect jumps and calls, those of "
-        "linkage tables apart."
-        for promoted, each in zip(_PROMOTED, covered, strict=True)
-        if total
-    )
-    return build(NAME, TITLE, columns, notes=(*notes, *promotion), found=len(sites.address))
+    covers = ", ".join(f"{each[is_code].sum() / (total or 1):.1%}" for each in covered)
+    told = (
+        f"Promoting the hottest {', '.join(map(str, _PROMOTED))} of each site would cover {covers} "
+        f"of all {total:,} indirect jumps and calls, those of linkage tables apart.",
+    ) * bool(total)
+    return build(NAME, TITLE, columns, notes=(*notes, *told), found=len(sites.address))
 
 
 def _are_stubs(evidence: Evidence, address: PlacedAddresses) -> Bools:

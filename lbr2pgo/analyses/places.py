@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 import numpy as np
 
-from lbr2pgo.analyses.table import FIGURE, Column, Unit, Value
+from lbr2pgo.analyses.table import FIGURE, SPARE, Column, Unit, Value
 from lbr2pgo.counting.mapped_files import UNKNOWN
 from lbr2pgo.program.dwarf.debug_info import CodeInfo, Lines
 from lbr2pgo.program.process import Process
@@ -47,7 +47,11 @@ def file_column(
     files: Sequence[str | None] | None, prefix: str = "", title: str = ""
 ) -> list[tuple[Column, Sequence[Value]]]:
     """A column of images, if there are several."""
-    return [] if files is None else [(Column(f"{prefix}file", f"{title}file", Unit.TEXT), files)]
+    return (
+        []
+        if files is None
+        else [(Column(f"{prefix}file", f"{title}file", Unit.TEXT, SPARE), files)]
+    )
 
 
 class PlaceNames:

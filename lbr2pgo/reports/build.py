@@ -195,6 +195,7 @@ def report_of(
         ran=_ran(evidence) if options.views else None,
         open_function=_opener(evidence, options) if options.views else None,
         first=first_look(evidence, tables) if is_whole else (),
+        named=tuple(name for name in options.only if name not in registry.NAMES),
         code=code_profile(evidence) if options.code else None,
     )
 

@@ -176,6 +176,8 @@ class Report:
     """The answers at first sight; whole sentences. Empty where only a part was asked for."""
     first: tuple[str, ...] = ()
     """Names of the tables that are worth the first look; as `summary`."""
+    named: tuple[str, ...] = ()
+    """Names of the tables that were asked for one by one."""
     summary_places: tuple[int | str | None, ...] = ()
     """What each of them is about: a placed address, a table's name, or nothing of its own."""
     ran: RanFunctions | None = None

@@ -106,7 +106,8 @@ def _told_tables(report: Report) -> Iterator[Table]:
     """Those of which there is something to show or to say."""
     views: Iterable[Table] = (view.source or view.code for view in report.functions)
     tables = (*report.tables, *views)
-    shown = [table for table in tables if table.name not in HIDDEN] or tables  # asked for by name
+    hidden = {*HIDDEN} - {*report.named}
+    shown = (table for table in tables if table.name not in hidden)
     yield from (told(table) for table in shown if table.rows or table.notes)
 
 

@@ -31,7 +31,7 @@ def test_what_promotion_would_cover() -> None:
         ("call", 100, 3), ("jump", 60, 1),
     ]  # fmt: skip
     assert [rows[0][f"top_{n}_share"] for n in (1, 2, 3)] == [0.6, 0.9, 0.9]
-    assert any("hottest 1 of each site would cover 75.0% of all 160" in n for n in sites.notes)
+    assert any("hottest 1, 2, 3 of each site would cover 75.0%, " in n for n in sites.notes)
 
 
 def test_a_target_outside_can_not_be_promoted() -> None:

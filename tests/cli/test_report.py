@@ -62,7 +62,10 @@ def test_only_takes_tables_too(command) -> None:
 def test_the_rates_of_a_function_are_shown_when_asked_for(command) -> None:
     _, out, _ = command("--only", "latency-rates", "--function", "walk")
     assert "Occurrence rates" in out
-    assert "Occurrence rates" not in command("--full")[1]
+    _, beside_others, _ = command("--only", "latency-rates,hot-functions")
+    assert "Occurrence rates" in beside_others
+    for words in (("--full",), ("--only", "latency")):
+        assert "Occurrence rates" not in command(*words)[1]
 
 
 def test_a_function_has_a_chart_of_its_hottest_block(command) -> None:
