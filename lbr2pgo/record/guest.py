@@ -214,8 +214,10 @@ def _find_sysroot(
         return sysroot if Path(sysroot).exists() else None
     if Path(interpreter).exists():
         return None
+    install = f"Install the libraries (Debian: apt-get install {emulated.package}), or name"
     raise MissingToolError(
         f"the program needs {interpreter} of {architecture.name}, and it is not in {sysroot}",
-        cure=f"Install the libraries (Debian: apt-get install {emulated.package}), "
-        "or name another place in QEMU_LD_PREFIX.",
+        # Where there are libraries, the program is for others: another C library's.
+        cure=f"{'Name' if Path(sysroot).exists() else install} the place of its own in "
+        "QEMU_LD_PREFIX, or link it with -static.",
     )

@@ -31,7 +31,7 @@ def elf(
 @pytest.fixture
 def environment(tmp_path: Path) -> Environment:
     """A PATH with fake emulators and nothing else."""
-    for name in ("qemu-x86_64", "qemu-aarch64"):
+    for name in ("qemu-x86_64", "qemu-aarch64", "qemu-riscv64"):
         install(tmp_path / "bin" / name, b"#!/bin/sh\n")
     return {"PATH": str(tmp_path / "bin"), "QEMU_LD_PREFIX": str(tmp_path / "sysroot")}
 
@@ -77,6 +77,18 @@ def test_the_libraries_of_a_foreign_program_are_missing(
     with pytest.raises(MissingToolError, match=r"ld-linux-aarch64\.so\.1") as caught:
         find_guest((program,), environment, host="x86_64")
     assert "libc6-arm64-cross" in str(caught.value)
+
+
+def test_a_program_for_another_c_library_is_told_where_to_name_that(
+    environment: Environment, tmp_path: Path
+) -> None:
+    program = install(tmp_path / "program", elf(243, interpreter="/lib/ld-musl-riscv64.so.1"))
+    install(tmp_path / "sysroot" / "lib" / "ld-linux-riscv64-lp64d.so.1", b"")
+    with pytest.raises(MissingToolError, match=r"needs /lib/ld-musl-riscv64\.so\.1") as caught:
+        find_guest((program,), environment, host="x86_64")
+    assert caught.value.cure == (
+        "Name the place of its own in QEMU_LD_PREFIX, or link it with -static."
+    )
 
 
 def test_scripts_become_their_interpreters(environment: Environment, tmp_path: Path) -> None:

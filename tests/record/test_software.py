@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from builders.fixtures import TESTBINS, Run, Tool
+from builders.fixtures import TESTBINS, Compiled, Run, Tool
 
+from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.model.address_space_events import Comm, Exit, Fork, Mmap
 from lbr2pgo.model.branch_stacks import (
     BRANCH_FILTER_BITS,
@@ -28,6 +29,8 @@ from lbr2pgo.model.branch_stacks import (
     cycles_of,
     type_of,
 )
+from lbr2pgo.profiles.registry import output
+from lbr2pgo.program.elf.image import Image
 from lbr2pgo.record.options import RecordOptions
 from lbr2pgo.record.software import branch_sample_type, record_software
 from lbr2pgo.support.errors import InputError, MissingToolError, OutputError
@@ -454,6 +457,38 @@ def test_a_link_stays_and_a_mode_is_kept(record: Record, tmp_path: Path) -> None
 def test_an_illegal_instruction_is_explained(record: Record, build: Build) -> None:
     (warning,) = record(build("illegal")).result.warnings
     assert "illegal instruction" in warning
+
+
+SUMS = """
+__attribute__((noinline)) int sum(int *a, int n) {
+  int s = 0;
+  for (int i = 0; i < n; i++) s += a[i] * 3;
+  return s;
+}
+void _start(void) {
+  static int x[64];
+  int s = 0;
+  for (int i = 0; i < 2000; i++) x[i & 63] = i, s += sum(x, 64);
+  register long a0 __asm__("a0") = s & 0, a7 __asm__("a7") = 93;
+  __asm__ volatile("ecall" :: "r"(a0), "r"(a7));
+}
+"""
+
+
+def test_vector_code_without_a_c_library_or_unwind_tables_has_contexts(
+    record: Record, compiled: Compiled, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("QEMU_CPU", "rv64,v=true")
+    program = compiled(
+        "clang-22", SUMS, "--target=riscv64-linux-gnu", "-march=rv64gcv", "-O2", "-g", "-static",
+        "-nostdlib", "-fuse-ld=lld", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables",
+    )  # fmt: skip
+    assert ".eh_frame" not in {section.name for section in Image.open(program).sections}
+    recording = record(program, period=53, call_graph=True)
+    target = tmp_path / "profile"
+    outputs = (output("llvm", target, contexts="full"),)
+    convert(ConvertOptions((recording.path,), program, outputs=outputs))
+    assert "[_start:3 @ sum]" in target.read_text()
 
 
 def test_an_emulator_without_plugins(tmp_path: Path, build: Build, tool: Tool) -> None:

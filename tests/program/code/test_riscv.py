@@ -164,6 +164,37 @@ def test_what_the_disassembler_does_not_know_is_written_as_a_number(link: Link) 
     assert [line for _, _, line in text(image, start, end)] == [".insn 4, 0x0000000b", "c.jr ra"]
 
 
+SUMS = """
+int sum(int *a, int n) { int s = 0; for (int i = 0; i < n; i++) s += a[i] * 3; return s; }
+void _start(void) { static int x[64]; while (sum(x, 64)) *x += sum(x + 1, 9); }
+"""
+
+
+@pytest.mark.parametrize(
+    "extensions", ["v", "v_xtheadba_xtheadbb_xtheadcmo_xtheadmac_xtheadmemidx_xtheadmempair"]
+)
+def test_vectors_and_what_vendors_add_are_passed(
+    extensions: str, compiled: Callable[..., Path]
+) -> None:
+    target = f"--target=riscv64-linux-gnu -march=rv64gc{extensions} -O3 -nostdlib -fuse-ld=lld"
+    program = compiled("clang-22", SUMS, *target.split())
+    image = Image.open(program)
+    found = decode(image, code_ranges(image))
+    rows = zip(found.address.tolist(), found.size.tolist(), found.kind.tolist(), strict=True)
+    listed = disassembly(program)
+    assert list(rows) == [(each.address, each.size, each.kind) for each in listed]
+    assert any(each.text.startswith("th." if "th" in extensions else "vset") for each in listed)
+
+
+def test_the_other_byte_order_is_refused(link: Link, tmp_path: Path) -> None:
+    data = bytearray(link("_start: ret\n", machine="riscv64").read_bytes())
+    data[5], data[16:20] = 2, data[17:15:-1] + data[19:17:-1]  # EI_DATA; e_type, e_machine
+    program = tmp_path / "program"
+    program.write_bytes(data)
+    with pytest.raises(InputError, match="big-endian"):
+        Image.open(program)
+
+
 def test_programs_of_32_bits_are_refused(tmp_path: Path, tool: Callable[[str], str]) -> None:
     source, program = tmp_path / "a.s", tmp_path / "a.out"
     source.write_text("_start: ret\n")
