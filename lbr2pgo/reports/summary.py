@@ -17,6 +17,8 @@ from lbr2pgo.support.dataclass import dataclass
 
 QUALITY = "quality"
 """What is about the recording itself."""
+_WORTH = 0.001
+"""What part of all taken branches must be saved for a sentence on where."""
 _FEW_SAMPLES = 1000
 _GOOD, _FAIR = 0.98, 0.9
 """Shares of fall-throughs that fit the code: damage and wrong binaries make for less."""
@@ -143,6 +145,13 @@ def _largest(evidence: Evidence, found: Sequence[Gain]) -> Iterator[Sentence]:
     if not found:
         return
     first, *others = found
+    if first.share < _WORTH:
+        yield Sentence(
+            "There is next to nothing to gain by layout or promotion: less than "
+            f"{percentage(_WORTH)} of all taken branches.",
+            first.largest,
+        )
+        return
     place = evidence.names.of(placed_array([first.largest]))
     at = f"{place.function[0]}{_at(place.line[0])}"
     text = _WAYS[first.kind].format(share=percentage(first.share))

@@ -23,13 +23,13 @@ def sentences(*samples: Sample, filters: int | None = None) -> tuple[str, ...]:
 def test_five_sentences_answer_first(capsys: pytest.CaptureFixture[str]) -> None:
     report = make_report(ReportOptions((RECORDING,), PIE, libraries=False))
     starts = (" ran: 128 samples", "The recording is ", "The hottest function is run",
-              "The costliest branch to predict", "The most to gain:")  # fmt: skip
+              "The costliest branch to predict", "There is next to nothing to gain")  # fmt: skip
     assert len(report.summary) == len(starts)
     for sentence, start in zip(report.summary, starts, strict=True):
         assert start in sentence
     terminal.show(report)
     shown = capsys.readouterr().out
-    assert shown.index("The most to gain") < shown.index("Hot functions")
+    assert shown.index("next to nothing") < shown.index("Hot functions")
 
 
 def test_the_figures_are_those_of_the_tables() -> None:
@@ -77,3 +77,11 @@ def test_a_rate_of_few_mispredictions_is_not_worth_a_sentence() -> None:
 
 def test_nothing_is_no_trouble() -> None:
     assert not any("hottest" in each or "gain" in each for each in sentences())
+
+
+def test_a_gain_is_told_with_its_place_only_where_it_is_one() -> None:
+    def last(rounds: int) -> str:
+        return sentences(Sample([OVER, LOOP]), Sample([LOOP, LOOP], weight=rounds))[-1]
+
+    assert last(1).startswith("The most to gain")
+    assert last(5000).startswith("There is next to nothing to gain")
