@@ -11,6 +11,7 @@ from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.measure import add_runs, print_measured, runs_of
 from lbr2pgo.cli.messages import say
 from lbr2pgo.cli.parser import section
+from lbr2pgo.cli.step_lines import StepLines
 
 if TYPE_CHECKING:
     from lbr2pgo.pgo.loop_options import LoopOptions
@@ -26,7 +27,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help=COMMANDS["pgo"],
         description="Build a program with the right flags, record a training run (in hardware or "
         "with the software LBR), convert it, build again with the profile, optionally optimise the "
-        "result with llvm-bolt, and measure before and after. Says each step and its command. "
+        "result with llvm-bolt, and measure before and after. Says what each step took. "
         "Flags reach the build in CFLAGS, CXXFLAGS and LDFLAGS, where {flags} stands in its "
         "command, or by compilers that add them; with --cargo in RUSTFLAGS.",
         examples=(
@@ -228,30 +229,30 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run_loop(args: argparse.Namespace) -> int:
-    from lbr2pgo.cli.progress import watch
     from lbr2pgo.pgo.loop import Loop
     from lbr2pgo.pgo.verdict import verdict
     from lbr2pgo.support.printable import printable
 
-    loop = Loop(_options(args), say, _say_time, watch)
-    measured = loop.run()
+    shown = StepLines()
+    loop = Loop(_options(args), shown.say, shown.is_over, shown.watch)
+    try:
+        measured = loop.run()
+    except BaseException:
+        shown.fail()
+        raise
     if measured:
         print_measured(measured)
     if loop.builds:
         print(*map(printable, verdict(loop.builds, measured, loop.options)), sep="\n")
-    if loop.log.exists():
-        say(f"Builds are logged in {loop.log}.")
+    logged = f"Builds are logged in {loop.log}" if loop.log.exists() else ""
+    ran = f"all commands are in {loop.commands}" if loop.commands.exists() else ""
+    if logged or ran:
+        say(f"{'; '.join(filter(None, (logged, ran)))}.")
     return 0
 
 
 def _words(text: str) -> tuple[str, ...]:
     return tuple(shlex.split(text))
-
-
-def _say_time(seconds: float, left: float | None) -> None:
-    from lbr2pgo.cli.progress import clock
-
-    say(f"   took {clock(seconds)}" + (f", about {clock(left)} left" if left else ""))
 
 
 def _options(args: argparse.Namespace) -> LoopOptions:

@@ -28,7 +28,15 @@ from lbr2pgo.pgo.post_link import bolt, bolt_command, profiled
 from lbr2pgo.pgo.reach import ByName, ByVariables, way_for
 from lbr2pgo.pgo.remarks import keep_remarks
 from lbr2pgo.pgo.same_work import check_same_work
-from lbr2pgo.pgo.steps import NoProbesError, Say, put, run_build
+from lbr2pgo.pgo.steps import (
+    CommandLine,
+    Detail,
+    NoProbesError,
+    Say,
+    Title,
+    put,
+    run_build,
+)
 from lbr2pgo.pgo.stored import Usability, judge, judge_layout, refuse_another_program
 from lbr2pgo.pgo.time_left import TimeLeft
 from lbr2pgo.pgo.trainer import Trainer
@@ -66,7 +74,7 @@ class Loop:
         say_time: Callable[[float, float | None], None] | None = None,
         watch: Watch | None = None,
     ) -> None:
-        self.options, self.binary, self._say = options, options.binary, say
+        self.options, self.binary, self._told = options, options.binary, say
         self.builds: list[Built] = []
         """Those that were measured, the plain one first."""
         suffix = COUNTERS if options.instrumented else PROFILES[options.compiler]
@@ -79,6 +87,19 @@ class Loop:
         self._step, self._title, self._began = 0, "", monotonic()
         self._left = TimeLeft(options)
         self._began_building = 0.0
+
+    def _say(self, text: str) -> None:
+        """Titles and commands are kept, too, as a script."""
+        self._told(text)
+        if isinstance(text, Title | CommandLine):
+            self.commands.parent.mkdir(parents=True, exist_ok=True)
+            with self.commands.open("a", encoding="utf-8") as script:
+                script.write(f"# {text}\n" if isinstance(text, Title) else f"{text.strip()}\n")
+
+    @property
+    def commands(self) -> Path:
+        """What steps have run."""
+        return self._work.commands
 
     @property
     def log(self) -> Path:
@@ -117,7 +138,7 @@ class Loop:
         self._finish_step()
         self._step, self._title = self._step + 1, title
         self._began = monotonic()
-        self._say(f"{self._step}. {title}")
+        self._say(Title(f"{self._step}. {title}"))
 
     def _finish_step(self) -> None:
         if self._step and self._say_time is not None:
@@ -126,8 +147,8 @@ class Loop:
 
     def _build_plain(self) -> None:
         is_recorded = not self._wanted.only_recorded
-        self._next("Build what is to be recorded" if is_recorded else "Build without a profile")
         self._work.begin()
+        self._next("Build what is to be recorded" if is_recorded else "Build without a profile")
         try:
             self._build_marked()
         except NoProbesError as error:
@@ -170,7 +191,7 @@ class Loop:
         if not self._work.plain.exists():
             title = "Build plainly, to compare with"
             if self._step:
-                self._say(f"   {title}:")
+                self._say(Detail(f"   {title}:"))
             else:
                 self._next(title)
             self._build(base_flags(self._wanted))
@@ -383,11 +404,11 @@ class Loop:
             self._next("Convert for BOLT")
             self._trainer.make(recording, FdataOutput(self._work.fdata))
         self._next("Optimise after the link")
-        self._say(f"   {shlex.join(self._bolt_command(tool))}")
+        self._say(CommandLine(f"   {shlex.join(self._bolt_command(tool))}"))
         profile = stored or self._work.fdata
         said = bolt(tool, self.binary, profile, self._work.laid_out, infers=stored is not None)
         for line in profiled(said) if stored is not None else ():
-            self._say(f"   {line}")
+            self._say(Detail(f"   {line}"))
 
     def _bolt_command(self, tool: str) -> list[str]:
         stored = self.options.bolt_profile
@@ -429,7 +450,7 @@ class Loop:
         if text is None:
             self._say("   Not measured: there is no command (see --measure).")
             return []
-        self._say(f"   {text}")
+        self._say(CommandLine(f"   {text}"))
         return measure(
             [
                 candidate_of(

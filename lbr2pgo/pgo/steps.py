@@ -18,6 +18,26 @@ from lbr2pgo.profiles.llvm_tools import llvm_tools
 from lbr2pgo.support.errors import InputError
 
 Say = Callable[[str], None]
+
+
+class Title(str):
+    """What is said when a step begins."""
+
+    __slots__ = ()
+
+
+class Detail(str):
+    """What is said of a step for those who want to know more than what came of it."""
+
+    __slots__ = ()
+
+
+class CommandLine(Detail):
+    """A command of a step, which runs by itself."""
+
+    __slots__ = ()
+
+
 """Takes a line for the user."""
 
 
@@ -90,7 +110,8 @@ def run_build(
     command = way.command(command, flags)
     words = [f"{name}={shlex.quote(value)}" for name, value in settings.items()]
     is_whole = not words or not _SEVERAL.search(command)
-    say(f"   {' '.join((*words, command if is_whole else shlex.join(('sh', '-c', command))))}")
+    whole = command if is_whole else shlex.join(("sh", "-c", command))
+    say(CommandLine(f"   {' '.join((*words, whole))}"))
     code, printed = _run_logged(command, {**os.environ, **settings}, log)
     if code:
         _refuse_unsupported(printed, log)
@@ -145,7 +166,7 @@ def _other_compiler() -> str:
 
 def place(build: Path, binary: Path, say: Say) -> None:
     """Let a build be in the binary's place, for the command that is said next."""
-    say(f"   {shlex.join(('cp', str(build), str(binary)))}")
+    say(CommandLine(f"   {shlex.join(('cp', str(build), str(binary)))}"))
     put(build, binary)
 
 

@@ -13,7 +13,7 @@ from lbr2pgo.fleet.merge import MergeOptions, merge_files
 from lbr2pgo.pgo.counters import count, merge_counts
 from lbr2pgo.pgo.flags import afdo_version
 from lbr2pgo.pgo.loop_options import LoopOptions
-from lbr2pgo.pgo.steps import Say, place
+from lbr2pgo.pgo.steps import CommandLine, Say, place
 from lbr2pgo.pgo.training import (
     Training,
     exact_beside,
@@ -135,7 +135,8 @@ class Trainer:
             parts.append(recording.with_suffix(profile.suffix) if len(recorded) > 1 else profile)
             self.make(recording, self._output(parts[-1]))
         if len(parts) > 1:
-            self._say(f"   {shlex.join(('lbr2pgo', 'merge', '-o', *map(str, (profile, *parts))))}")
+            words = ("lbr2pgo", "merge", "-o", *map(str, (profile, *parts)))
+            self._say(CommandLine(f"   {shlex.join(words)}"))
             merge_files(MergeOptions(tuple(parts), profile))
 
     def _place(self, build: Path) -> None:

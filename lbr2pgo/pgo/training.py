@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.model.doubts import parted
-from lbr2pgo.pgo.steps import Say, command_words
+from lbr2pgo.pgo.steps import CommandLine, Detail, Say, command_words
 from lbr2pgo.profiles.base import Output
 from lbr2pgo.profiles.llvm.density import ENOUGH
 from lbr2pgo.record.emulation import DEFAULT_PERIOD
@@ -110,9 +110,9 @@ def record(
     given = (*emulate, *chains, *period, *exact, "-o", str(output))
     words = ("lbr2pgo", "record", *given, "--", *options.command)
     source = () if training.input is None else ("<", shlex.quote(str(training.input)))
-    say(f"   {' '.join((shlex.join(words), *source))}")
+    say(CommandLine(f"   {' '.join((shlex.join(words), *source))}"))
     recorder = "perf" if choice.hardware else "the software LBR"
-    say(f"   with {recorder}: {choice.reason}")
+    say(Detail(f"   with {recorder}: {choice.reason}"))
     if choice.hardware:
         code = record_hardware(machine, options, watch=watch)
     else:
@@ -160,10 +160,11 @@ def make_profiles(
     files = map(str, inputs)
     asked = (word for output in outputs for word in output.words())
     command = ["lbr2pgo", "convert", *files, "--binary", str(binary), *asked]
-    say(f"   {shlex.join(command)}")
+    say(CommandLine(f"   {shlex.join(command)}"))
     done = convert(ConvertOptions(tuple(inputs), binary, outputs=tuple(outputs)))
     samples = done.tallies.get("samples_read")
-    say("   every branch of the run" if samples is None else f"   {counted(samples, 'sample')}")
+    what = "every branch of the run" if samples is None else counted(samples, "sample")
+    say(Detail(f"   {what}"))
     doubts, notes = parted(done.notes)
     for doubt in doubts:
         say(f"   Warning: {doubt}")

@@ -118,6 +118,11 @@ class Workplace:
         return self.file("build.log")
 
     @property
+    def commands(self) -> Path:
+        """What steps have run, a script."""
+        return self.file("commands.sh")
+
+    @property
     def compilers(self) -> Path:
         """A folder of compilers that add flags, if a build needs it."""
         return self.file("compilers")
@@ -132,7 +137,7 @@ class Workplace:
         self.directory.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(self.compilers, ignore_errors=True)
         made = self.plain, self.marked, self.training, self.rebuilt, self.propelled, self.laid_out
-        for path in (*made, self.log):
+        for path in (*made, self.log, self.commands):
             path.unlink(missing_ok=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -26,8 +27,9 @@ def test_a_program_is_built_trained_rebuilt_and_measured(command):
         "--train", "./app 2", "--measure", "./app 3", "-c", "1009", "--runs", "0",
     )  # fmt: skip
     assert answer.code == 0
-    titles = [line for line in answer.err.splitlines() if line[:1].isdigit()]
-    assert titles == [
+    lines = answer.err.splitlines()
+    steps = [line.partition(":") for line in lines if line[:1].isdigit()]
+    assert [title for title, _, _ in steps] == [
         "1. Build without a profile", "2. Build what is to be recorded", "3. Train",
         "4. Convert for the compiler", "5. Build with the profile", "6. Measure",
     ]  # fmt: skip
@@ -37,8 +39,14 @@ def test_a_program_is_built_trained_rebuilt_and_measured(command):
     assert "Measured on: ./app 3\n" in answer.out
     assert "Ship app." in answer.out
     assert "samples for each location of hot functions" in answer.err
-    assert "-fprofile-sample-use=" in answer.err
-    assert answer.err.endswith("Builds are logged in app.lbr2pgo/app.build.log.\n")
+    assert all(re.match(r" [0-9.]+ s(, about .* left)?$", took) for _, _, took in steps)
+    assert all("left" in took for _, _, took in steps[2:-1])
+    others = [line for line in lines if not line[:1].isdigit()]
+    assert [line for line in others if not line.startswith(("   Note: ", "   Too few"))] == [
+        "Builds are logged in app.lbr2pgo/app.build.log; all commands are in "
+        "app.lbr2pgo/app.commands.sh."
+    ]
+    assert "-fprofile-sample-use=" in Path("app.lbr2pgo/app.commands.sh").read_text()
     profile = Path("app.lbr2pgo/app.prof").read_text()
     assert "!CFGChecksum" in profile
     assert "!Attributes" in profile
@@ -78,7 +86,7 @@ def test_contexts_are_told_where_nothing_else_is_asked_for(words, has_contexts):
 def test_what_is_recorded_is_the_users_choice(command, words, flags):
     answer = command(
         "pgo", "--build", f"$CC $CFLAGS {SOURCE} -o app $LDFLAGS", "--binary", "app",
-        "--train", "./app 1", "--to-step", "training-build", *words,
+        "--train", "./app 1", "--to-step", "training-build", "--verbose", *words,
     )  # fmt: skip
     assert answer.code == 0
     built = [line for line in answer.err.splitlines() if "CFLAGS=" in line]
@@ -116,6 +124,9 @@ def test_a_build_that_fails_ends_it_with_what_the_compiler_lacks(command, tool, 
     assert answer.code == 2
     assert ": gcc does not know -fdebug-info-for-profiling" in answer.err
     assert "CC=clang-22 CXX=clang++-22" in answer.err
+    step, ran = answer.err.splitlines()[-4:-2]
+    assert step == "1. Build without a profile: failed"
+    assert ran.startswith("   CFLAGS=")
 
 
 def test_without_a_training_command_it_says_what_to_give(command):

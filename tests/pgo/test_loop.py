@@ -47,7 +47,8 @@ def test_the_whole_loop_says_each_step_and_measures_each_build(
     plain, rebuilt, _ = (each.counted.totals for each in measured)
     assert rebuilt.taken < plain.taken
     made = {path.name for path in Path("work").iterdir()}
-    endings = ("before", "perf.data", "prof", "after", "bolt.perf.data", "fdata", "build.log")
+    endings = ("before", "perf.data", "prof", "after", "bolt.perf.data", "fdata", "build.log",
+               "commands.sh")  # fmt: skip
     assert made == {f"app.{ending}" for ending in endings}
     assert {path.name for path in Path().iterdir()} == {"interp.c", "app", "app.bolt", "work"}
 
@@ -58,6 +59,8 @@ def test_each_command_that_is_said_runs_by_itself(loop: MakeLoop, said: list[str
     functions = held(Path("work/app.prof")).functions.keys()
     commands = [line for line in said if line.startswith(("   CFLAGS=", "   cp ", "   lbr2pgo "))]
     assert len(commands) == 7
+    script = Path("work/app.commands.sh").read_text().splitlines()
+    assert [line for line in script if line[0] != "#"] == [each.strip() for each in commands]
     for name in ("app", "work/app.perf.data", "work/app.prof"):
         Path(name).unlink()
     for command in commands:
