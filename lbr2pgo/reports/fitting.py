@@ -100,10 +100,13 @@ def _spare(table: Table, constant: dict[int, str]) -> list[int]:
         if column.priority > FIGURE or (i in constant and column.kind.is_name)
     ]
 
+    has_lines = any(column.kind is Unit.LOCATION for column in table.columns)
+
     def order(i: int) -> tuple[bool, int, bool, bool, int]:
         column = table.columns[i]
-        kind = column.kind
-        return i in constant, column.priority, not kind.is_name, kind is Unit.ADDRESS, i
+        is_address = column.kind is Unit.ADDRESS
+        is_place = column.kind.is_name or (is_address and not has_lines)  # that tells rows apart
+        return i in constant, column.priority, not is_place, is_address, i
 
     return sorted(may_go, key=order)
 

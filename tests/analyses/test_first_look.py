@@ -37,3 +37,14 @@ def test_there_are_three_and_all_have_rows(name: str) -> None:
     assert len(set(chosen)) == 4
     assert all(rows[name] for name in chosen)
     assert first_look(evidence, []) == ("hot-functions",)
+
+
+def test_a_table_of_no_mispredictions_is_no_first_look() -> None:
+    evidence, tables = made(ReportOptions((RECORDING,), PIE, libraries=False))
+    perfect = [
+        replace(table, placed_rows=()) if table.name == "mispredictions-summary" else table
+        for table in tables
+    ]
+    few = [t for t in perfect if t.name in ("hot-functions", "mispredictions", "hot-branches")]
+    assert first_look(evidence, few) == ("hot-functions", "hot-branches")
+    assert "mispredictions" in first_look(evidence, [*few, *tables])

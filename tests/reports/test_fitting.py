@@ -61,3 +61,18 @@ def test_names_are_wide_before_details_are_shown() -> None:
     )  # fmt: skip
     fit = fitted(wide, 45)
     assert fit.widths[0] >= 28
+
+
+@pytest.mark.parametrize("has_lines", [True, False])
+def test_an_address_stays_where_no_source_line_tells_rows_apart(has_lines: bool) -> None:
+    line = (Column("line", "source line", Unit.LOCATION, FIGURE),) if has_lines else ()
+    columns = (
+        FUNCTION, *line, Column("address", "address", Unit.ADDRESS, DETAIL),
+        *table(priorities=(DETAIL, DETAIL)).columns,
+    )  # fmt: skip
+    rows = [
+        (f"f{i}", *([f"a.c:{i}"] if has_lines else []), 0x4000 + i, 10**9 + i, 10**9 + i)
+        for i in range(3)
+    ]
+    fit = fitted(Table("x", "X", columns, tuple(rows)), 42 if has_lines else 30)
+    assert ([c.name for c in columns].index("address") in fit.widths) is not has_lines
