@@ -30,8 +30,8 @@ NOT_HERE: dict[str, set[str]] = {
     # Rings and samples as they might be, for the docs.
     "accuracy": {"curves"},
     "measure": set(),
-    # For ever, in a browser, or not at all.
-    "record": {"continuous", "every", "keep", "open", "dry_run"},
+    # For ever, in a browser, or not at all; and what is done with the file afterwards.
+    "record": {"continuous", "every", "keep", "open", "dry_run", "keep_binary"},
 }
 """Options of each command that its call does not have."""
 CALLS = {
