@@ -1,8 +1,7 @@
 """Which columns of a table fit a terminal, how wide each is, and what of its cells is shown.
 
-Where there is no room for all, columns go that are the same in each row, then others by their
-priority: addresses first, then other numbers, the last ones first, then names. Numbers are whole or
-absent; names are shortened.
+Where there is no room for all, columns go (`values.spare`). Numbers are whole or absent; names are
+shortened.
 """
 
 from __future__ import annotations
@@ -12,9 +11,9 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len, set_cell_size
 
-from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit, Value, written
+from lbr2pgo.analyses.table import Column, Table, Unit, Value, written
 from lbr2pgo.program.demangle import without_unique_suffix
-from lbr2pgo.reports.values import shortened
+from lbr2pgo.reports.values import shortened, spare
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.printable import printable
 
@@ -70,9 +69,9 @@ def fitted(table: Table, available: int) -> Fitted:
     }
     for least_name in _LEAST_NAMES:
         shown, least = list(range(len(table.columns))), _least(table, cells, least_name)
-        spare = _spare(table, constant)
-        while _taken(least, shown) > available and spare:
-            shown.remove(spare.pop())
+        may_go = spare(table.columns, constant)
+        while _taken(least, shown) > available and may_go:
+            shown.remove(may_go.pop())
         if _taken(least, shown) <= available:
             break
     widths = _grown(table, cells, {i: least[i] for i in shown}, available)
@@ -90,25 +89,6 @@ def cut(column: Column, text: str, width: int) -> str:
     if cell_len(text) <= width:
         return text
     return set_cell_size(text, width - 1).rstrip() + "…"
-
-
-def _spare(table: Table, constant: dict[int, str]) -> list[int]:
-    """Columns that may go, the first one to go last."""
-    may_go = [
-        i
-        for i, column in enumerate(table.columns)
-        if column.priority > FIGURE or (i in constant and column.kind.is_name)
-    ]
-
-    has_lines = any(column.kind is Unit.LOCATION for column in table.columns)
-
-    def order(i: int) -> tuple[bool, int, bool, bool, int]:
-        column = table.columns[i]
-        is_address = column.kind is Unit.ADDRESS
-        is_place = column.kind.is_name or (is_address and not has_lines)  # that tells rows apart
-        return i in constant, column.priority, not is_place, is_address, i
-
-    return sorted(may_go, key=order)
 
 
 def _taken(widths: dict[int, int], columns: Sequence[int]) -> int:

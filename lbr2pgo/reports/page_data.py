@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from lbr2pgo.analyses.table import NUMBERS, Column, Table, Unit, Value, written
+from lbr2pgo.program.demangle import without_unique_suffix
+from lbr2pgo.reports.values import spare
 from lbr2pgo.support.printable import printable
 
 Json = dict[str, object]
@@ -43,11 +45,11 @@ class PageTexts:
 
 def table_data(table: Table, texts: PageTexts) -> Json:
     """A table as its columns and rows."""
-    title = texts.number(table.title)
-    columns = (
-        _values(column, values, texts)
-        for column, values in zip(table.columns, zip(*table.placed_rows, strict=True), strict=False)
-    )
+    title = texts.number(without_unique_suffix(table.title))
+    columns = [*zip(*table.placed_rows, strict=True)]
+    constant = {i for i, values in enumerate(columns) if len(values) > 1 == len(set(values))}
+    may_go = {column: 1 + n for n, column in enumerate(spare(table.columns, constant))}
+    shown = (_values(*each, texts) for each in zip(table.columns, columns, strict=False))
     return {
         "name": table.name,
         "title": title,
@@ -57,10 +59,11 @@ def table_data(table: Table, texts: PageTexts) -> Json:
                 "title": column.title,
                 "unit": str(column.kind),
                 "digits": NUMBERS[column.kind].digits if column.kind in NUMBERS else None,
+                "spare": may_go.get(i, 0),
             }
-            for column in table.columns
+            for i, column in enumerate(table.columns)
         ],
-        "rows": [*map(list, zip(*columns, strict=True))],
+        "rows": [*map(list, zip(*shown, strict=True))],
         "found": table.found,
         "notes": [texts.number(note) for note in table.notes],
     }

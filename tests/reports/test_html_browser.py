@@ -16,7 +16,7 @@ import pytest
 from builders.pages import flame_report, hostile_report, toy_report
 from builders.recordings import PIE, RECORDING, TESTBINS
 
-from lbr2pgo.analyses.table import Column, Table, Unit
+from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit
 from lbr2pgo.cli.view import serving
 from lbr2pgo.reports import html
 from lbr2pgo.reports.build import ReportOptions, make_report
@@ -34,6 +34,9 @@ OPTIONS = (
 NARROW, USUAL, WIDE = (
     {"width": width, "height": height} for width, height in ((400, 800), (1280, 800), (1920, 1000))
 )
+
+
+SAID_ONCE = " (simulated)"
 
 
 class Browser:
@@ -249,6 +252,22 @@ def test_tables_sort_by_value_and_by_keyboard_and_lead_to_code(
     page.keyboard.press("Enter")
     page.keyboard.press("Enter")
     assert cells(page, 1) == [f"{count:,}" for count in counts]
+
+
+@pytest.mark.parametrize("name", ["mispredictions", "latency", "hyperblocks", "hot-branches"])
+def test_a_table_shows_what_it_is_about_and_tells_of_its_first_row(
+    browser: Browser, recorded: Report, name: str
+) -> None:
+    page, table = browser.open(recorded, f"#t-{name}"), recorded.table(name)
+    assert table is not None
+    functions = [c.name for c in table.columns if c.kind is Unit.FUNCTION]
+    about = page.locator("#about-body")
+    playwright.expect(about).to_contain_text(str(table.column(functions[0])[0]))
+    seen = page.locator("#view section:not([hidden]) .tabulator-col:visible").all_inner_texts()
+    wanted = [column.title for column in table.columns if column.priority is FIGURE]
+    assert {title.strip() for title in seen} >= {title.removesuffix(SAID_ONCE) for title in wanted}
+    page.evaluate("location.hash = 'quality'")
+    playwright.expect(about).to_contain_text("Select a function")
 
 
 def test_tables_filter_and_say_how_much_there_is(browser: Browser, recorded: Report) -> None:

@@ -1,7 +1,7 @@
 "use strict";
 // Beside the code and tables: all that is known of what is selected.
 
-const about = document.getElementById("about-body");
+const about = document.getElementById("about-body"), hint = about.firstElementChild;
 const tell = (title, ...parts) => about.replaceChildren(make("h3", {}, title), ...parts.flat().filter(Boolean));
 const within = (low, high) => (low == null ? "" : ` (${percent(low)} to ${percent(high)})`);
 

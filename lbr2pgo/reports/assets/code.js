@@ -257,7 +257,7 @@ class CodeView {
       taken == null ? null : make("span", { class: "chip" }, `taken ${percent(taken / (taken + past))}`),
       wrong ? make("span", { class: "chip miss" }, `missed ${percent(wrong / (right + wrong))}`) : null,
       target && !own ? make(
-        "span", { class: "chip" }, "→ ", link(target.address && placeOf(target.address), shortened(target.name, 28), { tabindex: -1 }),
+        "span", { class: "chip" }, "→ ", link(target.address && placeOf(target.address), target.name, { tabindex: -1 }),
         branch.targets.length > 1 ? ` +${branch.targets.length - 1}` : "",
       ) : null,
     ];

@@ -31,12 +31,6 @@ function shown(column, value) {
   return grouped(value, Number.isInteger(value) && column.unit !== "rate" ? 0 : column.digits);
 }
 
-// A name with its middle left out where it is too long: names differ at both ends.
-function shortened(name, longest) {
-  if (name.length <= longest) return name;
-  const head = Math.floor(longest / 2);
-  return `${name.slice(0, head)}…${name.slice(name.length - (longest - head - 1))}`;
-}
 // A class of colour for a part of the largest count; a root, as counts spread widely.
 const heat = (part) => `h${Math.round(9 * Math.sqrt(Math.min(1, part || 0)))}`;
 

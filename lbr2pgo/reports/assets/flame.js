@@ -133,14 +133,12 @@ function buildCallTree(place, select) {
     titleFormatter: () => button(title, () => {}),
     formatter: (cell) => make("span", {}, bar(cell.getValue() / whole), ` ${percent(cell.getValue() / whole)}`),
   });
-  const made = new Tabulator(drawn, {
-    data: [row(treeOf(flame))], dataTree: true, dataTreeStartExpanded: (_, level) => level < 2, layout: "fitColumns", height: "100%", selectableRows: 1, index: "id",
+  const { table: made } = tabulator(drawn, "Call tree", {
+    data: [row(treeOf(flame))], dataTree: true, dataTreeStartExpanded: (_, level) => level < 2,
     columns: [
       { title: "function", field: "name", minWidth: 160, titleFormatter: () => button("function", () => {}), formatter: (cell) => { const found = functions.byName.get(cell.getValue()); return make("span", {}, link(found && `f-${found.start}`, cell.getValue(), { tabindex: -1 })); } },
       part("value", "total"), part("own", "own"),
     ],
   });
-  made.on("tableBuilt", () => named(made, drawn, "Call tree"));
   made.on("rowSelected", (selected) => { const { name, value, own } = selected.getData(); select(name, [[flame.unit, grouped(value)], ["own", grouped(own)]]); });
-  byKeyboard(made, drawn);
 }

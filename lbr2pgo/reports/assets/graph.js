@@ -34,7 +34,7 @@ function buildGraph(code, place, chain) {
   const ran = code.blocks.filter((block) => block.count);
   const kept = [...ran].sort((a, b) => b.count - a.count).slice(0, MOST_BLOCKS);
   const blocks = kept.map((block) => ({ number: block.number, part: block.count / largest, place: `f-${code.start}/${code.address(block.start)}`,
-    label: [`${block.number}: ${grouped(block.count)}`, shortened(`${inFile(code.address(block.start))} ${block.code[0]?.line?.place ?? ""}`, 44)] }));
+    label: [`${block.number}: ${grouped(block.count)}`, `${inFile(code.address(block.start))} ${(block.code[0]?.line?.place ?? "").slice(-30)}`] }));
   const inside = new Set(kept.map((block) => block.number));
   const edges = code.edges.filter(([source, target]) => inside.has(source) && inside.has(target))
     .map(([source, target, kind, count, share]) => ({ source, target, kind, share: share ?? 0, label: share == null ? "" : percent(share), title: `${kind}: ${grouped(count)}` }));

@@ -7,7 +7,7 @@ let functionList = null, current = null; // the function that is open
 
 // What stands on which tab; a view is built when it is first opened.
 function catalogue() {
-  const tables = data.tables.map((table) => ({ name: `t-${table.name}`, tab: table.tab, title: text(table.title), build: (place) => buildTable(table, place, tellRow) }));
+  const tables = data.tables.map((table) => ({ name: `t-${table.name}`, tab: table.tab, title: text(table.title).replace(/, in .*/, ""), build: (place) => buildTable(table, place, tellRow) }));
   const some = (isThere, ...found) => (isThere ? found : []);
   return [
     { name: "overview", tab: "where", title: "Overview", build: (place) => { if (data.flames.length) buildFlame(place, tellFigures, false); } },
@@ -56,7 +56,9 @@ function openView(name, within) {
   const section = sectionOf(name), { build } = all.find((each) => each.name === name);
   show(name);
   if (build && !built.has(name)) built.set(name, build(section) ?? {});
-  if (within) built.get(name)?.filter?.(within);
+  const { filter, tell } = built.get(name) ?? {};
+  if (within) filter?.(within);
+  if (tell) tell(); else about.replaceChildren(hint);
 }
 
 const codes = new Map();
@@ -132,7 +134,7 @@ async function search() {
   const items = [];
   for await (const [place, label] of hits(words)) {
     if (searchBox.value.trim().toLowerCase() !== words) return;
-    items.push(make("li", {}, link(place, shortened(label, 110))));
+    items.push(make("li", {}, link(place, label)));
     if (items.length >= MOST) break;
   }
   found.replaceChildren(make("h2", {}, items.length ? `Found${items.length >= MOST ? `, the first ${MOST}` : ""}` : "Nothing found"), make("ul", {}, ...items));

@@ -1,43 +1,42 @@
 "use strict";
 // Tables, the list of functions and trees, all drawn by Tabulator: sorted, filtered, and only where they are seen.
 
-// A row is selected by the keyboard as by a click; Enter follows its first link.
-function byKeyboard(table, place) {
-  place.addEventListener("keydown", (event) => {
-    if (event.target.matches("input, select, button")) return;
-    if (event.target.matches(".tabulator-group") && event.key === "Enter") { event.target.click(); return; }
-    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15, Home: -Infinity, End: Infinity }[event.key];
-    const [selected] = table.getSelectedRows();
-    if (event.key === "Enter" && selected) { (selected.getElement().querySelector(".location a") ?? selected.getElement().querySelector("a"))?.click(); event.preventDefault(); return; }
-    if (["ArrowRight", "ArrowLeft"].includes(event.key) && selected?.treeToggle) {
-      if (event.key === "ArrowRight") selected.treeExpand(); else selected.treeCollapse();
-      event.preventDefault();
-      return;
-    }
-    if (step == null) return;
-    event.preventDefault();
-    const rows = table.getRows("display").filter((row) => row.select);
-    if (!rows.length) return;
-    const next = rows[Math.max(0, Math.min(rows.length - 1, selected ? rows.indexOf(selected) + step : 0))];
-    table.deselectRow();
-    next.select();
-    table.scrollToRow(next, "nearest", false).catch(() => {});
+// A table that the keyboard goes through as a click does; Enter follows a row's first link. Tabulator gives no names,
+// and no keys to its groups.
+function tabulator(place, title, options) {
+  const table = new Tabulator(place, { layout: "fitColumns", height: "100%", index: "id", placeholder: "Nothing found.", selectableRows: "highlight", ...options });
+  const choose = (row) => { table.deselectRow(); row?.select(); };
+  table.on("rowClick", (_, row) => choose(row));
+  table.on("tableBuilt", () => {
+    place.setAttribute("aria-label", title);
+    place.querySelector(".tabulator-tableholder").setAttribute("role", "rowgroup");
+    place.querySelector(".tabulator-table").setAttribute("role", "presentation");
   });
-}
-// Names and roles that Tabulator doesn't give; its groups are folded by the keyboard, too.
-function named(table, place, title) {
-  place.setAttribute("aria-label", title);
-  place.querySelector(".tabulator-tableholder").setAttribute("role", "rowgroup");
-  place.querySelector(".tabulator-table").setAttribute("role", "presentation");
-  const mark = () => place.querySelectorAll(".tabulator-group").forEach((group) => fill(group, { role: "row", tabindex: 0 }, []));
-  mark();
-  table.on("renderComplete", mark);
+  table.on("renderComplete", () => place.querySelectorAll(".tabulator-group").forEach((group) => fill(group, { role: "row", tabindex: 0 }, [])));
+  place.addEventListener("keydown", (event) => {
+    const { key, target } = event, [selected] = table.getSelectedRows();
+    if (target.matches("input, select, button")) return;
+    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15, Home: -Infinity, End: Infinity }[key];
+    if (key === "Enter" && target.matches(".tabulator-group")) target.click();
+    else if (key === "Enter" && selected) (selected.getElement().querySelector(".location a") ?? selected.getElement().querySelector("a"))?.click();
+    else if (key === "ArrowRight" && selected?.treeToggle) selected.treeExpand();
+    else if (key === "ArrowLeft" && selected?.treeToggle) selected.treeCollapse();
+    else if (step != null) {
+      const rows = table.getRows("display").filter((row) => row.select);
+      const next = rows[Math.max(0, Math.min(rows.length - 1, selected ? rows.indexOf(selected) + step : 0))];
+      choose(next);
+      if (next) table.scrollToRow(next, "nearest", false).catch(() => {});
+    } else return;
+    event.preventDefault();
+  });
+  const built = new Promise((resolve) => { table.on("tableBuilt", resolve); });
+  return { table, built, choose };
 }
 
 const WIDTH = 7.3, PADDING = 22; // of a character and a cell, in pixels
 const SORTERS = { address: (a, b) => (BigInt(text(a) || 0) < BigInt(text(b) || 0) ? -1 : 1), number: (a, b) => (a ?? -1) - (b ?? -1), name: (a, b) => text(a).localeCompare(text(b)) };
 
-// Names stay, of numbers the first; what has no room is told beside the row.
+// What has no room is told beside the row.
 function columnsOf(table) {
   const depth = table.columns.findIndex((column) => column.name === "depth");
   // A source line leads to the instruction that it is told of.
@@ -51,7 +50,7 @@ function columnsOf(table) {
     return {
       title: column.title, field: String(i), sorter: SORTERS[kind], headerSortStartingDir: kind === "number" ? "desc" : "asc",
       hozAlign: kind === "number" ? "right" : "left", cssClass: `${kind} ${column.unit}`, minWidth: width, widthGrow: isName ? Math.min(longest, 60) : 0.2,
-      responsive: i === 0 && isNumber(column) || isName && column.name !== "file" ? 0 : i + (isNumber(column) ? 0 : 100),
+      responsive: column.spare,
       visible: !["chain", "instructions", "depth"].includes(column.name) || column.unit === "count",
       titleFormatter: () => button(column.title, () => {}),
       formatter: (cell) => {
@@ -73,11 +72,7 @@ function buildTable(table, place, select) {
   const count = make("span", { class: "faint", "aria-live": "polite" });
   const drawn = make("div", { class: "table" });
   place.append(make("div", { class: "tools" }, make("h2", {}, title), search, count), drawn, notes(table.notes.map(text)));
-  const made = new Tabulator(drawn, {
-    data: records(table), columns: columnsOf(table), layout: "fitColumns", responsiveLayout: "hide", height: "100%",
-    selectableRows: 1, placeholder: "Nothing found.", index: "id",
-  });
-  made.on("tableBuilt", () => named(made, drawn, title));
+  const { table: made, built, choose } = tabulator(drawn, title, { data: records(table), columns: columnsOf(table), responsiveLayout: "hide" });
   made.on("rowSelected", (row) => select(table, row.getData()));
   made.on("dataFiltered", (_, rows) => {
     const cut = table.found > table.rows.length ? `, the first of ${grouped(table.found)}` : "";
@@ -85,8 +80,10 @@ function buildTable(table, place, select) {
   });
   const filter = (words) => { search.value = words; if (words) made.setFilter(contains(table, words.toLowerCase())); else made.clearFilter(true); };
   search.addEventListener("input", () => filter(search.value));
-  byKeyboard(made, drawn);
-  return { filter: (words) => (made.initialized ? filter(words) : made.on("tableBuilt", () => filter(words))) };
+  return {
+    filter: (words) => built.then(() => filter(words)),
+    tell: () => built.then(() => choose(made.getSelectedRows()[0] ?? made.getRows("display")[0])),
+  };
 }
 
 // All functions: own image first, those of libraries folded.
@@ -99,22 +96,19 @@ function buildFunctionList(place, measure, search) {
   const name = columns.findIndex((column) => column.name === "function");
   const formatter = (cell) => {
     const { owner } = cell.getData(), share = owner.row[Number(measure.value)];
-    return make(
-      "span", { class: "entry", title: owner.name },
-      link(`f-${owner.start}`, owner.name.replaceAll("(anonymous namespace)::", ""), { tabindex: -1 }), bar(share),
-      make("span", { class: "share" }, share == null ? "" : percent(share)),
-    );
+    const made = make("span", { class: "entry", title: owner.name }, link(`f-${owner.start}`, owner.name.replaceAll("(anonymous namespace)::", ""), { tabindex: -1 }), make("span", { class: "share" }, share == null ? "" : percent(share)));
+    made.style.setProperty("--part", percent(share || 0));
+    return made;
   };
-  const made = new Tabulator(place, {
+  const { table: made, built, choose } = tabulator(place, "Functions", {
     data: functions.rows.map((owner) => ({ id: owner.start, owner, file: owner.file === own ? "" : owner.file })),
     columns: [{ title: "function", field: "id", formatter, sorter: (_, __, a, b) => (a.getData().owner.row[Number(measure.value)] ?? -1) - (b.getData().owner.row[Number(measure.value)] ?? -1) }],
-    layout: "fitColumns", headerVisible: false, height: "100%", selectableRows: 1, index: "id", placeholder: "Nothing found.",
+    headerVisible: false,
     ...(files.size > 1 ? {
       groupBy: "file", groupStartOpen: (file) => file === "", groupValues: [["", ...[...files].filter((file) => file !== own)]],
       groupToggleElement: "header", groupHeader: (file, count) => make("span", { role: "gridcell" }, `${file || own} `, make("small", {}, grouped(count))),
     } : {}),
   });
-  const built = new Promise((resolve) => { made.on("tableBuilt", () => { named(made, place, "Functions"); resolve(); }); });
   const sort = () => { made.setSort("id", "desc"); made.redraw(true); };
   measure.addEventListener("change", sort);
   search.addEventListener("input", () => {
@@ -123,6 +117,5 @@ function buildFunctionList(place, measure, search) {
     if (files.size > 1) made.setGroupStartOpen(words ? true : (file) => file === "");
   });
   made.on("rowClick", (_, row) => { location.hash = `f-${row.getData().id}`; });
-  byKeyboard(made, place);
-  return { built, show: (start) => { made.deselectRow(); made.selectRow(start); } };
+  return { built, show: (start) => choose(made.getRow(start) || null) };
 }
