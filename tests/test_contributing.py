@@ -30,7 +30,7 @@ def copy(tmp_path: Path) -> Path:
     """The package, its docs and its tests, with the loops that are compiled already."""
     for name in ("lbr2pgo", "docs", "tests"):
         shutil.copytree(
-            ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "images")
+            ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("*.pyc.*", "images")
         )
     for name in ("testbins", "pyproject.toml", "README.md"):
         (tmp_path / name).symlink_to(ROOT / name)

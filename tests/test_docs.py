@@ -104,6 +104,8 @@ def test_a_link_that_leads_nowhere_ends_the_build(tmp_path: Path, run: Run) -> N
         if path.name not in ("build", "docs"):
             (tmp_path / path.name).symlink_to(path)
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    api = tmp_path / "docs" / "api.md"  # what it takes from the code is half of the time
+    api.write_text(re.sub(r"^:::.*\n", "", api.read_text(), flags=re.MULTILINE))
     with (tmp_path / "docs" / "ci.md").open("a") as page:
         page.write("\nSee [nothing](nothing.md).\n")
     done = run(sys.executable, "-m", "mkdocs", "build", "--strict", cwd=tmp_path, check=False)
