@@ -28,7 +28,7 @@ open(sys.argv[1], "w").write(json.dumps(told))
 @pytest.mark.parametrize("make", COSTLY, ids=lambda make: make.__name__)
 def test_a_small_file_costs_little(make: Callable[[Path], list[str]], tmp_path: Path) -> None:
     words = make(tmp_path / "perf.data")
-    assert sum(f.stat().st_size for f in tmp_path.iterdir()) < 10 << 20
+    assert sum(f.stat().st_size for f in tmp_path.iterdir()) < 30 << 20
     told = tmp_path / "told.json"
 
     def limit() -> None:

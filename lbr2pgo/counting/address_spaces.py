@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from functools import cached_property
 from heapq import heappop, heappush
@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lbr2pgo.model.address_space_events import Comm, Fork, Mmap, SpaceEvent
+from lbr2pgo.model.space_event_log import concerning
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.support.addresses import (
     LAST_ADDRESS,
@@ -164,6 +165,8 @@ class Others:
 
     pieces: Callable[[Mmap], Pieces] = lambda _: ()
     """What a mapping shows of them."""
+    shows: Callable[[Mmap], bool] = lambda _: False
+    """Whether it is of one of them, as `concerning` has to be told."""
     enough: frozenset[int] = frozenset()
     """Slots of those without which, or the image itself, a process is another program."""
     count: int = 0
@@ -178,7 +181,7 @@ class AddressSpaces:
 
     def __init__(
         self,
-        events: Iterable[SpaceEvent],
+        events: Sequence[SpaceEvent],
         layout: ImageLayout,
         shows: Callable[[Mmap], bool],
         others: Others | None = None,
@@ -193,7 +196,7 @@ class AddressSpaces:
         self._shows = shows
         self._is_fixed = False
         everywhere: list[Piece] = []
-        for event in events:
+        for event in concerning(events, self._shows_any):
             everywhere += self._apply(event)
         self._set(ANY_PID, 0, overlaid(everywhere))
         self._by_pid = self._timeline.by_pid()
@@ -237,6 +240,9 @@ class AddressSpaces:
             if space == len(self.pieces):
                 self.pieces.append(view)
         self._timeline.add(pid, time, space)
+
+    def _shows_any(self, event: Mmap) -> bool:
+        return self._shows(event) or self._others.shows(event)
 
     def _is_program(self, pieces: Pieces) -> bool:
         if not self._others.count:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from lbr2pgo.model.address_space_events import Mmap, SpaceEvent, is_windows_path
+from lbr2pgo.model.space_event_log import of_files
 from lbr2pgo.program.code.registry import by_uname
 from lbr2pgo.program.elf.layout import ImageLayout, Segment
 from lbr2pgo.support.dataclass import dataclass
@@ -117,7 +118,7 @@ def match_image(
     segments lie in memory as the binary's would is only likely to be it: its branches have to tell.
     Raises InputError if the file of that path or name had another build-id, or if there is none.
     """
-    mapped = mapped_build_ids(executable_mmaps(events), header_build_ids)
+    mapped = mapped_build_ids(executable_mmaps(of_files(events)), header_build_ids)
     wanted = build_id or layout.build_id
     if not mapped:
         return ImageMatch((), "as linked", "no mappings recorded: addresses taken as linked")
@@ -195,7 +196,7 @@ def not_mapped(
     layout: ImageLayout, events: Sequence[SpaceEvent], wanted: str | None, *, where: str
 ) -> InputError:
     """The error that no mapped file is the binary, whose build-id is `wanted`."""
-    mapped = sorted({mmap.path for mmap in executable_mmaps(events)})
+    mapped = sorted({mmap.path for mmap in executable_mmaps(of_files(events))})
     return InputError(
         f"no process in this recording mapped {layout.path}"
         + (f" (build-id {wanted})" if wanted else ""),

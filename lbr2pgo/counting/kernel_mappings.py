@@ -22,6 +22,7 @@ from lbr2pgo.counting.find_image import (
     of_build,
 )
 from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
+from lbr2pgo.model.space_event_log import of_files
 from lbr2pgo.program.elf.layout import MODULE, ImageLayout
 
 _KERNEL = re.compile(r"(?P<file>\[(?:guest\.)?kernel\.kallsyms(?:\.\d+)?\])(?P<symbol>.*)")
@@ -37,7 +38,7 @@ def match_kernel(
     build_id: str | None = None,
 ) -> ImageMatch:
     """As `match_image`, of a kernel or a module: by build-id, or by what it is called."""
-    shown = (mmap for mmap in executable_mmaps(events) if _may_show(mmap, layout))
+    shown = (mmap for mmap in executable_mmaps(of_files(events)) if _may_show(mmap, layout))
     mapped = mapped_build_ids(shown, header_build_ids, _file_of)
     wanted = build_id or layout.build_id
     found = of_build(mapped, wanted) or of_alike(mapped, "name", wanted, layout, where)

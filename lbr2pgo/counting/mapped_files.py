@@ -6,18 +6,18 @@ That a mapping goes away is not recorded: of overlapping ones between two `execv
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import field
+from array import array
 
 import numpy as np
 
 from lbr2pgo.counting._file_spans import FileSpans
 from lbr2pgo.counting.address_spaces import ANY_PID, Piece, overlaid, rows_by
-from lbr2pgo.model.address_space_events import KERNEL_PID, MEMORY, Comm, Fork, Mmap, SpaceEvent
+from lbr2pgo.model.address_space_events import KERNEL_PID, MEMORY
 from lbr2pgo.model.branch_stacks import BranchStacks
-from lbr2pgo.support.addresses import RuntimeAddresses
-from lbr2pgo.support.arrays import I64, U64
-from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.model.space_event_log import COMM, FORK, MMAP, SpaceEventLog
+from lbr2pgo.support.addresses import LAST_ADDRESS, RuntimeAddresses
+from lbr2pgo.support.arrays import I64, U64, Records
+from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import interval_of, last_at_or_below
 
 UNKNOWN, KERNEL = "[unknown]", "[kernel]"
@@ -25,49 +25,63 @@ _KERNEL_HALF = 1 << 63
 
 _MOST_MAPPINGS = 4096
 """Of a process that mapped more files than this, the first are forgotten."""
+_MOST_KEPT = 1 << 10
+"""Of what processes had mapped, between two batches."""
+_NONE = -1
+_BLOCK = 1 << 14
+"""Events that are taken out of their columns at a time."""
 
 
-@dataclass(slots=True)
-class _View:
-    """What a process had mapped from some time on; the pieces' biases are numbers of files."""
+class _Chains:
+    """Rows of numbers, each behind another one: many chains, which may have a beginning in common.
 
-    time: int
-    owner: int
-    pieces: list[Piece] = field(default_factory=list)
-    spans: tuple[U64, I64] | None = None
+    A million processes have what their parents mapped, and few of them are sampled.
+    """
 
-    def flat(self) -> tuple[U64, I64]:
-        """Spans (s, 2), and their files (s,)."""
-        if self.spans is None:
-            seen = overlaid(self.pieces[-_MOST_MAPPINGS:])
-            spans = np.array([(p.start, p.end) for p in seen], np.uint64).reshape(-1, 2)
-            self.spans = spans, np.array([p.bias for p in seen], np.int64)
-        return self.spans
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._numbers, self._before = array("Q"), array("q")
+
+    def behind(self, last: int, row: tuple[int, ...]) -> int:
+        """Put a row behind that of a number, or `_NONE`; returns its own number."""
+        self._numbers.extend(row)
+        self._before.append(last)
+        return len(self._before) - 1
+
+    def up_to(self, last: int, most: int) -> list[tuple[int, ...]]:
+        """A chain's rows, the first of too many left out."""
+        found, width = list[tuple[int, ...]](), self._width
+        while last != _NONE and len(found) < most:
+            found.append(tuple(self._numbers[width * last : width * (last + 1)]))
+            last = self._before[last]
+        return found[::-1]
 
 
 class MappedFiles:
     """Files by number, and where each process had them."""
 
-    def __init__(self, events: Iterable[SpaceEvent]) -> None:
+    def __init__(self, events: SpaceEventLog) -> None:
         """Replay the events."""
+        self._log = events
         self._numbers = {UNKNOWN: 0, KERNEL: 1}
-        self._everywhere, self._kernel = _View(0, ANY_PID), _View(0, KERNEL_PID)
-        self._latest: dict[int, _View] = {}
-        """Of each process; perhaps that of the one which it was forked from."""
-        self._earlier: dict[int, list[_View]] = {}
-        """Of processes that had others before."""
-        for event in events:
-            if isinstance(event, Mmap):
-                self._map(event)
-            elif isinstance(event, Fork) and event.pid != event.parent_pid:
-                self._fork(event)
-            elif isinstance(event, Comm) and event.is_exec:
-                self._begin(event.pid, event.time)
+        self._files: dict[int, int | None] = {}
+        """Of the log's texts, as far as they are mapped."""
+        self._mapped, self._replaced = _Chains(3), _Chains(2)
+        self._everywhere = self._kernel = _NONE
+        self._pids = distinct(events.rows["pid"])
+        self._latest = array("q", [_NONE]) * len(self._pids)
+        """Of each process, its last mapping."""
+        self._earlier = array("q", [_NONE]) * len(self._pids)
+        """Of each process, the last time that an execve replaced mappings."""
+        for first in range(0, len(events), _BLOCK):
+            self._replay(events.rows[first : first + _BLOCK])
+        self._spans: dict[int, tuple[U64, I64]] = {}
+        """Of what was mapped up to a mapping."""
 
     @property
     def present(self) -> bool:
         """Whether any file was recorded."""
-        return bool(self._everywhere.pieces)
+        return self._everywhere != _NONE
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -82,8 +96,8 @@ class MappedFiles:
         found = np.zeros(len(addresses), np.int64)
         is_kernel = addresses >= np.uint64(_KERNEL_HALF)
         found[is_kernel] = self._numbers[KERNEL]
-        for view, rows in ((self._everywhere, ~is_kernel), (self._kernel, is_kernel)):
-            spans, files = view.flat()
+        for last, rows in ((self._everywhere, ~is_kernel), (self._kernel, is_kernel)):
+            spans, files = self._spans_up_to(last)
             at = interval_of(spans[:, 0], spans[:, 1], addresses[rows])
             found[rows] = np.where(at < 0, found[rows], np.append(files, 0)[at])
         return found
@@ -98,56 +112,80 @@ class MappedFiles:
 
     def spans_of(self, batch: BranchStacks, spaces: I64, counts: U64) -> FileSpans:
         """What the samples of a batch that are counted had mapped; `counts` are added to."""
-        views = [self._kernel]
+        if len(self._spans) > _MOST_KEPT:
+            self._spans.clear()
+        lasts = [self._kernel]
         of_sample = np.zeros(len(batch), np.int64)
         for pid, rows in rows_by(np.where(spaces >= 0, batch.pid, KERNEL_PID)):
-            own = [self._everywhere] if pid == ANY_PID else self._views_of(pid)
-            starts = np.array([view.time for view in own], np.uint64)
-            place = last_at_or_below(starts, batch.time[rows])
-            of_sample[rows] = np.maximum(place, 0) + len(views)
-            views += own or [_View(0, pid)]
-        spans, files = zip(*(view.flat() for view in views), strict=True)
+            since, own = self._views_of(pid)
+            of_sample[rows] = last_at_or_below(since, batch.time[rows]) + len(lasts)
+            lasts += own
+        spans, files = zip(*map(self._spans_up_to, lasts), strict=True)
         offsets = np.cumsum([0, *map(len, files)], dtype=np.int64)
         return FileSpans(of_sample, offsets, np.concatenate(spans), np.concatenate(files), counts)
 
-    def _map(self, event: Mmap) -> None:
-        name = _name(event.path)
-        if name is None or not event.executable:
+    def _replay(self, rows: Records) -> None:
+        columns = ("kind", "flag", "time", "start", "length", "text")
+        number = np.searchsorted(self._pids, rows["pid"]).tolist()
+        parent = self._number_of(rows["other"]).tolist()
+        for own, other, kind, flag, time, start, length, text in zip(
+            number, parent, *(rows[name].tolist() for name in columns), strict=True
+        ):
+            if kind == MMAP and flag:
+                self._map(own, text, (start, min(start + length, LAST_ADDRESS)))
+            elif kind == FORK and own != other:
+                self._latest[own] = _NONE if other == _NONE else self._latest[other]
+                self._earlier[own] = _NONE
+            elif kind == COMM and flag and self._latest[own] != _NONE:
+                row = time, self._latest[own]
+                self._earlier[own] = self._replaced.behind(self._earlier[own], row)
+                self._latest[own] = _NONE
+
+    def _number_of(self, pids: I64) -> I64:
+        """Of processes; `_NONE` for those of which no event is."""
+        if not len(self._pids):
+            return np.full(len(pids), _NONE, np.int64)
+        row = np.minimum(np.searchsorted(self._pids, pids), len(self._pids) - 1)
+        return np.where(self._pids[row] == pids, row, _NONE)
+
+    def _map(self, own: int, text: int, where: tuple[int, int]) -> None:
+        file = self._file(text)
+        if file is None:
             return
-        number = self._numbers.setdefault(name, len(self._numbers))
-        piece = Piece(event.start, event.end, number)
-        self._everywhere.pieces.append(piece)
-        if event.pid == KERNEL_PID:
-            self._kernel.pieces.append(piece)
+        row = *where, file
+        self._everywhere = self._mapped.behind(self._everywhere, row)
+        if self._pids[own] == KERNEL_PID:
+            self._kernel = self._mapped.behind(self._kernel, row)
         else:
-            self._own_view(event.pid, event.time).pieces.append(piece)
+            self._latest[own] = self._mapped.behind(self._latest[own], row)
 
-    def _views_of(self, pid: int) -> list[_View]:
-        latest = self._latest.get(pid)
-        return [] if latest is None else [*self._earlier.get(pid, ()), latest]
+    def _file(self, text: int) -> int | None:
+        """Its number; None for memory that has no name."""
+        if text not in self._files:
+            name = _name(self._log.text(text))
+            self._files[text] = (
+                None if name is None else self._numbers.setdefault(name, len(self._numbers))
+            )
+        return self._files[text]
 
-    def _fork(self, event: Fork) -> None:
-        self._earlier.pop(event.pid, None)
-        inherited = self._latest.get(event.parent_pid)
-        if inherited is not None:
-            self._latest[event.pid] = inherited
-        else:
-            self._latest.pop(event.pid, None)
+    def _views_of(self, pid: int) -> tuple[U64, list[int]]:
+        """From when on (v,) which mapping was the last of a process, at least one."""
+        if pid == ANY_PID:
+            return np.zeros(1, np.uint64), [self._everywhere]
+        (own,) = self._number_of(np.array([pid])).tolist()
+        if own == _NONE:
+            return np.zeros(1, np.uint64), [_NONE]
+        replaced = self._replaced.up_to(self._earlier[own], _MOST_MAPPINGS)
+        since = [0, *(time for time, _ in replaced)]
+        return np.array(since, np.uint64), [*(last for _, last in replaced), self._latest[own]]
 
-    def _begin(self, pid: int, time: int) -> _View:
-        """An empty view."""
-        before = self._latest.get(pid)
-        if before is not None:
-            self._earlier.setdefault(pid, []).append(before)
-        self._latest[pid] = _View(time, pid)
-        return self._latest[pid]
-
-    def _own_view(self, pid: int, time: int) -> _View:
-        """A process's last view; a copy if it was inherited."""
-        latest = self._latest.get(pid) or self._begin(pid, time)
-        if latest.owner != pid:
-            latest = self._latest[pid] = _View(latest.time, pid, list(latest.pieces))
-        return latest
+    def _spans_up_to(self, last: int) -> tuple[U64, I64]:
+        """What was mapped when a mapping was the last: spans (s, 2), and their files (s,)."""
+        if last not in self._spans:
+            seen = overlaid(list(map(Piece._make, self._mapped.up_to(last, _MOST_MAPPINGS))))
+            spans = np.array([(p.start, p.end) for p in seen], np.uint64).reshape(-1, 2)
+            self._spans[last] = spans, np.array([p.bias for p in seen], np.int64)
+        return self._spans[last]
 
 
 def _name(path: str) -> str | None:

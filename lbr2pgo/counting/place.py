@@ -22,7 +22,7 @@ from lbr2pgo.counting.kernel_mappings import kernel_pieces, match_kernel
 from lbr2pgo.counting.made_code import with_made_code
 from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
 from lbr2pgo.model.branch_stacks import BranchStacks
-from lbr2pgo.model.space_event_log import of_code
+from lbr2pgo.model.space_event_log import of_code, of_files
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import Addresses, StackSource, SymbolResolver
 from lbr2pgo.sources.code_addresses import are_code
@@ -118,7 +118,14 @@ def place_images(
         return match, (), spaces
     events = of_code(source.space_events())
     found = list(_matched(beside, events, source))
+    matches = tuple(other for _, other in found)
+    made = [mapping for each in beside for mapping in each.mappings]
+    every = with_made_code(events, made) if made else events
+    return match, matches, AddressSpaces(every, layout, match.shows, _others(found, len(made)))
 
+
+def _others(found: Sequence[tuple[Beside, ImageMatch]], made: int) -> Others:
+    """Of the images that a source knows, and so many mappings of made code."""
     by_path: dict[str, list[tuple[Beside, ImageMatch]]] = {}
     for each, other in found:
         for path in dict.fromkeys(other.paths):
@@ -130,20 +137,18 @@ def place_images(
                 return moved(pieces_of(event, each.layout), each.slot)
         return ()
 
+    def shows(event: Mmap) -> bool:
+        return any(other.shows(event) for _, other in by_path.get(event.path, ()))
+
     named = frozenset(each.slot for each, _ in found if each.is_named)
-    matches = tuple(other for _, other in found)
-    made = [mapping for each in beside for mapping in each.mappings]
-    others = Others(pieces, named, len(found) + len(made))
-    if made:
-        events = with_made_code(events, made)
-    return match, matches, AddressSpaces(events, layout, match.shows, others)
+    return Others(pieces, shows, named, len(found) + made)
 
 
 def _matched(
     beside: Sequence[Beside], events: Sequence[SpaceEvent], source: StackSource
 ) -> Iterator[tuple[Beside, ImageMatch]]:
     """Those that a source knows, with how; raises InputError for named ones that it does not."""
-    mapped = mapped_build_ids(executable_mmaps(events), source.info.build_ids)
+    mapped = mapped_build_ids(executable_mmaps(of_files(events)), source.info.build_ids)
     by_build = paths_by_build(mapped)  # a process may have made thousands of images
     for each in beside:
         wanted = each.layout.build_id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
 from typing import overload
@@ -12,17 +12,35 @@ import numpy as np
 
 from lbr2pgo.model.address_space_events import MEMORY, Comm, Exit, Fork, Mmap, SpaceEvent
 from lbr2pgo.support.addresses import FileOffset, RuntimeAddress
-from lbr2pgo.support.arrays import U64, Bools, Records
+from lbr2pgo.support.arrays import I64, U64, Bools, Records
 from lbr2pgo.support.intervals import last_at_or_below
 
 
-def of_code(events: Sequence[SpaceEvent]) -> Sequence[SpaceEvent]:
+def of_code(events: Sequence[SpaceEvent]) -> SpaceEventLog:
     """Events that can say where code of a file is: see `SpaceEventLog.code`."""
-    return events.code if isinstance(events, SpaceEventLog) else events
+    return as_log(events).code
+
+
+def as_log(events: Sequence[SpaceEvent]) -> SpaceEventLog:
+    """The same in columns."""
+    return events if isinstance(events, SpaceEventLog) else SpaceEventLog(events)
+
+
+def of_files(events: Sequence[SpaceEvent]) -> Sequence[SpaceEvent]:
+    """At least the first mapping of each path with each build-id, as code and as data."""
+    return events.of_files if isinstance(events, SpaceEventLog) else events
+
+
+def concerning(events: Sequence[SpaceEvent], shows: Callable[[Mmap], bool]) -> Sequence[SpaceEvent]:
+    """Events that can change where files are of which `shows` tells the mappings.
+
+    It has to tell by path, build-id, and whether a mapping is of code.
+    """
+    return events.concerning(shows) if isinstance(events, SpaceEventLog) else events
 
 
 _ROW = struct.Struct("<BBqqQQQQii")
-_COLUMNS = np.dtype(
+EVENT_ROW = np.dtype(
     [
         ("kind", "u1"),
         ("flag", "u1"),  # executable, by execve
@@ -36,8 +54,10 @@ _COLUMNS = np.dtype(
         ("build_id", "<i4"),
     ]
 )
+"""One event; texts by number, of which a build-id may be none."""
 _LAST = (1 << 64) - 1
-_MMAP, _FORK, _COMM, _EXIT = range(4)
+MMAP, FORK, COMM, EXIT = range(4)
+"""Kinds of events."""
 _Row = tuple[int, int, int, int, int, int, int, int, int, int]
 
 
@@ -55,8 +75,14 @@ class SpaceEventLog(Sequence[SpaceEvent]):
         rows = bytearray()
         for event in events:
             rows += _ROW.pack(*self._row(event, numbers))
-        table = np.frombuffer(rows, _COLUMNS)
-        self._rows: Records = table[np.argsort(table["time"], kind="stable")]
+        self._rows: Records = _by_time(np.frombuffer(rows, EVENT_ROW))
+
+    @classmethod
+    def of_rows(cls, rows: Records, texts: list[str | None]) -> SpaceEventLog:
+        """Of events (n,) as `EVENT_ROW` has them, and texts by number."""
+        log = cls(())
+        log._rows, log._texts = _by_time(rows), texts
+        return log
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -78,6 +104,21 @@ class SpaceEventLog(Sequence[SpaceEvent]):
 
     __hash__ = None  # type: ignore[assignment]  # as of lists
 
+    @property
+    def rows(self) -> Records:
+        """Of `EVENT_ROW`, one an event."""
+        return self._rows
+
+    @property
+    def are_code(self) -> Bools:
+        """Which rows (n,) are mappings of code."""
+        found: Bools = (self._rows["kind"] == MMAP) & (self._rows["flag"] != 0)
+        return found
+
+    def text(self, number: int) -> str:
+        """What a row's number of a text stands for."""
+        return self._texts[number] or ""
+
     @cached_property
     def code(self) -> SpaceEventLog:
         """The same without mappings of data and memory that no code of a file ever lay below.
@@ -87,8 +128,8 @@ class SpaceEventLog(Sequence[SpaceEvent]):
         """
         rows = self._rows
         is_memory = np.array([str(text).startswith(MEMORY) for text in self._texts], np.bool_)
-        is_mapping = rows["kind"] == _MMAP
-        is_code = is_mapping & (rows["flag"] != 0)
+        is_mapping = rows["kind"] == MMAP
+        is_code = self.are_code
         is_code[is_mapping] &= ~is_memory[rows["text"][is_mapping]]
         idle = np.flatnonzero(is_mapping & ~is_code)
         idle = idle[~_touch(rows[idle], rows[is_code])]
@@ -96,8 +137,40 @@ class SpaceEventLog(Sequence[SpaceEvent]):
         first = np.unique(kinds, return_index=True)[1]
         if len(first) == len(idle):
             return self
+        return self._of(np.delete(rows, np.delete(idle, first)))
+
+    @property
+    def of_files(self) -> SpaceEventLog:
+        """The first mapping of each path with each build-id, as code and as data."""
+        mappings = np.flatnonzero(self._rows["kind"] == MMAP)
+        return self._of(self._rows[mappings[np.sort(self._files(mappings)[0])]])
+
+    def concerning(self, shows: Callable[[Mmap], bool]) -> SpaceEventLog:
+        """See `concerning`."""
+        rows = self._rows
+        mappings = np.flatnonzero(rows["kind"] == MMAP)
+        first, file = self._files(mappings)
+        told = [isinstance(e, Mmap) and shows(e) for e in self._of(rows[mappings[first]])]
+        is_shown = np.array(told, np.bool_)[file]
+        others = mappings[~is_shown]
+        idle = others[~_touch(rows[others], rows[mappings[is_shown]])]
+        is_kept = (rows["kind"] == FORK) | ((rows["kind"] == COMM) & (rows["flag"] != 0))
+        is_kept[mappings] = True
+        is_kept[idle] = False
+        return self._of(rows[is_kept])
+
+    def _files(self, mappings: I64) -> tuple[I64, I64]:
+        """The first of these rows of each path, build-id and flag, and of which each is (m,)."""
+        rows = self._rows
+        names = rows["text"][mappings].astype(np.uint64) << np.uint64(32)
+        names |= rows["build_id"][mappings].astype(np.uint64) << np.uint64(1)
+        names |= rows["flag"][mappings]
+        _, first, file = np.unique(names, return_index=True, return_inverse=True)
+        return first, file
+
+    def _of(self, rows: Records) -> SpaceEventLog:
         found = copy(self)
-        found._rows = np.delete(rows, np.delete(idle, first))
+        found._rows = rows
         return found
 
     def _row(self, event: SpaceEvent, numbers: dict[str | None, int]) -> _Row:
@@ -111,24 +184,33 @@ class SpaceEventLog(Sequence[SpaceEvent]):
         if isinstance(event, Mmap):
             place = event.start, event.length, event.file_offset
             names = text(event.path), text(event.build_id)
-            return _MMAP, event.executable, pid, event.tid, time, *place, *names
+            return MMAP, event.executable, pid, event.tid, time, *place, *names
         if isinstance(event, Fork):
-            return _FORK, 0, pid, event.parent_pid, time, event.tid & _LAST, 0, 0, 0, 0
+            return FORK, 0, pid, event.parent_pid, time, event.tid & _LAST, 0, 0, 0, 0
         if isinstance(event, Comm):
-            return _COMM, event.is_exec, pid, event.tid, time, 0, 0, 0, text(event.name), 0
-        return _EXIT, 0, pid, event.tid, time, 0, 0, 0, 0, 0
+            return COMM, event.is_exec, pid, event.tid, time, 0, 0, 0, text(event.name), 0
+        return EXIT, 0, pid, event.tid, time, 0, 0, 0, 0, 0
 
     def _event(self, row: _Row) -> SpaceEvent:
         kind, flag, pid, other, time, a, b, c, name, build_id = row
-        if kind == _MMAP:
+        if kind == MMAP:
             path, known = self._texts[name] or "", self._texts[build_id]
             start, offset = RuntimeAddress(a), FileOffset(c)
             return Mmap(pid, other, time, start, b, offset, path, known, bool(flag))
-        if kind == _FORK:
+        if kind == FORK:
             return Fork(pid, other, a - (a >> 63 << 64), time)
-        if kind == _COMM:
+        if kind == COMM:
             return Comm(pid, other, time, self._texts[name] or "", bool(flag))
         return Exit(pid, other, time)
+
+
+def _by_time(rows: Records) -> Records:
+    """Most are in order."""
+    time = rows["time"]
+    if (time[1:] >= time[:-1]).all():
+        return rows
+    ordered: Records = rows[np.argsort(time, kind="stable")]
+    return ordered
 
 
 def _touch(mappings: Records, others: Records) -> Bools:

@@ -17,6 +17,7 @@ import numpy as np
 
 from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.branch_counts import END, FROM, TO, BranchCounts
+from lbr2pgo.model.space_event_log import as_log
 from lbr2pgo.program.code import registry
 from lbr2pgo.program.jit.jit_program import JitProgram
 from lbr2pgo.program.jit.jitdump import read_jitdump
@@ -27,6 +28,7 @@ from lbr2pgo.program.jit.pieces import SeenBranches
 from lbr2pgo.program.process import Part
 from lbr2pgo.sources.base import Source, StackSource
 from lbr2pgo.support.addresses import SLOT_SIZE, image_addresses, unplaced
+from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.errors import InputError
 
@@ -57,11 +59,11 @@ def made_code(
 
     `machine` is that of the program. Raises InputError for a named file that can't be used.
     """
-    recorded = dict(_recorded(sources))
-    given = {_pid_of(path, recorded): path for path in named}
+    pids, dumps = _recorded(sources)
+    given = {_pid_of(path, dumps): path for path in named}
     notes: list[str] = []
     made = [_read(pid, path, machine, notes, is_named=True) for pid, path in given.items()]
-    for pid, path in sorted(_found(recorded, sysroots)):
+    for pid, path in _found(pids, dumps, sysroots):
         try:
             if pid not in given:
                 made.append(_read(pid, path, machine, notes, is_named=False))
@@ -95,30 +97,47 @@ def seen_in(counts: BranchCounts, slot: int) -> SeenBranches:
     )
 
 
-def _recorded(sources: Sequence[Source]) -> Iterator[tuple[int, str | None]]:
-    """Each process that mapped code, and the jitdump that it mapped."""
-    dumps: dict[int, str] = {}
+def _recorded(sources: Sequence[Source]) -> tuple[I64, dict[int, str]]:
+    """The processes (n,) that mapped code, and the jitdumps of those that mapped one."""
+    pids, dumps = [np.zeros(0, np.int64)], dict[int, str]()
     for source in sources:
-        for event in source.space_events() if isinstance(source, StackSource) else ():
-            if isinstance(event, Mmap) and event.executable and event.pid >= 0:
-                yield event.pid, dumps.get(event.pid)
-                if _DUMP.fullmatch(os.path.basename(event.path)):
-                    dumps[event.pid] = event.path
-    yield from dumps.items()
+        if isinstance(source, StackSource):
+            log = as_log(source.space_events())
+            rows = log.rows[log.are_code & (log.rows["pid"] >= 0)]
+            pids.append(distinct(rows["pid"]))
+            texts = distinct(rows["text"]).tolist()
+            named = [text for text in texts if _DUMP.fullmatch(os.path.basename(log.text(text)))]
+            rows = rows[np.isin(rows["text"], named)]
+            names = map(log.text, rows["text"].tolist())
+            dumps |= dict(zip(rows["pid"].tolist(), names, strict=True))
+    return distinct(np.concatenate(pids)), dumps
 
 
 def _found(
-    recorded: Mapping[int, str | None], sysroots: Sequence[Path]
+    pids: I64, dumps: Mapping[int, str], sysroots: Sequence[Path]
 ) -> Iterator[tuple[int, Path]]:
-    for pid, dump in recorded.items():
-        for root in sysroots or (Path("/"),):
-            places = [path for path in (dump, f"/tmp/perf-{pid}.map") if path]
-            paths = [
-                path for path in (root / each.lstrip("/") for each in places) if _is_there(path)
-            ]
-            if paths:
-                yield pid, paths[0]
+    roots = sysroots or (Path("/"),)
+    maps = [_maps_in(root / "tmp") for root in roots]
+    written = np.array(list({*dumps}.union(*maps)), np.int64)
+    for pid in np.intersect1d(written, pids).tolist():
+        dump = dumps.get(pid)
+        for root, of_root in zip(roots, maps, strict=True):
+            if dump is not None and _is_there(path := root / dump.lstrip("/")):
+                yield pid, path
                 break
+            if pid in of_root:
+                yield pid, of_root[pid]
+                break
+
+
+def _maps_in(folder: Path) -> dict[int, Path]:
+    """By process; a recording may have a million, of which hardly any wrote one."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return {}
+    pids = {name: int(match[1]) for name in names if (match := _MAP.fullmatch(name))}
+    return {pid: folder / name for name, pid in pids.items() if name == f"perf-{pid}.map"}
 
 
 def _is_there(path: Path) -> bool:
@@ -128,10 +147,10 @@ def _is_there(path: Path) -> bool:
         return False
 
 
-def _pid_of(path: Path, recorded: Mapping[int, str | None]) -> int:
+def _pid_of(path: Path, dumps: Mapping[int, str]) -> int:
     """The process of a file: who mapped it or, from its name, who says it wrote it."""
-    for pid, dump in recorded.items():
-        if dump is not None and Path(dump).name == path.name:
+    for pid, dump in dumps.items():
+        if Path(dump).name == path.name:
             return pid
     match = _DUMP.fullmatch(path.name) or _MAP.fullmatch(path.name)
     if match is None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lbr2pgo.model.address_space_events import Mmap
+from lbr2pgo.model.space_event_log import of_files
 from lbr2pgo.program.elf.find import ImagePlaces
 from lbr2pgo.sources.base import Source, StackSource
 
@@ -35,7 +36,7 @@ def recorded_images(sources: Sequence[Source], places: ImagePlaces) -> Iterator[
     known: dict[str, tuple[str, str | None]] = {}
     for source in sources:
         events = source.space_events() if isinstance(source, StackSource) else ()
-        for event in events:
+        for event in of_files(events):
             if isinstance(event, Mmap) and event.is_code_of_file:
                 build_id = event.build_id or source.info.build_ids.get(event.path)
                 known.setdefault(build_id or event.path, (event.path, build_id))

@@ -16,7 +16,7 @@ from builders.perf_data import Event, Sample
 from builders.recordings import PIE
 
 EVENT = Event()
-ENTRY = (0x5555_0000_2000, 0x5555_0000_2100, 2)
+ENTRY = (0x5555_0000_13C3, 0x5555_0000_1370, 2)  # the end of a loop
 LIBRARY, NUMBER = 0x7000_0000_0000, b"012345678901"
 TRAILER = EVENT.trailer(10, 10, 2)
 PID, PARENT, TID, START = 8, 12, 16, 16
@@ -73,15 +73,23 @@ def files_of_one_name(path: Path) -> list[str]:
 
 
 def many_mappings(path: Path) -> list[str]:
-    return recording(path, mappings(40_000))
+    return recording(path, mappings(200_000))
 
 
 def mappings_of_many_processes(path: Path) -> list[str]:
-    return recording(path, mappings(40_000, pids=True))
+    return recording(path, mappings(200_000, pids=True))
 
 
 def many_forks(path: Path) -> list[str]:
-    return recording(path, forks(100_000))
+    return recording(path, forks(200_000))
+
+
+def children_of_many_mappings(path: Path) -> list[str]:
+    """Each maps one file beside those of its parent."""
+    number = np.arange(20_000, dtype=np.uint32) + np.uint32(100)
+    record = build.fork(0, 10, 0, 5, TRAILER)
+    children = repeated(record, len(number), pid=(PID, number), tid=(TID, number))
+    return recording(path, mappings(5_000) + children + mappings(len(number), pids=True))
 
 
 def packed_mappings(path: Path) -> list[str]:
@@ -148,6 +156,6 @@ def saved_counts(path: Path) -> list[str]:
 
 COSTLY: tuple[Callable[[Path], list[str]], ...] = (
     files_of_another_program, files_of_one_name, many_mappings, mappings_of_many_processes,
-    many_forks, packed_mappings, packed_forks, moved_lines, moved_code, code_far_apart, a_long_name,
-    many_names, saved_counts,
+    many_forks, children_of_many_mappings, packed_mappings, packed_forks, moved_lines, moved_code,
+    code_far_apart, a_long_name, many_names, saved_counts,
 )  # fmt: skip

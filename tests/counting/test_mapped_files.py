@@ -12,6 +12,7 @@ from lbr2pgo.counting.count import count
 from lbr2pgo.counting.mapped_files import MappedFiles
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.address_space_events import Comm, Fork, Mmap, SpaceEvent
+from lbr2pgo.model.space_event_log import SpaceEventLog
 from lbr2pgo.support.addresses import runtime_addresses
 
 LIBC, OTHER = 0x5000_0000, 0x6000_0000
@@ -86,6 +87,12 @@ def test_a_child_has_its_parents_files_and_keeps_its_own_to_itself() -> None:
     assert outside(samples, *events) == {"shared.so": 2, "childs.so": 1, "[unknown]": 1}
 
 
+def test_what_a_parent_maps_later_is_not_its_childs() -> None:
+    events = mapped("/a", LIBC), Fork(11, 10, 11, 20), mapped("/b", LIBC, time=30)
+    samples = [jumps(LIBC, pid=pid) for pid in (10, 11)]
+    assert outside(samples, *events, mapping(11)) == {"a": 1, "b": 1}
+
+
 def test_samples_that_do_not_say_their_process_see_all_files() -> None:
     samples = [jumps(LIBC, OTHER, pid=-1)]
     events = mapped("/a", LIBC), mapping(11), mapped("/b", OTHER, pid=11)
@@ -116,11 +123,13 @@ def test_each_of_two_processes_has_files_of_its_own() -> None:
 
 def test_of_any_process_the_later_mapping_over_the_earlier() -> None:
     files = MappedFiles(
-        [
-            mapped("/a", LIBC, 0x3000),
-            mapped("/b", LIBC + 0x1000, pid=11, time=5),
-            mapped("/lib/modules/6.1/net/nf.ko", KERNEL, pid=-1),
-        ]
+        SpaceEventLog(
+            [
+                mapped("/a", LIBC, 0x3000),
+                mapped("/b", LIBC + 0x1000, pid=11, time=5),
+                mapped("/lib/modules/6.1/net/nf.ko", KERNEL, pid=-1),
+            ]
+        )
     )
     asked = [LIBC, LIBC + 0x1000, LIBC + 0x2000, OTHER, KERNEL, KERNEL + 0x1000]
     found = files.of_addresses(runtime_addresses(np.array(asked, np.uint64)))

@@ -81,4 +81,4 @@ def test_what_is_left_out_changes_no_address_space(events: list[SpaceEvent]) -> 
         return [*zip(owners.tolist(), times.tolist(), numbers.tolist(), strict=True), found.pieces]
 
     log = SpaceEventLog(events)
-    assert spaces(of_code(log)) == spaces(log)
+    assert spaces(of_code(log)) == spaces(log) == spaces(list(log))

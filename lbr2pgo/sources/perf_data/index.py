@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import struct
-from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from lbr2pgo.model import perf_abi as abi
 from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.doubts import Doubt
-from lbr2pgo.model.space_event_log import SpaceEventLog
 from lbr2pgo.sources.perf_data import features as perf_features
 from lbr2pgo.sources.perf_data._perf_records import SIMPLEPERF_TYPES, TYPE_COUNTS, find_records
 from lbr2pgo.sources.perf_data.attr import PerfAttr, parse_attr
-from lbr2pgo.sources.perf_data.space_records import RecordTimes, space_event
+from lbr2pgo.sources.perf_data.space_records import SPACE_TYPES, SpaceRecords
 from lbr2pgo.sources.perf_data.stream import Chunk, RecordStream, Region
+from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.budget import SPACE_EVENTS
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 
-_SPACE_TYPES = (
-    abi.RECORD_MMAP, abi.RECORD_MMAP2, abi.RECORD_COMM, abi.RECORD_FORK, abi.RECORD_EXIT,
-)  # fmt: skip
 _UPDATE_NAME = 2  # PERF_EVENT_UPDATE__NAME
 _FOUND = 1 << 14
 _MAX_EVENTS = 1 << 14
@@ -74,7 +70,7 @@ def index_records(regions: Sequence[Region], attrs: Sequence[PerfAttr]) -> Recor
 
 
 class _Indexer:
-    """Collects what the records say; address-space events wait until all attrs are known."""
+    """Collects what the records say; those of a chunk by the attrs that are known by then."""
 
     def __init__(self, attrs: Sequence[PerfAttr]) -> None:
         self.health: Counter[str] = Counter()
@@ -84,9 +80,7 @@ class _Indexer:
         self._names_by_config: dict[int, str] = {}
         self._features: dict[int, bytes] = {}
         self._build_ids: dict[str, str] = {}
-        self._space_records = bytearray()
-        self._positions = array("Q")
-        """Of these records in the stream."""
+        self._space_records = SpaceRecords()
         self._counts = np.zeros(TYPE_COUNTS, np.int64)
         self._found = np.empty(_FOUND, np.int64)
         self._readers = {
@@ -99,36 +93,38 @@ class _Indexer:
             abi.RECORD_HEADER_BUILD_ID: self._build_id,
         }
         self._wanted = np.zeros(TYPE_COUNTS, np.uint8)
-        self._wanted[[*_SPACE_TYPES, *self._readers]] = 1
+        self._wanted[[*SPACE_TYPES, *self._readers]] = 1
 
     def add(self, chunk: Chunk) -> None:
         """Read the records of a chunk."""
-        for at in self._places(chunk):
-            kind, _, size = abi.RECORD_HEADER.unpack(chunk.data[at : at + 8].tobytes())
-            record = chunk.data[at : at + size].tobytes()
-            if kind in _SPACE_TYPES:
-                self._space_records += record
-                self._positions.append(chunk.position + at)
-                continue
-            try:
-                self._readers[kind](record)
-            except (struct.error, ValueError, IndexError):
-                self.health[TOO_SHORT] += 1
-
-    def _places(self, chunk: Chunk) -> Iterator[int]:
         at = 0
         while at < len(chunk.data):
             at, n = find_records(chunk.data, at, self._wanted, self._counts, self._found)
-            yield from self._found[:n].tolist()
+            self._read(chunk, self._found[:n])
+
+    def _read(self, chunk: Chunk, places: I64) -> None:
+        """Those at these places: first those that may tell what the fields of others mean."""
+        kinds = chunk.data[places[:, None] + np.arange(4)].view("<u4")[:, 0]
+        are_of_spaces = np.isin(kinds, SPACE_TYPES)
+        for at in places[~are_of_spaces].tolist():
+            kind, _, size = abi.RECORD_HEADER.unpack(chunk.data[at : at + 8].tobytes())
+            try:
+                self._readers[kind](chunk.data[at : at + size].tobytes())
+            except (struct.error, ValueError, IndexError):
+                self.health[TOO_SHORT] += 1
+        own = places[are_of_spaces]
+        if len(own):
+            self.health[TOO_SHORT] += self._space_records.add(
+                chunk.data, own, chunk.position, self._attrs
+            )
 
     @property
     def space_events(self) -> int:
         """How many there are so far."""
-        return len(self._positions)
+        return self._space_records.count
 
     def result(self) -> RecordIndex:
         """Everything, with the events in the order of their times."""
-        events = SpaceEventLog(self._space_events())
         for kind, count in enumerate(self._counts.tolist()):
             if kind not in abi.KNOWN_RECORDS and kind != SIMPLEPERF_TYPES:
                 self.health[UNKNOWN] += count
@@ -137,7 +133,7 @@ class _Indexer:
             tuple(map(self._named, self._attrs)),
             self._features,
             self._build_ids,
-            events,
+            self._space_records.log(),
             +self.health,
         )
 
@@ -145,21 +141,6 @@ class _Indexer:
         by_config = self._names_by_config.get(attr.config, attr.name)
         names = [self._names_by_id[i] for i in attr.ids if i in self._names_by_id]
         return dataclasses.replace(attr, name=names[0] if names else by_config)
-
-    def _space_events(self) -> Iterator[SpaceEvent]:
-        times = RecordTimes(self._attrs)
-        at = 0
-        for position in self._positions:
-            *_, size = abi.RECORD_HEADER.unpack_from(self._space_records, at)
-            record = bytes(self._space_records[at : at + size])
-            at += size
-            try:
-                event = space_event(record, times.time(record, position))
-            except struct.error:
-                self.health[TOO_SHORT] += 1
-            else:
-                if event is not None:
-                    yield event
 
     def _lost(self, record: bytes) -> None:
         self.health[LOST_RECORDS] += struct.unpack_from("<Q", record, 16)[0]

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import struct
 
+import numpy as np
 import pytest
 
 from lbr2pgo.model import perf_abi as abi
 from lbr2pgo.model.address_space_events import Comm, Exit, Fork, Mmap
 from lbr2pgo.sources.perf_data.attr import PerfAttr
-from lbr2pgo.sources.perf_data.space_records import RecordTimes, space_event
+from lbr2pgo.sources.perf_data.space_records import SPACE_TYPES, RecordTimes, SpaceRecords
 from lbr2pgo.support.addresses import FileOffset, RuntimeAddress
 
 
@@ -44,36 +45,50 @@ RECORDS = {
     ),
     record(abi.RECORD_FORK, struct.pack("<iiiiQ", 9, 7, 10, 8, 0)): Fork(9, 7, 10, 99),
     record(abi.RECORD_EXIT, struct.pack("<iiiiQ", 9, 7, 10, 8, 0)): Exit(9, 10, 99),
-    record(abi.RECORD_SAMPLE, bytes(40)): None,
 }  # fmt: skip
+
+
+def read(raw: bytes, records: SpaceRecords, at: int = 99) -> int:
+    return records.add(np.frombuffer(raw, np.uint8), np.array([0]), at, [])
 
 
 @pytest.mark.parametrize(("raw", "event"), RECORDS.items())
 def test_a_record_is_what_the_kernel_wrote(raw: bytes, event: object) -> None:
-    assert space_event(raw, 99) == event
+    records = SpaceRecords()
+    assert read(raw, records) == 0
+    assert list(records.log()) == [event]
 
 
-@pytest.mark.parametrize("kind", [abi.RECORD_MMAP, abi.RECORD_MMAP2, abi.RECORD_FORK])
-def test_a_record_that_is_too_short_is_an_error(kind: int) -> None:
-    with pytest.raises(struct.error):
-        space_event(record(kind, bytes(8)), 0)
+@pytest.mark.parametrize("kind", SPACE_TYPES)
+def test_a_record_that_is_too_short_is_left_out(kind: int) -> None:
+    records = SpaceRecords()
+    assert read(record(kind, bytes(7)), records) == 1
+    assert list(records.log()) == []
 
 
 def attr(sample_type: int, *ids: int) -> PerfAttr:
     return PerfAttr(0, 0, sample_type, 0, abi.ATTR_SAMPLE_ID_ALL, 0, ids)
 
 
+def times_of(attrs: list[PerfAttr], *records: bytes) -> list[int]:
+    sizes = np.array([len(each) for each in records])
+    data, at = np.frombuffer(b"".join(records), np.uint8), np.cumsum(sizes) - sizes
+    positions = np.full(len(records), 3, np.uint64)
+    return RecordTimes(attrs).of(data, at, sizes, positions).tolist()
+
+
 def test_the_time_stands_at_the_end_where_the_record_s_event_has_it() -> None:
     both = abi.SAMPLE_TIME | abi.SAMPLE_IDENTIFIER
-    times = RecordTimes([attr(both, 1), attr(both | abi.SAMPLE_CPU, 2)])
+    attrs = [attr(both, 1), attr(both | abi.SAMPLE_CPU, 2)]
     first = record(abi.RECORD_EXIT, bytes(16) + struct.pack("<QQ", 55, 1))
     second = record(abi.RECORD_EXIT, bytes(16) + struct.pack("<QQQ", 66, 0, 2))
-    assert [times.time(first, 3), times.time(second, 3)] == [55, 66]
+    of_none = record(abi.RECORD_EXIT, bytes(16) + struct.pack("<QQ", 77, 9))
+    assert times_of(attrs, first, second, of_none) == [55, 66, 77]
 
 
 def test_the_position_orders_records_where_some_have_no_time() -> None:
     raw = record(abi.RECORD_EXIT, bytes(16) + struct.pack("<Q", 55))
-    assert RecordTimes([attr(abi.SAMPLE_TIME)]).time(raw, 3) == 55
-    assert RecordTimes([attr(abi.SAMPLE_TIME), attr(abi.SAMPLE_TID)]).time(raw, 3) == 3
-    assert RecordTimes([attr(abi.SAMPLE_TIME)]).time(raw[:12], 3) == 3
-    assert RecordTimes([]).time(raw, 3) == 3
+    assert times_of([attr(abi.SAMPLE_TIME)], raw) == [55]
+    assert times_of([attr(abi.SAMPLE_TIME), attr(abi.SAMPLE_TID)], raw) == [3]
+    assert times_of([attr(abi.SAMPLE_TIME)], record(abi.RECORD_EXIT, b"")) == [3]
+    assert times_of([], raw) == [3]
