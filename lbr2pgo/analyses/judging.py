@@ -8,6 +8,7 @@ from pathlib import Path
 from lbr2pgo.analyses.accuracy import Accuracy, EdgeCounts, exact_edges, measure
 from lbr2pgo.analyses.accuracy_curves import InstructionCurve, Point, depth_points
 from lbr2pgo.conversion import ConvertOptions, read
+from lbr2pgo.counting.count import Progress
 from lbr2pgo.model.exact_counts import ExactCounts
 from lbr2pgo.program.program import Program
 from lbr2pgo.sources import open_source
@@ -15,9 +16,15 @@ from lbr2pgo.sources.base import StackSource
 from lbr2pgo.sources.exact_counts import image_of
 from lbr2pgo.support.addresses import placed_addresses
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.timings import Timings
 
 
-def judge(options: ConvertOptions, exact: Path) -> Accuracy:
+def judge(
+    options: ConvertOptions,
+    exact: Path,
+    progress: Progress | None = None,
+    timings: Timings | None = None,
+) -> Accuracy:
     """What `options` read and infer, beside the exact counts of a file; `binary` is the program.
 
     Raises InputError for what can't be read, and for exact counts of another program.
@@ -25,7 +32,10 @@ def judge(options: ConvertOptions, exact: Path) -> Accuracy:
     assert options.binary is not None, "what was counted exactly is known"
     program = Program.open(options.binary)
     edges = exact_edges_of(exact, program)
-    return measure(read(replace(options, force=True)).flow, edges, program)
+    timings = timings or Timings()
+    found = read(replace(options, force=True), progress, timings)
+    with timings.stage("measure"):
+        return measure(found.flow, edges, program)
 
 
 def curves(recording: Path, exact: Path, binary: Path) -> list[Point]:

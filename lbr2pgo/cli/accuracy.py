@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,11 +50,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Print the accuracy, or the curves."""
     from lbr2pgo.analyses.judging import curves, judge
+    from lbr2pgo.cli.progress import timed
 
     if args.curves:
         _show(args.format, curves(args.profile, args.exact, args.binary), _print_curves)
     else:
-        _show(args.format, judge(_options(args), args.exact), _print_table)
+        found = timed([args.profile], partial(judge, _options(args), args.exact))
+        _show(args.format, found, _print_table)
     return 0
 
 

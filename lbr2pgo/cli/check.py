@@ -6,6 +6,7 @@ import argparse
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -111,6 +112,7 @@ def _share(text: str) -> float:
 def run(args: argparse.Namespace) -> int:
     """Measure, print, and give the verdict as exit code."""
     from lbr2pgo.analyses.quality import Gates
+    from lbr2pgo.cli.progress import timed
     from lbr2pgo.replay.replaying import ReadingOptions
     from lbr2pgo.reports.checking import CheckOptions, check
 
@@ -118,7 +120,8 @@ def run(args: argparse.Namespace) -> int:
     options = CheckOptions(
         args.profile, args.binary, args.against, args.new_build, Gates.of(vars(args)), chosen
     )
-    checked = check(options)
+    against = [] if args.against is None else [Path(args.against)]
+    checked = timed([Path(args.profile), *against], partial(check, options))
     if args.format == "line":
         print_line(args.profile, args.binary, checked.quality, checked.failed)
     elif args.format == "json":

@@ -10,7 +10,9 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from lbr2pgo.cli import messages
 from lbr2pgo.cli.commands import COMMANDS
+from lbr2pgo.cli.progress import is_watched
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -63,17 +65,27 @@ def run(args: argparse.Namespace) -> int:
     """Measure and print."""
     from lbr2pgo.pgo.measurements import measure_programs
     from lbr2pgo.pgo.standard_input import kept_input
+    from lbr2pgo.support.timings import Timings
 
     binaries, arguments = _split(args.words)
     runs = runs_of(args)
     with TemporaryDirectory(prefix="lbr2pgo-") as folder:
         source = kept_input(Path(folder) / "stdin")
-        measured = measure_programs(binaries, arguments, runs, source).programs
+        timings = Timings(_say_stage)
+        measured = measure_programs(binaries, arguments, runs, source, timings).programs
+    if messages.is_verbose():
+        print(*timings.lines(), sep="\n", file=sys.stderr)
     if args.format == "json":
         _print_json(measured)
     else:
         print_measured(measured)
     return 0
+
+
+def _say_stage(name: str) -> None:
+    """In a line: programs write to the same terminal."""
+    if is_watched():
+        messages.say(f"{name} …")
 
 
 def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:

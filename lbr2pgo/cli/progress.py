@@ -9,13 +9,17 @@ from pathlib import Path
 from threading import Event, Lock, Thread, Timer
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from lbr2pgo.cli import messages
 from lbr2pgo.support.counted import counted
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+
+    from lbr2pgo.support.timings import Timings
+
+T = TypeVar("T")
 
 _PATIENCE = 1.0
 """Seconds after which a waiting person wants to see something."""
@@ -113,6 +117,18 @@ class SampleProgress:
             return f"{counted(self._samples, 'sample')}, {self._samples / seconds:,.0f} a second"
         megabytes = self._share * self._size / 1e6
         return f"{megabytes:,.0f} MB, {megabytes / seconds:,.0f} MB a second"
+
+
+def timed(inputs: Sequence[Path], work: Callable[[SampleProgress, Timings], T]) -> T:
+    """Do what takes long, and show its stage at hand; with --verbose how long each took."""
+    from lbr2pgo.support.timings import Timings
+
+    with SampleProgress(inputs) as progress:
+        timings = Timings(progress.stage)
+        done = work(progress, timings)
+    if messages.is_verbose():
+        print(*timings.lines(), sep="\n", file=sys.stderr)
+    return done
 
 
 def _new_bar() -> Progress:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -104,18 +105,12 @@ def read_report(args: argparse.Namespace, options: ReportOptions) -> Report:
 
 
 def _timed(args: argparse.Namespace, options: ReportOptions) -> Report:
-    from lbr2pgo.cli.progress import SampleProgress
+    from lbr2pgo.cli.progress import timed
     from lbr2pgo.reports.making import make_any_report
-    from lbr2pgo.support.timings import Timings
 
     against: list[Path] = getattr(args, "against", [])  # `view` compares nothing
     old = args.old_binary if against else None
-    with SampleProgress([*options.profiles, *against]) as progress:
-        timings = Timings(progress.stage)
-        report = make_any_report(options, against, old, progress, timings)
-    if messages.is_verbose():
-        print(*timings.lines(), sep="\n", file=sys.stderr)
-    return report
+    return timed([*options.profiles, *against], partial(make_any_report, options, against, old))
 
 
 def for_people(args: argparse.Namespace, report: Report) -> Report:

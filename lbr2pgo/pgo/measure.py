@@ -40,6 +40,7 @@ from lbr2pgo.record.options import RecordOptions
 from lbr2pgo.record.software import record_software
 from lbr2pgo.support.arrays import F64
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.timings import Timings
 
 _NO_SAMPLES = 1 << 60  # branches between samples: only the totals are wanted
 
@@ -164,7 +165,9 @@ def _ratios(run: CountedRun, base: CountedRun) -> dict[str, float | None]:
     }
 
 
-def measure(candidates: Sequence[Candidate], runs: Rounds) -> list[Measured]:
+def measure(
+    candidates: Sequence[Candidate], runs: Rounds, timings: Timings | None = None
+) -> list[Measured]:
     """Count each program once, the first one twice, and time them in turns.
 
     A program for another kind of processor can't be timed here. Standard output is compared and
@@ -172,20 +175,27 @@ def measure(candidates: Sequence[Candidate], runs: Rounds) -> list[Measured]:
     MissingToolError as `record_software`.
     """
     first, names = candidates[0], [candidate.name for candidate in candidates]
+    timings = timings or Timings()
     with _kept(candidates), TemporaryDirectory(prefix="lbr2pgo-") as folder:
         files = [Path(folder) / f"{number}.exact" for number in range(len(candidates))]
-        counted = [_count(*each) for each in zip(candidates, files, strict=True)]
-        again = _count(first)
+        counted = []
+        for candidate, file in zip(candidates, files, strict=True):
+            with timings.stage(f"count {candidate.name}"):
+                counted.append(_count(candidate, file))
+        with timings.stage(f"count {first.name} once more"):
+            again = _count(first)
         codes = [each.exit_code for each in (*counted, again)]
         _refuse_different_exits([*names, f"{first.name} once more"], codes)
         sizes = [code_size(each.file, file) for each, file in zip(candidates, files, strict=True)]
         are_native = all(is_native(candidate.command) for candidate in candidates)
-        seconds = time_in_turns(
-            lambda number: _user_time(candidates[number], codes[0]),
-            len(candidates),
-            runs if are_native else NOT_TIMED,
-        )
-        events = _event_rounds(candidates, is_wanted=bool(len(seconds)))
+        with timings.stage("time in turns"):
+            seconds = time_in_turns(
+                lambda number: _user_time(candidates[number], codes[0]),
+                len(candidates),
+                runs if are_native else NOT_TIMED,
+            )
+        with timings.stage("count by hardware"):
+            events = _event_rounds(candidates, is_wanted=bool(len(seconds)))
     repeated = (again, *[None] * (len(names) - 1))
     rows = zip(names, counted, seconds.T, sizes, repeated, events, strict=True)
     return [Measured(*row) for row in rows]

@@ -12,6 +12,7 @@ from lbr2pgo.pgo.measured_notes import measured_notes
 from lbr2pgo.pgo.timing import Rounds
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.timings import Timings
 
 _COUNTED = ("instructions", "taken", "mispredicted")
 _COLUMNS = (
@@ -68,7 +69,11 @@ def _row(each: Measured, base: Measured) -> tuple[str | int | float | None, ...]
 
 
 def measure_programs(
-    binaries: Sequence[str], arguments: Sequence[str], runs: Rounds, source: Path | None
+    binaries: Sequence[str],
+    arguments: Sequence[str],
+    runs: Rounds,
+    source: Path | None,
+    timings: Timings | None = None,
 ) -> Measurements:
     """Run each with the same arguments and the same standard input (None: nothing).
 
@@ -81,4 +86,4 @@ def measure_programs(
             cure="Options come first: lbr2pgo measure --runs 20 ./before ./after -- arguments.",
         )
     candidates = [Candidate(name, (name, *arguments), input=source) for name in binaries]
-    return Measurements(tuple(measure(candidates, runs)))
+    return Measurements(tuple(measure(candidates, runs, timings)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import field
+from functools import partial
 from pathlib import Path
 
 from lbr2pgo.analyses import stack_ends
@@ -11,6 +12,7 @@ from lbr2pgo.analyses.quality import MEASURES, Gates, Quality, measure
 from lbr2pgo.analyses.quality_verdict import Bounds, Grade, Remark, remarks, whole
 from lbr2pgo.analyses.recorded_profile import RecordedProfile
 from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit
+from lbr2pgo.counting.count import Progress
 from lbr2pgo.evidence.interrupted import INTERRUPTED
 from lbr2pgo.profiles.reader import Profile
 from lbr2pgo.profiles.registry import read_written
@@ -21,6 +23,7 @@ from lbr2pgo.replay.replaying import ReadingOptions
 from lbr2pgo.reports.gather import gather, look_for_analyses
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.timings import Timings
 
 _COLUMNS = (
     Column("measure", "measure", Unit.TEXT, FIGURE),
@@ -108,18 +111,23 @@ class Checked:
         return self.measures._repr_html_()
 
 
-def check(options: CheckOptions) -> Checked:
+def check(
+    options: CheckOptions, progress: Progress | None = None, timings: Timings | None = None
+) -> Checked:
     """Measure a profile, and judge it.
 
     Raises InputError for what can't be read, and for an `against` that is another program's or of
     another kind.
     """
     program = Program.open(options.binary)
-    profile = load_profile(options.profile, program, options.chosen)
+    timings = timings or Timings()
     against, gates = options.against, options.gates
-    old = None if against is None else load_profile(against, program, options.chosen)
+    load = partial(load_profile, program=program, chosen=options.chosen, progress=progress,
+                   timings=timings)  # fmt: skip
+    profile, old = load(options.profile), None if against is None else load(against)
     build = program if options.new_build is None else Program.open(options.new_build)
-    quality = measure(profile, build, old)
+    with timings.stage("measure"):
+        quality = measure(profile, build, old)
     if old is not None:
         _refuse_unlike(options, quality, old.staleness(program), _bounds(gates, old))
     failed = list(gates.failed(quality))
@@ -159,19 +167,23 @@ def _refuse_unlike(
         )
 
 
-def load_profile(path: str, program: Program, chosen: ReadingOptions | None = None) -> Profile:
+def load_profile(
+    path: str,
+    program: Program,
+    chosen: ReadingOptions | None = None,
+    progress: Progress | None = None,
+    timings: Timings | None = None,
+) -> Profile:
     """Read a profile, or replay the chosen samples of a recording."""
     written = None if path == "-" else read_written(Path(path))
-    return _replayed(path, program, chosen) if written is None else written.beside(program)
-
-
-def _replayed(path: str, program: Program, chosen: ReadingOptions | None) -> Profile:
+    if written is not None:
+        return written.beside(program)
     chosen = chosen or ReadingOptions()
     inputs = Inputs(
         (Path(path),), Path(program.image.path), counting=chosen.counting, strict=chosen.strict
     )
     asks = look_for_analyses((stack_ends.NAME,), also=(INTERRUPTED,))
-    found = read_and_replay(inputs, asks=asks)
+    found = read_and_replay(inputs, progress, timings, asks=asks)
     found.refuse_nothing()
     evidence = gather(found).evidence
     bias = stack_ends.position_bias(evidence)

@@ -315,3 +315,10 @@ def test_branches_that_stick_to_the_top_are_a_bias(command, tmp_path, part, code
 def test_a_written_profile_has_no_stacks_to_be_biased(command, profile):
     answer = command("check", profile[0], "--binary", ELF, "--format", "json")
     assert measures(answer)["bias"]["value"] is None
+
+
+def test_verbose_tells_the_time_of_each_stage(command, profile):
+    answer = command("check", RECORDING, "--binary", ELF, "--against", profile[0], "--verbose")
+    assert answer.code == 0
+    for stage in ("open the inputs", "read and count", "measure", "all stages"):
+        assert re.search(rf"^{stage} +[0-9.]+ s", answer.err, re.MULTILINE)

@@ -66,3 +66,10 @@ def test_bad_input_is_said_in_a_line_or_two(command, words, complaint):
     assert answer.code == 2
     assert complaint in answer.err
     assert answer.out == ""
+
+
+def test_verbose_tells_the_time_of_each_stage(command):
+    answer = command("measure", "--runs", "0", "--verbose", STATIC, "--", "1")
+    stages = [line.rpartition(".")[0] for line in answer.err.splitlines()]
+    for name in (f"count {STATIC}", f"count {STATIC} once more", "time in turns", "all stages"):
+        assert any(stage.startswith(name) for stage in stages)
