@@ -11,6 +11,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from inspect import Signature
+
     from lbr2pgo.record.recording import RecordedFile
 
 
@@ -19,6 +21,15 @@ class _Room(ModuleType):
         from lbr2pgo.record.recording import record
 
         return record(*command, **options)
+
+    @property
+    def __signature__(self) -> Signature:
+        """What `help` and notebooks show of the arguments."""
+        from inspect import signature
+
+        from lbr2pgo.record.recording import record
+
+        return signature(record)
 
 
 sys.modules[__name__].__class__ = _Room

@@ -157,6 +157,7 @@ def test_recording_is_the_same_whichever_name_python_knows(tmp_path: Path) -> No
     import lbr2pgo.record.machine
 
     assert lbr2pgo.record.machine.read_machine()
+    assert inspect.signature(lbr2pgo.record) == inspect.signature(record)
     made = lbr2pgo.record(
         [PIE, "1"], output=tmp_path / "x", exact=tmp_path / "y", period=499, emulate=True
     )
