@@ -125,7 +125,7 @@ class Variants:
         self.place(kind).directory.mkdir(parents=True, exist_ok=True)
         copied = [] if tree == Path.cwd() else ["--copy-of", str(Path.cwd())]
         words = [*self._words(kind), *copied, "--from-step", first, "--to-step", last]
-        command = [sys.executable, "-m", "lbr2pgo", "pgo", *words]
+        command = [sys.executable, "-m", "lbr2pgo", "pgo", "--verbose", *words]
         seconds = None if ends is None else ends - monotonic()
         code = run_limited(command, tree, self.log(kind), seconds, self._training.input)
         if code:
