@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
 from lbr2pgo.analyses.evidence import Evidence
-from lbr2pgo.analyses.flow_graph import FlowGraph, flow_graph
+from lbr2pgo.analyses.flow_graph import FlowGraph, flow_graphs
 from lbr2pgo.analyses.outcomes import estimate
 from lbr2pgo.analyses.table import FIGURE, SPARE, Column, Table, Unit, Value
 from lbr2pgo.evidence.cycle_counts import CYCLES
@@ -45,17 +47,24 @@ class Annotated:
 
 
 def function_view(evidence: Evidence, region: int) -> Annotated:
-    """Annotate a region of the program with its fragments.
+    """Annotate a region of the program with its fragments; see `function_views`."""
+    (view,) = function_views(evidence, [region])
+    return view
+
+
+def function_views(evidence: Evidence, regions: Sequence[int]) -> Iterator[Annotated]:
+    """Annotate regions of the program, of different functions, with their fragments.
 
     Taken is the share in which a conditional branch was taken; “leads to” names blocks with the
     share of what left for them.
     """
-    graph = flow_graph(evidence, region)
-    name = evidence.names.region(region)
-    rows = _code(evidence, region, graph)
     notes = (*evidence.run_notes(), *evidence.line_notes())
-    code = Table(NAME, f"Function {name}", _COLUMNS, tuple(rows), notes)
-    return Annotated(name, PlacedAddress(evidence.program.regions.start[region]), code, graph)
+    for region, graph in zip(regions, flow_graphs(evidence, regions), strict=True):
+        name = evidence.names.region(region)
+        rows = tuple(_code(evidence, region, graph))
+        code = Table(NAME, f"Function {name}", _COLUMNS, rows, notes)
+        start = PlacedAddress(evidence.program.regions.start[region])
+        yield Annotated(name, start, code, graph)
 
 
 def instruction_texts(program: Program, region: int) -> list[tuple[PlacedAddress, str]]:

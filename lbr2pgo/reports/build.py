@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -305,8 +305,8 @@ def _views(evidence: Evidence, options: ReportOptions) -> Iterator[FunctionView]
         return
     is_wanted = options.function or options.source or function_view.NAME in options.only
     files = source_files(evidence, options)
-    for region, share in hottest_regions(evidence, max(1 if is_wanted else 0, options.views)):
-        yield view_of(evidence, options, files, region, share)
+    shares = dict(hottest_regions(evidence, max(1 if is_wanted else 0, options.views)))
+    yield from views_of(evidence, options, files, shares)
 
 
 def _opener(evidence: Evidence, options: ReportOptions) -> Callable[[int], FunctionView | None]:
@@ -316,7 +316,7 @@ def _opener(evidence: Evidence, options: ReportOptions) -> Callable[[int], Funct
         if region < 0 or int(regions.start[region]) != start or region not in shares:
             return None
         files = source_files(evidence, options)
-        return view_of(evidence, options, files, region, shares[region])
+        return next(views_of(evidence, options, files, {region: shares[region]}))
 
     return opened
 
@@ -327,20 +327,21 @@ def source_files(evidence: Evidence, options: ReportOptions) -> SourceFiles:
     return SourceFiles(options.source_dirs, path, shows_changed=options.changed_source)
 
 
-def view_of(
-    evidence: Evidence, options: ReportOptions, files: SourceFiles, region: int, share: float
-) -> FunctionView:
-    """One function; what only pages show is left out for others."""
-    view = function_view.function_view(evidence, region)
-    return FunctionView(
-        view.name,
-        view.start,
-        share,
-        view.code,
-        _graph(evidence, view.graph),
-        _source(evidence, region, view.name, files) if options.source else None,
-        branch_facts(evidence.of_function(region)) if options.views else (),
-    )
+def views_of(
+    evidence: Evidence, options: ReportOptions, files: SourceFiles, shares: Mapping[int, float]
+) -> Iterator[FunctionView]:
+    """Functions by their shares; what only pages show is left out for others."""
+    views = function_view.function_views(evidence, [*shares])
+    for (region, share), view in zip(shares.items(), views, strict=True):
+        yield FunctionView(
+            view.name,
+            view.start,
+            share,
+            view.code,
+            _graph(evidence, view.graph),
+            _source(evidence, region, view.name, files) if options.source else None,
+            branch_facts(evidence.of_function(region)) if options.views else (),
+        )
 
 
 def _source(evidence: Evidence, region: int, name: str, files: SourceFiles) -> Table:
