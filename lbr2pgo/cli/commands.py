@@ -41,7 +41,7 @@ COMMON = {
     "report": ("--binary", "--only", "--function", "--source", "--full", "--top", "--sort",
                "--format", "--against", "--html"),
     "view": ("--binary", "--serve", "--sysroot", "--no-libraries", "--source-dir",
-             "--changed-source", "--jit", "--event", "--pid", "--no-demangle"),
+             "--changed-source", "--terminal", "--event", "--pid", "--no-demangle"),
     "convert": ("--binary", "--all-images", "--llvm", "--fdata", "--afdo", "--propeller-cc",
                 "--counts", "--all", "--no-lbr", "--pid"),
     "check": ("--binary", "--against", "--new-build", "--format", "--min-density",

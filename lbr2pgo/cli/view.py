@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,12 +25,13 @@ from lbr2pgo.cli.reporting import (
     read_report,
     report_options,
 )
+from lbr2pgo.support.errors import InputError
 
 if TYPE_CHECKING:
     from http.server import ThreadingHTTPServer
 
     from lbr2pgo.reports.build import ReportOptions
-    from lbr2pgo.reports.model import Report
+    from lbr2pgo.reports.model import FunctionView, Report
 
 _LOOPBACK = "127.0.0.1"
 _FUNCTION = re.compile(r"/f-([0-9a-f]{1,16})")
@@ -48,10 +50,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         ),
     )
     add_inputs(parser)
-    section(parser, SHOWN).add_argument(
+    where = section(parser, SHOWN).add_mutually_exclusive_group()
+    where.add_argument(
         "--serve", type=whole_number, metavar="PORT",
         help="serve the page on this port of the loopback interface instead (0: any free one), "
         "until Ctrl-C: for machines without a browser, through ssh -L",
+    )  # fmt: skip
+    where.add_argument(
+        "--terminal", action="store_true",
+        help="walk through functions, code and branches in the terminal, with the keys of perf's "
+        "browser (h shows them)",
     )  # fmt: skip
     add_page_functions(parser)
     add_shown(parser)
@@ -59,8 +67,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Make the page, and open or serve it."""
+    """Make the page, and open or serve it, or walk through the report in the terminal."""
     prepare()
+    if args.terminal:
+        return _browse(args)
     from lbr2pgo.reports import html
 
     report = for_people(args, read_report(args, _options(args)))
@@ -75,6 +85,22 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _browse(args: argparse.Namespace) -> int:
+    from lbr2pgo.support.extras import extra
+
+    extra("textual", "terminal", "view --terminal")  # before anything is read
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):  # where textual reads and draws
+        raise InputError(
+            "view --terminal needs a terminal", cure="lbr2pgo report prints to files and pipes."
+        )
+    from lbr2pgo.reports.browser import Browser
+
+    report = for_people(args, read_report(args, _options(args)))
+    warn(report.notes)
+    Browser(report, _Functions(args, report).view).run()
+    return 0
+
+
 def _options(args: argparse.Namespace) -> ReportOptions:
     return report_options(args, top=PAGE_TOP, views=max(args.functions, 1), source=True)
 
@@ -86,19 +112,21 @@ class _Functions:
         self._report, self._is_readable = report, not args.no_demangle
         self._lock = Lock()  # evidence remembers what it was asked
 
-    def packed(self, start: int) -> str | None:
-        """As pages have it; None where no function that ran starts there."""
-        from lbr2pgo.reports.html import packed
-        from lbr2pgo.reports.page_code import function_data
+    def view(self, start: int) -> FunctionView | None:
+        """None where no function that ran starts there."""
         from lbr2pgo.reports.readable import readable_view
 
-        if self._report.open_function is None:
-            return None
         with self._lock:
-            view = self._report.open_function(start)
-            if view is None:
-                return None
-            return packed(function_data(readable_view(view) if self._is_readable else view))
+            found = self._report.open_function and self._report.open_function(start)
+            return readable_view(found) if found and self._is_readable else found
+
+    def packed(self, start: int) -> str | None:
+        """As pages have it."""
+        from lbr2pgo.reports.html import packed
+        from lbr2pgo.reports.page_code import function_data
+
+        view = self.view(start)
+        return None if view is None else packed(function_data(view))
 
 
 def _open(page: str) -> None:

@@ -65,12 +65,12 @@ def answers(report: Report) -> list[Answer]:
 
 def _place(ran: RanFunctions | None, about: int | str | None) -> str | None:
     if isinstance(about, int):
-        start = None if ran is None else _function_of(ran, about)
+        start = None if ran is None else function_of(ran, about)
         return None if start is None else f"f-{start:x}/{about:#x}"
     return about if about in (None, QUALITY) else f"t-{about}"
 
 
-def _function_of(ran: RanFunctions, address: int) -> int | None:
+def function_of(ran: RanFunctions, address: int) -> int | None:
     """The start of the function that an address lies in."""
     owners = (
         pieces[0][0]

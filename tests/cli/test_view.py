@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import pty
 import re
 import subprocess
 import sys
@@ -11,6 +13,7 @@ import urllib.request
 import webbrowser
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlparse
 
@@ -51,6 +54,46 @@ def test_without_a_browser_it_says_where_the_page_is(
     said = capsys.readouterr().err
     assert "report.html" in said
     assert "--serve" in said
+
+
+def test_in_a_terminal_it_is_walked_through() -> None:
+    pytest.importorskip("textual", reason="textual is not installed")
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-m", "lbr2pgo", *WORDS, "--terminal"]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "LINES": "30"}
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), theirs)
+    shown = b""
+    with subprocess.Popen(words, env=environment, **streams) as command:
+        os.close(theirs)
+        late = threading.Timer(120, command.kill)
+        late.start()
+        with suppress(OSError):  # how a terminal's end shows that nobody is there
+            while part := os.read(ours, 4096):
+                if b"h: keys" in shown + part and b"h: keys" not in shown:
+                    os.write(ours, b"q")
+                shown += part
+        late.cancel()
+    os.close(ours)
+    assert command.returncode == 0
+    assert b"interp.pie ran" in shown
+
+
+def test_without_a_terminal_there_is_nothing_to_walk_through(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("textual", reason="textual is not installed")
+    assert main([*WORDS, "--terminal"]) == 2
+    assert "needs a terminal" in capsys.readouterr().err
+
+
+def test_what_walks_there_is_an_extra(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "textual", None)
+    assert main([*WORDS, "--terminal"]) == 2
+    said = capsys.readouterr().err
+    assert "textual, which is not installed" in said
+    assert "pip install 'lbr2pgo[terminal]'" in said
 
 
 def test_the_page_is_that_of_report(opened: list[str], tmp_path: Path) -> None:
