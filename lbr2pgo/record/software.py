@@ -327,8 +327,7 @@ def _hints(guest: Guest, code: int) -> Iterator[str]:
     if code == 128 + signal.SIGILL:
         yield (
             f"The program met an illegal instruction: {Path(guest.emulator).name} may lack an "
-            "extension that it was built for, or have it off: QEMU_CPU chooses its processor, as "
-            "QEMU_CPU=rv64,v=true for RISC-V's vectors."
+            "extension that it was built for, or have it off: QEMU_CPU chooses its processor."
         )
 
 
