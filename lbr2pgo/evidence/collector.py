@@ -19,6 +19,7 @@ from lbr2pgo.counting.mapped_files import MappedFiles
 from lbr2pgo.counting.trace_table import stacks_of
 from lbr2pgo.evidence.sample_runs import KnownRuns, SampleRuns
 from lbr2pgo.model.branch_stacks import BranchStacks
+from lbr2pgo.model.space_event_log import SpaceEventLog
 from lbr2pgo.native.walk import Stacks
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
@@ -68,7 +69,7 @@ class Pass:
     events: Sequence[EventInfo]
     outside: Callable[[RuntimeAddresses], I64] = no_files
     """Which file (n,) run-time addresses outside the program are of, by their number there."""
-    files: MappedFiles = field(default_factory=lambda: MappedFiles(()))
+    files: MappedFiles = field(default_factory=lambda: MappedFiles(SpaceEventLog(())))
     """All files of the source."""
     has_times: bool = False
     """Whether samples say when they were taken."""

@@ -12,17 +12,18 @@ from builders.sources import BASE, CODE, LAYOUT, Sample, batch_of, mapping
 from lbr2pgo.counting.activity import SLICES, Activity, ActivityCounter
 from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.counting.mapped_files import MappedFiles
-from lbr2pgo.support.addresses import ImageAddresses
+from lbr2pgo.model.space_event_log import SpaceEventLog
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I64
 
 LIBRARY = 0x6F0000000000
-EVENTS = [
+EVENTS = SpaceEventLog([
     mapping(),
     mapping(base=LIBRARY, path="/lib/libz.so.1", build_id="bb" * 20),
-]  # fmt: skip
+])  # fmt: skip
 
 
-def functions(addresses: ImageAddresses) -> I64:
+def functions(addresses: PlacedAddresses) -> I64:
     """Four functions of 16 bytes, and no other code."""
     number = ((addresses - np.uint64(CODE)) // np.uint64(16)).astype(np.int64)
     return np.where(number < 4, number, -1)
