@@ -77,8 +77,18 @@ class Program:
 
     @cached_property
     def symbols(self) -> Symbols:
-        """Symbols of the file, or of the debug file that was split off it."""
-        return read_symbols(self.image, self.debug_files.holder(has_symbol_table))
+        """Symbols of the file, or of the debug file that was split off it.
+
+        Where neither has a symbol table, functions that the debug information knows are symbols.
+        """
+        found = read_symbols(self.image, self.debug_files.holder(has_symbol_table))
+        if found.are_complete:
+            return found
+        from lbr2pgo.program.dwarf.debug_info import DebugInfo
+
+        debug = DebugInfo(self.debug_files)
+        known = debug.functions()
+        return found.with_functions(known.ranges, [known.names[i] for i in known.function.tolist()])
 
     def address_of(self, name: str) -> ImageAddress | None:
         """Image address of a symbol, None if there is none of this name."""

@@ -23,6 +23,13 @@ class Names(Sequence[str]):
     """(n,); -1 stands for an empty name."""
 
     @classmethod
+    def of(cls, names: Sequence[str]) -> Names:
+        """A table of these."""
+        raw = [name.encode() for name in names]
+        size = np.array([len(name) + 1 for name in raw], np.int64)
+        return cls(b"\0".join(raw), np.cumsum(size) - size)
+
+    @classmethod
     def joined(cls, parts: Sequence[Names]) -> Names:
         """Those of each, one after the other."""
         places = np.cumsum([0, *(len(part.table) + 1 for part in parts)]).tolist()

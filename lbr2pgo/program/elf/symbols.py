@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import lzma
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,12 @@ import numpy.typing as npt
 from lbr2pgo.program.elf.headers import SHT_DYNSYM, SHT_SYMTAB, Section
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.names import Names, offsets_inside, refuse_overlaps
-from lbr2pgo.support.addresses import ImageAddresses, PlacedAddresses, image_addresses
+from lbr2pgo.support.addresses import (
+    ByteRanges,
+    ImageAddresses,
+    PlacedAddresses,
+    image_addresses,
+)
 from lbr2pgo.support.arrays import I32, I64, U8, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
@@ -74,6 +79,29 @@ class Symbols:
     def are_complete(self) -> bool:
         """Whether this is a whole symbol table, and not what stripping leaves of it."""
         return self.origin == _COMPLETE
+
+    def with_functions(self, found: ByteRanges, names: Sequence[str]) -> Symbols:
+        """These, and a local symbol for each function (k,) at which none stands."""
+        rows = np.flatnonzero(~np.isin(found.start, self.start[self.is_function]))
+        start = image_addresses(np.concatenate([self.start, found.start[rows]]))
+        size = np.concatenate([self.size, found.end[rows] - found.start[rows]])
+        order = np.argsort(start, kind="stable")
+
+        def with_all(own: npt.NDArray[Any], value: int) -> npt.NDArray[Any]:
+            return np.concatenate([own, np.full(len(rows), value, own.dtype)])[order]
+
+        return replace(
+            self,
+            start=start[order],
+            size=size[order],
+            names=Names.joined([self.names, Names.of([names[row] for row in rows.tolist()])]).take(
+                order
+            ),
+            binding=with_all(self.binding, STB_LOCAL),
+            kind=with_all(self.kind, STT_FUNC),
+            section=with_all(self.section, -1),
+            file=Names(self.file.table, with_all(self.file.offset, -1)),
+        )
 
     @cached_property
     def end(self) -> ImageAddresses:
