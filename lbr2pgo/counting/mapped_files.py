@@ -17,6 +17,7 @@ from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.model.space_event_log import COMM, FORK, MMAP, SpaceEventLog
 from lbr2pgo.support.addresses import LAST_ADDRESS, RuntimeAddresses
 from lbr2pgo.support.arrays import I64, U64, Records
+from lbr2pgo.support.budget import COPIED_MAPPINGS
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import interval_of, last_at_or_below
 
@@ -40,13 +41,18 @@ class _Chains:
 
     def __init__(self, width: int) -> None:
         self._width = width
-        self._numbers, self._before = array("Q"), array("q")
+        self._numbers, self._before, self._length = array("Q"), array("q"), array("q")
 
     def behind(self, last: int, row: tuple[int, ...]) -> int:
         """Put a row behind that of a number, or `_NONE`; returns its own number."""
         self._numbers.extend(row)
         self._before.append(last)
+        self._length.append(1 if last == _NONE else self._length[last] + 1)
         return len(self._before) - 1
+
+    def lengths(self, lasts: I64) -> I64:
+        """Rows (n,) of the chains up to these numbers."""
+        return np.append(np.array(self._length, np.int64), 0)[lasts]  # `_NONE` takes the last
 
     def up_to(self, last: int, most: int) -> list[tuple[int, ...]]:
         """A chain's rows, the first of too many left out."""
@@ -77,6 +83,10 @@ class MappedFiles:
             self._replay(events.rows[first : first + _BLOCK])
         self._spans: dict[int, tuple[U64, I64]] = {}
         """Of what was mapped up to a mapping."""
+        lengths = self._mapped.lengths(np.array(self._latest, np.int64))
+        most = COPIED_MAPPINGS.of(int(np.count_nonzero(events.rows["kind"] == MMAP)))
+        self._is_each_known = int(np.minimum(lengths, _MOST_MAPPINGS).sum()) <= most
+        """Else what any process had mapped stands for what each had."""
 
     @property
     def present(self) -> bool:
@@ -170,7 +180,7 @@ class MappedFiles:
 
     def _views_of(self, pid: int) -> tuple[U64, list[int]]:
         """From when on (v,) which mapping was the last of a process, at least one."""
-        if pid == ANY_PID:
+        if pid == ANY_PID or not self._is_each_known:
             return np.zeros(1, np.uint64), [self._everywhere]
         (own,) = self._number_of(np.array([pid])).tolist()
         if own == _NONE:

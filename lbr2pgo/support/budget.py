@@ -32,6 +32,9 @@ UNPACKED_RECORDS = Limit(1 << 26, 1 << 10)
 times at least."""
 SPACE_EVENTS = Limit(50_000, 1 / 24)
 """Mappings, forks and their like in a perf.data: the smallest take 24 bytes, most 100."""
+COPIED_MAPPINGS = Limit(1 << 20, 4)
+"""Mappings of all processes together, for each that is recorded: a child has those of its parent
+until it executes another program."""
 ARRAY_BYTES = Limit(1 << 23, 12)
 """Bytes of a `.npz`: real arrays shrink to an eighth or so."""
 PARQUET_ROWS = Limit(1 << 16, 1 / 4)

@@ -92,6 +92,20 @@ def children_of_many_mappings(path: Path) -> list[str]:
     return recording(path, mappings(5_000) + children + mappings(len(number), pids=True))
 
 
+def sampled_children_of_many_mappings(path: Path) -> list[str]:
+    """Each is sampled where it mapped a file of its own."""
+    number = np.arange(10_000, dtype=np.uint32) + np.uint32(100)
+    record = build.fork(0, 10, 0, 5, TRAILER)
+    children = repeated(record, len(number), pid=(PID, number), tid=(TID, number))
+    entry = (LIBRARY + 8, LIBRARY + 16, 2)
+    samples = b"".join(
+        Sample((ENTRY, entry), pid=pid, tid=pid, time=1 << 40).encode(EVENT)
+        for pid in number.tolist()
+    )
+    own = mappings(len(number), pids=True)
+    return recording(path, mappings(5_000) + children + own + samples)
+
+
 def packed_mappings(path: Path) -> list[str]:
     record = build.mmap2(10, LIBRARY, 0x1000, "/lib/libc.so", TRAILER, offset=0)
     return recording(path, build.Packer().pack(record * 2_000_000))
@@ -156,6 +170,7 @@ def saved_counts(path: Path) -> list[str]:
 
 COSTLY: tuple[Callable[[Path], list[str]], ...] = (
     files_of_another_program, files_of_one_name, many_mappings, mappings_of_many_processes,
-    many_forks, children_of_many_mappings, packed_mappings, packed_forks, moved_lines, moved_code,
+    many_forks, children_of_many_mappings, sampled_children_of_many_mappings, packed_mappings,
+    packed_forks, moved_lines, moved_code,
     code_far_apart, a_long_name, many_names, saved_counts,
 )  # fmt: skip

@@ -14,6 +14,7 @@ from lbr2pgo.model import waterfall
 from lbr2pgo.model.address_space_events import Comm, Fork, Mmap, SpaceEvent
 from lbr2pgo.model.space_event_log import SpaceEventLog
 from lbr2pgo.support.addresses import runtime_addresses
+from lbr2pgo.support.budget import Limit
 
 LIBC, OTHER = 0x5000_0000, 0x6000_0000
 KERNEL = 0xFFFF_FFFF_8100_0000
@@ -135,3 +136,17 @@ def test_of_any_process_the_later_mapping_over_the_earlier() -> None:
     found = files.of_addresses(runtime_addresses(np.array(asked, np.uint64)))
     names = [files.names[number] for number in found.tolist()]
     assert names == ["a", "b", "a", "[unknown]", "nf.ko", "[kernel]"]
+
+
+def test_where_children_have_too_much_what_any_process_mapped_tells(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    events = (
+        *(mapped("/lib/a.so", OTHER + 0x1000 * i) for i in range(8)),
+        *(Fork(pid, 10, pid, 1) for pid in range(20, 30)),
+        mapped("/lib/own.so", LIBC, pid=20, time=2),
+    )
+    samples = [jumps(OTHER, LIBC, pid=20), jumps(LIBC, pid=21)]
+    assert outside(samples, *events) == {"a.so": 1, "own.so": 1, "[unknown]": 1}
+    monkeypatch.setattr("lbr2pgo.counting.mapped_files.COPIED_MAPPINGS", Limit(0, 4))
+    assert outside(samples, *events) == {"a.so": 1, "own.so": 2}
