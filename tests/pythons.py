@@ -25,8 +25,8 @@ from builders.fixtures import ROOT
 HOMES = ROOT / "build" / "pythons"
 SUPPORTED = ("3.11", "3.12", "3.13", "3.14")
 FAST = (
-    "tests/model", "tests/counting", "tests/support/test_output.py", "tests/test_api.py",
-    "tests/test_cookbook.py", "tests/cli/test_mistakes.py",
+    "tests/model", "tests/counting", "tests/support/test_output.py", "tests/api",
+    "tests/cli/test_mistakes.py",
 )  # fmt: skip
 TOOLS = ("pytest", "hypothesis", "jsonschema", "cython>=3.2", "setuptools>=77")
 
