@@ -15,6 +15,12 @@ MEMORY = "//"
 """How perf begins the paths of memory that shows no file: `//anon`, `//toolong`."""
 
 
+def is_file(path: str) -> bool:
+    """Whether a program or a library is mapped so, and not the kernel's code or memory."""
+    is_path = path.startswith("/") and not path.startswith(MEMORY)
+    return is_path or is_windows_path(path)
+
+
 class Mmap(NamedTuple):
     """From `time` on, `[start, start + length)` of process `pid` shows a file's bytes.
 
@@ -40,9 +46,7 @@ class Mmap(NamedTuple):
     @property
     def is_code_of_file(self) -> bool:
         """Whether a program or a library was mapped, and not the kernel's code or memory."""
-        is_path = self.path.startswith("/") and not self.path.startswith(MEMORY)
-        is_path = is_path or is_windows_path(self.path)
-        return self.executable and self.pid != KERNEL_PID and is_path
+        return self.executable and self.pid != KERNEL_PID and is_file(self.path)
 
 
 class Fork(NamedTuple):

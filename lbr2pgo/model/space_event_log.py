@@ -10,9 +10,19 @@ from typing import overload
 
 import numpy as np
 
-from lbr2pgo.model.address_space_events import MEMORY, Comm, Exit, Fork, Mmap, SpaceEvent
+from lbr2pgo.model.address_space_events import (
+    KERNEL_PID,
+    MEMORY,
+    Comm,
+    Exit,
+    Fork,
+    Mmap,
+    SpaceEvent,
+    is_file,
+)
 from lbr2pgo.support.addresses import FileOffset, RuntimeAddress
 from lbr2pgo.support.arrays import I64, U64, Bools, Records
+from lbr2pgo.support.distinct import begins
 from lbr2pgo.support.intervals import last_at_or_below
 
 
@@ -144,6 +154,24 @@ class SpaceEventLog(Sequence[SpaceEvent]):
         """The first mapping of each path with each build-id, as code and as data."""
         mappings = np.flatnonzero(self._rows["kind"] == MMAP)
         return self._of(self._rows[mappings[np.sort(self._files(mappings)[0])]])
+
+    @property
+    def programs(self) -> SpaceEventLog:
+        """The first file that each process mapped as code after `execve`, each of them once.
+
+        The kernel maps it before its loader (Linux: fs/binfmt_elf.c, load_elf_binary).
+        """
+        rows = self._rows
+        are_files = np.array([is_file(text or "") for text in self._texts], np.bool_)
+        is_code = self.are_code & (rows["pid"] != KERNEL_PID)
+        is_code[is_code] = are_files[rows["text"][is_code]]
+        is_exec = (rows["kind"] == COMM) & (rows["flag"] != 0)
+        told = np.flatnonzero(is_code | is_exec)
+        told = told[np.argsort(rows["pid"][told], kind="stable")]
+        is_first = begins(rows["pid"][told])
+        is_first[1:] |= is_exec[told[:-1]]
+        found = np.sort(told[is_first & is_code[told]])
+        return self._of(rows[found[np.sort(self._files(found)[0])]])
 
     def concerning(self, shows: Callable[[Mmap], bool]) -> SpaceEventLog:
         """See `concerning`."""

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from lbr2pgo.counting.find_image import same_build_id
-from lbr2pgo.model.address_space_events import Comm, Mmap
+from lbr2pgo.model.address_space_events import Mmap
+from lbr2pgo.model.space_event_log import as_log
 from lbr2pgo.program.elf.find import ImagePlaces, is_build
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.sources import open_source
@@ -21,16 +22,9 @@ from lbr2pgo.support.output import write_to
 
 
 def started(source: StackSource) -> Iterator[tuple[Mmap, str | None]]:
-    """The first file that each process mapped as code after `execve`, the program; its build-id.
-
-    The kernel maps it before its loader (Linux: fs/binfmt_elf.c, load_elf_binary).
-    """
-    has_started: set[int] = set()
-    for event in source.space_events():
-        if isinstance(event, Comm) and event.is_exec:
-            has_started.discard(event.pid)
-        elif isinstance(event, Mmap) and event.is_code_of_file and event.pid not in has_started:
-            has_started.add(event.pid)
+    """The programs that processes started, each once; with their build-ids."""
+    for event in as_log(source.space_events()).programs:
+        if isinstance(event, Mmap):
             yield event, event.build_id or source.info.build_ids.get(event.path)
 
 

@@ -82,3 +82,29 @@ def test_what_is_left_out_changes_no_address_space(events: list[SpaceEvent]) -> 
 
     log = SpaceEventLog(events)
     assert spaces(of_code(log)) == spaces(log) == spaces(list(log))
+
+
+def programs(events: list[SpaceEvent]) -> list[Mmap]:
+    """The first file of code that each process mapped after `execve`, one event after the other."""
+    found: dict[tuple[str, str | None], Mmap] = {}
+    has_started: set[int] = set()
+    for event in sorted(events, key=lambda event: event.time):
+        if isinstance(event, Comm) and event.is_exec:
+            has_started.discard(event.pid)
+        elif isinstance(event, Mmap) and event.is_code_of_file and event.pid not in has_started:
+            has_started.add(event.pid)
+            found.setdefault((event.path, event.build_id), event)
+    return [*found.values()]
+
+
+FEW_EVENTS = st.one_of(
+    st.builds(Mmap, st.integers(-1, 2), PIDS, st.integers(0, 9), NUMBERS, NUMBERS, NUMBERS, NAMES,
+              st.none() | st.sampled_from(["aa", "bb"]), st.booleans()),
+    st.builds(Comm, st.integers(-1, 2), PIDS, st.integers(0, 9), NAMES, st.booleans()),
+    st.builds(Fork, st.integers(-1, 2), PIDS, PIDS, st.integers(0, 9)),
+)  # fmt: skip
+
+
+@given(st.lists(FEW_EVENTS))
+def test_programs_are_what_processes_began_with(events: list[SpaceEvent]) -> None:
+    assert list(SpaceEventLog(events).programs) == programs(events)
