@@ -174,7 +174,6 @@ class Loop:
                 cure="It must compile anew (`make clean all`, `cmake --fresh`), with the CFLAGS of "
                 "the environment, a compiler found by PATH, or `{flags}` in --build.",
             )
-        self._keep(self._work.marked if self._has_marks else self._work.plain)
 
     def _go_by_lines(self) -> None:
         """Where the program has no probes, and may do without."""

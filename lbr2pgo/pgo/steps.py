@@ -18,6 +18,7 @@ from lbr2pgo.profiles.llvm_tools import llvm_tools
 from lbr2pgo.support.errors import InputError
 
 Say = Callable[[str], None]
+"""Takes a line for the user."""
 
 
 class Title(str):
@@ -36,9 +37,6 @@ class CommandLine(Detail):
     """A command of a step, which runs by itself."""
 
     __slots__ = ()
-
-
-"""Takes a line for the user."""
 
 
 class NoProbesError(InputError):
