@@ -95,7 +95,7 @@ def test_a_format_that_is_read(copy: Path, run: Run, tmp_path: Path) -> None:
     wrong = run("-m", "lbr2pgo", "dump", "stacks", str(tmp_path / "stacks"), code=2).stderr
     assert "stacks:2: holds no branches" in wrong
     run("docs/make_tables.py")
-    assert "| my-tool | branches as my-tool prints them | my-tool(1) |" in (
+    assert "| my-tool | branches as my-tool prints them |" in (
         (copy / "docs" / "formats.md").read_text()
     )
     run("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/sources/test_sources.py")

@@ -262,12 +262,12 @@ def test_a_table_shows_what_it_is_about_and_tells_of_its_first_row(
     assert table is not None
     functions = [c.name for c in table.columns if c.kind is Unit.FUNCTION]
     about = page.locator("#about-body")
-    playwright.expect(about).to_contain_text(str(table.column(functions[0])[0]))
+    expect(about).to_contain_text(str(table.column(functions[0])[0]))
     seen = page.locator("#view section:not([hidden]) .tabulator-col:visible").all_inner_texts()
     wanted = [column.title for column in table.columns if column.priority is FIGURE]
     assert {title.strip() for title in seen} >= {title.removesuffix(SAID_ONCE) for title in wanted}
     page.evaluate("location.hash = 'quality'")
-    playwright.expect(about).to_contain_text("Select a function")
+    expect(about).to_contain_text("Select a function")
 
 
 def test_tables_filter_and_say_how_much_there_is(browser: Browser, recorded: Report) -> None:
@@ -514,7 +514,12 @@ def test_where_each_place_has_a_file_the_numbers_still_have_room(browser: Browse
         Column("from_address", "from address", Unit.ADDRESS),
         Column("share", "share", Unit.SHARE),
         Column("count", "count", Unit.COUNT),
-        *(Column(name, name.replace("_", " "), Unit.TEXT) for name in ends),
+        *(
+            Column(
+                name, name.replace("_", " "), Unit.LOCATION if name.endswith("line") else Unit.TEXT
+            )
+            for name in ends
+        ),
     )
     row = (0x51D3E8, 0.5, 12_345, *(f"libthing.so.6+{name}_0x12345678_long" for name in ends))
     table = Table("hot-branches", "Hot branches", columns, (row,) * 20)
