@@ -170,11 +170,11 @@ def paths_across_calls(evidence: Evidence, top: int | None = TOP) -> Table:
         if len(set(names)) > 1:
             parts.append((float(weight[blocks].sum()) / total, blocks, names))
     parts.sort(key=lambda part: -part[0])
-    shown = parts[:top]
-    first = found.first[np.array([blocks[0] for _, blocks, _ in shown], np.int64)]
+    kept = parts[:top]
+    first = found.first[np.array([blocks[0] for _, blocks, _ in kept], np.int64)]
     lines = evidence.names.lines(evidence.flow.instructions.address[first])
     values = [
-        _row(evidence, found, *part, line, paths) for part, line in zip(shown, lines, strict=True)
+        _row(evidence, found, *part, line, paths) for part, line in zip(kept, lines, strict=True)
     ]
     columns = [(column, [row[i] for row in values]) for i, column in enumerate(_COLUMNS)]
     notes = (_NOTE, *evidence.line_notes())

@@ -48,9 +48,7 @@ class ProcessKeywords(SampleKeywords, total=False):
     sysroot: Paths
     no_libraries: bool
     jit: Paths
-    source_dir: (
-        PathLike | tuple[PathLike, PathLike] | Iterable[PathLike | tuple[PathLike, PathLike]]
-    )
+    source_dir: SourceDir | Iterable[SourceDir]
     changed_source: bool
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from lbr2pgo.api.keywords import (
     CheckKeywords,
-    GateKeywords,
     SampleKeywords,
     binary_of,
     profiles_of,
@@ -100,7 +99,7 @@ def check(
     from lbr2pgo.reports.checking import CheckOptions
     from lbr2pgo.reports.checking import check as _check
 
-    refuse_unknown(how, SampleKeywords, GateKeywords)
+    refuse_unknown(how, CheckKeywords)
     old = optional_path(against, "against")
     return _check(
         CheckOptions(

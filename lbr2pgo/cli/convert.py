@@ -202,7 +202,7 @@ def _run_one(args: argparse.Namespace) -> int:
             messages.wrote(output.paths[0], output.next_step)
     _show(done.tallies, done.notes, options.paths, args.summary_json)
     if args.timings or messages.is_verbose():
-        print(*timings.lines(), sep="\n", file=sys.stderr)
+        messages.show_times(timings)
     return 0
 
 

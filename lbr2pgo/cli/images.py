@@ -49,7 +49,7 @@ def run_images(options: ImagesOptions, summary: str | None, *, shows_timings: bo
     asked = {path.resolve() for path in options.binaries}
     _show(done, asked, sys.stdout if summary != "-" else sys.stderr)
     if shows_timings:
-        print(*timings.lines(), sep="\n", file=sys.stderr)
+        messages.show_times(timings)
     if not any(image.is_complete for image in done.images):
         raise InputError("no image could be converted", cure="See the notes above.")
     return 2 if any(i.binary in asked and not i.is_complete for i in done.images) else 0

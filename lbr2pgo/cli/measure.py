@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         timings = Timings(_say_stage)
         measured = measure_programs(binaries, arguments, runs, source, timings).programs
     if messages.is_verbose():
-        print(*timings.lines(), sep="\n", file=sys.stderr)
+        messages.show_times(timings)
     if args.format == "json":
         _print_json(measured)
     else:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import argparse
     from pathlib import Path
 
+    from lbr2pgo.support.timings import Timings
+
 _QUIET, _NORMAL, _VERBOSE = range(3)
 _wanted = _NORMAL
 
@@ -51,6 +53,11 @@ def is_quiet() -> bool:
 def is_verbose() -> bool:
     """Whether details are wanted."""
     return _wanted == _VERBOSE
+
+
+def show_times(timings: Timings) -> None:
+    """How long each stage took, whatever else is wanted."""
+    print(*timings.lines(), sep="\n", file=sys.stderr)
 
 
 def say(text: str) -> None:

@@ -127,7 +127,7 @@ def timed(inputs: Sequence[Path], work: Callable[[SampleProgress, Timings], T]) 
         timings = Timings(progress.stage)
         done = work(progress, timings)
     if messages.is_verbose():
-        print(*timings.lines(), sep="\n", file=sys.stderr)
+        messages.show_times(timings)
     return done
 
 

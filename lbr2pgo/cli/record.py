@@ -156,10 +156,8 @@ def _add_rotation(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Record, do with it what is asked for, and give the program's exit code."""
     asked = [name for name in ("open", "keep_binary") if getattr(args, name)]
-    if args.continuous and not asked:
-        return _record_continuously(args)
     if not asked:
-        return _record(args).exit_code
+        return _record_continuously(args) if args.continuous else _record(args).exit_code
     option = f"--{asked[0].replace('_', '-')}"
     if args.continuous or args.dry_run or str(args.output) == "-":
         raise InputError(

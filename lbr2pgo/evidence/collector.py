@@ -19,7 +19,6 @@ from lbr2pgo.counting.mapped_files import MappedFiles
 from lbr2pgo.counting.trace_table import stacks_of
 from lbr2pgo.evidence.sample_runs import KnownRuns, SampleRuns
 from lbr2pgo.model.branch_stacks import BranchStacks
-from lbr2pgo.model.space_event_log import SpaceEventLog
 from lbr2pgo.native.walk import Stacks
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
@@ -67,11 +66,11 @@ class Pass:
     flow: Flow
     spaces: AddressSpaces
     events: Sequence[EventInfo]
-    outside: Callable[[RuntimeAddresses], I64] = no_files
+    outside: Callable[[RuntimeAddresses], I64]
     """Which file (n,) run-time addresses outside the program are of, by their number there."""
-    files: MappedFiles = field(default_factory=lambda: MappedFiles(SpaceEventLog(())))
+    files: MappedFiles
     """All files of the source."""
-    has_times: bool = False
+    has_times: bool
     """Whether samples say when they were taken."""
 
 

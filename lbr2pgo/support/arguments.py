@@ -14,9 +14,9 @@ Paths = PathLike | Iterable[PathLike]
 """One path or several, each a string or an `os.PathLike`."""
 
 
-def refuse_unknown(given: Mapping[str, object], *kinds: type, also: Collection[str] = ()) -> None:
-    """Raise TypeError for a keyword that none of these has."""
-    known = {*also, *(name for kind in kinds for name in kind.__annotations__)}
+def refuse_unknown(given: Mapping[str, object], kind: type, also: Collection[str] = ()) -> None:
+    """Raise TypeError for a keyword that is neither in a typed dictionary nor one of these."""
+    known = {*also, *kind.__annotations__}
     for name in given.keys() - known:
         raise TypeError(f"there is no argument {name}{did_you_mean(name, known)}")
 

@@ -584,14 +584,6 @@ def test_a_hostile_name_does_nothing(browser: Browser) -> None:
     assert page.locator("img").count() == 0
 
 
-def painted_within(browser: Browser, page: playwright.Page, milliseconds: int) -> bool:
-    page.reload()
-    browser.opened.append(browser.opened[-1])
-    page.locator("body[data-ready]").wait_for()
-    paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
-    return bool(paint < milliseconds)
-
-
 def test_the_page_of_a_large_program_is_light(
     browser: Browser, corpus: Callable[[str], Path]
 ) -> None:
@@ -599,9 +591,8 @@ def test_the_page_of_a_large_program_is_light(
     page = browser.open(make_report(ReportOptions((profile,), binary, top=200, views=12)))
     assert page.evaluate("functions.rows.length") == 252
     assert page.evaluate("document.querySelectorAll('*').length") < 2000
-    assert any(
-        painted_within(browser, page, 500) for _ in range(5)
-    )  # whatever else the machine has to do
+    paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+    assert paint < 500
 
 
 def test_pictures_of_the_documentation_can_be_made_again(
