@@ -5,12 +5,15 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 _PR_SET_CHILD_SUBREAPER = 36  # Linux: include/uapi/linux/prctl.h
+_DYING = 5.0
+"""Seconds in which a process that was killed must be gone: it is only once a core had time for it."""
 
 
 @contextmanager
@@ -25,7 +28,7 @@ def leaving_nothing(spool: Path, folder: Path) -> Iterator[None]:
     yield
     assert os.listdir(spool) == [], "left in TMPDIR"
     assert list(folder.rglob(".lbr2pgo-*")) == [], "left unfinished"
-    assert _children() - children == set(), "left running"
+    assert _stay(children) == set(), "left running"
     if _open_files() - files:
         gc.collect()  # what only waits to be collected is no leak
     assert _open_files() - files == Counter(), "left open"
@@ -36,6 +39,14 @@ def _children() -> set[str]:
     tasks = Path("/proc/self/task").glob("*/children")
     pids = {pid for task in tasks for pid in _listed(task)}
     return {pid for pid in pids if not _has_ended(pid)}
+
+
+def _stay(before: set[str]) -> set[str]:
+    """Children that are new and don't end."""
+    deadline = time.monotonic() + _DYING
+    while (left := _children() - before) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return left
 
 
 def _listed(children: Path) -> list[str]:
