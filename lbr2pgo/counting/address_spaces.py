@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
 from functools import cached_property
 from heapq import heappop, heappush
 from itertools import pairwise
@@ -12,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lbr2pgo.model.address_space_events import Comm, Fork, Mmap, SpaceEvent
-from lbr2pgo.model.space_event_log import concerning
+from lbr2pgo.counting.mapping_history import NONE, MappingHistory
+from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
+from lbr2pgo.model.space_event_log import MMAP, as_log, concerning
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.support.addresses import (
     LAST_ADDRESS,
@@ -27,7 +26,8 @@ from lbr2pgo.support.addresses import (
 )
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.intervals import interval_of, last_at_or_below
+from lbr2pgo.support.distinct import begins, distinct
+from lbr2pgo.support.intervals import interval_of
 
 ANY_PID = -1
 """The pid of samples that don't say theirs: they see the mappings of all processes and times, the
@@ -36,6 +36,8 @@ later over the earlier."""
 _MOST_MAPPINGS = 64
 """Nobody records that a library was closed, so what a process mapped only ever grows; of an image
 that one process mapped more often than this, the first mappings are forgotten."""
+_MOST_EVERYWHERE = 1 << 16
+"""The same where samples don't say their process."""
 
 
 class Piece(NamedTuple):
@@ -138,27 +140,6 @@ def rows_by(numbers: I32 | I64 | U64) -> Iterator[tuple[int, I64]]:
     yield from zip(unique.tolist(), np.split(order, starts)[1:], strict=True)
 
 
-@dataclass(slots=True)
-class _Timeline:
-    """Which space each process saw from when on; each process's times ascend."""
-
-    pids: array[int] = field(default_factory=lambda: array("q"))
-    times: array[int] = field(default_factory=lambda: array("Q"))
-    spaces: array[int] = field(default_factory=lambda: array("q"))
-
-    def add(self, pid: int, time: int, space: int) -> None:
-        """Of several at one time the last one counts."""
-        self.pids.append(pid)
-        self.times.append(time)
-        self.spaces.append(space)
-
-    def by_pid(self) -> tuple[I64, U64, I64]:
-        """The columns, ordered by process."""
-        pids = np.array(self.pids, np.int64)
-        order = np.argsort(pids, kind="stable")
-        return pids[order], np.array(self.times, np.uint64)[order], np.array(self.spaces)[order]
-
-
 @dataclass(frozen=True, slots=True)
 class Others:
     """Images beside the one that is looked for, each moved to a slot of its own."""
@@ -176,7 +157,8 @@ class AddressSpaces:
     """Finds, for a sample's pid and time, which view of the image its process had.
 
     Equal views are one *space*, whatever the process, so a space is a small number and the
-    samples of a thousand forks are counted together. Space numbers index `bounds` and `pieces`.
+    samples of a thousand forks are counted together. Spaces are numbered as samples ask for them,
+    and their numbers index `bounds` and `pieces`.
     """
 
     def __init__(
@@ -186,20 +168,26 @@ class AddressSpaces:
         shows: Callable[[Mmap], bool],
         others: Others | None = None,
     ) -> None:
-        """Replay the events; `shows` tells mappings of the image's code."""
+        """Of these events; `shows` tells mappings of the image's code."""
         self._others = others or Others()
-        self.pieces: list[Pieces] = []
-        self._numbers: dict[Pieces, int] = {}
-        self._current: dict[int, Pieces] = {}
-        self._timeline = _Timeline()
         self._layout = layout
         self._shows = shows
-        self._is_fixed = False
-        everywhere: list[Piece] = []
-        for event in concerning(events, self._shows_any):
-            everywhere += self._apply(event)
-        self._set(ANY_PID, 0, overlaid(everywhere))
-        self._by_pid = self._timeline.by_pid()
+        self.pieces: list[Pieces] = []
+        self._bounds = np.zeros((0, 2), np.uint64)
+        self._numbers: dict[Pieces, int] = {}
+        self._only: int | None = None
+        self._events = as_log(concerning(as_log(events), self._shows_any))
+        rows = self._events.rows
+        is_mapping = (rows["kind"] == MMAP) & (rows["pid"] != ANY_PID)
+        self._history = MappingHistory(self._events, is_mapping)
+        self._timeline = self._history.timeline()
+        self._spaces: dict[int, int] = {NONE: -1}
+        """Of processes by their last mapping."""
+        self._views: dict[int, Pieces] = {NONE: ()}
+        """What they saw, newest last: where a sample asked, or the views of several begin."""
+        behind = np.bincount(self._history.before[is_mapping] + 1, minlength=len(rows) + 1)
+        self._is_shared: Bools = behind[1:] > 1
+        self._most = _MOST_MAPPINGS * (1 + self._others.count)
 
     @classmethod
     def fixed(cls, layout: ImageLayout, bias: int = 0) -> AddressSpaces:
@@ -210,79 +198,102 @@ class AddressSpaces:
     def shared(cls, layout: ImageLayout, pieces: Pieces) -> AddressSpaces:
         """One space for every process."""
         spaces = cls((), layout, lambda _: False)
-        spaces._set(ANY_PID, 0, pieces)
-        spaces._is_fixed = True
-        spaces._by_pid = spaces._timeline.by_pid()
+        spaces._only = spaces._numbered(pieces)
         return spaces
 
-    @cached_property
+    @property
     def bounds(self) -> U64:
         """(spaces, 2): half-open span that holds all pieces of each space.
 
         Without address 0, by which recorders say that they don't know.
         """
-        spans = [(max(p[0].start, 1), max(x.end for x in p)) for p in self.pieces]
-        return np.array(spans, dtype=np.uint64).reshape(-1, 2)
-
-    @property
-    def pids(self) -> tuple[int, ...]:
-        """Processes that mapped the image at some time."""
-        return tuple(pid for pid in np.unique(self._by_pid[0]).tolist() if pid != ANY_PID)
-
-    def _set(self, pid: int, time: int, pieces: Pieces) -> None:
-        if pieces == self._current.get(pid, ()):
-            return
-        self._current[pid] = pieces
-        space = -1
-        if self._is_program(pieces):
-            view = joined(pieces)
-            space = self._numbers.setdefault(view, len(self.pieces))
-            if space == len(self.pieces):
-                self.pieces.append(view)
-        self._timeline.add(pid, time, space)
-
-    def _shows_any(self, event: Mmap) -> bool:
-        return self._shows(event) or self._others.shows(event)
-
-    def _is_program(self, pieces: Pieces) -> bool:
-        if not self._others.count:
-            return bool(pieces)
-        enough = self._others.enough | {0}
-        return any(slot_of(PlacedAddress(piece.start - piece.bias)) in enough for piece in pieces)
-
-    def _apply(self, event: SpaceEvent) -> Pieces:
-        """What the event shows of the image."""
-        if isinstance(event, Mmap):
-            return self._map(event)
-        if isinstance(event, Fork):
-            self._set(event.pid, event.time, self._current.get(event.parent_pid, ()))
-        elif isinstance(event, Comm) and event.is_exec:
-            self._set(event.pid, event.time, ())
-        return ()
-
-    def _map(self, event: Mmap) -> Pieces:
-        is_own = self._shows(event)
-        shown = pieces_of(event, self._layout) if is_own else self._others.pieces(event)
-        before = self._current.get(event.pid, ())
-        if event.pid != ANY_PID and (before or shown):
-            left = without(before, event.start, event.end)
-            most = _MOST_MAPPINGS * (1 + self._others.count)
-            self._set(event.pid, event.time, (left + shown)[-most:])
-        return shown
+        new = self.pieces[len(self._bounds) :]
+        if new:
+            spans = [(max(p[0].start, 1), max(x.end for x in p)) for p in new]
+            self._bounds = np.concatenate([self._bounds, np.array(spans, np.uint64)])
+        return self._bounds
 
     def spaces_of(self, pids: I32, times: U64) -> I64:
         """The space that each process saw at that time, -1 where the image was not mapped.
 
         Arrays of equal length n in, (n,) int64 out.
         """
-        found = np.full(len(pids), -1, dtype=np.int64)
-        owners, since, spaces = self._by_pid
-        for pid, at in rows_by(pids):
-            wanted = ANY_PID if self._is_fixed else pid
-            low, high = np.searchsorted(owners, (wanted, wanted + 1))
-            place = last_at_or_below(since[low:high], times[at])
-            found[at] = np.append(spaces[low:high], -1)[place]
+        if self._only is not None:
+            return np.full(len(pids), self._only, np.int64)
+        last = self._timeline.at(pids, times)
+        asked = distinct(last)
+        spaces = np.array([self._space_at(each) for each in asked.tolist()], np.int64)
+        found: I64 = spaces[np.searchsorted(asked, last)]
+        is_any = pids == ANY_PID
+        if is_any.any():
+            found[is_any] = self._everywhere
         return found
+
+    @cached_property
+    def _everywhere(self) -> int:
+        """The space of samples that don't say their process."""
+        rows = self._events.rows
+        mappings = np.flatnonzero(rows["kind"] == MMAP)
+        names = ("start", "length", "file_offset", "text", "build_id", "flag")
+        columns = [rows[name][mappings] for name in names]
+        order = np.lexsort(columns)
+        is_last = begins(*(column[order[::-1]] for column in columns))[::-1]
+        latest = np.sort(mappings[order[is_last]])[-_MOST_EVERYWHERE:]
+        return self._numbered(overlaid([p for i in latest.tolist() for p in self._shown(i)[1]]))
+
+    def _space_at(self, last: int) -> int:
+        """What a process saw whose last mapping that is."""
+        if last not in self._spaces:
+            reach = self._most
+            while (view := self._view_of(last, reach)) is None:
+                reach *= 4
+            self._views[last] = view
+            self._spaces[last] = self._numbered(view)
+        return self._spaces[last]
+
+    def _view_of(self, last: int, reach: int) -> Pieces | None:
+        """The same as pieces, newest last, from so many mappings; None if more may show."""
+        chain = list[int]()
+        before = memoryview(self._history.before)  # type: ignore[arg-type]
+        while last not in self._views and len(chain) < reach:
+            chain.append(last)
+            last = before[last]
+        # Mappings only take from those before them: the newest are known without the oldest.
+        view, is_whole = self._views.get(last, ()), last in self._views
+        for number in reversed(chain):
+            event, shown = self._shown(number)
+            if view or shown:
+                view = (without(view, event.start, event.end) + shown)[-self._most :]
+            is_whole |= len(view) == self._most
+            if is_whole and self._is_shared[number]:
+                self._views[number] = view
+        return view if is_whole else None
+
+    def _shown(self, number: int) -> tuple[Mmap, Pieces]:
+        """A mapping by its number, and what it shows of the image."""
+        event = self._events[number]
+        assert isinstance(event, Mmap)
+        is_own = self._shows(event)
+        return event, pieces_of(event, self._layout) if is_own else self._others.pieces(event)
+
+    def _shows_any(self, event: Mmap) -> bool:
+        return self._shows(event) or self._others.shows(event)
+
+    def _numbered(self, pieces: Pieces) -> int:
+        """The space in which the image is seen so; -1 if it is not."""
+        if not self._is_program(pieces):
+            return -1
+        view = joined(pieces)
+        space = self._numbers.setdefault(view, len(self.pieces))
+        if space == len(self.pieces):
+            self.pieces.append(view)
+        return space
+
+    def _is_program(self, pieces: Pieces) -> bool:
+        if not self._others.count:
+            return bool(pieces)
+        enough = self._others.enough | {0}
+        return any(slot_of(PlacedAddress(piece.start - piece.bias)) in enough for piece in pieces)
 
     def to_image(self, space: int, addresses: RuntimeAddresses) -> tuple[PlacedAddresses, Bools]:
         """Translate run-time addresses of one space, an array of any shape.

@@ -33,7 +33,6 @@ class TraceTable:
         """Count in these spaces, and what lies outside the image for the files mapped there."""
         self.tallies: U64 = np.zeros(len(Reason), dtype=np.uint64)
         self._spaces = spaces
-        self._bounds = spaces.bounds
         self._table = KeyTable()
         self._files = files if files is not None and files.present else None
         self._by_file: U64 = files.counts() if files else np.zeros(0, np.uint64)
@@ -43,7 +42,7 @@ class TraceTable:
         files = None
         if self._files is not None:
             files = self._files.spans_of(batch, spaces, self._by_file)
-        stacks = stacks_of(batch, spaces, kinds, self._bounds)
+        stacks = stacks_of(batch, spaces, kinds, self._spaces.bounds)
         count_traces(stacks, self._table, self.tallies, files)
 
     def merge(self, other: TraceTable) -> None:

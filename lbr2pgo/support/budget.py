@@ -1,9 +1,9 @@
 """What small files may cost: all limits on what a few bytes may become.
 
 A file of up to five megabytes, whoever made it, is read in `SECONDS` and `BYTES`, or refused with
-the reason (tests/test_costs.py). What is read of larger ones grows with them: a million mappings or
-forks, 50 to 110 MB, stay within `BYTES`, and take longer (tests/test_many_mappings.py). So the
-limits are shares of a file's size: no real file comes near one.
+the reason (tests/test_costs.py); so are a million mappings, processes or forks, 50 to 120 MB
+(tests/test_many_mappings.py). What is read of larger files grows with them, so the limits are
+shares of a file's size: no real file comes near one.
 """
 
 from __future__ import annotations

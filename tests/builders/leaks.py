@@ -13,7 +13,7 @@ from pathlib import Path
 
 _PR_SET_CHILD_SUBREAPER = 36  # Linux: include/uapi/linux/prctl.h
 _DYING = 5.0
-"""Seconds in which a process that was killed must be gone: it is only once a core had time for it."""
+"""Seconds for a killed process to be gone, which takes a core that has time for it."""
 
 
 @contextmanager

@@ -31,6 +31,8 @@ def functions(addresses: PlacedAddresses) -> I64:
 
 def counter() -> ActivityCounter:
     spaces = AddressSpaces(EVENTS, LAYOUT, lambda event: event.path == LAYOUT.path)
+    one = batch_of([sample(1, 0)])
+    assert spaces.spaces_of(one.pid, one.time).tolist() == [0]
     return ActivityCounter(spaces, MappedFiles(EVENTS), functions)
 
 

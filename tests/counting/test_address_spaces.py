@@ -63,7 +63,10 @@ def test_a_mapping_that_would_go_on_behind_the_last_address_ends_there() -> None
     up = last - low.end + 0x100
     high = mapping(start=mapping().start + up)
     assert pieces_of(high, LAYOUT) == (Piece(low.start + up, last, low.bias + up),)
-    assert spaces(high).bounds.tolist() == [[low.start + up, last]]
+    found = spaces(high)
+    assert found.bounds.shape == (0, 2), "nobody asked yet"
+    assert space_of(found, 10, 0) == 0
+    assert found.bounds.tolist() == [[low.start + up, last]]
     assert pieces_of(mapping(start=last), LAYOUT) == ()
 
 
@@ -125,7 +128,9 @@ def test_a_segment_mapped_in_two_parts_is_one_piece() -> None:
         mapping(length=0x1000),
         mapping(start=BASE + 0x3000, file_offset=0x1000, length=0x1000),
     )
-    assert spaces(*halves).pieces[-1] == pieces_of(mapping(), LAYOUT)
+    found = spaces(*halves)
+    assert space_of(found, 10, 0) == 0
+    assert found.pieces == [pieces_of(mapping(), LAYOUT)]
 
 
 @pytest.mark.parametrize(
@@ -174,7 +179,7 @@ def test_data_mapped_over_code_hides_it_but_is_not_the_image_itself() -> None:
     found = spaces(mapping(), mapping(time=2, executable=False))
     assert image_of(found, 10, 1, BASE + CODE) == CODE
     assert image_of(found, 10, 2, BASE + CODE) is None
-    assert spaces(mapping(executable=False)).pieces == []
+    assert space_of(spaces(mapping(executable=False)), 10, 2) == -1
 
 
 def test_the_image_mapped_twice_in_one_process() -> None:
@@ -193,10 +198,9 @@ def test_equal_views_are_one_space() -> None:
     events: list[SpaceEvent] = [mapping()]
     events += [Fork(pid, 10, pid, pid) for pid in range(11, 500)]
     found = spaces(*events)
-    assert len(found.pieces) == 1
     pids = np.arange(10, 500, dtype=np.int32)
     assert found.spaces_of(pids, np.full(490, 1000, np.uint64)).tolist() == [0] * 490
-    assert found.pids == tuple(range(10, 500))
+    assert len(found.pieces) == 1
 
 
 def test_unknown_processes_see_all_mappings_and_no_other_files() -> None:
@@ -205,7 +209,6 @@ def test_unknown_processes_see_all_mappings_and_no_other_files() -> None:
     for time in (0, 4, 5):
         assert image_of(found, ANY_PID, time, BASE + CODE) == CODE
         assert image_of(found, ANY_PID, time, 2 * BASE + CODE) == CODE
-    assert found.pids == (10, 12)
 
 
 def test_unknown_processes_see_the_later_of_two_mappings() -> None:
@@ -216,8 +219,8 @@ def test_unknown_processes_see_the_later_of_two_mappings() -> None:
 
 def test_the_kernels_own_mappings_belong_to_no_process() -> None:
     found = spaces(mapping(KERNEL_PID, time=3), mapping(time=5))
-    assert found.pids == (10,)
     assert image_of(found, ANY_PID, 0, BASE + CODE) == CODE
+    assert len(found.pieces) == 1
 
 
 layers = st.lists(
@@ -242,9 +245,9 @@ def test_many_mappings_take_little_time_and_memory(pids: int) -> None:
     started = perf_counter()
     found = spaces(*events)
     assert perf_counter() - started < 10
-    assert sum(map(len, found.pieces)) < 20_000 * 70
-    last = 19_999
-    assert image_of(found, 10 + last % pids, last, BASE + last * 0x10000 + CODE) == CODE
+    for last in (19_999, 300, 10_000):
+        assert image_of(found, 10 + last % pids, last, BASE + last * 0x10000 + CODE) == CODE
+    assert sum(map(len, found.pieces)) <= 3 * 64
 
 
 @given(st.lists(st.integers(-1, 5), max_size=20))
@@ -262,7 +265,6 @@ def test_as_linked_holds_for_every_process() -> None:
     assert found.pieces == [loaded(LAYOUT, 0)] == [(Piece(CODE, CODE_END, 0),)]
     for pid in (ANY_PID, 0, 10):
         assert image_of(found, pid, 0, CODE) == CODE
-    assert found.pids == ()
 
 
 def test_an_image_without_code_is_nowhere() -> None:
@@ -273,6 +275,7 @@ def test_an_image_without_code_is_nowhere() -> None:
 
 def test_bounds_hold_all_pieces_and_never_zero() -> None:
     found = spaces(mapping(), mapping(base=2 * BASE, time=1))
+    assert [space_of(found, 10, time) for time in (0, 1)] == [0, 1]
     assert found.bounds.tolist() == [
         [BASE + CODE, BASE + CODE_END], [BASE + CODE, 2 * BASE + CODE_END],
     ]  # fmt: skip
@@ -288,6 +291,7 @@ def test_an_image_below_its_linked_address() -> None:
 
 def test_addresses_at_the_edges_of_pieces() -> None:
     found = spaces(mapping())
+    assert space_of(found, 10, 0) == 0
     addresses = [BASE + CODE - 1, BASE + CODE, BASE + CODE_END - 1, BASE + CODE_END, 0, 2**64 - 1]
     image, piece = found.to_pieces(0, np.array(addresses, np.uint64))
     assert piece.tolist() == [-1, 0, 0, -1, -1, -1]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lbr2pgo.counting.address_spaces import AddressSpaces
+from lbr2pgo.counting.address_spaces import AddressSpaces, Pieces
 from lbr2pgo.model.address_space_events import Comm, Exit, Fork, Mmap, SpaceEvent
 from lbr2pgo.model.space_event_log import SpaceEventLog, of_code
 from lbr2pgo.program.elf.layout import ImageLayout, Segment
@@ -75,10 +76,12 @@ SMALL_EVENT = st.one_of(
 
 @given(st.lists(SMALL_EVENT, max_size=12))
 def test_what_is_left_out_changes_no_address_space(events: list[SpaceEvent]) -> None:
-    def spaces(chosen: Sequence[SpaceEvent]) -> list[object]:
+    pids, times = np.mgrid[-1:4, 0:100].reshape(2, -1)
+
+    def spaces(chosen: Sequence[SpaceEvent]) -> list[Pieces]:
         found = AddressSpaces(chosen, LAYOUT, lambda e: e.path == "/bin/a" and e.executable)
-        owners, times, numbers = found._by_pid
-        return [*zip(owners.tolist(), times.tolist(), numbers.tolist(), strict=True), found.pieces]
+        seen = found.spaces_of(pids.astype(np.int32), times.astype(np.uint64))
+        return [found.pieces[space] if space >= 0 else () for space in seen.tolist()]
 
     log = SpaceEventLog(events)
     assert spaces(of_code(log)) == spaces(log) == spaces(list(log))

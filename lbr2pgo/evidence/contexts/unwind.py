@@ -105,7 +105,6 @@ class ContextCollector:
         self._table, self._spaces = table, spaces
         self._unwinder, self._code, self._calls = table.unwinder, table.code, table.calls
         self._doubts = self._unwinder.add_source()
-        self._bounds = spaces.bounds
         self._sites = RowIds()
         outside_site(self._sites)
         self._places = self._code.places(placed_array((0,)))
@@ -135,7 +134,7 @@ class ContextCollector:
     def _number(self, addresses: U64, offsets: I64, spaces: I64, columns: int) -> I32:
         from lbr2pgo.evidence.contexts._unwinder import number_sites
 
-        return number_sites(self._sites, addresses, offsets, spaces, self._bounds, columns)
+        return number_sites(self._sites, addresses, offsets, spaces, self._spaces.bounds, columns)
 
     def _resolve(self) -> None:
         """Find the code at new sites, and show the unwinder that of all.
