@@ -24,7 +24,7 @@ from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.elf.layout import Segment
-from lbr2pgo.record.perf_data_writer import PerfDataWriter, RecordedEvent
+from lbr2pgo.recorders.perf_data_writer import PerfDataWriter, RecordedEvent
 
 SAMPLES, DEPTH = 40_000, 32
 BRANCHES = 1_000_000

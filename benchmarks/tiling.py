@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lbr2pgo.record.perf_data_writer import PerfDataWriter, RecordedEvent
+from lbr2pgo.recorders.perf_data_writer import PerfDataWriter, RecordedEvent
 from lbr2pgo.sources.perf_data.reader import PerfData
 
 

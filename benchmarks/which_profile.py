@@ -21,7 +21,7 @@ from pathlib import Path
 
 from lbr2pgo.pgo.flags import PROBES, UNPROBED
 from lbr2pgo.pgo.kinds import USED
-from lbr2pgo.record.guest import find_guest
+from lbr2pgo.recorders.guest import find_guest
 
 LBR2PGO = (sys.executable, "-m", "lbr2pgo")
 CLANG = ("-O2", "-g1", "-fdebug-info-for-profiling", "-ffunction-sections", "-fuse-ld=lld",

@@ -44,5 +44,5 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    found = getattr(import_module(public[name]), name)
-    return globals().setdefault(name, found)  # which `record`, a folder, is in already
+    found = globals()[name] = getattr(import_module(public[name]), name)
+    return found

@@ -25,8 +25,8 @@ from lbr2pgo.profiles.registry import output as output
 from lbr2pgo.profiles.registry import waterfall_rows as waterfall_rows
 from lbr2pgo.program.dwarf.debug_info import DebugInfo as DebugInfo
 from lbr2pgo.program.program import Program as Program
-from lbr2pgo.record.recording import RecordedFile as RecordedFile
-from lbr2pgo.record.recording import record as record
+from lbr2pgo.recorders.recording import RecordedFile as RecordedFile
+from lbr2pgo.recorders.recording import record as record
 from lbr2pgo.replay.replay import Flow as Flow
 from lbr2pgo.replay.replay import ReplayOptions as ReplayOptions
 from lbr2pgo.reports.checking import Checked as Checked

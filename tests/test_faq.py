@@ -14,7 +14,7 @@ from builders.fixtures import ROOT, TESTBINS, Run, Tool
 from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.branch_stacks import from_lists
 from lbr2pgo.program.program import Program
-from lbr2pgo.record.perf_data_writer import PerfDataWriter, RecordedEvent
+from lbr2pgo.recorders.perf_data_writer import PerfDataWriter, RecordedEvent
 
 RECORDING = TESTBINS / "recordings" / "x86-64-interp.pie.perf.data"
 # As one line: a message may be wrapped in the page.

@@ -32,7 +32,7 @@ ORDER = (
     "profiles",
     "conversion",
     "fleet",
-    "record",
+    "recorders",
     "analyses",
     "reports",
     "dumping",
@@ -58,7 +58,7 @@ KNOWS_ONLY = {
     "sources": {"support", "model", "native", "program/elf/layout"},
     "counting": {"support", "model", "native", "sources", "program/elf/layout", *ARCHITECTURE},
     # A recorder knows what it writes; its accuracy is an analysis.
-    "record": {"support", "model", "native", "program/elf/image", *ARCHITECTURE},
+    "recorders": {"support", "model", "native", "program/elf/image", *ARCHITECTURE},
 }
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lbr2pgo.cli.commands import COMMANDS
 
 if TYPE_CHECKING:
-    from lbr2pgo.record.doctor import Diagnosis
+    from lbr2pgo.recorders.doctor import Diagnosis
 
 _COLOURS = {"yes": "green", "no": "red", "limited": "yellow", "info": "default"}
 
@@ -33,8 +33,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Print the diagnosis of this machine; 1 if nothing can record here."""
-    from lbr2pgo.record.doctor import diagnose
-    from lbr2pgo.record.machine import read_machine
+    from lbr2pgo.recorders.doctor import diagnose
+    from lbr2pgo.recorders.machine import read_machine
 
     diagnosis = diagnose(read_machine(args.root))
     if args.format == "json":
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
 
 def as_dict(diagnosis: Diagnosis) -> dict[str, Any]:
     """The diagnosis as JSON values."""
-    from lbr2pgo.record.doctor import command_line
+    from lbr2pgo.recorders.doctor import command_line
 
     return {
         "recorder": "hardware" if diagnosis.choice.hardware else "software",
@@ -70,7 +70,7 @@ def _print_table(diagnosis: Diagnosis) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from lbr2pgo.record.doctor import command_line
+    from lbr2pgo.recorders.doctor import command_line
 
     table = Table(box=None, pad_edge=False)
     for column in ("what", "", "value", "why"):

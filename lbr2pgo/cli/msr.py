@@ -12,7 +12,7 @@ from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.support.errors import InputError, MissingToolError
 
 if TYPE_CHECKING:
-    from lbr2pgo.record.machine import Machine
+    from lbr2pgo.recorders.machine import Machine
     from lbr2pgo.sources.registers.dump_source import Decoded
     from lbr2pgo.sources.registers.intel_lbr import Model
     from lbr2pgo.sources.registers.intel_msr_plan import Write
@@ -183,7 +183,7 @@ def _read_device(args: argparse.Namespace, device: Path) -> tuple[Register, ...]
 
 
 def _machine(args: argparse.Namespace) -> Machine:
-    from lbr2pgo.record.machine import read_machine
+    from lbr2pgo.recorders.machine import read_machine
 
     return read_machine(args.root)
 
@@ -233,7 +233,7 @@ def _fitting_models(
     args: argparse.Namespace, machine: Machine, default_depth: int | None = None
 ) -> Mapping[str, Model]:
     """The rings that may be meant, by the options or else by this machine; at least one."""
-    from lbr2pgo.record.facility import Recorder, find_facility
+    from lbr2pgo.recorders.facility import Recorder, find_facility
     from lbr2pgo.sources.registers import intel_lbr
 
     models = intel_lbr.MODELS

@@ -18,13 +18,13 @@ from lbr2pgo.support.executables import runnable
 
 if TYPE_CHECKING:
     from lbr2pgo.model.exact_counts import Totals
-    from lbr2pgo.record.options import RecordOptions
-    from lbr2pgo.record.recording import RecordedFile
+    from lbr2pgo.recorders.options import RecordOptions
+    from lbr2pgo.recorders.recording import RecordedFile
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
-    from lbr2pgo.record.options import DEPTHS, FILTERS
+    from lbr2pgo.recorders.options import DEPTHS, FILTERS
 
     parser = subparsers.add_parser(
         "record",
@@ -192,8 +192,8 @@ def _open(recording: Path) -> None:
 
 def _record(args: argparse.Namespace) -> RecordedFile:
     from lbr2pgo.cli.progress import is_watched, watch
-    from lbr2pgo.record.machine import read_machine
-    from lbr2pgo.record.recording import record_at_best
+    from lbr2pgo.recorders.machine import read_machine
+    from lbr2pgo.recorders.recording import record_at_best
 
     options = _options(args)
     made = record_at_best(read_machine(), options, say=say, watch=watch if is_watched() else None)
@@ -202,9 +202,9 @@ def _record(args: argparse.Namespace) -> RecordedFile:
 
 
 def _record_continuously(args: argparse.Namespace) -> int:
-    from lbr2pgo.record.continuous import Rotation, record_continuously
-    from lbr2pgo.record.machine import read_machine
-    from lbr2pgo.record.recording import record_with_perf
+    from lbr2pgo.recorders.continuous import Rotation, record_continuously
+    from lbr2pgo.recorders.machine import read_machine
+    from lbr2pgo.recorders.recording import record_with_perf
 
     machine, options = read_machine(), _options(args)
     seconds = 30.0 if options.duration is None else options.duration
@@ -237,7 +237,7 @@ def _tell(made: RecordedFile, options: RecordOptions) -> None:
 
 
 def _options(args: argparse.Namespace) -> RecordOptions:
-    from lbr2pgo.record.options import RecordOptions
+    from lbr2pgo.recorders.options import RecordOptions
 
     program = args.program[1:] if args.program[:1] == ["--"] else args.program
     if args.call_graph and program[:1] and program[0] in CALL_GRAPHS:

@@ -121,7 +121,7 @@ CALLERS_AS_RECORDED = Rule(
     "drops a sample whose call stack lacks the innermost caller, or that has none",
     "put the caller back from the branch stack, and count what has no callers without them (see "
     "[contexts](contexts.md#what-is-lost))",
-    "`tests/record/test_lost_callers.py`, `tests/evidence/contexts/test_unwind.py`",
+    "`tests/recorders/test_lost_callers.py`, `tests/evidence/contexts/test_unwind.py`",
 )
 CALLERS_ALL_LOCATED = Rule(
     "drops what was called from a place without a source location",
@@ -138,7 +138,7 @@ SIZES_BY_DEBUG_NAMES = Rule(
     "deciding what to inline by probes, knows no size of functions whose line tables (`-g1`) have "
     "a short name in place of the linker's, and takes that of any other function",
     "give a function that stands by itself the size of its code",
-    "`tests/record/test_call_chains.py`",
+    "`tests/recorders/test_call_chains.py`",
 )
 INLINED_ONCE = Rule(
     "nests what is to be inlined into its caller alone, so that it looks cold where the compiler "
@@ -195,7 +195,7 @@ NOT_FOLLOWED = (
         "call stacks as offsets in their file: of a program that can be loaded anywhere every "
         "frame is external to it then, and no context is left",
         "frames are addresses; from text with addresses llvm-profgen makes our contexts",
-        "`tests/record/test_call_chains.py`, `test_perf_shows_the_chains_that_are_read`",
+        "`tests/recorders/test_call_chains.py`, `test_perf_shows_the_chains_that_are_read`",
     ),
     Rule(
         "count the recorder's copy of the newest entry as a branch of its own",

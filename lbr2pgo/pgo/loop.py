@@ -51,7 +51,7 @@ from lbr2pgo.program.block_map import has_block_map
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.pseudo_probes import has_probes
-from lbr2pgo.record.options import Watch
+from lbr2pgo.recorders.options import Watch
 from lbr2pgo.support.errors import InputError
 
 _LAY_OUT_AGAIN = "Lay out anew what changed since: blocks go by numbers that change with the code."

@@ -34,10 +34,10 @@ from lbr2pgo.pgo.timing import (
     sign_test,
     time_in_turns,
 )
-from lbr2pgo.record.guest import find_guest
-from lbr2pgo.record.hardware import exit_code
-from lbr2pgo.record.options import RecordOptions
-from lbr2pgo.record.software import record_software
+from lbr2pgo.recorders.guest import find_guest
+from lbr2pgo.recorders.hardware import exit_code
+from lbr2pgo.recorders.options import RecordOptions
+from lbr2pgo.recorders.software import record_software
 from lbr2pgo.support.arrays import F64
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.timings import Timings

@@ -29,7 +29,7 @@ from lbr2pgo.profiles.base import Output
 from lbr2pgo.profiles.llvm.format import LlvmOutput
 from lbr2pgo.profiles.llvm.sample_quality import density
 from lbr2pgo.profiles.registry import read_written
-from lbr2pgo.record.options import Watch
+from lbr2pgo.recorders.options import Watch
 
 Recorded = Sequence[tuple[Path, Path]]
 """Builds and their recordings."""

@@ -13,11 +13,11 @@ from lbr2pgo.model.doubts import parted
 from lbr2pgo.pgo.steps import CommandLine, Detail, Say, command_words
 from lbr2pgo.profiles.base import Output
 from lbr2pgo.profiles.llvm.density import ENOUGH
-from lbr2pgo.record.emulation import DEFAULT_PERIOD
-from lbr2pgo.record.hardware import choose_recorder, record_hardware
-from lbr2pgo.record.machine import read_machine
-from lbr2pgo.record.options import RecordOptions, Watch
-from lbr2pgo.record.software import record_software
+from lbr2pgo.recorders.emulation import DEFAULT_PERIOD
+from lbr2pgo.recorders.hardware import choose_recorder, record_hardware
+from lbr2pgo.recorders.machine import read_machine
+from lbr2pgo.recorders.options import RecordOptions, Watch
+from lbr2pgo.recorders.software import record_software
 from lbr2pgo.support.counted import counted
 from lbr2pgo.support.errors import InputError
 

@@ -16,7 +16,7 @@ from lbr2pgo import cli
 from lbr2pgo.api.keywords import CheckKeywords, ProcessKeywords, SampleKeywords
 from lbr2pgo.cli.parser import leaves
 from lbr2pgo.profiles.registry import keywords
-from lbr2pgo.record.recording import RecordKeywords, record
+from lbr2pgo.recorders.recording import RecordKeywords, record
 
 EXACT = Path(str(RECORDING).replace(".perf.data", ".exact.npz"))
 OF_A_TERMINAL = {"help", "help_all", "quiet", "verbose", "color", "format", "timings"}
@@ -152,12 +152,13 @@ def test_a_value_that_is_none_of_its_options_is_named(tmp_path: Path) -> None:
         lbr2pgo.convert(RECORDING, PIE, llvm=tmp_path / "x", llvm_format="xml")
 
 
-def test_recording_is_the_same_whichever_name_python_knows(tmp_path: Path) -> None:
-    """`lbr2pgo.record` is a folder of modules as well."""
-    import lbr2pgo.record.machine
+def test_no_room_takes_a_public_name() -> None:
+    """Else what was imported before decides which of both `lbr2pgo.NAME` is."""
+    rooms = {path.stem for path in Path(lbr2pgo.__file__).parent.iterdir()}
+    assert not rooms & {*lbr2pgo.__all__}
 
-    assert lbr2pgo.record.machine.read_machine()
-    assert inspect.signature(lbr2pgo.record) == inspect.signature(record)
+
+def test_recording_with_the_software_lbr(tmp_path: Path) -> None:
     made = lbr2pgo.record(
         [PIE, "1"], output=tmp_path / "x", exact=tmp_path / "y", period=499, emulate=True
     )

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lbr2pgo.record.options import RecordOptions
-from lbr2pgo.record.software import record_software
+from lbr2pgo.recorders.options import RecordOptions
+from lbr2pgo.recorders.software import record_software
 
 SOURCE = Path(__file__).parents[1] / "programs" / "phases.c"
 KINDS = ({"parse", "load"}, {"serve", "answer"})

@@ -78,8 +78,8 @@ def test_the_error_shrinks_with_the_period(
     tool: Callable[[str], str],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from lbr2pgo.record.options import RecordOptions
-    from lbr2pgo.record.software import record_software
+    from lbr2pgo.recorders.options import RecordOptions
+    from lbr2pgo.recorders.software import record_software
 
     tool("qemu-x86_64")
     edges, blocks = [], []

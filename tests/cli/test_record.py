@@ -14,7 +14,7 @@ import pytest
 from lbr2pgo.cli import main, record
 from lbr2pgo.cli.parser import Parser
 from lbr2pgo.model.exact_counts import ExactCounts
-from lbr2pgo.record.machine import Pmu, read_machine
+from lbr2pgo.recorders.machine import Pmu, read_machine
 from lbr2pgo.support.errors import InputError, MissingToolError
 
 TESTBINS = Path(__file__).parents[2] / "testbins"
@@ -195,7 +195,7 @@ def with_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[st
     here = read_machine(perf_version=lambda: "6.1")
     pmus, cpu = (Pmu("cpu", None, 0, 0, frozenset()),), replace(here.cpu, vendor="other")
     machine = replace(here, privileged=True, pmus=pmus, cpu=cpu)
-    monkeypatch.setattr("lbr2pgo.record.machine.read_machine", lambda: machine)
+    monkeypatch.setattr("lbr2pgo.recorders.machine.read_machine", lambda: machine)
 
     def stub(script: str) -> Path:
         perf = tmp_path / "bin" / "perf"

@@ -12,9 +12,9 @@ from lbr2pgo.pgo import training as module
 from lbr2pgo.pgo.training import Training
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.program.elf.image import Image
-from lbr2pgo.record.hardware import Choice
-from lbr2pgo.record.options import RecordOptions
-from lbr2pgo.record.software import record_software
+from lbr2pgo.recorders.hardware import Choice
+from lbr2pgo.recorders.options import RecordOptions
+from lbr2pgo.recorders.software import record_software
 from lbr2pgo.support.errors import InputError
 
 pytestmark = pytest.mark.slow

@@ -16,8 +16,8 @@ from lbr2pgo.pgo.training import (
 )
 from lbr2pgo.profiles.bolt.fdata.format import FdataOutput
 from lbr2pgo.profiles.llvm.format import LlvmOutput
-from lbr2pgo.record.hardware import Choice
-from lbr2pgo.record.options import RecordOptions
+from lbr2pgo.recorders.hardware import Choice
+from lbr2pgo.recorders.options import RecordOptions
 from lbr2pgo.support.errors import InputError
 
 INTERP = Path(__file__).parents[2] / "testbins" / "x86-64" / "interp.pie"

@@ -17,8 +17,8 @@ from builders.recordings import PIE, RECORDING, TESTBINS
 
 from lbr2pgo.cli.share import SHARE
 from lbr2pgo.pgo.flags import FRAME_POINTERS
-from lbr2pgo.record.options import RecordOptions
-from lbr2pgo.record.software import record_software
+from lbr2pgo.recorders.options import RecordOptions
+from lbr2pgo.recorders.software import record_software
 
 FILE = SHARE / "bazel" / "lbr2pgo.bzl"
 

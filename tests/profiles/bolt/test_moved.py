@@ -29,8 +29,8 @@ from lbr2pgo.profiles.bolt.moved import Moved
 from lbr2pgo.program.address_translation import AddressTranslation, open_translation
 from lbr2pgo.program.blocks.binary_functions import discover
 from lbr2pgo.program.program import Program
-from lbr2pgo.record.options import RecordOptions
-from lbr2pgo.record.software import record_software
+from lbr2pgo.recorders.options import RecordOptions
+from lbr2pgo.recorders.software import record_software
 
 HEADER = {"boltedcollection"}
 LAYOUT = ("-enable-bat", "-reorder-blocks=ext-tsp", "-reorder-functions=cdsort", "-split-functions")

@@ -18,7 +18,7 @@ from lbr2pgo.program.code.aarch64 import AARCH64
 from lbr2pgo.program.code.architecture import Architecture
 from lbr2pgo.program.code.decode import decode
 from lbr2pgo.program.elf.image import Image
-from lbr2pgo.record.guest import EMULATED
+from lbr2pgo.recorders.guest import EMULATED
 from lbr2pgo.support.addresses import ByteRanges
 from lbr2pgo.support.errors import InputError
 
@@ -26,7 +26,7 @@ PARTS: dict[str, Callable[[Architecture], bool]] = {
     "what BOLT looks for (program/blocks/binary_context.py, IDIOMS)": lambda each: (
         each.name in IDIOMS
     ),
-    "how it is emulated (record/guest.py, EMULATED)": lambda each: each.name in EMULATED,
+    "how it is emulated (recorders/guest.py, EMULATED)": lambda each: each.name in EMULATED,
     "programs (testbins/NAME)": lambda each: (TESTBINS / each.name).is_dir(),
     "recordings (testbins/recordings/NAME-…)": lambda each: bool(
         [*(TESTBINS / "recordings").glob(f"{each.name}-*.perf.data")]

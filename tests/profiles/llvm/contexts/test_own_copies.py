@@ -15,8 +15,8 @@ from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.profiles.llvm.contexts.line_contexts import LineContexts
 from lbr2pgo.profiles.llvm.contexts.nesting import nested
 from lbr2pgo.profiles.llvm.contexts.own_copies import with_own_copies
-from lbr2pgo.record.options import RecordOptions
-from lbr2pgo.record.software import record_software
+from lbr2pgo.recorders.options import RecordOptions
+from lbr2pgo.recorders.software import record_software
 
 
 def text(parents: list[int], was_inlined: tuple[int, ...] = ()) -> str:

@@ -1,0 +1,1 @@
+"""Recorders: hardware through perf, or the software LBR."""

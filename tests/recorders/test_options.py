@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lbr2pgo.recorders.options import RecordOptions
+from lbr2pgo.support.errors import InputError
+
+Options = Callable[..., RecordOptions]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"filters": ("hw_index",)}, "unknown branch filter 'hw_index'"),
+        ({"period": 0}, "period of 0"),
+        ({"depth": 12}, "no branch ring has 12"),
+        ({"command": ()}, "no command"),
+        ({"call_stack": True, "filters": ("cond",)}, "call stack can't be filtered"),
+        ({"no_lbr": True, "depth": 16}, "samples of instructions have no branches"),
+        ({"no_lbr": True, "emulate": True}, "samples of instructions have no branches"),
+    ],
+)
+def test_senseless_options(make_options: Options, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        make_options(**changes)
+
+
+def test_options_are_frozen(make_options: Options) -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        make_options().period = 3  # type: ignore[misc]
