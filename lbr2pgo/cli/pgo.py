@@ -235,11 +235,8 @@ def _run_loop(args: argparse.Namespace) -> int:
 
     shown = StepLines()
     loop = Loop(_options(args), shown.say, shown.is_over, shown.watch)
-    try:
+    with shown.naming_failures():
         measured = loop.run()
-    except BaseException:
-        shown.fail()
-        raise
     if measured:
         print_measured(measured)
     if loop.builds:

@@ -7,7 +7,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from lbr2pgo.cli.measure import print_measured
-from lbr2pgo.cli.messages import say
+from lbr2pgo.cli.step_lines import StepLines
 
 _REPEATS = 0.001
 """Costs of two runs that differ by less are those of one that repeats itself."""
@@ -27,11 +27,14 @@ def run_search(args: Namespace, loop: LoopOptions) -> int:
     from lbr2pgo.support.printable import printable
 
     options = SearchOptions(loop, tuple(args.test), tuple(args.confirm), args.budget, args.jobs)
-    search = Search(options, say)
-    best = search.run()
+    shown = StepLines()
+    search = Search(options, shown.say, shown.is_over)
+    with shown.naming_failures():
+        best = search.run()
+        measured = [] if loop.runs == NOT_TIMED else search.timed(best)
     _print_table(search)
-    if loop.runs != NOT_TIMED:
-        print_measured(search.timed(best))
+    if measured:
+        print_measured(measured)
     print(*map(printable, _verdict(search, best)), sep="\n")
     return 0
 

@@ -1,54 +1,69 @@
-"""One line for each step of a loop, with its time and the time that is left.
+"""One line for each step of a loop or a search, with its time and the time that is left.
 
 Its commands, and what else is a detail, are shown with --verbose, or where it fails.
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import RLock
 
 from lbr2pgo.cli import messages
 from lbr2pgo.cli.messages import say
 from lbr2pgo.cli.progress import clock, is_watched, watch
 from lbr2pgo.pgo.steps import Detail, Title
+from lbr2pgo.support.printable import printable
 
 
 class StepLines:
-    """Told what a loop says; a terminal shows a step's title while that is at work."""
+    """Told what a loop says; a terminal shows the titles of what is at work, in one line."""
 
     def __init__(self) -> None:
-        self._title = ""
-        self._details: list[str] = []
-        self._is_open = False
-        """Whether the title stands in a line that is not ended."""
+        self._at_work: dict[str, list[str]] = {}
+        """Titles, and the details of each."""
+        self._open = ""
+        """What stands in the line that is not ended."""
+        self._lock = RLock()  # steps of a search are at work at once
 
     def say(self, text: str) -> None:
         """A title, a detail, or else a note for everyone."""
-        if isinstance(text, Title):
-            self._title, self._details = text, []
-            self._begin()
-        elif isinstance(text, Detail) and not messages.is_verbose():
-            self._details.append(text)
-        else:
-            self._end_line()
-            say(text)
+        with self._lock:
+            if isinstance(text, Title):
+                self._at_work[text] = []
+                self._begin(text)
+            elif isinstance(text, Detail) and not messages.is_verbose():
+                for details in [*self._at_work.values()][-1:]:
+                    details.append(text)
+            else:
+                self._end_line()
+                say(text)
 
-    def is_over(self, seconds: float, left: float | None) -> None:
-        """A step is."""
+    def is_over(self, title: str, seconds: float, left: float | None, found: str = "") -> None:
+        """A step is, and what came of it."""
         took = clock(seconds) + (f", about {clock(left)} left" if left else "")
-        if self._is_open:
-            print(f": {took}", file=sys.stderr, flush=True)
-        else:
-            say(f"{self._title}: {took}")
-        self._title, self._details, self._is_open = "", [], False
+        with self._lock:
+            self._at_work.pop(title, None)
+            line = ": ".join(filter(None, (title, found, took)))
+            if self._open:
+                self._draw(line)
+                self._end_line()
+            else:
+                say(line)
+            self._show_work()
 
-    def fail(self) -> None:
-        """Say which step it was, and what it ran."""
-        self._end_line()
-        if self._title:
-            say("\n".join([f"{self._title}: failed", *self._details]))
+    @contextmanager
+    def naming_failures(self) -> Iterator[None]:
+        """Where what is done fails, say which steps were at work, and what they ran."""
+        try:
+            yield
+        except BaseException:
+            self._end_line()
+            for title, details in self._at_work.items():
+                say("\n".join([f"{title}: failed", *details]))
+            raise
 
     @contextmanager
     def watch(self, so_far: Callable[[], str]) -> Iterator[None]:
@@ -57,14 +72,25 @@ class StepLines:
         with watch(so_far):
             yield
 
-    def _begin(self) -> None:
+    def _begin(self, title: str) -> None:
         if messages.is_verbose():
-            say(self._title)
-        elif is_watched():
-            print(self._title, end="", file=sys.stderr, flush=True)
-            self._is_open = True
+            say(title)
+        else:
+            self._show_work()
+
+    def _show_work(self) -> None:
+        if self._at_work and is_watched() and not messages.is_verbose():
+            width = shutil.get_terminal_size().columns - 1
+            self._draw(", ".join(self._at_work)[:width])
+
+    def _draw(self, line: str) -> None:
+        """Over what the line holds, without a terminal's own codes."""
+        back = "\r" if self._open else ""
+        wiped = printable(line).ljust(len(self._open))
+        print(f"{back}{wiped}", end="", file=sys.stderr, flush=True)
+        self._open = line
 
     def _end_line(self) -> None:
-        if self._is_open:
+        if self._open:
             print(file=sys.stderr, flush=True)
-            self._is_open = False
+            self._open = ""

@@ -33,6 +33,7 @@ from lbr2pgo.pgo.steps import (
     Detail,
     NoProbesError,
     Say,
+    SayOver,
     Title,
     put,
     run_build,
@@ -62,16 +63,15 @@ _FLAGS = "flags"
 class Loop:
     """Goes through the steps of one loop; `say` takes what each is and its command.
 
-    `say_time` takes how many seconds the step took that is over, and about how many are left, None
-    where that is not known yet; `watch` is entered while a training command runs. What a step needs
-    of the ones before lies in the work directory.
+    `say_over` takes each step that is over; `watch` is entered while a training command runs. What
+    a step needs of the ones before lies in the work directory.
     """
 
     def __init__(
         self,
         options: LoopOptions,
         say: Say,
-        say_time: Callable[[float, float | None], None] | None = None,
+        say_over: SayOver | None = None,
         watch: Watch | None = None,
     ) -> None:
         self.options, self.binary, self._told = options, options.binary, say
@@ -79,7 +79,7 @@ class Loop:
         """Those that were measured, the plain one first."""
         suffix = COUNTERS if options.instrumented else PROFILES[options.compiler]
         self._work = Workplace(options.work, options.binary, suffix)
-        self._say_time, self._watch = say_time, watch
+        self._say_over, self._watch = say_over, watch
         self._trainer = self._trainer_by(options)
         self._way = ByRustflags() if options.cargo else way_for(options.build)
         if options.first != STEPS[0] and self._work.compilers.exists():  # had to go this way
@@ -138,12 +138,17 @@ class Loop:
         self._finish_step()
         self._step, self._title = self._step + 1, title
         self._began = monotonic()
-        self._say(Title(f"{self._step}. {title}"))
+        self._say(Title(self._numbered))
+
+    @property
+    def _numbered(self) -> str:
+        """The step at hand."""
+        return f"{self._step}. {self._title}"
 
     def _finish_step(self) -> None:
-        if self._step and self._say_time is not None:
+        if self._step and self._say_over is not None:
             took = monotonic() - self._began
-            self._say_time(took, self._left.after(self._title, took))
+            self._say_over(self._numbered, took, self._left.after(self._title, took))
 
     def _build_plain(self) -> None:
         is_recorded = not self._wanted.only_recorded

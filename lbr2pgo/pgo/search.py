@@ -12,7 +12,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import count as counter
 from pathlib import Path
 from threading import Lock
 from time import monotonic
@@ -23,8 +25,9 @@ from lbr2pgo.pgo.kinds import INSTRUMENTED, SHIPPED, TRAINING_FLAGS, ProfileKind
 from lbr2pgo.pgo.loop_options import LoopOptions
 from lbr2pgo.pgo.measure import Measured, candidate_of, count, measure
 from lbr2pgo.pgo.results import AGAIN, PLAIN, Cost, Results
+from lbr2pgo.pgo.search_left import LAID_OUT, KindsLeft
 from lbr2pgo.pgo.source_trees import Trees
-from lbr2pgo.pgo.steps import Say, put
+from lbr2pgo.pgo.steps import Say, SayOver, Title, put
 from lbr2pgo.pgo.training import Training
 from lbr2pgo.pgo.variants import Variants
 from lbr2pgo.support.errors import InputError
@@ -34,9 +37,6 @@ _HOPELESS = 1.05
 """A kind that costs so much more than the best one does not win by training flags."""
 _NO_MATTER = 1.001
 """What costs so much more is no worse."""
-_LAID_OUT = 2
-"""So many of the best kinds are laid out anew."""
-
 Chain = Sequence[ProfileKind]
 """Kinds that use builds of those before."""
 
@@ -104,10 +104,11 @@ class SearchOptions:
 
 
 class Search:
-    """Tries kinds of profiles; `say` takes a line for each."""
+    """Tries kinds of profiles: each is a step, that `say` and `say_over` are told of."""
 
-    def __init__(self, options: SearchOptions, say: Say) -> None:
-        self.options, self._say = options, say
+    def __init__(self, options: SearchOptions, say: Say, say_over: SayOver) -> None:
+        self.options, self._say, self._say_over = options, say, say_over
+        self._numbers = counter(1)
         self._place, work = options.loop.binary, options.loop.work.absolute()
         self.variants = Variants(options.loop, options.training)
         self.results = Results(work / "search.json")
@@ -119,6 +120,7 @@ class Search:
         self._ends = None if options.budget is None else monotonic() + options.budget
         self._slowest = 0.0
         """Seconds that a kind took."""
+        self._left = KindsLeft(options.loop, options.kinds, options.jobs, self._ends)
         self._digests: dict[str, str] = {}
         """Of the code of kinds, by their names."""
         self._kinds: dict[str, ProfileKind] = {}
@@ -144,6 +146,12 @@ class Search:
     def _confirmed(self) -> ProfileKind | None:
         """The best kind that does the same on what was held back, counted there."""
         held_back = [text for text in self.options.held_back if text not in self.options.commands]
+        if not held_back:
+            return self.best(self.options.judges)
+        with self._step("what had no part in the choice"):
+            return self._best_confirmed(held_back)
+
+    def _best_confirmed(self, held_back: Sequence[str]) -> ProfileKind | None:
         self._count(None, held_back)
         while (best := self.best(self.options.judges)) is not None:
             for kind in filter(None, (self.yardstick(best), best)):
@@ -198,7 +206,8 @@ class Search:
         text = (self.options.held_back or self.options.judges)[0]
         source = self.options.training.input
         candidates = [candidate_of(text, self._place, build, source=source) for build in builds]
-        return measure(candidates, self.options.loop.runs)
+        with self._step("Measure"):
+            return measure(candidates, self.options.loop.runs)
 
     def _build_of(self, kind: ProfileKind | None) -> Path:
         return self.variants.plain if kind is None else self.variants.build_of(kind)
@@ -222,16 +231,26 @@ class Search:
         for stage in (self._shipped, self._trained, self._refined, self._combined, self._laid_out):
             chains = list(stage())
             self._kinds.update((kind.name, kind) for chain in chains for kind in chain)
+            self._left.begin_stage(sum(map(len, chains)))
             yield chains
+
+    @contextmanager
+    def _step(self, name: str) -> Iterator[list[str]]:
+        """Takes what came of it."""
+        title, began, found = Title(f"{next(self._numbers)}. {name}"), monotonic(), list[str]()
+        self._say(title)
+        yield found
+        self._say_over(title, monotonic() - began, self._left.seconds, "".join(found))
 
     def _build_plain(self) -> None:
         began = monotonic()
-        self.variants.build_plain(Path.cwd(), self._ends)
-        digest = hashlib.sha256(self.variants.plain.read_bytes())
-        digest.update("\0".join((self.options.loop.build, *self.options.commands)).encode())
-        if self.results.begin(digest.hexdigest()):
-            self._say("   goes on with what an earlier search has counted")
-        self._count(None)
+        with self._step(PLAIN):
+            self.variants.build_plain(Path.cwd(), self._ends)
+            digest = hashlib.sha256(self.variants.plain.read_bytes())
+            digest.update("\0".join((self.options.loop.build, *self.options.commands)).encode())
+            if self.results.begin(digest.hexdigest()):
+                self._say("   goes on with what an earlier search has counted")
+            self._count(None)
         self._slowest = monotonic() - began
 
     def _shipped(self) -> Iterator[Chain]:
@@ -273,7 +292,7 @@ class Search:
         """Anew, the best that the compiler made, each once: flags may have changed nothing."""
         layout, found = self.options.loop.layout, list[ProfileKind]()
         for kind in self._compiled():
-            if len(found) < _LAID_OUT and self._like(kind, found) is None:
+            if len(found) < LAID_OUT and self._like(kind, found) is None:
                 found.append(kind)
         if self._is_counted(INSTRUMENTED):
             found.append(INSTRUMENTED)
@@ -299,16 +318,23 @@ class Search:
     def _go_through(self, chain: Chain, trees: Trees) -> None:
         for kind in chain:
             if kind.name in self.results.costs:
+                self._left.is_over(kind)
                 continue
-            began = monotonic()
-            try:
-                with trees.one() as tree:
-                    self.variants.build(kind, tree, self._deadline(kind))
-                self._judge(kind)
-            except InputError as error:
-                self.left_out[kind.name] = error.headline
-                self._say(f"   {kind.name}: left out: {error.headline}")
-            self._slowest = max(self._slowest, monotonic() - began)
+            with trees.one() as tree, self._step(kind.name) as found:
+                began = monotonic()
+                found.append(self._tried(kind, tree))
+                took = monotonic() - began
+                self._left.is_over(kind, took)
+                self._slowest = max(self._slowest, took)
+
+    def _tried(self, kind: ProfileKind, tree: Path) -> str:
+        """Build and judge a kind; says what came of it."""
+        try:
+            self.variants.build(kind, tree, self._deadline(kind))
+            return self._judge(kind)
+        except InputError as error:
+            self.left_out[kind.name] = error.headline
+            return f"left out: {error.headline}"
 
     def _deadline(self, kind: ProfileKind) -> float | None:
         """When its build is stopped: a layout that was asked for has time of its own."""
@@ -316,21 +342,18 @@ class Search:
             return None
         if kind.layout or not self.options.loop.layout:
             return self._ends
-        return self._ends - min(_LAID_OUT * self._slowest, self.options.budget / 2)
+        return self._ends - min(LAID_OUT * self._slowest, self.options.budget / 2)
 
-    def _judge(self, kind: ProfileKind) -> None:
-        """Count a kind, unless it has the code of another one."""
+    def _judge(self, kind: ProfileKind) -> str:
+        """Count a kind, unless it has the code of another one; says what it costs."""
         counted = [each for each in list(self._kinds.values()) if self._is_counted(each)]
         same = self._like(kind, counted)
         if same is not None:
             self.results.add(kind.name, self.results.costs[same.name])
-            self._say(f"   {kind.name}: the same code as {same.name}")
-            return
+            return f"the same code as {same.name}"
         self._count(kind)
-        ratios = [self.results.ratios(kind.name, text) for text in self.options.judges]
-        said = ", ".join(f"{each[0]:.4f} of the instructions, {each[1]:.4f} of the taken branches"
-                         for each in ratios)  # fmt: skip
-        self._say(f"   {kind.name}: {said}")
+        more = self.results.ratio(kind.name, self.options.judges) - 1
+        return f"costs {abs(more):.1%} {'more' if more > 0 else 'less'}"
 
     def _count(self, kind: ProfileKind | None, commands: Sequence[str] | None = None) -> None:
         """One command after the other, as programs may run in the binary's place; plain ones twice.

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Protocol
 
 from lbr2pgo.pgo.flags import BuildFlags
 from lbr2pgo.pgo.limited import run_whole
@@ -19,6 +20,16 @@ from lbr2pgo.support.errors import InputError
 
 Say = Callable[[str], None]
 """Takes a line for the user."""
+
+
+class SayOver(Protocol):
+    """Takes a step that is over: what it is called, how long it took, and what came of it.
+
+    And about how many seconds are left; None where that is not known yet.
+    """
+
+    def __call__(self, title: str, seconds: float, left: float | None, found: str = "") -> None:
+        """Say so."""
 
 
 class Title(str):

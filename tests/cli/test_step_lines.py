@@ -15,12 +15,12 @@ from lbr2pgo.pgo.steps import CommandLine, Detail, Title
 def told(lines: StepLines) -> None:
     lines.say(Title("1. Build"))
     lines.say(CommandLine("   make"))
-    lines.is_over(2.5, None)
+    lines.is_over("1. Build", 2.5, None)
     lines.say(Title("2. Train"))
     lines.say(CommandLine("   ./app"))
     lines.say("   Note: few samples")
     lines.say(Detail("   12 samples"))
-    lines.is_over(61, 30.0)
+    lines.is_over("2. Train", 61, 30.0)
 
 
 class Screen(StringIO):
@@ -28,6 +28,16 @@ class Screen(StringIO):
 
     def isatty(self) -> bool:
         return True
+
+    def lines(self) -> list[str]:
+        """As they stand there: what comes behind a carriage return is written over the line."""
+        shown = []
+        for line in self.getvalue().removesuffix("\n").split("\n"):
+            cells = ""
+            for written in line.split("\r"):
+                cells = written + cells[len(written) :]
+            shown.append(cells.rstrip())
+        return shown
 
 
 def shown(monkeypatch: pytest.MonkeyPatch) -> Screen:
@@ -48,13 +58,36 @@ def test_a_terminal_shows_what_is_at_work(monkeypatch: pytest.MonkeyPatch) -> No
     screen, lines = shown(monkeypatch), StepLines()
     lines.say(Title("1. Build"))
     assert screen.getvalue() == "1. Build"
-    lines.is_over(2.5, None)
-    assert screen.getvalue() == "1. Build: 2.5 s\n"
+    lines.is_over("1. Build", 2.5, None)
+    assert screen.lines() == ["1. Build: 2.5 s"]
     told(lines)
-    assert screen.getvalue().splitlines()[1:] == [
+    assert screen.lines()[1:] == [
         "1. Build: 2.5 s", "2. Train", "   Note: few samples",
         "2. Train: 1 min 1 s, about 30 s left",
     ]  # fmt: skip
+
+
+def test_steps_at_once_have_a_line_each_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen, lines = shown(monkeypatch), StepLines()
+    lines.say(Title("1. plain"))
+    lines.say(Title("2. lines"))
+    assert screen.lines() == ["1. plain, 2. lines"]
+    lines.is_over("2. lines", 3.0, 2.0, "the same")
+    assert screen.lines() == ["2. lines: the same: 3.0 s, about 2.0 s left", "1. plain"]
+    lines.is_over("1. plain", 4.0, None)
+    assert screen.lines() == [
+        "2. lines: the same: 3.0 s, about 2.0 s left", "1. plain: 4.0 s"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("columns", [20, 80])
+def test_what_is_at_work_takes_one_line(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    screen, lines = shown(monkeypatch), StepLines()
+    for number in range(40):
+        lines.say(Title(f"{number}. kind"))
+    (line,) = screen.lines()
+    assert len(line) == columns - 1
 
 
 def test_a_program_that_runs_has_lines_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,14 +99,16 @@ def test_a_program_that_runs_has_lines_of_its_own(monkeypatch: pytest.MonkeyPatc
 
 def test_a_step_that_fails_says_what_it_ran(capsys: pytest.CaptureFixture[str]) -> None:
     lines = StepLines()
-    lines.say(Title("1. Build"))
-    lines.say(CommandLine("   make"))
-    lines.fail()
-    assert capsys.readouterr().err == "1. Build: failed\n   make\n"
     told(lines)
     capsys.readouterr()
-    lines.fail()
-    assert capsys.readouterr().err == ""
+    with pytest.raises(KeyError), lines.naming_failures():
+        raise KeyError
+    assert capsys.readouterr().err == ""  # nothing was at work
+    lines.say(Title("1. Build"))
+    lines.say(CommandLine("   make"))
+    with pytest.raises(KeyError), lines.naming_failures():
+        raise KeyError
+    assert capsys.readouterr().err == "1. Build: failed\n   make\n"
 
 
 def test_verbose_says_all(

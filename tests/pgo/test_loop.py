@@ -569,9 +569,10 @@ def test_a_shared_library_is_measured_in_its_place(loop: MakeLoop) -> None:
 
 
 def test_steps_are_timed_where_that_is_asked_for(loop: MakeLoop) -> None:
-    told: list[tuple[float, float | None]] = []
-    Loop(loop(last="convert").options, lambda _: None, lambda *time: told.append(time)).run()
-    took, left = zip(*told, strict=True)
+    told: list[tuple[str, float, float | None]] = []
+    Loop(loop(last="convert").options, lambda _: None, lambda *step: told.append(step)).run()
+    titles, took, left = zip(*told, strict=True)
+    assert titles[0] == "1. Build what is to be recorded"
     assert all(seconds > 0 for seconds in took)
     assert left == (None, 0, 0)  # before the training nobody knows how long that takes
 

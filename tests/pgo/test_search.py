@@ -19,6 +19,7 @@ from lbr2pgo.pgo.measure import candidate_of, count
 from lbr2pgo.pgo.results import AGAIN, PLAIN, Cost
 from lbr2pgo.pgo.search import Search, SearchOptions
 from lbr2pgo.pgo.source_trees import Trees
+from lbr2pgo.pgo.steps import SayOver, Title
 from lbr2pgo.pgo.timing import NOT_TIMED
 from lbr2pgo.pgo.training import Training
 from lbr2pgo.support.errors import InputError
@@ -41,6 +42,18 @@ def options(**changes: object) -> SearchOptions:
     return SearchOptions(loop, **{**plain, **changes})  # type: ignore[arg-type]
 
 
+def over(said: list[str]) -> SayOver:
+    """Keeps what came of each step beside its name."""
+
+    def say(title: str, seconds: float, left: float | None, found: str = "") -> None:
+        said.append(f"{title}: {found}" if found else f"{title}")
+
+    return say
+
+
+SILENT = (lambda line: None), (lambda *step: None)
+
+
 @pytest.fixture(scope="module")
 def searched(
     tmp_path_factory: pytest.TempPathFactory,
@@ -58,7 +71,9 @@ def searched(
             patch.delenv(name, raising=False)
         # Named by its whole path, as CMake and Meson do.
         build = BUILD.replace("interp.c", "$PWD/interp.c")
-        search = Search(options(build=build, jobs=2, bolt=True, instrumented=True), said.append)
+        search = Search(
+            options(build=build, jobs=2, bolt=True, instrumented=True), said.append, over(said)
+        )
         yield folder, search, search.run(), said
 
 
@@ -87,12 +102,18 @@ def test_every_kind_is_counted_and_the_best_two_are_laid_out(searched: Searched)
     assert len({search.variants.build_of(kind.unlaid).read_bytes() for kind in kinds}) == 3
     assert len(laid_out) == 3
     assert search.left_out == {}
-    assert len(said) == len(tried) + len(refined(search)) + 4
+    # And instrumented, three that are laid out, the plain build, and what is held back.
+    over = [line for line in said if not isinstance(line, Title)]
+    assert len(over) == len(tried) + len(refined(search)) + 6
+    assert over[0] == "1. plain"
+    assert over[-1].endswith("what had no part in the choice")
+    assert all(re.match(r"\d+\. \S+: (costs \S+% (less|more)|the same code)", line)
+               for line in over[1:-1])  # fmt: skip
 
 
 def test_what_changes_no_code_is_not_counted(searched: Searched) -> None:
     _, search, _, said = searched
-    same = [re.fullmatch("   (\\S+): the same code as (\\S+)", line) for line in said]
+    same = [re.fullmatch("\\d+. (\\S+): the same code as (\\S+)", line) for line in said]
     pairs = [(found[1], found[2]) for found in same if found]
     assert pairs
     assert len(pairs) < len(said) - 1
@@ -274,11 +295,14 @@ def test_what_was_counted_is_not_done_again(
     _, search, best, _ = searched
     said: list[str] = []
     build = BUILD.replace("interp.c", "$PWD/interp.c")
-    again = Search(options(build=build, bolt=True), said.append)
+    again = Search(options(build=build, bolt=True), said.append, over(said))
     assert again.run() == best
     assert best is not None
     assert again.yardstick(best) is None  # it was not asked for this time
-    assert said == ["   goes on with what an earlier search has counted"]
+    assert said == [
+        "1. plain", "   goes on with what an earlier search has counted", "1. plain",
+        "2. what had no part in the choice", "2. what had no part in the choice",
+    ]  # fmt: skip
     assert again.results.costs == search.results.costs
 
 
@@ -288,9 +312,9 @@ def test_another_program_is_searched_anew_and_a_spent_budget_leaves_the_rest_out
     tool("clang-22"), tool("qemu-x86_64")
     monkeypatch.chdir(tmp_path)
     shutil.copy(INTERP, tmp_path)
-    search = Search(options(), lambda line: None)
+    search = Search(options(), *SILENT)
     search._build_plain()
-    search = Search(options(budget=-1.0), lambda line: None)
+    search = Search(options(budget=-1.0), *SILENT)
     search.results.begin(search.results._program)
     search._go_through(
         [ProfileKind("lines"), ProfileKind("probes")], Trees(tmp_path, tmp_path / "trees", 1)
@@ -299,13 +323,13 @@ def test_another_program_is_searched_anew_and_a_spent_budget_leaves_the_rest_out
     Path("interp.c").write_text(
         INTERP.read_text().replace("return 0", "return 1 - 1", 1) + "int x;"
     )
-    later = Search(options(), lambda line: None)
+    later = Search(options(), *SILENT)
     later._build_plain()
     assert set(later.results.costs) == {PLAIN, AGAIN}
 
 
 def test_a_layout_that_is_asked_for_has_time_of_its_own() -> None:
-    search = Search(options(budget=100.0, bolt=True), lambda line: None)
+    search = Search(options(budget=100.0, bolt=True), *SILENT)
     search._slowest = 20.0
     lines, laid_out = ProfileKind("lines"), ProfileKind("lines", layout="bolt")
     found = [search._deadline(kind) for kind in (lines, laid_out)]
@@ -313,9 +337,9 @@ def test_a_layout_that_is_asked_for_has_time_of_its_own() -> None:
     assert found[1] - found[0] == pytest.approx(40)  # type: ignore[operator]
     search._slowest = 70.0  # and half of it is for what is laid out
     assert search._deadline(lines) == pytest.approx(found[1] - 50)  # type: ignore[operator]
-    plain = Search(options(budget=100.0), lambda line: None)
+    plain = Search(options(budget=100.0), *SILENT)
     assert plain._deadline(lines) == plain._deadline(laid_out)
-    assert Search(options(), lambda line: None)._deadline(lines) is None
+    assert Search(options(), *SILENT)._deadline(lines) is None
 
 
 @pytest.mark.parametrize(
@@ -343,7 +367,7 @@ def test_a_kind_whose_build_fails_is_left_out_with_its_reason(
     monkeypatch.chdir(tmp_path)
     shutil.copy(INTERP, tmp_path)
     refuses = f"case $CFLAGS in *pseudo-probe*) echo no probes here; exit 1; esac; {BUILD}"
-    search = Search(options(build=refuses), lambda line: None)
+    search = Search(options(build=refuses), *SILENT)
     best = search.run()
     assert set(search.left_out) == {"probes", "contexts"}
     assert "exit code 1" in search.left_out["probes"]
@@ -391,7 +415,7 @@ def test_kinds_that_fail_are_left_out_with_their_reasons_and_the_rest_is_tried(
     fails = 'case "$CFLAGS" in *pseudo-probe*) FAILS=-DFAILS;; esac'
     build = f"{fails}; {compiler} $FAILS app.c $LDFLAGS -o app"
     given = options(build=build, tests=("./app 1 2",))
-    search = Search(given, lambda line: None)
+    search = Search(given, *SILENT)
     search.run()
     failed = search.left_out
     assert reason in failed.pop("lines-O1")
