@@ -1,4 +1,9 @@
-"""Which span of time a phase is that was asked for, found in a reading before all others."""
+"""Which span of time a phase is that was asked for, found in a reading before all others.
+
+That makes three with what a report looks for, which is planned by counts of the phase alone. To
+count and to find phases at once, each slice of time would need a table of traces of its own. This
+reading is a tenth of a report's time, less than is saved by the samples that the phase leaves out.
+"""
 
 from __future__ import annotations
 
