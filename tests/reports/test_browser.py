@@ -15,7 +15,8 @@ from lbr2pgo.reports.model import Report
 
 textual = pytest.importorskip("textual", reason="textual is not installed")
 
-from lbr2pgo.reports.browser import HELP, Browser, Listing  # noqa: E402
+from lbr2pgo.reports.browser import Browser  # noqa: E402
+from lbr2pgo.reports.list_screen import HELP, Listing  # noqa: E402
 
 Steps = Callable[[Any, "Walk"], Awaitable[None]]
 
@@ -75,8 +76,8 @@ def test_functions_lead_to_code_code_to_branches_and_branches_to_code(recorded: 
         assert seen.text("foot").splitlines()[:-1] == list(recorded.summary)
         await pilot.press("enter")
         assert seen.text("title").startswith("run ")
-        code = seen.lines
-        assert any("interp.c:" in line for line in code)
+        code = [row.cells for row in seen.screen.shown]
+        assert any("interp.c:" in line for line in seen.lines)
         assert "0x" in seen.line
         view = recorded.functions[0]
         hottest = max(int(count or 0) for count in view.code.column("count"))
@@ -96,12 +97,65 @@ def test_functions_lead_to_code_code_to_branches_and_branches_to_code(recorded: 
         for title in ("Branch at", "run "):
             await pilot.press("escape" if title == "run " else "left")
             assert seen.text("title").startswith(title)
-        assert seen.lines == code
+        assert [row.cells for row in seen.screen.shown] == code
         await pilot.press("q")
         assert seen.text("title") == recorded.title
         await pilot.press("q")
 
     assert walk(recorded, steps)._exit
+
+
+def test_code_is_shown_with_and_without_source_by_offsets_and_by_shares(recorded: Report) -> None:
+    view = recorded.functions[0]
+    hottest = max(int(count or 0) for count in view.code.column("count"))
+    whole = sum(int(count or 0) for count in view.code.column("count"))
+
+    async def steps(pilot: Any, seen: Walk) -> None:
+        await pilot.press("enter")
+        code, line = seen.lines, seen.line
+        place = int(line.split("0x")[1].split()[0], 16)
+        await pilot.press("s")
+        assert seen.lines == [each for each in code if not each.startswith("interp.c:")]
+        assert seen.line == line
+        await pilot.press("s", "o")
+        assert seen.line == line.replace(f"{place:#x}", f"{place - view.start:+x}")
+        assert not any(f"    {view.start:#x}"[:7] in each for each in seen.lines)
+        await pilot.press("o", "t")
+        assert seen.line.split()[0] == f"{hottest / whole:.1%}"
+        await pilot.press("t")
+        assert seen.lines == code
+
+    walk(recorded, steps)
+
+
+def test_an_arrow_leads_from_the_jump_at_hand_to_where_it_led(recorded: Report) -> None:
+    view = recorded.functions[0]
+
+    async def steps(pilot: Any, seen: Walk) -> None:
+        await pilot.press("enter")
+        places = {row.address: i for i, row in enumerate(seen.screen.shown)}
+
+        def arrow() -> dict[int, str]:
+            table = seen.screen.table
+            cells = (table.get_row_at(i)[3].plain.strip() for i in range(table.row_count))
+            return {i: cell for i, cell in enumerate(cells) if cell}
+
+        for branch in view.branches:
+            source = places[branch.address]
+            seen.screen.table.move_cursor(row=source)
+            await pilot.pause()
+            targets = {places[to.address] for to in branch.targets if to.address in places}
+            shown = arrow()
+            assert {i for i, cell in shown.items() if cell[-1] == "▸"} == targets
+            ends = [source, *targets]
+            assert sorted(shown) == [*range(min(ends), max(ends) + 1)] * bool(targets)
+        await pilot.press("j")
+        assert arrow() == {}
+        seen.screen.table.move_cursor(row=places[view.branches[0].address])
+        await pilot.press("j")
+        assert (len(arrow()) > 1) == bool(view.branches[0].targets)
+
+    walk(recorded, steps)
 
 
 def test_tab_goes_down_by_heat_and_h_back_to_the_hottest(recorded: Report) -> None:
