@@ -89,6 +89,7 @@ TESTED_AS_A_WHOLE = {
     "reports/exports/parquet.py": "reports/exports/test_exports.py",
     "reports/exports/speedscope.py": "reports/exports/test_exports.py",
     "reports/checking.py": "cli/test_check.py",
+    "reports/code_screen.py": "reports/test_browser.py",
     "reports/list_screen.py": "reports/test_browser.py",
     "reports/making.py": "cli/test_report.py",
     "reports/line_report.py": "cli/test_report.py",

@@ -95,11 +95,7 @@ class CodeListing(Listing):
 
 
 def arrow(source: int, targets: list[int]) -> dict[int, str]:
-    """From a line to some others, by lines.
-
-    >>> arrow(1, [3, 4]), arrow(2, [0]), arrow(1, [1]), arrow(5, [])
-    ({1: '┌─', 2: '│ ', 3: '├▸', 4: '└▸'}, {0: '┌▸', 1: '│ ', 2: '└─'}, {1: '↻ '}, {})
-    """
+    """From a line to some others, by lines."""
     if targets == [source]:
         return {source: "↻ "}
     if not targets:

@@ -16,6 +16,7 @@ from lbr2pgo.reports.model import Report
 textual = pytest.importorskip("textual", reason="textual is not installed")
 
 from lbr2pgo.reports.browser import Browser  # noqa: E402
+from lbr2pgo.reports.code_screen import arrow  # noqa: E402
 from lbr2pgo.reports.list_screen import HELP, Listing  # noqa: E402
 
 Steps = Callable[[Any, "Walk"], Awaitable[None]]
@@ -126,6 +127,22 @@ def test_code_is_shown_with_and_without_source_by_offsets_and_by_shares(recorded
         assert seen.lines == code
 
     walk(recorded, steps)
+
+
+@pytest.mark.parametrize(
+    ("source", "targets", "drawn"),
+    [
+        (1, [3, 4], {1: "┌─", 2: "│ ", 3: "├▸", 4: "└▸"}),
+        (2, [0], {0: "┌▸", 1: "│ ", 2: "└─"}),
+        (1, [0, 2], {0: "┌▸", 1: "├─", 2: "└▸"}),
+        (1, [1], {1: "↻ "}),
+        (5, [], {}),
+    ],
+)
+def test_arrows_are_drawn_from_line_to_line(
+    source: int, targets: list[int], drawn: dict[int, str]
+) -> None:
+    assert arrow(source, targets) == drawn
 
 
 def test_an_arrow_leads_from_the_jump_at_hand_to_where_it_led(recorded: Report) -> None:
