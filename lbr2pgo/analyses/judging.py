@@ -11,6 +11,7 @@ from lbr2pgo.conversion import ConvertOptions, read
 from lbr2pgo.counting.count import Progress
 from lbr2pgo.model.exact_counts import ExactCounts
 from lbr2pgo.program.program import Program
+from lbr2pgo.replay.recorded_program import program_of
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import StackSource
 from lbr2pgo.sources.exact_counts import image_of
@@ -30,12 +31,10 @@ def judge(
     Raises InputError for what can't be read, and for exact counts of another program.
     """
     assert options.binary is not None, "what was counted exactly is known"
-    program = Program.open(options.binary)
-    edges = exact_edges_of(exact, program)
     timings = timings or Timings()
     found = read(replace(options, force=True), progress, timings)
     with timings.stage("measure"):
-        return measure(found.flow, edges, program)
+        return measure(found.flow, exact_edges_of(exact, found.program), found.program)
 
 
 def curves(recording: Path, exact: Path, binary: Path) -> list[Point]:
@@ -43,8 +42,6 @@ def curves(recording: Path, exact: Path, binary: Path) -> list[Point]:
 
     Raises InputError as `judge`, and for an input that holds no samples.
     """
-    program = Program.open(binary)
-    edges = exact_edges_of(exact, program)
     source = open_source(recording)
     if not isinstance(source, StackSource):
         raise InputError(
@@ -52,6 +49,9 @@ def curves(recording: Path, exact: Path, binary: Path) -> list[Point]:
             where=str(recording),
             cure="Give the recording, or leave out --curves.",
         )
+    recorded, _ = program_of(binary, [source])
+    program = Program.open(recorded)
+    edges = exact_edges_of(exact, program)
     instructions = InstructionCurve.of(edges, program)
     return [*depth_points(source, edges, program), *instructions.points()]
 

@@ -126,6 +126,7 @@ def run_stacks(args: argparse.Namespace) -> int:
     """Show samples."""
     from lbr2pgo.dumping import stacks
     from lbr2pgo.program.program import Program
+    from lbr2pgo.replay.recorded_program import program_of
     from lbr2pgo.replay.replaying import damage_of
     from lbr2pgo.sources import open_source
     from lbr2pgo.sources.base import StackSource
@@ -138,7 +139,11 @@ def run_stacks(args: argparse.Namespace) -> int:
             where=source.info.path,
             cure="Show it with `lbr2pgo dump counts` or `lbr2pgo report`.",
         )
-    resolve = None if args.binary is None else Program.open(args.binary).address_of
+    resolve = None
+    if args.binary is not None:
+        recorded, said = program_of(args.binary, [source])
+        resolve = Program.open(recorded).address_of
+        note(said)
     _print(stacks.lines(source, stacks.Selection(args.limit, tuple(args.pid)), resolve))
     damage = tuple(damage_of(source))
     warn(damage)

@@ -17,10 +17,11 @@ from lbr2pgo.program.elf.find import ImagePlaces
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.chosen_phase import with_phase
 from lbr2pgo.replay.recorded_images import recorded_images
-from lbr2pgo.replay.recorded_program import recorded_program
+from lbr2pgo.replay.recorded_program import program_of, recorded_program
 from lbr2pgo.replay.recordings import replay_images
 from lbr2pgo.replay.replayed import Replayed
 from lbr2pgo.replay.replaying import ReadingOptions, Replaying
+from lbr2pgo.sources.base import Source
 from lbr2pgo.sources.repeated_files import repetitions
 from lbr2pgo.sources.series import open_recordings
 from lbr2pgo.support import headway
@@ -99,7 +100,7 @@ class Images:
 
     images: tuple[ConvertedImage, ...]
     notes: tuple[str, ...]
-    """Of files that come twice, or were not found."""
+    """Of files that come twice, were built anew since, or were not found."""
 
 
 def convert_images(
@@ -119,7 +120,8 @@ def convert_images(
         mapped = list(recorded_images(sources, options.places)) if options.all_images else []
         # A store by build-id has other names than those that were recorded.
         named = {each.found.resolve(): each.name for each in mapped if each.found is not None}
-        binaries = {**options.named(), **named}
+        given, said = _recorded_builds(options, sources)
+        binaries = {**given, **named}
         programs = [Program.open(path) for path in binaries]
     if not programs:
         raise InputError("no mapped file was found", cure="Name a --binary, or a --sysroot.")
@@ -131,8 +133,7 @@ def convert_images(
     refuse_overwriting(paths, [*options.profiles, *binaries])
     refuse_unwritable(paths)
     if options.counting.choice.phase is not None:  # of the program, whatever else is converted
-        given = next(iter(options.binaries), None)
-        main = given or recorded_program(sources, options.places)
+        main = next(iter(given), None) or recorded_program(sources, options.places)
         options = with_phase(options, sources, Program.open(main), Replaying, progress)
     names = [each.name for each in recordings]
     replayed = replay_images(
@@ -148,7 +149,19 @@ def convert_images(
     with timings.stage("write the images"):
         done = tuple(in_order(work, [convert] * threads()))
     missing = [f"not found: {each}" for each in mapped if each.found is None]
-    return Images(done, (*repetitions(options.profiles), *missing))
+    return Images(done, (*repetitions(options.profiles), *said, *missing))
+
+
+def _recorded_builds(
+    options: ImagesOptions, sources: Sequence[Source]
+) -> tuple[dict[Path, str], list[str]]:
+    """The binaries that are named, or their recorded builds, by their names; and what to say."""
+    builds, said = dict[Path, str](), list[str]()
+    for path, name in options.named().items():
+        found, notes = program_of(path, sources)
+        builds[found.resolve()] = name
+        said += notes
+    return builds, said
 
 
 def _outputs_of(program: Program, name: str, outputs: Sequence[Output]) -> tuple[Output, ...]:

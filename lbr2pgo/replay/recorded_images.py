@@ -10,6 +10,7 @@ from pathlib import Path
 from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.space_event_log import of_files
 from lbr2pgo.program.elf.find import ImagePlaces
+from lbr2pgo.replay.kept_programs import kept_program
 from lbr2pgo.sources.base import Source, StackSource
 
 
@@ -41,4 +42,7 @@ def recorded_images(sources: Sequence[Source], places: ImagePlaces) -> Iterator[
                 build_id = event.build_id or source.info.build_ids.get(event.path)
                 known.setdefault(build_id or event.path, (event.path, build_id))
     for path, build_id in sorted(known.values(), key=str):
-        yield RecordedImage(path, build_id, places.find(path, build_id))
+        found = places.find(path, build_id)
+        if found is None and build_id is not None:
+            found = kept_program(path, build_id, sources)
+        yield RecordedImage(path, build_id, found)

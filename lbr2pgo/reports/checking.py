@@ -66,6 +66,8 @@ class Checked:
     gates: Gates
     failed: tuple[str, ...]
     """Names of the measures by which it is refused."""
+    notes: tuple[str, ...] = ()
+    """Of the program, where it is another build than the recorded one."""
 
     @property
     def passed(self) -> bool:
@@ -125,17 +127,26 @@ def check(
     load = partial(load_profile, program=program, chosen=options.chosen, progress=progress,
                    timings=timings)  # fmt: skip
     profile, old = load(options.profile), None if against is None else load(against)
+    recorded = profile.recorded if isinstance(profile, RecordedProfile) else program
     build = program if options.new_build is None else Program.open(options.new_build)
     with timings.stage("measure"):
         quality = measure(profile, build, old)
     if old is not None:
         _refuse_unlike(options, quality, old.staleness(program), _bounds(gates, old))
     failed = list(gates.failed(quality))
-    said = tuple(remarks(quality, _bounds(gates, profile, is_later=build is not program)))
+    said = tuple(remarks(quality, _bounds(gates, profile, is_later=build is not recorded)))
     failed_by = "missing" if whole(said) is Grade.OTHER_PROGRAM else "stale"
     if whole(said).is_wrong and failed_by not in failed:
         failed.append(failed_by)
-    return Checked(options.profile, quality, said, gates, tuple(failed))
+    notes = () if recorded is program else _of_other_build(options, recorded)
+    return Checked(options.profile, quality, said, gates, tuple(failed), notes)
+
+
+def _of_other_build(options: CheckOptions, recorded: Program) -> tuple[str]:
+    """Where the recorded build was kept, the one that is named is to use the profile."""
+    said = f"{options.binary} was built anew since {recorded.image.path} was recorded"
+    judged = "" if options.new_build is not None else ", and is what the profile is to fit"
+    return (f"{said}{judged}",)
 
 
 def _bounds(gates: Gates, profile: Profile, *, is_later: bool = False) -> Bounds:
@@ -187,4 +198,6 @@ def load_profile(
     found.refuse_nothing()
     evidence = gather(found).evidence
     bias = stack_ends.position_bias(evidence)
-    return RecordedProfile(found, program, bias, evidence.found(INTERRUPTED))
+    is_other = Path(found.program.image.path) != Path(program.image.path)
+    recorded = found.program if is_other else program
+    return RecordedProfile(found, recorded, bias, evidence.found(INTERRUPTED))

@@ -85,6 +85,60 @@ def test_the_recorded_build_is_taken_once_the_program_is_another(
     assert built.profile() == before
 
 
+def test_every_command_takes_the_recorded_build(
+    built: Built, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exact, binary = built.folder / "exact.npz", str(built.program)
+    assert built.record("--exact", str(exact)) == 0
+    (kept,), recording = built.kept, str(built.recording)
+
+    def answers(folder: Path, *named: str) -> list[str]:
+        found = list[str]()
+        folder.mkdir()
+        out, store = folder / "{name}.fdata", str(folder / "all.parquet")
+        for words in (
+            ["convert", recording, "--all-images", "--fdata", str(out)],
+            ["convert", recording, *named, "--fdata", str(out)],
+            ["merge", recording, *named[:2], "-o", str(built.folder / "counts.npz")],
+            ["accuracy", recording, *named[:2], "--exact", str(exact)],
+            ["accuracy", recording, *named[:2], "--exact", str(exact), "--curves"],
+            ["dump", "stacks", recording, *named[:2], "--limit", "5"],
+            ["dump", "counts", recording, *named[:2]],
+            ["fleet", recording, "-o", store, "--fdata", str(out)],
+        ):
+            assert main(words) == 0, words
+            written = folder / "app.fdata"
+            found.append(written.read_text() if str(out) in words else "")
+            written.unlink(missing_ok=True)
+            found.append(capsys.readouterr().out.replace(str(folder), "here"))
+        return found
+
+    libc = next(Path("/usr/lib").rglob("libc.so.6"))
+    named = ("--binary", binary, "--binary", str(libc))
+    before = answers(built.folder / "before", *named)
+    built.build(30_000, "-O2")
+    after = [text.replace(str(kept), binary) for text in answers(built.folder / "after", *named)]
+    assert after == before
+
+
+def test_a_check_is_of_the_recorded_build_and_of_how_it_fits_the_one_that_is_there(
+    built: Built, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert built.record() == 0
+    (kept,) = built.kept
+    source = built.folder / "app.c"
+    source.write_text("\n\n" + PROGRAM.replace("int i = 0; i < n", "int i = n % 2;\n i < n"))
+    built.build(20_000, "-O2")
+    capsys.readouterr()
+    words = ["check", str(built.recording), "--binary"]
+    explicit = main([*words, str(kept), "--new-build", str(built.program), "--max-stale", "1"])
+    told = capsys.readouterr().out
+    assert main([*words, str(built.program), "--max-stale", "1"]) == explicit
+    answer = capsys.readouterr()
+    assert answer.out == told
+    assert f"{built.program} was built anew since {kept} was recorded" in answer.err
+
+
 def test_the_next_recording_keeps_its_own_and_the_one_before_has_its_too(built: Built) -> None:
     assert built.record() == 0
     before = built.profile()
