@@ -11,9 +11,12 @@ from lbr2pgo.api.tasks import check as check
 from lbr2pgo.api.tasks import convert as convert
 from lbr2pgo.api.tasks import measure as measure
 from lbr2pgo.api.tasks import open as open
+from lbr2pgo.api.tasks import record as record
 from lbr2pgo.conversion import Conversion as Conversion
 from lbr2pgo.counting.count import CountingOptions as CountingOptions
 from lbr2pgo.counting.count import count as count
+from lbr2pgo.fleet.images import ConvertedImage as ConvertedImage
+from lbr2pgo.fleet.images import Images as Images
 from lbr2pgo.model.branch_counts import BranchCounts as BranchCounts
 from lbr2pgo.model.branch_stacks import BranchStacks as BranchStacks
 from lbr2pgo.model.count_sums import merge as merge
@@ -26,7 +29,6 @@ from lbr2pgo.profiles.registry import waterfall_rows as waterfall_rows
 from lbr2pgo.program.dwarf.debug_info import DebugInfo as DebugInfo
 from lbr2pgo.program.program import Program as Program
 from lbr2pgo.recorders.recording import RecordedFile as RecordedFile
-from lbr2pgo.recorders.recording import record as record
 from lbr2pgo.replay.replay import Flow as Flow
 from lbr2pgo.replay.replay import ReplayOptions as ReplayOptions
 from lbr2pgo.reports.checking import Checked as Checked

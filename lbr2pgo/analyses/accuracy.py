@@ -114,6 +114,8 @@ class Accuracy:
     blocks: Agreement
     worst: tuple[FunctionAccuracy, ...]
     """Largest error first, no more than `WORST`, none without an error."""
+    curves: Table | None = None
+    """What other recorders would come to, where that is asked for."""
 
     @property
     def table(self) -> Table:

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from lbr2pgo.analyses.accuracy import EdgeCounts, executions, measure
+from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit
 from lbr2pgo.counting.count import count
 from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.branch_counts import FROM, TO
@@ -56,6 +57,29 @@ class Point:
     blocks: float
     wrong: float | None
     """Part of the hot conditional branches, by their counts, whose more frequent way is wrong."""
+
+
+_COLUMNS = (
+    Column("recorder", "recorder", Unit.TEXT, FIGURE),
+    Column("samples", "samples", Unit.COUNT),
+    Column("depth", "entries", Unit.COUNT),
+    Column("skid", "skid", Unit.COUNT),
+    Column("corrected", "corrected", Unit.TEXT),
+    Column("edges", "edges", Unit.SHARE, FIGURE),
+    Column("conditional", "conditional", Unit.SHARE),
+    Column("blocks", "blocks", Unit.SHARE),
+    Column("wrong", "wrong ways", Unit.SHARE),
+)
+
+
+def curve_table(points: Sequence[Point]) -> Table:
+    """A row a profile."""
+    rows = tuple(
+        (each.recorder, each.samples, each.depth, each.skid, "yes" if each.corrected else "no",
+         each.edges, each.conditional, each.blocks, each.wrong)
+        for each in points
+    )  # fmt: skip
+    return Table("accuracy-curves", "Overlap by recorder", _COLUMNS, rows)
 
 
 class InstructionCurve:

@@ -66,6 +66,25 @@ class GateKeywords(TypedDict, total=False):
     min_overlap: float | None
 
 
+class RecordKeywords(TypedDict, total=False):
+    """What is recorded in place of a command, and how."""
+
+    pid: int | Iterable[int]
+    all_cpus: bool
+    duration: float | None
+    delay: float | None
+    period: int | None
+    frequency: int | None
+    filter: str | Iterable[str]
+    depth: int | None
+    call_stack: bool
+    call_graph: bool
+    cycles: bool
+    no_lbr: bool
+    emulate: bool
+    seed: int
+
+
 class CheckKeywords(SampleKeywords, GateKeywords, total=False):
     """Which samples count, and the gates."""
 

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from lbr2pgo.api.keywords import (
     CheckKeywords,
+    RecordKeywords,
     SampleKeywords,
+    binaries_of,
     binary_of,
     profiles_of,
     reading_options,
 )
 from lbr2pgo.conversion import Conversion, ConvertOptions
 from lbr2pgo.conversion import convert as _convert
+from lbr2pgo.fleet.images import Images, ImagesOptions, convert_images, refuse_one_image
 from lbr2pgo.model.compat import Compat
 from lbr2pgo.profiles.base import Output
 from lbr2pgo.profiles.registry import asked_outputs, every_output, formats, keywords
+from lbr2pgo.program.elf.find import ImagePlaces
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import Source
 from lbr2pgo.support.arguments import (
     Paths,
     optional_path,
     path_of,
+    paths_of,
     refuse_unknown,
     several,
     texts_of,
@@ -34,13 +39,84 @@ from lbr2pgo.support.output import PathLike
 if TYPE_CHECKING:
     from lbr2pgo.analyses.accuracy import Accuracy
     from lbr2pgo.pgo.measurements import Measurements
+    from lbr2pgo.recorders.recording import RecordedFile
     from lbr2pgo.reports.checking import Checked
 
 
+def record(
+    command: Paths = (),
+    *,
+    output: PathLike = "perf.data",
+    exact: PathLike | None = None,
+    keep_binary: bool = False,
+    **how: Unpack[RecordKeywords],
+) -> RecordedFile:
+    """Record a command, a program with its arguments; or, with `pid` or `all_cpus`, what runs.
+
+    The program's output goes where ours goes. Options are those of `lbr2pgo record`; `notes` of
+    the result say with what it was recorded, and why. Raises InputError for what can't be recorded,
+    MissingToolError where what it takes is not installed, and OutputError where the files can't be
+    written.
+    """
+    from lbr2pgo.recorders.machine import read_machine
+    from lbr2pgo.recorders.options import RecordOptions
+    from lbr2pgo.recorders.recording import record_at_best
+
+    refuse_unknown(how, RecordKeywords)
+    shared: dict[str, Any] = {"cycles": True, **how}
+    words, said = texts_of(command, "command"), list[str]()
+    options = RecordOptions(
+        output=path_of(output, "output"),
+        command=(*map(runnable, words[:1]), *words[1:]),
+        exact=optional_path(exact, "exact"),
+        pids=several(shared.pop("pid", ())),
+        filters=several(shared.pop("filter", ())),
+        **shared,
+    )
+    made = replace(record_at_best(read_machine(), options, say=said.append), notes=tuple(said))
+    return _with_programs(made) if keep_binary and made.is_written else made
+
+
+def _with_programs(made: RecordedFile) -> RecordedFile:
+    """Keep the recorded programs beside the recording."""
+    from lbr2pgo.replay.kept_programs import keep_programs
+
+    kept, problems = keep_programs(made.path)
+    return replace(made, kept=tuple(kept), warnings=(*made.warnings, *problems))
+
+
+@overload
 def convert(
     profiles: Paths,
     binary: PathLike | None = None,
     *,
+    all_images: Literal[False] = False,
+    **options: Any,
+) -> Conversion: ...
+
+
+@overload
+def convert(
+    profiles: Paths,
+    binary: list[Any] | tuple[Any, ...],
+    *,
+    all_images: bool = False,
+    **options: Any,
+) -> Images: ...
+
+
+@overload
+def convert(
+    profiles: Paths, binary: Paths | None = None, *, all_images: Literal[True], **options: Any
+) -> Images: ...
+
+
+def convert(
+    profiles: Paths,
+    binary: Paths | None = None,
+    *,
+    all_images: bool = False,
+    sysroot: Paths = (),
     outputs: Iterable[Output] = (),
     all: PathLike | None = None,
     compat: str | Iterable[str] = (),
@@ -49,14 +125,15 @@ def convert(
     infer: bool = False,
     force: bool = False,
     **options: Any,
-) -> Conversion:
+) -> Conversion | Images:
     """Convert recordings of one program; `binary` is the one that they name, if it is left out.
 
     Each output is asked for by the path that it goes to, and has its options: `llvm="app.prof",
     llvm_format="extbinary", fdata="app.fdata"`; `outputs` are further ones, made by
     `lbr2pgo.output`. Options choose samples, too: `pid=[17, 18]`, `time=(1.5, None)`. All are those
-    of `lbr2pgo convert`. Raises TypeError that names the argument for one of a wrong type, and else
-    what `Lbr2pgoError` stands for.
+    of `lbr2pgo convert`. Several binaries, or with `all_images` every mapped file that is found,
+    are `Images`, whose outputs have `{name}` or `{build_id}` in their paths. Raises TypeError that
+    names the argument for one of a wrong type, and else what `Lbr2pgoError` stands for.
     """
     refuse_unknown(options, SampleKeywords, also=keywords())
     for form in formats():
@@ -64,19 +141,24 @@ def convert(
         optional_path(options.get(word), word)
     written, idle = asked_outputs(options)
     samples: SampleKeywords = options  # type: ignore[assignment]  # of which only its own are read
+    shared: dict[str, Any] = {
+        **reading_options(samples),
+        "profiles": profiles_of(profiles),
+        "outputs": (*written, *outputs),
+        "compat": Compat(frozenset(several(compat))),
+        "correct_runs": correct_runs,
+        "force": force,
+    }
+    main, others = binaries_of(binary)
+    if all_images or others:
+        refuse_one_image(no_lbr=no_lbr, infer=infer, all=all is not None)
+        shared["binaries"] = () if main is None else (main, *others)
+        shared["places"] = ImagePlaces(paths_of(sysroot, "sysroot"))
+        images = convert_images(ImagesOptions(**shared, all_images=all_images))
+        return replace(images, notes=(*idle, *images.notes))
+    optional = () if all is None else every_output(path_of(all, "all"))
     done = _convert(
-        ConvertOptions(
-            **reading_options(samples),
-            profiles=profiles_of(profiles),
-            binary=None if binary is None else binary_of(binary),
-            outputs=(*written, *outputs),
-            optional=() if all is None else every_output(path_of(all, "all")),
-            compat=Compat(frozenset(several(compat))),
-            correct_runs=correct_runs,
-            no_lbr=no_lbr,
-            infer=infer,
-            force=force,
-        )
+        ConvertOptions(**shared, binary=main, optional=optional, no_lbr=no_lbr, infer=infer)
     )
     return replace(done, notes=(*idle, *done.notes))
 
@@ -123,8 +205,14 @@ def accuracy(
     correct_runs: bool = False,
     no_lbr: bool = False,
     infer: bool = False,
+    curves: bool = False,
 ) -> Accuracy:
-    """Compare a recording with the exact counts of the same run; raises as `convert`."""
+    """Compare a recording with the exact counts of the same run; raises as `convert`.
+
+    With `curves` also how near it comes with shorter stacks, and samples of instructions.
+    """
+    from lbr2pgo.analyses.accuracy_curves import curve_table
+    from lbr2pgo.analyses.judging import curves as _curves
     from lbr2pgo.analyses.judging import judge
 
     options = ConvertOptions(
@@ -135,7 +223,12 @@ def accuracy(
         no_lbr=no_lbr,
         infer=infer,
     )
-    return judge(options, path_of(exact, "exact"))
+    truth = path_of(exact, "exact")
+    found = judge(options, truth)
+    if not curves:
+        return found
+    points = _curves(path_of(profile, "profile"), truth, binary_of(binary))
+    return replace(found, curves=curve_table(points))
 
 
 def measure(

@@ -15,7 +15,6 @@ from lbr2pgo.cli.own_process import prepare
 from lbr2pgo.cli.parser import section, some_of, whole_number
 from lbr2pgo.cli.selection import add_selection, counting_options, only_binary
 from lbr2pgo.model.compat import TOOLS, Compat
-from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.file_names import expanded
 
 if TYPE_CHECKING:
@@ -160,13 +159,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _images_options(args: argparse.Namespace) -> ImagesOptions:
-    from lbr2pgo.fleet.images import ImagesOptions
+    from lbr2pgo.fleet.images import ImagesOptions, refuse_one_image
     from lbr2pgo.program.elf.find import ImagePlaces
 
-    only_one = (("--no-lbr", args.no_lbr), ("--infer", args.infer))
-    for word, is_given in (*only_one, ("--all", args.all_outputs is not None)):
-        if is_given:
-            raise InputError(f"{word} is for one image", cure="Give one --binary.")
+    refuse_one_image(no_lbr=args.no_lbr, infer=args.infer, all=args.all_outputs is not None)
     return ImagesOptions(
         **_shared_options(args),
         binaries=tuple(args.binaries),

@@ -93,6 +93,9 @@ class ConvertedImage:
         """A number of its waterfall; 0 where the step was not taken."""
         return self.result.tallies.get(key, 0)
 
+    def __repr__(self) -> str:
+        return f"<ConvertedImage {self.name}: {self.result!r}>"
+
 
 @dataclass(frozen=True, slots=True)
 class Images:
@@ -101,6 +104,18 @@ class Images:
     images: tuple[ConvertedImage, ...]
     notes: tuple[str, ...]
     """Of files that come twice, were built anew since, or were not found."""
+
+    def __repr__(self) -> str:
+        names = ", ".join(image.name for image in self.images if image.is_complete)
+        return f"<Images: converted {names or 'none'} of {len(self.images)}>"
+
+
+def refuse_one_image(**given: bool) -> None:
+    """Raise InputError for an option, as its keyword is called, that is for one image alone."""
+    for name, is_given in given.items():
+        if is_given:
+            word = f"--{name.replace('_', '-')}"
+            raise InputError(f"{word} is for one image", cure="Give one --binary.")
 
 
 def convert_images(

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
 
 from lbr2pgo.model.exact_counts import Totals
 from lbr2pgo.recorders.emulation import SLOWER
 from lbr2pgo.recorders.hardware import build_commands, choose_recorder, record_hardware
-from lbr2pgo.recorders.machine import Machine, read_machine
+from lbr2pgo.recorders.machine import Machine
 from lbr2pgo.recorders.options import RecordOptions, Watch
 from lbr2pgo.recorders.software import planned_command, record_software
-from lbr2pgo.support.arguments import (
-    Paths,
-    optional_path,
-    path_of,
-    refuse_unknown,
-    several,
-    texts_of,
-)
 from lbr2pgo.support.errors import MissingToolError
-from lbr2pgo.support.executables import runnable
-from lbr2pgo.support.output import PathLike
 
 Say = Callable[[str], None]
 
@@ -48,6 +37,8 @@ class RecordedFile(os.PathLike[str]):
     """What could not be recorded, in whole sentences."""
     notes: tuple[str, ...] = ()
     """With what it was recorded, and why, where nobody was told before."""
+    kept: tuple[Path, ...] = ()
+    """Copies of the recorded programs, where they were asked for."""
     planned: tuple[str, ...] = ()
     """What would run, of a dry run."""
 
@@ -58,53 +49,6 @@ class RecordedFile(os.PathLike[str]):
         what = "instructions" if self.no_lbr else "branches"
         count = "" if self.samples is None else f"{self.samples:,} samples of "
         return f"<RecordedFile {self.path}: {count if self.is_written else 'no '}{what}>"
-
-
-class RecordKeywords(TypedDict, total=False):
-    """What is recorded in place of a command, and how."""
-
-    pid: int | Iterable[int]
-    all_cpus: bool
-    duration: float | None
-    delay: float | None
-    period: int | None
-    frequency: int | None
-    filter: str | Iterable[str]
-    depth: int | None
-    call_stack: bool
-    call_graph: bool
-    cycles: bool
-    no_lbr: bool
-    emulate: bool
-    seed: int
-
-
-def record(
-    command: Paths = (),
-    *,
-    output: PathLike = "perf.data",
-    exact: PathLike | None = None,
-    **how: Unpack[RecordKeywords],
-) -> RecordedFile:
-    """Record a command, a program with its arguments; or, with `pid` or `all_cpus`, what runs.
-
-    The program's output goes where ours goes. Options are those of `lbr2pgo record`; `notes` of
-    the result say with what it was recorded, and why. Raises InputError for what can't be recorded,
-    MissingToolError where what it takes is not installed, and OutputError where the files can't be
-    written.
-    """
-    refuse_unknown(how, RecordKeywords)
-    shared: dict[str, Any] = {"cycles": True, **how}
-    words, said = texts_of(command, "command"), list[str]()
-    options = RecordOptions(
-        output=path_of(output, "output"),
-        command=(*map(runnable, words[:1]), *words[1:]),
-        exact=optional_path(exact, "exact"),
-        pids=several(shared.pop("pid", ())),
-        filters=several(shared.pop("filter", ())),
-        **shared,
-    )
-    return replace(record_at_best(read_machine(), options, say=said.append), notes=tuple(said))
 
 
 def record_at_best(

@@ -13,29 +13,28 @@ from builders.recordings import PIE, RECORDING
 
 import lbr2pgo
 from lbr2pgo import cli
-from lbr2pgo.api.keywords import CheckKeywords, ProcessKeywords, SampleKeywords
+from lbr2pgo.api.keywords import CheckKeywords, ProcessKeywords, RecordKeywords, SampleKeywords
 from lbr2pgo.cli.parser import leaves
+from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.profiles.registry import keywords
-from lbr2pgo.recorders.recording import RecordKeywords, record
 
 EXACT = Path(str(RECORDING).replace(".perf.data", ".exact.npz"))
 OF_A_TERMINAL = {"help", "help_all", "quiet", "verbose", "color", "format", "timings"}
 """What a command prints, and how."""
 NOT_HERE: dict[str, set[str]] = {
-    # Of several images; and what the result holds.
-    "convert": {"all_images", "sysroot", "summary_json"},
+    # What the result holds.
+    "convert": {"summary_json"},
     # Of pages, and of what is printed; names stay as they are linked. `compare` has the old ones.
     "report": {"full", "html", "no_demangle", "against", "old_binary"},
     "check": set(),
-    # Rings and samples as they might be, for the docs.
-    "accuracy": {"curves"},
+    "accuracy": set(),
     "measure": set(),
-    # For ever, in a browser, or not at all; and what is done with the file afterwards.
-    "record": {"continuous", "every", "keep", "open", "dry_run", "keep_binary"},
+    # For ever, in a browser, or not at all.
+    "record": {"continuous", "every", "keep", "open", "dry_run"},
 }
 """Options of each command that its call does not have."""
 CALLS = {
-    "record": record,
+    "record": lbr2pgo.record,
     "convert": lbr2pgo.convert,
     "report": lbr2pgo.report,
     "check": lbr2pgo.check,
@@ -147,6 +146,37 @@ def test_an_option_without_effect_is_a_note() -> None:
     assert done.notes[0].startswith("--afdo-version says how to write an output that is not asked")
 
 
+def test_all_images_are_those_of_the_command_line(command, tmp_path: Path) -> None:
+    recorded = next(event.path for event in lbr2pgo.open(RECORDING).space_events()
+                    if isinstance(event, Mmap) and event.path.endswith(PIE.name))  # fmt: skip
+    sysroot, folders = tmp_path / "root", [tmp_path / "told", tmp_path / "called"]
+    program = sysroot / recorded.lstrip("/")
+    for folder in (program.parent, *folders):
+        folder.mkdir(parents=True)
+    shutil.copy(PIE, program)
+    told, called = (folder / "{name}.fdata" for folder in folders)
+    words = ("--all-images", "--sysroot", sysroot, "--fdata", told)
+    assert command("convert", RECORDING, *words).code == 0
+    found = lbr2pgo.convert(RECORDING, all_images=True, sysroot=sysroot, fdata=called)
+    one, other = ({path.name: path.read_bytes() for path in each.iterdir()} for each in folders)
+    assert one == other
+    assert program in [image.binary for image in found.images if image.is_complete]
+    again = Path(shutil.copy(PIE, tmp_path / "again"))
+    named = lbr2pgo.convert(RECORDING, [PIE, again], fdata=called)
+    assert repr(named) == f"<Images: converted {PIE.name}, again of 2>"
+    with pytest.raises(lbr2pgo.InputError, match="--no-lbr is for one image"):
+        lbr2pgo.convert(RECORDING, all_images=True, no_lbr=True)
+
+
+def test_curves_are_those_of_the_command_line(command) -> None:
+    words = (RECORDING, "--exact", EXACT, "--binary", PIE, "--curves", "--format", "json")
+    told = json.loads(command("accuracy", *words).out)
+    found = lbr2pgo.accuracy(RECORDING, EXACT, PIE, curves=True)
+    assert found.curves is not None
+    assert found.curves.column("edges") == tuple(each["edges"] for each in told)
+    assert lbr2pgo.accuracy(RECORDING, EXACT, PIE).curves is None
+
+
 def test_a_value_that_is_none_of_its_options_is_named(tmp_path: Path) -> None:
     with pytest.raises(lbr2pgo.InputError, match="llvm_format: there is no xml"):
         lbr2pgo.convert(RECORDING, PIE, llvm=tmp_path / "x", llvm_format="xml")
@@ -160,8 +190,11 @@ def test_no_room_takes_a_public_name() -> None:
 
 def test_recording_with_the_software_lbr(tmp_path: Path) -> None:
     made = lbr2pgo.record(
-        [PIE, "1"], output=tmp_path / "x", exact=tmp_path / "y", period=499, emulate=True
-    )
+        [PIE, "1"], output=tmp_path / "x", exact=tmp_path / "y", period=499, emulate=True,
+        keep_binary=True,
+    )  # fmt: skip
+    (kept,) = made.kept
+    assert kept.read_bytes() == PIE.read_bytes()
     assert (made.exit_code, made.is_written) == (0, True)
     assert made.samples == sum(len(batch) for batch in lbr2pgo.open(made).batches())
     assert "Using the software LBR" in made.notes[0]

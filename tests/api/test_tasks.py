@@ -121,7 +121,7 @@ def test_a_recording_may_be_read_again() -> None:
     [
         (lambda: lbr2pgo.convert(5), "profiles: a path or paths are needed, not 5"),
         (lambda: lbr2pgo.convert([None]), "profiles: a path is needed, not None"),
-        (lambda: lbr2pgo.convert(RECORDING, 5), "binary: a path is needed, not 5"),
+        (lambda: lbr2pgo.convert(RECORDING, 5), "binary: a path or paths are needed, not 5"),
         (lambda: lbr2pgo.convert(RECORDING, PIE, llvm=True), "llvm: a path is needed, not True"),
         (lambda: lbr2pgo.convert(RECORDING, PIE, lvm="x"), "there is no argument lvm"),
         (lambda: lbr2pgo.open(None), "path: a path is needed, not None"),
