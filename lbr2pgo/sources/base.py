@@ -77,7 +77,11 @@ class SourceInfo:
 
     @property
     def wants_contexts(self) -> bool:
-        """Whether somebody asked for its call stacks: the software LBR keeps some for reports."""
+        """Whether somebody asked for its call stacks: the software LBR keeps some for reports.
+
+        The same call chains are recorded then, with the same attributes of the event: who asked is
+        in the recorder's command line alone.
+        """
         options, _, _ = self.details.get("command", "").partition(" -- ")
         is_asked = self.details.get("cpuid") != SIMULATED_CPU or "--call-graph" in options.split()
         return self.has_call_chains and is_asked
