@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from rich.console import Console
@@ -21,8 +21,8 @@ from lbr2pgo.support.printable import printable
 
 FILE_WIDTH = 200
 """Columns where the output is no terminal and COLUMNS does not say how wide it is."""
-_FIRST_ROWS, _OTHER_ROWS = 10, 5
-"""Rows of a short report's first table, and of its others."""
+_FIRST_ROWS, _OTHER_ROWS, _LEAST_ROWS = 10, 5, 3
+"""Rows of a short report's first table, and of its others; where there is no room, the least."""
 _MOST_LINES = 60
 """Of a short report, unless warnings alone take them."""
 
@@ -69,11 +69,21 @@ def show_briefly(report: Report, console: Console | None = None) -> None:
         console.print()
         rest = f"All {len(tables)} tables and their notes: --full. One: --only {chosen[-1].name}."
         console.print(_safe(f"{rest} In the browser: lbr2pgo view."), style="dim")
-    drawn = [_short(table, console, _OTHER_ROWS if n else _FIRST_ROWS)
-             for n, table in enumerate(chosen)]  # fmt: skip
-    while len(drawn) > 1 and sum(map(_lines, (head.get(), *drawn, foot.get()))) > _MOST_LINES:
-        drawn.pop()
+    room = _MOST_LINES - _lines(head.get() + foot.get())
+    drawn = _drawn_in(room, chosen, console)
     console.file.write("".join((head.get(), *drawn, foot.get())))
+
+
+def _drawn_in(room: int, tables: Sequence[Table], console: Console) -> list[str]:
+    """In so many lines, of all tables but the first with fewer rows, or else without the last."""
+    drawn: list[str] = []
+    for rows in range(_OTHER_ROWS, _LEAST_ROWS - 1, -1):
+        drawn = [_short(each, console, rows if n else _FIRST_ROWS) for n, each in enumerate(tables)]
+        if sum(map(_lines, drawn)) <= room:
+            return drawn
+    while len(drawn) > 1 and sum(map(_lines, drawn)) > room:
+        drawn.pop()
+    return drawn
 
 
 def _short(table: Table, console: Console, rows: int) -> str:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -205,6 +206,20 @@ def test_a_short_report_keeps_to_its_lines_whatever_it_warns_of(report: Report) 
     assert len(out.getvalue().splitlines()) <= 60
     assert "case 29" in out.getvalue()
     assert "Hot functions" in out.getvalue()
+
+
+@pytest.mark.parametrize(("sentences", "tables"), [(5, 3), (20, 3), (60, 0)])
+def test_a_short_report_has_three_tables_as_long_as_there_is_room(
+    sentences: int, tables: int
+) -> None:
+    whole = make_report(ReportOptions((RECORDING,), PIE, libraries=False))
+    out = io.StringIO()
+    console = Console(file=out, width=80, highlight=False, markup=False, emoji=False)
+    show_briefly(replace(whole, summary=("It ran.",) * sentences), console)
+    lines = out.getvalue().splitlines()
+    titles = [line for line in lines if re.search(r" \([345] of \d+\)$", line)]
+    assert len(titles) == tables
+    assert len(lines) <= 60 or not tables
 
 
 @pytest.mark.parametrize(("columns", "width"), [("80", 80), ("97", 97), (None, 200), ("wide", 200)])
