@@ -48,6 +48,8 @@ COMMON = {
               "--min-coverage", "--min-overlap", "--max-stale", "--max-missing", "--max-bias"),
     "pgo": ("--build", "--binary", "--cargo", "--train", "--measure", "--compiler", "--probes",
             "--search", "--bolt", "--work"),
+    "merge": ("--output", "--weight", "--binary", "--event", "--pid", "--tid", "--comm", "--cpu",
+              "--time", "--phase"),
     "fleet": ("--output", "--store", "--binary", "--sysroot", "--llvm", "--fdata", "--workers",
               "--host", "--half-life", "--report"),
 }  # fmt: skip

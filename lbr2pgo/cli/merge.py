@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from lbr2pgo.cli import messages
 from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.own_process import prepare
+from lbr2pgo.cli.parser import section
 from lbr2pgo.cli.selection import add_binary, add_selection, counting_options
 from lbr2pgo.support.file_names import expanded
 
@@ -37,15 +38,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         ),
     )
     parser.add_argument("inputs", nargs="+", type=Path, metavar="IN", help="files to add up")
-    parser.add_argument(
+    added = section(parser, "what is added up, and where it goes")
+    added.add_argument(
         "-o", "--output", type=Path, required=True, metavar="ALL",
         help="the sum; counts of several builds go to a .parquet, or to names with {build_id}",
     )  # fmt: skip
-    parser.add_argument(
+    added.add_argument(
         "--weight", dest="weights", action="append", type=_weight, default=[], metavar="FILE=W",
         help="multiply what a file holds: 3, 0.25 or 1/3 (profiles: whole numbers)",
     )  # fmt: skip
-    add_binary(parser)
+    add_binary(section(parser, "which program"))
     add_selection(parser)
     parser.set_defaults(run=run)
 

@@ -40,7 +40,7 @@ def only_binary(binaries: Sequence[Path]) -> Path | None:
     return binaries[0] if binaries else None
 
 
-def add_binary(parser: argparse.ArgumentParser) -> None:
+def add_binary(parser: argparse._ActionsContainer) -> None:
     """Add --binary, which may be left out."""
     parser.add_argument(
         "--binary", type=executable, metavar="ELF",

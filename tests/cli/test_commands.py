@@ -48,6 +48,14 @@ def test_help_shows_ten_common_options_and_names_the_way_to_all(command, name: s
     assert "--quiet" in whole.out
 
 
+def test_only_dump_shows_more_than_ten_options_and_those_of_messages() -> None:
+    for leaf in leaves(_parser()):
+        options = [a.option_strings[-1] for a in leaf._actions if a.option_strings]
+        of_all = {"--help", "--quiet", "--verbose", "--color"}
+        few = leaf.prog.split()[1] in COMMON or len({*options} - of_all) <= 10
+        assert few or leaf.prog.startswith("lbr2pgo dump "), leaf.prog
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_is_a_module_and_answers_for_itself(
     command: Callable[..., Any], name: str
