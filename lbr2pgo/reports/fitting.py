@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len, set_cell_size
 
-from lbr2pgo.analyses.table import Column, Table, Unit, Value, written
+from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit, Value, written
 from lbr2pgo.program.demangle import without_unique_suffix
 from lbr2pgo.reports.values import shortened, spare
 from lbr2pgo.support.dataclass import dataclass
@@ -21,9 +21,9 @@ Cells = list[list[str]]
 
 GAP = 2
 """Between columns."""
-_LEAST_NAMES = (28, 16, 12, 8)
-"""How narrow names may be: columns go before names are cut to the first of these, and names are cut
-further where no column is left to go."""
+_LEAST_NAMES = ((28, 56), (28, 28), (16, 32), (12, 24), (12, 12), (8, 8))
+"""How narrow names may be, and words that the table is about: columns go before these are cut to
+the first pair, and they are cut further where no column is left to go."""
 _TOLD = 32
 """Of the value of a column that is left out."""
 _INDENT = "  "
@@ -67,9 +67,9 @@ def fitted(table: Table, available: int) -> Fitted:
         for i in range(len(table.columns))
         if len(cells) > 1 and len({row[i] for row in cells}) == 1
     }
-    for least_name in _LEAST_NAMES:
-        shown, least = list(range(len(table.columns))), _least(table, cells, least_name)
-        may_go = spare(table.columns, constant)
+    shown, may_go = list(range(len(table.columns))), spare(table.columns, constant)
+    for least_name, least_words in _LEAST_NAMES:
+        least = _least(table, cells, least_name, least_words)
         while _taken(least, shown) > available and may_go:
             shown.remove(may_go.pop())
         if _taken(least, shown) <= available:
@@ -95,26 +95,33 @@ def _taken(widths: dict[int, int], columns: Sequence[int]) -> int:
     return sum(widths[i] for i in columns) + GAP * (len(columns) - 1)
 
 
-def _least(table: Table, cells: Cells, least_name: int) -> dict[int, int]:
+def _least(table: Table, cells: Cells, least_name: int, least_words: int) -> dict[int, int]:
     """How narrow each column may be: a number as wide as it is, titles broken between words."""
     least = {}
     for i, column in enumerate(table.columns):
         word = max(cell_len(word) for word in column.title.split())
-        widest = max((cell_len(row[i]) for row in cells), default=0)
+        widest = _widest(cells, i)
         if column.kind is Unit.LOCATION:  # of which the line number stays
             number = max((len(row[i].rpartition(":")[2]) for row in cells), default=0)
             widest = min(widest, max(least_name // 2, 6) + number)
         elif column.kind.is_name:
-            widest = min(widest, least_name)
+            widest = min(widest, least_words if _is_figure(column) else least_name)
         least[i] = max(word, widest)
     return least
 
 
 def _grown(table: Table, cells: Cells, least: dict[int, int], available: int) -> dict[int, int]:
-    """Widths of columns that share what room is left; long ones give way first."""
+    """Widths of columns that share what room is left: words that the table is about come first."""
     widths = dict(least)
-    free = available - _taken(least, list(least))
-    wanted = {i: _natural(table, cells, i) - width for i, width in least.items()}
+    words = [i for i in least if _is_figure(table.columns[i])]
+    _grow(widths, {i: max(_widest(cells, i) - widths[i], 0) for i in words}, available)
+    _grow(widths, {i: _natural(table, cells, i) - widths[i] for i in least}, available)
+    return widths
+
+
+def _grow(widths: dict[int, int], wanted: dict[int, int], available: int) -> None:
+    """Give columns the room that is left, as far as they want it; long ones give way first."""
+    free = available - _taken(widths, list(widths))
     while free > 0 and any(wanted.values()):
         growing = [i for i, more in wanted.items() if more]
         part = max(1, min(free // len(growing), *(wanted[i] for i in growing)))
@@ -122,12 +129,19 @@ def _grown(table: Table, cells: Cells, least: dict[int, int], available: int) ->
             widths[i] += part
             wanted[i] -= part
             free -= part
-    return widths
+
+
+def _is_figure(column: Column) -> bool:
+    """Whether it has words that the table is about, such as modes."""
+    return column.priority == FIGURE and column.kind is Unit.TEXT
 
 
 def _natural(table: Table, cells: Cells, column: int) -> int:
-    widest = max((cell_len(row[column]) for row in cells), default=0)
-    return max(widest, cell_len(table.columns[column].title))
+    return max(_widest(cells, column), cell_len(table.columns[column].title))
+
+
+def _widest(cells: Cells, column: int) -> int:
+    return max((cell_len(row[column]) for row in cells), default=0)
 
 
 def _cell(column: Column, value: Value, depth: Value) -> str:

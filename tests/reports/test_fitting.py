@@ -76,3 +76,29 @@ def test_an_address_stays_where_no_source_line_tells_rows_apart(has_lines: bool)
     ]
     fit = fitted(Table("x", "X", columns, tuple(rows)), 42 if has_lines else 30)
     assert ([c.name for c in columns].index("address") in fit.widths) is not has_lines
+
+
+MODES = "280 49 % · 305 39 % · 80 12 %"
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_words_that_a_table_is_about_are_whole_before_names_are(width: int) -> None:
+    columns = (
+        Column("count", "measured", Unit.COUNT, FIGURE),
+        Column("modes", "modes", Unit.TEXT, FIGURE),
+        Column("function", "function", Unit.FUNCTION), LOCATION,
+        Column("address", "address", Unit.ADDRESS, SPARE),
+    )  # fmt: skip
+    rows = tuple(
+        (
+            n,
+            MODES.replace("12", f"{n % 97}"),
+            f"a_function_with_a_name_{n}_that_is_long",
+            f"some/where/a_file.c:{n}",
+            n,
+        )
+        for n in (1000, 2000)
+    )
+    fit = fitted(Table("x", "X", columns, rows), width)
+    assert fit.widths[1] == len(MODES)
+    assert (4 in fit.widths) == (width > 100)
