@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from lbr2pgo.pgo.measure import Measured
     from lbr2pgo.pgo.timing import Interval, Rounds
 
-_WIDTH = 150  # a table of figures is not folded to fit a narrow pipe
+_ANY = 10_000
+"""Columns that no table needs."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -105,31 +106,71 @@ def print_measured(measured: Sequence[Measured]) -> None:
 
 
 def _print_table(measured: Sequence[Measured]) -> None:
-    from rich.console import Console
+    """A row a program or, where there is no room for that, a row a figure."""
+    from rich.measure import Measurement
+
+    from lbr2pgo.reports.terminal import make_console
+
+    console, base = make_console(), measured[0]
+    wide = _by_program(measured)
+    table = wide
+    if Measurement.get(console, console.options.update(max_width=_ANY), wide).maximum > (
+        console.width
+    ):
+        table = _by_figure(measured)
+        needed = Measurement.get(console, console.options.update(max_width=_ANY), table)
+        console.width = max(console.width, needed.maximum)  # figures are not folded
+    console.print(table)
+    if base.events:
+        console.print(_event_table(measured))
+
+
+def _by_program(measured: Sequence[Measured]) -> Table:
     from rich.table import Table
 
     from lbr2pgo.support.printable import printable
 
-    base = measured[0]
     table = Table(box=None, pad_edge=False)
     table.add_column("program", no_wrap=True)
-    rounds = len(base.seconds)
-    time = f"user time, {rounds} rounds" if rounds else "user time"
-    for name in ("instructions", "taken branches", "mispredictions", "code", "hot pages", time):
+    for name in _figures(measured[0]):
         table.add_column(name, justify="right", no_wrap=True)
     for each in measured:
-        counts = [
-            f"{getattr(each.counted.totals, name):,}" + ("" if ratio is None else f" ({ratio:.3f})")
-            for name, ratio in each.count_ratios(base).items()
-        ]
-        table.add_row(
-            printable(each.name), *counts, *_size_cells(each, base), _time_cell(each, base)
-        )
-    console = Console(highlight=False, markup=False)
-    console.width = max(console.width, _WIDTH + max(len(each.name) for each in measured))
-    console.print(table)
-    if base.events:
-        console.print(_event_table(measured))
+        table.add_row(printable(each.name), *_cells(each, measured[0]))
+    return table
+
+
+def _by_figure(measured: Sequence[Measured]) -> Table:
+    """Programs side by side, each as wide as its figures."""
+    from rich.table import Table
+
+    from lbr2pgo.reports.values import shortened
+    from lbr2pgo.support.printable import printable
+
+    base = measured[0]
+    columns = [[cell.replace(", p", "\np") for cell in _cells(each, base)] for each in measured]
+    columns[0] = [cell.removesuffix(" (1.000)") for cell in columns[0]]
+    table = Table(box=None, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for each, cells in zip(measured, columns, strict=True):
+        width = max(len(line) for cell in cells for line in cell.split("\n"))
+        table.add_column(shortened(printable(each.name), width), justify="right", no_wrap=True)
+    for row in zip(_figures(base), *columns, strict=True):
+        table.add_row(*row)
+    return table
+
+
+def _figures(base: Measured) -> tuple[str, ...]:
+    rounds = len(base.seconds)
+    time = f"user time, {rounds} rounds" if rounds else "user time"
+    return ("instructions", "taken branches", "mispredictions", "code", "hot pages", time)
+
+
+def _cells(each: Measured, base: Measured) -> list[str]:
+    counts = [
+        f"{getattr(each.counted.totals, name):,}" + ("" if ratio is None else f" ({ratio:.3f})")
+        for name, ratio in each.count_ratios(base).items()
+    ]
+    return [*counts, *_size_cells(each, base), _time_cell(each, base)]
 
 
 def _event_table(measured: Sequence[Measured]) -> Table:

@@ -28,6 +28,23 @@ def test_the_table_has_ratios_to_the_first_program(command):
     assert second[-2:] == ["not", "timed"]
 
 
+@pytest.mark.parametrize("columns", ["80", "100"])
+def test_on_a_narrow_terminal_programs_stand_side_by_side(command, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    answer = command("measure", "--runs", "6", STATIC, PIE, STATIC, "--", "1")
+    assert answer.code == 0
+    head, *rows = answer.out.splitlines()
+    assert max(map(len, (head, *rows))) <= int(columns)
+    names = (STATIC.name, PIE.name, STATIC.name)
+    assert all(a.endswith(b[-4:]) for a, b in zip(head.split(), names, strict=True))
+    for row, figure in zip(
+        rows, ("instructions", "taken branches", "mispredictions"), strict=False
+    ):
+        assert row.startswith(figure)
+        assert len(row.removeprefix(figure).split()) == 5  # two have a ratio
+    assert rows[-1].count("p = ") == 2
+
+
 def test_json_holds_counts_ratios_and_every_time(command):
     # Long enough for the clock of user time: in a run of one round it may stand still.
     answer = command("measure", "--runs", "6", "--format", "json", STATIC, PIE, "--", "40")
