@@ -26,7 +26,7 @@ def count(training: Training, directory: Path, say: Say) -> None:
     shutil.rmtree(directory, ignore_errors=True)
     for command in training.commands:
         source = "" if training.input is None else f" < {shlex.quote(str(training.input))}"
-        say(CommandLine(f"   {command}{source}"))
+        say(CommandLine(f"{command}{source}"))
         with reading(training.input) as stdin:
             done = subprocess.run(command_words(command), stdin=stdin)
         check_trained(done.returncode, command, any_status=training.any_status)
@@ -55,7 +55,7 @@ def merge_counts(directory: Path, profile: Path, say: Say) -> None:
         command = [tool, "merge", "-o", str(profile), str(directory)]
         done = subprocess.run(command, capture_output=True, text=True, errors="replace")
         if not done.returncode:
-            say(CommandLine(f"   {shlex.join(command)}"))
+            say(CommandLine(shlex.join(command)))
             return
         failures.append(last_lines(done.stderr))
     raise OutputError(

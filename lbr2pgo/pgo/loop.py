@@ -195,7 +195,7 @@ class Loop:
         if not self._work.plain.exists():
             title = "Build plainly, to compare with"
             if self._step:
-                self._say(Detail(f"   {title}:"))
+                self._say(Detail(f"{title}:"))
             else:
                 self._next(title)
             self._build(base_flags(self._wanted))
@@ -408,11 +408,11 @@ class Loop:
             self._next("Convert for BOLT")
             self._trainer.make(recording, FdataOutput(self._work.fdata))
         self._next("Optimise after the link")
-        self._say(CommandLine(f"   {shlex.join(self._bolt_command(tool))}"))
+        self._say(CommandLine(shlex.join(self._bolt_command(tool))))
         profile = stored or self._work.fdata
         said = bolt(tool, self.binary, profile, self._work.laid_out, infers=stored is not None)
         for line in profiled(said) if stored is not None else ():
-            self._say(Detail(f"   {line}"))
+            self._say(Detail(line))
 
     def _bolt_command(self, tool: str) -> list[str]:
         stored = self.options.bolt_profile
@@ -454,7 +454,7 @@ class Loop:
         if text is None:
             self._say("   Not measured: there is no command (see --measure).")
             return []
-        self._say(CommandLine(f"   {text}"))
+        self._say(CommandLine(text))
         return measure(
             [
                 candidate_of(

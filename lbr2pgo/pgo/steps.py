@@ -10,7 +10,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 from lbr2pgo.pgo.flags import BuildFlags
 from lbr2pgo.pgo.limited import run_whole
@@ -39,9 +39,13 @@ class Title(str):
 
 
 class Detail(str):
-    """What is said of a step for those who want to know more than what came of it."""
+    """What is said of a step, further in, for those who want to know more than what came of it."""
 
     __slots__ = ()
+
+    def __new__(cls, text: str) -> Self:
+        """Of its text alone."""
+        return super().__new__(cls, f"   {text}")
 
 
 class CommandLine(Detail):
@@ -120,7 +124,7 @@ def run_build(
     words = [f"{name}={shlex.quote(value)}" for name, value in settings.items()]
     is_whole = not words or not _SEVERAL.search(command)
     whole = command if is_whole else shlex.join(("sh", "-c", command))
-    say(CommandLine(f"   {' '.join((*words, whole))}"))
+    say(CommandLine(" ".join((*words, whole))))
     code, printed = _run_logged(command, {**os.environ, **settings}, log)
     if code:
         _refuse_unsupported(printed, log)
@@ -175,7 +179,7 @@ def _other_compiler() -> str:
 
 def place(build: Path, binary: Path, say: Say) -> None:
     """Let a build be in the binary's place, for the command that is said next."""
-    say(CommandLine(f"   {shlex.join(('cp', str(build), str(binary)))}"))
+    say(CommandLine(shlex.join(("cp", str(build), str(binary)))))
     put(build, binary)
 
 

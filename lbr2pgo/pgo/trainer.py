@@ -136,7 +136,7 @@ class Trainer:
             self.make(recording, self._output(parts[-1]))
         if len(parts) > 1:
             words = ("lbr2pgo", "merge", "-o", *map(str, (profile, *parts)))
-            self._say(CommandLine(f"   {shlex.join(words)}"))
+            self._say(CommandLine(shlex.join(words)))
             merge_files(MergeOptions(tuple(parts), profile))
 
     def _place(self, build: Path) -> None:

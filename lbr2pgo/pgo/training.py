@@ -110,9 +110,9 @@ def record(
     given = (*emulate, *chains, *period, *exact, "-o", str(output))
     words = ("lbr2pgo", "record", *given, "--", *options.command)
     source = () if training.input is None else ("<", shlex.quote(str(training.input)))
-    say(CommandLine(f"   {' '.join((shlex.join(words), *source))}"))
+    say(CommandLine(" ".join((shlex.join(words), *source))))
     recorder = "perf" if choice.hardware else "the software LBR"
-    say(Detail(f"   with {recorder}: {choice.reason}"))
+    say(Detail(f"with {recorder}: {choice.reason}"))
     if choice.hardware:
         code = record_hardware(machine, options, watch=watch)
     else:
@@ -160,11 +160,11 @@ def make_profiles(
     files = map(str, inputs)
     asked = (word for output in outputs for word in output.words())
     command = ["lbr2pgo", "convert", *files, "--binary", str(binary), *asked]
-    say(CommandLine(f"   {shlex.join(command)}"))
+    say(CommandLine(shlex.join(command)))
     done = convert(ConvertOptions(tuple(inputs), binary, outputs=tuple(outputs)))
     samples = done.tallies.get("samples_read")
     what = "every branch of the run" if samples is None else counted(samples, "sample")
-    say(Detail(f"   {what}"))
+    say(Detail(what))
     doubts, notes = parted(done.notes)
     for doubt in doubts:
         say(f"   Warning: {doubt}")

@@ -14,12 +14,12 @@ from lbr2pgo.pgo.steps import CommandLine, Detail, Title
 
 def told(lines: StepLines) -> None:
     lines.say(Title("1. Build"))
-    lines.say(CommandLine("   make"))
+    lines.say(CommandLine("make"))
     lines.is_over("1. Build", 2.5, None)
     lines.say(Title("2. Train"))
-    lines.say(CommandLine("   ./app"))
+    lines.say(CommandLine("./app"))
     lines.say("   Note: few samples")
-    lines.say(Detail("   12 samples"))
+    lines.say(Detail("12 samples"))
     lines.is_over("2. Train", 61, 30.0)
 
 
@@ -105,7 +105,7 @@ def test_a_step_that_fails_says_what_it_ran(capsys: pytest.CaptureFixture[str]) 
         raise KeyError
     assert capsys.readouterr().err == ""  # nothing was at work
     lines.say(Title("1. Build"))
-    lines.say(CommandLine("   make"))
+    lines.say(CommandLine("make"))
     with pytest.raises(KeyError), lines.naming_failures():
         raise KeyError
     assert capsys.readouterr().err == "1. Build: failed\n   make\n"
