@@ -15,9 +15,9 @@ from typing import TypeVar
 
 import networkx as nx
 import numpy as np
+from lbr2pgo.profiles.llvm.contexts._context_keys import strong_components
 
 from lbr2pgo.evidence.contexts.known_calls import KnownCalls
-from lbr2pgo.profiles.llvm.contexts._call_order import strong_components
 from lbr2pgo.replay.inference._min_cost_flow import merged
 
 FUNCTIONS, CALLS_OF_EACH, NEAR = 50_000, 3, 100

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo.profiles._profile_lines import NameBytes
-from lbr2pgo.profiles._table_lines import NUMBER_BYTES, put_lines
+from lbr2pgo.profiles._profile_lines import NUMBER_BYTES, NameBytes, put_lines
 from lbr2pgo.support.intervals import offsets_of
 
 _ROWS_AT_ONCE = 1 << 16

@@ -66,8 +66,7 @@ class AfdoOutput(Output):
     def _profile(self, work: Work) -> tuple[GccProfile, dict[str, int]]:
         from lbr2pgo.evidence.first_times import FIRST_TIMES
         from lbr2pgo.profiles.afdo.afdo import GccProfile
-        from lbr2pgo.profiles.afdo.gcc_functions import first_seen, gcc_functions
-        from lbr2pgo.profiles.afdo.gcc_samples import samples_of
+        from lbr2pgo.profiles.afdo.gcc_samples import first_seen, gcc_functions, samples_of
 
         with work.timings.stage("correlate for GCC"):
             given, version = (work.flow, work.program, work.debug), int(self.version)

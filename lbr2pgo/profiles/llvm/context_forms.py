@@ -133,7 +133,7 @@ def _lost(work: Work, *, by_probes: bool) -> tuple[Bools, Bools, Bools]:
 
 def context_profile(work: Work, shape: Shape, *, by_probes: bool) -> ContextProfile | ProfileTable:
     """The profile, with contexts in brackets or nested into functions."""
-    from lbr2pgo.profiles.llvm.contexts._context_keys import NO_LIMIT
+    from lbr2pgo.profiles.llvm.contexts._contexts import NO_LIMIT
     from lbr2pgo.profiles.llvm.contexts.keys import ContextShape
 
     contexts = _contexts(work, by_probes=by_probes)

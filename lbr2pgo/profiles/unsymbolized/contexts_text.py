@@ -18,9 +18,8 @@ import numpy as np
 from lbr2pgo.model.branch_counts import sum_by
 from lbr2pgo.model.context_counts import ContextBranches, ContextCounts, ContextRuns
 from lbr2pgo.native.row_ids import RowIds
-from lbr2pgo.profiles.llvm.contexts._context_keys import NO_LIMIT, CallPaths
-from lbr2pgo.profiles.llvm.contexts.keys import MOST_FRAMES
-from lbr2pgo.profiles.llvm.contexts.named import NamedContexts
+from lbr2pgo.profiles.llvm.contexts._contexts import NO_LIMIT, CallPaths
+from lbr2pgo.profiles.llvm.contexts.keys import MOST_FRAMES, NamedContexts
 from lbr2pgo.profiles.unsymbolized.ranges_text import BRANCH, EXTERNAL, RANGE, section
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.program.program import Program

@@ -17,7 +17,7 @@ from lbr2pgo.support.errors import OutputError
 if TYPE_CHECKING:
     from lbr2pgo.evidence.collector import Finding
     from lbr2pgo.model.context_counts import ContextCounts
-    from lbr2pgo.profiles.llvm.contexts.named import NamedContexts
+    from lbr2pgo.profiles.llvm.contexts.keys import NamedContexts
 
 _NO_SYMBOL_BEFORE = Reason(
     "before the first symbol of a section (linkage tables, mostly)",

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from lbr2pgo.profiles.llvm import extbinary as llvm_extbinary
 from lbr2pgo.profiles.llvm import text as llvm_text
 from lbr2pgo.profiles.llvm import uleb
-from lbr2pgo.profiles.llvm.extbinary import Options
+from lbr2pgo.profiles.llvm.extbinary import Options, table_order
 from lbr2pgo.profiles.llvm.extbinary_layout import SECTION, SectionFlag, SectionType
 from lbr2pgo.profiles.llvm.extbinary_reader import decode
-from lbr2pgo.profiles.llvm.extbinary_writer import table_order
 from lbr2pgo.profiles.llvm.sample_names import Frame, guid
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.program.pseudo_probes import DEEPEST_INLINING

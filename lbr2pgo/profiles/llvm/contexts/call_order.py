@@ -11,7 +11,7 @@ from collections import deque
 import numpy as np
 
 from lbr2pgo.native.row_ids import RowSums
-from lbr2pgo.profiles.llvm.contexts._call_order import strong_components
+from lbr2pgo.profiles.llvm.contexts._contexts import strong_components
 from lbr2pgo.support.arrays import I64, U64
 
 Edge = tuple[int, int]

@@ -1,4 +1,4 @@
-"""Samples by calling context, in columns."""
+"""Samples by calling context, in columns, and how they are added up."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lbr2pgo.profiles.llvm.profile_table import ProfileTable
+from lbr2pgo.native.row_ids import RowIds
+from lbr2pgo.profiles.llvm.contexts._contexts import infer_calls
+from lbr2pgo.profiles.llvm.contexts.columns import LineColumns, line_and_discriminator
+from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, ProfileTable
 from lbr2pgo.profiles.llvm.sample_names import Context, Frame
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
-from lbr2pgo.support.arrays import U8, Bools
+from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.sums import add_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +81,90 @@ class ContextProfile:
                 callers = (*outer[:-1], Frame(outer[-1].function, (line, discriminator)))
             contexts.append((*callers, Frame(self.table.names[name])))
         return contexts
+
+
+class ContextSamples:
+    """Totals, heads, lines and call targets of contexts.
+
+    Columns have one length each; contexts are rows in `contexts`, where 0 is none, and locations
+    are those of `columns.location_of`.
+    """
+
+    def __init__(self, contexts: RowIds) -> None:
+        self._contexts = contexts
+        self.lines = LineColumns()
+        """Numbered as contexts are."""
+        self._totals: list[tuple[I64, U64]] = []
+        self._heads: list[tuple[I64, U64]] = []
+        self._seen: list[tuple[I64, U8]] = []
+
+    def see(self, context: I64, attributes: U8) -> None:
+        """Say that there are samples of contexts, and what their attributes are (bits)."""
+        self._seen.append((context, attributes))
+
+    def add_totals(self, context: I64, count: U64) -> None:
+        """Add to totals."""
+        self._totals.append((context, count))
+
+    def add_heads(self, context: I64, location: U64, callee: I64, count: U64) -> None:
+        """Add head samples of functions that were called from contexts."""
+        columns = (context.astype(np.uint64), location, callee.astype(np.uint64))
+        called = self._contexts.number_rows(*columns)
+        self.see(called, np.zeros(len(called), np.uint8))
+        self._heads.append((called, count))
+
+    def add_entries(self, context: I64, count: U64) -> None:
+        """Add head samples of contexts."""
+        self._heads.append((context, count))
+
+    def called(self, context: I64) -> tuple[I64, U64, I64]:
+        """The callers of contexts, 0 for none, where in them these were called, and their names."""
+        caller, location, name = self._contexts.rows()[context].T
+        return caller.astype(np.int64), location.copy(), name.astype(np.int64)
+
+    def profile(
+        self, names: tuple[str, ...], *, is_fs: bool = False, infers_calls: bool = False
+    ) -> ContextProfile:
+        """What was added up; `infers_calls` tells callers of calls of what was inlined."""
+        size = len(self._contexts)
+        head, total = _sums(self._heads, size), _sums(self._totals, size)
+        has_samples, attributes = np.zeros(size, np.uint8), np.zeros(size, np.uint8)
+        for context, bits in self._seen:
+            has_samples[context] = 1
+            np.bitwise_or.at(attributes, context, bits)
+        has_samples[0] = 0
+        lines = self.lines
+        if infers_calls:
+            infer_calls(self._contexts, has_samples, head, total, lines.counts, lines.calls)
+        body, calls = lines.columns()
+        if infers_calls:
+            body = _raised(body, calls)
+        body = replace(body, context=body.context - 1)
+        table = ProfileTable(names, self._made(total, head), body, calls, is_fs)
+        return ContextProfile(table, has_samples[1:].astype(np.bool_), attributes[1:])
+
+    def _made(self, total: U64, head: U64) -> Contexts:
+        rows = self._contexts.rows()[1:]
+        line, discriminator = line_and_discriminator(rows[:, 1])
+        return Contexts(
+            parent=rows[:, 0].astype(np.int64) - 1,
+            line=line,
+            discriminator=discriminator,
+            name=rows[:, 2].astype(np.int64),
+            total=total[1:],
+            head=head[1:],
+        )
+
+
+def _sums(parts: list[tuple[I64, U64]], size: int) -> U64:
+    total = np.zeros(size, np.uint64)
+    for context, count in parts:
+        add_at(total, context, count)
+    return total
+
+
+def _raised(body: Body, calls: CallTargets) -> Body:
+    """Locations run at least as often as they call (LLVM: updateCallsiteSamples)."""
+    called = np.zeros_like(body.count)
+    add_at(called, calls.row, calls.count)
+    return replace(body, count=np.maximum(body.count, called))

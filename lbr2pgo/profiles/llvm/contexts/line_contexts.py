@@ -14,14 +14,17 @@ import numpy as np
 from lbr2pgo.model.compat import CALLERS_ALL_LOCATED, CONTEXTS_BY_WHOLE_WORDS, OURS, Compat
 from lbr2pgo.model.context_counts import ContextBranches, ContextCounts, ContextRuns
 from lbr2pgo.native.row_ids import RowIds, RowSums
-from lbr2pgo.profiles.llvm.contexts._context_keys import ContextKeys
+from lbr2pgo.profiles.llvm.contexts._contexts import ContextKeys
 from lbr2pgo.profiles.llvm.contexts._preinliner import WAS_INLINED, FunctionSizes
 from lbr2pgo.profiles.llvm.contexts.columns import location_of
-from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile
-from lbr2pgo.profiles.llvm.contexts.context_samples import ContextSamples
+from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile, ContextSamples
 from lbr2pgo.profiles.llvm.contexts.context_trees import lack_callers
-from lbr2pgo.profiles.llvm.contexts.keys import ContextShape, line_keys
-from lbr2pgo.profiles.llvm.contexts.named import NamedContexts, context_names
+from lbr2pgo.profiles.llvm.contexts.keys import (
+    ContextShape,
+    NamedContexts,
+    context_names,
+    line_keys,
+)
 from lbr2pgo.profiles.llvm.contexts.sizes import function_sizes, inlined_sizes
 from lbr2pgo.profiles.llvm.correlate import uses_fs_discriminators
 from lbr2pgo.profiles.llvm.entry_calls import entries_at

@@ -16,11 +16,10 @@ import numpy as np
 from lbr2pgo.model.compat import OURS, SIZES_BY_DEBUG_NAMES, Compat
 from lbr2pgo.model.context_counts import ContextCounts
 from lbr2pgo.native.row_ids import RowIds, RowSums
-from lbr2pgo.profiles.llvm.contexts._context_keys import INTO_UNKNOWN, CallPaths, ContextKeys
+from lbr2pgo.profiles.llvm.contexts._contexts import INTO_UNKNOWN, CallPaths, ContextKeys
 from lbr2pgo.profiles.llvm.contexts._preinliner import WAS_INLINED, FunctionSizes
 from lbr2pgo.profiles.llvm.contexts.columns import location_of
-from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile
-from lbr2pgo.profiles.llvm.contexts.context_samples import ContextSamples
+from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile, ContextSamples
 from lbr2pgo.profiles.llvm.contexts.context_trees import lack_callers, levels
 from lbr2pgo.profiles.llvm.contexts.keys import MOST_FRAMES, ContextFrames, ContextShape
 from lbr2pgo.profiles.llvm.contexts.sizes import function_sizes, inlined_sizes

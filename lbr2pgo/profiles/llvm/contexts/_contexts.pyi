@@ -1,5 +1,5 @@
-from lbr2pgo.native.row_ids import RowIds
-from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.native.row_ids import RowIds, RowSums
+from lbr2pgo.support.arrays import I64, U8, U64
 
 NO_LIMIT: int
 """Of the length of repeats, or of the depth of contexts."""
@@ -82,3 +82,25 @@ class CallPaths:
 
     def number(self, node: I64, function: I64) -> I64:
         """Row in `nodes` of each call stack (k,) that led to a function."""
+
+def strong_components(offsets: I64, targets: I64) -> tuple[I64, I64]:
+    """Nodes (n,) by components, and the number of each one's component.
+
+    Node `i` has edges to `targets[offsets[i]:offsets[i + 1]]`, each in 0 … n - 1. Components come
+    after those that they lead to, and nodes of one in the order in which LLVM gives them
+    (LLVM: include/llvm/ADT/SCCIterator.h), if its search begins at node 0.
+    """
+
+def infer_calls(
+    contexts: RowIds, has_samples: U8, head: U64, total: U64, lines: RowSums, calls: RowSums
+) -> None:
+    """Let callers know of calls that no branch made, since what was called is inlined.
+
+    A function without head samples tells its caller how often it was entered: as often as its
+    first line ran, and once at least. Innermost functions come first, since this adds to their
+    callers' lines (LLVM: tools/llvm-profgen/ProfileGenerator.cpp, populateInferredFunctionSamples).
+
+    contexts: rows (context of the caller, location of the call, function), callers before those
+    whom they called; row 0 is no context. has_samples, head, total (n,): of each context; what has
+    samples, and totals, grow. lines: (context, location, 0), calls: (context, location, callee).
+    """

@@ -1,11 +1,15 @@
-"""Calling contexts: sequences of call sites, without the repeats that recursion makes."""
+"""Calling contexts: sequences of call sites, without the repeats that recursion makes.
+
+Also what callers know of what was inlined into them, and in which order LLVM takes functions.
+"""
 
 cimport cython
 import numpy as np
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from lbr2pgo.native.row_ids cimport RowIds
+from lbr2pgo.native.row_ids cimport RowIds, RowSums
+from lbr2pgo.native.sums cimport saturating
 
 cdef enum:
     C_MOST_WORK = 1 << 20
@@ -217,3 +221,91 @@ cdef class CallPaths:
             for i in range(self.gap_offsets[gap], self.gap_offsets[gap + 1]):
                 node = self.nodes.number(node, <uint64_t>self.gap_sites[i], 0)
         return node
+
+
+def strong_components(const int64_t[::1] offsets, const int64_t[::1] targets):
+    cdef Py_ssize_t size = offsets.shape[0] - 1
+    cdef int64_t[::1] number = np.zeros(size, np.int64)  # of the visit; 0 before it
+    cdef int64_t[::1] lowest = np.zeros(size, np.int64)
+    cdef int64_t[::1] edge = np.zeros(size, np.int64)
+    cdef int64_t[::1] visits = np.empty(size, np.int64)
+    cdef int64_t[::1] waiting = np.empty(size, np.int64)
+    cdef int64_t[::1] order = np.empty(size, np.int64)
+    cdef int64_t[::1] component = np.empty(size, np.int64)
+    cdef Py_ssize_t depth, open_nodes = 0, done = 0, visited = 0, components = 0, start
+    cdef int64_t node, target
+    with nogil:
+        for start in range(size):
+            if number[start]:
+                continue
+            depth = 0
+            node = start
+            while True:
+                if number[node] == 0:
+                    visited += 1
+                    number[node] = lowest[node] = visited
+                    edge[node] = offsets[node]
+                    visits[depth], waiting[open_nodes] = node, node
+                    depth += 1
+                    open_nodes += 1
+                if edge[node] < offsets[node + 1]:
+                    target = targets[edge[node]]
+                    edge[node] += 1
+                    if number[target] == 0:
+                        node = target
+                    elif number[target] > 0:
+                        lowest[node] = min(lowest[node], number[target])
+                    continue
+                depth -= 1
+                if lowest[node] == number[node]:
+                    while True:
+                        open_nodes -= 1
+                        target = waiting[open_nodes]
+                        number[target] = -1  # in a component
+                        order[done], component[done] = target, components
+                        done += 1
+                        if target == node:
+                            break
+                    components += 1
+                if depth == 0:
+                    break
+                target = visits[depth - 1]
+                if number[node] > 0:
+                    lowest[target] = min(lowest[target], lowest[node])
+                node = target
+    return np.asarray(order), np.asarray(component)
+
+
+cdef int _note_first(int64_t[::1] first, RowIds lines, Py_ssize_t row) except -1 nogil:
+    """Note a line that may be the first one of its context."""
+    cdef uint64_t context = lines.keys[row, 0]
+    if first[context] < 0 or lines.keys[row, 1] < lines.keys[first[context], 1]:
+        first[context] = row
+    return 0
+
+
+def infer_calls(
+    RowIds contexts, uint8_t[::1] has_samples, const uint64_t[::1] head, uint64_t[::1] total,
+    RowSums lines, RowSums calls,
+):
+    cdef int64_t[::1] first = np.full(has_samples.shape[0], -1, np.int64)
+    cdef Py_ssize_t row, context, before
+    cdef uint64_t caller, location, count
+    with nogil:
+        for row in range(lines.ids.used):
+            _note_first(first, lines.ids, row)
+        for context in range(has_samples.shape[0] - 1, 0, -1):
+            caller, location = contexts.keys[context, 0], contexts.keys[context, 1]
+            if not has_samples[context] or head[context] or caller == 0:
+                continue
+            row = first[context]
+            count = lines.sums[row] if row >= 0 else 0
+            if count == 0 and (row < 0 or total[context]):
+                count = 1
+            has_samples[caller] = 1
+            total[caller] = saturating(total[caller], count)
+            before = lines.ids.used
+            row = lines.add(caller, location, 0, count)
+            if row == before:
+                _note_first(first, lines.ids, row)
+            calls.add(caller, location, contexts.keys[context, 2], count)
