@@ -74,7 +74,6 @@ TESTED_AS_A_WHOLE = {
     "program/dwarf/function.py": "program/dwarf/test_debug_info.py",
     "program/dwarf/line.py": "program/dwarf/test_debug_info.py",
     "program/dwarf/unit.py": "program/dwarf/test__units.py",
-    "pgo/measurements.py": "api/test_keywords.py",
     "recorders/recording.py": "cli/test_record.py",
     "recorders/exact_streams.py": "recorders/test_plugin_flow.py",
     "recorders/perf_data_features.py": "recorders/test_perf_data_writer.py",

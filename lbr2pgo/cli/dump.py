@@ -178,8 +178,7 @@ def run_disasm(args: argparse.Namespace) -> int:
 def run_cfg(args: argparse.Namespace) -> int:
     """Show a function's graph."""
     from lbr2pgo.analyses import function_view
-    from lbr2pgo.dumping.cfg import CfgDump
-    from lbr2pgo.dumping.graph_files import GRAPH_FILES
+    from lbr2pgo.dumping.cfg import GRAPH_FILES, CfgDump
     from lbr2pgo.reports.gather import look_for_analyses
 
     asks = look_for_analyses((function_view.NAME,)) if args.format in GRAPH_FILES else None

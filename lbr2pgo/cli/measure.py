@@ -97,7 +97,7 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def print_measured(measured: Sequence[Measured]) -> None:
     """Print one row a program, with ratios to the first, and what makes them doubtful."""
-    from lbr2pgo.pgo.measured_notes import measured_notes
+    from lbr2pgo.pgo.measurements import measured_notes
     from lbr2pgo.support.printable import printable
 
     _print_table(measured)

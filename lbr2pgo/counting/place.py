@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from heapq import merge
+from operator import attrgetter
 
 from lbr2pgo.counting.address_spaces import AddressSpaces, Others, Pieces, moved, pieces_of
 from lbr2pgo.counting.find_by_branches import CodeBranches, Fit, edges_of, find_load, fit_of
@@ -19,8 +21,7 @@ from lbr2pgo.counting.find_image import (
     plain_build_id,
 )
 from lbr2pgo.counting.kernel_mappings import kernel_pieces, match_kernel
-from lbr2pgo.counting.made_code import with_made_code
-from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
+from lbr2pgo.model.address_space_events import Comm, Fork, Mmap, SpaceEvent, is_memory
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.model.space_event_log import of_code, of_files
 from lbr2pgo.program.elf.layout import ImageLayout
@@ -223,3 +224,38 @@ def _without_mappings(
         where=source.info.path,
         cure="Give perf.data itself, or text of perf script --show-mmap-events -F ip,brstack.",
     )
+
+
+def with_made_code(events: Sequence[SpaceEvent], made: Sequence[Mmap]) -> list[SpaceEvent]:
+    """Events by time, with mappings of made code, of which those at time 0 are the first ones.
+
+    A recording says at most that there is memory that may be run. Code that took nothing's place
+    is there as soon as its process is; files that are mapped over it later replace it.
+    """
+    pids = {mapping.pid for mapping in made}
+    first = [mapping for mapping in made if not mapping.time]
+    later = sorted((mapping for mapping in made if mapping.time), key=attrgetter("time"))
+    kept = [event for event in events if not _hides(event, pids)]
+    return list(merge(_begun(kept, first), later, key=attrgetter("time")))
+
+
+def _hides(event: SpaceEvent, pids: Iterable[int]) -> bool:
+    """Whether a mapping is of the memory that made code is in."""
+    return isinstance(event, Mmap) and event.pid in pids and event.executable and is_memory(event)
+
+
+def _begun(events: Sequence[SpaceEvent], first: Sequence[Mmap]) -> Iterator[SpaceEvent]:
+    """The events, and behind the last one that begins each process its first mappings."""
+    begin = {event.pid: i for i, event in enumerate(events) if _begins(event)}
+    yield from (mapping for mapping in first if mapping.pid not in begin)
+    for i, event in enumerate(events):
+        yield event
+        if begin.get(event.pid) == i:
+            own = (mapping for mapping in first if mapping.pid == event.pid)
+            yield from (mapping._replace(time=event.time) for mapping in own)
+
+
+def _begins(event: SpaceEvent) -> bool:
+    if isinstance(event, Fork):
+        return event.pid != event.parent_pid
+    return isinstance(event, Comm) and event.is_exec

@@ -31,8 +31,7 @@ from dataclasses import fields
 import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces
-from lbr2pgo.evidence._iterations import count_iterations
-from lbr2pgo.evidence._runs import count_cycles
+from lbr2pgo.evidence._walks import count_cycles, count_iterations
 from lbr2pgo.evidence.collector import Finding, Samples
 from lbr2pgo.model.branch_counts import sum_by
 from lbr2pgo.native.key_table import KNOWN_BITS, KeyTable

@@ -10,7 +10,7 @@ import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.counting.trace_table import TraceTable
-from lbr2pgo.evidence._duplicates import list_duplicates
+from lbr2pgo.evidence._walks import list_duplicates
 from lbr2pgo.evidence.collector import Finding, Samples
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.branch_stacks import BranchStacks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces
-from lbr2pgo.evidence._runs import list_runs
+from lbr2pgo.evidence._walks import list_runs
 from lbr2pgo.model.branch_counts import Runs
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.native.row_ids import RowIds

@@ -1,21 +1,29 @@
-"""Training in a loop: what is recorded of which build, and the profiles made of it."""
+"""Training in a loop: what is recorded of which build, and the profiles made of it.
+
+Or clang's instrumented PGO, which profiles of samples are compared with: the program is built with
+`-fprofile-generate` and writes its counts into a directory when it ends; llvm-profdata adds them up
+(clang/docs/UsersManual.rst, "Profiling with Instrumentation").
+"""
 
 from __future__ import annotations
 
 import os
 import shlex
+import shutil
+import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from lbr2pgo.fleet.merge import MergeOptions, merge_files
-from lbr2pgo.pgo.counters import count, merge_counts
 from lbr2pgo.pgo.flags import afdo_version
 from lbr2pgo.pgo.loop_options import LoopOptions
-from lbr2pgo.pgo.steps import CommandLine, Say, place
+from lbr2pgo.pgo.standard_input import reading
+from lbr2pgo.pgo.steps import CommandLine, Say, command_words, place
 from lbr2pgo.pgo.training import (
     Training,
+    check_trained,
     exact_beside,
     make_profiles,
     record_all,
@@ -28,8 +36,10 @@ from lbr2pgo.profiles.afdo.format import AfdoOutput
 from lbr2pgo.profiles.base import Output
 from lbr2pgo.profiles.llvm.format import LlvmOutput
 from lbr2pgo.profiles.llvm.sample_quality import density
+from lbr2pgo.profiles.llvm_tools import last_lines, llvm_tools
 from lbr2pgo.profiles.registry import read_written
 from lbr2pgo.recorders.options import Watch
+from lbr2pgo.support.errors import InputError, MissingToolError, OutputError
 
 Recorded = Sequence[tuple[Path, Path]]
 """Builds and their recordings."""
@@ -63,7 +73,7 @@ class Trainer:
         if self._options.instrumented:
             self._begin("Train")
             self._place(need(self._work.training, "training-build"))
-            count(self.training, self._work.counts, self._say)
+            count_in_program(self.training, self._work.counts, self._say)
             return
         for build, recording in reversed(self._recorded()):
             self._record(build, self._training_of(build), recording)
@@ -152,3 +162,50 @@ class Trainer:
         samples = None if written is None else written.samples
         assert samples is not None  # we wrote it
         return density(samples)
+
+
+def count_in_program(training: Training, directory: Path, say: Say) -> None:
+    """Run each command of a training with the counting build in its place.
+
+    Raises InputError if one fails. What earlier runs have left in the directory is forgotten.
+    """
+    shutil.rmtree(directory, ignore_errors=True)
+    for command in training.commands:
+        source = "" if training.input is None else f" < {shlex.quote(str(training.input))}"
+        say(CommandLine(f"{command}{source}"))
+        with reading(training.input) as stdin:
+            done = subprocess.run(command_words(command), stdin=stdin)
+        check_trained(done.returncode, command, any_status=training.any_status)
+    if not any(directory.glob("*.profraw")):
+        raise InputError(
+            "the training run has written no counts",
+            where=str(directory),
+            cure="The build must take CFLAGS and LDFLAGS, and the program end by itself.",
+        )
+
+
+def merge_counts(directory: Path, profile: Path, say: Say) -> None:
+    """Write the profile for `-fprofile-use` by the first llvm-profdata that reads the counts.
+
+    Each reads those of its own version of clang. Raises MissingToolError where there is none, else
+    OutputError with what the first one said.
+    """
+    tools = llvm_tools("llvm-profdata")
+    if not tools:
+        raise MissingToolError(
+            "llvm-profdata is not installed",
+            cure="Install it (Debian: apt-get install llvm-22), or name it in LLVM_PROFDATA.",
+        )
+    failures = []
+    for tool in tools:
+        command = [tool, "merge", "-o", str(profile), str(directory)]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+        if not done.returncode:
+            say(CommandLine(shlex.join(command)))
+            return
+        failures.append(last_lines(done.stderr))
+    raise OutputError(
+        f"llvm-profdata could not add the counts up: {failures[0]}",
+        where=str(profile),
+        cure="LLVM_PROFDATA names the llvm-profdata that belongs to the compiler.",
+    )

@@ -13,7 +13,7 @@ import pytest
 from builders.recordings import PIE, RECORDING, STATIC, TESTBINS, recorded
 
 import lbr2pgo
-from lbr2pgo.dumping.graph_files import plain
+from lbr2pgo.dumping.cfg import plain
 
 LOOP = ((0x22A8DA, 0x22A8C0, 2), (0x22A8DA, 0x22A8C0, 1 | 7 << 4))
 

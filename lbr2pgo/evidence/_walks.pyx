@@ -1,21 +1,66 @@
-"""Cycles of loop iterations: from a backward branch to its next occurrence in a stack."""
+"""What walks over stacks find: timed fall-throughs, iterations of loops, doubled entries.
 
-from libc.stdint cimport uint64_t
+Cycles of an entry speak of the run that it ends: from the older neighbour's target up to its own
+source. What a misprediction costs is in the run behind it, so of timed runs both ends tell.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
 
-from lbr2pgo.native.bits cimport ABORT, FROM, MISSING, SATURATED, TO, cycles_of, prediction_of
-from lbr2pgo.native.key_table cimport KNOWN_BITS, KeyTable, observe
-from lbr2pgo.native.walk cimport (
-    CONSECUTIVE,
-    COUNTED,
-    DUPLICATE,
-    OUTSIDE,
-    Stacks,
-    Walk,
-    begin,
-    longest,
-    step,
+from lbr2pgo.native.bits cimport (
+    ABORT, END, FROM, MISPREDICTED, MISSING, PREDICTED, SATURATED, TO, cycles_of, prediction_of,
 )
+from lbr2pgo.native.key_table cimport KNOWN_BITS, KeyTable, observe
+from lbr2pgo.native.row_ids cimport RowIds
+from lbr2pgo.native.walk cimport (
+    CONSECUTIVE, COUNTED, DUPLICATE, OUTSIDE, Stacks, Walk, begin, longest, step,
+)
+
+
+cdef int _count(Walk* walk, KeyTable table) except -1 nogil:
+    while step(walk):
+        if walk.has_end:
+            observe(
+                table, walk.target, walk.end, cycles_of(walk.end_flags),
+                walk.space << KNOWN_BITS | TO | END, walk.weight,
+                prediction_of(walk.flags, walk.end_flags),
+            )
+    return 0
+
+
+def count_cycles(Stacks stacks, KeyTable table):
+    cdef Walk walk
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(stacks.size):
+            if begin(stacks, i, &walk):
+                _count(&walk, table)
+
+
+def list_runs(
+    Stacks stacks, RowIds known, int64_t[::1] numbers, uint8_t[::1] predictions,
+    int64_t[::1] samples, int64_t[::1] led_to,
+):
+    cdef Walk walk
+    cdef Py_ssize_t i, found = 0
+    cdef uint64_t newest, target
+    cdef bint is_newest
+    with nogil:
+        for i in range(stacks.size):
+            if not begin(stacks, i, &walk):
+                continue
+            newest, target, is_newest = walk.rest[0], walk.rest[1], True
+            while step(&walk):
+                if walk.has_end:
+                    numbers[found] = known.number(walk.target, walk.end, walk.space)
+                    predictions[found] = walk.end_flags & (MISPREDICTED | PREDICTED)
+                    samples[found] = i
+                    found += 1
+                    if is_newest and walk.end == newest:
+                        led_to[i] = known.number(target, target, walk.space)
+                    is_newest = False
+    return found
+
 
 cdef enum:
     NEVER = MISSING - 1  # there is no earlier occurrence; stacks are too short for so many cycles
@@ -52,7 +97,7 @@ cdef uint64_t _since_last(
     return NEVER
 
 
-cdef int _count(
+cdef int _count_unbroken(
     const Branch* branches, Py_ssize_t n, const Walk* walk, KeyTable table
 ) except -1 nogil:
     """Count the iterations that branches in unbroken time show."""
@@ -83,9 +128,9 @@ cdef int _count_stack(Walk* walk, Branch* branches, KeyTable table) except -1 no
             branches[n].is_loop = walk.from_in and walk.to_in and walk.target <= walk.source
             n += 1
         else:  # how long this took is not known
-            _count(branches, n, walk, table)
+            _count_unbroken(branches, n, walk, table)
             n = 0
-    return _count(branches, n, walk, table)
+    return _count_unbroken(branches, n, walk, table)
 
 
 def count_iterations(Stacks stacks, KeyTable table):
@@ -101,3 +146,16 @@ def count_iterations(Stacks stacks, KeyTable table):
                     _count_stack(&walk, branches, table)
     finally:
         free(branches)
+
+
+def list_duplicates(Stacks stacks, int64_t[::1] samples):
+    cdef Walk walk
+    cdef Py_ssize_t i, found = 0
+    with nogil:
+        for i in range(stacks.size):
+            # Only a stack's second entry can be one.
+            if begin(stacks, i, &walk) and step(&walk) and step(&walk):
+                if walk.reason == DUPLICATE:
+                    samples[found] = i
+                    found += 1
+    return found

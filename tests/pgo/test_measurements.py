@@ -9,7 +9,7 @@ import pytest
 
 from lbr2pgo.model.exact_counts import Totals
 from lbr2pgo.pgo.measure import CountedRun, Measured
-from lbr2pgo.pgo.measured_notes import measured_notes
+from lbr2pgo.pgo.measurements import measured_notes
 from lbr2pgo.pgo.perf_counters import EventCount
 
 RUN = CountedRun(Totals(1000, 100, 10, 1), 0, "a")

@@ -1,16 +1,29 @@
-"""Cycles of loop iterations against plain Python."""
+"""Fall-throughs and their cycles against the traces that counting makes of the same stacks."""
 
 from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
 import pytest
 from builders.sources import Sample
-from builders.stack_tables import IRQ, OUTSIDE, collected, entries, spaces
+from builders.stack_tables import (
+    IRQ,
+    OUTSIDE,
+    collected,
+    entries,
+    kinds,
+    samples_of,
+    spaces,
+    stacks,
+    traces,
+)
 from builders.trace_oracle import Entry
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lbr2pgo.evidence._walks import list_duplicates, list_runs
+from lbr2pgo.evidence.collector import Samples
 from lbr2pgo.evidence.cycle_counts import CycleCollector
 from lbr2pgo.model.branch_stacks import (
     ABORT,
@@ -22,7 +35,71 @@ from lbr2pgo.model.branch_stacks import (
     TYPE_SHIFT,
     cycle_flags,
 )
-from lbr2pgo.native.walk import StackKind
+from lbr2pgo.native.row_ids import RowIds
+from lbr2pgo.native.walk import Reason, StackKind
+from lbr2pgo.support.arrays import I64, U8, U64
+
+Run = tuple[int, int]
+
+
+def runs_counted(samples: list[Sample], kind: StackKind) -> dict[Run, int]:
+    runs = traces(samples, kind).counts()[0].runs()
+    keys = zip(runs.start.tolist(), runs.end.tolist(), strict=True)
+    return dict(zip(keys, runs.count.tolist(), strict=True))
+
+
+@settings(max_examples=300, deadline=None)
+@given(stacks, kinds, st.integers(1, 3))
+def test_summed_over_cycles_runs_are_those_of_the_traces(rows, kind: StackKind, weight: int):
+    samples = [Sample(stack, weight=weight) for stack in rows]
+    found = collected(CycleCollector(spaces()), samples, kind)
+    total: Counter[Run] = Counter()
+    for start, end, count in zip(
+        found.start.tolist(), found.end.tolist(), found.count.tolist(), strict=True
+    ):
+        total[start, end] += count
+    assert dict(total) == runs_counted(samples, kind)
+
+
+def listed(samples: Samples) -> tuple[U64, U8, I64]:
+    """Runs by their addresses, what is known of their prediction, and their samples."""
+    room, known = len(samples.batch.entries), RowIds()
+    number, sample = np.zeros((2, room), np.int64)
+    prediction, led_to = np.zeros(room, np.uint8), np.full(len(samples.batch), -1)
+    found = list_runs(samples.stacks, known, number, prediction, sample, led_to)
+    return known.rows()[number[:found], :2], prediction[:found], sample[:found]
+
+
+@settings(max_examples=300, deadline=None)
+@given(stacks, kinds)
+def test_listed_runs_are_those_of_each_samples_traces(rows, kind: StackKind) -> None:
+    given = samples_of([Sample(stack) for stack in rows], kind)
+    runs, _, sample = listed(given)
+    assert np.all(np.diff(sample) >= 0)
+    for number, stack in enumerate(rows):
+        own = [tuple(run) for run in runs[sample == number].tolist()]
+        assert Counter(own) == runs_counted([Sample(stack)], kind)
+
+
+def test_cycles_are_those_of_the_newer_entry_and_mispredictions_of_both() -> None:
+    stack = [(0x1020, 0x1010, 7 << 4), (0x1030, 0x1010, 9 << 4 | 1), (0x1030, 0x1020, 0)]
+    found = collected(CycleCollector(spaces()), [Sample(stack)])
+    rows = zip(found.start.tolist(), found.end.tolist(), found.cycles.tolist(), strict=True)
+    assert list(rows) == [(0x1010, 0x1020, 7), (0x1020, 0x1030, 9)]
+    assert found.mispredicted.tolist() == [1, 1]
+    assert found.prediction_unknown.tolist() == [0, 0]
+    runs, prediction, _ = listed(samples_of([Sample(stack)]))
+    assert runs.tolist() == [[0x1010, 0x1020], [0x1020, 0x1030]]
+    assert prediction.tolist() == [0, 1]
+
+
+def test_the_table_grows() -> None:
+    samples = [
+        Sample([(0x1000 + i, 0x1000, c << 4), (0x1001, 0x1000)])
+        for i in range(0x200) for c in range(1, 300)
+    ]  # fmt: skip
+    assert len(collected(CycleCollector(spaces()), samples)) == len(samples)
+
 
 Iterations = Counter[tuple[int, int, int, str]]
 
@@ -131,3 +208,24 @@ def test_what_is_no_branch_is_no_copy_and_breaks_time(flags: int) -> None:
 @pytest.mark.parametrize("kind", [StackKind.SELECTED, StackKind.OPEN_CALLS, StackKind.AS_LLVM])
 def test_only_consecutive_branches_tell(kind: StackKind) -> None:
     assert not counted_in([(0x1020, 0x1010, 7 << 4)] * 4, kind)
+
+
+def duplicates(samples: list[Sample], kind: StackKind = StackKind.CONSECUTIVE) -> list[int]:
+    found = np.zeros(len(samples), np.int64)
+    return found[: list_duplicates(samples_of(samples, kind).stacks, found)].tolist()
+
+
+@settings(max_examples=300, deadline=None)
+@given(stacks, kinds)
+def test_they_are_in_the_samples_in_which_counting_leaves_one_out(rows, kind: StackKind) -> None:
+    samples = [Sample(stack) for stack in rows]
+    left_out = [int(traces([sample], kind).tallies[Reason.DUPLICATE]) for sample in samples]
+    assert duplicates(samples, kind) == np.flatnonzero(left_out).tolist()
+
+
+def test_a_call_that_repeats_in_a_filtered_recording_is_none() -> None:
+    samples = [Sample([(0x1010, 0x1020), (0x1010, 0x1020)])]
+    assert traces(samples, StackKind.SELECTED).counts()[0].count.tolist() == [2]
+    assert duplicates(samples, StackKind.SELECTED) == []
+    assert traces(samples).counts()[0].count.tolist() == [1]
+    assert duplicates(samples) == [0]

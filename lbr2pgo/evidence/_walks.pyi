@@ -19,3 +19,14 @@ def list_runs(
     set for samples whose newest run ends with their newest entry: to the number of a run from
     where that entry led to the same address.
     """
+
+def count_iterations(stacks: Stacks, table: KeyTable) -> None:
+    """Count backward branches under keys of target, source, and cycles since the last time.
+
+    Those within the image, where the time before is in the same stack of consecutive branches, and
+    how long took all that was between is known: MISSING or SATURATED (`evidence.cycle_counts`)
+    where the recorder does not say so of one.
+    """
+
+def list_duplicates(stacks: Stacks, samples: I64) -> int:
+    """Write the numbers of samples (n,) whose second entry is a copy of the newest; how many."""
