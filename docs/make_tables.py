@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from lbr2pgo.cli.foreign import PROFGEN_OPTIONS
 from lbr2pgo.model.compat import FOLLOWED, NOT_FOLLOWED
 from lbr2pgo.profiles.registry import formats as written_formats
 from lbr2pgo.profiles.registry import output
@@ -61,12 +62,19 @@ def _differences() -> Rows:
             yield tool, rule.theirs, rule.ours, answer, rule.shown_by
 
 
+def _llvm_profgen() -> Rows:
+    yield "its option", "here"
+    for words, here in PROFGEN_OPTIONS:
+        yield ", ".join(f"`{word}`" for word in words.split()), here
+
+
 TABLES: dict[str, Callable[[], Rows]] = {
     "formats that are read": _read_formats,
     "formats that are written": _written_formats,
     "options of written formats": _options,
     "quirks": _quirks,
     "differences": _differences,
+    "options of llvm-profgen": _llvm_profgen,
 }
 
 _TABLE = re.compile(r"(<!-- table: ([^\n]+) \(make tables\) -->\n).*?(?=<!-- end -->)", re.DOTALL)

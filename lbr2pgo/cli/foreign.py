@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_PERF, _PROFGEN = "perf's", "llvm-profgen's"
 _PLAIN = "files stand without an option"
 VERBS = {
     "annotate": "lbr2pgo report PROFILE --function F [--source]",
@@ -30,90 +29,127 @@ _INPUT = {
     "check": f"{_PLAIN}: lbr2pgo check perf.data --binary ./app",
     "merge": f"{_PLAIN}: lbr2pgo merge -o ALL perf.data",
 }
-_PROFILES = {"convert": f"{_PLAIN}: lbr2pgo convert perf.data --binary ./app --llvm OUT"}
 _FUNCTION = {"report": "--function F"}
 _VERBOSE = dict.fromkeys(("record", "report", "convert", "check", "merge", "view"), "--verbose")
 _QUIET = dict.fromkeys(_VERBOSE, "--quiet")
-_DENSITY = {"convert": "lbr2pgo check tells the density (--min-density refuses by it)"}
-_CODE = {"convert": "lbr2pgo dump disasm"}
-_LINKED = {"convert": "no option is needed: addresses are those that the file links"}
-_COLD = {"convert": "cold contexts are kept; --contexts nested or off makes a profile smaller"}
-OPTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    "-o": (_PERF, _OUTPUT),
-    "--output": (_PROFGEN, _OUTPUT),
-    "-i": (_PERF, _INPUT),
-    "--input": (_PERF, _INPUT),
-    "-v": (_PERF, _VERBOSE),
-    "-q": (_PERF, _QUIET),
-    "--stdio": (_PERF, {"report": "that is what it does; lbr2pgo view opens a page"}),
-    "--stdio2": (_PERF, {"report": "that is what it does; lbr2pgo view opens a page"}),
-    "--tui": (_PERF, {"report": "lbr2pgo view opens a page"}),
-    "-g": (_PERF, {"record": "--call-graph", "report": "--only call-stacks"}),
-    "-s": (_PERF, {"report": "--sort KEYS, or --function F for one symbol"}),
-    "-S": (_PERF, _FUNCTION),
-    "--symbols": (_PERF, _FUNCTION),
-    "--symbol-filter": (_PERF, _FUNCTION),
-    "-d": (_PERF, {"report": "--binary ELF --no-libraries"}),
-    "--dsos": (_PERF, {"report": "--binary ELF --no-libraries"}),
-    "-F": (_PERF, {"report": "--only chooses tables; --format csv has all columns"}),
-    "--fields": (_PERF, {"report": "--only chooses tables; --format csv has all columns"}),
-    "-n": (_PERF, {"report": "counts stand beside shares (--full, or --format csv)"}),
-    "-k": (_PERF, {"report": "--binary vmlinux"}),
-    "--vmlinux": (_PERF, {"report": "--binary vmlinux"}),
-    "-D": (_PERF, {"record": "--delay SECONDS", "report": "lbr2pgo dump stacks"}),
-    "--header": (_PERF, {"report": "--format json has it under details"}),
-    "--percent-limit": (_PERF, {"report": "--top N"}),
-    "--no-children": (_PERF, {"report": "no function has its callees' counts"}),
-    "--children": (_PERF, {"report": "--only call-stacks has those of callees, too"}),
-    "--total-cycles": (_PERF, {"report": "--only latency-rates"}),
-    "--branch-history": (_PERF, {"report": "--only hyperblocks"}),
-    "-b": (_PERF, {"record": "branches are what it records"}),
-    "--branch-any": (_PERF, {"record": "branches are what it records"}),
-    "--branch-filter": (_PERF, {"record": "-j NAMES"}),
-    "--branch-stack": (_PERF, {"report": "branches are what it shows: --only hot-branches"}),
-    "-e": (_PERF, {"record": "the event is the one that lbr2pgo doctor names"}),
-    "--event": (_PERF, {"record": "the event is the one that lbr2pgo doctor names"}),
-    "-C": (_PERF, {"record": "-a, and --cpu where it is read"}),
-    "-t": (_PERF, {"record": "-p PID, and --tid where it is read"}),
-    "--call-graph": (_PERF, {"report": "--only call-stacks"}),
-    "--perfdata": (_PROFGEN, _PROFILES),
-    "--perfscript": (_PROFGEN, _PROFILES),
-    "--unsymbolized-profile": (_PROFGEN, _PROFILES),
-    "--use-dwarf-correlation": (_PROFGEN, {"convert": "--probes off"}),
-    "--format": (_PROFGEN, {"convert": "--llvm-format text, or extbinary"}),
-    "--skip-symbolization": (_PROFGEN, {"convert": "--unsymbolized OUT"}),
-    "--ignore-stack-samples": (_PROFGEN, {"convert": "--contexts off"}),
-    "--csprof-max-context-depth": (_PROFGEN, {"convert": "--max-context-depth N"}),
-    "--csprof-max-cold-context-depth": (_PROFGEN, _COLD),
-    "--csprof-merge-cold-context": (_PROFGEN, _COLD),
-    "--csprof-max-unsymbolized-context-depth": (
-        _PROFGEN, {"convert": "--unsymbolized-contexts keeps all of them"},
+OPTIONS: Mapping[str, Mapping[str, str]] = {
+    "-o": _OUTPUT,
+    "--output": _OUTPUT,
+    "-i": _INPUT,
+    "--input": _INPUT,
+    "-v": _VERBOSE,
+    "-q": _QUIET,
+    "--stdio": {"report": "that is what it does; lbr2pgo view opens a page"},
+    "--stdio2": {"report": "that is what it does; lbr2pgo view opens a page"},
+    "--tui": {"report": "lbr2pgo view opens a page"},
+    "-g": {"record": "--call-graph", "report": "--only call-stacks"},
+    "-s": {"report": "--sort KEYS, or --function F for one symbol"},
+    "-S": _FUNCTION,
+    "--symbols": _FUNCTION,
+    "--symbol-filter": _FUNCTION,
+    "-d": {"report": "--binary ELF --no-libraries"},
+    "--dsos": {"report": "--binary ELF --no-libraries"},
+    "-F": {"report": "--only chooses tables; --format csv has all columns"},
+    "--fields": {"report": "--only chooses tables; --format csv has all columns"},
+    "-n": {"report": "counts stand beside shares (--full, or --format csv)"},
+    "-k": {"report": "--binary vmlinux"},
+    "--vmlinux": {"report": "--binary vmlinux"},
+    "-D": {"record": "--delay SECONDS", "report": "lbr2pgo dump stacks"},
+    "--header": {"report": "--format json has it under details"},
+    "--percent-limit": {"report": "--top N"},
+    "--no-children": {"report": "no function has its callees' counts"},
+    "--children": {"report": "--only call-stacks has those of callees, too"},
+    "--total-cycles": {"report": "--only latency-rates"},
+    "--branch-history": {"report": "--only hyperblocks"},
+    "-b": {"record": "branches are what it records"},
+    "--branch-any": {"record": "branches are what it records"},
+    "--branch-filter": {"record": "-j NAMES"},
+    "--branch-stack": {"report": "branches are what it shows: --only hot-branches"},
+    "-e": {"record": "the event is the one that lbr2pgo doctor names"},
+    "--event": {"record": "the event is the one that lbr2pgo doctor names"},
+    "-C": {"record": "-a, and --cpu where it is read"},
+    "-t": {"record": "-p PID, and --tid where it is read"},
+    "--call-graph": {"report": "--only call-stacks"},
+}
+"""Options of perf that no command of ours has by this name, with what each command has in their
+place."""
+PROFGEN_OPTIONS = (
+    ("--binary", "`--binary`; may be left out where the recording names the program"),
+    (
+        "--perfdata --perfscript --unsymbolized-profile",
+        f"{_PLAIN}, one or several, and perf is not needed: "
+        "`lbr2pgo convert perf.data --binary app --llvm OUT`",
     ),
-    "--trim-cold-profile": (_PROFGEN, _COLD),
-    "--infer-missing-frames": (_PROFGEN, {"convert": "callers behind tail calls are looked for"}),
-    "--debug-binary": (
-        _PROFGEN, {"convert": "the debug file is found by build-id or debug link"},
+    (
+        "--output",
+        "each output has its option: `--llvm OUT`, `--fdata OUT` (`--help-all` lists all); `-` is "
+        "standard output",
     ),
-    "--dwp": (_PROFGEN, {"convert": "a .dwp is found beside the program"}),
-    "--kernel": (_PROFGEN, {"convert": "--binary vmlinux"}),
-    "--llvm-sample-profile": (_PROFGEN, {"convert": "lbr2pgo check and merge read profiles"}),
-    "--load-function-from-symbol": (_PROFGEN, {"convert": "symbols are always read"}),
-    "--profile-density-cutoff-hot": (_PROFGEN, _DENSITY),
-    "--profile-density-threshold": (_PROFGEN, _DENSITY),
-    "--show-density": (_PROFGEN, _DENSITY),
-    "--show-canonical-fname": (_PROFGEN, _CODE),
-    "--show-disassembly-only": (_PROFGEN, _CODE),
-    "--show-source-locations": (_PROFGEN, _CODE),
-    "--disassemble-functions": (_PROFGEN, _CODE),
-    "--show-pseudo-probe": (_PROFGEN, {"convert": "lbr2pgo dump probes"}),
-    "--show-mmap-events": (_PROFGEN, {"convert": "lbr2pgo dump stacks"}),
-    "--show-detailed-warning": (_PROFGEN, {"convert": "it says what became of every sample"}),
-    "--use-offset": (_PROFGEN, _LINKED),
-    "--use-first-loadable-segment-as-base": (_PROFGEN, _LINKED),
-    "--update-total-samples": (_PROFGEN, {"convert": "totals are as without it"}),
-}  # fmt: skip
-"""Options that no command of ours has by this name, by whose they are, with what each command has
-in their place."""
+    (
+        "--format",
+        "`--llvm-format text`, or `extbinary`; `binary` is obsolete, for `gcc` there is `--afdo`",
+    ),
+    (
+        "--debug-binary",
+        "it is found by itself: `.gnu_debuglink`, build-id directories, debuginfod's cache, `.dwo` "
+        "and `.dwp`",
+    ),
+    ("--dwp", "it is found beside the program"),
+    ("--pid", "`--pid`, several separated by commas"),
+    (
+        "--skip-symbolization",
+        "`--unsymbolized OUT`, beside the other outputs; with contexts by "
+        "`--unsymbolized-contexts lines` or, in programs with probes, `addresses`",
+    ),
+    ("--ignore-stack-samples", "`--contexts off`"),
+    (
+        "--csprof-max-context-depth --csprof-max-unsymbolized-context-depth",
+        "`--max-context-depth N`, which holds for every output",
+    ),
+    (
+        "--csprof-max-cold-context-depth --csprof-merge-cold-context --trim-cold-profile",
+        "`--contexts nested`, the default, keeps contexts where inlining is worth it; with `full` "
+        "nothing is trimmed",
+    ),
+    (
+        "--infer-missing-frames --max-search-depth",
+        "always: frames that tail calls dropped are put back where only one path leads there",
+    ),
+    ("--use-dwarf-correlation", "`--probes off`"),
+    (
+        "--load-function-from-symbol",
+        "always: functions are those of symbols, DWARF and unwind tables together",
+    ),
+    (
+        "--show-canonical-fname",
+        "`report` and `dump` show names of C++; profiles hold linkage names",
+    ),
+    ("--show-density", "`convert` says it, and `lbr2pgo check` judges it"),
+    ("--profile-density-threshold", "`lbr2pgo check --min-density N`"),
+    ("--profile-density-cutoff-hot", "nothing: 99 %, the default, is what `lbr2pgo check` takes"),
+    ("--show-detailed-warning", "always: the loss waterfall says what became of every sample"),
+    (
+        "--show-disassembly-only --disassemble-functions --show-source-locations",
+        "`lbr2pgo dump disasm --binary app --function NAME`",
+    ),
+    ("--show-pseudo-probe", "`lbr2pgo dump probes --binary app`"),
+    ("--show-mmap-events", "`lbr2pgo dump stacks perf.data`"),
+    ("--kernel", "`--binary vmlinux`, which is told by its symbols"),
+    (
+        "--llvm-sample-profile",
+        "`lbr2pgo check PROFILE --binary app`, `lbr2pgo dump profile PROFILE`",
+    ),
+    ("--update-total-samples", "nothing: totals are the sum of a function's lines already"),
+    (
+        "--use-offset --use-first-loadable-segment-as-base",
+        "nothing: addresses are those that the ELF file links, and inputs are recognised",
+    ),
+    ("--data-access-perftrace", "nothing: memory profiles are another field"),
+    ("--color", "`--color always`, `never` or `auto`; NO_COLOR"),
+    ("--help --help-list --version", "`--help`, `lbr2pgo help COMMAND`, `--version`"),
+)
+"""Options of llvm-profgen, and what `convert` has in their place; also for docs/coming-from.md."""
+_OF_PROFGEN = {word: here for words, here in PROFGEN_OPTIONS for word in words.split()}
 CALL_GRAPHS = frozenset({"fp", "dwarf", "lbr"})
 """Kinds of call chains of perf's, whose --call-graph takes one."""
 NO_KIND = "--call-graph takes no kind here: there is one for each recorder"
@@ -122,13 +158,15 @@ _CHOICES = {"html": "a page is written by --html OUT", "text": "that is --format
 
 def verb(word: str) -> str | None:
     """What is said of a command of perf's."""
-    return f"{word} is {_PERF}; here it is `{VERBS[word]}`" if word in VERBS else None
+    return f"{word} is perf's; here it is `{VERBS[word]}`" if word in VERBS else None
 
 
 def option(command: str, word: str) -> str | None:
     """What is said of an option of theirs, behind one of our commands."""
-    whose, here = OPTIONS.get(word, ("", {}))
-    return f"{word} is {whose}; here {here[command]}" if command in here else None
+    if command == "convert" and word in _OF_PROFGEN:
+        return f"{word} is llvm-profgen's; here {_OF_PROFGEN[word].replace('`', '')}"
+    here = OPTIONS.get(word, {})
+    return f"{word} is perf's; here {here[command]}" if command in here else None
 
 
 def choice(word: str) -> str | None:
