@@ -12,6 +12,7 @@ from pathlib import Path
 
 from lbr2pgo.cli.foreign import PROFGEN_OPTIONS
 from lbr2pgo.model.compat import FOLLOWED, NOT_FOLLOWED
+from lbr2pgo.profiles.base import Option
 from lbr2pgo.profiles.registry import formats as written_formats
 from lbr2pgo.profiles.registry import output
 from lbr2pgo.sources import formats as read_formats
@@ -38,28 +39,29 @@ def _written_formats() -> Rows:
 
 
 def _options() -> Rows:
-    yield "option", "value", "output", "field", "meaning"
+    yield "output", "fields and their options"
     for form in written_formats():
-        for option in form.output.options():
-            value = "OUT" if option.is_path else "N" * option.is_number
-            value = value or ", ".join(option.choices)
-            word, field = f"`{option.flag.word}`", f"`{option.name}`"
-            yield word, value, f"`{form.name}`", field, option.flag.help
+        yield f"`{form.name}`", ", ".join(map(_field, form.output.options()))
+
+
+def _field(option: Option) -> str:
+    value = "N" * option.is_number or ", ".join(option.choices)
+    return f"`{option.name}` (`{option.flag.word}`{': ' * bool(value)}{value})"
 
 
 def _quirks() -> Rows:
     yield "quirk", "recorder", "how it shows", "what is done", "counted as"
     for quirk in quirks():
-        counted = quirk.loss.reason if quirk.loss else quirk.tally or "nothing lost"
+        counted = quirk.loss.reason if quirk.loss else quirk.tally or "nothing"
         yield quirk.name, quirk.recorder, quirk.seen, quirk.done, counted
 
 
 def _differences() -> Rows:
-    yield "tool", "what it does", "what we do", "`--compat`", "who shows it"
-    for rules, answer in ((FOLLOWED, "as they do"), (NOT_FOLLOWED, "as we do")):
+    yield "tool", "what it does", "what we do", "`--compat`"
+    for rules, answer in ((FOLLOWED, "theirs"), (NOT_FOLLOWED, "ours")):
         for rule in rules:
             tool = "both" if rule.is_of_both else rule.tool
-            yield tool, rule.theirs, rule.ours, answer, rule.shown_by
+            yield tool, rule.theirs, rule.ours, answer
 
 
 def _llvm_profgen() -> Rows:

@@ -126,7 +126,7 @@ def test_a_format_that_is_only_written(copy: Path, run: Run, tmp_path: Path) -> 
     run("docs/make_tables.py")
     page = (copy / "docs" / "formats.md").read_text()
     assert "| hottest functions | `--hottest OUT` | a name a line | my-optimizer |" in page
-    assert "| `--hottest-most` | N | `hottest` | `most` | how many functions (10) |" in page
+    assert "| `hottest` | `path` (`--hottest`), `most` (`--hottest-most`: N) |" in page
     run(*REGISTRY)
 
 
