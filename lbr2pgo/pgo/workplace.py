@@ -9,6 +9,16 @@ from pathlib import Path
 from lbr2pgo.support.errors import InputError
 
 
+class _File:
+    """A file of a workplace, by what its name ends in."""
+
+    def __init__(self, ending: str) -> None:
+        self._ending = ending
+
+    def __get__(self, work: Workplace, _: type) -> Path:
+        return work.file(self._ending)
+
+
 @dataclass(frozen=True, slots=True)
 class Workplace:
     """Files of one program in a directory, which may be deleted when all is done."""
@@ -22,110 +32,64 @@ class Workplace:
         """One of them."""
         return self.directory / f"{self.binary.name}.{ending}"
 
-    @property
-    def plain(self) -> Path:
-        """What the others are measured against: without a profile, and nothing of ours in it."""
-        return self.file("before")
-
-    @property
-    def marked(self) -> Path:
-        """The same with what profiles and layouts need in its code, where they need any."""
-        return self.file("marked")
+    plain = _File("before")
+    """What the others are measured against: without a profile, and nothing of ours in it."""
+    marked = _File("marked")
+    """The same with what profiles and layouts need in its code, where they need any."""
 
     @property
     def unprofiled(self) -> Path:
         """The build without a profile that a profile or a layout changes."""
         return self.marked if self.marked.exists() else need(self.plain, "build")
 
-    @property
-    def training(self) -> Path:
-        """The one that is recorded for the compiler, if that is not the plain one."""
-        return self.file("training")
+    training = _File("training")
+    """The one that is recorded for the compiler, if that is not the plain one."""
 
     @property
     def recorded(self) -> Path:
         """What the compiler's profile is recorded of."""
         return self.training if self.training.exists() else self.unprofiled
 
-    @property
-    def rebuilt(self) -> Path:
-        """The one that the compiler's profile went into."""
-        return self.file("after")
+    rebuilt = _File("after")
+    """The one that the compiler's profile went into."""
 
     @property
     def newest(self) -> Path:
         """The rebuilt one or, where there is none, the one without a profile."""
         return self.rebuilt if self.rebuilt.exists() else self.unprofiled
 
-    @property
-    def recording(self) -> Path:
-        """Of what is recorded for the compiler."""
-        return self.file("perf.data")
-
-    @property
-    def plain_recording(self) -> Path:
-        """Of the plain build, where that is recorded besides."""
-        return self.file("plain.perf.data")
-
-    @property
-    def second_recording(self) -> Path:
-        """Of the build that the profile went into, for another profile."""
-        return self.file("second.perf.data")
-
-    @property
-    def counts(self) -> Path:
-        """Directory of what a program that counts has written."""
-        return self.file("profraw")
+    recording = _File("perf.data")
+    """Of what is recorded for the compiler."""
+    plain_recording = _File("plain.perf.data")
+    """Of the plain build, where that is recorded besides."""
+    second_recording = _File("second.perf.data")
+    """Of the build that the profile went into, for another profile."""
+    counts = _File("profraw")
+    """Directory of what a program that counts has written."""
 
     @property
     def profile(self) -> Path:
         """For the compiler."""
         return self.file(self.suffix)
 
-    @property
-    def propeller_recording(self) -> Path:
-        """Of the newest build."""
-        return self.file("propeller.perf.data")
-
-    @property
-    def clusters(self) -> Path:
-        """Blocks in their new order, for clang."""
-        return self.file("propeller-cc")
-
-    @property
-    def order(self) -> Path:
-        """Parts of functions in their new order, for lld."""
-        return self.file("propeller-ld")
-
-    @property
-    def propelled(self) -> Path:
-        """The build that these went into."""
-        return self.file("propelled")
-
-    @property
-    def bolt_recording(self) -> Path:
-        """Of the newest build."""
-        return self.file("bolt.perf.data")
-
-    @property
-    def fdata(self) -> Path:
-        """For llvm-bolt."""
-        return self.file("fdata")
-
-    @property
-    def log(self) -> Path:
-        """What builds have printed, one after the other."""
-        return self.file("build.log")
-
-    @property
-    def commands(self) -> Path:
-        """What steps have run, a script."""
-        return self.file("commands.sh")
-
-    @property
-    def compilers(self) -> Path:
-        """A folder of compilers that add flags, if a build needs it."""
-        return self.file("compilers")
+    propeller_recording = _File("propeller.perf.data")
+    """Of the newest build."""
+    clusters = _File("propeller-cc")
+    """Blocks in their new order, for clang."""
+    order = _File("propeller-ld")
+    """Parts of functions in their new order, for lld."""
+    propelled = _File("propelled")
+    """The build that these went into."""
+    bolt_recording = _File("bolt.perf.data")
+    """Of the newest build."""
+    fdata = _File("fdata")
+    """For llvm-bolt."""
+    log = _File("build.log")
+    """What builds have printed, one after the other."""
+    commands = _File("commands.sh")
+    """What steps have run, a script."""
+    compilers = _File("compilers")
+    """A folder of compilers that add flags, if a build needs it."""
 
     @property
     def laid_out(self) -> Path:
