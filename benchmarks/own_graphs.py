@@ -1,6 +1,6 @@
 """What networkx would take where graphs are our own loops: times as long, on random call graphs.
 
-The answers are compared, too. Components of calls lead `llvm.contexts.call_order`, tail calls are
+The answers are compared, too. Components of calls lead `llvm.contexts.preinliner`, tail calls are
 followed in `evidence.contexts.known_calls`, and places that flow as one are merged in
 `replay.inference.network`.
 """

@@ -22,7 +22,7 @@ from lbr2pgo.profiles.counts import parquet_counts
 from lbr2pgo.profiles.counts.format import origin_of
 from lbr2pgo.program.elf.find import ImagePlaces
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay.recorded_images import recorded_images
+from lbr2pgo.replay.recorded_program import recorded_images
 from lbr2pgo.replay.recordings import replay_images
 from lbr2pgo.replay.replaying import ReadingOptions
 from lbr2pgo.sources import open_source

@@ -16,8 +16,7 @@ from lbr2pgo.profiles.base import Output
 from lbr2pgo.program.elf.find import ImagePlaces
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.chosen_phase import with_phase
-from lbr2pgo.replay.recorded_images import recorded_images
-from lbr2pgo.replay.recorded_program import program_of, recorded_program
+from lbr2pgo.replay.recorded_program import program_of, recorded_images, recorded_program
 from lbr2pgo.replay.recordings import replay_images
 from lbr2pgo.replay.replayed import Replayed
 from lbr2pgo.replay.replaying import ReadingOptions, Replaying

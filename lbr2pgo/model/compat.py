@@ -146,7 +146,7 @@ INLINED_ONCE = Rule(
     "functions that call themselves",
     "add what was not inlined in the recorded program (see "
     "[contexts](contexts.md#what-is-inlined)), and lose none",
-    "`tests/profiles/llvm/contexts/test_own_copies.py`, `test_preinliner.py`",
+    "`tests/profiles/llvm/contexts/test_nesting.py`, `test_preinliner.py`",
 )
 NON_SIMPLE_LEFT_OUT = Rule(
     "leaves out edges behind recursive calls, and whole functions that it can't rewrite",

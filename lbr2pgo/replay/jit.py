@@ -2,7 +2,7 @@
 
 A process maps its jitdump as if it were code, so that recordings name it; a `perf-PID.map` is where
 everybody puts it (perf: tools/perf/util/jitdump.c, jit_detect; tools/perf/util/dso.c). Of a name
-that others may have chosen, no more than a plain file is believed: see `program.jit.made_file`.
+that others may have chosen, no more than a plain file is believed: see `made_functions`.
 """
 
 from __future__ import annotations

@@ -15,8 +15,7 @@ from lbr2pgo.program.jit.jit_program import JitProgram
 from lbr2pgo.program.process import Part
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.jit import made_code
-from lbr2pgo.replay.recorded_images import RecordedImage, recorded_images
-from lbr2pgo.replay.recorded_program import program_of
+from lbr2pgo.replay.recorded_program import RecordedImage, program_of, recorded_images
 from lbr2pgo.replay.recordings import Inputs, replay_sources
 from lbr2pgo.replay.replayed import Asks, Replayed
 from lbr2pgo.replay.replaying import Neighbour

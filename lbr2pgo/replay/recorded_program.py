@@ -1,17 +1,54 @@
-"""The program that was recorded, found by what the recording says, where nobody names it."""
+"""The files that a recording mapped as code, where they are, and which is the program."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from lbr2pgo.counting.find_image import same_build_id
 from lbr2pgo.model.address_space_events import Mmap
+from lbr2pgo.model.space_event_log import of_files
 from lbr2pgo.program.elf.find import ImagePlaces, is_build
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.replay.kept_programs import kept_program, recorded_build, started
 from lbr2pgo.sources.base import Source, StackSource
 from lbr2pgo.support.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedImage:
+    """A file that was mapped as code."""
+
+    path: str
+    build_id: str | None
+    found: Path | None
+    """Where it is; None where it is not."""
+
+    @property
+    def name(self) -> str:
+        """Without folders."""
+        return os.path.basename(self.path)
+
+    def __str__(self) -> str:
+        return self.path + (f" ({self.build_id})" if self.build_id else "")
+
+
+def recorded_images(sources: Sequence[Source], places: ImagePlaces) -> Iterator[RecordedImage]:
+    """Each file that was mapped as code, and where it is; one build once, by its first path."""
+    known: dict[str, tuple[str, str | None]] = {}
+    for source in sources:
+        events = source.space_events() if isinstance(source, StackSource) else ()
+        for event in of_files(events):
+            if isinstance(event, Mmap) and event.is_code_of_file:
+                build_id = event.build_id or source.info.build_ids.get(event.path)
+                known.setdefault(build_id or event.path, (event.path, build_id))
+    for path, build_id in sorted(known.values(), key=str):
+        found = places.find(path, build_id)
+        if found is None and build_id is not None:
+            found = kept_program(path, build_id, sources)
+        yield RecordedImage(path, build_id, found)
 
 
 def program_of(

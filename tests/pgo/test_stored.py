@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from builders.outputs import outputs
 
 from lbr2pgo.conversion import ConvertOptions, convert
-from lbr2pgo.pgo.stored import judge
+from lbr2pgo.pgo.stored import compare_blocks, judge
+from lbr2pgo.program.program import Program
 from lbr2pgo.support.errors import InputError
 
 TESTBINS = Path(__file__).parents[2] / "testbins"
@@ -88,3 +90,20 @@ def test_a_profile_of_another_program_is_refused(made: Path) -> None:
 def test_what_is_no_sample_profile_is_refused(made: Path, name: str) -> None:
     with pytest.raises(InputError, match="no sample profile"):
         judge(made / name, INTERP)
+
+
+SOURCE = """
+__attribute__((noinline)) int odd(int n) { return n % 3 ? n % 5 : n % 7 ? 1 : 2; }
+int main(int n, char **v) { int s = 0; while (n < 99) s += odd(n++); return s & 1; }
+"""
+FLAGS = ("-fbasic-block-address-map", "-fuse-ld=lld")
+
+
+def test_functions_whose_blocks_have_other_numbers_are_named(compiled: Callable[..., str]) -> None:
+    first, same, other = (
+        Program.open(compiled("clang-22", source, "-O1", *FLAGS))
+        for source in (SOURCE, SOURCE.replace("n % 5", "n % 9"), SOURCE.replace("n % 7 ? 1 :", ""))
+    )
+    assert compare_blocks(first, same).differing == ()
+    found = compare_blocks(first, other)
+    assert (found.functions, found.differing) == (2, ("odd",))

@@ -152,8 +152,7 @@ def _contexts(work: Work, *, by_probes: bool) -> LineContexts | ProbeContexts:
 def _nested(
     work: Work, profile: ContextProfile, contexts: LineContexts | ProbeContexts
 ) -> ProfileTable:
-    from lbr2pgo.profiles.llvm.contexts.nesting import nested
-    from lbr2pgo.profiles.llvm.contexts.own_copies import with_own_copies
+    from lbr2pgo.profiles.llvm.contexts.nesting import nested, with_own_copies
     from lbr2pgo.profiles.llvm.contexts.preinliner import preinlined
 
     with work.timings.stage("choose what is inlined"):

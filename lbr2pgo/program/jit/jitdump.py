@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from struct import Struct, error
 
-from lbr2pgo.program.jit.made_file import read_made
-from lbr2pgo.program.jit.made_functions import LONGEST_NAME, JitFunction
+from lbr2pgo.program.jit.made_functions import LONGEST_NAME, JitFunction, read_made
 from lbr2pgo.support.errors import InputError
 
 _MAGIC = 0x4A695444  # "JiTD"

@@ -11,8 +11,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from lbr2pgo.program.jit.made_file import read_made
-from lbr2pgo.program.jit.made_functions import LONGEST_NAME, JitFunction, newest
+from lbr2pgo.program.jit.made_functions import LONGEST_NAME, JitFunction, newest, read_made
 from lbr2pgo.support.errors import InputError
 
 _LINE = re.compile(rb"(?:0x)?([0-9a-f]{1,16}) +(?:0x)?([0-9a-f]{1,16}) +(.*\S)", re.IGNORECASE)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from builders.context_profiles import (
     HYBRID,
@@ -16,9 +19,13 @@ from builders.context_profiles import (
 )
 from builders.fixtures import Corpus, Tool, Walk
 from builders.llvm_profiles import profgen_of_contexts
+from builders.outputs import outputs
+from lbr2pgo.record.options import RecordOptions
+from lbr2pgo.record.software import record_software
 
+from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.profiles.llvm.contexts.line_contexts import LineContexts
-from lbr2pgo.profiles.llvm.contexts.nesting import nested
+from lbr2pgo.profiles.llvm.contexts.nesting import nested, with_own_copies
 
 
 @pytest.mark.parametrize("name", HYBRID)
@@ -56,3 +63,80 @@ def test_what_is_called_from_a_context_without_samples_stands_alone() -> None:
 def test_nothing_stays_nothing() -> None:
     empty = nested(context_profile([], has_samples=[]))
     assert len(empty) == 0
+
+
+def text(parents: list[int], was_inlined: tuple[int, ...] = ()) -> str:
+    found = context_profile(parents, has_samples=[True] * len(parents), was_inlined=was_inlined)
+    return as_text(nested(with_own_copies(found)))
+
+
+def test_what_is_inlined_anew_stands_alone_as_well_and_says_so() -> None:
+    assert text([-1, 0]) == (
+        "f0:17:3\n 1: 1\n 1: f1:10\n  1: 4\n  !Attributes: 6\n !Attributes: 2\nf1:10:3\n 1: 4\n"
+    )
+
+
+def test_what_was_inlined_is_in_its_caller_alone() -> None:
+    assert "f1:10:3" not in text([-1, 0], was_inlined=(1,))
+
+
+def test_what_is_inlined_into_it_goes_along() -> None:
+    own = text([-1, 0, 1], was_inlined=(2,)).partition("\nf1:")[2]
+    assert own == "17:3\n 1: 1\n 1: f2:10\n  1: 4\n  !Attributes: 3\n"
+
+
+def test_each_of_two_that_are_inlined_into_each_other_stands_alone_once() -> None:
+    functions = [line for line in text([-1, 0, 1]).splitlines() if line.startswith("f")]
+    assert functions == ["f0:24:3", "f1:17:3", "f2:10:3"]
+
+
+def test_nothing_has_no_copies() -> None:
+    assert len(nested(with_own_copies(context_profile([], has_samples=[])))) == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_function_has_all_its_calls(
+    seed: int, walked_contexts: Callable[[int], LineContexts]
+) -> None:
+    profile = inlined(walked_contexts(seed), as_llvm=False)
+    c = profile.table.contexts
+    called: Counter[int] = Counter()
+    for name, head, was_inlined in zip(c.name, c.head, profile.attributes & 1, strict=True):
+        called[int(name)] += 0 if was_inlined else int(head)
+    alone = nested(with_own_copies(profile)).contexts
+    rows = np.flatnonzero(alone.parent < 0)
+    heads = dict(zip(alone.name[rows].tolist(), alone.head[rows].tolist(), strict=True))
+    assert {name: heads[name] for name, count in called.items() if count} == +called
+
+
+SOURCES = {
+    "far.c": "int far(int x) { for (int i = x & 7; i; i--) x ^= x << i; return x; }\n",
+    "main.c": "int far(int);\n"
+    "int main(void) { int s = 0; for (int i = 0; i < 20000; i++) s += far(i); return s == 1; }\n",
+}
+
+
+def test_a_function_of_another_file_stays_hot(tmp_path: Path, tool: Tool) -> None:
+    """Without link-time optimisation its caller can't have it inlined, whatever a profile says."""
+    clang = tool("clang-22")
+    tool("qemu-x86_64")
+    flags = ["-O2", "-fpseudo-probe-for-profiling", "-g1"]
+    for name, source in SOURCES.items():
+        (tmp_path / name).write_text(source)
+    program, profile = tmp_path / "app", tmp_path / "app.prof"
+    sources = [tmp_path / name for name in SOURCES]
+    subprocess.run([clang, *flags, "-Wl,--build-id", *sources, "-o", program], check=True)
+    record_software(
+        RecordOptions(
+            output=tmp_path / "perf.data", command=(str(program),), period=101, call_graph=True,
+            emulate=True,
+        )
+    )  # fmt: skip
+    wanted = outputs(llvm=profile)
+    convert(ConvertOptions((tmp_path / "perf.data",), program, outputs=wanted))
+    words = [clang, *flags, f"-fprofile-sample-use={profile}", "-S", "-emit-llvm", "-o", "-"]
+    code = subprocess.run(
+        [*words, sources[0]], capture_output=True, text=True, check=True
+    ).stdout  # fmt: skip
+    (entered,) = [line for line in code.splitlines() if '"function_entry_count"' in line]
+    assert int(entered.rpartition(" ")[2].rstrip("}")) > 100
