@@ -70,6 +70,7 @@ TESTED_AS_A_WHOLE = {
     "program/code/aarch64.py": "program/code/test_instructions.py",
     "program/code/x86.py": "program/code/test_instructions.py",
     "program/code/x86_lengths.py": "program/code/test__x86_lengths.py",
+    "program/elf/layout.py": "program/elf/test_image.py",
     "program/dwarf/frame.py": "program/dwarf/test_debug_info.py",
     "program/dwarf/function.py": "program/dwarf/test_debug_info.py",
     "program/dwarf/line.py": "program/dwarf/test_debug_info.py",

@@ -10,37 +10,27 @@ from libc.stdint cimport uint8_t, uint64_t
 from lbr2pgo.native.growing cimport Growing, add, content, growing, release
 from lbr2pgo.program._numbers cimport CUT_NUMBER, LARGE_NUMBER, Reader, fixed, leb
 
-PIECE_COLUMNS = 4
-ENTRY_COLUMNS = 5
-ENTRANCE_COLUMNS = 2
+PIECE_COLUMNS, ENTRY_COLUMNS = 2, 4
 FINE, CUT, OUT_OF_RANGE = 0, CUT_NUMBER, LARGE_NUMBER
 
 cdef enum:
     IS_BRANCH = 1
-    LARGEST = 0xFFFFFFFF  # of offsets in a function, doubled, and of numbers of blocks
+    LARGEST = 0xFFFFFFFF  # of offsets in a function, doubled
 
 
 cdef struct Piece:
     uint64_t address
     uint64_t parent  # number of the piece that the function begins with
-    uint64_t hash
-    uint64_t blocks
 
 cdef struct Entry:
     uint64_t piece
     uint64_t output
     uint64_t input
-    uint64_t block  # its number, doubled, and 1 for what is a branch
-    uint64_t hash
-
-cdef struct Entrance:
-    uint64_t piece
-    uint64_t input
+    uint64_t is_branch
 
 cdef struct Tables:
     Growing pieces
     Growing entries
-    Growing entrances
     uint64_t previous  # address that the next one is counted from
 
 
@@ -56,7 +46,7 @@ cdef int _read_entries(
     As many as at the beginning did not move against each other have one offset instead of two.
     """
     cdef uint64_t count = leb(data, r), alike = leb(data, r)
-    cdef uint64_t piece = tables.pieces.count - 1, entered = 0, number = 0, output, bytes_left, i
+    cdef uint64_t piece = tables.pieces.count - 1, entered = 0, output, bytes_left, i
     cdef Py_ssize_t bits = r.at
     cdef Entry *entry
     bytes_left = data.shape[0] - r.at
@@ -77,28 +67,22 @@ cdef int _read_entries(
             return 0
         entry = <Entry *>add(&tables.entries)
         entry.piece, entry.output, entry.input = piece, output, entered >> 1
-        entry.block, entry.hash = IS_BRANCH, 0
-        if not entered & IS_BRANCH:
-            entry.hash = fixed(data, r, 8)
-            number = (number + leb(data, r)) & LARGEST
-            entry.block = number << 1
+        entry.is_branch = entered & IS_BRANCH
+        if not entry.is_branch:
+            fixed(data, r, 8)  # the block's hash
+            leb(data, r)  # its number
     return 0
 
 
-cdef int _read_entrances(
-    const uint8_t[::1] data, Reader *r, uint64_t count, Tables *tables
-) except -1 nogil:
-    """Where else a function is entered."""
-    cdef uint64_t place = 0, piece = tables.pieces.count - 1, i
-    cdef Entrance *entrance
+cdef int _pass_entrances(const uint8_t[::1] data, Reader *r, uint64_t count) except -1 nogil:
+    """Pass over where else a function is entered."""
+    cdef uint64_t place = 0, i
     for i in range(count):
         place += leb(data, r)
         if not r.problem and place > LARGEST:
             r.problem = LARGE_NUMBER
         if r.problem:
             break
-        entrance = <Entrance *>add(&tables.entrances)
-        entrance.piece, entrance.input = piece, place
     return 0
 
 
@@ -122,14 +106,14 @@ cdef int _read_pieces(
         if r.problem:
             break
         piece = <Piece *>add(&tables.pieces)
-        piece.address, piece.hash, piece.blocks = address, 0, 0
+        piece.address = address
         piece.parent = parent if is_cold else <uint64_t>(tables.pieces.count - 1)
         if not is_cold:
-            piece.hash = fixed(data, r, 8)
-            piece.blocks = leb(data, r)
+            fixed(data, r, 8)  # the function's hash
+            leb(data, r)  # how many blocks it had
             entrances = leb(data, r)
         _read_entries(data, r, address, skew, tables)
-        _read_entrances(data, r, entrances, tables)
+        _pass_entrances(data, r, entrances)
     return 0
 
 
@@ -137,7 +121,7 @@ def read_translation(const uint8_t[::1] data):
     cdef Reader r = Reader(0, 0)
     cdef Tables tables
     tables.pieces, tables.entries = growing(sizeof(Piece)), growing(sizeof(Entry))
-    tables.entrances, tables.previous = growing(sizeof(Entrance)), 0
+    tables.previous = 0
     try:
         with nogil:
             _read_pieces(data, &r, -1, &tables)
@@ -146,13 +130,11 @@ def read_translation(const uint8_t[::1] data):
         return (
             _columns(content(&tables.pieces), PIECE_COLUMNS),
             _columns(content(&tables.entries), ENTRY_COLUMNS),
-            _columns(content(&tables.entrances), ENTRANCE_COLUMNS),
             (r.problem, r.at),
         )
     finally:
         release(&tables.pieces)
         release(&tables.entries)
-        release(&tables.entrances)
 
 
 def _columns(rows, columns):

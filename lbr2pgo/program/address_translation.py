@@ -38,10 +38,6 @@ class AddressTranslation:
     address: ImageAddresses
     parent: I64
     """(p,): the piece that each one's function begins with; itself for these."""
-    function_hash: U64
-    """(p,): of the function before, 0 for pieces that were split off."""
-    block_total: U64
-    """(p,): blocks that the function had before, 0 for pieces that were split off."""
     piece: I64
     """(e,)"""
     output: U64
@@ -50,31 +46,18 @@ class AddressTranslation:
     """(e,): offset in the function before."""
     is_branch: Bools
     """(e,): whether a branch stands there; else a block begins."""
-    block: I64
-    """(e,): number that the block had before."""
-    block_hash: U64
-    """(e,): 0 for branches, and for blocks that were not there before."""
-    entrance_piece: I64
-    """(k,): piece of each further entrance of a function."""
-    entrance: U64
-    """(k,): its offset in the function before."""
 
     def __post_init__(self) -> None:
         seal(self)
-        same_length(self, "address", "parent", "function_hash", "block_total")
-        same_length(self, "piece", "output", "input", "is_branch", "block", "block_hash")
-        same_length(self, "entrance_piece", "entrance")
+        same_length(self, "address", "parent")
+        same_length(self, "piece", "output", "input", "is_branch")
         ascending(self, "address")
 
     @classmethod
     def empty(cls) -> AddressTranslation:
         """Of a program in which nothing was moved."""
-        none = np.empty(0, np.uint64)
-        rows = none.astype(np.int64)
-        flags = none.astype(np.bool_)
-        return cls(
-            image_addresses(none), rows, none, none, rows, none, none, flags, rows, none, rows, none
-        )
+        none, rows = np.empty(0, np.uint64), np.empty(0, np.int64)
+        return cls(image_addresses(none), rows, rows, none, none, none.astype(np.bool_))
 
     def piece_at(self, addresses: ImageAddresses) -> I64:
         """(m,): the piece that begins at each address, -1 where none does."""
@@ -134,13 +117,13 @@ def translation_of(note: bytes, where: str) -> AddressTranslation:
     from lbr2pgo.program import _address_translation as native
 
     start, data = _described(note, where)
-    pieces, entries, entrances, end = native.read_translation(data)
+    pieces, entries, end = native.read_translation(data)
     if end[0] != native.FINE:
         why = "is cut off" if end[0] == native.CUT else "has offsets that no function can have"
         raise InputError(
             f"BOLT's address translation {why}", where=f"{where}@{start + end[1]:#x}", cure=_CURE
         )
-    return _table(pieces, entries, entrances, where)
+    return _table(pieces, entries, where)
 
 
 def _described(note: bytes, where: str) -> tuple[int, U8]:
@@ -154,7 +137,7 @@ def _described(note: bytes, where: str) -> tuple[int, U8]:
     return start, np.frombuffer(note, np.uint8, words[1], start)
 
 
-def _table(pieces: U64, entries: U64, entrances: U64, where: str) -> AddressTranslation:
+def _table(pieces: U64, entries: U64, where: str) -> AddressTranslation:
     order = np.argsort(pieces[:, 0], kind="stable")
     if len(np.unique(pieces[:, 0])) != len(pieces):
         raise InputError(
@@ -168,14 +151,8 @@ def _table(pieces: U64, entries: U64, entrances: U64, where: str) -> AddressTran
     return AddressTranslation(
         address=image_addresses(pieces[order, 0].copy()),
         parent=place[pieces[order, 1].astype(np.int64)],
-        function_hash=pieces[order, 2].copy(),
-        block_total=pieces[order, 3].copy(),
         piece=piece[rows],
         output=kept[:, 1].copy(),
         input=kept[:, 2].copy(),
-        is_branch=kept[:, 3] & np.uint64(1) != 0,
-        block=(kept[:, 3] >> np.uint64(1)).astype(np.int64),
-        block_hash=kept[:, 4].copy(),
-        entrance_piece=place[entrances[:, 0].astype(np.int64)],
-        entrance=entrances[:, 1].copy(),
+        is_branch=kept[:, 3] != 0,
     )

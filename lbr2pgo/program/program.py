@@ -179,7 +179,7 @@ class Program:
     def cfg(
         self, region: int, indirect_targets: Mapping[int, Sequence[int]] | None = None
     ) -> FunctionCFG:
-        """Control-flow graph of `regions[region]`, see `build_cfg`."""
+        """Control-flow graph of `regions[region]`, see `build_cfgs`."""
         (cfg,) = self.cfgs(np.array([region]), indirect_targets or {}).each()
         return cfg
 

@@ -58,8 +58,6 @@ if TYPE_CHECKING:
 _NAME = "BOLT pre-aggregated"
 
 # LLVM: DataAggregator.h, struct Trace.
-BRANCH_ONLY = 2**64 - 1
-"""As the end of a trace: unknown."""
 RUN_ONLY, RUN_FROM_OUTSIDE, RUN_FROM_RETURN = 2**64 - 1, 2**64 - 2, 2**64 - 3
 """As the branch of a trace: it is a bare fall-through; of `F`, `f` and `r`."""
 EXTERNAL = 0

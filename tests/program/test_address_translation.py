@@ -35,10 +35,8 @@ def test_pieces_are_ordered_by_address_and_keep_their_parents() -> None:
     found = translation_of(note(described), "program")
     assert found.address.tolist() == [0x2000, 0x3000, 0x5000]
     assert found.parent.tolist() == [0, 2, 2]
-    assert found.block_total.tolist() == [4, 0, 1]
     assert found.piece.tolist() == [0, 1, 1, 2]
     assert found.is_branch.tolist() == [False, False, True, False]
-    assert (found.entrance_piece.tolist(), found.entrance.tolist()) == ([0], [8])
     assert found.piece_at(image_array([0x3000, 0x3001])).tolist() == [1, -1]
 
 

@@ -16,6 +16,8 @@ from builders.recordings import TESTBINS
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.hot_branches import hot_branches
 from lbr2pgo.analyses.mispredictions import mispredictions
+from lbr2pgo.sources.code_addresses import addresses_of_offsets
+from lbr2pgo.support.addresses import file_offsets
 from lbr2pgo.support.arrays import U64
 
 _LINE = re.compile(
@@ -53,7 +55,11 @@ def compare(run, tool, recording: Path, binary: Path, image: str) -> int:
     """Both counts of every branch, and every mispredicted one, are equal; how many there are."""
     theirs = perf_branches(run, tool, recording, image)
     found, branches = ours(recording, binary)
-    address = found.program.image.layout.address_of_offset
+    layout = found.program.image.layout
+
+    def address(offset: int) -> int:
+        return int(addresses_of_offsets(layout, file_offsets(np.array([offset], np.uint64)))[0][0])
+
     expected: Counter[tuple[int, int]] = Counter()
     missed: Counter[int] = Counter()
     for (source, target, is_missed), count in theirs.items():

@@ -53,9 +53,9 @@ def check(
     program.instructions_for(stacks.ip)  # bad
     are_code(layout, addresses_of_offsets(layout, file_offsets(number))[0])  # good
     addresses_of_offsets(layout, counts.to)  # bad
-    layout.is_code(layout.segments[0].address)  # good
-    layout.is_code(layout.segments[0].file_offset)  # bad
-    layout.is_code(7)  # bad
+    text(program.image, layout.segments[0].address, 9)  # good
+    text(program.image, layout.segments[0].file_offset, 9)  # bad
+    text(program.image, 7, 9)  # bad
     switch_cases(program, counts.to)  # bad
     switch_cases(program, unplaced(counts.to, 2))  # good
     program.functions.containing(placed(counts.to, 2))  # bad

@@ -184,17 +184,6 @@ class FunctionCFGs(Blocks):
             )
 
 
-def build_cfg(
-    instructions: InstructionTable,
-    functions: Functions,
-    function: int,
-    indirect_targets: Mapping[int, Sequence[int]],
-) -> FunctionCFG:
-    """CFG of a function, or of the whole family if it was split; see `build_cfgs`."""
-    (cfg,) = build_cfgs(instructions, functions, np.array([function]), indirect_targets).each()
-    return cfg
-
-
 def build_cfgs(
     instructions: InstructionTable,
     functions: Functions,

@@ -43,19 +43,3 @@ class ImageLayout:
     anchors: Mapping[str, ImageAddress] = field(default_factory=dict)
     """Of kernel code what recordings tell its place by: `_text` and `_stext` of a kernel, and as
     `MODULE` the first code of a module; of all else nothing."""
-
-    def address_of_offset(self, offset: FileOffset) -> ImageAddress | None:
-        """Image address of a file offset in an executable segment, None if there is none.
-
-        Falls back to other load segments, because a mapping that perf saw may start in the page
-        tail that two segments share.
-        """
-        for executable in (True, False):
-            for s in self.segments:
-                if s.executable == executable and 0 <= offset - s.file_offset < s.file_size:
-                    return ImageAddress(s.address + (offset - s.file_offset))
-        return None
-
-    def is_code(self, address: ImageAddress) -> bool:
-        """Whether an image address lies in an executable segment."""
-        return any(s.executable and 0 <= address - s.address < s.memory_size for s in self.segments)

@@ -14,7 +14,7 @@ from builders.symbols import Row, symbol_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lbr2pgo.program.code.cfg import EdgeKind, FunctionCFG, Transfers, build_cfg
+from lbr2pgo.program.code.cfg import EdgeKind, FunctionCFG, Transfers, build_cfgs
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.code.regions import build_functions
 from lbr2pgo.program.program import Program
@@ -230,4 +230,5 @@ class RandomCode:
     def cfg(self, seen: dict[int, list[int]]) -> FunctionCFG:
         row = Row("f", 0x1000, self.end - 0x1000)
         functions = build_functions(symbol_table(row), ByteRanges.of([(0x1000, self.end)]))
-        return build_cfg(self.table, functions, 0, seen)
+        (cfg,) = build_cfgs(self.table, functions, np.array([0]), seen).each()
+        return cfg
