@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 
 from lbr2pgo.profiles.afdo.afdo import USUAL_VERSION
-from lbr2pgo.profiles.llvm.sample_names import Name, canonical_name
+from lbr2pgo.profiles.llvm.sample_names import Name
 
 _CLONE = re.compile(r"(?:\.(?:isra|constprop|part|cold|localalias)(?:\.[0-9]+)*)+")
 _TOKEN = re.compile(
@@ -39,7 +39,7 @@ def gcc_name(name: Name, version: int = USUAL_VERSION) -> str:
 def symbol_name(name: str, version: int) -> str:
     """A symbol's name less what GCC appends to those of clones; "" for one that it did not name."""
     if version <= USUAL_VERSION:
-        return canonical_name(name, "all")
+        return name.partition(".")[0]
     clones = _CLONE.search(name)
     ends = clones is not None and clones.end() == len(name)
     plain = name[: clones.start()] if clones and ends else name

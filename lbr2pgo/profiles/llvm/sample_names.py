@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from lbr2pgo.program import pseudo_probes
 
 Name = str | int
 Location = tuple[int, int]
 """Line less the function's first line, and discriminator; or probe number and 0."""
-SuffixPolicy = Literal["selected", "all", "none"]
 
 UNIQUE_SUFFIX = ".__uniq."
 """What -funique-internal-linkage-names appends, before a number."""
-_SELECTED_SUFFIXES = (".llvm.", ".part.", UNIQUE_SUFFIX)
+_SELECTED_SUFFIXES = (".llvm.", ".part.")
 """The last appended comes first."""
 
 
@@ -53,27 +52,17 @@ def context_order_key(context: Context) -> list[tuple[tuple[int, bytes], Locatio
     return [(order_key(frame.function), frame.location) for frame in context]
 
 
-def canonical_name(
-    name: str, policy: SuffixPolicy = "selected", *, keep_unique: bool = True
-) -> str:
-    """The name under which clang looks a function up (LLVM: FunctionSamples::getCanonicalFnName).
+def canonical_name(name: str) -> str:
+    """The name under which clang looks a function up: less what passes append for their own use.
 
-    `all` cuts at the first dot, `none` keeps everything, `selected` drops what passes append for
-    their own use; `keep_unique` says that the profile's names hold the `.__uniq.` suffix.
+    LLVM: FunctionSamples::getCanonicalFnName, of the policy "selected".
 
     >>> canonical_name("f.__uniq.123.llvm.456")
     'f.__uniq.123'
-    >>> canonical_name("f.__uniq.123.llvm.456", keep_unique=False)
-    'f'
-    >>> canonical_name("f.part.0"), canonical_name("f.cold"), canonical_name("f.cold", "all")
-    ('f', 'f.cold', 'f')
+    >>> canonical_name("f.part.0"), canonical_name("f.cold")
+    ('f', 'f.cold')
     """
-    if policy == "none" or "." not in name:
-        return name
-    if policy == "all":
-        return name.partition(".")[0]
-    suffixes = _SELECTED_SUFFIXES[:-1] if keep_unique else _SELECTED_SUFFIXES
-    return without_suffixes(name, suffixes)
+    return without_suffixes(name, _SELECTED_SUFFIXES) if "." in name else name
 
 
 def without_suffixes(name: str, suffixes: Sequence[str]) -> str:

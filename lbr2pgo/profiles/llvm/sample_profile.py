@@ -66,13 +66,13 @@ class FunctionSamples:
         """Add to a location's count."""
         self.body[location] = add_saturating(self.body.get(location, 0), count, weight)
 
-    def add_call(self, location: Location, target: Name, count: int, weight: int = 1) -> None:
+    def add_call(self, location: Location, target: Name, count: int) -> None:
         """Add calls of a function that is not inlined there."""
-        _add(self.call_targets, location, target, count, weight)
+        _add(self.call_targets, location, target, count)
 
-    def add_vtable(self, location: Location, vtable: Name, count: int, weight: int = 1) -> None:
+    def add_vtable(self, location: Location, vtable: Name, count: int) -> None:
         """Add calls through a virtual table."""
-        _add(self.vtables, location, vtable, count, weight)
+        _add(self.vtables, location, vtable, count)
 
     def callee(self, location: Location, name: Name) -> FunctionSamples:
         """The inlined copy of a function at a location, made if it is not there."""
@@ -127,7 +127,7 @@ class FunctionSamples:
 
 
 def _add(
-    counts: dict[Location, Counts], location: Location, name: Name, count: int, weight: int
+    counts: dict[Location, Counts], location: Location, name: Name, count: int, weight: int = 1
 ) -> None:
     there = counts.setdefault(location, {})
     there[name] = add_saturating(there.get(name, 0), count, weight)

@@ -12,28 +12,25 @@ from lbr2pgo.profiles.llvm.sample_names import (
 
 
 @pytest.mark.parametrize(
-    ("name", "kept", "dropped"),
+    ("name", "kept"),
     [
-        ("f", "f", "f"),
-        ("f.llvm.123", "f", "f"),
-        ("f.part.0", "f", "f"),
-        ("f.part.0.llvm.1", "f", "f"),
-        ("f.llvm.1.part.0", "f.llvm.1", "f.llvm.1"),
-        ("f.__uniq.12", "f.__uniq.12", "f"),
-        ("f.__uniq.12.llvm.3", "f.__uniq.12", "f"),
-        ("f.__uniq.12.part.0", "f.__uniq.12", "f"),
-        ("f.cold", "f.cold", "f.cold"),
-        ("f.isra.0", "f.isra.0", "f.isra.0"),
-        ("f.llvm.1.cold", "f.llvm.1.cold", "f.llvm.1.cold"),
-        ("f.constprop.0.part.1", "f.constprop.0", "f.constprop.0"),
-        (".llvm.1", "", ""),
+        ("f", "f"),
+        ("f.llvm.123", "f"),
+        ("f.part.0", "f"),
+        ("f.part.0.llvm.1", "f"),
+        ("f.llvm.1.part.0", "f.llvm.1"),
+        ("f.__uniq.12", "f.__uniq.12"),
+        ("f.__uniq.12.llvm.3", "f.__uniq.12"),
+        ("f.__uniq.12.part.0", "f.__uniq.12"),
+        ("f.cold", "f.cold"),
+        ("f.isra.0", "f.isra.0"),
+        ("f.llvm.1.cold", "f.llvm.1.cold"),
+        ("f.constprop.0.part.1", "f.constprop.0"),
+        (".llvm.1", ""),
     ],
 )
-def test_selected_suffixes(name, kept, dropped):
+def test_selected_suffixes(name, kept):
     assert canonical_name(name) == kept
-    assert canonical_name(name, keep_unique=False) == dropped
-    assert canonical_name(name, "none") == name
-    assert canonical_name(name, "all") == name.split(".")[0]
 
 
 def test_guid_is_llvms():
