@@ -18,7 +18,7 @@ from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct, place_of
 from lbr2pgo.support.sums import sums_at
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import same_length, seal, table
 
 NEEDS = (CYCLES, DUPLICATES, CALL_SITES)
 MEASURES = ("instructions", "branches", "mispredictions", "cycles")
@@ -64,7 +64,7 @@ class CallSamples:
         return len(self.count)
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class CodeProfile:
     """Instructions that ran, or called, by address; columns of equal length n."""
 
@@ -85,12 +85,6 @@ class CodeProfile:
     """What is not the program's, by the slot of its addresses."""
     calls: CallSamples | None
     """None where no call stacks were recorded."""
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(
-            self, "address", "instructions", "branches", "mispredictions", "cycles", "stack"
-        )
 
     def __len__(self) -> int:
         return len(self.address)

@@ -29,7 +29,7 @@ from lbr2pgo.support.addresses import runtime_addresses
 from lbr2pgo.support.arrays import F64, I64, U8, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct, place_of
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import end_to_end, table
 
 SHORTEST = 4
 """Entries of stacks that are looked at: shorter ones have hardly anything between their ends."""
@@ -49,7 +49,7 @@ _OUTSIDE = np.uint64(np.iinfo(np.uint64).max)
 """In place of branches outside the image: their stacks have one weight."""
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class Ends:
     """Which branches stand where in stacks, and in how many (k,) of them; by placed address."""
 
@@ -59,10 +59,6 @@ class Ends:
     """Before the oldest one."""
     oldest: U64
     weight: U64
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +105,8 @@ def _branches(address: U64, spaces: I64, mapping: AddressSpaces) -> U64:
 
 def correction(parts: Iterator[Ends]) -> Correction:
     """What to do, by all stacks of a recording."""
-    found = list(parts)
-    names = ("newest", "second", "inner", "oldest", "weight")
-    none = np.zeros(0, np.uint64)
-    newest, second, inner, oldest, count = (
-        np.concatenate([none, *(getattr(part, name) for part in found)]) for name in names
-    )
+    columns = ("newest", "second", "inner", "oldest", "weight")
+    newest, second, inner, oldest, count = end_to_end(parts, *columns)
     weight = count.astype(np.float64)
     branch = distinct(np.concatenate([newest, second, inner, oldest]))
     first, begin, end, last = (place_of(each, branch) for each in (newest, second, inner, oldest))

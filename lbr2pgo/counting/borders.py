@@ -14,11 +14,10 @@ from lbr2pgo.counting.mapped_files import UNKNOWN
 from lbr2pgo.model.branch_counts import FROM, TO, Branches, sum_by
 from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses
 from lbr2pgo.support.arrays import I64, U8, U64
-from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import end_to_end, table
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class Borders:
     """Columns of equal length n, unique by the first three."""
 
@@ -33,10 +32,6 @@ class Borders:
     prediction_unknown: U64
     files: tuple[str, ...] = (UNKNOWN,)
     """The first one stands for none that is known."""
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self, "address", "known", "file", "count", "mispredicted", "prediction_unknown")
 
     def __len__(self) -> int:
         return len(self.address)
@@ -64,10 +59,7 @@ def merge(parts: Sequence[Borders]) -> Borders:
         for part in parts
     ]
     names = ("address", "known", "count", "mispredicted", "prediction_unknown")
-    none = np.zeros(0, np.uint64)
-    address, known, *values = (
-        np.concatenate([none, *(getattr(part, name) for part in parts)]) for name in names
-    )
+    address, known, *values = end_to_end(parts, *names)
     file_of = np.concatenate([np.zeros(0, np.int64), *file])
     return borders_of(
         placed_addresses(address), known.astype(np.uint8), file_of, values, (*numbers,)

@@ -30,7 +30,7 @@ from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.counted import counted
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.intervals import numbers_in
-from lbr2pgo.support.tables import same_length, seal, taken
+from lbr2pgo.support.tables import table, taken
 
 _PAGE_BITS, _PAGE_MASK = np.uint64(12), np.uint64(0xFFF)
 _MOST_PLACES = 32
@@ -44,7 +44,7 @@ _REACH = np.uint64(15)
 """A compare and the branch behind it may be recorded as one, at the compare: `replay.fusion`."""
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class CodeBranches:
     """The branch instructions of a program, ordered by address."""
 
@@ -52,10 +52,6 @@ class CodeBranches:
     target: ImageAddresses
     """Of direct branches."""
     has_target: Bools
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
     def own(self, from_: PlacedAddresses, to: PlacedAddresses) -> Bools:
         """Whether recorded branches, by placed addresses (n,), are the program's."""
@@ -94,17 +90,13 @@ class Load:
     fit: Fit
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class EdgesSeen:
     """Distinct branches, by run-time addresses (n,), and how often each was recorded."""
 
     from_: RuntimeAddresses
     to: RuntimeAddresses
     count: I64
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
     def take(self, rows: Bools) -> EdgesSeen:
         """Some of them."""

@@ -23,9 +23,8 @@ from lbr2pgo.support.addresses import (
     runtime_addresses,
 )
 from lbr2pgo.support.arrays import I64, U64, Bools
-from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.intervals import numbers_in
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import table
 
 _INSIDE = -1
 
@@ -33,7 +32,7 @@ Frame = tuple[int, int]
 """A placed address and _INSIDE, or 0 and the number of another file (`Pass.outside`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class CallSites:
     """Distinct call stacks and how many samples had each, in a stable order."""
 
@@ -44,10 +43,6 @@ class CallSites:
     """(f,): of different frames: the interrupted instruction, the last byte of a caller's call."""
     file: I64
     """(f,): the other file that the frame is in (`Pass.outside`); below 0: none."""
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self, "address", "file")
 
     @property
     def is_inside(self) -> Bools:

@@ -41,11 +41,10 @@ from lbr2pgo.support.addresses import (
     runtime_addresses,
 )
 from lbr2pgo.support.arrays import I64, U64
-from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.tables import same_length, seal, taken
+from lbr2pgo.support.tables import table, taken
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class CycleCounts:
     """Columns of equal length, in placed addresses; rows unique by the first three and sorted."""
 
@@ -60,10 +59,6 @@ class CycleCounts:
     """How often the branch that led to the start, one in between or the one at the end was."""
     prediction_unknown: U64
     """How often none was, as far as is known, and of some it is not."""
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
     def __len__(self) -> int:
         return len(self.start)

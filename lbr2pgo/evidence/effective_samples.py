@@ -18,11 +18,10 @@ from lbr2pgo.evidence.sample_runs import next_marked
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.support.arrays import F64, I64
-from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.tables import same_length, seal, taken
+from lbr2pgo.support.tables import table, taken
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class Spread:
     """For each instruction of a flow, what part of its observations counts in full: (0, 1].
 
@@ -33,10 +32,6 @@ class Spread:
     """Of conditional branches, taken or not."""
     miss: F64
     """Of branches, mispredicted or not."""
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
     def of_instructions(self, rows: I64) -> Spread:
         """See `ByInstruction`."""

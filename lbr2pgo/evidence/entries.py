@@ -46,8 +46,7 @@ from lbr2pgo.support.addresses import (
     runtime_addresses,
 )
 from lbr2pgo.support.arrays import I64, U64
-from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import end_to_end, table
 
 _CYCLES = (
     CYCLES_MASK << CYCLES_SHIFT
@@ -57,7 +56,7 @@ _KEPT = np.uint64(MISPREDICTED | PREDICTED | IN_TRANSACTION | ABORT | _CYCLES)
 """Bits of flags that tell entries apart here."""
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class EntryCounts:
     """Entries with an end in the image; columns of equal length, unique by the first five."""
 
@@ -71,10 +70,6 @@ class EntryCounts:
     """As in `BranchStacks`, without type and privilege."""
     count: U64
 
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
-
     def __len__(self) -> int:
         return len(self.count)
 
@@ -84,11 +79,8 @@ _COLUMNS = tuple(column.name for column in fields(EntryCounts))
 
 def merge(parts: Sequence[EntryCounts]) -> EntryCounts:
     """Add up, in any order."""
-    columns = [
-        np.concatenate([np.empty(0, np.uint64), *(getattr(part, name) for part in parts)])
-        for name in _COLUMNS
-    ]
-    return _summed(columns[:-1], columns[-1])
+    *keys, count = end_to_end(parts, *_COLUMNS)
+    return _summed(keys, count)
 
 
 def _summed(keys: Sequence[U64], count: U64) -> EntryCounts:

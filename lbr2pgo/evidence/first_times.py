@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lbr2pgo.counting.address_spaces import rows_by
@@ -11,22 +9,18 @@ from lbr2pgo.evidence.collector import Finding, Pass, Samples
 from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.support.addresses import PlacedAddresses, RuntimeAddresses, placed_addresses
 from lbr2pgo.support.arrays import U64
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import table
 
 _NEVER = np.uint64(np.iinfo(np.uint64).max)
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class FirstTimes:
     """Ends of branches and when each was first in a sample; (n,) each, ascending by address."""
 
     address: PlacedAddresses
     time: U64
     """Nanoseconds."""
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
 
 class FirstTimeCollector:

@@ -24,24 +24,19 @@ from lbr2pgo.model.branch_stacks import (
 from lbr2pgo.sources.base import EventInfo
 from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses, runtime_addresses
 from lbr2pgo.support.arrays import U64, Bools
-from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import end_to_end, table
 
 _MOST_ENTRIES = 2
 """The branch, and with FEAT_SPE_PBT where the branch before it went to."""
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class SingleBranches:
     """Columns of equal length, in placed addresses, ascending."""
 
     address: PlacedAddresses
     taken: U64
     not_taken: U64
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
     def __len__(self) -> int:
         return len(self.address)
@@ -94,18 +89,14 @@ def _are_branches(flags: U64) -> Bools:
     return found
 
 
-def _summed(address: PlacedAddresses, taken: U64, not_taken: U64) -> SingleBranches:
+def _summed(address: U64 | PlacedAddresses, taken: U64, not_taken: U64) -> SingleBranches:
     (unique,), (taken, not_taken) = sum_by((address,), (taken, not_taken))
     return SingleBranches(placed_addresses(unique), taken, not_taken)
 
 
 def merge(parts: Sequence[SingleBranches]) -> SingleBranches:
     """Add up what several readings of one program saw, in any order."""
-    columns = [
-        np.concatenate([np.empty(0, np.uint64), *(getattr(part, name) for part in parts)])
-        for name in ("address", "taken", "not_taken")
-    ]
-    return _summed(*columns)
+    return _summed(*end_to_end(parts, "address", "taken", "not_taken"))
 
 
 SINGLE_BRANCHES = Finding(

@@ -16,11 +16,10 @@ from lbr2pgo.evidence.collector import Finding, Samples
 from lbr2pgo.model.branch_counts import sum_by
 from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses, runtime_addresses
 from lbr2pgo.support.arrays import I64, U64
-from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import end_to_end, table
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class StackEnds:
     """Branches by placed address, ascending; columns of equal length."""
 
@@ -29,10 +28,6 @@ class StackEnds:
     """How many stacks begin with it."""
     oldest: U64
     """How many stacks end with it."""
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
     def __len__(self) -> int:
         return len(self.address)
@@ -73,11 +68,7 @@ class StackEndCollector:
 
 def merge(parts: Sequence[StackEnds]) -> StackEnds:
     """Add up what several readings of one program saw, in any order."""
-    columns = [
-        np.concatenate([np.empty(0, np.uint64), *(getattr(part, name) for part in parts)])
-        for name in ("address", "newest", "oldest")
-    ]
-    return _summed(*columns)
+    return _summed(*end_to_end(parts, "address", "newest", "oldest"))
 
 
 def _summed(address: U64, newest: U64, oldest: U64) -> StackEnds:

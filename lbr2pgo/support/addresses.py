@@ -19,9 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lbr2pgo.support.arrays import I64, U64, Bools
-from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.intervals import interval_of
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import table
 
 if TYPE_CHECKING:
 
@@ -144,7 +143,7 @@ def are_of_kernel(addresses: U64 | ImageAddresses | RuntimeAddresses) -> Bools:
     return upper
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class ByteRanges:
     """Half-open ranges of an image's bytes; columns of equal length.
 
@@ -155,10 +154,6 @@ class ByteRanges:
     start: PlacedAddresses
     end: PlacedAddresses
     """First address behind each."""
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[int, int]]) -> ByteRanges:

@@ -6,6 +6,7 @@ is wrong, and in which row.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import field, fields, replace
 from functools import cache
 from typing import Any, TypeVar, dataclass_transform
@@ -13,7 +14,7 @@ from typing import Any, TypeVar, dataclass_transform
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo.support.arrays import I64, Bools
+from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 
 TableT = TypeVar("TableT")
@@ -100,6 +101,12 @@ def taken(table: TableT, rows: I64 | Bools, *names: str) -> TableT:
     }
     kept = {name: column[rows] for name, column in columns.items()}
     return replace(table, **kept)  # type: ignore[type-var]
+
+
+def end_to_end(parts: Iterable[Any], *names: str) -> list[U64]:
+    """Columns of 64 bits of several tables, the rows of each behind those of the one before."""
+    every, none = list(parts), np.zeros(0, np.uint64)
+    return [np.concatenate([none, *(getattr(part, name) for part in every)]) for name in names]
 
 
 def is_ascending(*columns: npt.NDArray[Any]) -> bool:

@@ -6,8 +6,6 @@ Data-Center Applications", CGO 2017.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lbr2pgo.model.branch_counts import TO
@@ -15,7 +13,7 @@ from lbr2pgo.program.code.regions import Functions
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.arrays import F64, I64, U64, Bools
 from lbr2pgo.support.sums import add_at, multiplied, sums_of_pairs
-from lbr2pgo.support.tables import same_length, seal, table
+from lbr2pgo.support.tables import table
 
 _LARGEST = 1 << 20
 """Bytes of a cluster: half a large page, as in the paper."""
@@ -95,7 +93,7 @@ class _Clusters:
         return np.array([member for i in kept for member in self._members[i]], np.int64)
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class FunctionFlow:
     """Functions that ran, ordered by address, with those that they were split into; (f,) each."""
 
@@ -106,10 +104,6 @@ class FunctionFlow:
     """Bytes that ran, as often as they did."""
     calls: FunctionCalls
     """By places in these columns."""
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self, "function", "size", "weight")
 
 
 def function_flow(flow: Flow, functions: Functions) -> FunctionFlow:

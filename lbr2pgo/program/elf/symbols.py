@@ -24,7 +24,7 @@ from lbr2pgo.support.arrays import I32, I64, U8, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.intervals import last_at_or_below
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import table
 
 # System V gABI, "Symbol Table"
 STB_LOCAL, STB_GLOBAL, STB_WEAK, STB_GNU_UNIQUE = 0, 1, 2, 10
@@ -44,7 +44,7 @@ _MINI_DEBUG_INFO_LIMIT = 1 << 28
 """Bytes that a .gnu_debugdata may unpack to; real ones stay below a few million."""
 
 
-@dataclass(frozen=True)
+@table
 class Symbols:
     """Defined symbols, ordered by start and then as in the table; arrays of n rows.
 
@@ -67,10 +67,6 @@ class Symbols:
     """Where the symbols were found."""
     health: Mapping[str, int] = field(default_factory=dict)
     """What the table got wrong: a reason in words, and how many."""
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
     def __len__(self) -> int:
         return len(self.start)
@@ -297,10 +293,10 @@ def _is_defined(rows: npt.NDArray[np.void], kind: U8) -> Bools:
 def _name_offsets(tables: list[_Table]) -> tuple[I64, int]:
     """Offsets in the joined string tables, -1 for those outside, and how many these are."""
     offsets, base = [np.empty(0, np.int64)], 0
-    for table in tables:
-        own = offsets_inside(table.rows["name"].astype(np.int64), table.strings)
+    for each in tables:
+        own = offsets_inside(each.rows["name"].astype(np.int64), each.strings)
         offsets.append(np.where(own < 0, own, own + base))
-        base += len(table.strings) + 1
+        base += len(each.strings) + 1
     joined = np.concatenate(offsets)
     return joined, int((joined < 0).sum())
 

@@ -9,8 +9,6 @@ calls don't return, and nothing is taken.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lbr2pgo.native.row_ids import RowIds
@@ -18,13 +16,13 @@ from lbr2pgo.program.code.code_graph import CodeGraph
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.replay.inference.graph_weights import UNKNOWN, GraphFlow, Weights, variances
 from lbr2pgo.support.arrays import F64, I64, Bools
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import table
 
 _CONTRADICTS = 3.0
 """Standard deviations between what the callers and what the function itself says."""
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class BlockCalls:
     """Direct calls (k,), and jumps to other functions, of the functions of a graph."""
 
@@ -33,10 +31,6 @@ class BlockCalls:
     entry: I64
     """Node that is called."""
     is_jump: Bools
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
     @classmethod
     def of(cls, graph: CodeGraph, code: InstructionTable) -> BlockCalls:
@@ -53,7 +47,7 @@ class BlockCalls:
         return cls(node_of[rows], entry, jumps[rows])
 
 
-@dataclass(frozen=True, slots=True)
+@table
 class CallEvidence:
     """Counts (n,) of nodes and of entries, `UNKNOWN` for some, and how sure they are."""
 
@@ -61,10 +55,6 @@ class CallEvidence:
     node_deviation: F64
     entered: I64
     entered_deviation: F64
-
-    def __post_init__(self) -> None:
-        seal(self)
-        same_length(self)
 
 
 def own_evidence(weights: Weights, node: I64) -> CallEvidence:
