@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
+from stat import S_ISREG
 
 from lbr2pgo import __version__
 from lbr2pgo.counting.count import CountingOptions
@@ -101,6 +102,8 @@ def saved_counts(plan: CountingPlan, content: str) -> Path:
 def _content(path: Path, plan: CountingPlan) -> str:
     known = sha256(repr((__version__, plan)).encode())
     for each in files_of(path):
+        if not S_ISREG(each.stat().st_mode):  # a pipe or a device among them would never end
+            raise InputError("is no regular file", where=str(each))
         with each.open("rb") as stream:
             while block := stream.read(_BLOCK):
                 known.update(block)

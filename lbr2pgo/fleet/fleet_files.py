@@ -73,7 +73,11 @@ def _below(folder: str) -> Iterator[FleetFile]:
 
 
 def _local(path: str) -> FleetFile:
-    return FleetFile(path, int(os.stat(path).st_mtime))
+    """What can't be looked at is told when it is counted, as one file of many."""
+    try:
+        return FleetFile(path, int(os.stat(path).st_mtime))
+    except OSError:
+        return FleetFile(path, 0)
 
 
 def _opened(url: str) -> tuple[Any, str]:

@@ -118,7 +118,7 @@ def _unknown(head: bytes, where: str) -> InputError:
 
 def _head(path: Path) -> bytes:
     if path.is_dir():
-        if not (path / HEAD).exists():
+        if not (path / HEAD).is_file():
             raise InputError(
                 "is a directory, and none that perf record --threads wrote",
                 where=str(path),

@@ -35,11 +35,17 @@ def read_regular(path: Path, most: int, owners: Collection[int] = ()) -> bytes:
             raise UnfitFileError("is no regular file")
         if owners and found.st_uid not in owners:
             raise UnfitFileError("belongs to another user")
+        if found.st_size > most:
+            raise _too_large(most)
         content = bytearray()  # it may grow, or tell no size
         while piece := os.read(file, min(most + 1 - len(content), _PIECE)):
             content += piece
     finally:
         os.close(file)
     if len(content) > most:
-        raise UnfitFileError(f"is larger than {most >> 20} MB")
+        raise _too_large(most)
     return bytes(content)
+
+
+def _too_large(most: int) -> UnfitFileError:
+    return UnfitFileError(f"is larger than {most >> 20} MB")

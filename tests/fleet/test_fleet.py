@@ -241,6 +241,26 @@ def test_a_directory_of_threads_is_one_recording(bucket: Path, tmp_path: Path) -
     assert [each.file.name for each in done.unreadable] == [str(folder / "notes.txt")]
 
 
+def test_what_is_no_file_is_listed_and_not_waited_for(bucket: Path, tmp_path: Path) -> None:
+    expected = len(run_fleet(options(tmp_path, bucket, name="before"), Threads()).counted)
+    os.mkfifo(bucket / "pipe")
+    (bucket / "endless").symlink_to("/dev/zero")
+    (bucket / "gone").symlink_to(tmp_path / "nowhere")
+    threads = bucket / "threads"
+    threads.mkdir()
+    (threads / "data").write_bytes(b"")
+    os.mkfifo(threads / "data.0")
+    done = run_fleet(options(tmp_path, bucket), Threads())
+    assert len(done.counted) == expected
+    told = {Path(each.file.name).name: each.problem for each in done.unreadable}
+    assert told == {
+        "pipe": "is no regular file",
+        "endless": "is no regular file",
+        "gone": f"[Errno 2] No such file or directory: '{bucket / 'gone'}'",
+        "threads": f"{threads / 'data.0'}: is no regular file",
+    }
+
+
 def test_what_makes_no_sense_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not there"):
         fleet_files([str(tmp_path / "missing")])

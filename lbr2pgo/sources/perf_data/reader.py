@@ -213,15 +213,15 @@ class _Features:
 
 def _open(path: Path) -> BinaryIO:
     try:
-        file = path.open("rb")
+        is_regular = stat.S_ISREG(path.stat().st_mode)  # opening a pipe would wait for its writer
+        file = path.open("rb") if is_regular else None
     except OSError as error:
         raise InputError(
             f"can't be read: {error.strerror}",
             where=str(path),
             cure="Name a perf.data file that you may read.",
         ) from error
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
+    if file is None:
         raise InputError(
             "not a regular file, and perf.data is read more than once",
             where=str(path),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from builders.perf_readings import STACK, Row, Write, chains, ips_of, numbered, 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lbr2pgo.sources import open_source
 from lbr2pgo.sources.base import Addresses, Sniff, StackSource
 from lbr2pgo.sources.perf_data import reader as perf_data
 from lbr2pgo.sources.perf_data.reader import PerfData
@@ -153,6 +155,15 @@ def test_a_directory_holds_further_files_of_records(tmp_path: Path) -> None:
         packed = build.Packer().pack(record) if i % 2 else record
         (tmp_path / f"data.{i}").write_bytes(packed)
     assert ips_of(PerfData(tmp_path)) == ips
+
+
+@pytest.mark.parametrize("name", ["data", "data.0"])
+def test_a_pipe_in_a_directory_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    (tmp_path / "data").write_bytes(build.file_form([Event()], b""))
+    (tmp_path / name).unlink(missing_ok=True)
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(InputError, match=r"not a regular file|none that perf record"):
+        list(open_source(tmp_path).space_events())
 
 
 @pytest.mark.parametrize("count", [3, 2**20, 2**61 + 1, 2**64 - 1])
