@@ -62,6 +62,9 @@ def show_briefly(report: Report, console: Console | None = None) -> None:
     console = console or make_console()
     tables = {table.name: table for table in _told_tables(report) if table.rows}
     chosen = [tables[name] for name in report.first if name in tables]
+    if not chosen:  # notes tell why
+        show(report, console)
+        return
     with console.capture() as head:
         _head(report, console)
         _sentences(report, console)
