@@ -84,7 +84,7 @@ class Staleness:
         """Whose profile it is if it does not belong to the program, by the shares allowed."""
         if self.functions > most_missing:
             return Misfit.PROGRAM
-        if self.is_foreign and self.share > MOST_STALE:
+        if self.is_foreign and self.lost > MOST_STALE:
             return Misfit.ARCHITECTURE
         return Misfit.BUILD if self.share > most_stale else None
 
@@ -96,6 +96,8 @@ class Staleness:
             names = ", ".join(map(demangled, self.missing))
             share = f"{self.functions:.0%} of its counts are in functions"
             return f"{share} that {program} lacks ({names})"
+        if misfit is Misfit.ARCHITECTURE:
+            return f"its places are not where instructions of {program} begin"
         return f"{program} has no place for {self.share:.2%} of its counts"
 
     def refuse(

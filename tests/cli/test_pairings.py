@@ -114,13 +114,10 @@ SAYS = {
 def expected(form: str, stranger: str) -> str | None:
     """What is said; None where such a profile serves.
 
-    Lines and probes are those of the source, whatever machine it is compiled for; numbers of blocks
-    are those of a compiler that did the same with it. BOLT's YAML has numbers of blocks too, which
-    fit no other build.
+    Lines and probes are those of the source, whatever machine it is compiled for; numbers of
+    blocks, of Propeller's clusters and BOLT's YAML, are those of one build.
     """
-    if stranger == "architecture" and form not in FOR_BOLT:
-        return None
-    if stranger == "build" and form.startswith("propeller"):
+    if stranger == "architecture" and form not in (*FOR_BOLT, "propeller", "propeller0"):
         return None
     if stranger == "architecture" and form not in BY_OFFSET:
         return SAYS["build"]

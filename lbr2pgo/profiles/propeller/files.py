@@ -6,6 +6,7 @@ Version 1 of the clusters::
     # a comment
     m file.c                  of this source file only: other functions share the names
     f name alias              a function, by all its names
+    # 7 blocks                a comment for us: how many it has in the recorded build
     c 0 2 4                   blocks that stand together, by their numbers; the first is the entry
     g 0:9,2:8,3:1 2:8,4:8     how often blocks ran, and led to others (LLVM 22 on)
     h 0:9f3c 2:77e1           hashes of blocks (LLVM 22 on)
@@ -47,6 +48,8 @@ class Cluster:
     """The source file, where functions of other ones share its names."""
     counted: tuple[str, ...] = ()
     """Lines that say more of the blocks, for version 1."""
+    total: int | None = None
+    """How many blocks the function has, hot or not."""
 
 
 def clusters(
@@ -56,13 +59,14 @@ def clusters(
 
     With lines of how often blocks ran, where they led and their hashes, if `counted` is given.
     """
-    found = []
+    found, total = [], np.bincount(blocks.function)
     for i, own in enumerate(names):
         if own.names:
             rows = layout.blocks[layout.offsets[i] : layout.offsets[i + 1]]
             numbers = tuple(blocks.identity[rows].tolist())
             lines = _counted(rows, blocks, counted) if counted else ()
-            found.append(Cluster(own.names, numbers, bool(layout.has_cold[i]), own.module, lines))
+            has_cold, of_all = bool(layout.has_cold[i]), int(total[layout.function[i]])
+            found.append(Cluster(own.names, numbers, has_cold, own.module, lines, of_all))
     return found
 
 
@@ -96,6 +100,7 @@ def _version_1(found: Iterable[Cluster]) -> Iterator[str]:
         if each.module:
             yield f"m {each.module}"
         yield f"f {' '.join(each.names)}"
+        yield from _total(each)
         yield f"c {' '.join(map(str, each.blocks))}"
         yield from each.counted
 
@@ -104,7 +109,12 @@ def _version_0(found: Iterable[Cluster]) -> Iterator[str]:
     for each in found:
         module = each.module and f" M={each.module}"
         yield f"!{'/'.join(each.names)}{module}"
+        yield from _total(each)
         yield f"!!{' '.join(map(str, each.blocks))}"
+
+
+def _total(cluster: Cluster) -> tuple[str, ...]:
+    return () if cluster.total is None else (f"# {cluster.total} blocks",)
 
 
 def write_order(found: Sequence[Cluster], path: Path) -> None:

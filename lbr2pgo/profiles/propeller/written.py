@@ -16,6 +16,7 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.support.errors import InputError, readable
 
 _HEAD = re.compile(rb"(?:v1\n)|(?:#[^\n]*\n)*![^!\s]")
+_TOTAL = re.compile(r"# ([0-9]{1,9}) blocks")
 _CLONE = re.compile(r"[0-9]{1,19}(?:\.[0-9]{1,19})?")
 
 
@@ -27,6 +28,8 @@ class Laid:
     blocks: tuple[int, ...]
     lines: tuple[str, ...]
     """As they stand there."""
+    total: int | None = None
+    """How many blocks the function had, if that is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,34 +56,39 @@ def _functions(lines: list[str], where: str) -> Iterator[Laid]:
     names: list[str] = []
     blocks: list[int] = []
     own: list[str] = []
+    total: int | None = None
     for number, line in enumerate(lines, 1):
-        kind, rest = _kind(line, is_newer=is_newer)
+        place = f"{where}:{number}"
+        kind, rest = _kind(line, place, is_newer=is_newer)
         if kind in "mf" and names:
-            yield Laid(tuple(names), tuple(blocks), tuple(own))
-            names, blocks, own = [], [], []
+            yield Laid(tuple(names), tuple(blocks), tuple(own), total)
+            names, blocks, own, total = [], [], [], None
         if kind == "f":
             names = rest
         elif kind == "c":
-            blocks += _numbers(rest, f"{where}:{number}")
-        elif kind == "?":
-            _refuse("no line of Propeller's clusters", f"{where}:{number}")
-        if kind != " ":
+            blocks += _numbers(rest, place)
+        elif kind == "#":
+            total = int(rest[0])
+        if kind not in " #":
             own.append(line)
     if names:
-        yield Laid(tuple(names), tuple(blocks), tuple(own))
+        yield Laid(tuple(names), tuple(blocks), tuple(own), total)
 
 
-def _kind(line: str, *, is_newer: bool) -> tuple[str, list[str]]:
-    """What a line is in version 1's letters, `?` if it is nothing known, and its words."""
+def _kind(line: str, where: str, *, is_newer: bool) -> tuple[str, list[str]]:
+    """What a line is in version 1's letters, and its words; `#` is how many blocks there were."""
+    if said := _TOTAL.fullmatch(line):
+        return "#", [said[1]]
     if not line or line[0] in "#@" or line == "v1":
         return " ", []
-    if is_newer:
-        words = line[1:].split()
-        return (line[0] if line[0] in "mfcpghti" else "?"), words
-    if line.startswith("!!"):
+    if is_newer and line[0] in "mfcpghti":
+        return line[0], line[1:].split()
+    if not is_newer and line.startswith("!!"):
         return "c", line[2:].split()
     names = line[1:].split(" ")[0].split("/")
-    return ("f", names) if line[0] == "!" and names[0] else ("?", [])
+    if is_newer or line[0] != "!" or not names[0]:
+        _refuse("no line of Propeller's clusters", where)
+    return "f", names
 
 
 def _numbers(words: list[str], where: str) -> Iterator[int]:
@@ -99,20 +107,25 @@ def _refuse(what: str, where: str) -> NoReturn:
 def of_clusters(clusters: Iterable[Laid], program: Program) -> Staleness:
     """Of Propeller's clusters: blocks that the map of a program lacks, each counting once.
 
-    Raises InputError where the program has no map.
+    Where the file says how many blocks a function had, and it has others now, its numbers mean
+    other blocks, if any. Raises InputError where the program has no map.
     """
     blocks = open_block_map(program.image)
-    known: dict[str, set[int]] = {}
-    names = program.symbols.functions_at(blocks.entry.tolist())
+    numbers: list[set[int]] = [set() for _ in blocks.entry]
     for function, block in zip(blocks.function.tolist(), blocks.identity.tolist(), strict=True):
-        for name in names.get(int(blocks.entry[function]), ()):
-            known.setdefault(name, set()).add(block)
+        numbers[function].add(block)
+    names = program.symbols.functions_at(blocks.entry.tolist())
+    known: dict[str, list[set[int]]] = {}
+    for entry, own in zip(blocks.entry.tolist(), numbers, strict=True):
+        for name in names.get(entry, ()):
+            known.setdefault(name, []).append(own)
     total = placed = 0
     missing: dict[str, int] = {}
     for each in clusters:
-        there = [known[name] for name in each.names if name in known]
+        there = [own for name in each.names for own in known.get(name, ())]
+        alike = [own for own in there if each.total in {None, len(own)}]
         total += len(each.blocks)
-        placed += max((len(own.intersection(each.blocks)) for own in there), default=0)
+        placed += max((len(own.intersection(each.blocks)) for own in alike), default=0)
         if not there:
             missing[each.names[0]] = missing.get(each.names[0], 0) + len(each.blocks)
     return staleness(total, placed, missing)

@@ -36,8 +36,8 @@ def test_two_functions_of_one_name_are_told_apart_by_their_files(
     outputs = ("--propeller-cc", cc, "--propeller-ld", ld)
     run(*lbr2pgo("convert", recording, "--binary", program, *outputs))
     text = cc.read_text()
-    assert "m a.c\nf step\nc 0 2\n" in text
-    assert "m b.c\nf step\nc " in text
+    assert "m a.c\nf step\n# 3 blocks\nc 0 2\n" in text
+    assert "m b.c\nf step\n# 3 blocks\nc " in text
     use = (f"-fbasic-block-sections=list={cc}", f"-Wl,--symbol-ordering-file={ld}")
     laid = tmp_path / "laid"
     run(tool("clang-22"), *FLAGS, *use, "-Werror", *files, "-o", laid, cwd=tmp_path)

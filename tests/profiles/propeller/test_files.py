@@ -104,8 +104,8 @@ def test_clang_takes_counts_and_hashes_of_blocks(
     loose = sum(map(len, PerfData(recorded.with_suffix(".data")).batches()))
     hottest = 0
     for function in (tmp_path / "cc").read_text().split("\nf ")[1:]:
-        _, order, graph, *_ = function.splitlines()
-        assert (order[:2], graph[:2]) == ("c ", "g ")
+        _, of_all, order, graph, *_ = function.splitlines()
+        assert (of_all[:2], order[:2], graph[:2]) == ("# ", "c ", "g ")
         nodes = [node.split(",") for node in graph[2:].split()]
         assert [node[0].split(":")[0] for node in nodes] == order[2:].split()
         for total, *led in nodes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from builders.fixtures import Compiled
 from builders.outputs import held
@@ -11,11 +12,12 @@ from builders.outputs import held
 from lbr2pgo.profiles.propeller.files import Cluster, write_clusters
 from lbr2pgo.profiles.propeller.written import Clusters, of_clusters, read
 from lbr2pgo.profiles.registry import reader_of
+from lbr2pgo.program.block_map import open_block_map
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.errors import InputError
 
 FOUND = (
-    Cluster(("f", "alias"), (0, 2, 1), True, "a.c", ("g 0:9,2:8", "h 0:9f")),
+    Cluster(("f", "alias"), (0, 2, 1), True, "a.c", ("g 0:9,2:8", "h 0:9f"), 7),
     Cluster(("main",), (0,), False),
 )
 
@@ -26,8 +28,8 @@ def test_what_is_written_is_read(tmp_path: Path, version: int) -> None:
     write_clusters(FOUND, path, version, ["of the build 12"])
     written = held(path)
     assert isinstance(written, Clusters)
-    found = [(each.names, each.blocks) for each in written.functions]
-    assert found == [(each.names, each.blocks) for each in FOUND]
+    found = [(each.names, each.blocks, each.total) for each in written.functions]
+    assert found == [(each.names, each.blocks, each.total) for each in FOUND]
     reader = reader_of(path)
     assert reader is not None
     lines = [line for line in path.read_text().splitlines() if line[0] not in "#v"]
@@ -78,3 +80,19 @@ def test_blocks_and_functions_that_a_program_lacks_are_stale(
     (tmp_path / "cc").write_text("v1\nf main\nc 0 99\nf gone\nc 0 1\n")
     found = of_clusters(read(tmp_path / "cc").functions, program)
     assert (found.share, found.functions, found.missing) == (0.75, 0.5, ("gone",))
+
+
+def test_numbers_of_blocks_mean_nothing_in_a_function_that_has_others_now(
+    tmp_path: Path, compiled: Compiled
+) -> None:
+    source = "int f(int n) { return n % 3 ? n : 7; } int main(int n, char **v) { return f(n); }"
+    flags = ("-O1", "-fbasic-block-address-map", "-fuse-ld=lld", "-fno-inline")
+    changed = source.replace("return n %", "while (n > 9) n /= f(2); return n %")
+    before, after = (Program.open(compiled("clang-22", each, *flags)) for each in (source, changed))
+    sizes = np.bincount(open_block_map(before.image).function).tolist()
+    assert 1 in sizes  # main
+    most = max(sizes)
+    (tmp_path / "cc").write_text(f"v1\nf f\n# {most} blocks\nc 0\nf main\n# 1 blocks\nc 0\n")
+    found = read(tmp_path / "cc").functions
+    assert of_clusters(found, before).share == 0
+    assert of_clusters(found, after).share == 0.5
