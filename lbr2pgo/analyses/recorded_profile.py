@@ -19,7 +19,6 @@ from lbr2pgo.profiles.work import Work
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.replay.replayed import Replayed
-from lbr2pgo.sources.base import Addresses, BuildSource
 from lbr2pgo.support.arrays import U64
 from lbr2pgo.support.timings import Timings
 
@@ -53,14 +52,6 @@ class RecordedProfile(Profile):
     def counted(self) -> U64 | None:
         """Those of the best form."""
         return next(self.forms()).counted
-
-    @property
-    def names_program(self) -> bool:
-        """Whether the recording tells what was recorded: addresses of a program alone are any's."""
-        return any(
-            source.info.addresses is Addresses.RUNTIME or isinstance(source, BuildSource)
-            for source in self.found.sources
-        )
 
     @property
     def conservation(self) -> float | None:

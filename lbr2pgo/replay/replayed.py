@@ -10,6 +10,7 @@ from lbr2pgo.counting.borders import Borders
 from lbr2pgo.counting.borders import merge as merge_borders
 from lbr2pgo.counting.count import Onlooker, SampleReading
 from lbr2pgo.model.branch_counts import BranchCounts
+from lbr2pgo.model.doubts import Doubt
 from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
 from lbr2pgo.model.instruction_counts import InstructionCounts
 from lbr2pgo.program.program import Program
@@ -44,6 +45,10 @@ class Replayed:
     """What it was inferred from, where that is samples without branches."""
     told: Mapping[Any, Any] = field(default_factory=dict)
     """What a `Look` found in the second reading."""
+    is_named: bool = True
+    """Whether all recordings tell which build they are of."""
+    contradiction: Doubt | None = None
+    """Why they must be of another one, where they don't."""
 
     @property
     def counts(self) -> BranchCounts:
@@ -51,8 +56,14 @@ class Replayed:
         return self.flow.counts
 
     def refuse_doubtful(self) -> None:
-        """Raise IncompleteError for too few samples, or where some branches alone seem recorded."""
-        if self.samples is not None:
+        """Raise IncompleteError for what would mislead.
+
+        That is too few samples, some branches alone, or those of another program, as it seems.
+        """
+        if self.contradiction is not None:
+            doubt: str | None = self.contradiction
+            cure = "Give the binary that was recorded; --force takes what fits this one."
+        elif self.samples is not None:
             self.refuse_nothing()
             number = self.flow.tallies["instructions_sampled"]
             said = f"{counted(number, 'sample')} {'is' if number == 1 else 'are'}"

@@ -34,11 +34,12 @@ from lbr2pgo.model.compat import (
     Compat,
 )
 from lbr2pgo.model.count_sums import merge
-from lbr2pgo.model.doubts import told_of
+from lbr2pgo.model.doubts import Doubt, told_of
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.address_translation import has_translation
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
+from lbr2pgo.replay.contradicted import contradicted
 from lbr2pgo.replay.fusion import FUSED
 from lbr2pgo.replay.llvm_code import code_of_llvm
 from lbr2pgo.replay.newest_runs import impute
@@ -46,7 +47,7 @@ from lbr2pgo.replay.prologues import in_prologue_or_epilogue
 from lbr2pgo.replay.replay import Flow, ReplayOptions, replay
 from lbr2pgo.replay.replayed import Look, Replayed
 from lbr2pgo.replay.unlogged import unlogged
-from lbr2pgo.sources.base import Source, SourceInfo, StackSource
+from lbr2pgo.sources.base import BuildSource, Source, SourceInfo, StackSource
 from lbr2pgo.support.addresses import SLOT_BITS, image_addresses
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
@@ -165,10 +166,27 @@ class Replaying:
             beside = [each.part for each in self.beside]
             self.whole = self.whole or with_parts(self.program, beside, counts)
             flow = replay(counts, self.whole, judged_by)
+        is_named = self.is_named
+        wrong = None if is_named else self.contradiction(flow)
+        doubts = () if wrong is None else (wrong,)
         return Replayed(
             self.whole, tuple(self.sources), judged_by, flow,
-            (*damage, *notes, *self.notes_of(flow)), tuple(filters), borders,
+            (*doubts, *damage, *notes, *self.notes_of(flow)), tuple(filters), borders,
+            is_named=is_named, contradiction=wrong,
         )  # fmt: skip
+
+    @property
+    def is_named(self) -> bool:
+        """Whether all sources tell which build they are of; `--build-id` is the user's word."""
+        word = self.options.counting.build_id
+        return all(
+            isinstance(source, BuildSource) or (word is None and tells_build(found))
+            for source, found in zip(self.sources, self.counted, strict=True)
+        )
+
+    def contradiction(self, flow: Flow) -> Doubt | None:
+        """What speaks against the program where nothing else tells."""
+        return contradicted(flow)
 
     def branches(self, parts: Sequence[Any], timings: Timings) -> BranchCounts:
         """What was counted of all sources together."""
@@ -256,6 +274,13 @@ def _branches(program: Program) -> CodeBranches:
 def damage_of(source: Source) -> Iterator[str]:
     """What a source lost, as far as it was read; damage is a doubt."""
     return (type(reason)(f"{n:,} {reason}") for reason, n in source.health().items() if n)
+
+
+def tells_build(found: Counted[Any] | InputError) -> bool:
+    """Whether a program was recognised by more than addresses and names."""
+    return isinstance(found, InputError) or (
+        found.match is not None and found.match.how in {"build-id", "process"}
+    )
 
 
 def match_notes(found: Counted[Any]) -> Iterator[str]:

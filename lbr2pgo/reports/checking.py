@@ -157,7 +157,7 @@ def _bounds(gates: Gates, profile: Profile, *, is_later: bool = False) -> Bounds
     missing = max(MOST_MISSING, gates.limits.get("missing", 0.0))
     # What stands in functions that are missing has no place either.
     stale = max(MOST_STALE, gates.limits.get("stale", 0.0), gates.limits.get("missing", 0.0))
-    is_known = isinstance(profile, RecordedProfile) and profile.names_program and not is_later
+    is_known = isinstance(profile, RecordedProfile) and profile.found.is_named and not is_later
     if is_known:  # Runs that contradict the code are left out, and mislead nobody.
         return Bounds(1.0, missing, MUCH_STALE, MOST_STALE)
     return Bounds(stale, missing)

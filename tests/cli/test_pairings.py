@@ -154,6 +154,18 @@ def test_addresses_alone_tell_no_more_than_that_it_is_another_build(command, ben
 
 
 @pytest.mark.parametrize("stranger", SAYS)
+@pytest.mark.parametrize("form", ["preaggregated", "unsymbolized"])
+def test_nothing_is_written_of_addresses_in_another(command, bench, tmp_path, form, stranger):
+    program, output = bench.program(stranger), tmp_path / "out"
+    words = ("convert", bench.profile(form), "--binary", program, "--llvm", output)
+    answer = command(*words)
+    assert (answer.code, output.exists()) == (2, False)
+    assert "another build was recorded, or another program" in answer.err or (
+        "the inputs hold no counts of this binary" in answer.err
+    )
+
+
+@pytest.mark.parametrize("stranger", SAYS)
 @pytest.mark.parametrize("form", [form for form in EVERY if not form.startswith("propeller")])
 def test_a_profile_to_compare_with_must_be_the_program_s(command, bench, form, stranger):
     """The program's own recording is asked against what is not of it."""

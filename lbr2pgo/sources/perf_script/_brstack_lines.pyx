@@ -371,11 +371,14 @@ cdef Py_ssize_t read_symbols(
 cdef inline bint _is_count(
     const uint8_t *text, Py_ssize_t place, Py_ssize_t end
 ) noexcept nogil:
-    """Whether a line is nothing but a decimal number, which starts it."""
+    """Whether a line is nothing but a decimal number, which starts it.
+
+    Behind a pid, which stands alone before the addresses of a call chain, perf prints a blank.
+    """
     cdef Py_ssize_t here = place
     while here < end and is_digit(text[here]):
         here += 1
-    return here > place and skip_blanks(text, here, end) == end
+    return here > place and (here == end or text[here] == b"\r")
 
 
 cdef LineKind _find_body(

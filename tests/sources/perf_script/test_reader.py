@@ -259,6 +259,16 @@ def test_aggregated_stacks(write: Write) -> None:
     assert not losses(source)
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_pid_alone_before_a_call_chain_is_no_count(write: Write, end: str) -> None:
+    """As `perf script -F pid,ip,brstack` prints a recording with call graphs."""
+    lines = ["29825 ", "\t          4005dc", "\t          400634", " 0x10/0x20/P/-/-/1", ""]
+    source = write(end.join([*lines, "3", *lines[1:], "  271 ", *lines[1:]]) + end)
+    assert column(source, "weight") == [1, 3, 1]
+    assert column(source, "pid") == [29825, -1, 271]
+    assert not losses(source)
+
+
 def test_counts_that_mean_nothing_are_told(write: Write) -> None:
     source = write("3\n4\n  4005dc 0x10/0x20/P/-/-/1\n0\n  4005dc 0x10/0x20/P/-/-/1\n")
     assert column(source, "weight") == [4, 1]
