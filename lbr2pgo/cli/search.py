@@ -122,11 +122,13 @@ def _beside(search: Search, best: ProfileKind) -> Iterator[str]:
 
 
 def _overfitting(search: Search) -> Iterator[str]:
-    noise = search.results.noise(search.options.judges)
-    if noise > _REPEATS:
+    from lbr2pgo.pgo.timing import BY_CHANCE
+
+    spread = search.results.spread(search.options.judges)
+    if spread > _REPEATS:
         yield (
-            f"Note: the plain build does not repeat itself: two runs differ by {noise:.1%},"
-            " and what differs less is the same."
+            f"Note: the plain build does not repeat itself: two runs differ by {spread:.1%}, and "
+            f"builds that differ by less than {spread * BY_CHANCE:.0%} count as the same."
         )
     if not search.options.tests:
         yield "Note: judged by what it was trained with; --test CMD gives other inputs."

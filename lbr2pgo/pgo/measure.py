@@ -25,6 +25,7 @@ from lbr2pgo.pgo.perf_counters import EVENTS, EventCount, count_events, countabl
 from lbr2pgo.pgo.standard_input import reading
 from lbr2pgo.pgo.steps import command_words, put, with_binary
 from lbr2pgo.pgo.timing import (
+    BY_CHANCE,
     FEWEST_RUNS,
     NOT_TIMED,
     Interval,
@@ -146,10 +147,15 @@ class Measured:
         return found
 
     @property
-    def noise(self) -> dict[str, float]:
+    def spread(self) -> dict[str, float]:
         """By what share counts differ from one run of it to the next."""
         ratios = _ratios(self.again or self.counted, self.counted)
         return {name: abs((ratio or 1.0) - 1) for name, ratio in ratios.items()}
+
+    @property
+    def noise(self) -> dict[str, float]:
+        """By what share those of other programs may differ from its own by chance."""
+        return {name: BY_CHANCE * spread for name, spread in self.spread.items()}
 
     @property
     def repeats_output(self) -> bool:

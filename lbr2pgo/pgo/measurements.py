@@ -10,7 +10,7 @@ import numpy as np
 
 from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit
 from lbr2pgo.pgo.measure import Candidate, Measured, differing_outputs, measure
-from lbr2pgo.pgo.timing import Rounds, is_short, outliers
+from lbr2pgo.pgo.timing import BY_CHANCE, Rounds, is_short, outliers
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.timings import Timings
@@ -101,11 +101,12 @@ def measured_notes(measured: Sequence[Measured]) -> Iterator[str]:
         yield f"{name} writes another output than {first.name}"
     if first.counted.exit_code:
         yield f"every run ended with exit code {first.counted.exit_code}"
-    noise = max(first.noise.values())
-    if noise > _REPEATS:
+    spread = max(first.spread.values())
+    if spread > _REPEATS:
         yield (
-            f"{first.name} does not repeat itself: counts of two runs differ by {noise:.1%} (time, "
-            "deadlines, random numbers, threads?)"
+            f"{first.name} does not repeat itself: counts of two runs differ by {spread:.1%} "
+            "(time, deadlines, random numbers, threads?), so chance may make any differ by "
+            f"{spread * BY_CHANCE:.0%}"
         )
     if not first.repeats_output:
         yield f"{first.name} writes something else each time, so outputs are not compared"

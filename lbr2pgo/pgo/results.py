@@ -109,7 +109,7 @@ class Results:
         costs = [self.costs[name][command] for command in commands]
         return sum(each.instructions for each in costs), sum(each.taken for each in costs)
 
-    def noise(self, commands: Sequence[str]) -> float:
+    def spread(self, commands: Sequence[str]) -> float:
         """By what share the plain build's costs differ from one run to the next."""
         return abs(self.ratio(AGAIN, commands) - 1) if AGAIN in self.costs else 0.0
 

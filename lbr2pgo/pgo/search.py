@@ -28,6 +28,7 @@ from lbr2pgo.pgo.results import AGAIN, PLAIN, Cost, Results
 from lbr2pgo.pgo.search_left import LAID_OUT, KindsLeft
 from lbr2pgo.pgo.source_trees import Trees
 from lbr2pgo.pgo.steps import Say, SayOver, Title, put
+from lbr2pgo.pgo.timing import BY_CHANCE
 from lbr2pgo.pgo.training import Training
 from lbr2pgo.pgo.variants import Variants
 from lbr2pgo.support.errors import InputError
@@ -186,7 +187,7 @@ class Search:
 
     def _no_matter(self, commands: Sequence[str]) -> float:
         """By what factor costs may differ and are the same."""
-        return max(_NO_MATTER, 1 + self.results.noise(commands))
+        return max(_NO_MATTER, 1 + BY_CHANCE * self.results.spread(commands))
 
     def loss_by_training(self) -> tuple[ProfileKind | None, float]:
         """What the training alone would choose, and what share more that costs in the tests."""

@@ -18,6 +18,9 @@ from lbr2pgo.support.arrays import F64
 from lbr2pgo.support.errors import InputError
 
 CONFIDENCE = 0.95
+BY_CHANCE = 12.7
+"""What chance alone makes differ between two pairs of runs does so by more than so many times as
+much in one pair as in the other in 5 of 100 cases (Student's t of one degree of freedom)."""
 FEWEST_RUNS = 6
 """Rounds that an interval of this confidence needs: 2 · 0.5⁶ is the first below 0.05."""
 _MOST_RUNS, _MOST_SECONDS = 100, 30.0

@@ -94,7 +94,7 @@ def test_a_program_that_does_not_repeat_itself_is_noticed(script: Callable[..., 
     unsteady = f"{uuid}; i=0; while [ $i -lt $((0x${{id%%-*}} % 3000)) ]; do i=$((i+1)); done"
     measured = measure([script("it", unsteady), script("other", "echo other")], NOT_TIMED)
     assert differing_outputs(measured) == []
-    assert measured[0].noise["instructions"] > 0.001
+    assert measured[0].spread["instructions"] > 0.001
     assert not measured[0].repeats_output
 
 

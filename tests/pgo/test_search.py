@@ -222,13 +222,13 @@ def test_what_differs_less_than_the_plain_build_from_itself_is_the_same(
     _, search, _, _ = searched
     plain = Cost(10**6, 10**6, 0, "a")
     costs = {
-        PLAIN: plain, AGAIN: replace(plain, taken=1_020_000, output="b"),
+        PLAIN: plain, AGAIN: replace(plain, taken=1_002_000, output="b"),
         "probes": replace(plain, taken=500_000, output="c"),
         "lines": replace(plain, taken=505_000, output="d"),
     }  # fmt: skip
     by_command = {name: {"./app 2": cost} for name, cost in costs.items()}
     monkeypatch.setattr(search.results, "costs", by_command)
-    assert search.results.noise(["./app 2"]) == pytest.approx(0.02)
+    assert search.results.spread(["./app 2"]) == pytest.approx(0.002)
     assert search.best(["./app 2"]) == ProfileKind("lines")
     by_command[AGAIN] = by_command[PLAIN]
     assert search.best(["./app 2"]) is None  # now the output of the others tells
