@@ -95,7 +95,7 @@ FUSED_STAY = Rule(
     "`tests/replay/test_fusion.py`",
 )
 ASTRAY_COUNT = Rule(
-    "count a direct branch to another target than its own",
+    "count a direct branch to another target than its own, and branches where none is",
     "no branch can have made it: it is lost, and written nowhere",
     "`tests/replay/test_astray.py`",
     is_of_both=True,

@@ -243,9 +243,9 @@ QUIRKS = (
         Loss("not_taken", "not taken", "nothing: observations of a branch that fell through"),
     ),
     Quirk(
-        "targets astray",
-        "emulators; code that is patched while it runs",
-        "TO of a direct branch is not where its instruction goes",
+        "branches astray",
+        "emulators; interrupts; code that is patched while it runs",
+        "TO of a direct branch is not where its instruction goes, or FROM is no branch",
         "lost: no edge, no outcome, written nowhere; what ran on from TO did run",
         "replay.astray.lead_astray",
         "QEMU: docs/devel/tcg-plugins.rst: a block that was begun may be left and begun again",

@@ -135,8 +135,9 @@ REASONS = {
         "check that the binary is the one that was recorded; else an entry in between is missing",
     ),
     "astray": Reason(
-        "of direct branches that lead elsewhere",
-        "nothing: an error of the recorder, or code that is patched while it runs",
+        "that no branch there can have made",
+        "check that the binary is the one that was recorded; a few are errors of the recorder, "
+        "interrupts, or code that is patched while it runs",
     ),
     "backwards": Reason(
         "that end before they start", "check that the binary is the one that was recorded"

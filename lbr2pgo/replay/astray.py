@@ -1,9 +1,10 @@
-"""Direct branches that were recorded with another target than theirs.
+"""Entries that no branch can have made: the instruction goes elsewhere, or is no branch.
 
 The instruction says where it goes; a recorder that says something else is wrong, or looked at it
 before it was done: emulators begin a block anew that they had left at the end of a page, and log a
-jump from its last branch to itself. Code that is patched while it runs looks the same. No branch
-can have made such an entry: it is lost. What ran on from the recorded target did run.
+jump from its last branch to itself. An interrupt or a fault comes from any instruction. Code that
+is patched while it runs looks the same. Such an entry is lost. What ran on from the recorded target
+did run.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, Branches, aggregate
 from lbr2pgo.model.waterfall import merge
-from lbr2pgo.program.code.instructions import InstructionTable
+from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import U8, U64, Bools
 from lbr2pgo.support.sums import exact_sum
@@ -24,11 +25,12 @@ from lbr2pgo.support.tables import taken
 def lead_astray(
     from_: PlacedAddresses, to: PlacedAddresses, known: U8, instructions: InstructionTable
 ) -> Bools:
-    """(n,): which branches start at a direct branch that goes elsewhere."""
+    """(n,): which branches start at a direct branch that goes elsewhere, or at none."""
     place = instructions.index_of(from_)
     found: Bools = (known & (FROM | TO) == FROM | TO) & (place >= 0)
     at = place[found]
-    found[found] = instructions.has_target[at] & (instructions.target[at] != to[found])
+    goes_elsewhere = instructions.has_target[at] & (instructions.target[at] != to[found])
+    found[found] = goes_elsewhere | (instructions.kind[at] == Kind.OTHER)
     return found
 
 

@@ -151,7 +151,7 @@ class Flow:
     branch_to: I64
     """(b,): instruction number of each target, -1 likewise."""
     astray: Branches
-    """Direct branches that lead elsewhere (see `replay.astray`), which `counts` has no more."""
+    """Those that no branch can have made (see `replay.astray`), which `counts` has no more."""
     tallies: Mapping[str, int]
 
     def __repr__(self) -> str:

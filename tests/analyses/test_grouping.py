@@ -10,7 +10,7 @@ import pytest
 from builders.evidence import flags, gather_sources
 from builders.evidence import program as toy_program
 from builders.evidence import source as toy_source
-from builders.recordings import PIE, RECORDING, STATIC
+from builders.recordings import PIE, RECORDING, STATIC, STATIC_ENTRY
 from builders.sources import Sample
 
 from lbr2pgo.analyses.grouping import KEYS, NEEDS, grouped
@@ -102,11 +102,8 @@ def test_the_other_end_may_be_elsewhere() -> None:
 
 def test_counts_are_grouped_as_far_as_they_tell(tmp_path: Path) -> None:
     path = tmp_path / "traces"
-    start = 0x400000
-    from lbr2pgo.program.program import Program
-
-    start = int(Program.open(STATIC).functions.start[0])
-    path.write_text(f"B {start:x} {start:x} 10 3\n")
+    from_, to, _ = STATIC_ENTRY
+    path.write_text(f"B {from_:x} {to:x} 10 3\n")
     report = make_report(ReportOptions((path,), STATIC, sort=("mispredict",)))
     assert [row[1:] for row in report.tables[0].rows] == [(7, "N"), (3, "Y")]
 

@@ -11,7 +11,7 @@ from lbr2pgo.conversion import Conversion, ConvertOptions, convert
 from lbr2pgo.counting.count import CountingOptions
 from lbr2pgo.model.waterfall import check
 
-NEWEST, OLDEST = (0x22A8B8, 0x22A8C0, 2), (0x22A8EE, 0x22A8C0, 2)
+NEWEST, OLDEST = (0x22A8D0, 0x22A950, 2), (0x22A8E8, 0x22A780, 2)
 
 
 @pytest.fixture

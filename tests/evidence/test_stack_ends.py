@@ -8,7 +8,7 @@ from builders.recordings import PIE, RECORDING, STATIC, STATIC_ENTRY, recorded
 
 from lbr2pgo.reports.build import ReportOptions, make_report
 
-NEWEST, OLDEST = (0x22A8B8, 0x22A8C0, 2), (0x22A8EE, 0x22A8C0, 2)
+NEWEST, OLDEST = (0x22A8D0, 0x22A950, 2), (0x22A8E8, 0x22A780, 2)
 
 
 def test_each_stack_counts_once_at_each_end_and_short_ones_don_t(tmp_path: Path) -> None:

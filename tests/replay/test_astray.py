@@ -1,4 +1,4 @@
-"""Direct branches with a recorded target that is not theirs."""
+"""Direct branches with a recorded target that is not theirs, and branches where none is."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def flow_of(*samples: Sample, compat: Compat = OURS) -> Flow:
         (0x1009, 0x1010, True),
         (0x1018, 0x1050, False),
         (0x1020, 0x1041, False),
-        (0x1005, 0x1040, False),
+        (0x1005, 0x1040, True),
         (0x1001, 0x1050, False),
     ],
 )
@@ -113,6 +113,15 @@ def test_it_is_no_outcome_of_its_branch() -> None:
     found = estimate(evidence(RESTARTED, falls))
     (row,) = np.flatnonzero(found.address == LOOP)
     assert (found.taken[row], found.not_taken[row]) == (1, 1)
+
+
+def test_what_starts_at_no_branch_is_written_nowhere() -> None:
+    """An interrupt, or a program other than the one that ran."""
+    flow = flow_of(Sample([(LOOP, HEAD), (0x1005, 0x1040), BEFORE]))
+    assert waterfall.losses_of(flow.tallies, "branches_in_image") == {"astray": 1}
+    assert 0x1005 not in flow.branches.from_.tolist()
+    fdata, _ = fdata_from_counts(flow.counts, program())
+    assert not [line for line in lines_of(fdata) if " main 5 0" in line.partition(" 1 ")[0]]
 
 
 def test_nor_are_its_copies() -> None:

@@ -115,7 +115,7 @@ class TouchedCode:
         return sum((np.searchsorted(s, addresses) for s in self._stops), np.zeros((), np.int64))
 
     def lead_astray(self, from_: PlacedAddresses, to: PlacedAddresses) -> Bools:
-        """(n,): which pairs are direct branches to elsewhere; none where these are believed."""
+        """(n,): which pairs no branch can have made; none where these are believed."""
         found = np.zeros(len(from_), np.bool_)
         if not self._options.compat.follows(ASTRAY_COUNT):
             known = np.full(len(from_), FROM | TO, np.uint8)
