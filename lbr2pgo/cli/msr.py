@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from lbr2pgo.sources.registers.register_dump import Register
 
 
+_CORE_2, _NETBURST = (6, 0x0F), 15
+"""Families and a model of Intel's (Linux: arch/x86/include/asm/intel-family.h)."""
+
+
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command and its three parts."""
     parser = subparsers.add_parser(
@@ -241,7 +245,7 @@ def _fitting_models(
         raise InputError(f"no ring of {args.model!r} is known", cure=f"Known are {_names()}.")
     architectural, depth, name = args.architectural, args.depth, args.model
     if name is None and _is_intel(machine):
-        _refuse_netburst(machine)
+        _refuse_older(machine)
         here = find_facility(machine)
         depth = depth or here.depth
         name = intel_lbr.model_of(machine.cpu.family, machine.cpu.model)
@@ -260,10 +264,15 @@ def _fitting_models(
     return _of_depth(depth, args.model)
 
 
-def _refuse_netburst(machine: Machine) -> None:
-    if machine.cpu.family == 15:
+def _refuse_older(machine: Machine) -> None:
+    """Raise InputError for processors before Core 2, whose rings have other registers, or none."""
+    family, number = machine.cpu.family, machine.cpu.model
+    if family is None or number is None:
+        return
+    if family == _NETBURST or (family, number) < _CORE_2:
+        what = "a NetBurst (Pentium 4)" if family == _NETBURST else "older than Core 2"
         raise InputError(
-            "this machine is a NetBurst (Pentium 4): its registers are neither planned nor read",
+            f"this machine is {what}: its registers are neither planned nor read",
             cure=f"Say for which other one to plan: --model {_names()}.",
         )
 

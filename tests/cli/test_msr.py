@@ -185,6 +185,14 @@ def test_a_netburst_machine_is_refused_by_name(root: Path) -> None:
             run(*command, "--root", str(root))
 
 
+@pytest.mark.parametrize(("family", "model"), [(5, 4), (6, 8), (6, 13), (6, 14)])
+def test_so_is_a_machine_before_core_2(root: Path, family: int, model: int) -> None:
+    text = f"vendor_id : GenuineIntel\ncpu family : {family}\nmodel : {model}\n"
+    (root / "proc/cpuinfo").write_text(text)
+    with pytest.raises(InputError, match="older than Core 2"):
+        run("plan", "--root", str(root))
+
+
 def test_plan_works_without_the_hardware(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

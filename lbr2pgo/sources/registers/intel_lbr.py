@@ -29,9 +29,10 @@ from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 
 IA32_DEBUGCTL, LBR_SELECT, LBR_TOS, PERF_CAPABILITIES = 0x1D9, 0x1C8, 0x1C9, 0x345
-NETBURST_TOS, NETBURST_RING = 0x1DA, frozenset(range(0x1DB, 0x1DF))
+NETBURST_TOS, NETBURST_RING = 0x1DA, range(0x1DB, 0x1DF)
 """Of Pentium 4: models from 3 on have the first, and 16 entries from 0x680 and 0x6c0 on (Xen:
-xen/arch/x86/include/asm/msr-index.h, MSR_P4_LASTBRANCH_*)."""
+xen/arch/x86/include/asm/msr-index.h, MSR_P4_LASTBRANCH_*). P6 and AMD's have the last branch in the
+ring's first two (Linux: msr-index.h, MSR_IA32_LASTBRANCHFROMIP)."""
 ARCH_LBR_CTL, ARCH_LBR_DEPTH = 0x14CE, 0x14CF
 
 DEBUGCTL_LBR, DEBUGCTL_FREEZE_ON_PMI = 1 << 0, 1 << 11
@@ -133,6 +134,8 @@ _FIXED_NAMES = {
     "IA32_PERF_CAPABILITIES": PERF_CAPABILITIES, "MSR_IA32_PERF_CAPABILITIES": PERF_CAPABILITIES,
     "IA32_LBR_CTL": ARCH_LBR_CTL, "MSR_ARCH_LBR_CTL": ARCH_LBR_CTL,
     "IA32_LBR_DEPTH": ARCH_LBR_DEPTH, "MSR_ARCH_LBR_DEPTH": ARCH_LBR_DEPTH,
+    "MSR_IA32_LASTBRANCHFROMIP": NETBURST_RING[0], "LASTBRANCHFROMIP": NETBURST_RING[0],
+    "MSR_IA32_LASTBRANCHTOIP": NETBURST_RING[1], "LASTBRANCHTOIP": NETBURST_RING[1],
 }  # fmt: skip
 _NUMBERED_NAMES = tuple(
     (re.compile(pattern), base)
@@ -149,6 +152,7 @@ _NUMBERED_NAMES = tuple(
             MODEL_SPECIFIC.target,
         ),
         (r"(?:MSR_)?LBR_INFO_?(\d{1,4})", MODEL_SPECIFIC.info),
+        (r"MSR_(?:P4_)?LASTBRANCH_([0-3])", NETBURST_RING[0]),
         (r"MSR_LBR_CORE_FROM_?(\d{1,4})", CORE.source),
         (r"MSR_LBR_CORE_TO_?(\d{1,4})", CORE.target),
     )

@@ -82,7 +82,7 @@ def _is_netburst(numbers: Set[int]) -> bool:
     """Whether these are its own registers: later rings have another TOS, or none."""
     if lbr.NETBURST_TOS in numbers:
         return lbr.LBR_TOS not in numbers and lbr.ARCHITECTURAL.source not in numbers
-    return numbers >= lbr.NETBURST_RING and not any(b.source in numbers for b in lbr.BANKS)
+    return lbr.NETBURST_RING[0] in numbers and not any(b.source in numbers for b in lbr.BANKS)
 
 
 def _indices(values: Mapping[int, int], base: int, limit: int) -> list[int]:
@@ -146,14 +146,16 @@ def _format(values: Mapping[int, int], bank: lbr.Bank, depth: int, path: str) ->
 
 
 def _shown_format(values: Mapping[int, int], bank: lbr.Bank, depth: int) -> lbr.Format:
-    """What the addresses show: bit 60 copies their sign in every format, bit 63 in some.
+    """What the addresses show: bit 60 copies their sign in every format, bits 61 to 63 in some.
 
-    Where the two differ in any entry, bit 63 is a flag; where they never do, nothing tells whether
-    it is one, and no prediction is known.
+    Where one of these differs in any entry, it is a flag; where none ever does, nothing tells
+    whether they are, and no prediction is known.
     """
-    sources = (values[bank.source + i] for i in range(depth))
-    has_flag = any(word >> 63 & 1 != word >> 60 & 1 for word in sources)
-    return lbr.Format.FLAGS if has_flag else lbr.Format.LINEAR
+    sources = [values[bank.source + i] for i in range(depth)]
+    differ = [word >> 61 ^ 0b111 * (word >> 60 & 1) for word in sources]
+    if any(bits & 0b011 for bits in differ):
+        return lbr.Format.FLAGS_TSX
+    return lbr.Format.FLAGS if any(differ) else lbr.Format.LINEAR
 
 
 def _order(values: Mapping[int, int], bank: lbr.Bank, depth: int, path: str) -> list[int]:

@@ -31,6 +31,7 @@ _CTL_BITS = {
     "any": 0x7F << 16, "cond": 1 << 16, "call": 1 << 19, "ind_call": 1 << 20, "ind_jmp": 1 << 18,
     "any_call": 1 << 19 | 1 << 20 | 1 << 22, "any_ret": 1 << 21 | 1 << 22,
 }  # fmt: skip
+_WITH_JUMPS = "; jumps too, without which it misses calls and returns (erratum)"
 FILTERS = tuple(_SELECT_BITS)
 _LEVELS = ("u", "k")
 
@@ -114,7 +115,7 @@ def _model_specific(model: lbr.Model, wanted: WantedBranches) -> tuple[Write, ..
     select = (_SELECT_MASK & ~(kept | jumps | levels)) | (1 << 9 if wanted.call_stack else 0)
     said = lbr.filter_of({lbr.LBR_SELECT: select}, bank)
     assert said is not None
-    why = said.words() + ("; jumps too, without which it misses calls (erratum)" if jumps else "")
+    why = said.words() + (_WITH_JUMPS if jumps else "")
     bases = (bank.source, bank.target, bank.info)
     clear = tuple(
         Write(name.format(i), base + i, 0, "empty the ring")

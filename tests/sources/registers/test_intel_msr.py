@@ -111,10 +111,12 @@ def test_five_level_paging_extends_from_bit_56() -> None:
     assert found[0][0] == 0xFFA5_0000_0000_0000
 
 
-def test_transaction_flags_of_haswell_need_the_capabilities() -> None:
-    registers = model_specific(4, 0) | {FROM: 1 << 62 | 1 << 61 | 0x401000}
-    assert entries(ring(registers))[0] == (0x401000, 0x2000, 0)
-    tsx = entries(ring(registers | {CAPABILITIES: 4}))[0]
+@pytest.mark.parametrize("said", [{}, {CAPABILITIES: 4}])
+def test_transaction_flags_of_haswell_show_without_the_capabilities(
+    said: Mapping[int, int],
+) -> None:
+    registers = model_specific(4, 0) | {FROM: 1 << 62 | 1 << 61 | 0x401000} | said
+    tsx = entries(ring(registers))[0]
     assert tsx == (0x401000, 0x2000, P | stacks.IN_TRANSACTION | stacks.ABORT)
 
 
@@ -280,6 +282,9 @@ DUMP = "".join(f"{n:#x} {v:#x}\n" for n, v in model_specific(4, 0).items())
         ("", "holds no last-branch registers"),
         (DUMP.replace("0x1c9", "0x1da"), "holds registers of NetBurst (Pentium 4)"),
         ("".join(f"{n:#x} 0x1\n" for n in range(0x1DB, 0x1DF)), "holds registers of NetBurst"),
+        ("0x1d9 1\n0x1db 0x401000\n0x1dc 0x402000\n", "the one branch that P6"),
+        ("MSR_LASTBRANCH_TOS 2\nMSR_LASTBRANCH_0 1\n", "holds registers of NetBurst"),
+        ("MSR_IA32_LASTBRANCHFROMIP 1\n", "the one branch that P6"),
         (DUMP + "0x345\n", "dump:10: is not a register and its value"),
         (DUMP + "0x345 zebra\n", "dump:10: 'zebra' is not a hexadecimal value"),
         (DUMP + "0x345 0x10000000000000000\n", "is not a hexadecimal value of 64 bits"),
