@@ -204,17 +204,22 @@ def _facts(timing: Timing, total: int, seen: int, kept: int) -> Iterator[str]:
     yield f"{total:,} times"
     if timing.is_simulated:
         yield "simulated cycles"
-    if timing.modes:
-        yield f"modes at {', '.join(map(str, timing.modes))} cycles"
+    yield from _modes(timing)
     if seen < total:
         yield f"{(total - seen) / total:.1%} took longer than {timing.cycles[kept - 1]:,}"
     if timing.before is not None:
-        old = ", ".join(map(str, timing.before.modes))
-        yield f"before: {sum(timing.before.count):,} times, modes at {old} cycles (blue)"
+        times = f"{sum(timing.before.count):,} times"
+        yield f"before: {', '.join((times, *_modes(timing.before)))} (blue)"
     if timing.missing:
         yield f"{timing.missing:,} without cycles"
     if timing.saturated:
         yield f"{timing.saturated:,} saturated"
+
+
+def _modes(timing: Timing) -> Iterator[str]:
+    """Where cycles gather, unless too few were measured to tell."""
+    if timing.modes:
+        yield f"modes at {', '.join(map(str, timing.modes))} cycles"
 
 
 def flame(root: CallNode, before: CallNode | None, texts: PageTexts) -> list[list[int]]:

@@ -240,6 +240,23 @@ def test_a_chart_shows_rates_without_the_slowest_part() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("modes", "told"),
+    [
+        ((), "before: 4 times (blue)"),
+        ((Mode(80, 1.0),), "4 times, modes at 80 (100%) cycles (blue)"),
+    ],
+)
+def test_a_chart_names_no_modes_of_few_times(modes: tuple[Mode, ...], told: str) -> None:
+    old = Timing("f", None, 1, 2, (80, 290), (3, 1), 0, 0, modes)
+    timing = replace(old, count=(2, 2), modes=(), before=old)
+    texts = page.PageTexts()
+    chart = page.charts(replace(toy_report(), timings=(timing,)), texts)[0]
+    facts = texts.all()[chart["facts"]]  # type: ignore[call-overload]
+    assert facts.startswith("until 0x2; 4 times; before: ")
+    assert facts.endswith(told)
+
+
 def test_charts_name_the_modes_of_the_table(recorded: Report) -> None:
     table = recorded.table("latency")
     assert table is not None
