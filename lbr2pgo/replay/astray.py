@@ -26,11 +26,12 @@ def lead_astray(
     from_: PlacedAddresses, to: PlacedAddresses, known: U8, instructions: InstructionTable
 ) -> Bools:
     """(n,): which branches start at a direct branch that goes elsewhere, or at none."""
-    place = instructions.index_of(from_)
+    place = instructions.covering(from_)
     found: Bools = (known & (FROM | TO) == FROM | TO) & (place >= 0)
     at = place[found]
     goes_elsewhere = instructions.has_target[at] & (instructions.target[at] != to[found])
-    found[found] = goes_elsewhere | (instructions.kind[at] == Kind.OTHER)
+    is_none = (instructions.kind[at] == Kind.OTHER) | (instructions.address[at] != from_[found])
+    found[found] = goes_elsewhere | is_none
     return found
 
 

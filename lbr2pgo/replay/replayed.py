@@ -83,6 +83,13 @@ class Replayed:
             what = "the inputs hold no counts of this binary"
             raise EmptyProfileError(self.counts.tallies, self.notes, what)
 
+    def refuse_unfit(self) -> None:
+        """Raise EmptyProfileError where none of what they hold can have been this program."""
+        self.refuse_nothing()
+        if not len(self.flow.branches) and not self.flow.judged.valid.any():
+            what = "nothing of the inputs fits the code of this binary"
+            raise EmptyProfileError(self.flow.tallies, self.notes, what)
+
 
 class Look(Protocol):
     """What is looked for in the samples when counts are known, in a second reading."""

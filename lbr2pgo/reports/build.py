@@ -139,7 +139,7 @@ def make_report(
     found = read_inputs(options, progress, timings, asks)
     events = [event for source in found.sources for event in source.info.events]
     if not any(is_call_stack(event.branch_sample_type) for event in events):
-        found.refuse_nothing()
+        found.refuse_unfit()
     report = report_of(gather(found), options, progress, timings)
     found.program.image.file.check_unchanged()
     return report

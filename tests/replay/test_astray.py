@@ -48,7 +48,7 @@ def flow_of(*samples: Sample, compat: Compat = OURS) -> Flow:
         (0x1018, 0x1050, False),
         (0x1020, 0x1041, False),
         (0x1005, 0x1040, True),
-        (0x1001, 0x1050, False),
+        (0x1001, 0x1050, True),
     ],
 )
 def test_a_direct_branch_leads_where_its_instruction_says(

@@ -5,11 +5,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builders.evidence import evidence, flags, gather, gather_sources, program, source
-from builders.recordings import PIE, RECORDING, STATIC_RECORDING, TESTBINS
+from builders.recordings import (
+    PIE,
+    RECORDING,
+    STATIC,
+    STATIC_ENTRY,
+    STATIC_RECORDING,
+    TESTBINS,
+)
 from builders.sources import Sample
 
 from lbr2pgo.analyses import registry
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
+from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.reports.build import ReportOptions, make_report, report_of
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.timings import Timings
@@ -36,6 +44,16 @@ def test_every_analysis_has_a_table(report) -> None:
 def test_tables_have_unique_names(report) -> None:
     names = [table.name for table in report.tables]
     assert len(set(names)) == len(names)
+
+
+def test_a_recording_of_another_build_is_refused_with_the_reason(tmp_path: Path) -> None:
+    """All of its branches start within instructions of this one."""
+    (start, to, _), path = STATIC_ENTRY, tmp_path / "traces"
+    path.write_text(f"T {start + 1:x} {to + 1:x} {start + 1:x} 10\n")
+    with pytest.raises(EmptyProfileError, match="valid fall-throughs") as raised:
+        make_report(ReportOptions((path,), STATIC))
+    assert "check that the binary is the one that was recorded" in str(raised.value)
+    assert raised.value.tallies["branches_in_image/astray"] == 10
 
 
 def test_it_says_what_was_recorded_and_what_was_lost(report) -> None:
