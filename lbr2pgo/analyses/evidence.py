@@ -44,6 +44,8 @@ class Limits:
     """Recorded under emulation: predictions and cycles are simulated."""
     no_cycles: tuple[str, ...] = ()
     """Why the entries of some files have none: a sentence for each reason."""
+    no_predictions: tuple[str, ...] = ()
+    """Why some don't say how they were predicted, likewise."""
     has_samples: bool = True
     """False for inputs that were counts already."""
     has_counts: bool = False

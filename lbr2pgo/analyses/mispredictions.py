@@ -69,7 +69,7 @@ def mispredictions(evidence: Evidence, top: int | None = TOP) -> tuple[Table, ..
     all branches of the recording. Both are of those entries only that say how they were predicted.
     """
     if not evidence.says_predictions:
-        why = (
+        why = " ".join(evidence.limits.no_predictions) or (
             "The recording does not say which branches were mispredicted: record on a processor "
             "and with a filter that keep flags (not -j no_flags)."
         )

@@ -76,6 +76,7 @@ def _limits(sources: Sequence[Source], kinds: frozenset[StackKind]) -> Limits:
         is_call_stack=kinds == {StackKind.OPEN_CALLS},
         is_simulated=any(info.details.get("cpuid") == SIMULATED_CPU for info in infos),
         no_cycles=tuple(dict.fromkeys(filter(None, map(_why_no_cycles, infos)))),
+        no_predictions=tuple(dict.fromkeys(i.no_predictions for i in infos if i.no_predictions)),
         has_samples=any(has_samples),
         has_counts=not all(has_samples),
     )

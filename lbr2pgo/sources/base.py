@@ -72,6 +72,8 @@ class SourceInfo:
     """Samples say when they were taken; else only their order may be known."""
     no_cycles: str | None = None
     """Why no entry can have cycles, and what to do: a sentence; None where that is not known."""
+    no_predictions: str | None = None
+    """Why none says how it was predicted, likewise."""
     details: Mapping[str, str] = field(default_factory=dict)
     """Other header facts worth showing (hostname, perf version, command line, `simulated`…)."""
 

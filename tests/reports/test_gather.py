@@ -15,6 +15,7 @@ from lbr2pgo.analyses import registry
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.hot_branches import hot_branches
 from lbr2pgo.analyses.latency import latency
+from lbr2pgo.analyses.mispredictions import mispredictions
 from lbr2pgo.analyses.table import Column, Table, Unit
 from lbr2pgo.evidence.collector import Finding, Pass, Samples
 from lbr2pgo.evidence.cycle_counts import CYCLES
@@ -130,6 +131,34 @@ def records(control: int) -> str:
     return registers({**kept, "BRBCR_EL1": control})
 
 
+def evidence_of_dump(path: Path, content: str) -> Evidence:
+    """What a dump tells of the program, which is for x86-64."""
+    path.write_text(content)
+    dump = open_source(path)
+    assert isinstance(dump, DumpSource)
+    here = replace(dump, info=replace(dump.info, machine=None))
+    return gather_sources([here], program()).evidence
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (records(1 | 1 << 3), "the MPRED bit of BRBCR_EL1 or BRBCR_EL2 was 0"),
+        (ring(32), "dump MSR_LBR_INFO_0 (0xdc0) and those behind it, too"),
+        (ring(16), "dump IA32_PERF_CAPABILITIES (0x345)"),
+        (ring(16) + "0x345 0x1\n", "LBRs of this processor do not say"),
+    ],
+    ids=["brbe", "no-info", "no-capabilities", "old"],
+)
+def test_each_cause_of_no_predictions_has_its_sentence(
+    tmp_path: Path, content: str, reason: str
+) -> None:
+    found = evidence_of_dump(tmp_path / "dump.txt", content)
+    (told,) = found.limits.no_predictions
+    assert reason in told
+    assert mispredictions(found)[0].notes[-1] == told
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -143,12 +172,7 @@ def records(control: int) -> str:
 def test_each_cause_of_no_cycles_has_its_sentence(
     tmp_path: Path, content: str, reason: str
 ) -> None:
-    path = tmp_path / "dump.txt"
-    path.write_text(content)
-    dump = open_source(path)
-    assert isinstance(dump, DumpSource)
-    here = replace(dump, info=replace(dump.info, machine=None))  # the program is for x86-64
-    found = gather_sources([here], program()).evidence
+    found = evidence_of_dump(tmp_path / "dump.txt", content)
     (told,) = found.limits.no_cycles
     assert reason in told
     assert any(told in note for note in latency(found)[0].notes)

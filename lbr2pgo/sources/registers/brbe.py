@@ -305,6 +305,13 @@ _NO_CYCLES = (
 )
 
 
+_NO_PREDICTIONS = (
+    "The records do not say which branches were mispredicted, since the MPRED bit of BRBCR_EL1 or "
+    "BRBCR_EL2 was 0: record again with that bit set (perf sets it unless the filter says "
+    "no_flags)."
+)
+
+
 def _facts(buffer: RecordBuffer) -> dict[str, str]:
     """The buffer in words."""
     controls = buffer.controls
@@ -340,6 +347,7 @@ def decoded(registers: Sequence[Register], path: str) -> Decoded:
         details=_facts(buffer),
         entries=[(record.source, record.target, record.flags) for record in buffer.records],
         no_cycles=None if buffer.controls.has_cycles else _NO_CYCLES,
+        no_predictions=None if buffer.controls.has_predictions else _NO_PREDICTIONS,
         levels=[None if r.level is None else f"EL{r.level}" for r in buffer.records],
         losses={
             "registers that are no branch records": buffer.other_registers,

@@ -122,6 +122,8 @@ class Decoded:
     """What was not looked at or can't be exact: a reason in words, and how many."""
     no_cycles: str | None = None
     """As `SourceInfo.no_cycles`."""
+    no_predictions: str | None = None
+    """As `SourceInfo.no_predictions`."""
     levels: Sequence[str | None] = ()
     """Exception level of each entry's target as its record tells it; none where no record does."""
 
@@ -173,6 +175,7 @@ def dump_format(
             events=(decoded.event,),
             machine=decoded.machine,
             no_cycles=decoded.no_cycles,
+            no_predictions=decoded.no_predictions,
             details=decoded.details,
         )
         return DumpSource(info, decoded)

@@ -217,6 +217,7 @@ def decoded(registers: Sequence[Register], path: str) -> Decoded:
         details=facts(ring),
         entries=[(entry.source, entry.target, entry.flags) for entry in ring.entries],
         no_cycles=None if ring.form.has_cycles else _no_cycles(ring.bank, ring.depth),
+        no_predictions=None if ring.form.has_predictions else _no_predictions(ring, registers),
         losses={"registers that are no last-branch registers": ring.other_registers},
     )
 
@@ -241,6 +242,18 @@ def _no_cycles(bank: lbr.Bank, depth: int) -> str:
         f"The dump has no cycles, for it lacks {bank.names[2].format(0)} ({bank.info:#x}) and "
         "those behind it, which hold them: dump these, too (lbr2pgo msr plan lists them)."
     )
+
+
+def _no_predictions(ring: Ring, registers: Sequence[Register]) -> str:
+    """Why a ring tells none, and what to dump."""
+    if any(lbr.number_of(r.key) == lbr.PERF_CAPABILITIES and r.value & 0x3F for r in registers):
+        return "LBRs of this processor do not say which branches were mispredicted."
+    what = (
+        f"IA32_PERF_CAPABILITIES ({lbr.PERF_CAPABILITIES:#x}), which says whether FROM holds that"
+    )
+    if ring.bank.has_info(ring.depth):
+        what = f"{ring.bank.names[2].format(0)} ({ring.bank.info:#x}) and those behind it"
+    return f"The dump does not say which branches were mispredicted: dump {what}, too."
 
 
 _NO_PREDICTIONS = (
