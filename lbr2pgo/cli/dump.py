@@ -200,7 +200,7 @@ def run_probes(args: argparse.Namespace) -> int:
     program = Program.open(args.binary)
     function = None if args.function is None else find_function(program, args.function)
     _print(probes.lines(program, function))
-    note(f"{number:,} {reason}" for reason, number in program.probes.health().items())
+    note(f"{reason}: {number:,}" for reason, number in program.probes.health().items())
     return 0
 
 

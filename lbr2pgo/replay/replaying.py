@@ -273,7 +273,7 @@ def _branches(program: Program) -> CodeBranches:
 
 def damage_of(source: Source) -> Iterator[str]:
     """What a source lost, as far as it was read; damage is a doubt."""
-    return (type(reason)(f"{n:,} {reason}") for reason, n in source.health().items() if n)
+    return (type(reason)(f"{reason}: {n:,}") for reason, n in source.health().items() if n)
 
 
 def tells_build(found: Counted[Any] | InputError) -> bool:

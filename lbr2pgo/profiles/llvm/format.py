@@ -232,7 +232,7 @@ def _notes(work: Work, *, by_probes: bool) -> Iterator[str]:
     yield from debug_notes(work)
     if by_probes:
         for why, count in work.program.probes.health().items():
-            yield f"{count:,} {why}"
+            yield f"{why}: {count:,}"
         if lack := work.program.image.architecture.why_no_call_probes:
             yield f"{lack}: no calling contexts"
 
@@ -241,7 +241,7 @@ def debug_notes(work: Work) -> Iterator[str]:
     """What of the debug information could not be used."""
     for why, count in work.debug.health().items():
         if count:
-            yield f"debug information: {count:,} {why}"
+            yield f"debug information: {why}: {count:,}"
 
 
 def refuse_without_runs(work: Work, compiler: str) -> None:

@@ -101,7 +101,7 @@ class DebugInfo:
         """Why there is none and what to do; empty if there is."""
         if self.present:
             return ""
-        refused = "; ".join(f"{count} {problem}" for problem, count in self.health().items())
+        refused = "; ".join(f"{problem}: {count:,}" for problem, count in self.health().items())
         searched = ", ".join(map(str, self.files.directories))
         return (
             f"{self.image.path} has no debug information, and none was found beside it or in "

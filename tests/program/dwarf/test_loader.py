@@ -113,7 +113,7 @@ def test_what_lies_under_a_build_id_must_have_it(
     info = DebugInfo.open(Image.open(stripped), (tmp_path / "debug",))
     assert not info.present
     assert info.health() == {OTHER_BUILD: 1}
-    assert f"(1 {OTHER_BUILD})" in info.missing_reason
+    assert f"({OTHER_BUILD}: 1)" in info.missing_reason
 
 
 def test_what_a_link_names_must_have_its_checksum(
