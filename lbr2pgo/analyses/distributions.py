@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from lbr2pgo.analyses.modes import FEWEST, groups, mode_bounds
+from lbr2pgo.analyses.modes import FEWEST, groups, mode_bounds, near
 from lbr2pgo.model.branch_counts import sum_by
 from lbr2pgo.model.branch_stacks import MISSING, SATURATED
-from lbr2pgo.support.arrays import F64, I64, U64
+from lbr2pgo.support.arrays import F64, I64, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import table
 
@@ -31,7 +31,7 @@ class Mode:
     cycles: int
     """The median of the values around it."""
     share: float
-    """Of all measured values."""
+    """Of all measured values, those near it."""
     mispredicted: float | None = None
     """Share of those with a mispredicted branch at an end or in between; None where unknown."""
     places: tuple[int, int] | None = None
@@ -164,13 +164,11 @@ class Distribution:
     def _mode(self, first: int, past: int, *, is_group: bool) -> Mode:
         """Of these rows, which may be a group of modes."""
         part = self._part(first, past)
+        median = part.percentile(50) or 0
         places = (part.percentile(1) or 0, part.percentile(99) or 0) if is_group else None
-        return Mode(
-            part.percentile(50) or 0,
-            part.measured / self.measured,
-            part.misprediction_rate,
-            places,
-        )
+        if not is_group:  # too few may lie elsewhere to be a mode
+            part = part._taken(near(part.cycles, median))
+        return Mode(median, part.measured / self.measured, part.misprediction_rate, places)
 
     @property
     def told(self) -> str:
@@ -193,7 +191,9 @@ class Distribution:
         return " · ".join("?" if each is None else f"{100 * each:.0f} %" for each in shares)
 
     def _part(self, first: int, past: int) -> Distribution:
-        rows = slice(first, past)
+        return self._taken(slice(first, past))
+
+    def _taken(self, rows: slice | Bools) -> Distribution:
         return Distribution(
             self.cycles[rows],
             self.count[rows],

@@ -120,8 +120,9 @@ def _are_loops(evidence: Evidence, back: CycleCounts) -> Bools:
 _NOTES = (
     "Rows are ranked by their trimmed mean times count. It leaves out the slowest hundredth: an "
     "interrupt falls into some run. “left out” is the share of its cycles in all.",
-    f"Of fewer than {FEWEST} measurements “modes” lists the values. “Mispredicted” is, of each "
-    "mode, the share with a mispredicted branch before, at the end of, or within the measured.",
+    f"A mode has the share of the values near it; fewer than {FEWEST} are listed in its place. "
+    "“Mispredicted” is, of each mode, the share with a mispredicted branch before, at the end of, "
+    "or within the measured.",
 )
 
 

@@ -14,7 +14,7 @@ from math import ceil, sqrt
 
 import numpy as np
 
-from lbr2pgo.support.arrays import F64, I64, U64
+from lbr2pgo.support.arrays import F64, I64, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 
 # Places are asinh(cycles / _LINEAR): a kernel is some cycles wide below _LINEAR, and some part of
@@ -93,6 +93,13 @@ def groups(medians: Sequence[float]) -> list[int]:
     gaps = [high - low for low, high in pairwise(medians)]
     far = [row for row, gap in enumerate(gaps, 1) if gap >= _CLOSE * max(gaps)]
     return [0, *far]
+
+
+def near(cycles: U64, mode: int) -> Bools:
+    """(n,): which of these are so close to a mode that the widest kernel there reaches them."""
+    at = np.arcsinh(cycles / _LINEAR)
+    found: Bools = abs(at - np.arcsinh(mode / _LINEAR)) <= _REACH * _WIDTHS[0]
+    return found
 
 
 def _density(cycles: U64, count: U64, width: float) -> Density:

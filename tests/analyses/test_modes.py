@@ -92,11 +92,18 @@ def test_strays_are_no_mode(strays: dict[int, int]) -> None:
     assert [mode.cycles for mode in of({50: 10_000, **strays})] == [50]
 
 
+@pytest.mark.parametrize("counts", [{80: 30, 300: 6}, {78: 5, 80: 20, 81: 5, 290: 3, 300: 3}])
+def test_what_is_too_little_for_a_mode_is_in_the_share_of_none(counts: dict[int, int]) -> None:
+    """80 is said of 83 %, not of all, where 17 % took 300 cycles."""
+    (mode,) = of(counts)
+    assert (mode.cycles, mode.share) == (80, pytest.approx(30 / 36))
+
+
 @settings(deadline=None)
 @given(st.dictionaries(st.integers(1, 65534), st.integers(1, 10**6), min_size=1, max_size=30))
 @example({8252: 186067, 21553: 186911})
-def test_modes_lie_within_what_was_measured_and_share_all_of_it(counts: dict[int, int]) -> None:
+def test_modes_lie_within_what_was_measured_and_share_it(counts: dict[int, int]) -> None:
     found = of(counts)
     assert all(min(counts) <= mode.cycles <= max(counts) for mode in found)
-    assert sum(mode.share for mode in found) == (pytest.approx(1) if found else 0)
+    assert sum(mode.share for mode in found) <= 1.000_001
     assert bool(found) == (sum(counts.values()) >= FEWEST)
