@@ -257,8 +257,8 @@ def timing(evidence: Evidence, run: TimedRun, *, is_loop: bool) -> Timing:
     return Timing(
         name=_place(evidence, run.start),
         line=evidence.names.lines(start)[0],
-        start=run.start,
-        end=run.end,
+        placed_start=run.start,
+        placed_end=run.end,
         cycles=tuple(times.cycles.tolist()),
         count=tuple(times.count.tolist()),
         missing=times.missing,

@@ -94,7 +94,7 @@ def _on_page(changes: Report, new: Report, before: CallNode | None) -> Report:
 
 
 def _key(timing: Timing) -> tuple[int, int, bool]:
-    return timing.start, timing.end, timing.is_loop
+    return timing.placed_start, timing.placed_end, timing.is_loop
 
 
 def _gathered(

@@ -41,7 +41,7 @@ from dataclasses import asdict
 
 from lbr2pgo.analyses.table import Column, Table, Unit, Value, written
 from lbr2pgo.model.waterfall import row_as_json
-from lbr2pgo.reports.model import CallNode, FunctionView, Report, Timing
+from lbr2pgo.reports.model import CallNode, FunctionView, GraphBlock, Report, Timing
 from lbr2pgo.reports.readable import cpp_names
 from lbr2pgo.support.addresses import shown
 from lbr2pgo.support.errors import InputError
@@ -132,21 +132,25 @@ def _table(table: Table) -> dict[str, object]:
 
 def _timing(timing: Timing) -> dict[str, object]:
     before = None if timing.before is None else _timing(timing.before)
-    ends = {"start": shown(timing.start), "end": shown(timing.end)}
-    return asdict(timing) | ends | {"before": before}
+    return _fields(timing) | {"before": before}
+
+
+def _fields(part: Timing | GraphBlock) -> dict[str, object]:
+    """Its fields, with addresses as people see them."""
+    return {
+        name.removeprefix("placed_"): shown(value) if name.startswith("placed_") else value
+        for name, value in asdict(part).items()
+    }
 
 
 def _function(view: FunctionView) -> dict[str, object]:
     return {
         "name": view.name,
-        "start": shown(view.start),
+        "start": shown(view.placed_start),
         "share": view.share,
         "code": _table(view.code),
         "source": None if view.source is None else _table(view.source),
-        "blocks": [
-            asdict(block) | {"start": shown(block.start), "end": shown(block.end)}
-            for block in view.graph.blocks
-        ],
+        "blocks": [_fields(block) for block in view.graph.blocks],
         "edges": [asdict(edge) for edge in view.graph.edges],
     }
 

@@ -101,7 +101,9 @@ def render(report: Report, *, asks: bool = False) -> str:
             tabs={name: title for name, title in page.TABS.items() if name in _tabs(report)},
             silent=page.silent(report),
             data=packed(content),
-            functions=[(each.start, packed(function_data(each))) for each in report.functions],
+            functions=[
+                (each.placed_start, packed(function_data(each))) for each in report.functions
+            ],
         )
     )
 

@@ -14,7 +14,7 @@ from lbr2pgo.analyses.code_profile import CodeProfile
 from lbr2pgo.analyses.distributions import Mode
 from lbr2pgo.analyses.table import Table
 from lbr2pgo.model import waterfall
-from lbr2pgo.support.addresses import PlacedAddress
+from lbr2pgo.support.addresses import PlacedAddress, in_file
 from lbr2pgo.support.dataclass import dataclass
 
 
@@ -28,10 +28,9 @@ class Timing:
     name: str
     """`function+0x12` or the like."""
     line: str | None
-    start: PlacedAddress
-    """Image address of the block's first instruction."""
-    end: PlacedAddress
-    """Image address of the branch that ends it."""
+    placed_start: PlacedAddress
+    """`start` with the slot of its file, for links."""
+    placed_end: PlacedAddress
     cycles: tuple[int, ...]
     count: tuple[int, ...]
     missing: int
@@ -46,6 +45,16 @@ class Timing:
     """The branch at `end` goes back to `start`: these are the times of one loop iteration."""
     before: Timing | None = None
     """The same code in another recording, to be laid over it."""
+
+    @property
+    def start(self) -> int:
+        """Address of the block's first instruction in its file."""
+        return in_file(self.placed_start)
+
+    @property
+    def end(self) -> int:
+        """Address of the branch that ends it."""
+        return in_file(self.placed_end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +73,24 @@ class TimeLine:
 class GraphBlock:
     """One block of a function's graph; not frozen, as it is made by the thousand."""
 
-    start: PlacedAddress
-    end: PlacedAddress
-    """First address behind it."""
+    placed_start: PlacedAddress
+    """`start` with the slot of its file, for links."""
+    placed_end: PlacedAddress
     count: int
     heat: float
     """Of the function's hottest block, from 0 to 1."""
     label: str
     """Its address and first source line, for the picture."""
+
+    @property
+    def start(self) -> int:
+        """Address of its first instruction in its file."""
+        return in_file(self.placed_start)
+
+    @property
+    def end(self) -> int:
+        """First address behind it."""
+        return in_file(self.placed_end)
 
 
 @dataclass(slots=True)
@@ -102,7 +121,8 @@ class FunctionView:
     """One function: its annotated code and its graph."""
 
     name: str
-    start: PlacedAddress
+    placed_start: PlacedAddress
+    """`start` with the slot of its file, for links."""
     share: float
     """Of all instructions executed, in samples."""
     code: Table
@@ -112,6 +132,11 @@ class FunctionView:
     """Name `source`; one row a source line that ran. None where nobody asked."""
     branches: tuple[BranchFacts, ...] = ()
     """For pages."""
+
+    @property
+    def start(self) -> int:
+        """Its address in its file."""
+        return in_file(self.placed_start)
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,7 @@ def content(report: Report) -> Json:
             {**table_data(table, texts), "tab": tab_of(table.name)} for table in visible(report)
         ],
         "functions": None if report.ran is None else _functions(report.ran, texts),
-        "inside": [f"{view.start:x}" for view in report.functions],
+        "inside": [f"{view.placed_start:x}" for view in report.functions],
         "charts": charts(report, texts),
         "time_line": None if report.time_line is None else asdict(report.time_line),
         "flames": [
@@ -172,8 +172,8 @@ def _chart(timing: Timing, texts: PageTexts) -> Json:
     return {
         "title": texts.number(title),
         "line": texts.known(timing.line),
-        "start": f"{timing.start:x}",
-        "end": f"{timing.end:x}",
+        "start": f"{timing.placed_start:x}",
+        "end": f"{timing.placed_end:x}",
         "is_loop": timing.is_loop,
         "facts": texts.number("; ".join(_facts(timing, total, seen, kept))),
         "cycles": cycles,

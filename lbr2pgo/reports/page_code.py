@@ -22,13 +22,13 @@ def function_data(view: FunctionView) -> Json:
     """All that is shown of a function when it is opened."""
     texts = PageTexts()
     found = {
-        "start": f"{view.start:x}",
+        "start": f"{view.placed_start:x}",
         "name": texts.number(written(Unit.FUNCTION, view.name)),
         "share": view.share,
         "code": _code(view, texts),
         "lines": [] if view.source is None else _lines(view.source, texts),
-        "branches": [_branch(branch, view.start, texts) for branch in view.branches],
-        **_graph(view.graph, view.start),
+        "branches": [_branch(branch, view.placed_start, texts) for branch in view.branches],
+        **_graph(view.graph, view.placed_start),
         "notes": [
             texts.number(note)
             for table in (view.code, view.source) if table is not None
@@ -48,7 +48,7 @@ def _code(view: FunctionView, texts: PageTexts) -> Json:
     first = [part[0] for part in parts]
     is_whole = [len(part) == 1 for part in parts]
     return {
-        "at": [_number(row[address]) - view.start for row in first],
+        "at": [_number(row[address]) - view.placed_start for row in first],
         "size": [len(part) for part in parts],
         "count": [row[count] or 0 for row in first],
         "block": [row[block] for row in first],
@@ -110,7 +110,10 @@ def _target(target: BranchTarget, texts: PageTexts) -> list[object]:
 
 def _graph(graph: FunctionGraph, start: int) -> Json:
     return {
-        "blocks": [[block.start - start, block.end - start, block.count] for block in graph.blocks],
+        "blocks": [
+            [block.placed_start - start, block.placed_end - start, block.count]
+            for block in graph.blocks
+        ],
         "edges": [
             [edge.source, edge.target, edge.kind, edge.count, _short(edge.share)]
             for edge in graph.edges

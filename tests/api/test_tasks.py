@@ -7,6 +7,7 @@ import doctest
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import networkx as nx
@@ -17,6 +18,7 @@ import lbr2pgo
 from lbr2pgo.analyses.table import Unit
 from lbr2pgo.reports.data import as_csv
 from lbr2pgo.sources.base import StackSource
+from lbr2pgo.support.addresses import SLOT_SIZE, PlacedAddress
 
 
 def test_every_public_name_is_there_and_documented() -> None:
@@ -170,6 +172,11 @@ def test_addresses_are_what_csv_says() -> None:
     views = [view.code for view in found.functions]
     tables = {table.name: table for table in (*found.tables, *views) if len(table)}
     assert any(table.rows != table.placed_rows for table in tables.values())
+    blocks = [each for each in found.timings if not each.is_loop]
+    placed = replace(blocks[0], placed_start=PlacedAddress(2 * SLOT_SIZE + 16))
+    assert (placed.start, placed.end) == (16, blocks[0].end)
+    ends = {(each.start, each.end) for each in blocks}
+    assert ends <= {(row["address"], row["end_address"]) for row in tables["latency"].records()}
     sections = csv.reader(as_csv(found).splitlines())
     written: dict[str, list[list[str]]] = {}
     for row in sections:

@@ -156,9 +156,9 @@ def test_every_table_and_function_is_there(recorded: Report) -> None:
     assert hot is not None
     assert len(functions["rows"]) == hot.found > len(recorded.functions) == 3
     starts = [pieces[0][0] for pieces in functions["pieces"]]
-    assert data["inside"] == starts[:3] == [f"{view.start:x}" for view in recorded.functions]
+    assert data["inside"] == starts[:3] == [f"{view.placed_start:x}" for view in recorded.functions]
     for view in recorded.functions:
-        assert document.data(f"f-{view.start:x}")["start"] == f"{view.start:x}"
+        assert document.data(f"f-{view.placed_start:x}")["start"] == f"{view.placed_start:x}"
 
 
 def test_sentences_lead_to_what_they_are_about(recorded: Report) -> None:

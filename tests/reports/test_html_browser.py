@@ -161,7 +161,7 @@ def test_a_function_opens_on_its_hottest_line_with_all_that_is_known_of_it(
 
 def test_the_place_is_in_the_address_bar_and_leads_back(browser: Browser, recorded: Report) -> None:
     view = recorded.functions[0]
-    page = browser.open(recorded, f"#f-{view.start:x}/interp.c%3A119")
+    page = browser.open(recorded, f"#f-{view.placed_start:x}/interp.c%3A119")
     assert "subtract" in selected(page)
     page.locator("#tabs a", has_text="Why").click()
     assert page.locator("#view h2:visible").inner_text() == "Mispredictions altogether"
@@ -303,7 +303,7 @@ def test_a_large_graph_is_drawn_as_its_hottest_part(browser: Browser) -> None:
     graph = toy.functions[0].graph
     many = tuple(replace(graph.blocks[0], count=i) for i in range(300))
     view = replace(toy.functions[0], graph=replace(graph, blocks=many, edges=(), loops=()))
-    page = browser.open(replace(toy, functions=(view,)), f"#g-{view.start:x}")
+    page = browser.open(replace(toy, functions=(view,)), f"#g-{view.placed_start:x}")
     assert page.locator(".drawing .node").count() == 120
     words = "120 of 300 blocks; 1 were not seen to run, 179 ran less often."
     assert page.get_by_text(words).is_visible()
@@ -565,7 +565,7 @@ def test_it_is_light_or_dark_as_the_system_says_and_as_one_chooses(
 def test_a_hostile_name_does_nothing(browser: Browser) -> None:
     report = hostile_report()
     page = browser.open(report)
-    starts = [f"{view.start:x}" for view in report.functions]
+    starts = [f"{view.placed_start:x}" for view in report.functions]
     names = page.evaluate("all.map((each) => each.name)")
     for name in [*names, *(f"f-{start}" for start in starts), *(f"g-{start}" for start in starts)]:
         page.evaluate("name => { location.hash = name }", name)
