@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,14 +15,15 @@ from lbr2pgo.support.arrays import F64, I64, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import table
 
+Measured = TypeVar("Measured", int, I64)
+
 _LEFT_OUT = 100
 """One of so many values is left out of a trimmed mean."""
 
 
-def kept_of(measured: I64) -> I64:
-    """How many of so many values (n,) a trimmed mean keeps."""
-    kept: I64 = measured - measured // _LEFT_OUT
-    return kept
+def kept_of(measured: Measured) -> Measured:
+    """How many of so many values, or of each of so many (n,), a trimmed mean keeps."""
+    return measured - measured // _LEFT_OUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +106,19 @@ class Distribution:
         """Average, None without cycles."""
         return float(self.cycles @ self.count) / self.measured if self.measured else None
 
+    @cached_property
+    def _until(self) -> U64:
+        """(n,): how many did not take longer than each number of cycles."""
+        return self.count.cumsum()
+
     def percentile(self, percent: float) -> int | None:
         """The least number of cycles that so many per cent did not exceed; None without any."""
         if not self.measured:
             return None
         wanted = percent / 100 * self.measured
-        return int(self.cycles[np.searchsorted(np.cumsum(self.count), wanted, side="left")])
+        return int(self.cycles[self._until.searchsorted(wanted)])
 
-    @property
+    @cached_property
     def trimmed_mean(self) -> float | None:
         """Average of all but the slowest hundredth, rounded down: an interrupt falls into some run.
 
@@ -123,20 +130,20 @@ class Distribution:
         """
         if not self.measured:
             return None
-        kept = int(kept_of(np.array([self.measured]))[0])
-        before = np.cumsum(self.count) - self.count
-        part = np.clip(kept - before.astype(np.int64), 0, self.count.astype(np.int64))
-        return float(self.cycles.astype(np.float64) @ part) / kept
+        part = np.diff(np.minimum(self._until, self._kept), prepend=np.uint64(0))
+        return float(self.cycles.astype(np.float64) @ part) / self._kept
+
+    @property
+    def _kept(self) -> int:
+        return kept_of(self.measured)
 
     @property
     def left_out(self) -> float | None:
         """Share of all cycles in what the trimmed mean leaves out; None without cycles."""
-        if self.mean is None or self.trimmed_mean is None:
+        mean, trimmed = self.mean, self.trimmed_mean
+        if mean is None or trimmed is None:
             return None
-        if not self.mean:
-            return 0.0
-        kept = self.trimmed_mean * int(kept_of(np.array([self.measured]))[0])
-        return max(0.0, 1 - kept / (self.mean * self.measured))
+        return max(0.0, 1 - trimmed * self._kept / (mean * self.measured)) if mean else 0.0
 
     def modes(self) -> tuple[Mode, ...]:
         """Where cycles gather, the largest share first; nothing where too few were measured.
@@ -191,6 +198,8 @@ class Distribution:
         return " · ".join("?" if each is None else f"{100 * each:.0f} %" for each in shares)
 
     def _part(self, first: int, past: int) -> Distribution:
+        if past - first == len(self.cycles):
+            return self
         return self._taken(slice(first, past))
 
     def _taken(self, rows: slice | Bools) -> Distribution:

@@ -9,6 +9,7 @@ are left are deeper than chance makes them; the width that leaves most modes say
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
 from math import ceil, sqrt
 
@@ -42,15 +43,21 @@ _CLOSE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Density:
-    """Occurrences per cycle on a grid of places, all (n,)."""
+    """Occurrences per cycle on a grid of n places."""
 
-    cycles: F64
-    """At each place."""
+    first: int
+    """The first place."""
     per_cycle: F64
+    """All (n,)."""
     seen: F64
     """Occurrences under the kernel there, a lone one with its whole number."""
     width: F64
     """Cycles that one standard deviation of the kernel covers there."""
+
+    def cycles(self, rows: I64) -> F64:
+        """Cycles at places, by their numbers in the grid."""
+        cycles: F64 = _LINEAR * np.sinh((self.first + rows) * _STEP)
+        return cycles
 
     def depth(self, mode: int, valley: int) -> float:
         """How much deeper a valley is than chance would make it, in standard deviations."""
@@ -73,10 +80,14 @@ def mode_bounds(cycles: U64, count: U64) -> F64:
     cycles (n,) ascending, count (n,): how often each was seen.
     """
     best: F64 = np.empty(0)
+    place = np.rint(np.arcsinh(cycles / _LINEAR) / _STEP).astype(np.int64)
     for width in _WIDTHS:
-        density = _density(cycles, count, width)
-        found = density.cycles[_valleys(density)]
-        found = _without_small(found, cycles, count)
+        if len(best) == len(cycles) - 1:
+            break  # there are no more modes than values
+        density = _density(place, count, width)
+        found = density.cycles(_valleys(density))
+        if len(found) > len(best):
+            found = _without_small(found, cycles, count)
         if len(found) > len(best):
             best = found
     return best
@@ -102,16 +113,22 @@ def near(cycles: U64, mode: int) -> Bools:
     return found
 
 
-def _density(cycles: U64, count: U64, width: float) -> Density:
-    margin = round(_REACH * width / _STEP)
-    place = np.rint(np.arcsinh(cycles / _LINEAR) / _STEP).astype(np.int64)
+def _density(place: I64, count: U64, width: float) -> Density:
+    kernel = _kernel(width)
+    margin = len(kernel) // 2
     first = int(place[0]) - margin
     histogram = np.bincount(place - first, weights=count, minlength=int(place[-1]) - first + margin)
+    seen = np.convolve(histogram, kernel)[margin:-margin]
+    covered = _LINEAR * np.cosh((first + np.arange(len(seen))) * _STEP) * width
+    return Density(first, seen / covered, seen, covered)
+
+
+@cache
+def _kernel(width: float) -> F64:
+    margin = round(_REACH * width / _STEP)
     window = np.arange(-margin, margin + 1) * _STEP / width
-    seen = np.convolve(histogram, np.exp(-window * window / 2))[margin:-margin]
-    at = (first + np.arange(len(seen))) * _STEP
-    covered = _LINEAR * np.cosh(at) * width
-    return Density(_LINEAR * np.sinh(at), seen / covered, seen, covered)
+    kernel: F64 = np.exp(-window * window / 2)
+    return kernel
 
 
 def _valleys(density: Density) -> I64:
