@@ -52,12 +52,18 @@ class Cover:
 
     def by_unit(self, addresses: U64) -> Iterator[tuple[int, I64]]:
         """Each unit that covers some of (n,) ascending addresses, in order, and which ones."""
-        first, past = (np.searchsorted(addresses, bounds) for bounds in (self.starts, self.ends))
+        if not len(addresses):
+            return
+        near = slice(  # most questions are about one function
+            self.ends.searchsorted(addresses[0], "right"),
+            self.starts.searchsorted(addresses[-1], "right"),
+        )
+        starts, ends, units = self.starts[near], self.ends[near], self.units[near]
+        first, past = (addresses.searchsorted(bounds) for bounds in (starts, ends))
         used = np.flatnonzero(first < past)
-        used = used[np.argsort(self.units[used], kind="stable")]
-        units = self.units[used]
-        for part in np.split(used, np.flatnonzero(np.diff(units)) + 1) if len(used) else ():
-            yield int(self.units[part[0]]), numbers_in(first[part], past[part])
+        used = used[np.argsort(units[used], kind="stable")]
+        for part in np.split(used, np.flatnonzero(np.diff(units[used])) + 1) if len(used) else ():
+            yield int(units[part[0]]), numbers_in(first[part], past[part])
 
 
 def resolve(claims: Claims) -> Cover:
