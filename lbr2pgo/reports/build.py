@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -51,7 +51,13 @@ from lbr2pgo.reports.placed_profiles import read_inputs
 from lbr2pgo.reports.source_files import Moved, SourceFiles
 from lbr2pgo.reports.source_text import source_table
 from lbr2pgo.reports.summary import summary
-from lbr2pgo.support.addresses import PlacedAddress, placed_addresses, placed_array, shown
+from lbr2pgo.support.addresses import (
+    PlacedAddress,
+    PlacedAddresses,
+    placed_addresses,
+    placed_array,
+    shown,
+)
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.resembling import did_you_mean
@@ -232,8 +238,8 @@ def _timings(evidence: Evidence, options: ReportOptions) -> tuple[Timing, ...]:
         blocks.sort(key=lambda run: shown(run.start) != asked.lower())
     loops = latency.timed_loops(evidence, most)
     return (
-        *(timing(evidence, run, is_loop=False) for run in blocks[:most]),
-        *(timing(evidence, run, is_loop=True) for run in loops),
+        *timings_of(evidence, blocks[:most], is_loop=False),
+        *timings_of(evidence, loops, is_loop=True),
     )
 
 
@@ -250,32 +256,36 @@ def _time_line(evidence: Evidence) -> TimeLine | None:
     return TimeLine(seconds(range(len(samples))), tuple(samples), seconds(begins))
 
 
-def timing(evidence: Evidence, run: TimedRun, *, is_loop: bool) -> Timing:
-    """A timed block or loop, for a chart."""
-    start = placed_array([run.start])
-    times = run.times
-    return Timing(
-        name=_place(evidence, run.start),
-        line=evidence.names.lines(start)[0],
-        placed_start=run.start,
-        placed_end=run.end,
-        cycles=tuple(times.cycles.tolist()),
-        count=tuple(times.count.tolist()),
-        missing=times.missing,
-        saturated=times.saturated,
-        modes=times.modes(),
-        is_simulated=evidence.limits.is_simulated,
-        is_loop=is_loop,
-    )
+def timings_of(evidence: Evidence, runs: Sequence[TimedRun], *, is_loop: bool) -> Iterator[Timing]:
+    """Timed blocks or loops, for charts."""
+    starts = placed_array(run.start for run in runs)
+    places = zip(runs, _places(evidence, starts), evidence.names.lines(starts), strict=True)
+    for run, name, line in places:
+        times = run.times
+        yield Timing(
+            name=name,
+            line=line,
+            placed_start=run.start,
+            placed_end=run.end,
+            cycles=tuple(times.cycles.tolist()),
+            count=tuple(times.count.tolist()),
+            missing=times.missing,
+            saturated=times.saturated,
+            modes=times.modes(),
+            is_simulated=evidence.limits.is_simulated,
+            is_loop=is_loop,
+        )
 
 
-def _place(evidence: Evidence, address: PlacedAddress) -> str:
-    """`function+0x12`."""
+def _places(evidence: Evidence, addresses: PlacedAddresses) -> Iterator[str]:
+    """`function+0x12` for each."""
     regions = evidence.program.regions
-    region = int(regions.containing(np.array([address], dtype=np.uint64))[0])
-    offset = address - int(regions.start[region]) if region >= 0 else 0
-    name = evidence.names.region(region)
-    return f"{name}+{offset:#x}" if offset else name
+    for address, region in zip(
+        addresses.tolist(), regions.containing(addresses).tolist(), strict=True
+    ):
+        offset = address - int(regions.start[region]) if region >= 0 else 0
+        name = evidence.names.region(region)
+        yield f"{name}+{offset:#x}" if offset else name
 
 
 def call_graph(evidence: Evidence, options: ReportOptions) -> CallNode | None:

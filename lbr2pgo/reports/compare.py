@@ -19,7 +19,7 @@ from lbr2pgo.reports.build import (
     call_graph,
     details_of,
     report_of,
-    timing,
+    timings_of,
 )
 from lbr2pgo.reports.gather import Gathered, gather, look_for_analyses
 from lbr2pgo.reports.model import CallNode, Report, Timing
@@ -113,11 +113,11 @@ def _compared(gathered: Gathered) -> Compared:
 
 def _timings(new: Compared, old: Compared) -> Iterator[Timing]:
     for timed, is_loop in ((latency.timed_blocks, False), (latency.timed_loops, True)):
-        for run, before in timed_pairs(new, old, timed, CHARTS):
-            yield replace(
-                timing(new.evidence, run, is_loop=is_loop),
-                before=timing(old.evidence, before, is_loop=is_loop),
-            )
+        pairs = [*timed_pairs(new, old, timed, CHARTS)]
+        runs = timings_of(new.evidence, [run for run, _ in pairs], is_loop=is_loop)
+        before = timings_of(old.evidence, [run for _, run in pairs], is_loop=is_loop)
+        for each, earlier in zip(runs, before, strict=True):
+            yield replace(each, before=earlier)
 
 
 def _sentences(tables: Sequence[Table]) -> Iterator[Sentence]:
