@@ -108,7 +108,8 @@ def _prediction(
 
 def _targets(evidence: Evidence) -> dict[int, tuple[BranchTarget, ...]]:
     branches = evidence.flow.branches
-    rows = np.flatnonzero(evidence.concerns(branches.from_) & (branches.known & FROM != 0))
+    rows = evidence.rows_of(branches.from_)
+    rows = rows[branches.known[rows] & FROM != 0]
     rows = rows[np.lexsort((-branches.count[rows].astype(np.int64), branches.from_[rows]))]
     rows = rows[_rank(branches.from_[rows].astype(np.int64)) < MOST_TARGETS]
     source, to = branches.from_[rows], branches.to[rows]

@@ -22,7 +22,8 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.replay.astray import without_astray
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.addresses import PlacedAddresses
-from lbr2pgo.support.arrays import Bools
+from lbr2pgo.support.arrays import I64, Bools
+from lbr2pgo.support.intervals import numbers_in
 
 T = TypeVar("T")
 
@@ -125,6 +126,15 @@ class Evidence:
         for start, end in zip(regions.start[family], regions.end[family], strict=True):
             inside |= (addresses >= start) & (addresses < end)
         return inside
+
+    def rows_of(self, ascending: PlacedAddresses) -> I64:
+        """As `concerns`: the rows (k,) of such addresses among (n,) ascending ones, in order."""
+        if self.function is None:
+            return np.arange(len(ascending))
+        regions = self.program.regions
+        family = regions.families(np.array([self.function]))
+        bounds = (ascending.searchsorted(each[family]) for each in (regions.start, regions.end))
+        return numbers_in(*bounds)
 
     @cached_property
     def recorded(self) -> Branches:

@@ -97,7 +97,7 @@ def _texts(
     program: Program, names: PlaceNames, cfg: FunctionCFG
 ) -> list[tuple[list[str | None], list[str]]]:
     """Lines and instructions of each block."""
-    found = instruction_texts(program, cfg.function)
+    (found,) = instruction_texts(program, [cfg.function])
     addresses = placed_array(address for address, _ in found)
     texts: list[tuple[list[str | None], list[str]]] = [([], []) for _ in range(len(cfg))]
     columns = (cfg.block_of(addresses).tolist(), names.lines(addresses), found)

@@ -15,9 +15,9 @@ from lbr2pgo.evidence.duplicates import DUPLICATES
 from lbr2pgo.evidence.effective_samples import SPREAD
 from lbr2pgo.evidence.single_branches import SINGLE_BRANCHES
 from lbr2pgo.program.code.cfg import EdgeKind
-from lbr2pgo.program.code.decode import text
+from lbr2pgo.program.code.decode import texts
 from lbr2pgo.program.program import Program
-from lbr2pgo.support.addresses import PlacedAddress, PlacedAddresses, placed_array
+from lbr2pgo.support.addresses import ByteRanges, PlacedAddress, PlacedAddresses, placed_array
 from lbr2pgo.support.arrays import U64
 from lbr2pgo.support.dataclass import dataclass
 
@@ -34,6 +34,10 @@ _COLUMNS = (
     Column("taken_share", "taken", Unit.SHARE, FIGURE),
     Column("leads_to", "leads to", Unit.TEXT),
 )
+
+
+Lines = list[tuple[PlacedAddress, str]]
+"""Instructions: address and text of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,38 +63,42 @@ def function_views(evidence: Evidence, regions: Sequence[int]) -> Iterator[Annot
     share of what left for them.
     """
     notes = (*evidence.run_notes(), *evidence.line_notes())
-    for region, graph in zip(regions, flow_graphs(evidence, regions), strict=True):
+    graphs = flow_graphs(evidence, regions)
+    code = instruction_texts(evidence.program, regions)
+    for region, graph, lines in zip(regions, graphs, code, strict=True):
         name = evidence.names.region(region)
-        rows = tuple(_code(evidence, region, graph))
-        code = Table(NAME, f"Function {name}", _COLUMNS, rows, notes)
+        rows = tuple(_code(evidence, region, graph, lines))
+        table = Table(NAME, f"Function {name}", _COLUMNS, rows, notes)
         start = PlacedAddress(evidence.program.regions.start[region])
-        yield Annotated(name, start, code, graph)
+        yield Annotated(name, start, table, graph)
 
 
-def instruction_texts(program: Program, region: int) -> list[tuple[PlacedAddress, str]]:
-    """Address and text of each instruction of a region and its fragments."""
-    regions = program.regions
-    return [
-        line
-        for piece in regions.families(np.array([region])).tolist()
-        for line in texts_between(
-            program, PlacedAddress(regions.start[piece]), PlacedAddress(regions.end[piece])
-        )
-    ]
+def instruction_texts(program: Program, regions: Sequence[int]) -> list[Lines]:
+    """The instructions of regions, of different functions, and their fragments; of each region."""
+    code, families = program.regions, [program.regions.families(np.array([r])) for r in regions]
+    pieces = np.concatenate([np.empty(0, np.int64), *families])
+    found = iter(texts_in(program, ByteRanges(code.start[pieces], code.end[pieces])))
+    return [[line for _ in family for line in next(found)] for family in families]
 
 
-def texts_between(
-    program: Program, start: PlacedAddress, end: PlacedAddress
-) -> list[tuple[PlacedAddress, str]]:
-    """Address and text of each instruction from an address to before another one."""
-    file, in_file = program.file_of(start)
-    moved = start - in_file
-    lines = text(file.image, in_file, end - moved)
-    return [(PlacedAddress(address + moved), words) for address, _, words in lines]
+def texts_in(program: Program, ranges: ByteRanges) -> list[Lines]:
+    """The instructions of ranges that don't overlap; of each."""
+    files: dict[int, tuple[Program, list[int]]] = {}
+    for row, (start, _) in enumerate(ranges.pairs()):
+        file, in_file = program.file_of(PlacedAddress(start))
+        files.setdefault(start - in_file, (file, []))[1].append(row)
+    found: list[Lines] = [[] for _ in range(len(ranges))]
+    for moved, (file, rows) in files.items():
+        chosen = np.array(rows)
+        own = ByteRanges(*(each[chosen] - np.uint64(moved) for each in (ranges.start, ranges.end)))
+        for row, lines in zip(rows, texts(file.image, own), strict=True):
+            found[row] = [(PlacedAddress(address + moved), words) for address, _, words in lines]
+    return found
 
 
-def _code(evidence: Evidence, region: int, graph: FlowGraph) -> list[tuple[Value, ...]]:
-    lines = instruction_texts(evidence.program, region)
+def _code(
+    evidence: Evidence, region: int, graph: FlowGraph, lines: Lines
+) -> list[tuple[Value, ...]]:
     addresses = placed_array(address for address, _ in lines)
     flow = evidence.flow
     row = flow.instructions.index_of(addresses)

@@ -9,11 +9,11 @@ import numpy as np
 from lbr2pgo.analyses.chains import Chain, executed_chains, plan_paths, saved_branches, went
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.flow_graph import FlowGraph, flow_graphs, hottest_regions
-from lbr2pgo.analyses.function_view import texts_between
+from lbr2pgo.analyses.function_view import texts_in
 from lbr2pgo.analyses.table import FIGURE, SPARE, Column, Table, Unit, Value, build, empty
 from lbr2pgo.evidence.collector import Finding
 from lbr2pgo.evidence.path_counts import PATHS, PathCounts, paths_along
-from lbr2pgo.support.addresses import PlacedAddress, placed_array, shown
+from lbr2pgo.support.addresses import ByteRanges, placed_array, shown
 from lbr2pgo.support.dataclass import dataclass
 
 NAME = "hyperblocks"
@@ -82,22 +82,20 @@ def hyperblocks(evidence: Evidence, top: int | None = TOP) -> tuple[Table, ...]:
 def _code(evidence: Evidence, row: _Row) -> Table:
     """A chain's instructions, block after block as it runs."""
     cfg, flow = row.graph.cfg, evidence.flow
+    blocks = np.array(row.chain.blocks)
+    ranges = ByteRanges(cfg.block_start[blocks], cfg.block_end[blocks])
     lines = [
         (number, *line)
-        for number, block in enumerate(row.chain.blocks, 1)
-        for line in texts_between(
-            evidence.program,
-            PlacedAddress(cfg.block_start[block]),
-            PlacedAddress(cfg.block_end[block]),
-        )
+        for number, code in enumerate(texts_in(evidence.program, ranges), 1)
+        for line in code
     ]
     addresses = placed_array(address for _, address, _ in lines)
     executed = np.append(flow.executed, np.uint64(0))[flow.instructions.index_of(addresses)]
-    blocks, places, texts = zip(*lines, strict=True)
+    numbers, places, texts = zip(*lines, strict=True)
     columns = list(
         zip(
             _CODE_COLUMNS,
-            (blocks, executed.tolist(), places, texts, evidence.names.lines(addresses)),
+            (numbers, executed.tolist(), places, texts, evidence.names.lines(addresses)),
             strict=True,
         )
     )

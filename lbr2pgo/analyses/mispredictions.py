@@ -55,8 +55,8 @@ class Predictions:
 
 def predictions(evidence: Evidence) -> Predictions:
     """How the branches of the function that was asked for were predicted, with intervals."""
-    observed = _Observed(evidence)
-    rows = np.flatnonzero(evidence.concerns(observed.address))
+    observed = evidence.whole.once(_Observed)
+    rows = evidence.rows_of(observed.address)
     seen = observed.seen.take(rows)
     low, high = seen.interval()
     return Predictions(observed.address[rows], seen.known, seen.missed, low, high)
@@ -74,7 +74,7 @@ def mispredictions(evidence: Evidence, top: int | None = TOP) -> tuple[Table, ..
             "and with a filter that keep flags (not -j no_flags)."
         )
         return (empty(NAME, TITLE, _COUNTS, *evidence.branch_notes(), why),)
-    observed = _Observed(evidence)
+    observed = evidence.once(_Observed)
     notes = (
         *evidence.branch_notes(), *evidence.duplicate_notes(), *evidence.line_notes(),
         *observed.silent_notes(), _ONLY_TAKEN, *evidence.sample_notes(),

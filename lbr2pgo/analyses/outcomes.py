@@ -68,7 +68,7 @@ def estimate(evidence: Evidence) -> Outcomes:
     found = evidence.whole.once(_estimate)
     if evidence.function is None:
         return found
-    return taken(found, np.flatnonzero(evidence.concerns(found.address)))
+    return taken(found, evidence.rows_of(found.address))
 
 
 def _estimate(evidence: Evidence) -> Outcomes:

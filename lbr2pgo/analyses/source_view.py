@@ -48,7 +48,7 @@ class LineFigures:
 def line_figures(evidence: Evidence, region: int) -> LineFigures:
     """What each source line of a function did; code without a line, or of line 0, is in none."""
     code = evidence.flow.instructions
-    rows = np.flatnonzero(evidence.of_function(region).concerns(code.address))
+    rows = evidence.of_function(region).rows_of(code.address)
     lines = evidence.names.raw_lines(code.address[rows])
     has_line = (lines.file >= 0) & (lines.line > 0)
     rows, file = rows[has_line], lines.file[has_line].astype(np.int64)

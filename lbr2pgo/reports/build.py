@@ -357,8 +357,8 @@ def views_of(
 def _source(evidence: Evidence, region: int, name: str, files: SourceFiles) -> Table:
     file, _ = evidence.program.file_of(PlacedAddress(evidence.program.regions.start[region]))
     files = replace(files, build_id=file.image.build_id)
-    inside = evidence.of_function(region).concerns(evidence.flow.instructions.address)
-    origins = evidence.debug.origins(evidence.flow.instructions.address[inside])
+    code = evidence.flow.instructions.address
+    origins = evidence.debug.origins(code[evidence.of_function(region).rows_of(code)])
     table = source_table(name, line_figures(evidence, region), files, origins)
     return table.as_simulated(in_title=False) if evidence.limits.is_simulated else table
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lbr2pgo.program.code.architecture import PADDING, MachineCode
+from lbr2pgo.program.code.architecture import PADDING, Architecture, MachineCode
 from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ByteRanges, ImageAddress, ImageAddresses, image_addresses
 from lbr2pgo.support.arrays import U8, Bools
 from lbr2pgo.support.distinct import begins
 from lbr2pgo.support.intervals import last_at_or_below
+
+if TYPE_CHECKING:
+    import capstone
 
 _AT_ONCE = 1 << 22
 """Bytes that are decoded together, about: decoding takes many times as much memory as code."""
@@ -68,10 +72,25 @@ _AHEAD = 512
 
 def text(image: Image, start: ImageAddress, end: int) -> Iterator[tuple[int, bytes, str]]:
     """Address, bytes and text of each instruction, in the syntax of the machine's objdump."""
-    table, architecture = decode(image, ByteRanges.of([(start, end)])), image.architecture
-    handle, stored = architecture.disassembler(), image.stored(start, end - start)
+    (lines,) = texts(image, ByteRanges.of([(start, end)]))
+    return lines
+
+
+def texts(image: Image, ranges: ByteRanges) -> Iterator[Iterator[tuple[int, bytes, str]]]:
+    """As `text`, of each range; they don't overlap."""
+    table, handle = decode(image, ranges), image.architecture.disassembler()
+    for start, end in zip(ranges.start.tolist(), ranges.end.tolist(), strict=True):
+        rows = slice(*table.address.searchsorted(np.array([start, end], np.uint64)).tolist())
+        places = zip(table.address[rows].tolist(), table.size[rows].tolist(), strict=True)
+        yield _texts(image.architecture, handle, image.stored(start, end - start), start, places)
+
+
+def _texts(
+    architecture: Architecture, handle: capstone.Cs, stored: bytes, start: int,
+    places: Iterable[tuple[int, int]],
+) -> Iterator[tuple[int, bytes, str]]:  # fmt: skip
     ahead: Iterator[tuple[int, int, str, str]] = iter(())
-    for place in zip(table.address.tolist(), table.size.tolist(), strict=True):
+    for place in places:
         address, size = place
         at = address - start
         code, found = stored[at : at + size], next(ahead, None)
