@@ -1,4 +1,4 @@
-from lbr2pgo.support.arrays import I64, U8, U64
+from lbr2pgo.support.arrays import I32, I64, U8, U64
 
 class ChainFollower:
     """Follows samples through their functions' blocks, from the oldest run to the newest."""
@@ -15,7 +15,5 @@ class ChainFollower:
     ) -> None:
         """Take a plan and the tables to add to, as in `evidence.path_counts`."""
 
-    def follow(
-        self, first: I64, last: I64, valid: U8, sample: I64, led_to: I64, weights: U64
-    ) -> None:
+    def follow(self, places: I64, run: I32, sample: I64, led_to: I64, weights: U64) -> None:
         """Follow the samples of a batch, in the columns of `evidence.sample_runs.SampleRuns`."""

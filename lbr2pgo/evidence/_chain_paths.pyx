@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 
 cdef class ChainFollower:
@@ -55,24 +55,23 @@ cdef class ChainFollower:
 
     def follow(
         self,
-        const int64_t[::1] first,
-        const int64_t[::1] last,
-        const uint8_t[::1] valid,
+        const int64_t[:, ::1] places,
+        const int32_t[::1] run,
         const int64_t[::1] sample,
         const int64_t[::1] led_to,
         const uint64_t[::1] weights,
     ):
         cdef Py_ssize_t k, size = self.owner.shape[0]
-        cdef int64_t i
+        cdef int64_t i, last
         cdef uint64_t weight
         with nogil:
-            for k in range(first.shape[0] - 1, -1, -1):
-                if not valid[k]:
+            for k in range(run.shape[0] - 1, -1, -1):
+                if places[run[k], 0] < 0:
                     self.stretch += 1  # what ran in between is not known
                     continue
                 weight = weights[sample[k]]
-                i = self.next_start[first[k]]
-                while i <= last[k] and i < size:
+                i, last = self.next_start[places[run[k], 0]], places[run[k], 1]
+                while i <= last and i < size:
                     self._arrive(i, weight)
                     i = self.next_start[i + 1]
                 if k == 0 or sample[k - 1] != sample[k]:

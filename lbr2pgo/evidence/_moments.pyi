@@ -1,4 +1,4 @@
-from lbr2pgo.support.arrays import F64, I64, U8, U64
+from lbr2pgo.support.arrays import F64, I32, I64, U8, U64
 
 MOMENTS: int
 """Columns of a table of moments: sums over samples of n, t, n², t·n, t², where a sample saw a
@@ -15,7 +15,5 @@ class MomentSums:
         number of the first conditional branch at or behind each instruction, m if there is none.
         """
 
-    def add(
-        self, first: I64, last: I64, valid: U8, prediction: U8, sample: I64, weights: U64
-    ) -> None:
+    def add(self, places: I64, run: I32, prediction: U8, sample: I64, weights: U64) -> None:
         """Add a batch, in the columns of `evidence.sample_runs.SampleRuns`."""

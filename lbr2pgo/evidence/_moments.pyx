@@ -64,25 +64,24 @@ cdef class MomentSums:
 
     def add(
         self,
-        const int64_t[::1] first,
-        const int64_t[::1] last,
-        const uint8_t[::1] valid,
+        const int64_t[:, ::1] places,
+        const int32_t[::1] run,
         const uint8_t[::1] prediction,
         const int64_t[::1] sample,
         const uint64_t[::1] weights,
     ):
-        cdef Py_ssize_t k, runs = first.shape[0]
-        cdef int64_t i
+        cdef Py_ssize_t k, runs = run.shape[0]
+        cdef int64_t i, last
         cdef double weight
         with nogil:
             for k in range(runs):
-                if valid[k]:
-                    i = self.next_conditional[first[k]]
-                    while i <= last[k]:
-                        self.outcomes.note(i, i == last[k])
+                if places[run[k], 0] >= 0:
+                    i, last = self.next_conditional[places[run[k], 0]], places[run[k], 1]
+                    while i <= last:
+                        self.outcomes.note(i, i == last)
                         i = self.next_conditional[i + 1]
                     if prediction[k] != 0:
-                        self.misses.note(last[k], prediction[k] & MISPREDICTED != 0)
+                        self.misses.note(last, prediction[k] & MISPREDICTED != 0)
                 if k + 1 == runs or sample[k + 1] != sample[k]:
                     weight = <double>weights[sample[k]]
                     self.outcomes.close(weight)

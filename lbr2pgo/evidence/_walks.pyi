@@ -1,7 +1,7 @@
 from lbr2pgo.native.key_table import KeyTable
 from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.native.walk import Stacks
-from lbr2pgo.support.arrays import I64, U8
+from lbr2pgo.support.arrays import I32, I64, U8
 
 def count_cycles(stacks: Stacks, table: KeyTable) -> None:
     """Count runs under keys of start, end and cycles.
@@ -10,7 +10,7 @@ def count_cycles(stacks: Stacks, table: KeyTable) -> None:
     """
 
 def list_runs(
-    stacks: Stacks, known: RowIds, numbers: I64, predictions: U8, samples: I64, led_to: I64
+    stacks: Stacks, known: RowIds, numbers: I32, predictions: U8, samples: I64, led_to: I64
 ) -> int:
     """Number all runs by start, end and space, newest first in each sample; how many there are.
 

@@ -4,7 +4,7 @@ Cycles of an entry speak of the run that it ends: from the older neighbour's tar
 source. What a misprediction costs is in the run behind it, so of timed runs both ends tell.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 from lbr2pgo.native.bits cimport (
@@ -38,7 +38,7 @@ def count_cycles(Stacks stacks, KeyTable table):
 
 
 def list_runs(
-    Stacks stacks, RowIds known, int64_t[::1] numbers, uint8_t[::1] predictions,
+    Stacks stacks, RowIds known, int32_t[::1] numbers, uint8_t[::1] predictions,
     int64_t[::1] samples, int64_t[::1] led_to,
 ):
     cdef Walk walk
@@ -52,7 +52,7 @@ def list_runs(
             newest, target, is_newest = walk.rest[0], walk.rest[1], True
             while step(&walk):
                 if walk.has_end:
-                    numbers[found] = known.number(walk.target, walk.end, walk.space)
+                    numbers[found] = <int32_t>known.number(walk.target, walk.end, walk.space)
                     predictions[found] = walk.end_flags & (MISPREDICTED | PREDICTED)
                     samples[found] = i
                     found += 1

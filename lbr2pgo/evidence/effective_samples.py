@@ -72,14 +72,7 @@ class SpreadCollector:
         counted = samples.kinds[samples.spaces >= 0]
         self._is_known &= bool((counted == StackKind.CONSECUTIVE).all())
         runs = samples.runs
-        self._sums.add(
-            runs.first,
-            runs.last,
-            runs.valid.view(np.uint8),
-            runs.prediction,
-            runs.sample,
-            runs.weight,
-        )
+        self._sums.add(runs.places, runs.run, runs.prediction, runs.sample, runs.weight)
 
     def merge(self, other: SpreadCollector) -> None:
         """Add what another one saw of the same code."""

@@ -98,14 +98,7 @@ class PathCollector:
     def add(self, samples: Samples) -> None:
         """Follow a batch."""
         runs = samples.runs
-        self._follower.follow(
-            runs.first,
-            runs.last,
-            runs.valid.view(np.uint8),
-            runs.sample,
-            runs.led_to,
-            runs.weight,
-        )
+        self._follower.follow(runs.places, runs.run, runs.sample, runs.led_to, runs.weight)
 
     def merge(self, other: PathCollector) -> None:
         """Add what another one counted along the same plan."""

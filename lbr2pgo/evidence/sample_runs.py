@@ -14,7 +14,7 @@ from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.replay.fusion import next_branches
 from lbr2pgo.replay.replay import judge
 from lbr2pgo.support.addresses import runtime_addresses
-from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.arrays import I32, I64, U8, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import same_length, seal
 
@@ -26,12 +26,11 @@ _FEWEST = 1 << 10
 class SampleRuns:
     """Runs of a batch of n samples; k rows, samples ascending, newest run of a sample first."""
 
-    first: I64
-    """(k,): number of the run's first instruction in the flow; -1 where it can't have run so."""
-    last: I64
-    """(k,): of its last one, a branch; likewise."""
-    valid: Bools
-    """(k,): whether it may have run so."""
+    places: I64
+    """(r, 2): of each different run, numbers of its first instruction in the flow and of its last
+    one, a branch; -1 where it can't have run so."""
+    run: I32
+    """(k,): which of these."""
     prediction: U8
     """(k,): flags MISPREDICTED and PREDICTED of its branch; 0 where neither is known."""
     sample: I64
@@ -43,8 +42,25 @@ class SampleRuns:
 
     def __post_init__(self) -> None:
         seal(self)
-        same_length(self, "first", "last", "valid", "prediction", "sample")
+        same_length(self, "run", "prediction", "sample")
         same_length(self, "led_to", "weight")
+
+    @property
+    def first(self) -> I64:
+        """(k,): as `places`."""
+        first: I64 = self.places[self.run, 0]
+        return first
+
+    @property
+    def last(self) -> I64:
+        """(k,): likewise."""
+        last: I64 = self.places[self.run, 1]
+        return last
+
+    @property
+    def valid(self) -> Bools:
+        """(k,): whether it may have run so."""
+        return self.first >= 0
 
 
 class KnownRuns:
@@ -57,21 +73,20 @@ class KnownRuns:
         self.spaces, self._code = spaces, code
         self._numbers = RowIds()
         self._places = np.empty((_FEWEST, 2), np.int64)
-        """(r, 2): the instructions that each begins and ends with, -1 where it can't have run."""
+        """As those of `SampleRuns`."""
 
     def of_samples(self, batch: BranchStacks, stacks: Stacks) -> SampleRuns:
         """Those of a batch, given its stacks as loops want them."""
         size, laid = len(batch.entries), len(self._numbers)
-        number, sample = np.empty((2, size), np.int64)
+        run, sample = np.empty(size, np.int32), np.empty(size, np.int64)
         prediction, led_to = np.empty(size, np.uint8), np.full(len(batch), -1)
-        found = list_runs(stacks, self._numbers, number, prediction, sample, led_to)
-        number, sample, prediction = number[:found], sample[:found], prediction[:found]
+        found = list_runs(stacks, self._numbers, run, prediction, sample, led_to)
+        run, sample, prediction = run[:found], sample[:found], prediction[:found]
         self._lay(laid)
-        first, last = self._places[number].T
         known = led_to >= 0
         led_to[known] = self._places[led_to[known], 0]
-        weight = batch.weight
-        return SampleRuns(first.copy(), last.copy(), first >= 0, prediction, sample, led_to, weight)
+        places = self._places[: len(self._numbers)]
+        return SampleRuns(places, run, prediction, sample, led_to, batch.weight)
 
     def _lay(self, laid: int) -> None:
         """Lay the new ones over the code: those with numbers from `laid` on."""

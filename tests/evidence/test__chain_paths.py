@@ -78,12 +78,11 @@ def test_paths_are_those_of_plain_counting(batch, cut: int) -> None:
     paths = ChainFollower(
         next_marked(is_start), owner, slot, is_entry.view(np.uint8), FUNCTIONS, known, went_on
     )
+    places = np.column_stack([np.where(valid, each, -1) for each in (first, last)])
+    run = np.arange(len(first), dtype=np.int32)
     led_to = np.array([led_to for _, led_to in samples], np.int64)
     for part in (sample < cut, sample >= cut):
-        paths.follow(
-            first[part], last[part], valid[part].astype(np.uint8), sample[part], led_to,
-            np.array(weights, np.uint64),
-        )  # fmt: skip
+        paths.follow(places, run[part], sample[part], led_to, np.array(weights, np.uint64))
     follower = {a: b for chain in chains for a, b in pairwise(chain)}
     wanted = expected(blocks, follower, samples, weights)
     for found, counted in zip((known, went_on), wanted, strict=True):

@@ -58,10 +58,12 @@ def test_moments_are_those_of_plain_counting(batch, cut: int) -> None:
     first, last, prediction, valid, sample = np.array(rows, np.int64).reshape(-1, 5).T.copy()
     outcomes, misses = np.zeros((SIZE, MOMENTS)), np.zeros((SIZE, MOMENTS))
     sums = MomentSums(following, outcomes, misses)
+    places = np.column_stack([np.where(valid, each, -1) for each in (first, last)])
+    run = np.arange(len(first), dtype=np.int32)
     for part in (sample < cut, sample >= cut):
         sums.add(
-            first[part], last[part], valid[part].astype(np.uint8),
-            prediction[part].astype(np.uint8), sample[part], np.array(weights, np.uint64),
+            places, run[part], prediction[part].astype(np.uint8), sample[part],
+            np.array(weights, np.uint64),
         )  # fmt: skip
     for found, wanted in zip((outcomes, misses), expected(*batch), strict=True):
         np.testing.assert_array_equal(found, wanted)

@@ -64,7 +64,7 @@ def test_summed_over_cycles_runs_are_those_of_the_traces(rows, kind: StackKind, 
 def listed(samples: Samples) -> tuple[U64, U8, I64]:
     """Runs by their addresses, what is known of their prediction, and their samples."""
     room, known = len(samples.batch.entries), RowIds()
-    number, sample = np.zeros((2, room), np.int64)
+    number, sample = np.zeros(room, np.int32), np.zeros(room, np.int64)
     prediction, led_to = np.zeros(room, np.uint8), np.full(len(samples.batch), -1)
     found = list_runs(samples.stacks, known, number, prediction, sample, led_to)
     return known.rows()[number[:found], :2], prediction[:found], sample[:found]
