@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -18,7 +19,6 @@ from lbr2pgo.program.code.cfg import EdgeKind
 from lbr2pgo.program.code.decode import texts
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ByteRanges, PlacedAddress, PlacedAddresses, placed_array
-from lbr2pgo.support.arrays import U64
 from lbr2pgo.support.dataclass import dataclass
 
 NAME = "function"
@@ -141,12 +141,7 @@ def _exits(graph: FlowGraph) -> dict[int, str]:
     return {block: ", ".join(parts) for block, parts in found.items()}
 
 
+@cache
 def kind_name(kind: int) -> str:
     """`fallthrough`, `taken`, `jump` or `indirect`."""
     return EdgeKind(kind).name.lower()
-
-
-def heat(counts: U64) -> list[float]:
-    """Each count as a part of the largest."""
-    largest = int(counts.max(initial=0))
-    return [count / max(largest, 1) for count in counts.tolist()]

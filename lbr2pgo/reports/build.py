@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import isnan
 
 import numpy as np
 
@@ -348,7 +349,7 @@ def views_of(
             view.start,
             share,
             view.code,
-            _graph(evidence, view.graph),
+            _graph(view.graph),
             _source(evidence, region, view.name, files) if options.source else None,
             branch_facts(evidence.of_function(region)) if options.views else (),
         )
@@ -363,16 +364,10 @@ def _source(evidence: Evidence, region: int, name: str, files: SourceFiles) -> T
     return table.as_simulated(in_title=False) if evidence.limits.is_simulated else table
 
 
-def _graph(evidence: Evidence, graph: FlowGraph) -> FunctionGraph:
+def _graph(graph: FlowGraph) -> FunctionGraph:
     cfg = graph.cfg
-    lines = evidence.names.lines(cfg.block_start)
-    columns = (
-        cfg.block_start.tolist(), cfg.block_end.tolist(), graph.block_count.tolist(),
-        function_view.heat(graph.block_count), lines,
-    )  # fmt: skip
-    blocks = (
-        GraphBlock(start, end, count, heat, f"{shown(start)} {line or ''}".strip())
-        for start, end, count, heat, line in zip(*columns, strict=True)
+    blocks = map(
+        GraphBlock, cfg.block_start.tolist(), cfg.block_end.tolist(), graph.block_count.tolist()
     )
     edges = (
         GraphEdge(source, target, function_view.kind_name(kind), count, _known(share))
@@ -390,4 +385,4 @@ def _graph(evidence: Evidence, graph: FlowGraph) -> FunctionGraph:
 
 
 def _known(share: float) -> float | None:
-    return None if np.isnan(share) else share
+    return None if isnan(share) else share

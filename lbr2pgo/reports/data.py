@@ -36,12 +36,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from lbr2pgo.analyses.table import Column, Table, Unit, Value, written
 from lbr2pgo.model.waterfall import row_as_json
-from lbr2pgo.reports.model import CallNode, FunctionView, GraphBlock, Report, Timing
+from lbr2pgo.reports.model import CallNode, FunctionView, Report, Timing
 from lbr2pgo.reports.readable import cpp_names
 from lbr2pgo.support.addresses import shown
 from lbr2pgo.support.errors import InputError
@@ -135,7 +135,7 @@ def _timing(timing: Timing) -> dict[str, object]:
     return _fields(timing) | {"before": before}
 
 
-def _fields(part: Timing | GraphBlock) -> dict[str, object]:
+def _fields(part: Timing) -> dict[str, object]:
     """Its fields, with addresses as people see them."""
     return {
         name.removeprefix("placed_"): shown(value) if name.startswith("placed_") else value
@@ -150,9 +150,23 @@ def _function(view: FunctionView) -> dict[str, object]:
         "share": view.share,
         "code": _table(view.code),
         "source": None if view.source is None else _table(view.source),
-        "blocks": [_fields(block) for block in view.graph.blocks],
+        "blocks": [*_blocks(view)],
         "edges": [asdict(edge) for edge in view.graph.edges],
     }
+
+
+def _blocks(view: FunctionView) -> Iterator[dict[str, object]]:
+    """Heat is of the function's hottest block, from 0 to 1; labels are for pictures."""
+    columns = (view.code.placed_column(name) for name in ("address", "line"))
+    lines = dict(zip(*columns, strict=True))
+    largest = max((block.count for block in view.graph.blocks), default=0)
+    for block in view.graph.blocks:
+        start, count = shown(block.placed_start), block.count
+        label = f"{start} {lines.get(block.placed_start) or ''}".strip()
+        yield {
+            "start": start, "end": shown(block.placed_end), "count": count,
+            "heat": count / max(largest, 1), "label": label,
+        }  # fmt: skip
 
 
 def _tree(root: CallNode) -> str:

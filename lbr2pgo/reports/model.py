@@ -77,10 +77,6 @@ class GraphBlock:
     """`start` with the slot of its file, for links."""
     placed_end: PlacedAddress
     count: int
-    heat: float
-    """Of the function's hottest block, from 0 to 1."""
-    label: str
-    """Its address and first source line, for the picture."""
 
     @property
     def start(self) -> int:

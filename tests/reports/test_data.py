@@ -52,6 +52,7 @@ def test_json_holds_the_waterfall_charts_and_graphs(report: Report) -> None:
     assert whole["waterfall"][0]["step"] == "samples_read"
     assert len(whole["timings"]) == len(report.timings)
     assert whole["functions"][0]["blocks"][0]["start"].startswith("0x")
+    assert max(block["heat"] for block in whole["functions"][0]["blocks"]) == 1
     assert whole["functions"][0]["code"]["name"] == "function"
     assert whole["call_tree"] is None
 
