@@ -47,7 +47,10 @@ class Node:
         """The nodes down a path, with itself first; made where there are none."""
         nodes = [self]
         for name in path:
-            nodes.append(nodes[-1].below.setdefault(name, Node(name)))
+            below = nodes[-1].below
+            if name not in below:
+                below[name] = Node(name)
+            nodes.append(below[name])
         return nodes
 
     def ordered(self) -> list[Node]:
@@ -110,7 +113,7 @@ def call_stacks(evidence: Evidence, top: int | None = TOP) -> tuple[Table, ...]:
     """Tables of functions with and without their callees, of the tree, and of folded stacks."""
     if evidence.found(CALL_STACKS) is None:
         return (empty(NAME, TITLE, _FUNCTIONS, NOT_RECORDED),)
-    root = tree(evidence)
+    root = evidence.once(tree)
     notes = (
         "Callers beyond what the recorder keeps (its ring, or 127 frames) are cut off. Samples "
         "without any recorded call are left out.",

@@ -63,7 +63,7 @@ def grown(count: I64, edges: ChainEdges) -> list[Chain]:
     free = set(np.flatnonzero(count).tolist())
     found = []
     for seed in np.argsort(-count, kind="stable").tolist():
-        if seed in free:
+        if seed in free and (seed in followers or seed in leaders):
             least = LIKELY * int(count[seed])
             chain = _grow(edges, seed, least, followers, leaders, free)
             if len(chain.blocks) > 1:

@@ -193,7 +193,7 @@ def report_of(
         tables=tables,
         timings=_timings(evidence, options) if options.wants(latency.NAME) else (),
         time_line=_time_line(evidence) if options.views and options.wants(phases.NAME) else None,
-        call_tree=_call_tree(tree(evidence)) if has_tree else None,
+        call_tree=_call_tree(evidence.once(tree)) if has_tree else None,
         call_graph=call_graph(evidence, options),
         functions=views,
         notes=gathered.notes,

@@ -145,9 +145,12 @@ class RanFunctions:
     """Of each row, where its code begins and ends; fragments that were split off are behind it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CallNode:
-    """One function in a tree of callers and callees, for a flame graph; the root is `[all]`."""
+    """One function in a tree of callers and callees, for a flame graph; the root is `[all]`.
+
+    Not frozen either.
+    """
 
     name: str
     total: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from operator import is_
 
 from lbr2pgo.analyses.branch_facts import BranchFacts
 from lbr2pgo.analyses.table import Column, Table, Unit, Value
@@ -49,8 +50,11 @@ def readable_view(view: FunctionView, named: Callable[[str], str] = demangled) -
 
 
 def _branch(branch: BranchFacts, named: Callable[[str], str]) -> BranchFacts:
-    targets = (replace(each, function=named(each.function)) for each in branch.targets)
-    return replace(branch, targets=tuple(targets))
+    names = [named(each.function) for each in branch.targets]
+    if all(name == each.function for name, each in zip(names, branch.targets, strict=True)):
+        return branch
+    pairs = zip(branch.targets, names, strict=True)
+    return replace(branch, targets=tuple(replace(each, function=name) for each, name in pairs))
 
 
 def cpp_names(report: Report) -> dict[str, str]:
@@ -73,12 +77,14 @@ def readable_table(table: Table, named: Callable[[str], str] = demangled) -> Tab
     """The same table with C++ names demangled, by `named`."""
 
     def text(column: Column, values: tuple[Value, ...]) -> tuple[Value, ...]:
-        if column.kind not in _NAMES:
+        if column.kind not in _NAMES or not any(isinstance(v, str) and "_Z" in v for v in values):
             return values
         return tuple(demangled_text(v, named) if isinstance(v, str) else v for v in values)
 
-    columns = map(text, table.columns, zip(*table.placed_rows, strict=True))
-    rows = tuple(zip(*columns, strict=True))
+    columns = [*zip(*table.placed_rows, strict=True)]
+    texts = [*map(text, table.columns, columns)]
+    is_same = all(map(is_, texts, columns))
+    rows = table.placed_rows if is_same else tuple(zip(*texts, strict=True))
     return replace(table, title=demangled_text(table.title, named), placed_rows=rows)
 
 
@@ -87,5 +93,5 @@ def _tree(root: CallNode, named: Callable[[str], str]) -> CallNode:
     done: dict[int, CallNode] = {}
     for node in reversed(list(root.nodes())):
         callees = tuple(done.pop(id(callee)) for callee in node.callees)
-        done[id(node)] = replace(node, name=named(node.name), callees=callees)
+        done[id(node)] = CallNode(named(node.name), node.total, node.own, callees)
     return done[id(root)]
