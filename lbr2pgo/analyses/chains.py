@@ -17,7 +17,7 @@ from lbr2pgo.analyses.confidence import wilson
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.flow_graph import FlowGraph, flow_graphs, hottest_regions
 from lbr2pgo.evidence.path_counts import PATHS, ChainPlan, PathCounts
-from lbr2pgo.evidence.sample_runs import next_marked
+from lbr2pgo.evidence.sample_runs import marked_before
 from lbr2pgo.program.code.cfg import EdgeKind
 from lbr2pgo.support.arrays import F64, I64
 from lbr2pgo.support.dataclass import dataclass
@@ -146,7 +146,7 @@ def plan_paths(evidence: Evidence, functions: int | None = None) -> ChainPlan:
     code = evidence.flow.instructions
     size = len(code)
     is_start, is_entry = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
-    owner, slot = np.zeros(size, np.int64), np.full(size, -1)
+    owner, slot = np.zeros(size, np.int64), np.full(size, -1, np.int32)
     slots = 1
     regions = [region for region, _ in hottest_regions(evidence, functions)]
     for number, graph in enumerate(flow_graphs(evidence, regions)):
@@ -158,7 +158,8 @@ def plan_paths(evidence: Evidence, functions: int | None = None) -> ChainPlan:
             blocks = rows[list(chain.blocks)]
             slot[blocks] = slots + np.arange(len(blocks))
             slots += len(blocks) + 1  # the one between parts it from the next chain
-    return ChainPlan(len(regions), slots, next_marked(is_start), owner, slot, is_entry)
+    before = marked_before(is_start)
+    return ChainPlan(len(regions), slots, before, owner[is_start], slot, is_entry[is_start])
 
 
 def _entries(graph: FlowGraph) -> I64:

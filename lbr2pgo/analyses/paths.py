@@ -18,7 +18,7 @@ from lbr2pgo.analyses.flow_graph import hottest_regions
 from lbr2pgo.analyses.table import FIGURE, SPARE, Column, Table, Unit, Value, build, empty
 from lbr2pgo.evidence.collector import Finding
 from lbr2pgo.evidence.path_counts import CROSSING, ChainPlan, PathCounts, paths_along
-from lbr2pgo.evidence.sample_runs import next_marked
+from lbr2pgo.evidence.sample_runs import marked_before
 from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.program.code.instructions import CALLS, Kind
 from lbr2pgo.support.addresses import shown
@@ -142,12 +142,13 @@ def plan(evidence: Evidence, top: int | None = None) -> ChainPlan:
     """What to follow samples along; to it, all code is one function."""
     size = len(evidence.flow.instructions)
     found, chains = crossing(evidence, top)
-    slot, slots = np.full(size, -1), 1
+    slot, slots = np.full(size, -1, np.int32), 1
     for chain in chains:
         slot[found.first[list(chain.blocks)]] = slots + np.arange(len(chain.blocks))
         slots += len(chain.blocks) + 1  # the one between parts it from the next chain
-    none = np.zeros(size, np.int64)
-    return ChainPlan(1, slots, next_marked(_starts(evidence)), none, slot, np.zeros(size, np.bool_))
+    before = marked_before(_starts(evidence))
+    owner, is_entry = np.zeros(before[-1], np.int64), np.zeros(before[-1], np.bool_)
+    return ChainPlan(1, slots, before, owner, slot, is_entry)
 
 
 def paths_followed(known: Evidence, top: int | None = TOP) -> Finding[PathCounts]:

@@ -5,7 +5,7 @@ class ChainFollower:
 
     def __init__(
         self,
-        next_start: I64,
+        before: I32,
         owner: I64,
         slot: I64,
         is_entry: U8,

@@ -6,7 +6,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 
 cdef class ChainFollower:
-    cdef const int64_t[::1] next_start
+    cdef const int32_t[::1] before
     cdef const int64_t[::1] owner
     cdef const int64_t[::1] slot
     cdef const uint8_t[::1] is_entry
@@ -21,7 +21,7 @@ cdef class ChainFollower:
 
     def __init__(
         self,
-        const int64_t[::1] next_start,
+        const int32_t[::1] before,
         const int64_t[::1] owner,
         const int64_t[::1] slot,
         const uint8_t[::1] is_entry,
@@ -29,13 +29,13 @@ cdef class ChainFollower:
         uint64_t[:, ::1] known,
         uint64_t[:, ::1] went_on,
     ):
-        self.next_start, self.owner, self.slot, self.is_entry = next_start, owner, slot, is_entry
+        self.before, self.owner, self.slot, self.is_entry = before, owner, slot, is_entry
         self.known, self.went_on = known, went_on
         self.last_slot, self.first_slot, self.stretch_of = np.full((3, functions), -1, np.int64)
         self.stretch = 0
 
     cdef int _arrive(self, int64_t i, uint64_t weight) except -1 nogil:
-        """A block begins to run, at instruction `i`: note how its function came here."""
+        """Block `i` begins to run: note how its function came here."""
         cdef int64_t function = self.owner[i], here = self.slot[i], before = -1, way
         cdef bint goes_on
         if self.stretch_of[function] == self.stretch:
@@ -61,8 +61,8 @@ cdef class ChainFollower:
         const int64_t[::1] led_to,
         const uint64_t[::1] weights,
     ):
-        cdef Py_ssize_t k, size = self.owner.shape[0]
-        cdef int64_t i, last
+        cdef Py_ssize_t k
+        cdef int64_t i, place
         cdef uint64_t weight
         with nogil:
             for k in range(run.shape[0] - 1, -1, -1):
@@ -70,12 +70,11 @@ cdef class ChainFollower:
                     self.stretch += 1  # what ran in between is not known
                     continue
                 weight = weights[sample[k]]
-                i, last = self.next_start[places[run[k], 0]], places[run[k], 1]
-                while i <= last and i < size:
+                place = places[run[k], 0]
+                for i in range(self.before[place], self.before[places[run[k], 1] + 1]):
                     self._arrive(i, weight)
-                    i = self.next_start[i + 1]
                 if k == 0 or sample[k - 1] != sample[k]:
-                    i = led_to[sample[k]]
-                    if i >= 0 and self.next_start[i] == i:
-                        self._arrive(i, weight)
+                    place = led_to[sample[k]]
+                    if place >= 0 and self.before[place + 1] > self.before[place]:
+                        self._arrive(self.before[place], weight)
                     self.stretch += 1

@@ -7,12 +7,12 @@ branch n times, t of them with the outcome in question."""
 class MomentSums:
     """Adds runs of samples to moments of their branches."""
 
-    def __init__(self, next_conditional: I64, outcomes: F64, misses: F64) -> None:
-        """Take tables (m, MOMENTS) to add to, by instruction.
+    def __init__(self, conditional: I32, end: I32, outcomes: F64, misses: F64) -> None:
+        """Take tables of MOMENTS columns to add to.
 
-        `outcomes` is of conditional branches, where the outcome in question is "taken", `misses`
-        of the branch at the end of each run, where it is "mispredicted". next_conditional (m + 1,):
-        number of the first conditional branch at or behind each instruction, m if there is none.
+        `outcomes` has a row for each conditional branch, where the outcome in question is "taken",
+        `misses` one for each instruction that may end a run, where it is "mispredicted".
+        conditional, end (m + 1,): how many of these are before each instruction.
         """
 
     def add(self, places: I64, run: I32, prediction: U8, sample: I64, weights: U64) -> None:

@@ -49,17 +49,19 @@ cdef class _Seen:
 
 
 cdef class MomentSums:
-    cdef const int64_t[::1] next_conditional
+    cdef const int32_t[::1] conditional
+    cdef const int32_t[::1] end
     cdef _Seen outcomes
     cdef _Seen misses
 
     def __init__(
         self,
-        const int64_t[::1] next_conditional,
+        const int32_t[::1] conditional,
+        const int32_t[::1] end,
         double[:, ::1] outcomes,
         double[:, ::1] misses,
     ):
-        self.next_conditional = next_conditional
+        self.conditional, self.end = conditional, end
         self.outcomes, self.misses = _Seen(outcomes), _Seen(misses)
 
     def add(
@@ -71,17 +73,20 @@ cdef class MomentSums:
         const uint64_t[::1] weights,
     ):
         cdef Py_ssize_t k, runs = run.shape[0]
-        cdef int64_t i, last
+        cdef int64_t last
+        cdef int32_t i, past
         cdef double weight
         with nogil:
             for k in range(runs):
                 if places[run[k], 0] >= 0:
-                    i, last = self.next_conditional[places[run[k], 0]], places[run[k], 1]
-                    while i <= last:
-                        self.outcomes.note(i, i == last)
-                        i = self.next_conditional[i + 1]
-                    if prediction[k] != 0:
-                        self.misses.note(last, prediction[k] & MISPREDICTED != 0)
+                    last = places[run[k], 1]
+                    past = self.conditional[last]
+                    for i in range(self.conditional[places[run[k], 0]], past):
+                        self.outcomes.note(i, False)
+                    if self.conditional[last + 1] > past:
+                        self.outcomes.note(past, True)
+                    if prediction[k] != 0 and self.end[last + 1] > self.end[last]:
+                        self.misses.note(self.end[last], prediction[k] & MISPREDICTED != 0)
                 if k + 1 == runs or sample[k + 1] != sample[k]:
                     weight = <double>weights[sample[k]]
                     self.outcomes.close(weight)

@@ -14,10 +14,11 @@ import numpy as np
 
 from lbr2pgo.evidence._moments import MOMENTS, MomentSums
 from lbr2pgo.evidence.collector import Finding, Samples
-from lbr2pgo.evidence.sample_runs import next_marked
+from lbr2pgo.evidence.sample_runs import marked_before
 from lbr2pgo.native.walk import StackKind
-from lbr2pgo.program.code.instructions import InstructionTable, Kind
-from lbr2pgo.support.arrays import F64, I64
+from lbr2pgo.program.code.instructions import Kind
+from lbr2pgo.replay.replay import Flow
+from lbr2pgo.support.arrays import F64, I64, Bools
 from lbr2pgo.support.tables import table, taken
 
 
@@ -60,11 +61,13 @@ def effective_part(moments: F64) -> F64:
 class SpreadCollector:
     """Adds up how observations are spread over samples."""
 
-    def __init__(self, code: InstructionTable) -> None:
-        size = len(code)
-        self._outcomes, self._misses = np.zeros((size, MOMENTS)), np.zeros((size, MOMENTS))
-        conditional = next_marked(code.kind == Kind.COND)
-        self._sums = MomentSums(conditional, self._outcomes, self._misses)
+    def __init__(self, flow: Flow) -> None:
+        kind = flow.instructions.kind
+        self._marked = kind == Kind.COND, (kind != Kind.OTHER) | (flow.ended > 0)
+        conditional, end = map(marked_before, self._marked)
+        self._outcomes = np.zeros((conditional[-1], MOMENTS))
+        self._misses = np.zeros((end[-1], MOMENTS))
+        self._sums = MomentSums(conditional, end, self._outcomes, self._misses)
         self._is_known = True
 
     def add(self, samples: Samples) -> None:
@@ -84,7 +87,15 @@ class SpreadCollector:
         """None if some entries are no neighbours in time, whose spread says nothing."""
         if not self._is_known:
             return None
-        return Spread(effective_part(self._outcomes), effective_part(self._misses))
+        pairs = zip(self._marked, (self._outcomes, self._misses), strict=True)
+        return Spread(*(_spread_out(*pair) for pair in pairs))
 
 
-SPREAD = Finding("spread", lambda known: SpreadCollector(known.flow.instructions))
+def _spread_out(marked: Bools, moments: F64) -> F64:
+    """(m,): what moments (k, 5) say of those of m that are marked; 1 of others."""
+    part = np.ones(len(marked))
+    part[marked] = effective_part(moments)
+    return part
+
+
+SPREAD = Finding("spread", lambda known: SpreadCollector(known.flow))

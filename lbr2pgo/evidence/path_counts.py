@@ -14,7 +14,7 @@ import numpy as np
 
 from lbr2pgo.evidence._chain_paths import ChainFollower
 from lbr2pgo.evidence.collector import Finding, Samples
-from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.arrays import I32, I64, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import seal, taken
 
@@ -24,33 +24,37 @@ WAYS = 32
 
 @dataclass(frozen=True, slots=True)
 class ChainPlan:
-    """Blocks of functions and their chains; (m,) by the number of an instruction in a flow."""
+    """Blocks of functions and their chains; (m,) by the number of an instruction in a flow.
+
+    (b,): by the order of blocks in it.
+    """
 
     functions: int
     slots: int
     """More than the largest slot, and more than 0."""
-    next_start: I64
-    """(m + 1,): the first instruction at or behind each that starts a block, else m."""
+    before: I32
+    """(m + 1,): how many blocks start before each instruction."""
     owner: I64
-    """(m,): function of each block."""
-    slot: I64
+    """(b,): function of each block."""
+    slot: I32
     """(m,): -1 outside of chains. Neighbours in a chain, and only they, have neighbouring ones."""
     is_entry: Bools
-    """(m,): blocks in which a function is entered, and to which none of its own leads."""
+    """(b,): blocks in which a function is entered, and to which none of its own leads."""
 
     def __post_init__(self) -> None:
         seal(self)
 
 
-_NO_CODE = np.empty(0, np.int64)
-_NO_PLAN = ChainPlan(0, 1, np.zeros(1, np.int64), _NO_CODE, _NO_CODE, np.empty(0, np.bool_))
+_NO_PLAN = ChainPlan(
+    0, 1, np.zeros(1, np.int32), np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.bool_)
+)
 
 
 @dataclass(frozen=True, slots=True)
 class PathCounts:
     """How execution went on, by slot and by how many blocks of the chain ran just before."""
 
-    slot: I64
+    slot: I32
     """(m,): the plan's; where it is -1, nothing is known."""
     known: U64
     """(slots, WAYS): how often it is known which block ran next."""
@@ -86,9 +90,9 @@ class PathCollector:
         self._slot = plan.slot
         self._known, self._went_on = (np.zeros((plan.slots, WAYS), np.uint64) for _ in range(2))
         self._follower = ChainFollower(
-            plan.next_start,
+            plan.before,
             plan.owner,
-            plan.slot,
+            plan.slot[np.diff(plan.before) > 0].astype(np.int64),
             plan.is_entry.view(np.uint8),
             plan.functions,
             self._known,

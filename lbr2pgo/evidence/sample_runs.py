@@ -113,14 +113,12 @@ def _at_their_branch(last: I64, valid: Bools, instructions: InstructionTable) ->
     return moved
 
 
-def next_marked(marked: Bools) -> I64:
-    """(m + 1,): number of the first marked one of m at or behind each, else m.
+def marked_before(marked: Bools) -> I32:
+    """(m + 1,): how many marked ones of m are before each, and in all.
 
-    >>> next_marked(np.array([False, True, False])).tolist()
-    [1, 1, 3, 3]
+    >>> marked_before(np.array([False, True, False])).tolist()
+    [0, 0, 1, 1]
     """
-    size = len(marked)
-    found = np.full(size + 1, size, dtype=np.int64)
-    rows = np.flatnonzero(marked)
-    found[rows] = rows
-    return np.minimum.accumulate(found[::-1])[::-1].copy()
+    before = np.zeros(len(marked) + 1, np.int32)
+    np.cumsum(marked, out=before[1:])
+    return before

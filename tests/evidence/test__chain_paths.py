@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lbr2pgo.evidence._chain_paths import ChainFollower
 from lbr2pgo.evidence.path_counts import WAYS
-from lbr2pgo.evidence.sample_runs import next_marked
+from lbr2pgo.evidence.sample_runs import marked_before
 
 SIZE, FUNCTIONS = 12, 2
 
@@ -76,7 +76,13 @@ def test_paths_are_those_of_plain_counting(batch, cut: int) -> None:
         is_start[i], is_entry[i], owner[i] = True, entered, function
     known, went_on = np.zeros((2, 2 * SIZE + 2, WAYS), np.uint64)
     paths = ChainFollower(
-        next_marked(is_start), owner, slot, is_entry.view(np.uint8), FUNCTIONS, known, went_on
+        marked_before(is_start),
+        owner[is_start],
+        slot[is_start],
+        is_entry[is_start].view(np.uint8),
+        FUNCTIONS,
+        known,
+        went_on,
     )
     places = np.column_stack([np.where(valid, each, -1) for each in (first, last)])
     run = np.arange(len(first), dtype=np.int32)

@@ -45,15 +45,16 @@ def begun(walked: Walk, window: range) -> Iterator[int]:
 
 def counted(plan: ChainPlan, ways: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
     known, went_on = np.zeros((2, plan.slots, WAYS), np.int64)
+    is_start = np.diff(plan.before) > 0
     for rows in ways:
-        starts = [row for row in rows if row >= 0 and plan.next_start[row] == row]
+        starts = [row for row in rows if row >= 0 and is_start[row]]
         for function in range(plan.functions):
-            own = [row for row in starts if plan.owner[row] == function]
+            own = [row for row in starts if plan.owner[plan.before[row]] == function]
             way = 0
             for before, here in pairwise(own):
                 slot = plan.slot[before]
                 goes_on = slot >= 0 and plan.slot[here] == slot + 1
-                if goes_on or (slot >= 0 and not plan.is_entry[here]):
+                if goes_on or (slot >= 0 and not plan.is_entry[plan.before[here]]):
                     known[slot, way] += 1
                     went_on[slot, way] += goes_on
                 way = way + 1 if goes_on else 0
@@ -97,7 +98,7 @@ def test_the_walks_go_along_chains_and_leave_them(tmp_path: Path) -> None:
 def test_nothing_is_known_behind_a_block_that_is_followed_by_another_than_planned() -> None:
     """Chains of corrected counts may go where those that samples were followed along don't."""
     known = np.ones((5, WAYS), np.uint64)
-    planned = PathCounts(np.array([-1, 1, 2, 3, -1]), known, known)
+    planned = PathCounts(np.array([-1, 1, 2, 3, -1], np.int32), known, known)
     along = lambda *rows: planned.along(np.array(rows))[0].tolist()  # noqa: E731
     assert along(1, 2, 3) == [WAYS, WAYS - 1]
     assert along(1, 2, 4) == [WAYS, 0]
