@@ -12,7 +12,7 @@ from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.native.walk import Stacks
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.replay.fusion import next_branches
-from lbr2pgo.replay.replay import judge
+from lbr2pgo.replay.replay import Judge
 from lbr2pgo.support.addresses import runtime_addresses
 from lbr2pgo.support.arrays import I32, I64, U8, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
@@ -70,7 +70,7 @@ class KnownRuns:
     """
 
     def __init__(self, spaces: AddressSpaces, code: InstructionTable) -> None:
-        self.spaces, self._code = spaces, code
+        self.spaces, self._code, self._judge = spaces, code, Judge(code, None)
         self._numbers = RowIds()
         self._places = np.empty((_FEWEST, 2), np.int64)
         """As those of `SampleRuns`."""
@@ -96,7 +96,7 @@ class KnownRuns:
         start, end, space = self._numbers.rows(laid).T
         ends = runtime_addresses(np.column_stack((start, end)))
         image, inside = self.spaces.runs_to_image(space.astype(np.int64), ends)
-        judged = judge(Runs(image[:, 0], image[:, 1], np.ones(len(image), np.uint64)), self._code)
+        judged = self._judge.of(Runs(image[:, 0], image[:, 1], np.ones(len(image), np.uint64)))
         valid = judged.valid & inside
         last = _at_their_branch(judged.last, valid, self._code)
         self._places[laid:size] = np.where(valid, (judged.first, last), -1).T

@@ -86,31 +86,42 @@ class JudgedRuns:
 def judge(
     runs: Runs, instructions: InstructionTable, options: ReplayOptions | None = None
 ) -> JudgedRuns:
-    """Judge each fall-through by the code it claims to have run over.
+    """Judge each fall-through by the code it claims to have run over, see `Judge`."""
+    return Judge(instructions, options).of(runs)
 
-    It is valid if it starts and ends on instructions, is not broken by a gap, and no instruction
-    before its last one ends the fall-through.
-    """
-    options = options or ReplayOptions()
-    first, last = instructions.index_of(runs.start), instructions.index_of(runs.end)
-    known = (first >= 0) & (last >= 0)
-    ordered = known & (first <= last)
-    ends, unlogged = line_ends(instructions, options)
-    crosses_jump = ordered & (_between(ends, first, last, ordered) > 0)
-    crosses_call = ordered & (_between(unlogged, first, last, ordered) > 0)
-    same_stretch = np.zeros(len(runs), dtype=np.bool_)
-    same_stretch[ordered] = instructions.run[first[ordered]] == instructions.run[last[ordered]]
-    verdict = np.zeros(len(runs), dtype=np.uint8)
-    # From the least to the most telling reason: the last assignment wins.
-    if options.strict or options.compat.follows(CALLS_END_RUNS):
-        verdict[crosses_call] = Verdict.CROSSES_CALL
-    verdict[crosses_jump] = Verdict.CROSSES_JUMP
-    if not options.compat.follows(TRAPS_DONT_END_RUNS):
-        verdict[ordered & ~same_stretch] = Verdict.CROSSES_GAP
-    verdict[~known] = Verdict.NOT_AN_INSTRUCTION
-    verdict[runs.start > runs.end] = Verdict.BACKWARDS
-    suspicious = (verdict == Verdict.VALID) & crosses_call
-    return JudgedRuns(runs, first, last, verdict, suspicious)
+
+class Judge:
+    """Judges fall-throughs by the code that they claim to have run over."""
+
+    def __init__(self, instructions: InstructionTable, options: ReplayOptions | None) -> None:
+        self._code, self._options = instructions, options or ReplayOptions()
+        self._ends, self._unlogged = map(np.flatnonzero, line_ends(instructions, self._options))
+
+    def of(self, runs: Runs) -> JudgedRuns:
+        """The verdict on each.
+
+        It is valid if it starts and ends on instructions, is not broken by a gap, and no
+        instruction before its last one ends the fall-through.
+        """
+        options, stretch = self._options, self._code.run
+        first, last = self._code.index_of(runs.start), self._code.index_of(runs.end)
+        known = (first >= 0) & (last >= 0)
+        ordered = known & (first <= last)
+        crosses_jump = ordered & (_between(self._ends, first, last, ordered) > 0)
+        crosses_call = ordered & (_between(self._unlogged, first, last, ordered) > 0)
+        same_stretch = np.zeros(len(runs), dtype=np.bool_)
+        same_stretch[ordered] = stretch[first[ordered]] == stretch[last[ordered]]
+        verdict = np.zeros(len(runs), dtype=np.uint8)
+        # From the least to the most telling reason: the last assignment wins.
+        if options.strict or options.compat.follows(CALLS_END_RUNS):
+            verdict[crosses_call] = Verdict.CROSSES_CALL
+        verdict[crosses_jump] = Verdict.CROSSES_JUMP
+        if not options.compat.follows(TRAPS_DONT_END_RUNS):
+            verdict[ordered & ~same_stretch] = Verdict.CROSSES_GAP
+        verdict[~known] = Verdict.NOT_AN_INSTRUCTION
+        verdict[runs.start > runs.end] = Verdict.BACKWARDS
+        suspicious = (verdict == Verdict.VALID) & crosses_call
+        return JudgedRuns(runs, first, last, verdict, suspicious)
 
 
 def line_ends(instructions: InstructionTable, options: ReplayOptions) -> tuple[Bools, Bools]:
@@ -126,9 +137,8 @@ def line_ends(instructions: InstructionTable, options: ReplayOptions) -> tuple[B
     return ends, unlogged
 
 
-def _between(marks: Bools, first: I64, last: I64, rows: Bools) -> I64:
+def _between(marked: I64, first: I64, last: I64, rows: Bools) -> I64:
     """How many marked instructions lie in [first, last) of each row; 0 for other rows."""
-    marked = np.flatnonzero(marks)
     found = np.zeros(len(first), dtype=np.int64)
     found[rows] = np.searchsorted(marked, last[rows]) - np.searchsorted(marked, first[rows])
     return found
@@ -257,12 +267,11 @@ def _patched(
 ) -> dict[str, int]:
     """How many fall-throughs run over what a kernel patches; nothing where it patches nothing."""
     rows = instructions.index_of(program.patches.address)
-    if not (rows >= 0).any():
+    patched = distinct(rows[rows >= 0])
+    if not len(patched):
         return {}
-    marks = np.zeros(len(instructions), np.bool_)
-    marks[rows[rows >= 0]] = True
     valid = judged.valid
-    over = _between(marks, judged.first, judged.last, valid) > 0
+    over = _between(patched, judged.first, judged.last, valid) > 0
     return {"runs_patched": int(judged.runs.count[valid & over].sum())}
 
 
