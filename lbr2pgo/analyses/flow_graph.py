@@ -83,18 +83,23 @@ def _shares(cfg: Blocks, count: U64, ended: U64) -> F64:
     return np.where(np.isinf(share), np.nan, share)
 
 
-def hottest_regions(evidence: Evidence, top: int | None) -> list[tuple[int, float]]:
-    """Functions by their share of all executed instructions, hottest first.
-
-    Without fall-throughs (a filtered recording) by their share of taken branches.
-    """
+def _ran_in(evidence: Evidence) -> F64:
+    """Executed instructions, or taken branches, of each region of the program, with fragments."""
     flow, regions = evidence.flow, evidence.program.regions
     weight = flow.executed if flow.executed.any() else flow.taken
     rows = np.flatnonzero(weight > 0)
     region = regions.containing(flow.instructions.address[rows])
     inside = region >= 0
     family = regions.parent[region[inside]] if len(regions) else region[inside]
-    total = np.bincount(family, weights=weight[rows[inside]], minlength=len(regions))
+    return np.bincount(family, weight[rows[inside]], len(regions)).astype(np.float64)
+
+
+def hottest_regions(evidence: Evidence, top: int | None) -> list[tuple[int, float]]:
+    """Functions by their share of all executed instructions, hottest first.
+
+    Without fall-throughs (a filtered recording) by their share of taken branches.
+    """
+    regions, total = evidence.program.regions, evidence.whole.once(_ran_in)
     everything = float(total.sum())
     order = np.argsort(-total, kind="stable")
     if evidence.function is not None:

@@ -41,10 +41,14 @@ class FunctionTotals:
 
 def function_totals(evidence: Evidence) -> FunctionTotals:
     """What each region of the program adds up to."""
+    return evidence.whole.once(_totals)
+
+
+def _totals(evidence: Evidence) -> FunctionTotals:
     flow, branches = evidence.flow, evidence.recorded
     inside = np.flatnonzero(branches.known & FROM != 0)
     source = branches.from_[inside]
-    cycles = valid_cycles(evidence.whole)
+    cycles = valid_cycles(evidence)
     is_measured = (cycles.cycles != MISSING) & (cycles.cycles != SATURATED)
     time = np.where(is_measured, cycles.cycles, np.uint64(0)) * cycles.count
     return FunctionTotals(
