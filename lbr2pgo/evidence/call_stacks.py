@@ -67,8 +67,9 @@ class CallStackCollector:
     def _add_chains(self, chains: CallChains, weight: U64, space: int, rows: I64) -> None:
         places, sizes = chain_places(chains, rows)
         functions = self._functions(space, places)
-        for end, size, times in zip(np.cumsum(sizes), sizes, weight.tolist(), strict=True):
-            self._counts[functions[end - size : end].tobytes()] += times
+        keys, ends = functions.tobytes(), (np.cumsum(sizes) * functions.itemsize).tolist()
+        for start, end, times in zip([0, *ends[:-1]], ends, weight.tolist(), strict=True):
+            self._counts[keys[start:end]] += times
 
     def merge(self, other: CallStackCollector) -> None:
         """Add what another one counted."""
