@@ -9,7 +9,7 @@ from textual.app import App
 
 from lbr2pgo.analyses.branch_facts import BranchFacts
 from lbr2pgo.analyses.table import Unit, written
-from lbr2pgo.reports.code_screen import CodeListing
+from lbr2pgo.reports.code_screen import CodeListing, Ways
 from lbr2pgo.reports.list_screen import Listed, Listing, count_cell, share_cell
 from lbr2pgo.reports.model import FunctionView, RanFunctions, Report
 from lbr2pgo.reports.page import function_of
@@ -23,7 +23,7 @@ class Browser(App[None]):
     def __init__(self, report: Report, opened: Callable[[int], FunctionView | None]) -> None:
         """Open functions by their start."""
         super().__init__()
-        self._report, self._opened = report, opened
+        self._report, self._opened, self._ways = report, opened, Ways()
 
     def on_mount(self) -> None:
         """Begin with the functions."""
@@ -47,7 +47,7 @@ class Browser(App[None]):
         view = self._opened(start)
         if view is None:
             return None
-        return CodeListing(view, self._branch, at)
+        return CodeListing(view, self._branch, self._ways, at)
 
     def _branch(self, facts: BranchFacts) -> Listing:
         """Where a branch went, and what else is known of it."""

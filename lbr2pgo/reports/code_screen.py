@@ -23,9 +23,9 @@ _ARROW = 3
 """The column between what is known of a line and its text."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Ways:
-    """How code is shown."""
+    """How code is shown, of all functions; not frozen, for keys change it."""
 
     source: bool = True
     """Each line of it above its assembly."""
@@ -48,10 +48,15 @@ class CodeListing(Listing):
     ]
 
     def __init__(
-        self, view: FunctionView, opens: Callable[[BranchFacts], Listing], at: int | None
+        self,
+        view: FunctionView,
+        opens: Callable[[BranchFacts], Listing],
+        ways: Ways,
+        at: int | None,
     ) -> None:
         """Begin at the line of an address, or the hottest one."""
-        self._view, self._opens, self._ways = view, opens, Ways()
+        self._view, self._opens, self._ways = view, opens, ways
+        self._drawn = replace(ways)
         self._branches = {int(branch.address): branch for branch in view.branches}
         self._pointed: Iterable[int] = ()
         """Lines that have a piece of the arrow."""
@@ -59,12 +64,21 @@ class CodeListing(Listing):
         super().__init__(title, _COLUMNS, self._lines(), at=at)
 
     def action_turn(self, way: str) -> None:
-        """Show it in the other one of two ways, with the same line at hand."""
+        """Show code in the other one of two ways."""
+        setattr(self._ways, way, not getattr(self._ways, way))
+        self._redraw()
+
+    def on_screen_resume(self) -> None:
+        """Draw it anew where another function's keys have changed how."""
+        if self._drawn != self._ways:
+            self._redraw()
+
+    def _redraw(self) -> None:
+        """With the same line at hand."""
         here = self.table.cursor_row
         below = (row.address for row in self.shown[here:] if row.address is not None)
         address = next(below, None)
-        self._ways = replace(self._ways, **{way: not getattr(self._ways, way)})
-        self.shown = self._lines()
+        self._drawn, self.shown = replace(self._ways), self._lines()
         self.fill()
         if address is not None:
             self.go_to(address)

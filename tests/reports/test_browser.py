@@ -129,6 +129,27 @@ def test_code_is_shown_with_and_without_source_by_offsets_and_by_shares(recorded
     walk(recorded, steps)
 
 
+def test_code_stays_as_it_is_shown_in_the_next_function_and_back(recorded: Report) -> None:
+    async def steps(pilot: Any, seen: Walk) -> None:
+        await pilot.press("enter")
+        code = seen.lines
+        branch = next(each for each in recorded.functions[0].branches
+                      if any(row.opens for row in [*seen.screen.shown]
+                             if row.address == each.address))  # fmt: skip
+        places = [row.address for row in seen.screen.shown]
+        seen.screen.table.move_cursor(row=places.index(branch.address))
+        await pilot.press("enter")
+        row = next(i for i, row in enumerate(seen.screen.shown) if row.opens)
+        seen.screen.table.move_cursor(row=row)
+        await pilot.press("enter", "s", "j")
+        assert not any(line.startswith("interp.c:") for line in seen.lines)
+        await pilot.press("q", "q")
+        assert seen.lines == [line for line in code if not line.startswith("interp.c:")]
+        assert f"{branch.address:#x}" in seen.line
+
+    walk(recorded, steps)
+
+
 @pytest.mark.parametrize(
     ("source", "targets", "drawn"),
     [
