@@ -22,7 +22,7 @@ from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.sums import Counts, overlap, sums_at
-from lbr2pgo.support.tables import table
+from lbr2pgo.support.tables import Tabular, table
 
 if TYPE_CHECKING:
     from lbr2pgo.program.code.regions import Functions
@@ -34,7 +34,7 @@ WORST = 10
 
 
 @table
-class EdgeCounts:
+class EdgeCounts(Tabular):
     """Control transfers of one image; columns of equal length n, each pair once.
 
     `known` holds FROM and TO of `counts`: without one of them that end lies outside the image and
@@ -45,9 +45,6 @@ class EdgeCounts:
     target: PlacedAddresses
     known: U8
     count: U64
-
-    def __len__(self) -> int:
-        return len(self.source)
 
     @property
     def inside(self) -> Bools:

@@ -18,7 +18,7 @@ from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct, place_of
 from lbr2pgo.support.sums import sums_at
-from lbr2pgo.support.tables import same_length, seal, table
+from lbr2pgo.support.tables import Tabular, same_length, seal, table
 
 NEEDS = (CYCLES, DUPLICATES, CALL_SITES)
 MEASURES = ("instructions", "branches", "mispredictions", "cycles")
@@ -46,7 +46,7 @@ class CodeFile:
 
 
 @dataclass(frozen=True, slots=True)
-class CallSamples:
+class CallSamples(Tabular):
     """Distinct call stacks, and how many samples had each; columns of equal length."""
 
     stacks: tuple[tuple[int, ...], ...]
@@ -60,12 +60,9 @@ class CallSamples:
         seal(self)
         same_length(self, "count", rows=len(self.stacks))
 
-    def __len__(self) -> int:
-        return len(self.count)
-
 
 @table
-class CodeProfile:
+class CodeProfile(Tabular):
     """Instructions that ran, or called, by address; columns of equal length n."""
 
     address: PlacedAddresses
@@ -85,9 +82,6 @@ class CodeProfile:
     """What is not the program's, by the slot of its addresses."""
     calls: CallSamples | None
     """None where no call stacks were recorded."""
-
-    def __len__(self) -> int:
-        return len(self.address)
 
     def by_stack(self) -> dict[str, U64]:
         """Sums of each measure by stack."""

@@ -18,7 +18,7 @@ from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import F64, I64, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.sums import sums_at
-from lbr2pgo.support.tables import table, taken
+from lbr2pgo.support.tables import Tabular, table, taken
 
 NAME = "mispredictions"
 TITLE = "Mispredictions"
@@ -39,7 +39,7 @@ _ONLY_TAKEN = (
 
 
 @table
-class Predictions:
+class Predictions(Tabular):
     """Branches that were taken, ordered by address; columns of equal length."""
 
     address: PlacedAddresses
@@ -48,9 +48,6 @@ class Predictions:
     mispredicted: U64
     low: F64
     high: F64
-
-    def __len__(self) -> int:
-        return len(self.address)
 
 
 def predictions(evidence: Evidence) -> Predictions:

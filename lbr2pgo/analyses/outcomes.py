@@ -18,7 +18,7 @@ from lbr2pgo.evidence.single_branches import SINGLE_BRANCHES
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import F64, I64, U64
-from lbr2pgo.support.tables import table, taken
+from lbr2pgo.support.tables import Tabular, table, taken
 
 NAME = "outcomes"
 TITLE = "Branch outcomes"
@@ -27,7 +27,7 @@ Columns = list[tuple[Column, list[Value]]]
 
 
 @table
-class Outcomes:
+class Outcomes(Tabular):
     """Conditional branches that ran, ordered by address; columns of equal length."""
 
     address: PlacedAddresses
@@ -38,9 +38,6 @@ class Outcomes:
     """Of being taken."""
     low: F64
     high: F64
-
-    def __len__(self) -> int:
-        return len(self.address)
 
     @property
     def count(self) -> U64:

@@ -13,11 +13,11 @@ from lbr2pgo.model.branch_counts import FROM
 from lbr2pgo.model.branch_stacks import MISSING, SATURATED
 from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import F64, I64, U64
-from lbr2pgo.support.tables import table
+from lbr2pgo.support.tables import Tabular, table
 
 
 @table
-class LineFigures:
+class LineFigures(Tabular):
     """Source lines of one function's code; columns of equal length."""
 
     file: I64
@@ -35,9 +35,6 @@ class LineFigures:
     """Paths; that of the function's own beginning first, then by how much ran."""
     has_cycles: bool
     says_predictions: bool
-
-    def __len__(self) -> int:
-        return len(self.line)
 
     def of_file(self, number: int) -> Iterator[int]:
         """Rows of a file, by line."""

@@ -14,11 +14,11 @@ from lbr2pgo.counting.mapped_files import UNKNOWN
 from lbr2pgo.model.branch_counts import FROM, TO, Branches, sum_by
 from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses
 from lbr2pgo.support.arrays import I64, U8, U64
-from lbr2pgo.support.tables import end_to_end, table
+from lbr2pgo.support.tables import Tabular, end_to_end, table
 
 
 @table
-class Borders:
+class Borders(Tabular):
     """Columns of equal length n, unique by the first three."""
 
     address: PlacedAddresses
@@ -32,9 +32,6 @@ class Borders:
     prediction_unknown: U64
     files: tuple[str, ...] = (UNKNOWN,)
     """The first one stands for none that is known."""
-
-    def __len__(self) -> int:
-        return len(self.address)
 
 
 def borders_of(

@@ -41,11 +41,11 @@ from lbr2pgo.support.addresses import (
     runtime_addresses,
 )
 from lbr2pgo.support.arrays import I64, U64
-from lbr2pgo.support.tables import table, taken
+from lbr2pgo.support.tables import Tabular, table, taken
 
 
 @table
-class CycleCounts:
+class CycleCounts(Tabular):
     """Columns of equal length, in placed addresses; rows unique by the first three and sorted."""
 
     start: PlacedAddresses
@@ -59,9 +59,6 @@ class CycleCounts:
     """How often the branch that led to the start, one in between or the one at the end was."""
     prediction_unknown: U64
     """How often none was, as far as is known, and of some it is not."""
-
-    def __len__(self) -> int:
-        return len(self.start)
 
     def take(self, rows: I64) -> CycleCounts:
         """Some of the rows."""

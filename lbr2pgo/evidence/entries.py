@@ -46,7 +46,7 @@ from lbr2pgo.support.addresses import (
     runtime_addresses,
 )
 from lbr2pgo.support.arrays import I64, U64
-from lbr2pgo.support.tables import end_to_end, table
+from lbr2pgo.support.tables import Tabular, end_to_end, table
 
 _CYCLES = (
     CYCLES_MASK << CYCLES_SHIFT
@@ -57,7 +57,7 @@ _KEPT = np.uint64(MISPREDICTED | PREDICTED | IN_TRANSACTION | ABORT | _CYCLES)
 
 
 @table
-class EntryCounts:
+class EntryCounts(Tabular):
     """Entries with an end in the image; columns of equal length, unique by the first five."""
 
     from_: PlacedAddresses
@@ -69,9 +69,6 @@ class EntryCounts:
     flags: U64
     """As in `BranchStacks`, without type and privilege."""
     count: U64
-
-    def __len__(self) -> int:
-        return len(self.count)
 
 
 _COLUMNS = tuple(column.name for column in fields(EntryCounts))

@@ -24,22 +24,19 @@ from lbr2pgo.model.branch_stacks import (
 from lbr2pgo.sources.base import EventInfo
 from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses, runtime_addresses
 from lbr2pgo.support.arrays import U64, Bools
-from lbr2pgo.support.tables import end_to_end, table
+from lbr2pgo.support.tables import Tabular, end_to_end, table
 
 _MOST_ENTRIES = 2
 """The branch, and with FEAT_SPE_PBT where the branch before it went to."""
 
 
 @table
-class SingleBranches:
+class SingleBranches(Tabular):
     """Columns of equal length, in placed addresses, ascending."""
 
     address: PlacedAddresses
     taken: U64
     not_taken: U64
-
-    def __len__(self) -> int:
-        return len(self.address)
 
 
 class SingleBranchCollector:

@@ -16,11 +16,11 @@ from lbr2pgo.evidence.collector import Finding, Samples
 from lbr2pgo.model.branch_counts import sum_by
 from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses, runtime_addresses
 from lbr2pgo.support.arrays import I64, U64
-from lbr2pgo.support.tables import end_to_end, table
+from lbr2pgo.support.tables import Tabular, end_to_end, table
 
 
 @table
-class StackEnds:
+class StackEnds(Tabular):
     """Branches by placed address, ascending; columns of equal length."""
 
     address: PlacedAddresses
@@ -28,9 +28,6 @@ class StackEnds:
     """How many stacks begin with it."""
     oldest: U64
     """How many stacks end with it."""
-
-    def __len__(self) -> int:
-        return len(self.address)
 
 
 class StackEndCollector:

@@ -13,7 +13,7 @@ from lbr2pgo.support.again import repeatable
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.distinct import begins
 from lbr2pgo.support.sums import exact_sum, refuse_too_many, sums_of_groups
-from lbr2pgo.support.tables import ascending, is_ascending, table, taken
+from lbr2pgo.support.tables import Tabular, ascending, is_ascending, table, taken
 
 # Bits of `BranchCounts.known`: which parts of a row are facts.
 FROM = bits.FROM
@@ -33,7 +33,7 @@ OUTSIDE = bits.OUTSIDE
 
 
 @table
-class BranchCounts:
+class BranchCounts(Tabular):
     """Traces of one image: a branch, and how far execution ran straight on from its target.
 
     Columns of equal length n, in placed addresses. Rows are unique by (from_, to, end, known) and
@@ -58,9 +58,6 @@ class BranchCounts:
 
     def __repr__(self) -> str:
         return f"<BranchCounts: {len(self):,} traces of {self.branch_total():,} branches>"
-
-    def __len__(self) -> int:
-        return len(self.from_)
 
     def has(self, bits: int) -> Bools:
         """(n,): whether all of these `known` bits are set."""
@@ -97,7 +94,7 @@ class BranchCounts:
 
 
 @table
-class Branches:
+class Branches(Tabular):
     """Taken branches, unique by (from_, to, known, file), sorted by it."""
 
     from_: PlacedAddresses
@@ -110,24 +107,18 @@ class Branches:
     mispredicted: U64
     prediction_unknown: U64
 
-    def __len__(self) -> int:
-        return len(self.from_)
-
     def take(self, rows: Bools) -> Branches:
         """Some of the rows."""
         return taken(self, rows)
 
 
 @table
-class Runs:
+class Runs(Tabular):
     """Fall-through ranges, closed on the starts of their first and last instruction."""
 
     start: PlacedAddresses
     end: PlacedAddresses
     count: U64
-
-    def __len__(self) -> int:
-        return len(self.start)
 
 
 def _row_text(counts: BranchCounts, i: int) -> str:

@@ -9,11 +9,11 @@ import numpy as np
 
 from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools
-from lbr2pgo.support.tables import table
+from lbr2pgo.support.tables import Tabular, table
 
 
 @dataclass(frozen=True, slots=True)
-class Callers:
+class Callers(Tabular):
     """Call stacks as a trie; (n,) each, parents before children. Node 0 is the root."""
 
     parent: I64
@@ -27,9 +27,6 @@ class Callers:
             raise ValueError("only node 0 has no parent")
         if (self.parent >= number).any():
             raise ValueError("parents must come before their children")
-
-    def __len__(self) -> int:
-        return len(self.parent)
 
 
 @table

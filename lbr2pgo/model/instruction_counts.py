@@ -12,11 +12,11 @@ from lbr2pgo.model.branch_counts import sum_by
 from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses
 from lbr2pgo.support.arrays import U64
 from lbr2pgo.support.sums import exact_sum, refuse_too_many
-from lbr2pgo.support.tables import ascending, table
+from lbr2pgo.support.tables import Tabular, ascending, table
 
 
 @table
-class InstructionCounts:
+class InstructionCounts(Tabular):
     """Samples by where they interrupted the program; placed addresses, ascending."""
 
     address: PlacedAddresses
@@ -27,9 +27,6 @@ class InstructionCounts:
 
     def __post_init__(self) -> None:
         ascending(self, "address")
-
-    def __len__(self) -> int:
-        return len(self.address)
 
     @property
     def total(self) -> int:

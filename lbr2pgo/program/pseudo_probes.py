@@ -24,7 +24,7 @@ from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, PlacedAddresse
 from lbr2pgo.support.arrays import I32, I64, U8, U32, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import begins, place_of
-from lbr2pgo.support.tables import ascending, table, taken
+from lbr2pgo.support.tables import Tabular, ascending, table, taken
 
 DESCRIPTORS, PROBES = ".pseudo_probe_desc", ".pseudo_probe"
 
@@ -51,7 +51,7 @@ def guid(name: bytes) -> int:
 
 
 @table
-class Descriptors:
+class Descriptors(Tabular):
     """Functions that had probes when they were compiled; (n,) each, ordered by GUID, each once.
 
     Where several functions have one name, as static ones may, this is the first in the file.
@@ -70,9 +70,6 @@ class Descriptors:
     def __post_init__(self) -> None:
         ascending(self, "guid")
 
-    def __len__(self) -> int:
-        return len(self.guid)
-
     def name(self, row: int) -> str:
         """A function's name in the source, as the linker would see it."""
         return self.names(np.array([row]))[0]
@@ -88,7 +85,7 @@ class Descriptors:
 
 
 @table
-class InlineTree:
+class InlineTree(Tabular):
     """Functions, and functions inlined into them, as records nest them; (m,) each.
 
     Callers stand before what is inlined into them. A function has a node for each record: one, and
@@ -104,9 +101,6 @@ class InlineTree:
     """Row of `descriptors`, -1 where there is none."""
     descriptors: Descriptors
 
-    def __len__(self) -> int:
-        return len(self.guid)
-
     def path(self, node: int) -> list[int]:
         """Nodes from the outermost caller to this one."""
         path = [node]
@@ -121,7 +115,7 @@ class InlineTree:
 
 
 @table
-class ProbeTable:
+class ProbeTable(Tabular):
     """Probes by image address, those of one address in the order of the section; (k,) each.
 
     The function of a probe is that of its node: `tree.guid[node]`.
@@ -139,9 +133,6 @@ class ProbeTable:
     discriminator: U32
     """Tells copies of the code apart that the optimizer made; 0 for most."""
     tree: InlineTree
-
-    def __len__(self) -> int:
-        return len(self.address)
 
     @cached_property
     def is_call(self) -> Bools:
@@ -170,7 +161,7 @@ class ProbeTable:
 
 
 @table
-class Records:
+class Records(Tabular):
     """Records whose code is known, in the order of the section; (r,) each."""
 
     offset: I64
@@ -186,9 +177,6 @@ class Records:
     probes: I64
     depth: I64
     """How deep functions nest in it."""
-
-    def __len__(self) -> int:
-        return len(self.offset)
 
     def take(self, rows: I64 | Bools) -> Records:
         """These rows."""

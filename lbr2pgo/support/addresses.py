@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.intervals import interval_of
-from lbr2pgo.support.tables import table
+from lbr2pgo.support.tables import Tabular, table
 
 if TYPE_CHECKING:
 
@@ -144,7 +144,7 @@ def are_of_kernel(addresses: U64 | ImageAddresses | RuntimeAddresses) -> Bools:
 
 
 @table
-class ByteRanges:
+class ByteRanges(Tabular):
     """Half-open ranges of an image's bytes; columns of equal length.
 
     What execution passed, from the start of one instruction to that of another, is no such range
@@ -160,9 +160,6 @@ class ByteRanges:
         """From pairs of start and end."""
         start, end = image_addresses(np.array(list(pairs), dtype=np.uint64).reshape(-1, 2)).T
         return cls(start, end)
-
-    def __len__(self) -> int:
-        return len(self.start)
 
     def pairs(self) -> Iterator[tuple[int, int]]:
         """Start and end of each."""

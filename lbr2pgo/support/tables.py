@@ -34,6 +34,16 @@ _TYPES = {
 """What elements a column has, by how its field is annotated."""
 
 
+class Tabular:
+    """What is as long as its first column."""
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        kind: Any = self.__class__
+        return len(getattr(self, next(iter(_columns(kind)))))
+
+
 @cache
 def _columns(kind: Any) -> dict[str, np.dtype[Any]]:
     """Fields of a data class that are arrays, or None."""

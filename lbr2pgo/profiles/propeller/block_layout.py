@@ -14,11 +14,11 @@ from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.intervals import last_at_or_below, offsets_of
 from lbr2pgo.support.sums import add_at, multiplied
-from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.tables import Tabular, same_length, seal
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Tabular):
     """Functions that ran, in the order that they are to stand in; (f,) each."""
 
     function: I64
@@ -33,9 +33,6 @@ class Layout:
     def __post_init__(self) -> None:
         seal(self)
         same_length(self, "function", "has_cold")
-
-    def __len__(self) -> int:
-        return len(self.function)
 
 
 def lay_out(flow: Flow, blocks: BlockMap, found: BlockFlow) -> Layout:

@@ -22,7 +22,7 @@ from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import among, distinct
 from lbr2pgo.support.intervals import last_at_or_below
-from lbr2pgo.support.tables import ascending, same_length, seal, table
+from lbr2pgo.support.tables import Tabular, ascending, same_length, seal, table
 
 _ENDS = (Kind.COND, Kind.JUMP, Kind.INDIRECT_JUMP, Kind.RET, Kind.TRAP)
 
@@ -98,7 +98,7 @@ def _landing_pads(image: Image, code: Disassembly) -> ImageAddresses:
 
 
 @table
-class BasicBlocks:
+class BasicBlocks(Tabular):
     """Blocks by start address; columns of length n."""
 
     start: ImageAddresses
@@ -114,9 +114,6 @@ class BasicBlocks:
 
     def __post_init__(self) -> None:
         ascending(self, "start")
-
-    def __len__(self) -> int:
-        return len(self.start)
 
     def containing(self, addresses: PlacedAddresses, functions: I64) -> I64:
         """(m,): block of each address within a given function, -1 where there is none."""

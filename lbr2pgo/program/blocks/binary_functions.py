@@ -40,14 +40,14 @@ from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import among, distinct, place_of
 from lbr2pgo.support.intervals import interval_of
-from lbr2pgo.support.tables import ascending, same_length, seal
+from lbr2pgo.support.tables import Tabular, ascending, same_length, seal
 
 _FRAGMENT = re.compile(rb"(.*)\.(cold|warm)(\.\d+)?$", re.DOTALL)
 _FRAGMENT_PARTS = (b".cold", b".warm")
 
 
 @dataclass(frozen=True)
-class BinaryFunctions:
+class BinaryFunctions(Tabular):
     """Functions of one image, by start address; all columns have length n."""
 
     start: ImageAddresses
@@ -76,9 +76,6 @@ class BinaryFunctions:
         same_length(self, *columns)
         ascending(self, "start")
         ascending(self, "secondary_entries")
-
-    def __len__(self) -> int:
-        return len(self.start)
 
     @cached_property
     def end(self) -> ImageAddresses:

@@ -15,14 +15,14 @@ from lbr2pgo.program.elf.plt import PLT_ENTRY_SIZES
 from lbr2pgo.program.elf.symbols import STB_LOCAL, STT_NOTYPE, STT_SECTION, Symbols
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
-from lbr2pgo.support.tables import table
+from lbr2pgo.support.tables import Tabular, table
 
 _HOT_MARKERS = (b"__hot_start\0", b"__hot_end\0")
 _LABEL = b".L"
 
 
 @table
-class CodeSymbols:
+class CodeSymbols(Tabular):
     """Symbols that stand in code, and absolute ones, in BOLT's order; columns of length n."""
 
     address: ImageAddresses
@@ -40,9 +40,6 @@ class CodeSymbols:
     """Appended to a local symbol's name; 0 for others."""
     file: Names
     """Source file of a local symbol, "" if unknown."""
-
-    def __len__(self) -> int:
-        return len(self.address)
 
     def bolt_name(self, row: int) -> str:
         """The name in fdata."""

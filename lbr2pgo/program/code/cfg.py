@@ -19,7 +19,7 @@ from lbr2pgo.support.arrays import I64, U8, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import begins, distinct
 from lbr2pgo.support.intervals import interval_of, last_at_or_below
-from lbr2pgo.support.tables import same_length, seal, table
+from lbr2pgo.support.tables import Tabular, same_length, seal, table
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -38,7 +38,7 @@ class EdgeKind(IntEnum):
 
 
 @table
-class Transfers:
+class Transfers(Tabular):
     """Ways out of functions; arrays of k rows, ordered by address in each."""
 
     block: I64
@@ -49,9 +49,6 @@ class Transfers:
     has_target: Bools
     kind: U8
     """`Kind` of the instruction."""
-
-    def __len__(self) -> int:
-        return len(self.block)
 
     def of_blocks(self, rows: slice, first: int) -> Transfers:
         """These rows, with blocks numbered from `first` on."""
@@ -65,7 +62,7 @@ class Transfers:
 
 
 @dataclass(frozen=True)
-class Blocks:
+class Blocks(Tabular):
     """Blocks of code, and edges between them.
 
     A block is a stretch of instructions that is only entered at its start and only left at its
@@ -95,9 +92,6 @@ class Blocks:
         seal(self)
         same_length(self, "block_start", "block_end", "block_last")
         same_length(self, "edge_source", "edge_target", "edge_kind")
-
-    def __len__(self) -> int:
-        return len(self.block_start)
 
     @cached_property
     def loop_of(self) -> I64:

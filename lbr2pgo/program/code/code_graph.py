@@ -14,11 +14,11 @@ from lbr2pgo.program.code.regions import Functions
 from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.intervals import last_at_or_below
-from lbr2pgo.support.tables import same_length, seal, table
+from lbr2pgo.support.tables import Tabular, same_length, seal, table
 
 
 @dataclass(frozen=True, slots=True)
-class CodeGraph:
+class CodeGraph(Tabular):
     """Nodes are the blocks, ordered by function and address, and hubs.
 
     A *hub* stands between indirect jumps and all places that they may lead to: n jumps with m
@@ -46,9 +46,6 @@ class CodeGraph:
         seal(self)
         same_length(self, "function", "first", "last", "is_entry", "is_exit")
         same_length(self, "source", "target", "is_fall")
-
-    def __len__(self) -> int:
-        return len(self.function)
 
     @property
     def is_hub(self) -> Bools:

@@ -14,7 +14,7 @@ from lbr2pgo.support.addresses import ByteRanges, PlacedAddresses, placed_addres
 from lbr2pgo.support.arrays import I32, I64, U8, Bools
 from lbr2pgo.support.distinct import place_of
 from lbr2pgo.support.intervals import interval_of, numbers_in
-from lbr2pgo.support.tables import ascending, table, taken
+from lbr2pgo.support.tables import Tabular, ascending, table, taken
 
 
 class Kind(IntEnum):
@@ -41,7 +41,7 @@ ENDS_LINE = (Kind.JUMP, Kind.INDIRECT_JUMP, Kind.RET, Kind.TRAP)
 
 
 @table
-class InstructionTable:
+class InstructionTable(Tabular):
     """Instructions ordered by address; they do not overlap."""
 
     address: PlacedAddresses
@@ -54,9 +54,6 @@ class InstructionTable:
 
     def __post_init__(self) -> None:
         ascending(self, "address")
-
-    def __len__(self) -> int:
-        return len(self.address)
 
     @cached_property
     def end(self) -> PlacedAddresses:

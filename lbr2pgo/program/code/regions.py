@@ -17,7 +17,7 @@ from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import interval_of, numbers_in, offsets_of
-from lbr2pgo.support.tables import ascending, same_length, seal
+from lbr2pgo.support.tables import Tabular, ascending, same_length, seal
 
 _FRAGMENT = re.compile(rb"(.+?)\.(?:cold|warm|part|__part|eh)(?:\.\d+)?")
 """Names of pieces that compilers split off. gcc: `f.cold`, `f.part.0`; LLVM: `f.cold`, `f.cold.1`
@@ -27,7 +27,7 @@ _FRAGMENT_HINTS = (b".cold", b".warm", b".part", b".__part", b".eh\0")
 
 
 @dataclass(frozen=True)
-class Functions:
+class Functions(Tabular):
     """Pieces of code that do not overlap, ordered by address; arrays of n rows."""
 
     start: PlacedAddresses
@@ -47,9 +47,6 @@ class Functions:
         seal(self)
         same_length(self, "start", "end", "symbol")
         ascending(self, "start")
-
-    def __len__(self) -> int:
-        return len(self.start)
 
     @property
     def ranges(self) -> ByteRanges:

@@ -15,11 +15,11 @@ import numpy as np
 from lbr2pgo.program.dwarf.function import NumberedTexts, describe_all
 from lbr2pgo.program.dwarf.unit import Dwarf
 from lbr2pgo.support.arrays import I32, I64, U32, Bools, Records
-from lbr2pgo.support.tables import table, taken
+from lbr2pgo.support.tables import Tabular, table, taken
 
 
 @table
-class Scopes:
+class Scopes(Tabular):
     """A forest of functions and of those inlined into them, parents before children; (s,) each."""
 
     parent: I32
@@ -33,9 +33,6 @@ class Scopes:
     """Of the call in the parent."""
     discriminator: U32
     """Of the call in the parent, as encoded in DWARF."""
-
-    def __len__(self) -> int:
-        return len(self.parent)
 
     def passed_on(self, values: I64) -> I64:
         """(s,): values, given by functions to all that is inlined into them; none below 0.
@@ -58,7 +55,7 @@ class Scopes:
 
 
 @table
-class ScopedPlaces:
+class ScopedPlaces(Tabular):
     """p places in the source, and what is around them."""
 
     scope: I32
@@ -78,9 +75,6 @@ class ScopedPlaces:
         zeros = np.zeros(places, np.uint32)
         scopes = Scopes(indices, indices, numbers, numbers, numbers)
         return cls(np.full(places, -1, np.int32), zeros, zeros, scopes, ())
-
-    def __len__(self) -> int:
-        return len(self.scope)
 
     def is_used(self) -> Bools:
         """(s,): which functions are around a place."""

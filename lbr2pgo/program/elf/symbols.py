@@ -24,7 +24,7 @@ from lbr2pgo.support.arrays import I32, I64, U8, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.intervals import last_at_or_below
-from lbr2pgo.support.tables import table
+from lbr2pgo.support.tables import Tabular, table
 
 # System V gABI, "Symbol Table"
 STB_LOCAL, STB_GLOBAL, STB_WEAK, STB_GNU_UNIQUE = 0, 1, 2, 10
@@ -45,7 +45,7 @@ _MINI_DEBUG_INFO_LIMIT = 1 << 28
 
 
 @table
-class Symbols:
+class Symbols(Tabular):
     """Defined symbols, ordered by start and then as in the table; arrays of n rows.
 
     Left out: undefined and common symbols, thread-local ones (theirs are no addresses) and
@@ -67,9 +67,6 @@ class Symbols:
     """Where the symbols were found."""
     health: Mapping[str, int] = field(default_factory=dict)
     """What the table got wrong: a reason in words, and how many."""
-
-    def __len__(self) -> int:
-        return len(self.start)
 
     @property
     def are_complete(self) -> bool:
