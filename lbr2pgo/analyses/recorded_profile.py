@@ -17,7 +17,7 @@ from lbr2pgo.profiles.reader import Profile, Ran, WrittenProfile
 from lbr2pgo.profiles.staleness import Staleness
 from lbr2pgo.profiles.work import Work
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay.replay import Flow
+from lbr2pgo.replay.contradicted import contradictions
 from lbr2pgo.replay.replayed import Replayed
 from lbr2pgo.support.arrays import U64
 from lbr2pgo.support.timings import Timings
@@ -82,9 +82,9 @@ class RecordedProfile(Profile):
         return frozenset(name for names, _ in self.ran for name in names)
 
     def staleness(self, program: Program) -> Staleness | None:
-        """Runs that contradict the recorded program; in another, what the best form lacks."""
+        """What contradicts the recorded program; in another, what the best form lacks."""
         if program is self.recorded:
-            return contradictions(self.found.flow)
+            return Staleness(contradictions(self.found.flow), 0.0)
         return next(self.forms()).staleness(program)
 
     def forms(self) -> Iterator[WrittenProfile[Any]]:
@@ -100,10 +100,3 @@ class RecordedProfile(Profile):
 
     def _written(self, format: str, reader: Any, content: Any) -> WrittenProfile[Any]:
         return WrittenProfile(Path(self.found.sources[0].info.path), format, reader, content)
-
-
-def contradictions(flow: Flow) -> Staleness:
-    """Of a recording: the fall-throughs that contradict the code."""
-    count = flow.judged.runs.count
-    total, valid = int(count.sum()), int(count[flow.judged.valid].sum())
-    return Staleness(1 - valid / total if total else 0.0, 0.0)

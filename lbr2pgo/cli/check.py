@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lbr2pgo.cli.commands import COMMANDS
-from lbr2pgo.cli.messages import note
+from lbr2pgo.cli.messages import note, warn
 from lbr2pgo.cli.parser import section
 from lbr2pgo.cli.selection import add_selection, counting_options
 from lbr2pgo.profiles.staleness import MUCH_STALE
@@ -123,6 +123,7 @@ def run(args: argparse.Namespace) -> int:
     )
     against = [] if args.against is None else [Path(args.against)]
     checked = timed([Path(args.profile), *against], partial(check, options))
+    warn(checked.notes)
     note(checked.notes)
     if args.format == "line":
         print_line(args.profile, args.binary, checked.quality, checked.failed)

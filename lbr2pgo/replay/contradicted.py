@@ -14,7 +14,7 @@ from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.sums import exact_sum
 
-_FEWEST = 1000
+_FEWEST = 100
 """Taken branches; a few may be anything."""
 _MOST = 0.5
 """Share of them from which on it is no damage: of a program's own, all but interrupts fit."""
@@ -22,14 +22,27 @@ _MOST = 0.5
 
 def contradicted(flow: Flow) -> Doubt | None:
     """That most branches are none of the program, if so."""
+    branches, share = _elsewhere(flow)
+    if branches < _FEWEST or share <= _MOST:
+        return None
+    return Doubt(
+        f"another build was recorded, or another program: {share:.0%} of the branches are none of "
+        "this one's"
+    )
+
+
+def contradictions(flow: Flow) -> float:
+    """Share of the fall-throughs that contradict the code, or of the branches if that is more."""
+    count = flow.judged.runs.count
+    total, valid = exact_sum(count), exact_sum(count[flow.judged.valid])
+    return max(1 - valid / total if total else 0.0, _elsewhere(flow)[1])
+
+
+def _elsewhere(flow: Flow) -> tuple[int, float]:
+    """How many branches there are, and which share of them the program does not have."""
     inside = flow.branches.known & FROM != 0
     kind = np.append(flow.instructions.kind, Kind.OTHER)[flow.branch_from]
     astray = exact_sum(flow.astray.count)
     other = exact_sum(flow.branches.count[inside & (kind == Kind.OTHER)]) + astray
     total = exact_sum(flow.branches.count[inside]) + astray
-    if total < _FEWEST or other <= _MOST * total:
-        return None
-    return Doubt(
-        f"another build was recorded, or another program: {other / total:.0%} of the branches are "
-        "none of this one's"
-    )
+    return total, other / total if total else 0.0

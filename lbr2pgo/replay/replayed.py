@@ -45,10 +45,8 @@ class Replayed:
     """What it was inferred from, where that is samples without branches."""
     told: Mapping[Any, Any] = field(default_factory=dict)
     """What a `Look` found in the second reading."""
-    is_named: bool = True
-    """Whether all recordings tell which build they are of."""
     contradiction: Doubt | None = None
-    """Why they must be of another one, where they don't."""
+    """Why recordings that don't tell which build they are of must be of another one."""
 
     @property
     def counts(self) -> BranchCounts:

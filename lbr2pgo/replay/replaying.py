@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from lbr2pgo.model.compat import (
     Compat,
 )
 from lbr2pgo.model.count_sums import merge
-from lbr2pgo.model.doubts import Doubt, told_of
+from lbr2pgo.model.doubts import told_of
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.address_translation import has_translation
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
@@ -94,6 +94,9 @@ class Neighbour:
 
 class Replaying:
     """One image on its way from sources to `Replayed`; what infers takes a step of it otherwise."""
+
+    are_recorded: ClassVar[bool] = True
+    """Whether what is counted are branches as they were recorded."""
 
     def __init__(
         self,
@@ -166,13 +169,13 @@ class Replaying:
             beside = [each.part for each in self.beside]
             self.whole = self.whole or with_parts(self.program, beside, counts)
             flow = replay(counts, self.whole, judged_by)
-        is_named = self.is_named
-        wrong = None if is_named else self.contradiction(flow)
-        doubts = () if wrong is None else (wrong,)
+        wrong = contradicted(flow) if self.are_recorded and not self.is_named else None
+        doubt = wrong or (unlogged(flow) if self.are_recorded else None)
+        doubts = () if doubt is None else (doubt,)
         return Replayed(
             self.whole, tuple(self.sources), judged_by, flow,
             (*doubts, *damage, *notes, *self.notes_of(flow)), tuple(filters), borders,
-            is_named=is_named, contradiction=wrong,
+            contradiction=wrong,
         )  # fmt: skip
 
     @property
@@ -183,10 +186,6 @@ class Replaying:
             isinstance(source, BuildSource) or (word is None and tells_build(found))
             for source, found in zip(self.sources, self.counted, strict=True)
         )
-
-    def contradiction(self, flow: Flow) -> Doubt | None:
-        """What speaks against the program where nothing else tells."""
-        return contradicted(flow)
 
     def branches(self, parts: Sequence[Any], timings: Timings) -> BranchCounts:
         """What was counted of all sources together."""
@@ -304,9 +303,7 @@ def filter_notes(info: SourceInfo) -> Iterator[str]:
 
 
 def replay_notes(flow: Flow) -> Iterator[str]:
-    """What was repaired in laying counts over the code, and what the counts seem to be of."""
-    if (doubt := unlogged(flow)) is not None:
-        yield doubt
+    """What was repaired in laying counts over the code."""
     fused = flow.tallies[FUSED]
     if fused:
         yield (

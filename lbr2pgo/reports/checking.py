@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import field
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from lbr2pgo.profiles.staleness import MOST_MISSING, MOST_STALE, MUCH_STALE, Sta
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recordings import Inputs, read_and_replay
 from lbr2pgo.replay.replaying import ReadingOptions
+from lbr2pgo.replay.unlogged import unlogged
 from lbr2pgo.reports.gather import gather, look_for_analyses
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
@@ -67,7 +69,8 @@ class Checked:
     failed: tuple[str, ...]
     """Names of the measures by which it is refused."""
     notes: tuple[str, ...] = ()
-    """Of the program, where it is another build than the recorded one."""
+    """Where the program is another build than the recorded one; what had to be assumed of
+    recordings, and what is damaged in them."""
 
     @property
     def passed(self) -> bool:
@@ -134,12 +137,14 @@ def check(
     if old is not None:
         _refuse_unlike(options, quality, old.staleness(program), _bounds(gates, old))
     failed = list(gates.failed(quality))
-    said = tuple(remarks(quality, _bounds(gates, profile, is_later=build is not recorded)))
+    bounds = _bounds(gates, profile, is_later=build is not recorded)
+    said = (*remarks(quality, bounds), *_selected(profile))
     failed_by = "missing" if whole(said) is Grade.OTHER_PROGRAM else "stale"
     if whole(said).is_wrong and failed_by not in failed:
         failed.append(failed_by)
-    notes = () if recorded is program else _of_other_build(options, recorded)
-    return Checked(options.profile, quality, said, gates, tuple(failed), notes)
+    other_build = () if recorded is program else _of_other_build(options, recorded)
+    notes = dict.fromkeys((*other_build, *_notes(profile), *_notes(old)))
+    return Checked(options.profile, quality, said, gates, tuple(failed), tuple(notes))
 
 
 def _of_other_build(options: CheckOptions, recorded: Program) -> tuple[str]:
@@ -149,16 +154,28 @@ def _of_other_build(options: CheckOptions, recorded: Program) -> tuple[str]:
     return (f"{said}{judged}",)
 
 
+def _notes(profile: Profile | None) -> tuple[str, ...]:
+    return profile.found.notes if isinstance(profile, RecordedProfile) else ()
+
+
+def _selected(profile: Profile) -> Iterator[Remark]:
+    """What is to be said of a recording of some branches alone."""
+    if not isinstance(profile, RecordedProfile) or profile.found.contradiction is not None:
+        return
+    if (doubt := unlogged(profile.found.flow)) is not None:
+        yield Remark(Grade.BAD, doubt, "Record all branches (perf record -b).")
+
+
 def _bounds(gates: Gates, profile: Profile, *, is_later: bool = False) -> Bounds:
     """From which shares on a profile is not the program's, unless gates allow for more.
 
-    A recording beside what it says was recorded is poor where runs contradict the code.
+    A recording beside what was recorded, as it seems, is poor where runs contradict the code.
     """
     missing = max(MOST_MISSING, gates.limits.get("missing", 0.0))
     # What stands in functions that are missing has no place either.
     stale = max(MOST_STALE, gates.limits.get("stale", 0.0), gates.limits.get("missing", 0.0))
-    is_known = isinstance(profile, RecordedProfile) and profile.found.is_named and not is_later
-    if is_known:  # Runs that contradict the code are left out, and mislead nobody.
+    is_own = isinstance(profile, RecordedProfile) and profile.found.contradiction is None
+    if is_own and not is_later:  # Runs that contradict the code are left out, and mislead nobody.
         return Bounds(1.0, missing, MUCH_STALE, MOST_STALE)
     return Bounds(stale, missing)
 

@@ -322,3 +322,11 @@ def test_verbose_tells_the_time_of_each_stage(command, profile):
     assert answer.code == 0
     for stage in ("open the inputs", "read and count", "measure", "all stages"):
         assert re.search(rf"^{stage} +[0-9.]+ s", answer.err, re.MULTILINE)
+
+
+def test_damage_is_told_before_the_verdict(command, tmp_path):
+    (tmp_path / "cut").write_bytes(RECORDING.read_bytes()[:-40_000])
+    answer = command("check", tmp_path / "cut", "--binary", ELF)
+    assert answer.code == 0
+    assert "truncated: bytes that the header promises and the file lacks" in answer.err
+    assert answer.err.startswith("warning: ")

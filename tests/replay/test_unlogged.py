@@ -50,10 +50,28 @@ def converted(text: Path, out: Path, *words: str) -> int:
     return main(arguments)
 
 
-@pytest.mark.parametrize(
-    ("kept", "seems"), [((Kind.COND,), "conditional branches (-j cond)"), (CALLS, "calls")]
+KEPT = (
+    ((Kind.COND,), "conditional branches (-j cond)"),
+    (CALLS, "calls"),
+    ((*CALLS, Kind.RET), "some kinds alone: no conditional branches, "),
+    ((Kind.COND, *CALLS), "some kinds alone: no direct jumps, "),
 )
-def test_branches_of_one_kind_are_refused_unless_forced(
+
+
+@pytest.mark.parametrize(("kept", "seems"), KEPT)
+def test_a_verdict_on_some_branches_alone_says_so(
+    kept: tuple[Kind, ...], seems: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "text").write_text("\n".join([*stacks(*kept)] * 20) + "\n")
+    assert main(["check", str(tmp_path / "text"), "--binary", str(PIE)]) == 0
+    said = capsys.readouterr()
+    assert f"warning: the recording seems to hold {seems}" in said.err
+    assert said.out.startswith("Verdict: of little use.\n")
+    assert f"  of little use the recording seems to hold {seems}" in said.out
+
+
+@pytest.mark.parametrize(("kept", "seems"), KEPT)
+def test_some_branches_alone_are_refused_unless_forced(
     kept: tuple[Kind, ...], seems: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "text").write_text("\n".join([*stacks(*kept)] * 20) + "\n")

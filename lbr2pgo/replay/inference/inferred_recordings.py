@@ -26,6 +26,8 @@ from lbr2pgo.support.timings import Timings
 class ReplayingInstructions(Replaying):
     """Samples are counted by their instruction, and what ran is inferred from these."""
 
+    are_recorded = False
+
     def count(self, source: Source, progress: Progress | None) -> Counted[InstructionCounts]:
         """See `Replaying`."""
         self.refuse_other_machine(source)
@@ -80,6 +82,8 @@ class ReplayingFlow(Replaying):
 
 class ReplayingStale(Replaying):
     """Counts of an earlier build that this one has a place for, with what must lie between them."""
+
+    are_recorded = False
 
     def __init__(self, counts: BranchCounts, partial: PlacedAddresses, *given: Any) -> None:
         """Of functions in `partial`, by their starts, some were lost. Returns are in none."""
