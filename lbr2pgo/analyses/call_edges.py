@@ -13,6 +13,7 @@ from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.program.code.instructions import CALLS, Kind
 from lbr2pgo.support.addresses import placed_addresses
 from lbr2pgo.support.arrays import I64, Bools
+from lbr2pgo.support.distinct import among
 from lbr2pgo.support.sums import sums_of_pairs
 
 NAME = "call-edges"
@@ -77,7 +78,7 @@ def _is_call(evidence: Evidence, caller: I64, callee: I64) -> Bools:
     flow = evidence.flow
     kind = np.append(flow.instructions.kind, np.uint8(Kind.OTHER))[flow.branch_from]
     regions = evidence.program.regions
-    starts = np.isin(flow.branches.to, regions.start) & (flow.branches.known & TO != 0)
+    starts = among(flow.branches.to, regions.start) & (flow.branches.known & TO != 0)
     jumps = np.isin(kind, _JUMPS) & (caller != callee) & starts
     enters = (flow.branches.known & FROM == 0) & starts
     found: Bools = np.isin(kind, CALLS) | jumps | enters

@@ -9,6 +9,7 @@ import numpy as np
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ImageAddresses, PlacedAddresses, image_array
+from lbr2pgo.support.distinct import distinct
 
 _SHOWN = 6
 """Ranges of values of one target that are written."""
@@ -48,12 +49,11 @@ def written(values: Sequence[int]) -> str:
     >>> written([65, 67, 66, 90])
     'case 65..67, 90'
     """
-    ordered = np.unique(np.array(values, np.int64))
-    pieces = np.split(ordered, np.flatnonzero(np.diff(ordered) != 1) + 1)
-    words = [
-        str(piece[0]) if len(piece) == 1 else f"{piece[0]}..{piece[-1]}"
-        for piece in pieces[:_SHOWN]
-    ]
+    pieces: list[tuple[int, int]] = []
+    for value in sorted(set(values)):
+        is_next = bool(pieces) and value == pieces[-1][1] + 1
+        pieces.append((pieces.pop()[0], value) if is_next else (value, value))
+    words = [f"{first}" if first == last else f"{first}..{last}" for first, last in pieces[:_SHOWN]]
     more = f", and {len(pieces) - _SHOWN} more" if len(pieces) > _SHOWN else ""
     return f"case {', '.join(words)}{more}"
 
@@ -86,7 +86,7 @@ def _by_file(
 ) -> Iterator[tuple[Program, int, ImageAddresses]]:
     """Files, what their addresses are moved by, and the different addresses in them."""
     files: dict[int, tuple[Program, list[int]]] = {}
-    for address in np.unique(addresses).tolist():
+    for address in distinct(addresses).tolist():
         file, own = evidence.program.file_of(address)
         files.setdefault(address - own, (file, []))[1].append(own)
     for moved, (file, places) in files.items():

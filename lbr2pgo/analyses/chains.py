@@ -164,7 +164,8 @@ def plan_paths(evidence: Evidence, functions: int | None = None) -> ChainPlan:
 
 def _entries(graph: FlowGraph) -> I64:
     """Blocks where a function is entered, and to which none of its own leads."""
-    return np.setdiff1d(graph.cfg.entries, graph.cfg.edge_target)
+    entries = graph.cfg.entries
+    return entries[~np.isin(entries, graph.cfg.edge_target)]
 
 
 def executed_chains(evidence: Evidence, graph: FlowGraph) -> list[Chain]:

@@ -198,7 +198,7 @@ def _ranked(cycles: CycleCounts) -> _Ranked:
 def _timed_pairs(cycles: CycleCounts) -> int:
     """How many runs or loops have any cycles."""
     known = cycles.cycles != MISSING
-    return len(np.unique(np.stack((cycles.start[known], cycles.end[known])), axis=1).T)
+    return int(begins(cycles.start[known], cycles.end[known]).sum())
 
 
 def latency(evidence: Evidence, top: int | None = TOP) -> tuple[Table, ...]:

@@ -23,6 +23,7 @@ from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.program.code.instructions import CALLS, Kind
 from lbr2pgo.support.addresses import shown
 from lbr2pgo.support.arrays import I64, Bools
+from lbr2pgo.support.distinct import distinct_pairs
 from lbr2pgo.support.intervals import last_at_or_below
 from lbr2pgo.support.tables import table
 
@@ -106,11 +107,11 @@ def ways(evidence: Evidence, found: Segments) -> ChainEdges:
     sources = np.concatenate([of_source[is_way], goes_on])
     targets = np.concatenate([of_target[is_way], goes_on + 1])
     counts = np.concatenate([branches.count[known][is_way].astype(np.int64), passed])
-    pairs, place = np.unique(np.stack((sources, targets)), axis=1, return_inverse=True)
-    total = np.zeros(pairs.shape[1], np.int64)
-    np.add.at(total, place.reshape(-1), counts)
-    left = np.bincount(pairs[0], total, len(found.first)) if len(total) else np.zeros(0)
-    return ChainEdges(pairs[0], pairs[1], total, total / np.maximum(left[pairs[0]], 1))
+    source, target, place = distinct_pairs(sources, targets)
+    total = np.zeros(len(source), np.int64)
+    np.add.at(total, place, counts)
+    left = np.bincount(source, total, len(found.first)) if len(total) else np.zeros(0)
+    return ChainEdges(source, target, total, total / np.maximum(left[source], 1))
 
 
 def _segment_of(found: Segments, rows: I64) -> I64:

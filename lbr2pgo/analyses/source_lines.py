@@ -9,6 +9,7 @@ from lbr2pgo.analyses.places import PlaceNames, short_paths
 from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.distinct import distinct_pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +29,9 @@ class SourceLines:
     def of(cls, names: PlaceNames, addresses: PlacedAddresses) -> SourceLines:
         """Lines of placed addresses (n,)."""
         found = names.raw_lines(addresses)
-        pairs = np.stack((found.file.astype(np.int64), found.line.astype(np.int64)))
-        unique, group = np.unique(pairs, axis=1, return_inverse=True)
-        return cls(group.reshape(-1), tuple(short_paths(found.files)), unique[0], unique[1])
+        pairs = found.file.astype(np.int64), found.line.astype(np.int64)
+        file, line, group = distinct_pairs(*pairs)
+        return cls(group, tuple(short_paths(found.files)), file, line)
 
     @property
     def known(self) -> Bools:

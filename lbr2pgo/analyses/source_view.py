@@ -13,6 +13,7 @@ from lbr2pgo.model.branch_counts import FROM
 from lbr2pgo.model.branch_stacks import MISSING, SATURATED
 from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import F64, I64, U64
+from lbr2pgo.support.distinct import distinct_pairs
 from lbr2pgo.support.tables import Tabular, table
 
 
@@ -49,19 +50,18 @@ def line_figures(evidence: Evidence, region: int) -> LineFigures:
     lines = evidence.names.raw_lines(code.address[rows])
     has_line = (lines.file >= 0) & (lines.line > 0)
     rows, file = rows[has_line], lines.file[has_line].astype(np.int64)
-    keys = np.stack((file, lines.line[has_line].astype(np.int64)))
-    unique, group = np.unique(keys, axis=1, return_inverse=True)
-    group, size = group.reshape(-1), unique.shape[1]
+    of_file, line, group = distinct_pairs(file, lines.line[has_line].astype(np.int64))
+    size = len(line)
     executed = np.zeros(size, np.uint64)
     np.maximum.at(executed, group, evidence.flow.executed[rows])
     columns = (*evidence.whole.once(_outcomes), evidence.whole.once(_mispredicted),
                cycles_by_instruction(evidence.whole))  # fmt: skip
     taken, not_taken, missed, cycles = (_sums(each[rows], group, size) for each in columns)
     first = _first_file(evidence, region, rows, file)
-    order = _by_heat(unique[0], executed, len(lines.files), first)
+    order = _by_heat(of_file, executed, len(lines.files), first)
     return LineFigures(
-        file=np.argsort(order)[unique[0]],
-        line=unique[1],
+        file=np.argsort(order)[of_file],
+        line=line,
         executed=executed,
         taken=taken.astype(np.uint64),
         not_taken=not_taken.astype(np.uint64),

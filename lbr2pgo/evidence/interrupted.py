@@ -13,6 +13,7 @@ from lbr2pgo.counting.address_spaces import rows_by
 from lbr2pgo.evidence.collector import Finding, Pass, Samples
 from lbr2pgo.support.addresses import runtime_addresses
 from lbr2pgo.support.arrays import I64
+from lbr2pgo.support.distinct import distinct
 
 
 class InterruptedCollector:
@@ -37,7 +38,7 @@ class InterruptedCollector:
         """Each function that a sample's runs are in, as `_numbers`."""
         runs = samples.runs
         function = self._of_code[runs.first[runs.valid]]
-        return np.unique(self._numbers(runs.sample[runs.valid], function))
+        return distinct(self._numbers(runs.sample[runs.valid], function))
 
     def _interrupted(self, samples: Samples) -> I64:
         """The function that each sample interrupted, as `_numbers`."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lbr2pgo.model.branch_counts import FROM, TO
+from lbr2pgo.native.row_ids import RowSums
 from lbr2pgo.program.code.cfg import Blocks, EdgeKind
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.addresses import PlacedAddresses
@@ -59,16 +60,14 @@ def on_edges(flow: Flow, cfg: Blocks, values: U64) -> U64:
     """(m,): the value (b,) of the branch from each edge's source to its target; 0 without one."""
     branches = flow.branches
     rows = np.flatnonzero(_within(branches.from_, cfg.block_last))
-    both = branches.known[rows] & (FROM | TO) == FROM | TO
-    rows = rows[both & np.isin(branches.from_[rows], cfg.block_last)]
-    pairs = zip(branches.from_[rows].tolist(), branches.to[rows].tolist(), strict=True)
-    seen = dict(zip(pairs, values[rows].tolist(), strict=True))
-    wanted = zip(
-        cfg.block_last[cfg.edge_source].tolist(),
-        cfg.block_start[cfg.edge_target].tolist(),
-        strict=True,
-    )
-    return np.array([seen.get(pair, 0) for pair in wanted], dtype=np.uint64)
+    rows = rows[branches.known[rows] & (FROM | TO) == FROM | TO]
+    source, target = cfg.block_last[cfg.edge_source], cfg.block_start[cfg.edge_target]
+    edges, none = RowSums(), np.zeros(max(len(rows), len(source)), np.uint64)
+    edges.add_rows(source, target, none[: len(source)], none[: len(source)])
+    found = edges.find_rows(branches.from_[rows], branches.to[rows], none[: len(rows)])
+    total = np.zeros(len(edges), np.uint64)
+    total[found[found >= 0]] = values[rows[found >= 0]]
+    return total[edges.find_rows(source, target, none[: len(source)])]
 
 
 def _within(addresses: PlacedAddresses, ends: PlacedAddresses) -> Bools:

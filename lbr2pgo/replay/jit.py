@@ -29,7 +29,7 @@ from lbr2pgo.program.process import Part
 from lbr2pgo.sources.base import Source, StackSource
 from lbr2pgo.support.addresses import SLOT_SIZE, image_addresses, unplaced
 from lbr2pgo.support.arrays import I64
-from lbr2pgo.support.distinct import distinct
+from lbr2pgo.support.distinct import among, distinct
 from lbr2pgo.support.errors import InputError
 
 _DUMP, _MAP = re.compile(r"jit-([0-9]{1,9})\.dump"), re.compile(r"perf-([0-9]{1,9})\.map")
@@ -118,8 +118,8 @@ def _found(
 ) -> Iterator[tuple[int, Path]]:
     roots = sysroots or (Path("/"),)
     maps = [_maps_in(root / "tmp") for root in roots]
-    written = np.array(list({*dumps}.union(*maps)), np.int64)
-    for pid in np.intersect1d(written, pids).tolist():
+    written = np.array(sorted({*dumps}.union(*maps)), np.int64)
+    for pid in written[among(written, pids)].tolist():
         dump = dumps.get(pid)
         for root, of_root in zip(roots, maps, strict=True):
             if dump is not None and _is_there(path := root / dump.lstrip("/")):

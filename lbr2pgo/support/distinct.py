@@ -24,6 +24,19 @@ def distinct(values: npt.NDArray[Integer]) -> npt.NDArray[Integer]:
     return ordered[begins(ordered)]
 
 
+def distinct_pairs(first: I64, second: I64) -> tuple[I64, I64, I64]:
+    """Each pair once, ascending, in two columns, and which of these each of (n,) is.
+
+    Of 32 bits each, the second without a sign. `np.unique` compares rows byte by byte, which takes
+    ten times as long.
+
+    >>> [each.tolist() for each in distinct_pairs(np.array([3, -1, 3]), np.array([2, 9, 2]))]
+    [[-1, 3], [9, 2], [1, 0, 1]]
+    """
+    pairs, place = np.unique(first << 32 | second, return_inverse=True)
+    return pairs >> 32, pairs & 0xFFFFFFFF, place
+
+
 def begins(*columns: npt.NDArray[Any]) -> Bools:
     """(n,): whether each row of columns of equal length differs from the row before it.
 

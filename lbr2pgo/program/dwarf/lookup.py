@@ -36,6 +36,7 @@ from lbr2pgo.program.dwarf.unit import Claims, Dwarf
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools, Records
 from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import numbers_in
 from lbr2pgo.support.threads import distribute, threads
 
@@ -261,7 +262,7 @@ class Symbolizer:
             table = self.line_table(unit)
             if table is not None:
                 found = _look_up(table, ascending[rows])
-                numbers = np.unique(found["file"][found["is_there"] != 0]).tolist()
+                numbers = distinct(found["file"][found["is_there"] != 0]).tolist()
                 origins |= {table.file_name(number): table.origin(number) for number in numbers}
         return origins
 
