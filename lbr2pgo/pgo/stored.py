@@ -65,14 +65,14 @@ def judge_layout(recorded: Path, built: Path) -> Usability:
 
     Raises InputError where most functions have others: their layout is by numbers of other blocks.
     """
-    found = compare_blocks(Program.open(recorded), Program.open(built))
-    if not found.differing:
+    functions, differing = compare_blocks(Program.open(recorded), Program.open(built))
+    if not differing:
         return Usability(True)
     said = (
-        f"{len(found.differing):,} of {found.functions:,} functions came out of the compiler with "
-        f"other blocks than those recorded ({', '.join(found.differing[:_NAMED])})"
+        f"{len(differing):,} of {functions:,} functions came out of the compiler with "
+        f"other blocks than those recorded ({', '.join(differing[:_NAMED])})"
     )
-    if len(found.differing) > MOST_STALE * found.functions:
+    if len(differing) > MOST_STALE * functions:
         raise InputError(
             f"laid out by numbers of other blocks: {said}",
             where=str(built),
@@ -90,24 +90,14 @@ def _judged(profile: Path, binary: Path, stale: Staleness) -> Usability:
     return Usability(True, told, stale.share > MUCH_STALE)
 
 
-@dataclass(frozen=True, slots=True)
-class BlocksCompared:
-    """Functions that two builds have."""
+def compare_blocks(recorded: Program, built: Program) -> tuple[int, list[str]]:
+    """How many functions two builds have by one name, and whose blocks have other numbers.
 
-    functions: int
-    differing: tuple[str, ...]
-    """Those whose blocks have other numbers in the second build."""
-
-
-def compare_blocks(recorded: Program, built: Program) -> BlocksCompared:
-    """Compare the block maps of two builds, function by function of one name.
-
-    Raises InputError where one has no map.
+    Raises InputError where one has no block map.
     """
     before, after = _numbers(recorded), _numbers(built)
     common = before.keys() & after.keys()
-    differing = sorted(name for name in common if before[name] != after[name])
-    return BlocksCompared(len(common), tuple(differing))
+    return len(common), sorted(name for name in common if before[name] != after[name])
 
 
 def _numbers(program: Program) -> dict[str, bytes]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from lbr2pgo.evidence.contexts.losses import NO_CALLERS
 from lbr2pgo.evidence.contexts.losses import STEPS as UNWINDING
 from lbr2pgo.model.compat import CALLERS_ALL_LOCATED, INLINED_ONCE
 from lbr2pgo.model.waterfall import Reason, Step
-from lbr2pgo.support.dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,19 +73,6 @@ STEPS = (
     ),
 )
 
-Shown = Literal["nested", "full"]
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """How contexts are written."""
-
-    shown: Shown
-    depth: int | None
-    """How many callers are kept; None: all."""
-    longest_repeat: int | None
-    """The longest round of calls of which recursion shows one only; None: any, 0: all show."""
-
 
 def has_chains(work: Work) -> bool:
     """Whether samples have call stacks that were not dropped."""
@@ -131,18 +117,21 @@ def _lost(work: Work, *, by_probes: bool) -> tuple[Bools, Bools, Bools]:
     return is_nowhere, is_cut, is_cut & (work.compat.follows(CALLERS_ALL_LOCATED) and not by_probes)
 
 
-def context_profile(work: Work, shape: Shape, *, by_probes: bool) -> ContextProfile | ProfileTable:
-    """The profile, with contexts in brackets or nested into functions."""
+def context_profile(
+    work: Work, depth: int | None, longest_repeat: int | None, *, by_probes: bool, is_nested: bool
+) -> ContextProfile | ProfileTable:
+    """The profile, with contexts nested into functions or in brackets: see `ContextShape`.
+
+    None are limits that are not set.
+    """
     from lbr2pgo.profiles.llvm.contexts._contexts import NO_LIMIT
     from lbr2pgo.profiles.llvm.contexts.keys import ContextShape
 
     contexts = _contexts(work, by_probes=by_probes)
-    limits = (NO_LIMIT if n is None else n for n in (shape.longest_repeat, shape.depth))
+    limits = (NO_LIMIT if n is None else n for n in (longest_repeat, depth))
     with work.timings.stage("find contexts"):
         profile = contexts.profile(ContextShape(*limits))
-    if shape.shown == "full":
-        return profile.without_ambiguous()
-    return _nested(work, profile, contexts)
+    return _nested(work, profile, contexts) if is_nested else profile.without_ambiguous()
 
 
 def _contexts(work: Work, *, by_probes: bool) -> LineContexts | ProbeContexts:

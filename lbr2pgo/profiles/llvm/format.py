@@ -117,9 +117,10 @@ class LlvmOutput(Output):
         from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile
         from lbr2pgo.profiles.llvm.density import table_density, verdict
 
-        shown: context_forms.Shown = "full" if self.contexts == "full" else "nested"
-        shape = context_forms.Shape(shown, self.max_context_depth, self.max_recursion)
-        profile = context_forms.context_profile(work, shape, by_probes=by_probes)
+        profile = context_forms.context_profile(
+            work, self.max_context_depth, self.max_recursion, by_probes=by_probes,
+            is_nested=self.contexts != "full",
+        )  # fmt: skip
         tallies = dict(context_forms.tallies(work, by_probes=by_probes))
         if self.form == "text" and (is_broken := _line_breaks(profile.names)).any():
             profile = profile.without_functions(is_broken)
