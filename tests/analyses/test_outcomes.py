@@ -12,6 +12,7 @@ from builders.recordings import RECORDED, TESTBINS
 from builders.sources import Sample
 
 from lbr2pgo.analyses.outcomes import estimate, outcomes
+from lbr2pgo.counting.address_spaces import ANY_PID
 from lbr2pgo.counting.count import SampleReading
 from lbr2pgo.counting.place import ImageFacts
 from lbr2pgo.model.branch_stacks import BranchStacks
@@ -190,6 +191,7 @@ def test_intervals_hold_on_sqlite(corpus) -> None:
     found = estimate(evidence)
     source, target, count = np.fromfile(corpus("sqlite/sq.exact.zst"), "<u8").reshape(-1, 3).T
     spaces = SampleReading(open_source(recording), ImageFacts(evidence.program.image.layout)).spaces
+    assert spaces.spaces_of(np.array([ANY_PID], np.int32), np.zeros(1, np.uint64)).tolist() == [0]
     image, inside = spaces.to_image(0, np.ascontiguousarray(source))
     bias = spaces.pieces[0][0].bias
     code = evidence.program.instructions_for(np.unique(image[inside]))
