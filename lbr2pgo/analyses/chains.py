@@ -8,7 +8,7 @@ block ran: so one count holds for all of a chain. Then it grows backwards in the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from lbr2pgo.evidence.sample_runs import marked_before
 from lbr2pgo.program.code.cfg import EdgeKind
 from lbr2pgo.support.arrays import F64, I64
 from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.distinct import begins
 from lbr2pgo.support.tables import table
 
 LIKELY = 0.5
@@ -59,13 +60,14 @@ class ChainEdges:
 def grown(count: I64, edges: ChainEdges) -> list[Chain]:
     """Chains of at least two of the blocks that ran so often (n,), from the hottest on."""
     followers = _likeliest(edges)
-    leaders = {int(edges.target[edge]): edge for edge in followers.values()}
+    ways = [*zip(*(c.tolist() for c in (edges.source, edges.target, edges.count)), strict=True)]
+    leaders = {ways[edge][1]: edge for edge in followers.values()}
     free = set(np.flatnonzero(count).tolist())
     found = []
     for seed in np.argsort(-count, kind="stable").tolist():
         if seed in free and (seed in followers or seed in leaders):
             least = LIKELY * int(count[seed])
-            chain = _grow(edges, seed, least, followers, leaders, free)
+            chain = _grow(ways, seed, least, followers, leaders, free)
             if len(chain.blocks) > 1:
                 found.append(chain)
     return found
@@ -77,46 +79,41 @@ def _likeliest(edges: ChainEdges) -> dict[int, int]:
     usable = np.flatnonzero(is_way & (edges.share >= LIKELY))
     hottest_in = _hottest_by(edges.target, edges.count, np.flatnonzero(is_way))
     hottest_out = _hottest_by(edges.source, edges.count, usable)
-    return {
-        block: edge
-        for block, edge in hottest_out.items()
-        if hottest_in[int(edges.target[edge])] == edge
-    }
+    target = edges.target.tolist()
+    return {block: edge for block, edge in hottest_out.items() if hottest_in[target[edge]] == edge}
 
 
 def _hottest_by(key: npt.NDArray[np.int64], count: I64, edges: I64) -> dict[int, int]:
     """The edge of each key with the largest count, the first of equals."""
-    order = edges[np.argsort(count[edges], kind="stable")[::-1]]
-    first_of: dict[int, int] = {}
-    for edge in order.tolist():
-        block = int(key[edge])
-        best = first_of.setdefault(block, edge)
-        if count[best] == count[edge]:
-            first_of[block] = min(best, edge)
-    return first_of
+    order = edges[np.lexsort((-count[edges], key[edges]))]
+    first = order[begins(key[order])]
+    return dict(zip(key[first].tolist(), first.tolist(), strict=True))
 
 
 def _grow(
-    ways: ChainEdges,
+    ways: Sequence[tuple[int, int, int]],
     seed: int,
     least: float,
     followers: dict[int, int],
     leaders: dict[int, int],
     free: set[int],
 ) -> Chain:
-    """Take the chain around a free block, by edges of such a count, out of the free ones."""
+    """Take the chain around a free block, by edges of such a count, out of the free ones.
+
+    Ways have source, target and count.
+    """
     free.discard(seed)
     blocks, edges = [seed], []
     while (edge := followers.get(blocks[-1])) is not None:
-        following = int(ways.target[edge])
-        if following not in free or ways.count[edge] < least:
+        _, following, count = ways[edge]
+        if following not in free or count < least:
             break
         free.discard(following)
         blocks.append(following)
         edges.append(edge)
     while (edge := leaders.get(blocks[0])) is not None:
-        before = int(ways.source[edge])
-        if before not in free or ways.count[edge] < least:
+        before, _, count = ways[edge]
+        if before not in free or count < least:
             break
         free.discard(before)
         blocks.insert(0, before)

@@ -10,6 +10,8 @@ product-limit estimator: E. L. Kaplan, P. Meier, JASA 53, 1958).
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from lbr2pgo.evidence._chain_paths import ChainFollower
@@ -50,7 +52,7 @@ _NO_PLAN = ChainPlan(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PathCounts:
     """How execution went on, by slot and by how many blocks of the chain ran just before."""
 
@@ -64,6 +66,14 @@ class PathCounts:
     def __post_init__(self) -> None:
         seal(self)
 
+    @cached_property
+    def _from(self) -> tuple[U64, U64]:
+        """Both, of paths that came at least so far along the chain."""
+        known, went_on = (
+            each[:, ::-1].cumsum(axis=1)[:, ::-1] for each in (self.known, self.went_on)
+        )
+        return known, went_on
+
     def of_instructions(self, rows: I64) -> PathCounts:
         """See `ByInstruction`."""
         return taken(self, rows, "slot")
@@ -76,11 +86,8 @@ class PathCounts:
         slots, following = self.slot[rows[:-1]], self.slot[rows[1:]]
         ways = np.minimum(np.arange(len(slots)), WAYS - 1)
         is_planned = np.logical_and.accumulate((slots >= 0) & (following == slots + 1))
-        came_all_the_way = (np.arange(WAYS) >= ways[:, None]) & is_planned[:, None]
-        return (
-            np.where(came_all_the_way, self.known[slots], 0).sum(axis=1, dtype=np.uint64),
-            np.where(came_all_the_way, self.went_on[slots], 0).sum(axis=1, dtype=np.uint64),
-        )
+        known, went_on = (np.where(is_planned, each[slots, ways], 0) for each in self._from)
+        return known, went_on
 
 
 class PathCollector:
