@@ -45,14 +45,17 @@ def _parts(ranges: ByteRanges) -> Iterator[ByteRanges]:
 
 
 def _decoded(image: Image, ranges: ByteRanges) -> InstructionTable:
-    architecture = image.architecture
+    code = _swept(image, ranges)
+    flow = image.architecture.control_flow(code)
+    return InstructionTable(code.address, code.size, flow.kind, flow.target, flow.has_target)
+
+
+def _swept(image: Image, ranges: ByteRanges) -> MachineCode:
     data, bounds, starts = gather(image, ranges)
-    offset, size = architecture.sweep(data, bounds)
+    offset, size = image.architecture.sweep(data, bounds)
     piece = last_at_or_below(np.array(bounds), offset)
     inside = (offset - np.array(bounds)[piece]).astype(np.uint64)
-    address = image_addresses(starts[piece] + inside)
-    flow = architecture.control_flow(MachineCode(data, offset, size, address))
-    return InstructionTable(address, size, flow.kind, flow.target, flow.has_target)
+    return MachineCode(data, offset, size, image_addresses(starts[piece] + inside))
 
 
 def are_slow(image: Image, code: InstructionTable) -> Bools:
@@ -78,10 +81,12 @@ def text(image: Image, start: ImageAddress, end: int) -> Iterator[tuple[int, byt
 
 def texts(image: Image, ranges: ByteRanges) -> Iterator[Iterator[tuple[int, bytes, str]]]:
     """As `text`, of each range; they don't overlap."""
-    table, handle = decode(image, ranges), image.architecture.disassembler()
+    parts = [(code.address, code.size) for code in (_swept(image, p) for p in _parts(ranges))]
+    address, size = map(np.concatenate, zip(*parts, strict=True))
+    handle = image.architecture.disassembler()
     for start, end in zip(ranges.start.tolist(), ranges.end.tolist(), strict=True):
-        rows = slice(*table.address.searchsorted(np.array([start, end], np.uint64)).tolist())
-        places = zip(table.address[rows].tolist(), table.size[rows].tolist(), strict=True)
+        rows = slice(*address.searchsorted(np.array([start, end], np.uint64)).tolist())
+        places = zip(address[rows].tolist(), size[rows].tolist(), strict=True)
         yield _texts(image.architecture, handle, image.stored(start, end - start), start, places)
 
 
