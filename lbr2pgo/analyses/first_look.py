@@ -40,7 +40,7 @@ _ELSE = (call_stacks.NAME, hot_branches.NAME, mispredictions.NAME, latency.NAME,
 
 def first_look(evidence: Evidence, tables: Iterable[Table]) -> tuple[str, ...]:
     """Names of the tables to be seen first, of those that have rows; hot functions lead."""
-    filled = {table.name: table for table in tables if table.rows}
+    filled = {table.name: table for table in tables if len(table)}
     if not _missed(filled):
         filled.pop(mispredictions.NAME, None)  # a table of nothing
     worth = {_GAINS[gain.kind]: gain.share for gain in evidence.once(gains)}

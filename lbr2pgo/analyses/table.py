@@ -158,13 +158,13 @@ class Table:
     @property
     def rows(self) -> tuple[tuple[Value, ...], ...]:
         """Values by column; addresses are those in their file."""
+        return tuple(self._rows())
+
+    def _rows(self) -> Iterator[tuple[Value, ...]]:
         at = {i for i, column in enumerate(self.columns) if column.kind is Unit.ADDRESS}
-        if not at:
-            return self.placed_rows
-        return tuple(
-            tuple(_plain(value) if i in at else value for i, value in enumerate(row))
-            for row in self.placed_rows
-        )
+        for row in self.placed_rows:
+            plain = (_plain(value) if i in at else value for i, value in enumerate(row))
+            yield tuple(plain) if at else row
 
     def as_simulated(self, *, in_title: bool) -> Table:
         """The same of a recording without a real processor, which it says.
@@ -254,7 +254,7 @@ class Table:
     def records(self) -> Iterator[dict[str, Value]]:
         """Each row by its columns' names."""
         names = [column.name for column in self.columns]
-        for row in self.rows:
+        for row in self._rows():
             yield dict(zip(names, row, strict=True))
 
 

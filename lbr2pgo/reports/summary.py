@@ -114,7 +114,7 @@ def _phases(table: Table | None) -> Iterator[Sentence]:
 
 
 def _hottest(table: Table | None) -> Iterator[Sentence]:
-    if table is None or not table.rows:
+    if not table:
         return
     row = next(table.records())
     parts = (("instructions_share", "instructions"), ("branches_share", "taken branches"),
@@ -127,7 +127,7 @@ def _hottest(table: Table | None) -> Iterator[Sentence]:
 
 
 def _worst(table: Table | None) -> Iterator[Sentence]:
-    if table is None or not table.rows:
+    if not table:
         return
     row = next(table.records())
     missed, rate = row["mispredicted"], _number(row["rate"])
