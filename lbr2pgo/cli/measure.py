@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _say_stage(name: str) -> None:
+def _say_stage(name: str, _: int) -> None:
     """In a line: programs write to the same terminal."""
     if is_watched():
         messages.say(f"{name} …")

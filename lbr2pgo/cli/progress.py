@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 _PATIENCE = 1.0
 """Seconds after which a waiting person wants to see something."""
+_BAR = 10
+"""Columns of a bar, beside which there is room in 80 for all else."""
 _LONGEST_PAUSE = 60.0
 """Seconds between two lines about a program that runs."""
 
@@ -42,7 +44,11 @@ class SampleProgress:
     def __init__(self, inputs: Sequence[Path]) -> None:
         self._inputs = inputs
         self._size = 0
+        """Bytes that the stage at hand reads."""
         self._samples = 0
+        """Those that came in it."""
+        self._before = 0
+        """Those of the last stage that had any."""
         self._share: float | None = None
         self._stage = "reading"
         self._start = monotonic()
@@ -77,11 +83,13 @@ class SampleProgress:
         self._share = share
         self._update()
 
-    def stage(self, name: str) -> None:
-        """Take note of what is done from now on, of which nobody knows how much it is."""
+    def stage(self, name: str, size: int = 0) -> None:
+        """Take note of what is done from now on, with so many bytes."""
         if name == self._stage:  # with the next input
+            self._size += size
             return
-        self._stage, self._share = name, None
+        self._before, self._samples = self._samples or self._before, 0
+        self._stage, self._share, self._size = name, None, size
         self._start = monotonic()
         with self._drawing:
             if self._bar is not None:
@@ -110,13 +118,15 @@ class SampleProgress:
 
     def _read(self) -> str:
         """How much was read, and how fast while it is: in samples where there are any."""
-        if self._share is None:
-            return counted(self._samples, "sample") if self._samples else ""
         seconds = max(monotonic() - self._start, 0.001)
-        if self._samples:
-            return f"{counted(self._samples, 'sample')}, {self._samples / seconds:,.0f} a second"
-        megabytes = self._share * self._size / 1e6
-        return f"{megabytes:,.0f} MB, {megabytes / seconds:,.0f} MB a second"
+        number = self._samples or (0 if self._size else self._before)
+        samples = counted(number, "sample")
+        if self._samples and self._share is not None:
+            return f"{samples}, {self._samples / seconds:,.0f}/s"
+        if number:
+            return samples
+        megabytes = (self._share or 0) * self._size / 1e6
+        return f"{megabytes:,.0f} MB, {megabytes / seconds:,.0f} MB/s" if megabytes else ""
 
 
 def timed(inputs: Sequence[Path], work: Callable[[SampleProgress, Timings], T]) -> T:
@@ -141,14 +151,15 @@ def _new_bar() -> Progress:
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
+    from rich.table import Column
 
     return Progress(
         TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
+        BarColumn(_BAR),
+        TaskProgressColumn(table_column=Column(min_width=4)),
         TextColumn("{task.fields[read]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        TimeElapsedColumn(table_column=Column(min_width=7)),
+        TimeRemainingColumn(table_column=Column(min_width=7)),
         console=Console(stderr=True),
         transient=True,
     )

@@ -22,7 +22,7 @@ from lbr2pgo.replay.replayed import Replayed
 from lbr2pgo.replay.replaying import ReadingOptions, Replaying
 from lbr2pgo.sources.base import Source
 from lbr2pgo.sources.repeated_files import repetitions
-from lbr2pgo.sources.series import open_recordings
+from lbr2pgo.sources.series import open_recordings, size_of
 from lbr2pgo.support import headway
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError, Lbr2pgoError
@@ -127,7 +127,7 @@ def convert_images(
     path that can't be written.
     """
     timings = timings or Timings()
-    with timings.stage("open the inputs"):
+    with timings.stage("open the inputs", sum(map(size_of, options.profiles))):
         with headway.heard_by(progress):
             recordings = open_recordings(options.profiles)
         sources = [each.source for each in recordings]

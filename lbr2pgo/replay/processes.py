@@ -21,7 +21,7 @@ from lbr2pgo.replay.replayed import Asks, Replayed
 from lbr2pgo.replay.replaying import Neighbour
 from lbr2pgo.sources.base import Source
 from lbr2pgo.sources.repeated_files import repetitions
-from lbr2pgo.sources.series import open_recordings
+from lbr2pgo.sources.series import open_recordings, size_of
 from lbr2pgo.support import headway
 from lbr2pgo.support.addresses import SLOT_SIZE
 from lbr2pgo.support.dataclass import dataclass
@@ -55,7 +55,8 @@ def read_process(
     mapped.
     """
     timings = timings or Timings()
-    with timings.stage("open the inputs"), headway.heard_by(progress):
+    size = sum(map(size_of, inputs.profiles))
+    with timings.stage("open the inputs", size), headway.heard_by(progress):
         recordings = open_recordings(inputs.profiles)
     sources = [recording.source for recording in recordings]
     with timings.stage("open the process's files"):

@@ -61,7 +61,7 @@ def read_and_replay(
     program.
     """
     timings = timings or Timings()
-    with timings.stage("open the inputs"):
+    with timings.stage("open the inputs", sum(map(size_of, inputs.profiles))):
         with headway.heard_by(progress):
             recordings = open_recordings(inputs.profiles)
         sources = [each.source for each in recordings]

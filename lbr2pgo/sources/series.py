@@ -73,9 +73,9 @@ def open_recordings(paths: Iterable[Path]) -> list[Recording]:
     return found
 
 
-def size_of(name: str) -> int:
+def size_of(name: str | Path) -> int:
     """Bytes of what a recording is called: a file, perf's directory or a series; 0 for all else."""
-    files = [each for path in expanded([name]) for each in files_of(path)]
+    files = [each for path in expanded([str(name)]) for each in files_of(path)]
     return sum(each.stat().st_size for each in files if each.is_file())
 
 

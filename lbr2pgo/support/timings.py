@@ -10,8 +10,8 @@ from time import perf_counter
 class Timings:
     """Seconds and input bytes of each stage, in the order in which stages were entered."""
 
-    def __init__(self, on_stage: Callable[[str], None] | None = None) -> None:
-        """`on_stage` is called with the name of each stage that begins."""
+    def __init__(self, on_stage: Callable[[str, int], None] | None = None) -> None:
+        """`on_stage` is called with the name of each stage that begins, and its bytes."""
         self._on_stage = on_stage
         self.seconds: dict[str, float] = {}
         self.bytes: dict[str, int] = {}
@@ -20,7 +20,7 @@ class Timings:
     def stage(self, name: str, size: int = 0) -> Iterator[None]:
         """Add what happens inside to a stage; `size` is how many bytes it works on."""
         if self._on_stage is not None:
-            self._on_stage(name)
+            self._on_stage(name, size)
         start = perf_counter()
         try:
             yield

@@ -118,6 +118,28 @@ def test_samples_and_stages_are_shown(connect: Connect, patience: Patience) -> N
     assert b"correlating" in shown
 
 
+def test_each_stage_counts_its_own_samples_and_fits_80_columns(
+    connect: Connect, patience: Patience, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    terminal = connect()
+    patience(0.01)
+    with progress.SampleProgress([]) as bar:
+        for stage in ("read and count", "look at the samples again"):
+            bar.stage(stage, 10**9)
+            wait_for(bar)
+            time.sleep(0.1)
+            bar(72_674, 0.5)
+            time.sleep(0.3)
+        bar.stage("analyse: function")
+        bar(0, 0.83)
+        time.sleep(0.3)
+    shown = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", terminal.close()).decode()
+    left = r"0:00:0\d [0-9-]+:[0-9-]+:[0-9-]+"
+    assert re.search(rf"samples again .* 50% 72,674 samples, [0-9,]+/s {left}", shown)
+    assert re.search(rf"function .* 83% 72,674 samples +{left}", shown)
+
+
 def test_where_the_size_is_known_the_share_the_rate_and_the_time_left_are_shown(
     connect: Connect, patience: Patience
 ) -> None:
@@ -131,7 +153,7 @@ def test_where_the_size_is_known_the_share_the_rate_and_the_time_left_are_shown(
         time.sleep(0.3)
     shown = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", terminal.close()).decode()
     last = shown.splitlines()[-1].split("\r")[-1] or shown.splitlines()[-1]
-    assert re.search(r"42% 42,000 samples, [0-9,]+ a second 0:00:0\d 0:00:0\d", shown), last
+    assert re.search(r"42% 42,000 samples, [0-9,]+/s 0:00:0\d 0:00:0\d", shown), last
 
 
 def test_what_holds_no_samples_is_told_in_bytes(
@@ -143,7 +165,7 @@ def test_what_holds_no_samples_is_told_in_bytes(
     terminal = connect()
     patience(0.01)
     with progress.SampleProgress([path]) as bar:
-        bar.stage("open the inputs")
+        bar.stage("open the inputs", 50_000_000)
         wait_for(bar)
         for hundredth in range(1, 51):
             bar(0, hundredth / 100)
@@ -152,7 +174,7 @@ def test_what_holds_no_samples_is_told_in_bytes(
         bar.stage("replay")
         time.sleep(0.3)
     shown = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", terminal.close()).decode()
-    assert re.search(r"open the inputs .* 50% 25 MB, [0-9,]+ MB a second 0:00:0\d 0:00:0\d", shown)
+    assert re.search(r"open the inputs .* 50% 25 MB, [0-9,]+ MB/s 0:00:0\d 0:00:0\d", shown)
     after = shown[shown.index("replay") :]
     assert "%" not in after
     assert " MB" not in after

@@ -229,7 +229,7 @@ def test_both_readings_and_the_analyses_tell_how_far_they_are() -> None:
     make_report(
         ReportOptions((RECORDING,), PIE, libraries=False),
         lambda _samples, share: heard.append((stages[-1], share)),
-        Timings(stages.append),
+        Timings(lambda name, _: stages.append(name)),
     )
     for reading in ("read and count", "look at the samples again"):
         shares = [share for stage, share in heard if stage == reading]

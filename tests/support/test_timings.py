@@ -41,9 +41,9 @@ def test_no_stage_at_all() -> None:
 
 
 def test_who_watches_is_told_when_a_stage_begins() -> None:
-    seen: list[str] = []
-    times = Timings(seen.append)
-    for name in ("read", "write", "read"):
-        with times.stage(name):
-            assert seen[-1] == name
-    assert seen == ["read", "write", "read"]
+    seen: list[tuple[str, int]] = []
+    times = Timings(lambda *stage: seen.append(stage))
+    for stage in (("read", 10), ("write", 0), ("read", 20)):
+        with times.stage(*stage):
+            assert seen[-1] == stage
+    assert seen == [("read", 10), ("write", 0), ("read", 20)]
