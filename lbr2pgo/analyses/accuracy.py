@@ -113,6 +113,8 @@ class Accuracy:
     """Largest error first, no more than `WORST`, none without an error."""
     curves: Table | None = None
     """What other recorders would come to, where that is asked for."""
+    notes: tuple[str, ...] = ()
+    """What had to be assumed of the profile, and what is damaged in it."""
 
     @property
     def table(self) -> Table:

@@ -34,7 +34,8 @@ def judge(
     timings = timings or Timings()
     found = read(replace(options, force=True), progress, timings)
     with timings.stage("measure"):
-        return measure(found.flow, exact_edges_of(exact, found.program), found.program)
+        measured = measure(found.flow, exact_edges_of(exact, found.program), found.program)
+        return replace(measured, notes=found.notes)
 
 
 def curves(recording: Path, exact: Path, binary: Path) -> list[Point]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lbr2pgo.cli.commands import COMMANDS
+from lbr2pgo.cli.messages import warn
 from lbr2pgo.support.executables import executable
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def run(args: argparse.Namespace) -> int:
         _show(args.format, curves(args.profile, args.exact, args.binary), _print_curves)
     else:
         found = timed([args.profile], partial(judge, _options(args), args.exact))
+        warn(found.notes)
         _show(args.format, found, _print_table)
     return 0
 

@@ -195,6 +195,16 @@ def no_counts(build_id: str | None) -> BranchCounts:
     return aggregate(at, at, at, none.astype(np.uint8), none, none, build_id=build_id)
 
 
+def without_runs(counts: BranchCounts) -> BranchCounts:
+    """The branches alone, and nothing of what ran between them."""
+    known = np.where(counts.has(BRANCH), counts.known & ~np.uint8(END), 0).astype(np.uint8)
+    count = np.where(counts.has(BRANCH), counts.count, np.uint64(0))
+    return aggregate(
+        counts.from_, counts.to, counts.end, known, count, counts.mispredicted,
+        counts.prediction_unknown, build_id=counts.build_id, tallies=counts.tallies,
+    )  # fmt: skip
+
+
 def with_unknown_predictions(counts: BranchCounts) -> BranchCounts:
     """Counts of an input that has no word for "not known".
 

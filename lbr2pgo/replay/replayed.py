@@ -53,6 +53,12 @@ class Replayed:
         """What was counted, each branch where it is."""
         return self.flow.counts
 
+    @property
+    def seems_selected(self) -> Doubt | None:
+        """Why some kinds of branches alone seem recorded, though nothing says so."""
+        is_other = self.is_inferred or self.contradiction is not None
+        return None if is_other else unlogged(self.flow)
+
     def refuse_doubtful(self) -> None:
         """Raise IncompleteError for what would mislead.
 
@@ -68,7 +74,7 @@ class Replayed:
             doubt = None if number >= FEWEST else f"{said} too few to infer a flow from"
             cure = f"Record more than {FEWEST:,} (a longer run, a shorter period), or give --force."
         else:
-            doubt = None if self.is_inferred else unlogged(self.flow)
+            doubt = self.seems_selected
             cure = "Record all branches (perf record -b); print text with perf script --header."
             cure += " --infer infers the others, --force takes them as they are."
         if doubt is not None:

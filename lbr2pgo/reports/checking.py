@@ -21,7 +21,6 @@ from lbr2pgo.profiles.staleness import MOST_MISSING, MOST_STALE, MUCH_STALE, Sta
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recordings import Inputs, read_and_replay
 from lbr2pgo.replay.replaying import ReadingOptions
-from lbr2pgo.replay.unlogged import unlogged
 from lbr2pgo.reports.gather import gather, look_for_analyses
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
@@ -160,9 +159,8 @@ def _notes(profile: Profile | None) -> tuple[str, ...]:
 
 def _selected(profile: Profile) -> Iterator[Remark]:
     """What is to be said of a recording of some branches alone."""
-    if not isinstance(profile, RecordedProfile) or profile.found.contradiction is not None:
-        return
-    if (doubt := unlogged(profile.found.flow)) is not None:
+    doubt = profile.found.seems_selected if isinstance(profile, RecordedProfile) else None
+    if doubt is not None:
         yield Remark(Grade.BAD, doubt, "Record all branches (perf record -b).")
 
 

@@ -12,10 +12,11 @@ from lbr2pgo.counting.borders import Borders, told_apart
 from lbr2pgo.evidence.collector import Finding
 from lbr2pgo.evidence.second_look import SecondLook
 from lbr2pgo.evidence.stack_kinds import STACK_KINDS
+from lbr2pgo.model.branch_counts import without_runs
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 from lbr2pgo.model.perf_abi import SIMULATED_CPU
 from lbr2pgo.native.walk import StackKind
-from lbr2pgo.replay.replay import Flow
+from lbr2pgo.replay.replay import Flow, replay
 from lbr2pgo.replay.replayed import Replayed
 from lbr2pgo.sources.base import Source, SourceInfo, StackSource
 from lbr2pgo.support.dataclass import dataclass
@@ -51,13 +52,22 @@ def look_for_analyses(
 
 
 def gather(found: Replayed) -> Gathered:
-    """Replayed recordings with what was asked for."""
-    flow, findings = _told_apart(found.flow, found.borders), found.told
-    limits = _limits(found.sources, findings.get(STACK_KINDS, frozenset()))
+    """Replayed recordings with what was asked for.
+
+    Where some branches alone seem recorded, what ran between them is not known, whatever was made
+    of it.
+    """
+    findings, is_selected = found.told, found.seems_selected is not None
+    laid = found.flow
+    if is_selected:
+        laid = replay(without_runs(found.counts), found.program, found.judged_by)
+    flow = _told_apart(laid, found.borders)
+    kinds = findings.get(STACK_KINDS, frozenset())
+    limits = _limits(found.sources, kinds | ({StackKind.SELECTED} if is_selected else set()))
     debug = found.program.debug_info()
     evidence = Evidence(found.program, debug, flow, limits, findings, found.borders)
     infos = tuple(source.info for source in found.sources)
-    return Gathered(evidence, infos, found.flow.tallies, found.notes)
+    return Gathered(evidence, infos, laid.tallies, found.notes)
 
 
 def _told_apart(flow: Flow, borders: Borders) -> Flow:

@@ -28,12 +28,12 @@ _SURE = 30
 """Mispredictions of a branch from which on its rate is worth a sentence."""
 
 _WAYS = {
-    GainKind.LAYOUT: "turning forward branches round that mostly jump would save {share} of all "
-    "taken branches",
+    GainKind.LAYOUT: "turning forward branches round that mostly jump would save {share} of "
+    "{branches}",
     GainKind.COLD_CODE: "moving code away that never ran, out of hot paths that jump over it, "
-    "would save {share} of all taken branches",
+    "would save {share} of {branches}",
     GainKind.PROMOTION: "calling the hottest target of each indirect call directly would cover "
-    "{share} of all taken branches",
+    "{share} of {branches}",
 }
 
 
@@ -88,7 +88,7 @@ def _quality(evidence: Evidence, tallies: Mapping[str, int]) -> Iterator[Sentenc
     in_image, valid = tallies.get("runs_in_image"), tallies.get("runs_valid")
     if not in_image or valid is None:
         notes = evidence.run_notes()
-        yield from (Sentence(f"The recording: {note}", QUALITY) for note in notes)
+        yield from (Sentence(note, QUALITY) for note in notes)
         return
     fit = valid / in_image
     word = "good" if fit >= _GOOD else "fair" if fit >= _FAIR else "poor"
@@ -145,16 +145,17 @@ def _largest(evidence: Evidence, found: Sequence[Gain]) -> Iterator[Sentence]:
     if not found:
         return
     first, *others = found
+    branches = "the branches kept" if evidence.limits.is_filtered else "all taken branches"
     if first.share < _WORTH:
         yield Sentence(
             "There is next to nothing to gain by layout or promotion: less than "
-            f"{percentage(_WORTH)} of all taken branches.",
+            f"{percentage(_WORTH)} of {branches}.",
             first.largest,
         )
         return
     place = evidence.names.of(placed_array([first.largest]))
     at = f"{place.function[0]}{_at(place.line[0])}"
-    text = _WAYS[first.kind].format(share=percentage(first.share))
+    text = _WAYS[first.kind].format(share=percentage(first.share), branches=branches)
     also = [f"{gain.kind} {percentage(gain.share)}" for gain in others]
     rest = f"; {_joined(also)}, which may overlap" if also else ""
     yield Sentence(

@@ -113,3 +113,10 @@ def test_no_figure_of_the_curves_is_cut_off(capsys: pytest.CaptureFixture[str]) 
     assert "wrong ways" in printed.splitlines()[0]
     assert printed.count("\n") == 1 + 2 * 4 + 2 * 3 * 4
     assert "…" not in printed
+
+
+def test_damage_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recording, *words = arguments("x86-64/interp.pie")
+    (tmp_path / "cut").write_bytes(Path(str(recording)).read_bytes()[:-40_000])
+    assert run(tmp_path / "cut", *words) == 0
+    assert capsys.readouterr().err.startswith("warning: ")

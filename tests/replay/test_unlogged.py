@@ -70,6 +70,17 @@ def test_a_verdict_on_some_branches_alone_says_so(
     assert f"  of little use the recording seems to hold {seems}" in said.out
 
 
+@pytest.mark.parametrize("kept", [kinds for kinds, _ in KEPT])
+def test_a_report_tells_nothing_of_what_ran_between_some_branches(
+    kept: tuple[Kind, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "text").write_text("\n".join([*stacks(*kept)] * 20) + "\n")
+    assert main(["report", str(tmp_path / "text"), "--binary", str(PIE)]) == 0
+    said = capsys.readouterr().out
+    assert "what ran between two entries is not known" in said
+    assert not any(words in said for words in ("instructions", "fit the code", "never ran"))
+
+
 @pytest.mark.parametrize(("kept", "seems"), KEPT)
 def test_some_branches_alone_are_refused_unless_forced(
     kept: tuple[Kind, ...], seems: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
