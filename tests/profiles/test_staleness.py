@@ -66,6 +66,15 @@ def test_functions_in_which_a_branch_does_not_fit_are_left_alone(written, tmp_pa
     assert found.functions == pytest.approx(5 / 38)
 
 
+def test_perf2bolt_s_own_fdata_fits(corpus):
+    """Three of its rows lead from an instruction to itself, which llvm-bolt passes over."""
+    found = of_fdata(
+        fdata_text.read(corpus("sqlite/sq.perf2bolt-22.fdata.zst")),
+        Program.open(corpus("sqlite/sq.zst")),
+    )
+    assert (found.share, found.alone) == (0, 0)
+
+
 @pytest.mark.parametrize(("level", "least"), [("-O2", 0.0), ("-O1", 0.4)])
 def test_fdata_of_another_build_is_stale_where_bolt_finds_it_so(tool, run, tmp_path, level, least):
     """Nearly all offsets of either build are instructions of the other one."""

@@ -90,11 +90,14 @@ def _instructions(
 
 
 def _may_lead(from_: I64, to: I64, code: InstructionTable) -> Bools:
-    """(n,): whether instructions branch to others (numbers, -1: outside), or run straight on."""
+    """(n,): whether instructions branch to others (numbers, -1: outside), or run straight on.
+
+    What leads to itself is passed over (LLVM: DataReader.cpp, recordBranch).
+    """
     branches = np.append(0, np.cumsum(code.kind != Kind.OTHER))
     goes_on = ~code.ends_line[from_] & (to > from_) & (branches[to] == branches[from_ + 1])
     is_target = ~code.has_target[from_] | (to < 0) | (code.target[from_] == code.address[to])
-    found: Bools = goes_on | (code.kind[from_] != Kind.OTHER) & is_target
+    found: Bools = (from_ == to) | goes_on | (code.kind[from_] != Kind.OTHER) & is_target
     return found
 
 
