@@ -140,6 +140,16 @@ def test_check_says_whose_profile_it_is(command, bench, form, stranger):
         assert "; refused: " in line.out
 
 
+@pytest.mark.parametrize("form", [form for form in EVERY if form not in ("binary", "afdo")])
+def test_text_that_is_cut_off_is_no_profile(command, bench, tmp_path, form):
+    """Wherever that is; a row more or less than that can't be told."""
+    whole, cut = bench.profile(form).read_bytes(), tmp_path / "cut"
+    for size in (len(whole) - 2, len(whole) * 2 // 3):
+        cut.write_bytes(whole[:size].rstrip(b"\n"))
+        answer = command("check", cut, "--binary", bench.program("own", form))
+        assert (answer.code, answer.out) == (2, "")
+
+
 @pytest.mark.parametrize("stranger", ["own", *SAYS])
 @pytest.mark.parametrize("form", ["preaggregated", "unsymbolized"])
 def test_addresses_alone_tell_no_more_than_that_it_is_another_build(command, bench, form, stranger):

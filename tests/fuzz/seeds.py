@@ -126,6 +126,8 @@ SOURCE LINE,TARGET LINE,SOURCE MODULE,TARGET MODULE,PROCESS
 RECORDS = "from,to,mispredict,count\n0x1820,0x1800,1,3\n1810,1820,0,1\n"
 RANGES = "2\n1200-1210:5\n1220-1230:6\n1\n1200:9\n2\nffffffffffc00001->1200:7\n1210->1220:8\n"
 EDGES = "E cycles:u\nT 1200 1210 1220 5 1\nR 1200 1210 1220 5\nB 1200 1210 3 1\nF 1200 1210 4\n"
+CLUSTERS = "v1\n# of the build 12\nm a.c\nf f g\n# 7 blocks\nc 0 2 1\nc 3.1\ng 0:9,2:8\nh 0:9f\n"
+OLDER_CLUSTERS = "#x\n!f/g M=a.c\n# 7 blocks\n!!0 2 1\n!h\n!!0\n"
 YAML = """\
 ---
 header:

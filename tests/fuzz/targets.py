@@ -308,6 +308,7 @@ TARGETS = {
         1 << 18,
     ),
     "translation": Target(translation, _translation_seeds),
+    "clusters": Target(profile, seeds.text(seeds.CLUSTERS, seeds.OLDER_CLUSTERS)),
     "placed": Target(placed, seeds.all_of(seeds.text(seeds.YAML), seeds.written("fdata"))),
     **{each.key: _written(form, each) for form, each in usual_forms()},
 }  # fmt: skip

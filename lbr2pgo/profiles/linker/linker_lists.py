@@ -14,6 +14,7 @@ from typing import BinaryIO
 from lbr2pgo.profiles.reader import Reader
 from lbr2pgo.support.errors import readable
 from lbr2pgo.support.output import PathLike, write_pieces
+from lbr2pgo.support.whole_text import refuse_cut_off
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class ListReader(Reader[LinkerList]):
         """See `Reader`."""
         with readable(path):
             text = os.fsdecode(path.read_bytes())
+        refuse_cut_off(path)
         lines = tuple(line for line in text.split("\n") if line and not line.startswith("#"))
         return LinkerList(self._of, lines)
 

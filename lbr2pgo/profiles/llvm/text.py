@@ -35,6 +35,7 @@ from lbr2pgo.profiles.llvm.sample_profile import (
 from lbr2pgo.program.pseudo_probes import DEEPEST_INLINING
 from lbr2pgo.support.errors import InputError, OutputError, readable
 from lbr2pgo.support.output import PathLike, write_to
+from lbr2pgo.support.whole_text import refuse_cut_off
 
 # ---------------------------------------------------------------------------- writing
 
@@ -136,7 +137,9 @@ def read(path: PathLike) -> SampleProfile:
     the line: no such file, another format, a broken line, a number out of range.
     """
     with readable(path), open(path, "rb") as stream:
-        return parse(stream, str(path))
+        found = parse(stream, str(path))
+    refuse_cut_off(path)
+    return found
 
 
 def is_text_profile(head: bytes) -> bool:

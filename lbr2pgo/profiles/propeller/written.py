@@ -14,6 +14,7 @@ from lbr2pgo.profiles.staleness import Staleness, staleness
 from lbr2pgo.program.block_map import open_block_map
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.errors import InputError, readable
+from lbr2pgo.support.whole_text import refuse_cut_off
 
 _HEAD = re.compile(rb"(?:v1\n)|(?:#[^\n]*\n)*![^!\s]")
 _TOTAL = re.compile(r"# ([0-9]{1,9}) blocks")
@@ -48,7 +49,9 @@ def read(path: Path) -> Clusters:
     """Read clusters; raises InputError, with the line, where they are broken."""
     with readable(path):
         text = os.fsdecode(path.read_bytes())
-    return Clusters(tuple(_functions(text.split("\n"), str(path))))
+    found = Clusters(tuple(_functions(text.split("\n"), str(path))))
+    refuse_cut_off(path)
+    return found
 
 
 def _functions(lines: list[str], where: str) -> Iterator[Laid]:
