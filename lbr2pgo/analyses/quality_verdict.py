@@ -34,6 +34,7 @@ class Grade(Enum):
 
 _WRONG = {
     Misfit.BUILD: Grade.OTHER_BUILD,
+    Misfit.NAMES: Grade.OTHER_BUILD,
     Misfit.ARCHITECTURE: Grade.OTHER_ARCHITECTURE,
     Misfit.PROGRAM: Grade.OTHER_PROGRAM,
 }

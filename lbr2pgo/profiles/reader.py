@@ -120,7 +120,7 @@ class Reader(ABC, Generic[T]):
     ) -> tuple[Reader[Any], Any]:
         """As `placed`; raises InputError where it does not belong to the program."""
         reader, placed = self.placed(content, program, where)
-        stale = reader.staleness(placed, program)
+        stale = _staleness(reader, placed, program)
         if stale is not None:
             stale.refuse(where, program.image.path, most_stale=most_stale)
         return reader, placed
@@ -202,7 +202,7 @@ class WrittenProfile(Profile, Generic[T]):
 
     def staleness(self, program: Program) -> Staleness | None:
         """See `Profile`."""
-        return self.reader.staleness(self.content, program)
+        return _staleness(self.reader, self.content, program)
 
     def forms(self) -> Iterator[WrittenProfile[Any]]:
         """See `Profile`."""
@@ -228,6 +228,12 @@ class WrittenProfile(Profile, Generic[T]):
     def counts(self, program: Program) -> BranchCounts | None:
         """What ran of the program."""
         return self.reader.counts(self.content, program)
+
+
+def _staleness(reader: Reader[Any], content: Any, program: Program) -> Staleness | None:
+    from lbr2pgo.profiles.namesakes import with_namesakes  # readers are told apart without it
+
+    return with_namesakes(reader.staleness(content, program), program)
 
 
 def overlap(base: Profile, test: Profile) -> ProfileOverlap | None:

@@ -27,6 +27,7 @@ class Misfit(Enum):
     """Whose a profile is that does not belong to a program."""
 
     BUILD = "another build"
+    NAMES = "a build with other names"
     ARCHITECTURE = "another architecture"
     PROGRAM = "another program"
 
@@ -35,6 +36,11 @@ class Misfit(Enum):
         """What to do about it."""
         if self is Misfit.BUILD:
             return "Record the program as it is now."
+        if self is Misfit.NAMES:
+            return (
+                "Compile all builds with or without -funique-internal-linkage-names (pseudo probes "
+                "imply it), and each file by the same path: the names have a hash of that."
+            )
         return "Record this program, or name its own profile."
 
 
@@ -72,6 +78,8 @@ class Staleness:
     """Whether its places lie as instructions of another architecture do."""
     alone: float = 0.0
     """Counts in functions that llvm-bolt leaves alone for one that does not fit."""
+    is_renamed: bool = False
+    """Whether most functions that are not there are, under other names (`profiles.namesakes`)."""
 
     @property
     def lost(self) -> float:
@@ -83,19 +91,20 @@ class Staleness:
     ) -> Misfit | None:
         """Whose profile it is if it does not belong to the program, by the shares allowed."""
         if self.functions > most_missing:
-            return Misfit.PROGRAM
+            return Misfit.NAMES if self.is_renamed else Misfit.PROGRAM
         if self.is_foreign and self.lost > MOST_STALE:
             return Misfit.ARCHITECTURE
         return Misfit.BUILD if self.share > most_stale else None
 
     def reason(self, misfit: Misfit, program: object) -> str:
         """What speaks for a misfit."""
-        if misfit is Misfit.PROGRAM:
+        if misfit in {Misfit.PROGRAM, Misfit.NAMES}:
             from lbr2pgo.program.demangle import demangled  # formats are read to be listed, too
 
             names = ", ".join(map(demangled, self.missing))
             share = f"{self.functions:.0%} of its counts are in functions"
-            return f"{share} that {program} lacks ({names})"
+            lacks = "calls otherwise" if misfit is Misfit.NAMES else "lacks"
+            return f"{share} that {program} {lacks} ({names})"
         if misfit is Misfit.ARCHITECTURE:
             return f"its places are not where instructions of {program} begin"
         return f"{program} has no place for {self.share:.2%} of its counts"
