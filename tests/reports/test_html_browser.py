@@ -187,11 +187,13 @@ def test_the_keyboard_alone_does_all_of_it(browser: Browser, recorded: Report) -
     assert page.evaluate("document.activeElement.className") == "skip"
     page.keyboard.press("f")
     page.keyboard.type("wal")
+    expect(page.locator("#functions .entry:visible")).to_have_count(1)
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
-    expect(page.locator("#view section:not([hidden]) h2")).to_have_text("walk")
+    expect(page.locator("#view section:not([hidden]) h2").first).to_have_text("walk")
+    page.locator("#view .code [aria-selected=true]").wait_for()
     hottest = place(page)
     page.keyboard.press("n")
     assert place(page) != hottest
@@ -319,7 +321,7 @@ def test_search_finds_functions_rows_instructions_and_source(
     expect(items.filter(has_text="source interp.c:115")).to_have_count(1)
     items.filter(has_text="Hot branches: ").locator("a").click()
     shown = page.locator("#view section:not([hidden]) input[type=search]")
-    assert shown.input_value() == "interp.c:115"
+    expect(shown).to_have_value("interp.c:115")
     page.locator("#search").fill("jmp")
     items.filter(has_text="run: 0x").first.wait_for()
     page.locator("#search").fill("no such thing")

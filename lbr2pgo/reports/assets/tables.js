@@ -111,11 +111,12 @@ function buildFunctionList(place, measure, search) {
   });
   const sort = () => { made.setSort("id", "desc"); made.redraw(true); };
   measure.addEventListener("change", sort);
-  search.addEventListener("input", () => {
+  const filter = () => {
     const words = search.value.trim().toLowerCase();
     if (words) made.setFilter(({ owner }) => owner.name.toLowerCase().includes(words)); else made.clearFilter();
     if (files.size > 1) made.setGroupStartOpen(words ? true : (file) => file === "");
-  });
+  };
+  search.addEventListener("input", () => built.then(filter));
   made.on("rowClick", (_, row) => { location.hash = `f-${row.getData().id}`; });
   return { built, show: (start) => choose(made.getRow(start) || null) };
 }
