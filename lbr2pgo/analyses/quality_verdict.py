@@ -50,6 +50,13 @@ class Remark:
     """What would make it better."""
 
 
+_UNPLACED = Remark(
+    Grade.FAIR,
+    "nobody can tell how well it fits the program, which lacks symbols or debug information",
+    "Give the program as it was linked, or its debug file.",
+)
+
+
 def whole(remarks: Sequence[Remark]) -> Grade:
     """The verdict on a profile: that on its weakest side."""
     order = list(Grade)
@@ -86,6 +93,8 @@ def remarks(quality: Quality, bounds: Bounds) -> Iterator[Remark]:
         yield _bias(quality.bias)
     if quality.stale is not None:
         yield _stale(quality.stale, bounds)
+    elif quality.chance is not None:
+        yield _UNPLACED
     if quality.overlap is not None:
         grade = _at_least(quality.overlap.similarity, _ALIKE, _UNLIKE)
         text = f"{quality.overlap.similarity:.0%} like the other profile"

@@ -36,10 +36,11 @@ def grade(
     ("measures", "expected"),
     [
         ({}, (Grade.BAD, 0)),
-        ({"chance": 0.05, "coverage": 0.8, "conservation": 0.95}, (Grade.GOOD, 0)),
-        ({"chance": 0.06, "coverage": 0.8}, (Grade.FAIR, 1)),
-        ({"chance": 0.01, "density": 0.5, "coverage": 0.3}, (Grade.GOOD, 0)),
-        ({"chance": 0.21, "coverage": 0.7}, (Grade.BAD, 1)),
+        ({"chance": 0.05, "coverage": 0.8, "conservation": 0.95, "stale": 0.0}, (Grade.GOOD, 0)),
+        ({"chance": 0.06, "coverage": 0.8, "stale": 0.0}, (Grade.FAIR, 1)),
+        ({"chance": 0.01, "density": 0.5, "coverage": 0.3, "stale": 0.0}, (Grade.GOOD, 0)),
+        ({"chance": 0.21, "coverage": 0.7, "stale": 0.0}, (Grade.BAD, 1)),
+        ({"chance": 0.01}, (Grade.FAIR, 1)),  # nobody can tell how well it fits
         ({"executed": 0.8}, (Grade.FAIR, 1)),
         ({"executed": 0.4}, (Grade.BAD, 1)),
         ({"conservation": 0.7}, (Grade.FAIR, 1)),

@@ -140,6 +140,14 @@ def test_check_says_whose_profile_it_is(command, bench, form, stranger):
         assert "; refused: " in line.out
 
 
+@pytest.mark.parametrize("form", FOR_BOLT)
+def test_a_stripped_program_is_not_another_one(command, bench, tmp_path, run, form):
+    stripped = tmp_path / "stripped"
+    run("strip", bench.program("own"), "-o", stripped)
+    answer = command("check", bench.profile(form), "--binary", stripped)
+    assert (answer.code, "another" in answer.out) == (0, False)
+
+
 @pytest.mark.parametrize("form", [form for form in EVERY if form not in ("binary", "afdo")])
 def test_text_that_is_cut_off_is_no_profile(command, bench, tmp_path, form):
     """Wherever that is; a row more or less than that can't be told."""

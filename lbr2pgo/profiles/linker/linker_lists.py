@@ -6,15 +6,20 @@ lld passes over lines that begin with ``#`` (LLVM: lld/Common/Args.cpp getLines)
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from lbr2pgo.profiles.reader import Reader
+from lbr2pgo.profiles.staleness import Staleness, staleness
 from lbr2pgo.support.errors import readable
 from lbr2pgo.support.output import PathLike, write_pieces
 from lbr2pgo.support.whole_text import refuse_cut_off
+
+if TYPE_CHECKING:
+    from lbr2pgo.program.program import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,16 @@ class ListReader(Reader[LinkerList]):
     def functions(self, content: LinkerList) -> set[str]:
         """See `Reader`."""
         return {name for line in content.lines for name in content.names(line)}
+
+    def staleness(self, content: LinkerList, program: Program) -> Staleness | None:
+        """Each line, by whether all functions that it is about are there."""
+        if not program.symbols.are_complete:
+            return None
+        missing: Counter[str] = Counter()
+        for line in content.lines:
+            gone = [n for n in content.names(line) if program.symbols.by_name(n) is None]
+            missing.update(gone[:1])
+        return staleness(len(content.lines), len(content.lines) - missing.total(), missing)
 
 
 ORDERS, CALL_LISTS = ListReader(SYMBOLS), ListReader(CALLS)

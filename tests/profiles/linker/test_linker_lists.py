@@ -11,8 +11,9 @@ from builders.recordings import binary, recording
 
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.dumping.profile import lines
-from lbr2pgo.profiles.linker.linker_lists import CALLS, SYMBOLS, ListReader, write
-from lbr2pgo.profiles.registry import output
+from lbr2pgo.profiles.linker.linker_lists import CALLS, SYMBOLS, ListKind, ListReader, write
+from lbr2pgo.profiles.registry import output, read_written
+from lbr2pgo.program.program import Program
 from lbr2pgo.support.errors import InputError
 
 
@@ -79,3 +80,18 @@ def test_functions_that_share_their_name_are_counted_and_left_out(tmp_path: Path
     ran, named = done.tallies["functions_ran"], done.tallies["functions_named"]
     assert (ran - named, done.tallies["functions_named/two_of_one_name"]) == (1, 1)
     assert len((tmp_path / "order").read_text().splitlines()) - 1 >= named
+
+
+@pytest.mark.parametrize("kind", [SYMBOLS, CALLS])
+def test_lines_about_functions_that_are_not_there_are_stale(kind: ListKind, tmp_path: Path) -> None:
+    rest = " 3" if kind is CALLS else ""
+    names = ["main", "main", "gone", "gone", "away", "main"]
+    lines = [" ".join(names[i : i + kind.names]) + rest for i in range(0, 6, kind.names)]
+    write(kind, lines, tmp_path / "list")
+    written = read_written(tmp_path / "list")
+    assert written is not None
+    stale = written.staleness(Program.open(binary("interp.pie")))
+    assert stale is not None
+    expected = pytest.approx(0.5 if kind is SYMBOLS else 2 / 3)
+    assert (stale.share, stale.functions) == (expected, expected)
+    assert set(stale.missing) == {"gone", "away"}

@@ -264,9 +264,9 @@ class FdataReader(Reader[Fdata]):
         table = content.branches if content.samples is None else content.samples
         return None if table is None else table.count
 
-    def staleness(self, content: Fdata, program: Program) -> Staleness:
-        """See `Reader`."""
-        return of_fdata(content, program)
+    def staleness(self, content: Fdata, program: Program) -> Staleness | None:
+        """See `Reader`; a stripped program lacks names, whatever functions it has."""
+        return of_fdata(content, program) if program.symbols.are_complete else None
 
     def overlap(self, base: Fdata, test: Fdata) -> ProfileOverlap | None:
         """See `Reader`."""
