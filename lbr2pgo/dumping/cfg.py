@@ -18,6 +18,7 @@ from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.block_counts import BlockCounts, count_blocks
 from lbr2pgo.replay.replay import Flow
+from lbr2pgo.support.counted import counted
 from lbr2pgo.support.printable import printable
 
 if TYPE_CHECKING:
@@ -55,8 +56,9 @@ class CfgDump:
         """Blocks in the order of their addresses; below each its edges, calls and ways out."""
         cfg = self._cfg
         yield (
-            f"{self._name}: {len(cfg)} blocks, {len(cfg.edge_source)} edges, "
-            f"{len(cfg.calls)} calls, {len(cfg.exits)} ways out, {len(cfg.loops)} loops"
+            f"{self._name}: {counted(len(cfg), 'block')}, {counted(len(cfg.edge_source), 'edge')}, "
+            f"{counted(len(cfg.calls), 'call')}, {counted(len(cfg.exits), 'way')} out, "
+            f"{counted(len(cfg.loops), 'loop')}"
         )
         for block in range(len(cfg)):
             yield self._block_text(block)
@@ -72,7 +74,9 @@ class CfgDump:
         marks = [word for word, is_true in (
             ("entry", block in cfg.entries), ("in a loop", block in self._loops),
         ) if is_true]  # fmt: skip
-        count = [] if self._counts is None else [f"ran {self._counts.block[block]:,} times"]
+        count = (
+            [] if self._counts is None else [f"ran {counted(self._counts.block[block], 'time')}"]
+        )
         facts = "".join(f", {fact}" for fact in (*count, *marks))
         return f"block {block}: {self._labels.of(start)} to {end:#x}{facts}"
 

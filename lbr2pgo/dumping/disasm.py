@@ -17,6 +17,7 @@ from lbr2pgo.program.dwarf.debug_info import DebugInfo, InlineFrames
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import INDIRECT, Flow
 from lbr2pgo.support.addresses import ByteRanges, ImageAddress
+from lbr2pgo.support.counted import counted
 
 _COUNT_WIDTH = 12
 _BYTES_WIDTH = 30
@@ -120,7 +121,7 @@ class _Counts:
         for i in rows[np.argsort(-branches.count[rows].astype(np.int64), kind="stable")].tolist():
             outside = self.flow.branch_to[i] < 0 and not branches.to[i]
             target = "outside" if outside else self.labels.of(int(branches.to[i]))
-            yield f"{'':>{_COUNT_WIDTH}} {'':>12}  {branches.count[i]:,} times to {target}"
+            yield f"{'':>{_COUNT_WIDTH}} {'':>12}  {counted(branches.count[i], 'time')} to {target}"
 
 
 class SourcePlaces:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from lbr2pgo.pgo.loop_options import LoopOptions
 from lbr2pgo.pgo.measure import Measured, differing_outputs
+from lbr2pgo.support.counted import counted
 
 _WORTH_IT = 0.99
 """Where no time is certain: what instructions and taken branches together must come down to."""
@@ -119,5 +120,5 @@ def _change(each: Measured, base: Measured) -> str:
 
 def _size(each: Measured, base: Measured) -> Iterator[str]:
     if each.size is not None and base.size is not None:
-        pages = f"{each.size.hot_pages:,} hot pages in place of {base.size.hot_pages:,}"
+        pages = f"{counted(each.size.hot_pages, 'hot page')} in place of {base.size.hot_pages:,}"
         yield f"code of {each.size.text / base.size.text:.2f} times the size, {pages}"

@@ -13,6 +13,7 @@ from lbr2pgo.recorders.hardware import build_commands, choose_recorder, record_h
 from lbr2pgo.recorders.machine import Machine
 from lbr2pgo.recorders.options import RecordOptions, Watch
 from lbr2pgo.recorders.software import planned_command, record_software
+from lbr2pgo.support.counted import counted
 from lbr2pgo.support.errors import MissingToolError
 
 Say = Callable[[str], None]
@@ -47,7 +48,7 @@ class RecordedFile(os.PathLike[str]):
 
     def __repr__(self) -> str:
         what = "instructions" if self.no_lbr else "branches"
-        count = "" if self.samples is None else f"{self.samples:,} samples of "
+        count = "" if self.samples is None else f"{counted(self.samples, 'sample')} of "
         return f"<RecordedFile {self.path}: {count if self.is_written else 'no '}{what}>"
 
 

@@ -15,6 +15,7 @@ from lbr2pgo.reports.model import CallNode, RanFunctions, Report, Timing
 from lbr2pgo.reports.page_data import Json, PageTexts, table_data
 from lbr2pgo.reports.summary import QUALITY
 from lbr2pgo.reports.values import HIDDEN, told
+from lbr2pgo.support.counted import counted
 from lbr2pgo.support.dataclass import dataclass
 
 _TAIL = 0.01
@@ -201,14 +202,14 @@ def _rates(timing: Timing) -> dict[int, float]:
 
 def _facts(timing: Timing, total: int, seen: int, kept: int) -> Iterator[str]:
     yield f"until {written(Unit.ADDRESS, timing.end)}"
-    yield f"{total:,} times"
+    yield counted(total, "time")
     if timing.is_simulated:
         yield "simulated cycles"
     yield from _modes(timing)
     if seen < total:
         yield f"{(total - seen) / total:.1%} took longer than {timing.cycles[kept - 1]:,}"
     if timing.before is not None:
-        times = f"{sum(timing.before.count):,} times"
+        times = counted(sum(timing.before.count), "time")
         yield f"before: {', '.join((times, *_modes(timing.before)))} (blue)"
     if timing.missing:
         yield f"{timing.missing:,} without cycles"

@@ -17,6 +17,7 @@ from lbr2pgo.reports.bars import bars
 from lbr2pgo.reports.fitting import GAP, cut, fitted
 from lbr2pgo.reports.model import Report
 from lbr2pgo.reports.values import HIDDEN, told
+from lbr2pgo.support.counted import counted
 from lbr2pgo.support.printable import printable
 
 FILE_WIDTH = 200
@@ -70,7 +71,7 @@ def show_briefly(report: Report, console: Console | None = None) -> None:
         _sentences(report, console)
     with console.capture() as foot:
         console.print()
-        rest = f"All {len(tables)} tables and their notes: --full. One: --only {chosen[-1].name}."
+        rest = f"{counted(len(tables), 'table')} with notes: --full. One: --only {chosen[-1].name}."
         console.print(_safe(f"{rest} In the browser: lbr2pgo view."), style="dim")
     room = _MOST_LINES - _lines(head.get() + foot.get())
     drawn = _drawn_in(room, chosen, console)

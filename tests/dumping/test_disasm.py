@@ -44,5 +44,5 @@ def test_counts_are_how_often_each_ran_and_where_it_led(tmp_path: Path) -> None:
     assert je.endswith("taken 3, not taken 5, taken share 37.5%")
     assert jump.endswith("; INDIRECT_JUMP, taken 8")
     assert to_ret.split() == ["7", "times", "to", "0x401006", "<main+0x6>"]
-    assert outside.split() == ["1", "times", "to", "outside"]
+    assert outside.split() == ["1", "time", "to", "outside"]
     assert ret.endswith("; RET, taken 8")

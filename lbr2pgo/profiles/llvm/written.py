@@ -19,6 +19,7 @@ from lbr2pgo.profiles.staleness import Staleness
 from lbr2pgo.profiles.work import Work
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.arrays import U64
+from lbr2pgo.support.counted import counted
 
 
 def merged(profiles: Iterable[tuple[SampleProfile, int]]) -> Merged[SampleProfile]:
@@ -99,7 +100,7 @@ def _inlined(function: FunctionSamples, chain: str, wanted: int) -> Iterator[str
         place = f"{line}.{discriminator}" if discriminator else str(line)
         inner = f"{chain}:{place} @ {callee.name}"
         if guid(callee.name) == wanted:
-            yield f"# inlined, {callee.total} samples: {inner}"
+            yield f"# inlined, {counted(callee.total, 'sample')}: {inner}"
         yield from _inlined(callee, inner, wanted)
 
 
