@@ -79,18 +79,22 @@ cdef uint64_t _since_last(
     """Cycles from branch `k` back to when it was taken before, MISSING, SATURATED or NEVER.
 
     Missing if one in between doesn't say; saturated if one is at its end. `prediction` is that of
-    all its branches, with the one before: what a misprediction costs is behind it.
+    all its branches, with the one before: what a misprediction costs is behind it. Where execution
+    falls into the head from before it, the loop had been left, and it is no iteration.
     """
+    cdef uint64_t head = branches[k].target, latch = branches[k].source
     cdef uint64_t total = 0
     cdef bint is_missing = False, is_saturated = False
     cdef Py_ssize_t j
     prediction[0] = branches[k].flags
     for j in range(k + 1, n):
+        if branches[j].target < head and head <= branches[j - 1].source <= latch:
+            return NEVER
         prediction[0] = prediction_of(prediction[0], branches[j].flags)
         is_missing |= branches[j - 1].cycles == MISSING
         is_saturated |= branches[j - 1].cycles == SATURATED
         total += branches[j - 1].cycles
-        if branches[j].source == branches[k].source and branches[j].target == branches[k].target:
+        if branches[j].source == latch and branches[j].target == head:
             if is_missing:
                 return MISSING
             return SATURATED if is_saturated or total >= NEVER else total

@@ -138,6 +138,8 @@ def iterations_of(stack: list[Entry]) -> Iterations:
         for j in range(i, len(stack)):
             if not goes_on(stack[j]):
                 break
+            if j > i and stack[j][1] < target <= stack[j - 1][0] <= source:
+                break  # it fell into the loop, which it had left
             if j > i and stack[j][:2] == (source, target):
                 total = SATURATED if 65535 in times else sum(times)
                 key = target, source, MISSING if 0 in times else total
@@ -191,6 +193,15 @@ def test_a_branch_that_is_mispredicted_anywhere_in_a_round_counts(missed: int) -
     round_ = [BACK, (0x1020, 0x1030), BACK]
     stack = [(*branch, 4 << 4 | (1 if i == missed else 2)) for i, branch in enumerate(round_)]
     assert counted_in(stack)[0x1010, 0x3500, 8, "mispredicted"] == 1
+
+
+def test_a_loop_that_is_left_and_entered_anew_has_no_round_in_between() -> None:
+    """The function is called again, and falls into it; calls out of it and back do no harm."""
+    left = [(0x4010, 0x1000), (0x3510, 0x4000)]
+    kept = [(0x4010, 0x1040), (0x1030, 0x4000)]
+    for between, rounds in ((left, 0), (kept, 1)):
+        stack = [(*BACK, 4 << 4), *((*branch, 3 << 4) for branch in between), (*BACK, 9 << 4)]
+        assert counted_in(stack)[0x1010, 0x3500, 10, "count"] == rounds
 
 
 def test_no_cycles_at_all_are_a_number() -> None:
