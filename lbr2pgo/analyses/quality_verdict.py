@@ -81,6 +81,8 @@ def remarks(quality: Quality, bounds: Bounds) -> Iterator[Remark]:
     Coverage plays no part: of the lines of a hot function those that handle what is rare have no
     counts in the best of profiles.
     """
+    if quality.density == 0:
+        yield Remark(Grade.BAD, "no line of code has a count", "Take more samples of all branches.")
     if quality.chance is not None:
         yield _chance(quality.chance)
     if quality.conservation is not None:

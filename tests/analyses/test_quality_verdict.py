@@ -53,6 +53,7 @@ def grade(
         ({"stale": 0.6, "missing": 0.5}, (Grade.OTHER_BUILD, 1)),
         ({"chance": 0.01, "stale": 0.6, "missing": 0.51}, (Grade.OTHER_PROGRAM, 1)),
         ({"overlap": 0.6}, (Grade.FAIR, 1)),
+        ({"density": 0.0, "coverage": 0.0, "stale": 0.0}, (Grade.BAD, 1)),
     ],
 )
 def test_the_weakest_side_decides(measures: dict[str, float], expected: tuple[Grade, int]) -> None:
