@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Protocol
 
+import numpy as np
+
 from lbr2pgo.counting.borders import Borders
 from lbr2pgo.counting.borders import merge as merge_borders
 from lbr2pgo.counting.count import Onlooker, SampleReading
@@ -14,7 +16,7 @@ from lbr2pgo.model.doubts import Doubt
 from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
 from lbr2pgo.model.instruction_counts import InstructionCounts
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay.replay import Flow, ReplayOptions
+from lbr2pgo.replay.replay import Flow, ReplayOptions, Verdict
 from lbr2pgo.replay.unlogged import unlogged
 from lbr2pgo.sources.base import Source
 from lbr2pgo.support.counted import counted
@@ -90,7 +92,8 @@ class Replayed:
     def refuse_unfit(self) -> None:
         """Raise EmptyProfileError where none of what they hold can have been this program."""
         self.refuse_nothing()
-        if not len(self.flow.branches) and not self.flow.judged.valid.any():
+        fits = np.isin(self.flow.judged.verdict, (Verdict.VALID, Verdict.CROSSES_CALL))
+        if not len(self.flow.branches) and not fits.any():
             what = "nothing of the inputs fits the code of this binary"
             raise EmptyProfileError(self.flow.tallies, self.notes, what)
 
