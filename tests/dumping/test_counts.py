@@ -150,7 +150,7 @@ def test_a_bare_fall_through(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("row", "number"), [("4 0", "4 (0, 4 not known)"), ("4 1", "4 (1)")])
 def test_predictions_that_are_not_known_are_told(tmp_path: Path, row: str, number: str) -> None:
     """A file without any misprediction knows none."""
-    (tmp_path / "t").write_text(f"B 22a8c0 22a8da {row}\n")
+    (tmp_path / "t").write_text(f"B 22a8da 22a8c0 {row}\n")
     found = read_and_replay(Inputs((tmp_path / "t",), STATIC))
     text = list(counts.lines(found.flow, found.program, ReplayOptions()))[1:]
     assert text[0].startswith(f"{number}: ")
