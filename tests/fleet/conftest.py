@@ -16,7 +16,7 @@ Converted = Callable[..., Path]
 def hosts(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Recordings of one program on three hosts, each of other branches."""
     folder = tmp_path_factory.mktemp("hosts")
-    loops = [[STATIC_ENTRY] * 3, [STATIC_ENTRY, (0x22A87D, 0x22A8C0, 1)], [(0x22A87D, 0x22A8C0, 2)]]
+    loops = [[STATIC_ENTRY] * 3, [STATIC_ENTRY, (0x22A8E8, 0x22A780, 1)], [(0x22A8E8, 0x22A780, 2)]]
     paths = [folder / f"host{i}.data" for i in range(len(loops))]
     for number, (path, stack) in enumerate(zip(paths, loops, strict=True), 1):
         path.write_bytes(recorded([stack] * number))

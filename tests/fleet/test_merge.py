@@ -57,7 +57,7 @@ def test_a_merge_is_a_conversion_of_all_byte_for_byte(
         assert out.read_bytes() == whole
 
 
-LOOPS = [STATIC_ENTRY, (0x22A87D, 0x22A8C0, 1), (0x22A87D, 0x22A8C0, 2), (0x5550000, 0x22A8C0, 2)]
+LOOPS = [STATIC_ENTRY, (0x22A8E8, 0x22A780, 1), (0x22A8E8, 0x22A780, 2), (0x5550000, 0x22A8C0, 2)]
 
 stacks = st.lists(st.lists(st.sampled_from(LOOPS), min_size=1, max_size=4), min_size=1, max_size=3)
 forms = st.sampled_from(["recording", "npz", "parquet"])
