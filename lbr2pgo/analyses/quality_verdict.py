@@ -93,10 +93,7 @@ def remarks(quality: Quality, bounds: Bounds) -> Iterator[Remark]:
         yield _executed(quality.executed)
     if quality.bias is not None:
         yield _bias(quality.bias)
-    if quality.stale is not None:
-        yield _stale(quality.stale, bounds)
-    elif quality.chance is not None:
-        yield _UNPLACED
+    yield from _placed(quality, bounds)
     if quality.overlap is not None:
         grade = _at_least(quality.overlap.similarity, _ALIKE, _UNLIKE)
         text = f"{quality.overlap.similarity:.0%} like the other profile"
@@ -125,6 +122,13 @@ def _bias(share: float) -> Remark:
     text = f"{share:.1%} of the entries at one end of stacks belong to other branches"
     cure = "Correct it: --correct-bias (report --only stack-ends says which branches they are)."
     return Remark(Grade.FAIR if share <= _BIASED else Grade.BAD, text, cure)
+
+
+def _placed(quality: Quality, bounds: Bounds) -> Iterator[Remark]:
+    if quality.stale is not None:
+        yield _stale(quality.stale, bounds)
+    elif quality.chance is not None:
+        yield _UNPLACED
 
 
 def _stale(stale: Staleness, bounds: Bounds) -> Remark:
