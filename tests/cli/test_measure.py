@@ -31,7 +31,7 @@ def test_the_table_has_ratios_to_the_first_program(command):
 @pytest.mark.parametrize("columns", ["80", "100"])
 def test_on_a_narrow_terminal_programs_stand_side_by_side(command, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", columns)
-    answer = command("measure", "--runs", "6", STATIC, PIE, STATIC, "--", "1")
+    answer = command("measure", "--runs", "6", STATIC, PIE, STATIC, "--", "40")
     assert answer.code == 0
     head, *rows = answer.out.splitlines()
     assert max(map(len, (head, *rows))) <= int(columns)

@@ -37,7 +37,7 @@ def test_counts_that_differ_from_run_to_run_are_noted() -> None:
     again = replace(RUN, totals=Totals(1000, 103, 10, 1))
     assert notes(replace(IT, again=again)) == [
         "it does not repeat itself: counts of two runs differ by 3.0% (time, deadlines, random "
-        "numbers, threads?)"
+        "numbers, threads?), so chance may make any differ by 38%"
     ]
 
 

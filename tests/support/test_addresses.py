@@ -31,7 +31,7 @@ from lbr2pgo.program.blocks.indirect_jumps import switch_cases
 from lbr2pgo.program.code.decode import text
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.program.program import Program
-from lbr2pgo.reports.model import FunctionView
+from lbr2pgo.reports.model import GraphBlock
 from lbr2pgo.sources.code_addresses import addresses_of_offsets, are_code
 from lbr2pgo.support.addresses import *
 from lbr2pgo.support.arrays import I64, U64, Bools
@@ -39,7 +39,7 @@ from lbr2pgo.support.distinct import distinct
 
 def check(
     program: Program, layout: ImageLayout, stacks: BranchStacks, counts: BranchCounts,
-    rows: Bools, order: I64, number: U64, report: FunctionView,
+    rows: Bools, order: I64, number: U64, block: GraphBlock,
 ) -> None:
     program.functions.containing(counts.to)  # good
     program.functions.containing(counts.to[rows])  # good
@@ -60,11 +60,11 @@ def check(
     switch_cases(program, unplaced(counts.to, 2))  # good
     program.functions.containing(placed(counts.to, 2))  # bad
     program.functions.containing(placed(unplaced(counts.to, 1), 2))  # good
-    code, address = program.file_of(report.start)
-    text(code.image, address, report.end)  # good
-    text(code.image, report.start, report.end)  # bad
+    code, address = program.file_of(block.placed_start)
+    text(code.image, address, block.placed_end)  # good
+    text(code.image, block.placed_start, block.placed_end)  # bad
     program.file_of(address)  # good
-    shown(address) + shown(report.start)  # good
+    shown(address) + shown(block.placed_start)  # good
     shown(layout.segments[0].file_offset)  # bad
     ImageFacts(layout, skips_leaf=lambda leaves: program.functions.containing(leaves) < 0)  # good
 """

@@ -20,12 +20,12 @@ from builders.context_profiles import (
 from builders.fixtures import Corpus, Tool, Walk
 from builders.llvm_profiles import profgen_of_contexts
 from builders.outputs import outputs
-from lbr2pgo.record.options import RecordOptions
-from lbr2pgo.record.software import record_software
 
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.profiles.llvm.contexts.line_contexts import LineContexts
 from lbr2pgo.profiles.llvm.contexts.nesting import nested, with_own_copies
+from lbr2pgo.recorders.options import RecordOptions
+from lbr2pgo.recorders.software import record_software
 
 
 @pytest.mark.parametrize("name", HYBRID)
