@@ -21,7 +21,7 @@ from lbr2pgo.conversion import ConvertOptions, convert
 
 RUNNER = Path(__file__).parent / "builders" / "mutations.py"
 SEED = 20260101
-FEW, MANY = 60, 1000
+FEW, MANY = 30, 1000
 
 pytestmark = pytest.mark.slow
 
