@@ -87,28 +87,11 @@ def _options(args: argparse.Namespace) -> ConvertOptions:
     )
 
 
-_WIDTH_OF_CURVES = 96
-
-
 def _print_curves(points: list[Point]) -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from lbr2pgo.analyses.accuracy_curves import curve_table
+    from lbr2pgo.reports.terminal import make_console, show_table
 
-    table = Table(box=None, pad_edge=False)
-    for name in ("recorder", "samples", "entries", "skid", "corrected", "edges", "conditional",
-                 "blocks", "wrong ways"):  # fmt: skip
-        table.add_column(name, justify="left" if name == "recorder" else "right", no_wrap=True)
-    for point in points:
-        whole = ("" if n is None else f"{n:,}" for n in (point.samples, point.depth, point.skid))
-        shares = (point.edges, point.conditional, point.blocks, point.wrong)
-        table.add_row(
-            point.recorder,
-            *whole,
-            "yes" if point.corrected else "no",
-            *("" if share is None else f"{share:.4f}" for share in shares),
-        )
-    # No figure is cut off for a narrow terminal, or a pipe.
-    Console(highlight=False, width=max(Console().width, _WIDTH_OF_CURVES)).print(table)
+    show_table(curve_table(points), make_console())
 
 
 def _print_table(accuracy: Accuracy) -> None:

@@ -107,12 +107,21 @@ def test_the_error_shrinks_with_the_period(
     assert blocks[1] >= 0.97
 
 
-def test_no_figure_of_the_curves_is_cut_off(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("columns", "has_all"), [("80", False), ("100", True)])
+def test_curves_have_the_columns_that_there_is_room_for(
+    columns: str,
+    has_all: bool,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
     assert run(*arguments("x86-64/interp.pie"), "--curves") == 0
-    printed = capsys.readouterr().out
-    assert "wrong ways" in printed.splitlines()[0]
-    assert printed.count("\n") == 1 + 2 * 4 + 2 * 3 * 4
-    assert "…" not in printed
+    _, title, head, *rows = capsys.readouterr().out.splitlines()
+    assert title == "Overlap by recorder"
+    assert ("wrong ways" in head) == has_all
+    assert (rows[-1] == "too narrow for: wrong ways") != has_all
+    assert len(rows) == 2 * 4 + 2 * 3 * 4 + (not has_all)
+    assert max(map(len, (head, *rows))) <= int(columns)
 
 
 def test_damage_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
