@@ -12,7 +12,7 @@ import numpy as np
 
 from lbr2pgo.counting.mapping_history import NONE, MappingHistory
 from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
-from lbr2pgo.model.space_event_log import MMAP, as_log, concerning
+from lbr2pgo.model.space_event_log import MMAP, as_log
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.support.addresses import (
     LAST_ADDRESS,
@@ -147,10 +147,11 @@ class Others:
     pieces: Callable[[Mmap], Pieces] = lambda _: ()
     """What a mapping shows of them."""
     shows: Callable[[Mmap], bool] = lambda _: False
-    """Whether it is of one of them, as `concerning` has to be told."""
+    """Whether it is of one of them, as `SpaceEventLog.concerning` has to be told."""
     enough: frozenset[int] = frozenset()
     """Slots of those without which, or the image itself, a process is another program."""
     count: int = 0
+    layouts: tuple[ImageLayout, ...] = ()
 
 
 class AddressSpaces:
@@ -176,7 +177,7 @@ class AddressSpaces:
         self._bounds = np.zeros((0, 2), np.uint64)
         self._numbers: dict[Pieces, int] = {}
         self._only: int | None = None
-        self._events = as_log(concerning(as_log(events), self._shows_any))
+        self._events = as_log(events).concerning(self._shows_any, self._code())
         rows = self._events.rows
         is_mapping = (rows["kind"] == MMAP) & (rows["pid"] != ANY_PID)
         self._history = MappingHistory(self._events, is_mapping)
@@ -278,6 +279,12 @@ class AddressSpaces:
 
     def _shows_any(self, event: Mmap) -> bool:
         return self._shows(event) or self._others.shows(event)
+
+    def _code(self) -> U64:
+        """Where code is in the files of all images: offsets (k, 2)."""
+        segments = [s for each in (self._layout, *self._others.layouts) for s in each.segments]
+        found = [(s.file_offset, s.file_offset + s.file_size) for s in segments if s.executable]
+        return np.array(found, np.uint64).reshape(-1, 2)
 
     def _numbered(self, pieces: Pieces) -> int:
         """The space in which the image is seen so; -1 if it is not."""

@@ -142,7 +142,8 @@ def _others(found: Sequence[tuple[Beside, ImageMatch]], made: int) -> Others:
         return any(other.shows(event) for _, other in by_path.get(event.path, ()))
 
     named = frozenset(each.slot for each, _ in found if each.is_named)
-    return Others(pieces, shows, named, len(found) + made)
+    layouts = tuple(each.layout for each, _ in found)
+    return Others(pieces, shows, named, len(found) + made, layouts)
 
 
 def _matched(

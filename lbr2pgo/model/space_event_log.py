@@ -41,14 +41,6 @@ def of_files(events: Sequence[SpaceEvent]) -> Sequence[SpaceEvent]:
     return events.of_files if isinstance(events, SpaceEventLog) else events
 
 
-def concerning(events: Sequence[SpaceEvent], shows: Callable[[Mmap], bool]) -> Sequence[SpaceEvent]:
-    """Events that can change where files are of which `shows` tells the mappings.
-
-    It has to tell by path, build-id, and whether a mapping is of code.
-    """
-    return events.concerning(shows) if isinstance(events, SpaceEventLog) else events
-
-
 _ROW = struct.Struct("<BBqqQQQQii")
 EVENT_ROW = np.dtype(
     [
@@ -173,13 +165,18 @@ class SpaceEventLog(Sequence[SpaceEvent]):
         found = np.sort(told[is_first & is_code[told]])
         return self._of(rows[found[np.sort(self._files(found)[0])]])
 
-    def concerning(self, shows: Callable[[Mmap], bool]) -> SpaceEventLog:
-        """See `concerning`."""
+    def concerning(self, shows: Callable[[Mmap], bool], code: U64) -> SpaceEventLog:
+        """Events that can change where the code is of files of which `shows` tells the mappings.
+
+        It has to tell by path, build-id, and whether a mapping is of code. That lies between
+        offsets (k, 2) in the files, half-open.
+        """
         rows = self._rows
         mappings = np.flatnonzero(rows["kind"] == MMAP)
         first, file = self._files(mappings)
         told = [isinstance(e, Mmap) and shows(e) for e in self._of(rows[mappings[first]])]
-        is_shown = np.array(told, np.bool_)[file]
+        offset, length = rows["file_offset"][mappings], rows["length"][mappings]
+        is_shown = np.array(told, np.bool_)[file] & _in_any(offset, _past(offset, length), code)
         others = mappings[~is_shown]
         idle = others[~_touch(rows[others], rows[mappings[is_shown]])]
         is_kept = (rows["kind"] == FORK) | ((rows["kind"] == COMM) & (rows["flag"] != 0))
@@ -243,15 +240,21 @@ def _by_time(rows: Records) -> Records:
 
 def _touch(mappings: Records, others: Records) -> Bools:
     """Whether each mapping shares an address with any of the others."""
-    order = np.argsort(others["start"], kind="stable")
-    starts, ends = others["start"][order], np.maximum.accumulate(_ends(others)[order])
-    below = last_at_or_below(starts, np.maximum(_ends(mappings), 1) - 1)
+    starts, ends = others["start"], _past(others["start"], others["length"])
+    start = mappings["start"]
+    return _in_any(start, _past(start, mappings["length"]), np.stack([starts, ends], axis=1))
+
+
+def _in_any(start: U64, past: U64, ranges: U64) -> Bools:
+    """Whether each half-open range (n,) has a number in common with any of others (k, 2)."""
+    ordered = ranges[np.argsort(ranges[:, 0], kind="stable")]
+    ends = np.maximum.accumulate(ordered[:, 1])
+    below = last_at_or_below(ordered[:, 0], np.maximum(past, 1) - 1)
     touches: Bools = below >= 0
-    touches[touches] = ends[below[touches]] > mappings["start"][touches]
+    touches[touches] = ends[below[touches]] > start[touches]
     return touches
 
 
-def _ends(mappings: Records) -> U64:
-    """First addresses behind them; of damaged ones that go on behind the last address, that."""
-    start, length = mappings["start"], mappings["length"]
+def _past(start: U64, length: U64) -> U64:
+    """First numbers behind; of damaged mappings that go on behind the last one, that."""
     return np.where(length > ~start, ~np.uint64(0), start + length)
