@@ -254,14 +254,11 @@ class AddressSpaces:
 
     def _view_of(self, last: int, reach: int) -> Pieces | None:
         """The same as pieces, newest last, from so many mappings; None if more may show."""
-        chain = list[int]()
-        before = memoryview(self._history.before)  # type: ignore[arg-type]
-        while last not in self._views and len(chain) < reach:
-            chain.append(last)
-            last = before[last]
+        chain = self._history.up_to(last, reach, self._views)
+        behind = int(self._history.before[chain[0]]) if chain else last
         # Mappings only take from those before them: the newest are known without the oldest.
-        view, is_whole = self._views.get(last, ()), last in self._views
-        for number in reversed(chain):
+        view, is_whole = self._views.get(behind, ()), behind in self._views
+        for number in chain:
             event, shown = self._shown(number)
             if view or shown:
                 view = (without(view, event.start, event.end) + shown)[-self._most :]

@@ -7,6 +7,8 @@ bytes each, and what one of them saw is put together when a sample asks for it.
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import numpy as np
 
 from lbr2pgo.counting._mapping_history import replay
@@ -39,7 +41,9 @@ class Timeline:
         place = last_at_or_below(self._keys, self._key(own, times))
         is_known = (own >= 0) & (place >= 0)
         is_known[is_known] = self._owner[place[is_known]] == own[is_known]
-        return np.where(is_known, np.append(self._last, NONE)[place], NONE)
+        found = np.full(len(pids), NONE, np.int64)
+        found[is_known] = self._last[place[is_known]]
+        return found
 
     def _key(self, owner: I32 | I64, times: U64) -> I64:
         """One number for process and time, in their order."""
@@ -84,11 +88,14 @@ class MappingHistory:
         last = np.append(first, len(self._told))[1:] - 1
         return Timeline(self._pids, self._owner[first], since, self._last[self._told[last]])
 
-    def up_to(self, last: int, most: int) -> list[int]:
-        """A mapping and those before it, from the first on, which are left out if too many."""
+    def up_to(self, last: int, most: int, known: Container[int] = (NONE,)) -> list[int]:
+        """A mapping and those before it, from the first on, which are left out if too many.
+
+        They end behind one that is known, if not before.
+        """
         found = list[int]()
         before = memoryview(self.before)  # type: ignore[arg-type]
-        while last != NONE and len(found) < most:
+        while last not in known and len(found) < most:
             found.append(last)
             last = before[last]
         return found[::-1]
