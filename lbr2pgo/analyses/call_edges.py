@@ -76,7 +76,7 @@ def _is_call(evidence: Evidence, caller: I64, callee: I64) -> Bools:
     What comes from outside is a call if it goes to the start of a function.
     """
     flow = evidence.flow
-    kind = np.append(flow.instructions.kind, np.uint8(Kind.OTHER))[flow.branch_from]
+    kind = flow.branch_kind
     regions = evidence.program.regions
     starts = among(flow.branches.to, regions.start) & (flow.branches.known & TO != 0)
     jumps = np.isin(kind, _JUMPS) & (caller != callee) & starts

@@ -6,8 +6,6 @@ in the data: branches are where that has none, or lead where its direct ones don
 
 from __future__ import annotations
 
-import numpy as np
-
 from lbr2pgo.model.branch_counts import FROM
 from lbr2pgo.model.doubts import Doubt
 from lbr2pgo.program.code.instructions import Kind
@@ -41,8 +39,7 @@ def contradictions(flow: Flow) -> float:
 def _elsewhere(flow: Flow) -> tuple[int, float]:
     """How many branches there are, and which share of them the program does not have."""
     inside = flow.branches.known & FROM != 0
-    kind = np.append(flow.instructions.kind, Kind.OTHER)[flow.branch_from]
     astray = exact_sum(flow.astray.count)
-    other = exact_sum(flow.branches.count[inside & (kind == Kind.OTHER)]) + astray
+    other = exact_sum(flow.branches.count[inside & (flow.branch_kind == Kind.OTHER)]) + astray
     total = exact_sum(flow.branches.count[inside]) + astray
     return total, other / total if total else 0.0

@@ -172,6 +172,11 @@ class Flow:
         seal(self)
         same_length(self, "branch_from", "branch_to", rows=len(self.branches))
 
+    @property
+    def branch_kind(self) -> U8:
+        """(b,): `Kind` of the instruction that each branch starts at, `OTHER` where that is -1."""
+        return np.append(self.instructions.kind, np.uint8(Kind.OTHER))[self.branch_from]
+
     @cached_property
     def executed(self) -> U64:
         """(m,): how many valid fall-throughs cover each instruction."""

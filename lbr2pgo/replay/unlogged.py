@@ -57,7 +57,7 @@ def unlogged(flow: Flow) -> Doubt | None:
 
 def _kinds(flow: Flow) -> Set[int]:
     """Of recorded branches; none where these are too few to tell."""
-    kind = np.append(flow.instructions.kind, Kind.OTHER)[flow.branch_from]
+    kind = flow.branch_kind
     is_branch = kind != Kind.OTHER
     if exact_sum(flow.branches.count[is_branch]) < _FEWEST:
         return set()
