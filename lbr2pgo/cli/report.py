@@ -141,7 +141,7 @@ def run(args: argparse.Namespace) -> int:
     if form is not None or args.html is not None:
         warn(report.notes)
     if form is not None:
-        _print(report, form)
+        _print(for_terminal(args, report) if form.is_shown else report, form)
     if args.html is not None:
         from lbr2pgo.reports import html  # which takes time to import
 

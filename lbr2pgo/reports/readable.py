@@ -7,6 +7,7 @@ from dataclasses import replace
 from operator import is_
 
 from lbr2pgo.analyses.branch_facts import BranchFacts
+from lbr2pgo.analyses.code_profile import CodeFrame
 from lbr2pgo.analyses.table import Column, Table, Unit, Value
 from lbr2pgo.program.demangle import demangled, demangled_text
 from lbr2pgo.reports.model import CallNode, FunctionView, Report
@@ -16,10 +17,13 @@ _NAMES = (Unit.FUNCTION, Unit.TEXT)
 
 def readable(report: Report, named: Callable[[str], str] = demangled) -> Report:
     """The same report with C++ names demangled, by `named`, in all that is shown."""
-    ran = report.ran
+    ran, code = report.ran, report.code
 
     def text(words: str) -> str:
         return demangled_text(words, named)
+
+    def frame(of_code: CodeFrame) -> CodeFrame:
+        return replace(of_code, function=text(of_code.function))
 
     def tree(root: CallNode | None) -> CallNode | None:
         return root and _tree(root, named)
@@ -33,6 +37,7 @@ def readable(report: Report, named: Callable[[str], str] = demangled) -> Report:
         call_graph_before=tree(report.call_graph_before),
         ran=ran and replace(ran, table=readable_table(ran.table, named)),
         functions=tuple(readable_view(view, named) for view in report.functions),
+        code=code and replace(code, frames=tuple(map(frame, code.frames))),
         summary=tuple(map(text, report.summary)),
     )
 

@@ -45,6 +45,19 @@ def test_only_and_top(command) -> None:
     assert "Mispredictions" not in out
 
 
+@pytest.mark.parametrize("form", ["speedscope", "firefox"])
+def test_viewers_show_names_of_the_source(capfd: pytest.CaptureFixture[str], form: str) -> None:
+    shapes = ("x86-64-shapes.pie.perf.data", "shapes.pie")
+    recording, binary = TESTBINS / "recordings" / shapes[0], TESTBINS / "x86-64" / shapes[1]
+    command = ["report", str(recording), "--binary", str(binary), "--format", form]
+    assert main(command) == 0
+    text = capfd.readouterr().out
+    assert "(anonymous namespace)::Square::area" in text
+    assert "_ZN" not in text
+    assert main([*command, "--no-demangle"]) == 0
+    assert "_ZN" in capfd.readouterr().out
+
+
 def test_several_names_at_once_or_one_at_a_time(command) -> None:
     for words in (["hot-branches,outcomes"], ["hot-branches", "--only", "outcomes"]):
         _, out, _ = command("--only", *words, "--format", "json")

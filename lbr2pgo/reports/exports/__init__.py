@@ -27,6 +27,8 @@ class Export:
     """The analyses that it holds, if not those that are asked for."""
     has_code: bool = False
     """It is made from `Report.code`, and of no tables."""
+    is_shown: bool = False
+    """What opens it shows names of functions as they are written there."""
     is_binary: bool = False
     one_table: bool = False
     """It is for one table: of what `--only` names, and not of all that an analysis makes."""
@@ -50,6 +52,10 @@ EXPORTS = {
         _text(data.as_folded), "call stacks for flame graphs", ("call-stacks",), all_rows=True
     ),
     "pprof": Export(pprof.as_pprof, "profile.proto, for pprof", has_code=True, is_binary=True),
-    "speedscope": Export(_text(speedscope.as_speedscope), "for speedscope.app", has_code=True),
-    "firefox": Export(_text(firefox.as_firefox), "for profiler.firefox.com", has_code=True),
+    "speedscope": Export(
+        _text(speedscope.as_speedscope), "for speedscope.app", has_code=True, is_shown=True
+    ),
+    "firefox": Export(
+        _text(firefox.as_firefox), "for profiler.firefox.com", has_code=True, is_shown=True
+    ),
 }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lbr2pgo.analyses.code_profile import CodeProfile
+from lbr2pgo.analyses.code_profile import CodeFrame, CodeProfile
+from lbr2pgo.program.demangle import without_unique_suffix
 from lbr2pgo.reports.model import Report
 from lbr2pgo.support.errors import InputError
 
@@ -25,3 +26,8 @@ def code_of(report: Report) -> CodeProfile:
             cure="Record stacks of addresses: perf record -b, lbr2pgo record.",
         )
     return report.code
+
+
+def name_shown(frame: CodeFrame) -> str:
+    """A frame's function, as a viewer shows it."""
+    return without_unique_suffix(frame.function) or "[unknown]"

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from lbr2pgo import __version__
 from lbr2pgo.analyses.code_profile import CodeProfile
-from lbr2pgo.reports.exports.code_frames import UNITS, code_of
+from lbr2pgo.reports.exports.code_frames import UNITS, code_of, name_shown
 from lbr2pgo.reports.model import Report
 from lbr2pgo.support.addresses import shown
 
@@ -91,7 +91,7 @@ class _Thread:
             if missed:
                 frame = code.frames[code.stacks[stack][-1]]
                 at = f" ({frame.file}:{frame.line})" if frame.line else ""
-                place = f"{shown(address)} {frame.function or '[unknown]'}{at}"
+                place = f"{shown(address)} {name_shown(frame)}{at}"
                 data = {"type": "Misprediction", "place": place, "count": missed, "taken": taken}
                 self.markers.append((times[stack], data))
 
@@ -107,7 +107,7 @@ class _Thread:
         """The thread as the file has it."""
         nodes, leaves = _tree(self.stacks)
         outside = self.code.calls.outside if self.code.calls else ()
-        names = [frame.function or "[unknown]" for frame in self.code.frames] + [*outside]
+        names = [*map(name_shown, self.code.frames), *outside]
         files = [frame.file for frame in self.code.frames] + [""] * len(outside)
         starts = [frame.start_line for frame in self.code.frames] + [0] * len(outside)
         lines = [frame.line for frame in self.code.frames] + [0] * len(outside)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from lbr2pgo import __version__
 from lbr2pgo.analyses.code_profile import MEASURES, CallSamples, CodeProfile
-from lbr2pgo.reports.exports.code_frames import UNITS, code_of
+from lbr2pgo.reports.exports.code_frames import UNITS, code_of, name_shown
 from lbr2pgo.reports.model import Report
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
@@ -29,7 +29,7 @@ def as_speedscope(report: Report) -> str:
             weights = [sums[name][i] for i in chosen]
             profiles.append(_profile(UNITS[name], [code.stacks[i] for i in chosen], weights))
     frames: list[dict[str, object]] = [
-        {"name": frame.function or "[unknown]"}
+        {"name": name_shown(frame)}
         | ({"file": frame.file, "line": frame.line} if frame.line else {})
         for frame in code.frames
     ]
