@@ -10,20 +10,34 @@ CONFIDENCE = 0.95
 _Z = 1.959963984540054  # quantile of the normal distribution, 2.5 % on either side
 
 
-def wilson(share: F64, observations: F64) -> tuple[F64, F64]:
+def for_all(intervals: int) -> float:
+    """How many standard deviations wide so many must be for all of them to hold at CONFIDENCE.
+
+    Bonferroni's correction: chance that strikes one of a thousand rows is still chance.
+
+    >>> [f"{for_all(n):.2f}" for n in (1, 1000)]
+    ['1.96', '4.06']
+    """
+    from statistics import NormalDist
+
+    return NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / 2 / max(intervals, 1))
+
+
+def wilson(share: F64, observations: F64, z: float = _Z) -> tuple[F64, F64]:
     """Bounds of true shares, given observed ones and how many observations each rests on.
 
-    Wilson's score interval at CONFIDENCE (E. B. Wilson, JASA 22, 1927): it stays inside [0, 1],
-    and a share of 0 or 1 is bounded by the sample size. Without observations it is [0, 1].
+    Wilson's score interval at CONFIDENCE (E. B. Wilson, JASA 22, 1927), or `z` standard deviations
+    wide (`for_all`): it stays inside [0, 1], and a share of 0 or 1 is bounded by the sample size.
+    Without observations it is [0, 1].
 
     >>> low, high = wilson(np.array([0.0, 0.5]), np.array([10.0, 100.0]))
     >>> [f"{a:.3f} {b:.3f}" for a, b in zip(low, high, strict=True)]
     ['0.000 0.278', '0.404 0.596']
     """
     n = np.maximum(observations, 1e-12)
-    square = _Z * _Z
+    square = z * z
     centre = (share + square / (2 * n)) / (1 + square / n)
-    half = _Z * np.sqrt(share * (1 - share) / n + square / (4 * n * n)) / (1 + square / n)
+    half = z * np.sqrt(share * (1 - share) / n + square / (4 * n * n)) / (1 + square / n)
     low, high = np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
     # The bounds at either end are exact, whatever rounding does.
     return np.where(share <= 0, 0.0, low), np.where(share >= 1, 1.0, high)
